@@ -62,7 +62,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     // A limit is an error that says what to do, and the pool goes on.
     let config = PoolConfig::new().name("sort").byte_limit(4096);
-    let mut small = Pool::<Cpu>::try_new((), config)?;
+    let mut small = Pool::<Cpu>::with_config((), config)?;
     let error = sort(&mut small.scope(), &mut [1.0; 10_000]).err().ok_or("it fits 4096 bytes")?;
     println!("{}", error_chain(&error));
     sort(&mut small.scope(), &mut [2.0, 1.0])?;

@@ -8,6 +8,7 @@ use std::error::Error;
 use clap::Parser;
 use cudarc::driver::{LaunchConfig, PushKernelArg};
 use pool_facade::Pool;
+use pool_facade::PoolView;
 use pool_facade::pool_cuda::{Cuda, Launch};
 use pool_kernels::elementwise;
 
@@ -38,7 +39,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         unsafe {
             scope.launch(&saxpy).arg(&factor).arg(&x).arg(&mut y).arg(&count).launch(launch)
         }?;
-        let found = y.to_vec()?;
+        let found = y.copy_to_vec()?;
         let right = found.iter().all(|element| *element == 10.0 * factor + 1.0);
         println!("{factor} * 10 + 1 = {} everywhere: {right}", found.first().unwrap_or(&0.0));
         if !right {

@@ -53,7 +53,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     // Inputs and outputs live in blocks of a pool; the graph leases them, so they stay while it may run.
     // A chunk is 16 MiB, and smaller where the maximum leaves less.
     let config = GraphPoolConfig { initial: 0, maximum: 1 << 20 };
-    let pool = CUDAGraphMemoryPool::new(DeviceMemory::new(&device), config);
+    let pool = CUDAGraphMemoryPool::with_config(DeviceMemory::new(&device), config);
     let bytes = (ELEMENTS * size_of::<f32>()) as u64;
     let (input, output) = (pool.allocate(bytes)?, pool.allocate(bytes)?);
     let session = CaptureSession::new(&stream)?.lease(pool.lease(&[input.id(), output.id()])?);

@@ -41,7 +41,7 @@ impl Fed {
     fn on(device: &CudaDevice) -> Result<Self, Box<dyn Error>> {
         let memory = DeviceMemory::new(device);
         let config = GraphPoolConfig { initial: 0, maximum: u64::MAX };
-        let pool = CUDAGraphMemoryPool::new(memory.clone(), config);
+        let pool = CUDAGraphMemoryPool::with_config(memory.clone(), config);
         let block = || pool.allocate(BYTES as u64);
         let (input, outputs) = (block()?, [block()?, block()?]);
         let lease = pool.lease(&[input.id(), outputs[0].id(), outputs[1].id()])?;
@@ -77,7 +77,7 @@ impl Fed {
     fn in_flight(&mut self, samples: &[Vec<f32>]) -> Result<Vec<f32>, CaptureError> {
         // An input and two outputs for each step.
         let config = StagingConfig { buffers: IN_FLIGHT * 3, bytes: BYTES };
-        let mut staging = StagingPool::new(self.graph.stream().context(), config)?;
+        let mut staging = StagingPool::with_config(self.graph.stream().context(), config)?;
         let (mut results, mut in_flight) = (Vec::new(), VecDeque::with_capacity(IN_FLIGHT));
         for sample in samples {
             if in_flight.len() == IN_FLIGHT {

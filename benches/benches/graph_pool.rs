@@ -208,7 +208,7 @@ const KINDS: [Kind; 3] = [
 
 fn pool(threads: usize, steps: usize, timed: bool) -> Outcome {
     let config = GraphPoolConfig { initial: MEMORY, maximum: MEMORY };
-    let pool = CUDAGraphMemoryPool::new(SyntheticMemory::new(), config);
+    let pool = CUDAGraphMemoryPool::with_config(SyntheticMemory::new(), config);
     let outcome = run(&pool, threads, steps, timed);
     assert_eq!((pool.stats().growths, pool.stats().allocated_blocks), (0, 0));
     outcome

@@ -3,7 +3,7 @@
 use cudarc::driver::{CudaFunction, LaunchConfig, PushKernelArg};
 use cudarc::nvrtc::Ptx;
 use pool_facade::pool_cuda::{CudaDevice, DeviceView, DeviceViewMut, Launch};
-use pool_facade::{Cuda, LendViewMut, PoolView, Scope};
+use pool_facade::{Cuda, LendView, PoolView, Scope};
 use pool_kernels::transformer::{
     ADD_LAYER_NORM, ADD_ROWS, GELU, MODULE, PRODUCTS, SOFTMAX_BEGINNING, UNIT_MEANS,
 };
@@ -85,9 +85,9 @@ impl Algebra<Cuda> for OnCuda {
         if product.count == 0 || product.rows == 0 || product.columns == 0 {
             return Ok(());
         }
-        let left = left.try_into_part(product.left.start..)?;
-        let right = right.try_into_part(product.right.start..)?;
-        let mut to = to.try_part_mut(product.to.start..)?;
+        let left = left.into_part(product.left.start..)?;
+        let right = right.into_part(product.right.start..)?;
+        let mut to = to.part_mut(product.to.start..)?;
         let sizes = [product.count, product.rows, product.columns, product.inner].map(wide);
         let layouts = [product.left, product.right, product.to];
         let strides = layouts.map(|layout| [wide(layout.row), wide(layout.matrix)]);
@@ -133,7 +133,7 @@ impl Algebra<Cuda> for OnCuda {
     ) -> Result<(), Failure> {
         let rows = rows_of(y.len(), columns)?;
         let over = configuration(pool_kernels::Launch::over_rows(rows, columns));
-        let length = lengths.try_into_part(sequence..=sequence)?;
+        let length = lengths.into_part(sequence..=sequence)?;
         let (rows, columns) = (wide(rows), wide(columns));
         let mut launch = scope.launch(&self.softmax);
         launch.arg(y).arg(&length).arg(&rows).arg(&columns);

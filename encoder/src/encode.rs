@@ -1,6 +1,6 @@
 //! The encoder itself: one function for all backends, whose temporaries are those of scopes.
 
-use pool_facade::{LendView, LendViewMut, PoolBackend, Scope};
+use pool_facade::{LendView, PoolBackend, Scope};
 
 use crate::algebra::{Algebra, Failure, Layout, Product};
 use crate::model::{Configuration, Dense, Layer, ModelOf, Norm};
@@ -99,7 +99,7 @@ impl<B: PoolBackend, A: Algebra<B>> Step<'_, '_, '_, B, A> {
         let found = queries.as_view();
         self.dense(&scope, &self.layer.attended, found, 0, &mut keys_and_values)?;
         let Norm { scale, shift } = self.layer.attended_norm;
-        let update = keys_and_values.try_part(..numbers)?;
+        let update = keys_and_values.part(..numbers)?;
         self.algebra.add_and_normalize(&scope, update, (scale, shift, epsilon), &mut states)
     }
 

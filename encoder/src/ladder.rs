@@ -73,7 +73,7 @@ impl Ladder {
         let bytes = |length: usize| (length * NUMBER).next_multiple_of(ALIGNMENT) as u64;
         let maximum = sizes.chain([numbers.len()]).map(bytes).sum();
         let config = GraphPoolConfig { initial: 0, maximum };
-        let pool = CUDAGraphMemoryPool::new(DeviceMemory::new(device), config);
+        let pool = CUDAGraphMemoryPool::with_config(DeviceMemory::new(device), config);
         let parts = Parts {
             kernels: &kernels,
             stream: &device.context().new_stream()?,
@@ -111,14 +111,14 @@ impl Ladder {
     ///
     /// # Errors
     ///
-    /// As [`StagingPool::new`], and where there is no graph.
+    /// As [`StagingPool::with_config`], and where there is no graph.
     pub fn staging(&self, in_flight: usize) -> Result<StagingPool, Failure> {
         let largest = self.rungs.first().ok_or("a ladder without graphs")?;
         let words = largest.batch.tokens * self.count * size_of::<u32>();
         let bytes = words.max(self.numbers() * size_of::<f32>());
         // Words and lengths go in, numbers come out.
         let config = StagingConfig { buffers: in_flight * 3, bytes };
-        Ok(StagingPool::new(largest.graph.stream().context(), config)?)
+        Ok(StagingPool::with_config(largest.graph.stream().context(), config)?)
     }
 
     /// As [`encode`](Self::encode), without waiting for the device: sentences are fed, a replay is enqueued, and the
@@ -235,7 +235,7 @@ impl Parts<'_> {
         let mut weights = capture.block::<f32>(self.weights)?;
         let weights = capture.lend(main, &mut weights)?;
         let weights = weights.view()?;
-        let model = self.model.try_map(|range| weights.try_into_part(range.clone()))?;
+        let model = self.model.try_map(|range| weights.into_part(range.clone()))?;
         let [mut words, mut positions] =
             [capture.block(&batch.words)?, capture.block(&batch.positions)?];
         let [mut kinds, mut lengths] =

@@ -88,7 +88,7 @@ fn on_device(directory: &Directory, sentences: &Sentences) -> Result<Vec<f32>, F
     let device = Cuda::device(0)?;
     let kernels = pool_encoder::OnCuda::new(&device)?;
     let stream = device.context().new_stream()?;
-    let context = || Ok(pool_facade::pool_cuda::DeviceStream::given(stream.clone())?);
+    let context = || Ok(pool_facade::pool_cuda::DeviceStream::from_stream(stream.clone())?);
     encoded::<Cuda, _>(&kernels, context, HeadsAtOnce::All, directory, sentences)
 }
 
@@ -109,7 +109,7 @@ fn encoded<B: PoolBackend, A: Algebra<B>>(
     let mut to = scope.try_acquire::<f32, _>(sentences.count() * configuration.hidden)?;
     let mut pool = Pool::<B>::new(context()?);
     encode(algebra, at_once, pool.scope(), &model, &batch, &mut to)?;
-    Ok(to.try_to_vec()?)
+    Ok(to.copy_to_vec()?)
 }
 
 fn joined<N: std::fmt::Display>(numbers: impl Iterator<Item = N>, digits: usize) -> String {

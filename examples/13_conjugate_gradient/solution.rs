@@ -30,7 +30,7 @@ impl Computation for System<'_> {
         algebra: &A,
         context: B::Context,
     ) -> Result<Solution, Failure> {
-        let mut pool = DynamicPool::<B>::try_new(context, PoolConfig::new().name("system"))?;
+        let mut pool = DynamicPool::<B>::with_config(context, PoolConfig::new().name("system"))?;
         // The matrix is a constant of the pool: it stays where it is, below all scopes.
         let matrix = MatrixHandles::<T>::upload(&mut pool, self.matrix)?;
         let (constants, mut scope) = pool.split();
@@ -39,7 +39,7 @@ impl Computation for System<'_> {
         let mut x = scope.try_acquire::<T, _>(matrix.rows())?;
         let convergence = solve(algebra, scope.scope(), &matrix, right.as_view(), &mut x)?;
         let growths = scope.stats().growths;
-        Ok(Solution { x: widened(&x.try_to_vec()?), convergence, growths })
+        Ok(Solution { x: widened(&x.copy_to_vec()?), convergence, growths })
     }
 }
 

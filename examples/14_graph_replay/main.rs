@@ -53,7 +53,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let simulated = arguments.simulated || !Cuda::is_available();
     let device = pool_examples::open(simulated)?;
     let stream = device.context().new_stream()?;
-    let pool = CUDAGraphMemoryPool::new(
+    let pool = CUDAGraphMemoryPool::with_config(
         DeviceMemory::new(&device),
         GraphPoolConfig { initial: 0, maximum: u64::MAX },
     );

@@ -46,7 +46,7 @@ impl Method {
     }
 
     fn matrix(&self) -> [u64; 3] {
-        [&self.values, &self.columns, &self.starts].map(GraphMemoryBlock::device_pointer)
+        [&self.values, &self.columns, &self.starts].map(GraphMemoryBlock::address)
     }
 
     /// One step with temporaries of the capture, each given back as soon as nothing uses it.
@@ -68,10 +68,10 @@ impl Method {
         let mut x = capture.block::<f64>(&self.x)?;
         let mut residual = capture.block::<f64>(&self.residual)?;
         let mut direction = capture.block::<f64>(&self.direction)?;
-        let [r, d] = [residual.device_pointer(), direction.device_pointer()];
+        let [r, d] = [residual.address(), direction.address()];
 
         let mut image = capture.acquire::<f64>(rows)?;
-        let q = image.device_pointer();
+        let q = image.address();
         let uses = [values.read(), columns.read(), starts.read(), direction.read(), image.write()];
         // SAFETY: here and below, the kernel reads and writes what its uses say, on this stream.
         unsafe {
@@ -79,17 +79,17 @@ impl Method {
         }?;
         let mut before = capture.acquire::<f64>(1)?;
         capture.fill_bytes(main, &mut before, 0)?;
-        let rr = before.device_pointer();
+        let rr = before.address();
         let uses = [residual.read(), before.write()];
         // SAFETY: as above.
         unsafe { capture.enqueue(main, &uses, |stream| kernels.dot(stream, [r, r, rr], rows)) }?;
         let mut bend = capture.acquire::<f64>(1)?;
         capture.fill_bytes(main, &mut bend, 0)?;
-        let dq = bend.device_pointer();
+        let dq = bend.address();
         let uses = [direction.read(), image.read(), bend.write()];
         // SAFETY: as above.
         unsafe { capture.enqueue(main, &uses, |stream| kernels.dot(stream, [d, q, dq], rows)) }?;
-        let to = [rr, dq, d, x.device_pointer()];
+        let to = [rr, dq, d, x.address()];
         let uses = [before.read(), bend.read(), direction.read(), x.write()];
         // SAFETY: as above.
         unsafe { capture.enqueue(main, &uses, |stream| kernels.add_ratio(stream, to, 1.0, rows)) }?;
@@ -102,7 +102,7 @@ impl Method {
         drop((image, bend));
         let mut after = capture.acquire::<f64>(1)?;
         capture.fill_bytes(main, &mut after, 0)?;
-        let next = after.device_pointer();
+        let next = after.address();
         let uses = [residual.read(), after.write()];
         // SAFETY: as above.
         unsafe { capture.enqueue(main, &uses, |stream| kernels.dot(stream, [r, r, next], rows)) }?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cudarc::driver::CudaStream;
 use pool_facade::pool_cuda::{Cuda, DeviceStream, DeviceView, DeviceViewMut};
 use pool_facade::pool_graph::CaptureError;
-use pool_facade::{Pool, Scope};
+use pool_facade::{Pool, PoolView, Scope};
 
 use crate::kernels::Kernels;
 use crate::problem::Problem;
@@ -62,8 +62,8 @@ pub(crate) fn run_eagerly(
     problem: &Problem,
     steps: usize,
 ) -> Result<(Vec<f64>, usize), Box<dyn Error>> {
-    let mut own = Pool::<Cuda>::new(DeviceStream::given(Arc::clone(stream))?);
-    let mut pool = Pool::<Cuda>::new(DeviceStream::given(Arc::clone(stream))?);
+    let mut own = Pool::<Cuda>::new(DeviceStream::from_stream(Arc::clone(stream))?);
+    let mut pool = Pool::<Cuda>::new(DeviceStream::from_stream(Arc::clone(stream))?);
     let kept = own.scope();
     let mut arrays = Arrays {
         values: kept.try_acquire_from(problem.matrix.values())?.into_view(),
@@ -76,5 +76,5 @@ pub(crate) fn run_eagerly(
     for _ in 0..steps {
         step(&pool.scope(), kernels, &mut arrays)?;
     }
-    Ok((arrays.x.to_vec()?, pool.stats().reserved_bytes))
+    Ok((arrays.x.copy_to_vec()?, pool.stats().reserved_bytes))
 }

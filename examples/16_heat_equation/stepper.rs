@@ -81,12 +81,12 @@ impl Computation for Stepper<'_> {
         context: B::Context,
     ) -> Result<History, Failure> {
         let Self { heat, frames } = self;
-        let mut pool = DynamicPool::<B>::try_new(context, PoolConfig::new().name("heat"))?;
+        let mut pool = DynamicPool::<B>::with_config(context, PoolConfig::new().name("heat"))?;
         let handles = Constants::<T>::upload(&mut pool, heat)?;
         let (constants, mut scope) = pool.split();
         let mut temperatures = scope.try_acquire_from(&rounded::<T>(&heat.start))?;
         let mut history = History::default();
-        history.frames.push((0, widened(&temperatures.try_to_vec()?)));
+        history.frames.push((0, widened(&temperatures.copy_to_vec()?)));
         for done in 1..=heat.steps {
             handles.step(algebra, &constants, scope.scope(), &mut temperatures, &mut history)?;
             if done == 1 {
@@ -94,7 +94,7 @@ impl Computation for Stepper<'_> {
             }
             let (before, after) = ((done - 1) * frames / heat.steps, done * frames / heat.steps);
             if before != after {
-                history.frames.push((done, widened(&temperatures.try_to_vec()?)));
+                history.frames.push((done, widened(&temperatures.copy_to_vec()?)));
             }
         }
         history.growths = scope.stats().growths;

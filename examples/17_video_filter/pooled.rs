@@ -78,7 +78,7 @@ impl Way for Pooled<'_> {
         stream.dispatch(composite, &bindings, parameters, workgroups[5])?;
         stream.submit()?;
         let host_time = processor_time() - start;
-        let picture = wants_picture.then(|| picture.try_to_vec()).transpose()?;
+        let picture = wants_picture.then(|| picture.copy_to_vec()).transpose()?;
         Ok(Filtered { host_time, picture })
     }
 

@@ -1,7 +1,7 @@
 //! The conjugate-gradient method, generic over the backend and the number: every vector and every scalar is a temporary
 //! of a scope.
 
-use pool_facade::{CopyView, LendView, PoolBackend, PoolView, PoolViewMut, Scope};
+use pool_facade::{LendView, PoolBackend, PoolView, PoolViewMut, Scope};
 
 use super::arithmetic::{Algebra, Failure};
 use super::matrix::Matrix;
@@ -39,11 +39,11 @@ pub fn solve<B: PoolBackend, T: Number, A: Algebra<B, T>>(
     right: B::ViewRef<'_, T>,
     x: &mut B::View<'_, T>,
 ) -> Result<Convergence, Failure> {
-    x.try_zero()?;
+    x.fill_with_zeros()?;
     let mut residual = scope.try_acquire::<T, _>(matrix.rows())?;
     let mut direction = scope.try_acquire::<T, _>(matrix.rows())?;
-    residual.try_copy_from(right)?;
-    direction.try_copy_from(right)?;
+    residual.copy_from(right.as_view())?;
+    direction.copy_from(right.as_view())?;
     let first = square_of(algebra, &scope.scope(), right)?;
 
     let mut iterations = 0;
@@ -89,6 +89,6 @@ fn square_of<B: PoolBackend, T: Number, A: Algebra<B, T>>(
 /// The number that a view of one element holds.
 fn number<B: PoolBackend, T: Number>(view: B::ViewRef<'_, T>) -> Result<f64, Failure> {
     let mut number = [T::ZERO];
-    view.try_copy_to_host(&mut number)?;
+    view.copy_to_host(&mut number)?;
     Ok(number[0].to_f64())
 }

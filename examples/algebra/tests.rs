@@ -42,7 +42,7 @@ impl Computation for Operations {
         algebra: &A,
         context: B::Context,
     ) -> Result<Results, Failure> {
-        let mut pool = DynamicPool::<B>::try_new(context, PoolConfig::new())?;
+        let mut pool = DynamicPool::<B>::with_config(context, PoolConfig::new())?;
         let matrix = MatrixHandles::<T>::upload(&mut pool, &SparseMatrix::laplacian(SIDE))?;
         let (constants, scope) = pool.split();
         let matrix = matrix.views(&constants)?;
@@ -53,9 +53,9 @@ impl Computation for Operations {
         let (three, four) = (three?, four?);
         let ratio = (three.as_view(), four.as_view());
         let written = |vector: &B::View<'_, T>| -> Result<Vec<f64>, Failure> {
-            Ok(widened(&vector.try_to_vec()?))
+            Ok(widened(&vector.copy_to_vec()?))
         };
-        let elements = y.try_to_vec()?;
+        let elements = y.copy_to_vec()?;
         let copy = || scope.try_acquire_from(&elements);
         let (mut multiplied, mut added) = (scope.try_acquire::<T, _>(matrix.rows())?, copy()?);
         let (mut ratio_added, mut ratio_taken) = (copy()?, copy()?);

@@ -1,7 +1,7 @@
 //! The device's own clock: how long it takes from before the first command of some work to behind the last one, where
 //! the adapter has timing queries.
 
-use pool_facade::pool_wgpu::{Stream, StreamOptions, WgpuError, wgpu};
+use pool_facade::pool_wgpu::{Stream, StreamConfig, WgpuError, wgpu};
 
 /// What the device must have.
 const FEATURE: wgpu::Features = wgpu::Features::TIMESTAMP_QUERY;
@@ -10,7 +10,7 @@ const BYTES: u64 = 16;
 
 /// A stream of the first adapter, with timing queries where that has them.
 pub(crate) fn open() -> Result<Stream, WgpuError> {
-    match Stream::open_with(&StreamOptions::new().with_features(FEATURE)) {
+    match Stream::open_with_config(&StreamConfig::new().with_features(FEATURE)) {
         Err(WgpuError::NoDevice { .. }) => Stream::open(),
         stream => stream,
     }

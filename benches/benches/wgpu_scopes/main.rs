@@ -118,7 +118,7 @@ impl Work<'_> {
         let x = scope.acquire::<f32, _>(self.elements);
         let y = scope.acquire::<f32, _>(self.elements);
         let mut to = scope.acquire::<f32, _>(self.elements);
-        let identities = [x.identity(), y.identity(), to.identity()];
+        let identities = [x.address(), y.address(), to.address()];
         let bindings = [x.binding().unwrap(), y.binding().unwrap(), to.binding_mut().unwrap()];
         let groups = [self.parameters[1].div_ceil(WORKGROUP), 1, 1];
         self.stream.dispatch(&self.kernel, &bindings, self.parameters(), groups).unwrap();

@@ -8,8 +8,8 @@ use std::ops::{Deref, DerefMut};
 use std::slice;
 
 use pool_core::{
-    Advice, CopyView, Device, Element, HostBackend, LendView, LendViewMut, PodElement, PoolBackend,
-    PoolView, PoolViewMut, Reuse, ShapeError, SlotRef, ViewError,
+    Advice, Device, Element, HostBackend, LendView, PodElement, PoolBackend, PoolView, PoolViewMut,
+    Reuse, ShapeError, SlotRef, ViewError,
 };
 
 /// The memory of a host backend, with [`ArmingView`]s. The memory is `B`'s; its views are not used.
@@ -98,84 +98,85 @@ impl<B: HostBackend, E: PoolView> PoolView for ArmingView<B, E> {
     type Element = E::Element;
     type Error = E::Error;
 
-    fn try_copy_to_host(&self, destination: &mut [E::Element]) -> Result<(), E::Error>
+    fn copy_to_host(&self, destination: &mut [E::Element]) -> Result<(), E::Error>
     where
         E::Element: PodElement,
     {
-        self.elements.try_copy_to_host(destination)
+        self.elements.copy_to_host(destination)
     }
 
-    fn try_to_vec(&self) -> Result<Vec<E::Element>, E::Error>
+    fn copy_to_vec(&self) -> Result<Vec<E::Element>, E::Error>
     where
         E::Element: PodElement,
     {
-        self.elements.try_to_vec()
+        self.elements.copy_to_vec()
     }
 
     fn len(&self) -> usize {
         self.elements.len()
     }
 
-    fn try_split_at(self, index: usize) -> Result<(Self, Self), ShapeError> {
-        let (before, after) = self.elements.try_split_at(index)?;
+    fn into_split_at(self, index: usize) -> Result<(Self, Self), ShapeError> {
+        let (before, after) = self.elements.into_split_at(index)?;
         let slot = self.slot;
         Ok((Self { elements: before, slot }, Self { elements: after, slot }))
     }
 }
 
-impl<B: HostBackend, E: PoolViewMut> PoolViewMut for ArmingView<B, E> {
-    fn try_fill(&mut self, value: E::Element) -> Result<(), E::Error>
+impl<B: HostBackend, T> PoolViewMut for ArmingView<B, &mut [T]> {
+    fn fill_with_value(&mut self, value: T) -> Result<(), ViewError>
     where
-        E::Element: Element,
+        T: Element,
     {
-        self.elements.try_fill(value)
+        self.elements.fill_with_value(value)
     }
 
-    fn try_zero(&mut self) -> Result<(), E::Error>
+    fn fill_with_zeros(&mut self) -> Result<(), ViewError>
     where
-        E::Element: Element,
+        T: Element,
     {
-        self.elements.try_zero()
+        self.elements.fill_with_zeros()
     }
 
-    fn try_copy_from_host(&mut self, source: &[E::Element]) -> Result<(), E::Error>
+    fn copy_from_host(&mut self, source: &[T]) -> Result<(), ViewError>
     where
-        E::Element: Element,
+        T: Element,
     {
-        self.elements.try_copy_from_host(source)
+        self.elements.copy_from_host(source)
+    }
+
+    fn copy_from<'a>(&mut self, source: ArmingView<B, &'a [T]>) -> Result<(), ViewError>
+    where
+        Self: 'a,
+        T: Element,
+    {
+        self.elements.copy_from_host(source.elements)
     }
 }
 
 impl<'a, B: HostBackend, T> LendView<'a> for ArmingView<B, &[T]> {
     type Shared = ArmingView<B, &'a [T]>;
+    type Same = ArmingView<B, &'a [T]>;
 
     fn as_view(&'a self) -> ArmingView<B, &'a [T]> {
+        *self
+    }
+
+    fn reborrow(&'a mut self) -> ArmingView<B, &'a [T]> {
         *self
     }
 }
 
 impl<'a, B: HostBackend, T> LendView<'a> for ArmingView<B, &mut [T]> {
     type Shared = ArmingView<B, &'a [T]>;
+    type Same = ArmingView<B, &'a mut [T]>;
 
     fn as_view(&'a self) -> ArmingView<B, &'a [T]> {
         ArmingView { elements: self.elements, slot: self.slot }
     }
-}
-
-impl<'a, B: HostBackend, T> LendViewMut<'a> for ArmingView<B, &mut [T]> {
-    type Exclusive = ArmingView<B, &'a mut [T]>;
 
     fn reborrow(&'a mut self) -> ArmingView<B, &'a mut [T]> {
         ArmingView { elements: self.elements, slot: self.slot }
-    }
-}
-
-impl<'a, B: HostBackend, T> CopyView<ArmingView<B, &'a [T]>> for ArmingView<B, &mut [T]> {
-    fn try_copy_from(&mut self, source: ArmingView<B, &'a [T]>) -> Result<(), ViewError>
-    where
-        T: Element,
-    {
-        self.elements.try_copy_from(source.elements)
     }
 }
 

@@ -65,7 +65,7 @@ pub trait Probe: 'static {
 
     /// Overwrites a view with as many elements.
     fn write<T: Element>(&self, view: &mut View<'_, Self, T>, elements: &[T]) {
-        let copied = view.try_copy_from_host(elements);
+        let copied = view.copy_from_host(elements);
         copied.unwrap_or_else(|error| panic!("a view cannot be written: {error}"));
     }
 

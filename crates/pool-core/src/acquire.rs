@@ -133,7 +133,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         unsafe { self.acquire_array(shape, FirstUse::Write, fill) }
     }
 
-    /// Acquires a copy of `source`, as a one-dimensional view; [`reshape`](crate::Reshape::reshape) gives it axes. The
+    /// Acquires a copy of `source`, as a one-dimensional view; [`reshape`](crate::PoolView::reshape) gives it axes. The
     /// copy has left `source` when this returns.
     ///
     /// # Panics

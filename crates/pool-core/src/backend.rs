@@ -7,7 +7,7 @@ use crate::device::Device;
 use crate::element::Element;
 use crate::error::ShapeError;
 use crate::slot_ref::SlotRef;
-use crate::view::{CopyView, LendView, LendViewMut, PoolView};
+use crate::view::{LendView, PoolView, PoolViewMut};
 
 /// A kind of memory that pools can be made of: host memory, the memory of one GPU, …
 ///
@@ -96,13 +96,12 @@ pub unsafe trait PoolBackend: Sized + 'static {
     type Block: Copy;
 
     /// What acquire returns: the exclusive right to `length` elements of a block.
-    type View<'s, T: Element>: PoolView<Element = T, Error = Self::ViewError>
-        + for<'a> LendViewMut<'a, Exclusive = Self::View<'a, T>, Shared = Self::ViewRef<'a, T>>
-        + for<'a> CopyView<Self::ViewRef<'a, T>>;
+    type View<'s, T: Element>: PoolViewMut<Element = T, Error = Self::ViewError>
+        + for<'a> LendView<'a, Same = Self::View<'a, T>, Shared = Self::ViewRef<'a, T>>;
 
     /// The shared counterpart of [`View`](Self::View).
     type ViewRef<'s, T: Element>: PoolView<Element = T, Error = Self::ViewError>
-        + for<'a> LendView<'a, Shared = Self::ViewRef<'a, T>>
+        + for<'a> LendView<'a, Same = Self::ViewRef<'a, T>, Shared = Self::ViewRef<'a, T>>
         + Copy;
 
     /// What a backend keeps beside a cached dynamic shape: a ready header, or the device copy of

@@ -104,7 +104,7 @@ impl PoolConfig {
     /// use pool_core::{Pool, PoolConfig};
     ///
     /// let config = PoolConfig::new().best_fit(true);
-    /// let mut pool = Pool::<Memory>::try_new(Default::default(), config)?;
+    /// let mut pool = Pool::<Memory>::with_config(Default::default(), config)?;
     /// for (first, second) in [(1_000, 10), (10, 1_000), (1_000, 10)] {
     ///     let scope = pool.scope();
     ///     scope.acquire::<f64, _>(first);
@@ -128,7 +128,7 @@ impl PoolConfig {
     /// # use pool_conformance::HeapBackend as Memory;
     /// use pool_core::{Pool, PoolConfig};
     ///
-    /// let mut pool = Pool::<Memory>::try_new(Default::default(), PoolConfig::new().measure_live_bytes(true))?;
+    /// let mut pool = Pool::<Memory>::with_config(Default::default(), PoolConfig::new().measure_live_bytes(true))?;
     /// for (first, second) in [(1_000, 10), (10, 1_000)] {
     ///     let scope = pool.scope();
     ///     scope.acquire::<f64, _>(first);

@@ -55,16 +55,17 @@ extern crate std;
 // block_watch, device, element, error, reserve, slot_ref, soundness, threads: nothing
 // config, lengths: error
 // stats: device
-// view: element, error
+// nd_array: error, lengths
+// view: element, error, nd_array
 // backend: device, element, error, slot_ref, view
-// nd_view: error, lengths, view
+// nd_view: error, lengths, nd_array, view
 // raw: backend, config, element, error, lengths, slot_ref, stats, threads
 // scope: backend, config, raw, stats
-// engine: backend, element, error, lengths, nd_view, raw
-// shape: engine, lengths, nd_view
+// engine: backend, element, error, lengths, nd_array, nd_view, raw
+// shape: engine, lengths, nd_array, nd_view
 // acquire: backend, element, engine, error, raw, scope, shape
 // described: backend, element, error, lengths, raw, scope, slot_ref
-// host: backend, element, engine, error, nd_view, raw, scope, shape
+// host: backend, element, engine, error, nd_array, nd_view, raw, scope, shape
 // pool: backend, config, error, raw, scope, stats
 // dynamic: backend, config, element, error, pool, raw, scope, stats
 // free_list: backend, pool, raw
@@ -82,6 +83,7 @@ mod error;
 mod free_list;
 mod host;
 mod lengths;
+mod nd_array;
 mod nd_view;
 mod pool;
 mod raw;
@@ -109,7 +111,7 @@ pub use free_list::FreeList;
 pub use half;
 pub use host::{CapacityError, FixedVec, HostAcquireResult, HostArray, PoolVec};
 pub use lengths::{DynamicShape, element_count};
-pub use nd_view::{NdView, Reshape};
+pub use nd_view::NdView;
 #[cfg(feature = "complex")]
 pub use num_complex;
 pub use pool::Pool;
@@ -117,4 +119,4 @@ pub use scope::Scope;
 pub use shape::{FixedShape, Shape};
 pub use slot_ref::SlotRef;
 pub use stats::{PoolStats, ReleaseReport};
-pub use view::{CopyView, LendView, LendViewMut, PoolView, PoolViewMut};
+pub use view::{LendView, PoolView, PoolViewMut};

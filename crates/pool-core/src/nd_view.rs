@@ -1,35 +1,9 @@
-//! A view with a shape: what an acquire of `[usize; N]` or `&[usize]` returns.
-
-use core::ops::{Deref, DerefMut, Index, IndexMut};
+//! Arrays of any kind of memory, which acquires of a shape return: their lengths, strides, other shapes and parts.
 
 use crate::error::{ShapeError, panic_with};
-use crate::lengths::{DynamicShape, element_count, write_row_major_strides};
+use crate::lengths::{DynamicShape, write_row_major_strides};
+pub use crate::nd_array::NdView;
 use crate::view::PoolView;
-
-/// The elements of a view `V` as a row-major array with the lengths `D`: `[usize; N]`, or
-/// [`DynamicShape`] for a rank known at run time.
-///
-/// Host arrays are indexed with `array[[row, column]]`; `as_slice` and `as_mut_slice` give the
-/// elements in row-major order, and the feature `ndarray` of the host backend turns an array into an
-/// `ndarray` view.
-#[derive(Clone, Copy, Debug)]
-pub struct NdView<V, D> {
-    view: V,
-    dims: D,
-}
-
-impl<V, D> NdView<V, D> {
-    /// A view and a shape of which it is known that they fit: what turns an array into a view of another
-    /// library relies on it.
-    ///
-    /// # Safety
-    ///
-    /// The product of `dims` is the number of the view's elements.
-    #[inline(always)]
-    pub(crate) unsafe fn new_unchecked(view: V, dims: D) -> Self {
-        Self { view, dims }
-    }
-}
 
 impl<V: PoolView, D: AsRef<[usize]>> NdView<V, D> {
     /// A view with a shape.
@@ -38,13 +12,9 @@ impl<V: PoolView, D: AsRef<[usize]>> NdView<V, D> {
     ///
     /// [`ShapeError::LengthMismatch`] where the shape does not have exactly the view's elements,
     /// [`ShapeError::Overflow`] where its product overflows.
-    pub fn try_new(view: V, dims: D) -> Result<Self, ShapeError> {
-        let asked = element_count(dims.as_ref(), size_of::<V::Element>())?;
+    pub fn new(view: V, dims: D) -> Result<Self, ShapeError> {
         let length = view.len();
-        if asked != length {
-            return Err(ShapeError::LengthMismatch { asked, length });
-        }
-        Ok(Self { view, dims })
+        Self::checked(view, length, size_of::<V::Element>(), dims)
     }
 
     /// The lengths along the axes, in elements.
@@ -101,7 +71,7 @@ impl<V: PoolView, D: AsRef<[usize]>> NdView<V, D> {
         self,
         dims: [usize; N],
     ) -> Result<NdView<V, [usize; N]>, ShapeError> {
-        NdView::try_new(self.view, dims)
+        NdView::new(self.view, dims)
     }
 }
 
@@ -146,7 +116,7 @@ impl<V: PoolView, const N: usize> NdView<V, [usize; N]> {
         let (mut before, mut after) = (self.dims, self.dims);
         before[0] = index;
         after[0] = extent - index;
-        let (left, right) = self.view.try_split_at(index * row)?;
+        let (left, right) = self.view.into_split_at(index * row)?;
         Ok((Self { view: left, dims: before }, Self { view: right, dims: after }))
     }
 }
@@ -162,118 +132,3 @@ impl<'s, V: PoolView> NdView<V, DynamicShape<'s>> {
         self.dims.strides()
     }
 }
-
-impl<T, V: Deref<Target = [T]>, D: AsRef<[usize]>> NdView<V, D> {
-    /// All elements of the array, in row-major order.
-    #[inline]
-    pub fn as_slice(&self) -> &[T] {
-        &self.view
-    }
-
-    /// All elements of the array, in row-major order, to be written.
-    #[inline]
-    pub fn as_mut_slice(&mut self) -> &mut [T]
-    where
-        V: DerefMut,
-    {
-        &mut self.view
-    }
-
-    /// The element at `index`, one number for each axis; `None` out of bounds or of another rank.
-    #[inline]
-    pub fn get(&self, index: &[usize]) -> Option<&T> {
-        self.view.get(offset(self.dims.as_ref(), index)?)
-    }
-
-    /// The element at `index`, to be written; `None` as for [`get`](Self::get).
-    #[inline]
-    pub fn get_mut(&mut self, index: &[usize]) -> Option<&mut T>
-    where
-        V: DerefMut,
-    {
-        let offset = offset(self.dims.as_ref(), index)?;
-        self.view.get_mut(offset)
-    }
-}
-
-/// The offset of an index in row-major order; `None` where the index is out of bounds or of another rank.
-#[inline]
-fn offset(dims: &[usize], index: &[usize]) -> Option<usize> {
-    if dims.len() != index.len() {
-        return None;
-    }
-    dims.iter().zip(index).try_fold(0_usize, |offset, (&extent, &at)| {
-        // Every partial offset is below the product of the axes so far, unless the lengths are of a type of
-        // the user's that says something else by now: then what is wrapped is looked at as any index.
-        if at < extent { Some(offset.wrapping_mul(extent).wrapping_add(at)) } else { None }
-    })
-}
-
-/// # Panics
-///
-/// Where the index is out of bounds, as for slices.
-impl<T, V: Deref<Target = [T]>, D: AsRef<[usize]>, const N: usize> Index<[usize; N]>
-    for NdView<V, D>
-{
-    type Output = T;
-
-    #[inline]
-    fn index(&self, index: [usize; N]) -> &T {
-        match offset(self.dims.as_ref(), &index) {
-            Some(offset) => &self.view[offset],
-            None => out_of_bounds(self.dims.as_ref(), &index),
-        }
-    }
-}
-
-/// # Panics
-///
-/// Where the index is out of bounds, as for slices.
-impl<T, V: DerefMut<Target = [T]>, D: AsRef<[usize]>, const N: usize> IndexMut<[usize; N]>
-    for NdView<V, D>
-{
-    #[inline]
-    fn index_mut(&mut self, index: [usize; N]) -> &mut T {
-        match offset(self.dims.as_ref(), &index) {
-            Some(offset) => &mut self.view[offset],
-            None => out_of_bounds(self.dims.as_ref(), &index),
-        }
-    }
-}
-
-#[cold]
-#[inline(never)]
-#[track_caller]
-#[expect(
-    clippy::panic,
-    reason = "the documented behaviour of an index out of bounds, as of slices"
-)]
-fn out_of_bounds(dims: &[usize], index: &[usize]) -> ! {
-    panic!("index {index:?} is out of bounds for an array of shape {dims:?}")
-}
-
-/// Gives a one-dimensional view a shape: `view.reshape([rows, columns])`.
-pub trait Reshape: PoolView {
-    /// The same elements as an array of the given shape, in row-major order.
-    ///
-    /// # Panics
-    ///
-    /// With the text of the [`ShapeError`] that [`try_reshape`](Self::try_reshape) returns.
-    fn reshape<const N: usize>(self, dims: [usize; N]) -> NdView<Self, [usize; N]> {
-        self.try_reshape(dims).unwrap_or_else(|error| panic_with(&error))
-    }
-
-    /// As [`reshape`](Self::reshape).
-    ///
-    /// # Errors
-    ///
-    /// [`ShapeError::LengthMismatch`] where the shape does not have exactly the view's elements.
-    fn try_reshape<const N: usize>(
-        self,
-        dims: [usize; N],
-    ) -> Result<NdView<Self, [usize; N]>, ShapeError> {
-        NdView::try_new(self, dims)
-    }
-}
-
-impl<V: PoolView> Reshape for V {}

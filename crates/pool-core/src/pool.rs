@@ -55,19 +55,22 @@ impl<B: PoolBackend> Pool<B> {
     ///
     /// # Panics
     ///
-    /// With the text of the error that [`try_new`](Self::try_new) returns.
+    /// With the text of the error that [`with_config`](Self::with_config) returns.
     #[must_use]
     pub fn new(context: B::Context) -> Self {
-        Self::try_new(context, PoolConfig::new()).unwrap_or_else(|error| panic_with(&error))
+        Self::with_config(context, PoolConfig::new()).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// An empty pool.
+    /// An empty pool with a configuration.
     ///
     /// # Errors
     ///
     /// [`PoolError::Config`] for a value out of its range, [`PoolError::Bookkeeping`] where the host
     /// has no memory for the first slot table.
-    pub fn try_new(context: B::Context, config: PoolConfig) -> Result<Self, PoolError<B::Error>> {
+    pub fn with_config(
+        context: B::Context,
+        config: PoolConfig,
+    ) -> Result<Self, PoolError<B::Error>> {
         Ok(Self { root: Root::create(context, config)?, owner: PhantomData })
     }
 

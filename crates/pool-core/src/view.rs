@@ -9,56 +9,57 @@ use core::error::Error;
 use core::ops::{Bound, RangeBounds};
 
 use crate::element::{Element, PodElement};
-use crate::error::{ShapeError, ViewError};
+use crate::error::{ShapeError, ViewError, panic_with};
+use crate::nd_array::NdView;
 
 /// A run of elements that acquire handed out, or a shared look at one.
 ///
 /// Host views are plain slices and have all that slices have; this trait is for code that is
-/// generic over the backend. [`LendView`] is what any view is lent as, [`PoolViewMut`] and [`CopyView`] write.
+/// generic over the backend. [`LendView`] lends a view or a part of it, [`PoolViewMut`] writes.
 ///
 /// ```
-/// use pool_core::{CopyView, LendView, LendViewMut, PoolBackend, PoolView, Scope};
+/// use pool_core::{LendView, PoolBackend, PoolView, PoolViewMut, Scope};
 ///
 /// /// The halves of `numbers` exchanged, and the last element on the host.
 /// fn halves<B: PoolBackend>(
 ///     scope: &Scope<'_, B>,
-///     numbers: &mut B::View<'_, f32>,
+///     mut numbers: B::View<'_, f32>,
 /// ) -> Result<f32, Box<dyn std::error::Error>> {
 ///     let half = numbers.len() / 2;
 ///     let mut first = scope.try_acquire::<f32, _>(half)?;
-///     first.try_copy_from(numbers.try_part(..half)?)?;
+///     first.copy_from(numbers.part(..half)?)?;
 ///     {
-///         let (mut left, mut right) = numbers.reborrow().try_split_at(half)?;
-///         left.try_copy_from(right.as_view())?;
-///         right.try_copy_from(first.as_view())?;
+///         let (mut left, mut right) = numbers.reborrow().into_split_at(half)?;
+///         left.copy_from(right.as_view())?;
+///         right.copy_from(first.as_view())?;
 ///     }
-///     Ok(numbers.try_part(2 * half - 1..)?.try_to_vec()?[0])
+///     Ok(numbers.part(2 * half - 1..)?.copy_to_vec()?[0])
 /// }
 ///
 /// # use pool_conformance::HeapBackend as Memory;
 /// # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
 /// let scope = pool.scope();
 /// let mut numbers = scope.acquire_from(&[1.0, 2.0, 3.0, 4.0]);
-/// assert_eq!(halves(&scope, &mut numbers)?, 2.0);
+/// assert_eq!(halves::<Memory>(&scope, numbers.reborrow())?, 2.0);
 /// assert_eq!(numbers, [3.0, 4.0, 1.0, 2.0]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
 /// A function that is generic over the backend best takes the views that it writes by value, lent to it by
-/// [`reborrow`](LendViewMut::reborrow). With a parameter `&mut B::View<'_, T>` the compiler takes it that all views of
+/// [`reborrow`](LendView::reborrow). With a parameter `&mut B::View<'_, T>` the compiler takes it that all views of
 /// `B` live as long as that one, and where such a function also takes a part of a view that it has acquired itself, and
 /// asks for it by `?`, the view "does not live long enough":
 ///
 /// ```
-/// use pool_core::{LendView, LendViewMut, PoolBackend, PoolView, PoolViewMut, Scope};
+/// use pool_core::{LendView, PoolBackend, PoolView, PoolViewMut, Scope};
 ///
 /// fn begin<B: PoolBackend>(
 ///     scope: &Scope<'_, B>,
 ///     mut numbers: B::View<'_, f32>, // not `numbers: &mut B::View<'_, f32>`
 /// ) -> Result<usize, Box<dyn std::error::Error>> {
 ///     let own = scope.try_acquire_zeroed::<f32, _>(4)?;
-///     let part = own.try_part(..2)?;
-///     numbers.try_fill(1.0)?;
+///     let part = own.part(..2)?;
+///     numbers.fill_with_value(1.0)?;
 ///     Ok(part.len())
 /// }
 ///
@@ -89,17 +90,17 @@ pub trait PoolView: Sized {
     /// # Errors
     ///
     /// [`ShapeError::SplitOutOfRange`] where `index` is above the length.
-    fn try_split_at(self, index: usize) -> Result<(Self, Self), ShapeError>;
+    fn into_split_at(self, index: usize) -> Result<(Self, Self), ShapeError>;
 
     /// The part of a view that a range of elements says, for as long as the view would have lived.
     ///
     /// # Errors
     ///
     /// [`ShapeError::PartOutOfRange`] where the range is not within the view.
-    fn try_into_part(self, range: impl RangeBounds<usize>) -> Result<Self, ShapeError> {
+    fn into_part(self, range: impl RangeBounds<usize>) -> Result<Self, ShapeError> {
         let (start, end) = within(&range, self.len())?;
-        let (before, _) = self.try_split_at(end)?;
-        let (_, part) = before.try_split_at(start)?;
+        let (before, _) = self.into_split_at(end)?;
+        let (_, part) = before.into_split_at(start)?;
         Ok(part)
     }
 
@@ -108,7 +109,7 @@ pub trait PoolView: Sized {
     /// # Errors
     ///
     /// Where `destination` has another length, and where the memory cannot be read.
-    fn try_copy_to_host(&self, destination: &mut [Self::Element]) -> Result<(), Self::Error>
+    fn copy_to_host(&self, destination: &mut [Self::Element]) -> Result<(), Self::Error>
     where
         Self::Element: PodElement;
 
@@ -117,22 +118,44 @@ pub trait PoolView: Sized {
     /// # Errors
     ///
     /// Where the host has no memory for them, and where the memory cannot be read.
-    fn try_to_vec(&self) -> Result<Vec<Self::Element>, Self::Error>
+    fn copy_to_vec(&self) -> Result<Vec<Self::Element>, Self::Error>
     where
         Self::Element: PodElement;
+
+    /// Gives the elements a shape: an array in row-major order.
+    ///
+    /// # Panics
+    ///
+    /// With the text of the [`ShapeError`] that [`try_reshape`](Self::try_reshape) returns.
+    fn reshape<const N: usize>(self, dims: [usize; N]) -> NdView<Self, [usize; N]> {
+        self.try_reshape(dims).unwrap_or_else(|error| panic_with(&error))
+    }
+
+    /// As [`reshape`](Self::reshape).
+    ///
+    /// # Errors
+    ///
+    /// [`ShapeError::LengthMismatch`] where the shape does not have exactly the view's elements.
+    fn try_reshape<const N: usize>(
+        self,
+        dims: [usize; N],
+    ) -> Result<NdView<Self, [usize; N]>, ShapeError> {
+        let length = self.len();
+        NdView::checked(self, length, size_of::<Self::Element>(), dims)
+    }
 }
 
 /// A view that writes: what a backend's [`View`](crate::PoolBackend::View) is.
 ///
 /// What these methods write takes effect after all work that was enqueued on the elements before, and before all
 /// that is enqueued on them afterwards, as [`PoolBackend`](crate::PoolBackend) says it of acquires.
-pub trait PoolViewMut: PoolView {
+pub trait PoolViewMut: PoolView + for<'a> LendView<'a> {
     /// Sets all elements to a value.
     ///
     /// # Errors
     ///
     /// Where the backend cannot do it.
-    fn try_fill(&mut self, value: Self::Element) -> Result<(), Self::Error>
+    fn fill_with_value(&mut self, value: Self::Element) -> Result<(), Self::Error>
     where
         Self::Element: Element;
 
@@ -141,56 +164,53 @@ pub trait PoolViewMut: PoolView {
     /// # Errors
     ///
     /// Where the backend cannot do it.
-    fn try_zero(&mut self) -> Result<(), Self::Error>
+    fn fill_with_zeros(&mut self) -> Result<(), Self::Error>
     where
         Self::Element: Element;
 
-    /// Copies as many elements from the host. They have left `source` when this returns.
+    /// Copies the elements from the host. They have left `source` when this returns.
     ///
     /// # Errors
     ///
     /// Where `source` has another length, and where the backend cannot do it.
-    fn try_copy_from_host(&mut self, source: &[Self::Element]) -> Result<(), Self::Error>
+    fn copy_from_host(&mut self, source: &[Self::Element]) -> Result<(), Self::Error>
     where
         Self::Element: Element;
-}
 
-/// What a view is lent as for `'a`: a shared view of it, or of a part.
-///
-/// The parameter `Bound` is always `&'a Self`: it says that `'a` is a time at which the view exists.
-pub trait LendView<'a, Bound = &'a Self>: PoolView {
-    /// The shared view: a backend's [`ViewRef`](crate::PoolBackend::ViewRef).
-    type Shared: PoolView<Element = Self::Element, Error = Self::Error>;
-
-    /// The same elements, to be read.
-    fn as_view(&'a self) -> Self::Shared;
-
-    /// Some of the elements, to be read.
+    /// Copies the elements of another view, of any pool, as they are after all that was enqueued on it before.
+    ///
+    /// In code that is generic over the backend, a source that lives longer than this view is given as a
+    /// [loan](LendView::as_view) of it.
     ///
     /// # Errors
     ///
-    /// As [`try_into_part`](PoolView::try_into_part).
-    fn try_part(&'a self, range: impl RangeBounds<usize>) -> Result<Self::Shared, ShapeError> {
-        self.as_view().try_into_part(range)
-    }
+    /// Where `source` has another length, and where the backend cannot do it.
+    fn copy_from<'a>(&mut self, source: <Self as LendView<'a>>::Shared) -> Result<(), Self::Error>
+    where
+        Self: 'a,
+        Self::Element: Element;
 }
 
-/// What a view that writes is lent as for `'a`.
+/// Lends a view, or a part of it, for `'a`.
 ///
-/// The parameter `Bound` is that of [`LendView`]. As long as a loan is in use, the view is not:
+/// This trait has the lifetime as a parameter, and so stands beside [`PoolView`]: an associated type `Shared<'a>` of
+/// `PoolView` would need `where Self: 'a`, and a backend's bound `for<'a>` on it would make every view `'static`. The
+/// parameter `Bound` is always `&'a Self`, by which the bound covers only times at which the view exists.
+///
+/// As long as a loan is in use, the view is not:
 ///
 /// ```compile_fail,E0499
-/// # use pool_core::{LendViewMut, PoolBackend, ShapeError};
+/// # use pool_core::{LendView, PoolBackend, ShapeError};
 /// fn twice<B: PoolBackend>(view: &mut B::View<'_, f32>) -> Result<(), ShapeError> {
-///     let first = view.try_part_mut(..1)?;
-///     let second = view.try_part_mut(1..)?; // two_exclusive_parts
+///     let first = view.part_mut(..1)?;
+///     let second = view.part_mut(1..)?; // two_exclusive_parts
 ///     drop((first, second));
 ///     Ok(())
 /// }
 /// ```
 ///
 /// ```compile_fail,E0502
-/// # use pool_core::{LendView, LendViewMut, PoolBackend};
+/// # use pool_core::{LendView, PoolBackend};
 /// fn both<B: PoolBackend>(view: &mut B::View<'_, f32>) {
 ///     let shared = view.as_view();
 ///     let exclusive = view.reborrow(); // shared_and_exclusive
@@ -199,46 +219,44 @@ pub trait LendView<'a, Bound = &'a Self>: PoolView {
 /// ```
 ///
 /// ```compile_fail,E0621
-/// # use pool_core::{LendViewMut, PoolBackend};
+/// # use pool_core::{LendView, PoolBackend};
 /// fn longer<'s, B: PoolBackend>(view: &mut B::View<'s, f32>) -> B::View<'s, f32> {
 ///     view.reborrow() // longer_than_its_loan
 /// }
 /// ```
 ///
-/// [`try_split_at`](PoolView::try_split_at) of a loan is how two parts are written at once.
-pub trait LendViewMut<'a, Bound = &'a Self>: LendView<'a, Bound> + PoolViewMut {
-    /// The exclusive view: a backend's [`View`](crate::PoolBackend::View).
-    type Exclusive: PoolView<Element = Self::Element, Error = Self::Error>;
+/// [`into_split_at`](PoolView::into_split_at) of a loan is how two parts are written at once.
+pub trait LendView<'a, Bound = &'a Self>: PoolView {
+    /// The view to read: a backend's [`ViewRef`](crate::PoolBackend::ViewRef).
+    type Shared: PoolView<Element = Self::Element, Error = Self::Error>;
 
-    /// The same elements, to be written.
-    fn reborrow(&'a mut self) -> Self::Exclusive;
+    /// The view of the same kind: a backend's [`View`](crate::PoolBackend::View) of one that writes, and its
+    /// [`ViewRef`](crate::PoolBackend::ViewRef) of one that reads.
+    type Same: PoolView<Element = Self::Element, Error = Self::Error>;
 
-    /// Some of the elements, to be written.
+    /// Lends the elements to be read.
+    fn as_view(&'a self) -> Self::Shared;
+
+    /// Lends the elements to be used as this view uses them.
+    fn reborrow(&'a mut self) -> Self::Same;
+
+    /// Lends some of the elements to be read.
     ///
     /// # Errors
     ///
-    /// As [`try_into_part`](PoolView::try_into_part).
-    fn try_part_mut(
-        &'a mut self,
-        range: impl RangeBounds<usize>,
-    ) -> Result<Self::Exclusive, ShapeError> {
-        self.reborrow().try_into_part(range)
+    /// As [`into_part`](PoolView::into_part).
+    fn part(&'a self, range: impl RangeBounds<usize>) -> Result<Self::Shared, ShapeError> {
+        self.as_view().into_part(range)
     }
-}
 
-/// A view that copies the elements of others: of a backend's [`ViewRef`](crate::PoolBackend::ViewRef)s, of any pool.
-///
-/// The copy has what `source` holds after all that was enqueued on it before, and is ordered as what
-/// [`PoolViewMut`] writes.
-pub trait CopyView<Source>: PoolViewMut {
-    /// Copies as many elements of another view.
+    /// Lends some of the elements to be used as this view uses them.
     ///
     /// # Errors
     ///
-    /// Where `source` has another length, and where the backend cannot do it.
-    fn try_copy_from(&mut self, source: Source) -> Result<(), Self::Error>
-    where
-        Self::Element: Element;
+    /// As [`into_part`](PoolView::into_part).
+    fn part_mut(&'a mut self, range: impl RangeBounds<usize>) -> Result<Self::Same, ShapeError> {
+        self.reborrow().into_part(range)
+    }
 }
 
 /// The first element of a range and the one behind its last.
@@ -272,7 +290,7 @@ macro_rules! slice_view {
             <[T]>::len(self)
         }
 
-        fn try_copy_to_host(&self, destination: &mut [T]) -> Result<(), ViewError>
+        fn copy_to_host(&self, destination: &mut [T]) -> Result<(), ViewError>
         where
             T: PodElement,
         {
@@ -281,7 +299,7 @@ macro_rules! slice_view {
             Ok(())
         }
 
-        fn try_to_vec(&self) -> Result<Vec<T>, ViewError>
+        fn copy_to_vec(&self) -> Result<Vec<T>, ViewError>
         where
             T: PodElement,
         {
@@ -297,7 +315,7 @@ macro_rules! slice_view {
 impl<T> PoolView for &mut [T] {
     slice_view!();
 
-    fn try_split_at(self, index: usize) -> Result<(Self, Self), ShapeError> {
+    fn into_split_at(self, index: usize) -> Result<(Self, Self), ShapeError> {
         let length = <[T]>::len(self);
         self.split_at_mut_checked(index)
             .ok_or(ShapeError::SplitOutOfRange { asked: index, extent: length })
@@ -307,14 +325,14 @@ impl<T> PoolView for &mut [T] {
 impl<T> PoolView for &[T] {
     slice_view!();
 
-    fn try_split_at(self, index: usize) -> Result<(Self, Self), ShapeError> {
+    fn into_split_at(self, index: usize) -> Result<(Self, Self), ShapeError> {
         self.split_at_checked(index)
             .ok_or(ShapeError::SplitOutOfRange { asked: index, extent: <[T]>::len(self) })
     }
 }
 
 impl<T> PoolViewMut for &mut [T] {
-    fn try_fill(&mut self, value: T) -> Result<(), ViewError>
+    fn fill_with_value(&mut self, value: T) -> Result<(), ViewError>
     where
         T: Element,
     {
@@ -322,7 +340,7 @@ impl<T> PoolViewMut for &mut [T] {
         Ok(())
     }
 
-    fn try_zero(&mut self) -> Result<(), ViewError>
+    fn fill_with_zeros(&mut self) -> Result<(), ViewError>
     where
         T: Element,
     {
@@ -330,7 +348,7 @@ impl<T> PoolViewMut for &mut [T] {
         Ok(())
     }
 
-    fn try_copy_from_host(&mut self, source: &[T]) -> Result<(), ViewError>
+    fn copy_from_host(&mut self, source: &[T]) -> Result<(), ViewError>
     where
         T: Element,
     {
@@ -338,38 +356,39 @@ impl<T> PoolViewMut for &mut [T] {
         self.copy_from_slice(source);
         Ok(())
     }
+
+    fn copy_from<'a>(&mut self, source: &'a [T]) -> Result<(), ViewError>
+    where
+        Self: 'a,
+        T: Element,
+    {
+        self.copy_from_host(source)
+    }
 }
 
 impl<'a, T> LendView<'a> for &mut [T] {
     type Shared = &'a [T];
+    type Same = &'a mut [T];
 
     fn as_view(&'a self) -> &'a [T] {
         self
     }
-}
-
-impl<'a, T> LendView<'a> for &[T] {
-    type Shared = &'a [T];
-
-    fn as_view(&'a self) -> &'a [T] {
-        self
-    }
-}
-
-impl<'a, T> LendViewMut<'a> for &mut [T] {
-    type Exclusive = &'a mut [T];
 
     fn reborrow(&'a mut self) -> &'a mut [T] {
         self
     }
 }
 
-impl<'a, T> CopyView<&'a [T]> for &mut [T] {
-    fn try_copy_from(&mut self, source: &'a [T]) -> Result<(), ViewError>
-    where
-        T: Element,
-    {
-        self.try_copy_from_host(source)
+impl<'a, T> LendView<'a> for &[T] {
+    type Shared = &'a [T];
+    type Same = &'a [T];
+
+    fn as_view(&'a self) -> &'a [T] {
+        self
+    }
+
+    fn reborrow(&'a mut self) -> &'a [T] {
+        self
     }
 }
 

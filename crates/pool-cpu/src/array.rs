@@ -73,7 +73,7 @@ pub type ArrayResult<'s, T, D> = Result<ArrayViewMut<'s, T, D>, PoolError<CpuErr
 /// ```
 /// use core::mem::MaybeUninit;
 /// use ndarray::ArrayViewMut2;
-/// use pool_core::{Pool, Reshape};
+/// use pool_core::{Pool, PoolView};
 /// use pool_cpu::{Cpu, IntoNdarray};
 ///
 /// let mut pool = Pool::<Cpu>::new(());

@@ -69,7 +69,7 @@ impl Header {
                 *unsafe { erased.view::<T>() } = made;
                 erased
             }
-            None => self.0.insert(ErasedView::try_new(made)?),
+            None => self.0.insert(ErasedView::new(made)?),
         };
         // SAFETY: as in `as_made`.
         Ok(unsafe { erased.view::<T>() })
@@ -100,7 +100,7 @@ impl Header {
 
 impl ErasedView {
     /// Puts a view on the heap; where the host has no memory, how many bytes it lacks.
-    fn try_new<T: Element>(view: ArrayViewMut<'static, T, IxDyn>) -> Result<Self, usize> {
+    fn new<T: Element>(view: ArrayViewMut<'static, T, IxDyn>) -> Result<Self, usize> {
         let layout = Layout::for_value(&view);
         // SAFETY: a view has a size.
         let memory = NonNull::new(unsafe { alloc(layout) }).ok_or(layout.size())?;
@@ -119,7 +119,7 @@ impl ErasedView {
     unsafe fn view<'s, T: Element>(&self) -> &'s mut ArrayViewMut<'static, T, IxDyn> {
         debug_assert_eq!(self.element, TypeId::of::<T>(), "a header of another element type");
         let mut header = self.header.cast::<ArrayViewMut<'static, T, IxDyn>>();
-        // SAFETY: made by `try_new` for this element type, and referred to by nothing else (caller).
+        // SAFETY: made by `new` for this element type, and referred to by nothing else (caller).
         unsafe { header.as_mut() }
     }
 }
@@ -188,9 +188,9 @@ const PIECE: usize = 4;
 
 /// # Safety
 ///
-/// `header` came from `ErasedView::try_new` for the element type `T`, and is not used afterwards.
+/// `header` came from `ErasedView::new` for the element type `T`, and is not used afterwards.
 unsafe fn drop_header<T: 'static>(header: NonNull<()>) {
-    // SAFETY: made by `try_new` as this type, from the global allocator with its layout, as `Box` does,
+    // SAFETY: made by `new` as this type, from the global allocator with its layout, as `Box` does,
     // and given up by the caller.
     drop(unsafe { Box::from_raw(header.cast::<ArrayViewMut<'static, T, IxDyn>>().as_ptr()) });
 }

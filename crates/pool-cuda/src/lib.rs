@@ -6,7 +6,7 @@
 //! driver at all. Where memory is used on another stream, the pool orders it; see [`record_use`].
 //!
 //! ```no_run
-//! use pool_core::{Pool, PoolError, Scope};
+//! use pool_core::{Pool, PoolError, PoolView, PoolViewMut, Scope};
 //! use pool_cuda::{Cuda, CudaError};
 //!
 //! /// The same function for every backend: `Scope<'_, B>`. This one is for the device.
@@ -14,8 +14,8 @@
 //!     let input = scope.try_acquire_from(samples)?;
 //!     let mut output = scope.try_acquire::<f32, _>(input.len())?;
 //!     // … `scope.launch(&kernel).arg(&mut output).arg(&input)` …
-//!     # output.copy_from(&input.as_view()).unwrap();
-//!     Ok(output.to_vec().unwrap())
+//!     # output.copy_from(input.as_view()).unwrap();
+//!     Ok(output.copy_to_vec().unwrap())
 //! }
 //!
 //! let mut pool = Pool::<Cuda>::new(Cuda::device(0)?.new_stream()?);
@@ -65,7 +65,6 @@ pub use stream::announced_streams::announce;
 pub use stream::block_source::BlockSource;
 pub use stream::device::CudaDevice;
 pub use stream::device_stream::DeviceStream;
-pub use stream::thread::set_stream;
 pub use view::block::DeviceBlock;
 pub use view::device_view::{DeviceView, DeviceViewMut, OnDevice, record_use};
 pub use view::kernel_arguments::OnStream;

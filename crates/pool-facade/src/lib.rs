@@ -37,8 +37,8 @@
 //!     let input = scope.try_acquire_from(samples)?;
 //!     let mut output = scope.try_acquire::<f32, _>(input.len())?;
 //!     // … `scope.launch(&kernel).arg(&mut output).arg(&input)`, or any function of cudarc …
-//!     output.copy_from(&input.as_view())?;
-//!     output.to_vec()?
+//!     output.copy_from(input.as_view())?;
+//!     output.copy_to_vec()?
 //! });
 //! # Ok(found)
 //! # }
@@ -50,7 +50,7 @@
 //! - [`compiler_errors`] says what to do about what the compiler refuses.
 //!
 //! The backends are features. The pools of `Cuda` are on the device that the thread has chosen
-//! (`Cuda::set_device`, 0 by default), those of `Wgpu` on the thread's stream (`pool_wgpu::Stream::set_of_thread`, one of
+//! (`Cuda::set_device`, 0 by default), those of `Wgpu` on the thread's stream (`pool_wgpu::Stream::set_for_thread`, one of
 //! the first adapter by default).
 //!
 //! # Features
@@ -91,11 +91,11 @@ pub use pool_core::half;
 #[cfg(feature = "complex")]
 pub use pool_core::num_complex;
 pub use pool_core::{
-    AcquireResult, CapacityError, Compaction, ConfigError, CopyView, Device, DynamicPool,
-    DynamicShape, Element, FixedShape, FixedVec, Handle, Handles, HostAcquireResult, HostArray,
-    HostBackend, HostElement, LendView, LendViewMut, NdArray, NdView, PodElement, Pool,
-    PoolBackend, PoolConfig, PoolError, PoolStats, PoolVec, PoolView, PoolViewMut, ReleaseReport,
-    Reshape, Scope, Shape, ShapeError, ViewError, bytemuck, error_chain,
+    AcquireResult, CapacityError, Compaction, ConfigError, Device, DynamicPool, DynamicShape,
+    Element, FixedShape, FixedVec, Handle, Handles, HostAcquireResult, HostArray, HostBackend,
+    HostElement, LendView, NdArray, NdView, PodElement, Pool, PoolBackend, PoolConfig, PoolError,
+    PoolStats, PoolVec, PoolView, PoolViewMut, ReleaseReport, Scope, Shape, ShapeError, ViewError,
+    bytemuck, error_chain,
 };
 #[cfg(feature = "cpu")]
 pub use pool_cpu::CpuError;
@@ -106,7 +106,7 @@ pub use pool_cuda;
 #[cfg(feature = "cuda")]
 pub use pool_cuda::{
     AcquireShaped, CudaDevice, CudaError, DeviceStream, DeviceView, DeviceViewMut, Launch,
-    announce, record_use, set_stream,
+    announce, record_use,
 };
 #[cfg(feature = "graph")]
 pub use pool_graph;

@@ -27,8 +27,7 @@
 /// function as written. `return`, `?`, `break` with labels and `.await`
 /// mean what they mean outside, and a panic is a panic. However the block is left, the pool goes back
 /// to its thread's list. `?` leaves the function, not the macro. Views and scopes cannot leave the
-/// block. `with_pool!(scope => { … })`, `with_pool!(Cpu, scope => { … })` and
-/// `with_pool!(Cpu: left, Cpu: right => { … })` are the same in the macro's older form, which rustfmt leaves alone.
+/// block.
 ///
 /// A `with_pool!` inside another takes another pool, so a helper that is called from inside should
 /// take the scope as an argument instead; recursion through the macro costs one pool a level.
@@ -93,44 +92,38 @@
 /// ```
 #[macro_export]
 macro_rules! with_pool {
-    (|mut $scope:ident| $($body:tt)*) => {
-        ::core::compile_error!("the scope of `with_pool!` is mutable as it is: write `|scope|`, without `mut`")
-    };
     (|$scope:ident| $body:block $(,)?) => {
-        $crate::with_pool!($crate::Cpu: $scope => $body)
+        $crate::with_pool!($crate::Cpu, |$scope| $body)
     };
     (|$scope:ident| $value:expr $(,)?) => {
-        $crate::with_pool!($crate::Cpu: $scope => { $value })
+        $crate::with_pool!($crate::Cpu, |$scope| { $value })
     };
-    ($scope:ident => $body:block) => {
-        $crate::with_pool!($crate::Cpu: $scope => $body)
-    };
-    ($backend:ty, $scope:ident => $body:block) => {
-        $crate::with_pool!($backend: $scope => $body)
-    };
-    ($backend:ty: $scope:ident $(, $more:ty: $inner:ident)* $(,)? => $body:block) => {{
-        let mut __pool_guard = $crate::local::<$backend>();
-        #[allow(unused_mut, unused_variables)]
-        let mut $scope = $crate::LocalGuard::scope(&mut __pool_guard);
-        let __pool_result = $crate::with_pool!(@ $($more: $inner),* => $body);
+    ($($backend:ty),+, |$($scope:ident),+| $body:block $(,)?) => {{
+        $(
+            let mut __pool_guard = $crate::local::<$backend>();
+            #[allow(unused_mut, unused_variables)]
+            let mut $scope = $crate::LocalGuard::scope(&mut __pool_guard);
+        )+
+        // A statement before the body keeps clippy from taking a body that ends in `return` or `break`
+        // for a mistake in `let … = …`, with the caller's own lints left on in the body.
+        let __pool_result = {
+            let () = ();
+            $body
+        };
         // The body may end in `return` or `break`.
         #[allow(unreachable_code)]
         {
             __pool_result
         }
     }};
-    // A statement before the body keeps clippy from taking a body that ends in `return` or `break`
-    // for a mistake in `let … = …`, with the caller's own lints left on in the body.
-    (@ => $body:block) => {{
-        let () = ();
-        $body
-    }};
-    (@ $($more:tt)+) => { $crate::with_pool!($($more)+) };
-    ($($backend:ty),+, |$($scope:ident),+| $body:block $(,)?) => {
-        $crate::with_pool!($($backend: $scope),+ => $body)
-    };
     ($($backend:ty),+, |$($scope:ident),+| $value:expr $(,)?) => {
-        $crate::with_pool!($($backend: $scope),+ => { $value })
+        $crate::with_pool!($($backend),+, |$($scope),+| { $value })
+    };
+    ($($other:tt)*) => {
+        ::core::compile_error!(
+            "write `with_pool!(|scope| { … })`, `with_pool!(Backend, |scope| { … })` or \
+             `with_pool!(A, B, |a, b| { … })`; a scope is mutable without `mut`"
+        )
     };
 }
 
@@ -152,52 +145,51 @@ macro_rules! with_pool {
 /// With several pools, which must share an error type, the first that cannot be made decides.
 #[macro_export]
 macro_rules! try_with_pool {
-    (|mut $scope:ident| $($body:tt)*) => {
-        ::core::compile_error!("the scope of `try_with_pool!` is mutable as it is: write `|scope|`, without `mut`")
-    };
     (|$scope:ident| $body:block $(,)?) => {
-        $crate::try_with_pool!($crate::Cpu: $scope => $body)
+        $crate::try_with_pool!($crate::Cpu, |$scope| $body)
     };
     (|$scope:ident| $value:expr $(,)?) => {
-        $crate::try_with_pool!($crate::Cpu: $scope => { $value })
+        $crate::try_with_pool!($crate::Cpu, |$scope| { $value })
     };
-    ($scope:ident => $body:block) => {
-        $crate::try_with_pool!($crate::Cpu: $scope => $body)
-    };
-    ($backend:ty, $scope:ident => $body:block) => {
-        $crate::try_with_pool!($backend: $scope => $body)
-    };
-    ($backend:ty: $scope:ident $(, $more:ty: $inner:ident)* $(,)? => $body:block) => {
-        match $crate::try_local::<$backend>() {
-            ::core::result::Result::Ok(mut __pool_guard) => {
-                #[allow(unused_mut, unused_variables)]
-                let mut $scope = $crate::LocalGuard::scope(&mut __pool_guard);
-                let __pool_result = $crate::try_with_pool!(@ $($more: $inner),* => $body);
+    ($($backend:ty),+, |$($scope:ident),+| $body:block $(,)?) => {
+        // The body stands outside the labelled block, in which a `break` of its own would be refused.
+        match '__pool_guards: {
+            ::core::result::Result::Ok(($(
+                match $crate::try_local::<$backend>() {
+                    ::core::result::Result::Ok(__pool_guard) => __pool_guard,
+                    ::core::result::Result::Err(__pool_error) => {
+                        break '__pool_guards ::core::result::Result::Err(__pool_error)
+                    }
+                },
+            )+))
+        } {
+            ::core::result::Result::Ok(($(mut $scope,)+)) => {
+                // Each scope hides its guard from the body.
+                $(
+                    #[allow(unused_mut, unused_variables)]
+                    let mut $scope = $crate::LocalGuard::scope(&mut $scope);
+                )+
+                // The statement before the body is there for the reason that is given in `with_pool!`.
+                let __pool_value = {
+                    let () = ();
+                    $body
+                };
                 #[allow(unreachable_code)]
                 {
-                    __pool_result
+                    ::core::result::Result::Ok(__pool_value)
                 }
             }
             ::core::result::Result::Err(__pool_error) => ::core::result::Result::Err(__pool_error),
         }
     };
-    (@ => $body:block) => {{
-        // The statement before the body is there for the reason that is given in `with_pool!`.
-        let __pool_value = {
-            let () = ();
-            $body
-        };
-        #[allow(unreachable_code)]
-        {
-            ::core::result::Result::Ok(__pool_value)
-        }
-    }};
-    (@ $($more:tt)+) => { $crate::try_with_pool!($($more)+) };
-    ($($backend:ty),+, |$($scope:ident),+| $body:block $(,)?) => {
-        $crate::try_with_pool!($($backend: $scope),+ => $body)
-    };
     ($($backend:ty),+, |$($scope:ident),+| $value:expr $(,)?) => {
-        $crate::try_with_pool!($($backend: $scope),+ => { $value })
+        $crate::try_with_pool!($($backend),+, |$($scope),+| { $value })
+    };
+    ($($other:tt)*) => {
+        ::core::compile_error!(
+            "write `try_with_pool!(|scope| { … })`, `try_with_pool!(Backend, |scope| { … })` or \
+             `try_with_pool!(A, B, |a, b| { … })`; a scope is mutable without `mut`"
+        )
     };
 }
 
@@ -205,7 +197,7 @@ macro_rules! try_with_pool {
 /// crate that the backend is of.
 ///
 /// `context` is what makes the context of a new pool: it is called with nothing and answers with
-/// `Result<Context, Error>`. `is_of_thread`, which may be left out, is called with an idle pool's
+/// `Result<Context, Error>`. `is_for_thread`, which may be left out, is called with an idle pool's
 /// context, and says whether the calling thread may take that pool now: for devices of which a thread
 /// chooses one.
 ///
@@ -220,11 +212,11 @@ macro_rules! try_with_pool {
 /// The backend is a type without parameters: each has a thread-local of its own, which cannot be generic.
 #[macro_export]
 macro_rules! local_pools {
-    ($backend:ty, context: $context:expr $(, is_of_thread: $is_of_thread:expr)? $(,)?) => {
+    ($backend:ty, context: $context:expr $(, is_for_thread: $is_for_thread:expr)? $(,)?) => {
         $crate::local_pools!(@ $backend, $context, { $(
-            fn is_of_thread(__pool_context: &<Self as $crate::PoolBackend>::Context) -> bool {
+            fn is_for_thread(__pool_context: &<Self as $crate::PoolBackend>::Context) -> bool {
                 let __pool_answer: fn(&<Self as $crate::PoolBackend>::Context) -> bool =
-                    $is_of_thread;
+                    $is_for_thread;
                 __pool_answer(__pool_context)
             }
         )? });

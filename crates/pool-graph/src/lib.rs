@@ -12,7 +12,7 @@
 //! use pool_graph::{CUDAGraphMemoryPool, GraphPoolConfig, SyntheticMemory};
 //!
 //! let source = SyntheticMemory::new();
-//! let pool = CUDAGraphMemoryPool::new(source.clone(), GraphPoolConfig::default());
+//! let pool = CUDAGraphMemoryPool::new(source.clone());
 //! assert_eq!(pool.allocated_bytes(), 512 << 20);
 //!
 //! let block = pool.allocate(1000)?;

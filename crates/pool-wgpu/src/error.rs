@@ -140,7 +140,7 @@ pub enum WgpuError {
     },
     /// A binding of another stream's memory, which this stream does not order.
     #[error(
-        "memory of another stream cannot be bound here: make both pools on one stream, or copy with `try_copy_from`"
+        "memory of another stream cannot be bound here: make both pools on one stream, or copy with `copy_from`"
     )]
     OtherStream,
     /// A kernel that was compiled for another device.

@@ -53,18 +53,18 @@ extern crate self as pool_wgpu;
 
 // Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
 //
-// bind_groups, counts, error, memory, options: nothing
+// bind_groups, config, counts, error, memory: nothing
 // binding: memory
 // elements, ending, turn: error
 // calls: ending, error, turn
-// open: ending, error, options
+// open: config, ending, error
 // kernel: binding, calls, ending, error
 // staging: calls, counts, error
 // parameters: calls, error, kernel
 // setup: calls, counts, ending, error, kernel
 // reading: ending, error, setup, staging
 // recorder: bind_groups, binding, calls, error, kernel, memory, parameters, setup, staging, turn
-// stream: binding, counts, elements, ending, error, kernel, memory, open, options, reading, recorder,
+// stream: binding, config, counts, elements, ending, error, kernel, memory, open, reading, recorder,
 //     setup, staging, turn
 // part: binding, error, memory, stream
 // thread: error, stream
@@ -75,6 +75,7 @@ mod backend;
 mod bind_groups;
 mod binding;
 mod calls;
+mod config;
 mod counts;
 mod elements;
 mod ending;
@@ -84,7 +85,6 @@ mod flaw;
 mod kernel;
 mod memory;
 mod open;
-mod options;
 mod parameters;
 mod part;
 mod reading;
@@ -97,11 +97,11 @@ mod turn;
 mod view;
 
 pub use binding::{Access, Binding};
+pub use config::StreamConfig;
 pub use counts::Counts;
 pub use error::WgpuError;
 pub use kernel::{Kernel, PARAMETER_BYTES};
 pub use memory::{Wgpu, WgpuBlock};
-pub use options::StreamOptions;
 pub use pool_core::BlockWatch;
 pub use reading::Reading;
 pub use stream::Stream;

@@ -1,8 +1,8 @@
 //! A device and a queue of an adapter that is found without the user's help.
 
+use crate::config::StreamConfig;
 use crate::ending;
 use crate::error::WgpuError;
-use crate::options::StreamOptions;
 
 /// Features that kernels need for elements of 16 and of 64 bits: a device has those of its adapter.
 const ELEMENT_FEATURES: wgpu::Features = wgpu::Features::SHADER_F16
@@ -15,9 +15,7 @@ const ELEMENT_FEATURES: wgpu::Features = wgpu::Features::SHADER_F16
 /// # Errors
 ///
 /// [`WgpuError::NoAdapter`] and [`WgpuError::NoDevice`].
-pub(crate) async fn open(
-    options: &StreamOptions,
-) -> Result<(wgpu::Device, wgpu::Queue), WgpuError> {
+pub(crate) async fn open(config: &StreamConfig) -> Result<(wgpu::Device, wgpu::Queue), WgpuError> {
     ending::check_not_ending()?;
     let no_adapter = |message: String| WgpuError::NoAdapter { message };
     if wgpu::Instance::enabled_backend_features().is_empty() {
@@ -27,15 +25,15 @@ pub(crate) async fn open(
     let descriptor = wgpu::InstanceDescriptor::new_without_display_handle_from_env();
     let instance = wgpu::Instance::new(descriptor);
     let request = wgpu::RequestAdapterOptions {
-        power_preference: options.power,
-        force_fallback_adapter: options.wants_fallback,
+        power_preference: config.power,
+        force_fallback_adapter: config.wants_fallback,
         ..Default::default()
     };
     let adapter = instance.request_adapter(&request).await;
     let adapter = adapter.map_err(|error| no_adapter(error.to_string()))?;
     let descriptor = wgpu::DeviceDescriptor {
         label: Some("pool-wgpu"),
-        required_features: options.features | (adapter.features() & ELEMENT_FEATURES),
+        required_features: config.features | (adapter.features() & ELEMENT_FEATURES),
         required_limits: adapter.limits(),
         ..Default::default()
     };

@@ -314,7 +314,7 @@ mod tests {
         let message = wgpu::BufferAsyncError.to_string();
         assert_eq!(reading.wait().unwrap_err(), WgpuError::Unreadable { message });
         for _ in 0..3 {
-            assert_eq!(view.try_to_vec().unwrap(), [7; 1_000]);
+            assert_eq!(view.copy_to_vec().unwrap(), [7; 1_000]);
         }
         // The device's own answer has come meanwhile, and has brought the buffer of the first one back.
         assert!(stream.counts().staging_buffers_created <= 2);

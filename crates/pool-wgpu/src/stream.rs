@@ -6,6 +6,7 @@ use std::sync::Arc;
 use pool_core::{BlockWatch, Element};
 
 use crate::binding::{Access, Binding};
+use crate::config::StreamConfig;
 use crate::counts::Counts;
 use crate::elements;
 use crate::ending;
@@ -13,7 +14,6 @@ use crate::error::WgpuError;
 use crate::kernel::Kernel;
 use crate::memory::Allocation;
 use crate::open;
-use crate::options::StreamOptions;
 use crate::reading::Reading;
 use crate::recorder::{Recorder, Recording, record_apart};
 use crate::setup::Setup;
@@ -90,20 +90,20 @@ impl Stream {
     /// queue was given before. [`WgpuError::DeviceLost`]; [`WgpuError::OutOfMemory`]; [`WgpuError::Refused`] for a device
     /// without compute shaders; [`WgpuError::ThreadEnding`].
     pub fn new(device: wgpu::Device, queue: wgpu::Queue) -> Result<Self, WgpuError> {
-        Self::with_options(device, queue, &StreamOptions::new())
+        Self::with_config(device, queue, &StreamConfig::new())
     }
 
-    /// A stream of your device and queue, with buffers of other usages.
+    /// A stream of your device and queue, with a configuration, such as further usages of its buffers.
     ///
     /// # Errors
     ///
     /// As [`new`](Self::new).
-    pub fn with_options(
+    pub fn with_config(
         device: wgpu::Device,
         queue: wgpu::Queue,
-        options: &StreamOptions,
+        config: &StreamConfig,
     ) -> Result<Self, WgpuError> {
-        let setup = Arc::new(Setup::new(device, queue, options.all_usages())?);
+        let setup = Arc::new(Setup::new(device, queue, config.all_usages())?);
         ending::drop_orphans();
         let recording = Turns::new(Recording::new(&setup)?);
         let downloads = IdleBuffers::new(Way::Down);
@@ -119,7 +119,7 @@ impl Stream {
     /// [`WgpuError::NoAdapter`], [`WgpuError::NoDevice`], and those of [`new`](Self::new).
     #[cfg(not(target_arch = "wasm32"))]
     pub fn open() -> Result<Self, WgpuError> {
-        Self::open_with(&StreamOptions::new())
+        Self::open_with_config(&StreamConfig::new())
     }
 
     /// A stream of an adapter that wgpu finds.
@@ -128,18 +128,18 @@ impl Stream {
     ///
     /// As [`open`](Self::open).
     #[cfg(not(target_arch = "wasm32"))]
-    pub fn open_with(options: &StreamOptions) -> Result<Self, WgpuError> {
-        open::wait(Self::open_async(options))
+    pub fn open_with_config(config: &StreamConfig) -> Result<Self, WgpuError> {
+        open::wait(Self::open_with_config_async(config))
     }
 
-    /// As [`open_with`](Self::open_with), for a browser, where adapters must be awaited.
+    /// As [`open_with_config`](Self::open_with_config), for a browser, where adapters must be awaited.
     ///
     /// # Errors
     ///
     /// [`WgpuError::NoAdapter`], [`WgpuError::NoDevice`], and those of [`new`](Self::new).
-    pub async fn open_async(options: &StreamOptions) -> Result<Self, WgpuError> {
-        let (device, queue) = open::open(options).await?;
-        Self::with_options(device, queue, options)
+    pub async fn open_with_config_async(config: &StreamConfig) -> Result<Self, WgpuError> {
+        let (device, queue) = open::open(config).await?;
+        Self::with_config(device, queue, config)
     }
 
     /// The same stream, with a watch that is told of every block that pools of *this* value take and give back.

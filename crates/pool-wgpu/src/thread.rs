@@ -14,13 +14,13 @@ impl Stream {
     /// The stream of the calling thread: the one it chose, else one of its own, made at the first call, of a device that
     /// such threads of the process share.
     ///
-    /// In a browser there is only the stream that was [chosen](Self::set_of_thread).
+    /// In a browser there is only the stream that was [chosen](Self::set_for_thread).
     ///
     /// # Errors
     ///
     /// As [`open`](Self::open); [`WgpuError::ThreadEnding`] in the destructor of a thread-local variable, once the
     /// thread's stream was dropped; in a browser [`WgpuError::NoAdapter`] where no stream was chosen.
-    pub fn of_thread() -> Result<Self, WgpuError> {
+    pub fn for_thread() -> Result<Self, WgpuError> {
         if let Ok(Some(known)) = STREAM.try_with(|stream| stream.borrow().clone()) {
             return Ok(known);
         }
@@ -34,7 +34,7 @@ impl Stream {
 
     /// Makes this stream the calling thread's own, for pools that are made from now on. Where the thread ends already,
     /// nothing is changed.
-    pub fn set_of_thread(&self) {
+    pub fn set_for_thread(&self) {
         if self.check_thread().is_err() {
             return;
         }
@@ -45,7 +45,7 @@ impl Stream {
 
     /// Reports that this is the calling thread's stream, or a clone of it. Where the thread ends already, every stream is.
     #[must_use]
-    pub fn is_of_thread(&self) -> bool {
+    pub fn is_for_thread(&self) -> bool {
         let is_same = |known: &Self| known.is_same(self);
         STREAM.try_with(|stream| stream.borrow().as_ref().is_some_and(is_same)).unwrap_or(true)
     }

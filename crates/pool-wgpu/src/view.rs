@@ -2,12 +2,8 @@
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::ops::RangeBounds;
 
-use pool_core::{
-    CopyView, Element, LendView, LendViewMut, PodElement, PoolView, PoolViewMut, ShapeError,
-    SlotRef,
-};
+use pool_core::{Element, LendView, PodElement, PoolView, PoolViewMut, ShapeError, SlotRef};
 
 use crate::binding::{Access, Binding};
 use crate::error::WgpuError;
@@ -105,18 +101,6 @@ impl<'s, T> BufferViewMut<'s, T> {
     pub fn reborrow(&mut self) -> BufferViewMut<'_, T> {
         BufferViewMut { part: self.part, length: self.length, elements: PhantomData }
     }
-
-    /// Some of the elements, to be written, for as long as `self` is borrowed.
-    ///
-    /// # Errors
-    ///
-    /// [`ShapeError::PartOutOfRange`] where the range is not within the view.
-    pub fn slice_mut(
-        &mut self,
-        range: impl RangeBounds<usize>,
-    ) -> Result<BufferViewMut<'_, T>, ShapeError> {
-        self.reborrow().try_into_part(range)
-    }
 }
 
 impl<'s, T> BufferView<'s, T> {
@@ -169,7 +153,7 @@ macro_rules! both_kinds {
             /// The number of the first byte, in the place of an address: it counts the bytes of all buffers that were
             /// ever made for pools, so that no two views of different blocks have bytes in common.
             #[must_use]
-            pub fn identity(&self) -> u64 {
+            pub fn address(&self) -> u64 {
                 let block = self.part.allocation().map_or(ALIGN as u64, |block| block.identity);
                 block + self.part.offset
             }
@@ -188,20 +172,6 @@ macro_rules! both_kinds {
             /// nothing, and [`WgpuError::BindingTooLarge`].
             pub fn binding(&self) -> Result<Binding<'_>, WgpuError> {
                 self.part.bind(self.bytes(), Access::Read)
-            }
-
-            /// Some of the elements, to be read.
-            ///
-            /// # Errors
-            ///
-            /// [`ShapeError::PartOutOfRange`] where the range is not within the view.
-            pub fn slice(
-                &self,
-                range: impl RangeBounds<usize>,
-            ) -> Result<BufferView<'_, T>, ShapeError> {
-                let view: BufferView<'_, T> =
-                    BufferView { part: self.part, length: self.length, elements: PhantomData };
-                view.try_into_part(range)
             }
 
             /// Begins to read the elements back, as they are after all that was recorded before: what is recorded is
@@ -237,7 +207,7 @@ macro_rules! both_kinds {
                 self.length
             }
 
-            fn try_copy_to_host(&self, destination: &mut [T]) -> Result<(), WgpuError>
+            fn copy_to_host(&self, destination: &mut [T]) -> Result<(), WgpuError>
             where
                 T: PodElement,
             {
@@ -245,14 +215,14 @@ macro_rules! both_kinds {
                 read_into(self.read()?, destination)
             }
 
-            fn try_to_vec(&self) -> Result<Vec<T>, WgpuError>
+            fn copy_to_vec(&self) -> Result<Vec<T>, WgpuError>
             where
                 T: PodElement,
             {
                 read_all(self.read()?)
             }
 
-            fn try_split_at(self, index: usize) -> Result<(Self, Self), ShapeError> {
+            fn into_split_at(self, index: usize) -> Result<(Self, Self), ShapeError> {
                 let Some(rest) = self.length.checked_sub(index) else {
                     return Err(ShapeError::SplitOutOfRange { asked: index, extent: self.length });
                 };
@@ -266,7 +236,7 @@ macro_rules! both_kinds {
         impl<T> fmt::Debug for $view<'_, T> {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.debug_struct(stringify!($view))
-                    .field("identity", &format_args!("{:#x}", self.identity()))
+                    .field("address", &format_args!("{:#x}", self.address()))
                     .field("length", &self.length)
                     .finish_non_exhaustive()
             }
@@ -278,21 +248,21 @@ both_kinds!(BufferViewMut);
 both_kinds!(BufferView);
 
 impl<T> PoolViewMut for BufferViewMut<'_, T> {
-    fn try_fill(&mut self, value: T) -> Result<(), WgpuError>
+    fn fill_with_value(&mut self, value: T) -> Result<(), WgpuError>
     where
         T: Element,
     {
         self.part.fill(bytes_of(&[value]), self.bytes())
     }
 
-    fn try_zero(&mut self) -> Result<(), WgpuError>
+    fn fill_with_zeros(&mut self) -> Result<(), WgpuError>
     where
         T: Element,
     {
         self.part.fill(&[0], self.bytes())
     }
 
-    fn try_copy_from_host(&mut self, source: &[T]) -> Result<(), WgpuError>
+    fn copy_from_host(&mut self, source: &[T]) -> Result<(), WgpuError>
     where
         T: Element,
     {
@@ -303,37 +273,12 @@ impl<T> PoolViewMut for BufferViewMut<'_, T> {
         };
         self.stream().with(|recorder| recorder.upload(block, self.part.offset, bytes))
     }
-}
 
-impl<'a, T> LendView<'a> for BufferView<'_, T> {
-    type Shared = BufferView<'a, T>;
-
-    fn as_view(&'a self) -> BufferView<'a, T> {
-        *self
-    }
-}
-
-impl<'a, T> LendView<'a> for BufferViewMut<'_, T> {
-    type Shared = BufferView<'a, T>;
-
-    fn as_view(&'a self) -> BufferView<'a, T> {
-        BufferViewMut::as_view(self)
-    }
-}
-
-impl<'a, T> LendViewMut<'a> for BufferViewMut<'_, T> {
-    type Exclusive = BufferViewMut<'a, T>;
-
-    fn reborrow(&'a mut self) -> BufferViewMut<'a, T> {
-        BufferViewMut::reborrow(self)
-    }
-}
-
-impl<'a, T> CopyView<BufferView<'a, T>> for BufferViewMut<'_, T> {
-    /// Copies as many elements of another view, of any pool. From a pool of another stream the elements go through the
+    /// Copies the elements of another view, of any pool. From a pool of another stream the elements go through the
     /// host, which waits for them.
-    fn try_copy_from(&mut self, source: BufferView<'a, T>) -> Result<(), WgpuError>
+    fn copy_from<'a>(&mut self, source: BufferView<'a, T>) -> Result<(), WgpuError>
     where
+        Self: 'a,
         T: Element,
     {
         check_lengths(source.length, self.length)?;
@@ -346,6 +291,32 @@ impl<'a, T> CopyView<BufferView<'a, T>> for BufferViewMut<'_, T> {
         }
         // wgpu's devices do not say whether they are the same: equal ones may be of two instances.
         self.copy_through_host(&source)
+    }
+}
+
+impl<'a, T> LendView<'a> for BufferView<'_, T> {
+    type Shared = BufferView<'a, T>;
+    type Same = BufferView<'a, T>;
+
+    fn as_view(&'a self) -> BufferView<'a, T> {
+        *self
+    }
+
+    fn reborrow(&'a mut self) -> BufferView<'a, T> {
+        *self
+    }
+}
+
+impl<'a, T> LendView<'a> for BufferViewMut<'_, T> {
+    type Shared = BufferView<'a, T>;
+    type Same = BufferViewMut<'a, T>;
+
+    fn as_view(&'a self) -> BufferView<'a, T> {
+        BufferViewMut::as_view(self)
+    }
+
+    fn reborrow(&'a mut self) -> BufferViewMut<'a, T> {
+        BufferViewMut::reborrow(self)
     }
 }
 

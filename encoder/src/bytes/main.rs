@@ -85,7 +85,7 @@ fn dry_run(
     };
     let mut to = vec![0.0; count * MINILM.hidden];
     let config = PoolConfig::new().measure_live_bytes(true);
-    let mut pool = Pool::<Noted>::try_new(Context::new(), config)?;
+    let mut pool = Pool::<Noted>::with_config(Context::new(), config)?;
     let mut forward = |pool: &mut Pool<Noted>| {
         encode(&Nothing, at_once, pool.scope(), &model, &batch, &mut to.as_mut_slice())
     };

@@ -99,7 +99,7 @@ impl Service {
             Way::Pool => work.serve(Pool::<Cpu>::new(()), true),
             Way::Kept => work.serve(Pool::<Toy>::new(()), true),
             Way::Fresh => {
-                work.serve(Pool::<Toy>::try_new((), PoolConfig::default().fresh(true))?, false)
+                work.serve(Pool::<Toy>::with_config((), PoolConfig::default().fresh(true))?, false)
             }
         }?;
         let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();

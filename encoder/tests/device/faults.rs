@@ -32,7 +32,7 @@ fn whichever_allocation_of_a_forward_is_refused_the_pool_goes_on() {
     let mut forward = |pool: &mut Pool<Cuda>| {
         let at_once = HeadsAtOnce::All;
         encode(&kernels, at_once, pool.scope(), &model, &batch, &mut to.reborrow())?;
-        to.try_to_vec().map_err(pool_encoder::Failure::from)
+        to.copy_to_vec().map_err(pool_encoder::Failure::from)
     };
     let right = forward(&mut Pool::new(context())).unwrap();
     let (mut refused, mut absorbed) = (0, 0);

@@ -37,7 +37,7 @@ fn require_device() -> (Device, CudaDevice) {
 /// The context of pools on one new stream of a device.
 fn contexts(device: &CudaDevice) -> impl Fn() -> DeviceStream {
     let stream: Arc<CudaStream> = device.context().new_stream().unwrap();
-    move || DeviceStream::given(Arc::clone(&stream)).unwrap()
+    move || DeviceStream::from_stream(Arc::clone(&stream)).unwrap()
 }
 
 /// Random shapes of each operation, unless `POOL_KERNEL_CASES` says so: one for ten of those.

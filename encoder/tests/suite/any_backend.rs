@@ -3,7 +3,7 @@
 use pool_encoder::{
     Algebra, Batch, Configuration, Failure, HeadsAtOnce, Model, Sentences, encode, tiny,
 };
-use pool_facade::{DynamicPool, LendViewMut, Pool, PoolBackend, PoolView};
+use pool_facade::{DynamicPool, LendView, Pool, PoolBackend, PoolView};
 
 /// What sentences are encoded into, and what it took.
 pub(crate) struct Encoded {
@@ -32,16 +32,16 @@ pub(crate) fn encoded_by<B: PoolBackend, A: Algebra<B>>(
     at_once: HeadsAtOnce,
     times: usize,
 ) -> Result<Encoded, Failure> {
-    let mut constants = DynamicPool::<B>::try_new(context(), Default::default())?;
+    let mut constants = DynamicPool::<B>::with_config(context(), Default::default())?;
     let model = Model::upload(algebra, sizes, &tiny::Tiny, &mut constants)?;
     let batch = Batch::upload(sentences, &mut constants)?;
     let (constants, scope) = constants.split();
     let (model, batch) = (model.views(&constants)?, batch.views(&constants)?);
     let numbers = sentences.count() * sizes.hidden;
     let mut to = scope.try_acquire::<f32, _>(numbers)?;
-    let mut pool = Pool::<B>::try_new(context(), Default::default())?;
+    let mut pool = Pool::<B>::with_config(context(), Default::default())?;
     for _ in 0..times {
         encode(algebra, at_once, pool.scope(), &model, &batch, &mut to.reborrow())?;
     }
-    Ok(Encoded { numbers: to.try_to_vec()?, bytes: pool.stats().reserved_bytes })
+    Ok(Encoded { numbers: to.copy_to_vec()?, bytes: pool.stats().reserved_bytes })
 }

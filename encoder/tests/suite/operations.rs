@@ -86,7 +86,7 @@ impl<B: PoolBackend, A: Algebra<B>, C: Fn() -> B::Context> On<'_, B, A, C> {
             &mut B::View<'_, f32>,
         ) -> Result<(), Failure>,
     ) -> Result<Vec<f32>, Failure> {
-        let mut constants = DynamicPool::<B>::try_new((self.context)(), Default::default())?;
+        let mut constants = DynamicPool::<B>::with_config((self.context)(), Default::default())?;
         let handles = read.iter().map(|numbers| constants.try_acquire_from(numbers));
         let handles = handles.collect::<Result<Vec<_>, _>>()?;
         let whole = constants.try_acquire_from(whole)?;
@@ -95,7 +95,7 @@ impl<B: PoolBackend, A: Algebra<B>, C: Fn() -> B::Context> On<'_, B, A, C> {
         let views = views.collect::<Result<Vec<_>, _>>()?;
         let mut to = scope.try_acquire_from(to)?;
         operation(&scope, &views, constants.get(whole)?, &mut to)?;
-        Ok(to.try_to_vec()?)
+        Ok(to.copy_to_vec()?)
     }
 
     fn add_rows(

@@ -9,7 +9,7 @@ use pool_facade::prelude::*;
 
 /// A pool whose recycled contents are NaN.
 fn poisoned() -> Pool<Cpu> {
-    Pool::try_new((), PoolConfig::new().poison(true)).unwrap()
+    Pool::with_config((), PoolConfig::new().poison(true)).unwrap()
 }
 
 #[test]

@@ -37,7 +37,7 @@ impl Fed {
         let device = Cuda::device(0)?;
         let memory = DeviceMemory::new(&device);
         let config = GraphPoolConfig { initial: 0, maximum: u64::MAX };
-        let pool = CUDAGraphMemoryPool::new(memory.clone(), config);
+        let pool = CUDAGraphMemoryPool::with_config(memory.clone(), config);
         let (input, output) = (pool.allocate(bytes as u64)?, pool.allocate(bytes as u64)?);
         let session = CaptureSession::new(&device.context().new_stream()?)?;
         let session = session.lease(pool.lease(&[input.id(), output.id()])?);
@@ -105,7 +105,7 @@ fn in_flight(
     let mut fed = Fed::of(bytes)?;
     let (sample, mut results) = (vec![7; bytes], vec![0; bytes]);
     let config = StagingConfig { buffers: 2 * steps, bytes };
-    let mut staging = StagingPool::new(fed.graph.stream().context(), config)?;
+    let mut staging = StagingPool::with_config(fed.graph.stream().context(), config)?;
     let mut tickets: Vec<Option<ReadTicket<u8>>> = (0..steps).map(|_| None).collect();
     let (mut ended, mut next) = (Ok(()), 0);
     group.bench_function(format!("{steps} in flight"), |bencher| {

@@ -5,7 +5,7 @@
 use std::cell::RefCell;
 
 use pool_conformance::{Later, Ledger, Probe, SkipReason};
-use pool_core::{Element, PodElement, Pool};
+use pool_core::{Element, PodElement, Pool, PoolView};
 use pool_cuda::{BlockWatch, Cuda, CudaDevice, DeviceStream, DeviceView, DeviceViewMut};
 
 /// Looks into the memory of one device.

@@ -43,7 +43,7 @@ fn device() -> String {
 fn planned() -> u64 {
     use pool_facade::pool_graph::{CUDAGraphMemoryPool, GraphPoolConfig, SyntheticMemory};
     let config = GraphPoolConfig { initial: 0, maximum: 1 << 20 };
-    let pool = CUDAGraphMemoryPool::new(SyntheticMemory::new(), config);
+    let pool = CUDAGraphMemoryPool::with_config(SyntheticMemory::new(), config);
     pool.allocate(1000).unwrap().size()
 }
 

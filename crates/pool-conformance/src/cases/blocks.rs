@@ -86,7 +86,7 @@ fn empty<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome
         assert_eq!(world.probe.address(&copied) % align_of::<u64>(), 0);
         assert!(world.probe.read(&words).is_empty() && words.is_empty());
         assert!(world.read_later::<[f32; 3]>(&vectors)().is_empty());
-        let (before, after) = copied.try_split_at(0)?;
+        let (before, after) = copied.into_split_at(0)?;
         assert!(before.is_empty() && after.is_empty());
     }
     // A slot that had a block, and has none any more.
@@ -128,7 +128,7 @@ fn parts_of<P: Probe, T: Sample>(world: &World<'_, P>, pool: &mut Pool<P::Backen
             let scope = pool.scope();
             let view = InitialContent::Copy.acquire::<P, T>(world.probe, &scope, length, 1)?;
             let start = world.probe.address(&view);
-            let (mut before, mut after) = view.try_split_at(at)?;
+            let (mut before, mut after) = view.into_split_at(at)?;
             assert_eq!((before.len(), after.len()), (at, length - at));
             assert_eq!(world.probe.address(&before), start, "the first part");
             assert_eq!(world.probe.address(&after), start + at * size_of::<T>(), "the rest");
@@ -139,7 +139,7 @@ fn parts_of<P: Probe, T: Sample>(world: &World<'_, P>, pool: &mut Pool<P::Backen
             assert_eq!(world.probe.read(&before), right[..at], "what was written to the rest");
             world.write_later(&mut before, 3);
             world.assert_holds(&after, 2);
-            assert!(after.try_split_at(length + 1).is_err(), "more than there is");
+            assert!(after.into_split_at(length + 1).is_err(), "more than there is");
         }
     }
     Ok(())
@@ -165,7 +165,7 @@ fn shared_of<P: Probe, T: Sample>(
             assert_eq!(world.probe.shared_address(&one), address, "a shared view's address");
             assert_eq!(world.probe.read_shared(&one), copied, "a shared view's elements");
             assert_eq!(world.probe.read_shared(&other), copied);
-            let (before, after) = one.try_split_at(length / 2)?;
+            let (before, after) = one.into_split_at(length / 2)?;
             assert_eq!(world.probe.read_shared(&before), copied[..length / 2]);
             assert_eq!(world.probe.read_shared(&after), copied[length / 2..]);
         }

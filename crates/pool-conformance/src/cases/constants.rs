@@ -1,7 +1,7 @@
 //! Constants: what a dynamic pool holds below its scopes, to be read beside them and to be made of what is in them.
 
 use pool_core::{
-    Compaction, CopyView, DynamicPool, Handle, Handles, LendView, PoolBackend, PoolView,
+    Compaction, DynamicPool, Handle, Handles, LendView, PoolBackend, PoolView, PoolViewMut,
 };
 
 use super::case::{Case, Outcome};
@@ -91,9 +91,9 @@ fn read_beside<P: Probe>(world: &World<'_, P>, pool: &mut DynamicPool<P::Backend
         let shared = constants.get(weights)?;
         let mut copy = scope.try_acquire::<f32, _>(LENGTH)?;
         let mut part = scope.try_acquire::<f32, _>(7)?;
-        let copied = copy.try_copy_from(shared);
+        let copied = copy.copy_from(shared);
         copied.unwrap_or_else(|error| panic!("{error}"));
-        let copied = part.try_copy_from(shared.try_part(3..10).expect("7 of 40"));
+        let copied = part.copy_from(shared.part(3..10).expect("7 of 40"));
         copied.unwrap_or_else(|error| panic!("{error}"));
         reads.push((seed, world.read_later(&copy), world.read_later(&part)));
         world.write_later(&mut copy, 9);
@@ -139,7 +139,7 @@ fn copy<P: Probe>(
     from: <P::Backend as PoolBackend>::ViewRef<'_, u32>,
 ) -> Outcome<P> {
     let mut view = constants.get_mut(to)?;
-    let copied = view.try_copy_from(from);
+    let copied = view.copy_from(from.as_view());
     copied.unwrap_or_else(|error| panic!("{error}"));
     Ok(())
 }

@@ -3,9 +3,7 @@
 
 use std::ops::Range;
 
-use pool_core::{
-    CopyView, LendView, LendViewMut, PodElement, Pool, PoolView, PoolViewMut, ShapeError,
-};
+use pool_core::{LendView, PodElement, Pool, PoolView, PoolViewMut, ShapeError};
 
 use super::case::{Case, Outcome};
 use super::world::World;
@@ -42,25 +40,25 @@ fn lent<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<
     let content = samples::<u32>(1, LENGTH);
     let start = world.probe.address(&view);
     for part in PARTS {
-        let shared = view.try_part(part.clone()).expect("the part is within the view");
+        let shared = view.part(part.clone()).expect("the part is within the view");
         // Of what is shared there may be many, and parts of parts.
-        let (again, inner) = (shared, shared.try_part(..part.len() / 2).expect("half of it"));
+        let (again, inner) = (shared, shared.part(..part.len() / 2).expect("half of it"));
         assert_eq!(world.probe.read_shared(&again), content[part.clone()]);
         assert_eq!(world.probe.read_shared(&inner), content[part.start..][..part.len() / 2]);
         if !part.is_empty() {
             assert_eq!(world.probe.shared_address(&shared), start + 4 * part.start);
         }
-        let exclusive = view.try_part_mut(part.clone()).expect("as above");
+        let exclusive = view.part_mut(part.clone()).expect("as above");
         assert_eq!((exclusive.len(), exclusive.is_empty()), (part.len(), part.is_empty()));
         assert_eq!(world.probe.read(&exclusive), content[part]);
     }
     {
-        let (left, mut right) = view.reborrow().try_split_at(15).expect("15 of 40");
+        let (left, mut right) = view.reborrow().into_split_at(15).expect("15 of 40");
         world.write(&mut right, 2);
         assert_eq!(world.probe.read(&left), content[..15]);
     }
     // The loans have ended: the view is whole again.
-    let last = view.try_into_part(LENGTH - 5..).expect("the last five");
+    let last = view.into_part(LENGTH - 5..).expect("the last five");
     assert_eq!(world.probe.read(&last), samples::<u32>(2, 25)[20..]);
     Ok(())
 }
@@ -70,15 +68,15 @@ fn not_within<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Ou
     let mut view = scope.try_acquire::<f32, _>(LENGTH)?;
     world.write(&mut view, 1);
     let refused = |start, end| Some(ShapeError::PartOutOfRange { start, end, extent: LENGTH });
-    assert_eq!(view.try_part(..LENGTH + 1).err(), refused(0, LENGTH + 1));
-    assert_eq!(view.try_part_mut(LENGTH + 1..).err(), refused(LENGTH + 1, LENGTH));
+    assert_eq!(view.part(..LENGTH + 1).err(), refused(0, LENGTH + 1));
+    assert_eq!(view.part_mut(LENGTH + 1..).err(), refused(LENGTH + 1, LENGTH));
     #[expect(clippy::reversed_empty_ranges, reason = "it is to be refused")]
-    let reversed = view.try_part(8..3).err();
+    let reversed = view.part(8..3).err();
     assert_eq!(reversed, refused(8, 3));
-    assert_eq!(view.as_view().try_part(..=usize::MAX).err(), refused(0, usize::MAX));
+    assert_eq!(view.as_view().part(..=usize::MAX).err(), refused(0, usize::MAX));
     let split = Some(ShapeError::SplitOutOfRange { asked: LENGTH + 1, extent: LENGTH });
-    assert_eq!(view.as_view().try_split_at(LENGTH + 1).err(), split);
-    assert_eq!(view.reborrow().try_split_at(LENGTH + 1).err(), split);
+    assert_eq!(view.as_view().into_split_at(LENGTH + 1).err(), split);
+    assert_eq!(view.reborrow().into_split_at(LENGTH + 1).err(), split);
     world.assert_holds(&view, 1);
     Ok(())
 }
@@ -106,20 +104,20 @@ impl Given {
         let (given, content) = match self {
             Self::Value => {
                 let value = T::sample(77, 3);
-                (view.try_fill(value), vec![value; length])
+                (view.fill_with_value(value), vec![value; length])
             }
-            Self::Zeros => (view.try_zero(), vec![T::zeroed(); length]),
+            Self::Zeros => (view.fill_with_zeros(), vec![T::zeroed(); length]),
             Self::FromHost => {
                 let mut content = samples::<T>(78, length);
-                let given = view.try_copy_from_host(&content);
+                let given = view.copy_from_host(&content);
                 let arrives = content.clone();
                 content.fill(T::zeroed());
                 (given, arrives)
             }
             Self::Copy => {
                 world.write_later(source, 79);
-                let part = source.try_part(..length).expect("the source is as long");
-                let given = view.try_copy_from(part);
+                let part = source.part(..length).expect("the source is as long");
+                let given = view.copy_from(part);
                 (given, samples::<T>(79, source.len())[..length].to_vec())
             }
         };
@@ -140,7 +138,7 @@ fn stays_within<P: Probe, T: Sample>(
             world.write(&mut view, 1);
             let mut whole = samples::<T>(1, LENGTH);
             let content = {
-                let mut to = view.try_part_mut(part.clone()).expect("the part is within the view");
+                let mut to = view.part_mut(part.clone()).expect("the part is within the view");
                 given.give(&mut to, &mut source, world)
             };
             whole[part.clone()].copy_from_slice(&content);
@@ -177,15 +175,15 @@ fn copied<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcom
     let mut source = scope.try_acquire::<u16, _>(LENGTH)?;
     let mut copy = scope.try_acquire::<u16, _>(LENGTH)?;
     world.write_later(&mut source, 1);
-    copy.try_copy_from(source.as_view()).unwrap_or_else(|error| panic!("{error}"));
+    copy.copy_from(source.as_view()).unwrap_or_else(|error| panic!("{error}"));
     world.write_later(&mut source, 2);
     let held = world.read_later(&copy);
     world.assert_holds(&source, 2);
     assert_eq!(held(), samples::<u16>(1, LENGTH));
     // Within one array.
     {
-        let (mut left, right) = source.reborrow().try_split_at(LENGTH / 2).expect("half of it");
-        left.try_copy_from(right.as_view()).unwrap_or_else(|error| panic!("{error}"));
+        let (mut left, right) = source.reborrow().into_split_at(LENGTH / 2).expect("half of it");
+        left.copy_from(right.as_view()).unwrap_or_else(|error| panic!("{error}"));
     }
     let content = samples::<u16>(2, LENGTH);
     assert_eq!(world.probe.read(&source), [&content[LENGTH / 2..]; 2].concat());
@@ -193,13 +191,13 @@ fn copied<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcom
 }
 
 fn copied_across<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
-    let mut other = Pool::<P::Backend>::try_new(world.probe.context(), pool.config())?;
+    let mut other = Pool::<P::Backend>::with_config(world.probe.context(), pool.config())?;
     let (scope, elsewhere) = (pool.scope(), other.scope());
     let mut source = elsewhere.try_acquire::<f32, _>(LENGTH)?;
     let mut copy = scope.try_acquire::<f32, _>(LENGTH)?;
     world.write_later(&mut copy, 3);
     world.write_later(&mut source, 1);
-    copy.try_copy_from(source.as_view()).unwrap_or_else(|error| panic!("{error}"));
+    copy.copy_from(source.as_view()).unwrap_or_else(|error| panic!("{error}"));
     world.write_later(&mut source, 2);
     world.assert_holds(&copy, 1);
     world.assert_holds(&source, 2);
@@ -211,9 +209,9 @@ fn other_lengths<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) ->
     let mut view = scope.try_acquire::<u32, _>(LENGTH)?;
     let source = scope.try_acquire_zeroed::<u32, _>(LENGTH + 1)?;
     world.write(&mut view, 1);
-    assert!(view.try_copy_from(source.as_view()).is_err(), "from a longer view");
-    assert!(view.try_copy_from_host(&[7; LENGTH - 1]).is_err(), "from fewer elements");
-    assert!(view.try_copy_to_host(&mut [7; LENGTH + 1]).is_err(), "to more elements");
+    assert!(view.copy_from(source.as_view()).is_err(), "from a longer view");
+    assert!(view.copy_from_host(&[7; LENGTH - 1]).is_err(), "from fewer elements");
+    assert!(view.copy_to_host(&mut [7; LENGTH + 1]).is_err(), "to more elements");
     world.assert_holds(&view, 1);
     Ok(())
 }
@@ -231,11 +229,11 @@ fn read_back_as<P: Probe, T: Sample + PodElement>(
     let mut view = scope.try_acquire::<T, _>(LENGTH)?;
     for (seed, part) in (1..).zip(PARTS) {
         world.write_later(&mut view, seed);
-        let shared = view.try_part(part.clone()).expect("the part is within the view");
+        let shared = view.part(part.clone()).expect("the part is within the view");
         let expected = &samples::<T>(seed, LENGTH)[part.clone()];
-        assert_eq!(shared.try_to_vec().unwrap_or_else(|error| panic!("{error}")), expected);
+        assert_eq!(shared.copy_to_vec().unwrap_or_else(|error| panic!("{error}")), expected);
         let mut found = vec![T::sample(99, 0); part.len()];
-        shared.try_copy_to_host(&mut found).unwrap_or_else(|error| panic!("{error}"));
+        shared.copy_to_host(&mut found).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(found, expected);
     }
     Ok(())

@@ -7,8 +7,8 @@ use std::mem::{MaybeUninit, transmute_copy};
 use std::rc::Rc;
 
 use pool_core::{
-    CopyView, Element, LendView, LendViewMut, PodElement, PoolBackend, PoolView, PoolViewMut,
-    ShapeError, SlotRef, ViewError, bytemuck,
+    Element, LendView, PodElement, PoolBackend, PoolView, PoolViewMut, ShapeError, SlotRef,
+    ViewError, bytemuck,
 };
 
 use super::flaw::ViewFlaw;
@@ -227,7 +227,7 @@ fn elements<T: Element>(bytes: &[u8], length: usize) -> Vec<T> {
 }
 
 impl<T> PoolViewMut for DeferredView<'_, T> {
-    fn try_fill(&mut self, value: T) -> Result<(), ViewError>
+    fn fill_with_value(&mut self, value: T) -> Result<(), ViewError>
     where
         T: Element,
     {
@@ -240,14 +240,14 @@ impl<T> PoolViewMut for DeferredView<'_, T> {
         Ok(())
     }
 
-    fn try_zero(&mut self) -> Result<(), ViewError>
+    fn fill_with_zeros(&mut self) -> Result<(), ViewError>
     where
         T: Element,
     {
-        self.try_fill(T::zeroed())
+        self.fill_with_value(T::zeroed())
     }
 
-    fn try_copy_from_host(&mut self, source: &[T]) -> Result<(), ViewError>
+    fn copy_from_host(&mut self, source: &[T]) -> Result<(), ViewError>
     where
         T: Element,
     {
@@ -255,37 +255,10 @@ impl<T> PoolViewMut for DeferredView<'_, T> {
         self.write(source);
         Ok(())
     }
-}
 
-impl<'a, T> LendView<'a> for DeferredViewRef<'_, T> {
-    type Shared = DeferredViewRef<'a, T>;
-
-    fn as_view(&'a self) -> DeferredViewRef<'a, T> {
-        let start = self.part.has(ViewFlaw::LendsStart);
-        let offset = if start { 0 } else { self.part.offset };
-        DeferredViewRef { part: Part { offset, ..self.part }, elements: PhantomData }
-    }
-}
-
-impl<'a, T> LendView<'a> for DeferredView<'_, T> {
-    type Shared = DeferredViewRef<'a, T>;
-
-    fn as_view(&'a self) -> DeferredViewRef<'a, T> {
-        DeferredViewRef { part: self.part, elements: PhantomData }
-    }
-}
-
-impl<'a, T> LendViewMut<'a> for DeferredView<'_, T> {
-    type Exclusive = DeferredView<'a, T>;
-
-    fn reborrow(&'a mut self) -> DeferredView<'a, T> {
-        DeferredView { part: self.part, slot: self.slot, elements: PhantomData }
-    }
-}
-
-impl<'a, T> CopyView<DeferredViewRef<'a, T>> for DeferredView<'_, T> {
-    fn try_copy_from(&mut self, source: DeferredViewRef<'a, T>) -> Result<(), ViewError>
+    fn copy_from<'a>(&mut self, source: DeferredViewRef<'a, T>) -> Result<(), ViewError>
     where
+        Self: 'a,
         T: Element,
     {
         self.part.check_lengths(source.part.length, self.part.length)?;
@@ -309,6 +282,34 @@ impl<'a, T> CopyView<DeferredViewRef<'a, T>> for DeferredView<'_, T> {
     }
 }
 
+impl<'a, T> LendView<'a> for DeferredViewRef<'_, T> {
+    type Shared = DeferredViewRef<'a, T>;
+    type Same = DeferredViewRef<'a, T>;
+
+    fn reborrow(&'a mut self) -> DeferredViewRef<'a, T> {
+        self.as_view()
+    }
+
+    fn as_view(&'a self) -> DeferredViewRef<'a, T> {
+        let start = self.part.has(ViewFlaw::LendsStart);
+        let offset = if start { 0 } else { self.part.offset };
+        DeferredViewRef { part: Part { offset, ..self.part }, elements: PhantomData }
+    }
+}
+
+impl<'a, T> LendView<'a> for DeferredView<'_, T> {
+    type Shared = DeferredViewRef<'a, T>;
+    type Same = DeferredView<'a, T>;
+
+    fn as_view(&'a self) -> DeferredViewRef<'a, T> {
+        DeferredViewRef { part: self.part, elements: PhantomData }
+    }
+
+    fn reborrow(&'a mut self) -> DeferredView<'a, T> {
+        DeferredView { part: self.part, slot: self.slot, elements: PhantomData }
+    }
+}
+
 /// Implements the traits that both kinds of views have.
 macro_rules! both_kinds {
     ($view:ident { $($field:ident),* }) => {
@@ -316,7 +317,7 @@ macro_rules! both_kinds {
             type Element = T;
             type Error = ViewError;
 
-            fn try_copy_to_host(&self, destination: &mut [T]) -> Result<(), ViewError>
+            fn copy_to_host(&self, destination: &mut [T]) -> Result<(), ViewError>
             where
                 T: PodElement,
             {
@@ -325,7 +326,7 @@ macro_rules! both_kinds {
                 Ok(())
             }
 
-            fn try_to_vec(&self) -> Result<Vec<T>, ViewError>
+            fn copy_to_vec(&self) -> Result<Vec<T>, ViewError>
             where
                 T: PodElement,
             {
@@ -336,7 +337,7 @@ macro_rules! both_kinds {
                 self.part.length
             }
 
-            fn try_split_at(self, index: usize) -> Result<(Self, Self), ShapeError> {
+            fn into_split_at(self, index: usize) -> Result<(Self, Self), ShapeError> {
                 let Part { block, offset, length, element } = self.part;
                 let anywhere = self.part.has(ViewFlaw::SplitsAnywhere);
                 let index = if anywhere { index.min(length) } else { index };

@@ -46,7 +46,7 @@ pub(super) fn keep<'s, B: HostBackend, T: HostSample>(
     let part = from.min(to)..from.max(to);
     let mut kept = keep_slice::<B, T>(scope, asked, part.clone(), seed, body)?;
     if asked.form.is_nd() {
-        kept = NdView::try_new(kept, asked.dims()).expect("an array kept whole").into_view();
+        kept = NdView::new(kept, asked.dims()).expect("an array kept whole").into_view();
     }
     assert!(*kept == forms::content::<T>(asked, seed)[part], "what is kept changed: {kept:?}");
     // Some part of a block, of which nothing more is asked.

@@ -32,7 +32,7 @@ impl<P: Probe> Machine<'_, P> {
     pub(super) fn run_dynamic(mut self, program: &DynamicProgram) -> Tally {
         self.probe.forget_peak();
         self.model.open(program.setting, self.probe.held());
-        let made = DynamicPool::try_new(self.probe.context(), program.setting.config());
+        let made = DynamicPool::with_config(self.probe.context(), program.setting.config());
         let pool: DynamicPool<P::Backend> = made.expect("a valid setting");
         let mut subject = Subject { pool, entries: Vec::new(), checkpoints: vec![0] };
         for step in &program.steps {

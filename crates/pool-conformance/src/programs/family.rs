@@ -1,6 +1,6 @@
 //! The members of the acquire family that scopes of every backend have, called for an element type.
 
-use pool_core::{AcquireResult, DynamicShape, Reshape, Scope, Shape};
+use pool_core::{AcquireResult, DynamicShape, PoolView, Scope, Shape};
 
 use super::program::{Fill, Impossible};
 use crate::element::{Sample, samples};

@@ -31,7 +31,7 @@ impl<P: Probe> Machine<'_, P> {
         self.probe.forget_peak();
         self.model.open(program.setting, self.probe.held());
         {
-            let made = Pool::try_new(self.probe.context(), program.setting.config());
+            let made = Pool::with_config(self.probe.context(), program.setting.config());
             let mut pool: Pool<P::Backend> = made.expect("a valid setting");
             for round in &program.rounds {
                 // A round that is left by a panic is over, and the next one begins.
@@ -251,7 +251,7 @@ impl<P: Probe> Machine<'_, P> {
         self.probe.forget_peak();
         self.model.open(setting, self.probe.held());
         let finished = catch_planned(|| {
-            let made = Pool::try_new(self.probe.context(), setting.config());
+            let made = Pool::with_config(self.probe.context(), setting.config());
             let mut pool: Pool<P::Backend> = made.expect("a valid setting");
             let flow = self.by_value(pool.scope(), Frame::within(frame), steps).1;
             self.model.give_back(0);

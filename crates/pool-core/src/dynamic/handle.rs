@@ -145,7 +145,7 @@ pub(super) fn find_disjoint<B: PoolBackend, T, const N: usize>(
 ///
 /// ```
 /// use pool_core::{
-///     CopyView, DynamicPool, Handle, Handles, LendView, PoolBackend, PoolError, PoolView, Scope,
+///     DynamicPool, Handle, Handles, LendView, PoolBackend, PoolError, PoolView, PoolViewMut, Scope,
 /// };
 ///
 /// /// The constants of a layer, on any backend.
@@ -171,9 +171,9 @@ pub(super) fn find_disjoint<B: PoolBackend, T, const N: usize>(
 ///     ) -> Result<B::View<'s, f32>, Box<dyn std::error::Error>> {
 ///         let (weights, bias) = (constants.get(self.weights)?, constants.get(self.bias)?);
 ///         let mut sums = scope.try_acquire::<f32, _>(bias.len())?;
-///         sums.try_copy_from(bias)?;
+///         sums.copy_from(bias)?;
 ///         // … a kernel that adds the products of `weights`, for which code takes a trait of its own …
-///         assert_eq!(weights.try_part(..2)?.len(), sums.len());
+///         assert_eq!(weights.part(..2)?.len(), sums.len());
 ///         Ok(sums)
 ///     }
 /// }
@@ -225,7 +225,7 @@ pub(super) fn find_disjoint<B: PoolBackend, T, const N: usize>(
 /// ```
 ///
 /// Of constants that scopes of several pools read, the owner is a dynamic pool beside them. Copies from its views are
-/// ordered by the backend ([`CopyView`](crate::CopyView)); for other work on them, the backend says how it is
+/// ordered by the backend ([`copy_from`](crate::PoolViewMut::copy_from)); for other work on them, the backend says how it is
 /// ordered with the pool's.
 pub struct Handles<'p, B: PoolBackend> {
     state: &'p State<B>,

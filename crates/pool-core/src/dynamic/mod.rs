@@ -129,19 +129,22 @@ impl<B: PoolBackend> DynamicPool<B> {
     ///
     /// # Panics
     ///
-    /// With the text of the error that [`try_new`](Self::try_new) returns.
+    /// With the text of the error that [`with_config`](Self::with_config) returns.
     #[must_use]
     pub fn new(context: B::Context) -> Self {
-        Self::try_new(context, PoolConfig::new()).unwrap_or_else(|error| panic_with(&error))
+        Self::with_config(context, PoolConfig::new()).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// An empty pool.
+    /// An empty pool with a configuration.
     ///
     /// # Errors
     ///
-    /// As [`Pool::try_new`].
-    pub fn try_new(context: B::Context, config: PoolConfig) -> Result<Self, PoolError<B::Error>> {
-        let pool = Pool::try_new(context, config)?;
+    /// As [`Pool::with_config`].
+    pub fn with_config(
+        context: B::Context,
+        config: PoolConfig,
+    ) -> Result<Self, PoolError<B::Error>> {
+        let pool = Pool::with_config(context, config)?;
         let mut checkpoints = Vec::new();
         push(&mut checkpoints, 0)?;
         // SAFETY: the pool is new, so no view is in use; it is owned by the struct that the cursor

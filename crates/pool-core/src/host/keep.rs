@@ -45,11 +45,11 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// assert_eq!(scope.active_slots(), 1); // `smooth` is given back
     /// ```
     ///
-    /// The kept slice has one axis; [`reshape`](crate::Reshape::reshape) gives it more.
+    /// The kept slice has one axis; [`reshape`](crate::PoolView::reshape) gives it more.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
-    /// # use pool_core::Reshape;
+    /// # use pool_core::PoolView;
     /// # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
     /// let mut scope = pool.scope();
     /// let squared = scope.keep(|inner| {

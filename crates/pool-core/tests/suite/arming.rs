@@ -101,7 +101,7 @@ fn blocks_armed_by_the_pool_itself_are_freed_with_real_bytes() {
     for config in [PoolConfig::new().poison(true), PoolConfig::new().fresh(true), PoolConfig::new()]
     {
         let ledger = Ledger::new();
-        let mut pool = Pool::<Arming>::try_new(ledger.clone(), config).unwrap();
+        let mut pool = Pool::<Arming>::with_config(ledger.clone(), config).unwrap();
         for _ in 0..2 {
             let scope = pool.scope();
             scope.acquire::<u64, _>(3);
@@ -202,7 +202,7 @@ fn split_views_arm_the_same_slot() {
     let (mut pool, ledger) = arming_pool();
     {
         let view: View<'_> = pool.scope().acquire(6);
-        let (front, back) = view.try_split_at(2).unwrap();
+        let (front, back) = view.into_split_at(2).unwrap();
         assert_eq!((front.len(), back.len()), (2, 4));
         back.arm();
     }
@@ -318,7 +318,8 @@ fn dynamic_views_arm_their_slot_shared_or_exclusive() {
 #[test]
 fn armed_and_poisoned_is_ordered_before_it_is_overwritten() {
     let ledger = Ledger::new();
-    let mut pool = Pool::<Arming>::try_new(ledger.clone(), PoolConfig::new().poison(true)).unwrap();
+    let mut pool =
+        Pool::<Arming>::with_config(ledger.clone(), PoolConfig::new().poison(true)).unwrap();
     {
         let mut view: View<'_> = pool.scope().acquire(4);
         stamp(&mut view, 1);

@@ -164,7 +164,7 @@ fn compact_judges_a_block_by_what_it_was_used_for() {
 
 #[test]
 fn dynamic_pools_have_the_mode_too() {
-    let mut pool = DynamicPool::<HeapBackend>::try_new(Default::default(), BEST_FIT).unwrap();
+    let mut pool = DynamicPool::<HeapBackend>::with_config(Default::default(), BEST_FIT).unwrap();
     for lengths in [[100, 3], [3, 100], [100, 3]] {
         pool.checkpoint();
         let handles = lengths.map(|length| pool.acquire_filled(length, length as u64));

@@ -24,7 +24,7 @@ fn refused_memory_for_a_new_pool() {
     loop {
         let context = ledger.clone();
         let (pool, refused) = refusing_one(refused_bytes.len(), || {
-            Pool::<HeapBackend>::try_new(context, PoolConfig::new())
+            Pool::<HeapBackend>::with_config(context, PoolConfig::new())
         });
         if !refused {
             pool.unwrap().scope().acquire::<u64, _>(1);
@@ -37,7 +37,7 @@ fn refused_memory_for_a_new_pool() {
 
     let context = ledger.clone();
     let (pool, refused) = refusing_one(refused_bytes.len(), || {
-        DynamicPool::<HeapBackend>::try_new(context, PoolConfig::new())
+        DynamicPool::<HeapBackend>::with_config(context, PoolConfig::new())
     });
     assert!(refused, "the checkpoint stack is memory as well");
     assert_bookkeeping(&pool.unwrap_err());

@@ -40,9 +40,9 @@ fn growth_factor_is_finite_and_at_least_one() {
 fn pools_refuse_values_out_of_range_and_keep_the_old_ones() {
     let bad = PoolConfig::new().ways(17);
     let expected = PoolError::Config(ConfigError::Ways { asked: 17 });
-    let refused = Pool::<HeapBackend>::try_new(Ledger::new(), bad).unwrap_err();
+    let refused = Pool::<HeapBackend>::with_config(Ledger::new(), bad).unwrap_err();
     assert_eq!(refused, expected);
-    assert_eq!(DynamicPool::<HeapBackend>::try_new(Ledger::new(), bad).unwrap_err(), expected);
+    assert_eq!(DynamicPool::<HeapBackend>::with_config(Ledger::new(), bad).unwrap_err(), expected);
 
     let good = PoolConfig::new().name("kept").byte_limit(1 << 20).ways(2);
     let (mut pool, _) = heap_pool();

@@ -3,9 +3,7 @@
 use std::error::Error;
 
 use pool_conformance::{HeapBackend, RefusalError};
-use pool_core::{
-    ConfigError, Pool, PoolError, PoolView, Reshape, ShapeError, ViewError, error_chain,
-};
+use pool_core::{ConfigError, Pool, PoolError, PoolView, ShapeError, ViewError, error_chain};
 
 use crate::support::{dynamic_heap_pool, heap_pool, panic_text};
 
@@ -144,7 +142,7 @@ fn errors_of_real_operations_have_the_real_numbers() {
     let text = panic_text(|| view.reshape([3, 4]));
     assert_eq!(text, ShapeError::LengthMismatch { asked: 12, length: 10 }.to_string());
     let view = pool.scope().acquire_zeroed::<u64, _>(10);
-    let error = view.try_split_at(11).unwrap_err();
+    let error = view.into_split_at(11).unwrap_err();
     assert_eq!(error, ShapeError::SplitOutOfRange { asked: 11, extent: 10 });
 }
 

@@ -2,7 +2,7 @@
 //! acquire works.
 
 use pool_conformance::{Refusal, RefusalError};
-use pool_core::{PoolConfig, PoolError, Reshape, error_chain};
+use pool_core::{PoolConfig, PoolError, PoolView, error_chain};
 
 use crate::backends::{Event, logged_pool, take_events};
 use crate::support::{

@@ -1,6 +1,6 @@
 //! Every member of the acquire family, with and without a shape, and what views can do.
 
-use pool_core::{NdView, PoolView, Reshape, ShapeError};
+use pool_core::{NdView, PoolView, ShapeError};
 
 use crate::support::{address, heap_pool, panic_text};
 
@@ -121,17 +121,17 @@ fn views_of_one_dimension() {
     let scope = pool.scope();
     let view = scope.acquire_filled(5, 1_u64);
     assert_eq!((PoolView::len(&view), PoolView::is_empty(&view)), (5, false));
-    let (front, back) = view.try_split_at(2).unwrap();
+    let (front, back) = view.into_split_at(2).unwrap();
     front[1] = 2;
     back[0] = 3;
     assert_eq!((&*front, &*back), (&[1, 2][..], &[3, 1, 1][..]));
     let shared: &[u64] = back;
-    let (left, right) = PoolView::try_split_at(shared, 3).unwrap();
+    let (left, right) = PoolView::into_split_at(shared, 3).unwrap();
     assert_eq!((left.len(), right.len()), (3, 0));
-    assert!(PoolView::try_split_at(shared, 4).is_err());
-    let array = NdView::try_new(shared, [3, 1]).unwrap();
+    assert!(PoolView::into_split_at(shared, 4).is_err());
+    let array = NdView::new(shared, [3, 1]).unwrap();
     let copy = array;
     assert_eq!(array[[0, 0]], copy[[0, 0]]);
     assert_eq!(array.into_parts().1, [3, 1]);
-    assert!(NdView::try_new(shared, [usize::MAX, 2]).is_err());
+    assert!(NdView::new(shared, [usize::MAX, 2]).is_err());
 }

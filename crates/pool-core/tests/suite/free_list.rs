@@ -11,7 +11,7 @@ use crate::counting::allocations_in;
 use crate::support::{rounds, stamp};
 
 fn named(ledger: &Ledger, name: &'static str) -> Pool<HeapBackend> {
-    let mut pool = Pool::try_new(ledger.clone(), PoolConfig::new().name(name)).unwrap();
+    let mut pool = Pool::with_config(ledger.clone(), PoolConfig::new().name(name)).unwrap();
     stamp(pool.scope().acquire(10), 1);
     pool
 }

@@ -5,7 +5,7 @@ use std::ptr;
 
 use pool_conformance::panics::catch_quietly;
 use pool_conformance::{HeapBackend, Ledger, Refusal};
-use pool_core::{Compaction, NdView, Pool, PoolConfig, PoolError, Reshape, Scope};
+use pool_core::{Compaction, NdView, Pool, PoolConfig, PoolError, PoolView, Scope};
 
 use crate::support::{
     address, assert_initialised, assert_stamped, heap_pool, heap_pool_with, panic_text, rounds,

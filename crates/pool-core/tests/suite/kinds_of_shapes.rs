@@ -3,7 +3,7 @@
 
 use pool_conformance::HeapBackend;
 use pool_conformance::programs::{for_all, test_cases};
-use pool_core::{NdView, Reshape, Scope};
+use pool_core::{NdView, PoolView, Scope};
 use proptest::collection::vec;
 
 use crate::support::heap_pool;

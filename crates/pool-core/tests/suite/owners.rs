@@ -46,7 +46,7 @@ fn dynamic_pool_drops_in_the_same_order() {
 #[test]
 fn refused_configuration_drops_the_context() {
     let (pool, ledger) = heap_pool();
-    let refused = pool_core::Pool::<pool_conformance::HeapBackend>::try_new(
+    let refused = pool_core::Pool::<pool_conformance::HeapBackend>::with_config(
         ledger,
         PoolConfig::new().ways(0),
     );

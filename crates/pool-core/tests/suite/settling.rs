@@ -68,7 +68,7 @@ fn views_find_their_context_and_block() {
         let view: ArmingView<&mut [u64]> = scope.acquire(10);
         assert_eq!(view.context().live_blocks(), number);
         let start = view.as_ptr().addr();
-        let (before, after) = view.try_split_at(4).unwrap();
+        let (before, after) = view.into_split_at(4).unwrap();
         assert_eq!((before.block_address(), after.block_address()), (start, start));
     }
     let empty: ArmingView<&mut [u64]> = scope.acquire(0);

@@ -16,7 +16,7 @@ pub(crate) fn heap_pool() -> (Pool<HeapBackend>, Ledger) {
 /// As [`heap_pool`], with a configuration.
 pub(crate) fn heap_pool_with(config: PoolConfig) -> (Pool<HeapBackend>, Ledger) {
     let ledger = Ledger::new();
-    (Pool::try_new(ledger.clone(), config).unwrap(), ledger)
+    (Pool::with_config(ledger.clone(), config).unwrap(), ledger)
 }
 
 /// A dynamic pool of heap memory and the ledger that watches it.

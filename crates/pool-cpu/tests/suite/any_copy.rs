@@ -6,7 +6,7 @@ use pool_cpu::Cpu;
 #[cfg(feature = "ndarray")]
 #[test]
 fn arrays_of_any_element_become_ndarray_views() {
-    use pool_core::Reshape;
+    use pool_core::PoolView;
     use pool_cpu::IntoNdarray;
 
     let mut pool = Pool::<Cpu>::new(());

@@ -2,7 +2,7 @@
 //! dynamic ranks by value, held against what `ndarray` itself makes of the same shape.
 
 use ndarray::{Array, ArrayD, ArrayView, ArrayViewMut, Dimension, IntoDimension, IxDyn};
-use pool_core::{Pool, PoolError, Reshape, ShapeError};
+use pool_core::{Pool, PoolError, PoolView, ShapeError};
 use pool_cpu::{AcquireArray, Cpu, IntoNdarray};
 
 /// Holds a view against `ndarray`'s own array of the shape: the shape, the strides, and that each

@@ -58,7 +58,8 @@ fn big_blocks_are_aligned_to_2_mib() {
     // mapped.
     let words = [2 * MIB / 8 - 1, 2 * MIB / 8, 2 * MIB / 8 + 1, 3 * MIB / 8, 9 * MIB / 8 + 5];
     for huge_pages in [true, false] {
-        let mut pool = Pool::<Cpu>::try_new((), PoolConfig::new().huge_pages(huge_pages)).unwrap();
+        let mut pool =
+            Pool::<Cpu>::with_config((), PoolConfig::new().huge_pages(huge_pages)).unwrap();
         let scope = pool.scope();
         for length in words {
             let block = scope.acquire::<u64, _>(length);
@@ -225,7 +226,7 @@ fn impossible_sizes_are_errors_and_the_pool_goes_on() {
 #[test]
 fn limits_are_errors_and_the_pool_goes_on() {
     let config = PoolConfig::new().byte_limit(4096);
-    let mut pool = Pool::<Cpu>::try_new((), config).unwrap();
+    let mut pool = Pool::<Cpu>::with_config((), config).unwrap();
     let scope = pool.scope();
     let kept = scope.acquire_filled(1000, 1_u8);
     match scope.try_acquire::<u8, _>(4000) {

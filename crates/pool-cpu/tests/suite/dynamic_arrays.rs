@@ -240,7 +240,7 @@ fn eviction_is_round_robin_and_hits_do_not_advance_it() {
     let numbers_of_ways: &[usize] = if cfg!(miri) { &[1, 3] } else { &[1, 2, 4, 16] };
     for &ways in numbers_of_ways {
         let config = PoolConfig::new().ways(ways);
-        let mut pool = Pool::<Cpu>::try_new((), config).unwrap();
+        let mut pool = Pool::<Cpu>::with_config((), config).unwrap();
         // A block that is large enough for all, so that none of them makes it grow.
         pool.scope().acquire::<f64, _>(100);
         let mut kept: Vec<usize> = (1..=ways).collect();
@@ -272,7 +272,7 @@ fn fewer_ways_take_effect() {
 
 #[test]
 fn modes_for_finding_mistakes_apply_to_arrays() {
-    let mut pool = Pool::<Cpu>::try_new((), PoolConfig::new().poison(true)).unwrap();
+    let mut pool = Pool::<Cpu>::with_config((), PoolConfig::new().poison(true)).unwrap();
     for _ in 0..2 {
         let scope = pool.scope();
         let array = scope.acquire_array_dyn::<f32>(&[3, 1, 1, 1, 2]);

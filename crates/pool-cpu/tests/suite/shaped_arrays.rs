@@ -165,7 +165,7 @@ fn a_view_that_was_changed_changes_no_other() {
 #[test]
 fn what_is_refused_takes_no_slot() {
     let most = isize::MAX as usize;
-    let mut pool = Pool::<Cpu>::try_new((), PoolConfig::new().byte_limit(4096)).unwrap();
+    let mut pool = Pool::<Cpu>::with_config((), PoolConfig::new().byte_limit(4096)).unwrap();
     let scope = pool.scope();
     let overflow = |rank| Err(PoolError::Shape(ShapeError::Overflow { rank, element_size: 8 }));
     let tried =

@@ -5,7 +5,7 @@ use cudarc::driver::CudaStream;
 use pool_driver::error::CudaError;
 
 /// Memory that a [`DeviceStream`](crate::DeviceStream) hands to its pool instead of the device's own
-/// ([`DeviceStream::of_source`](crate::DeviceStream::of_source)). A source asks the driver for nothing, so
+/// ([`DeviceStream::from_source`](crate::DeviceStream::from_source)). A source asks the driver for nothing, so
 /// that its pool works while the pool's stream is captured.
 ///
 /// Sources are made by those who own a capture, as `pool-graph` does; a pool is used through its scopes

@@ -26,14 +26,14 @@ use crate::stream::thread;
 /// Where a pool's memory is and where its work is ordered: a device, and a stream of it.
 ///
 /// ```no_run
-/// use pool_core::Pool;
+/// use pool_core::{Pool, PoolView};
 /// use pool_cuda::Cuda;
 ///
 /// let device = Cuda::device(0)?;
 /// let mut pool = Pool::<Cuda>::new(device.new_stream()?);
 /// let scope = pool.scope();
 /// let ones = scope.acquire_filled(1000, 1.0_f32);
-/// assert_eq!(ones.to_vec()?, [1.0; 1000]);
+/// assert_eq!(ones.copy_to_vec()?, [1.0; 1000]);
 /// # Ok::<(), pool_cuda::CudaError>(())
 /// ```
 ///
@@ -72,7 +72,7 @@ impl CudaDevice {
     ///
     /// [`CudaError::Call`] where the driver refuses one.
     pub fn new_stream(&self) -> Result<DeviceStream, CudaError> {
-        DeviceStream::of_device(self, self.raw_stream()?)
+        DeviceStream::new(self, self.raw_stream()?)
     }
 }
 
@@ -82,9 +82,9 @@ impl DeviceStream {
     /// # Errors
     ///
     /// [`CudaError::Call`] where the driver refuses a memory pool.
-    pub fn given(stream: Arc<CudaStream>) -> Result<Self, CudaError> {
+    pub fn from_stream(stream: Arc<CudaStream>) -> Result<Self, CudaError> {
         let device = CudaDevice::of_context(Arc::clone(stream.context()))?;
-        Self::of_device(&device, stream)
+        Self::new(&device, stream)
     }
 
     /// A stream of this device, with the device's memory pool.
@@ -94,10 +94,10 @@ impl DeviceStream {
     /// [`CudaError::WrongDevice`] for a stream of another device, [`CudaError::WrongContext`] for one
     /// of another context, and for the per-thread default stream, which is another one wherever the
     /// pool moves.
-    pub fn of_device(device: &CudaDevice, stream: Arc<CudaStream>) -> Result<Self, CudaError> {
+    pub fn new(device: &CudaDevice, stream: Arc<CudaStream>) -> Result<Self, CudaError> {
         check_context(device.context(), &stream)?;
         refuse_per_thread(&stream)?;
-        Self::new(device.clone(), stream, None)
+        Self::build(device.clone(), stream, None)
     }
 
     /// A stream whose pool takes its blocks from a source: for streams that are captured.
@@ -109,13 +109,16 @@ impl DeviceStream {
     /// # Errors
     ///
     /// [`CudaError::WrongContext`] for the per-thread default stream.
-    pub fn of_source(stream: Arc<CudaStream>, source: impl BlockSource) -> Result<Self, CudaError> {
+    pub fn from_source(
+        stream: Arc<CudaStream>,
+        source: impl BlockSource,
+    ) -> Result<Self, CudaError> {
         refuse_per_thread(&stream)?;
         let device = CudaDevice::without_allocations(Arc::clone(stream.context()));
-        Self::new(device, stream, Some(Box::new(source)))
+        Self::build(device, stream, Some(Box::new(source)))
     }
 
-    fn new(
+    fn build(
         device: CudaDevice,
         stream: Arc<CudaStream>,
         source: Option<Box<dyn BlockSource>>,
@@ -154,14 +157,24 @@ impl DeviceStream {
     /// # Errors
     ///
     /// As [`Cuda::device`](crate::Cuda::device) and [`CudaDevice::new_stream`].
-    pub fn of_thread() -> Result<Self, CudaError> {
+    pub fn for_thread() -> Result<Self, CudaError> {
         let (device, stream) = thread::device_and_stream()?;
-        Self::of_device(&device, stream)
+        Self::new(&device, stream)
     }
 
-    /// Whether this is the stream that [`of_thread`](Self::of_thread) would give.
+    /// Makes a stream the calling thread's own for its device, for pools that are made from now on.
+    ///
+    /// # Errors
+    ///
+    /// [`CudaError::WrongContext`] for the per-thread default stream, [`CudaError::Bookkeeping`] where the host
+    /// has no memory to note the stream, and [`CudaError::Call`] where the driver refuses a memory pool.
+    pub fn set_for_thread(stream: Arc<CudaStream>) -> Result<(), CudaError> {
+        thread::set_stream(stream)
+    }
+
+    /// Whether this is the stream that [`for_thread`](Self::for_thread) would give.
     #[must_use]
-    pub fn is_of_thread(&self) -> bool {
+    pub fn is_for_thread(&self) -> bool {
         thread::is_stream(&self.device, &self.stream)
     }
 
@@ -182,7 +195,7 @@ impl DeviceStream {
     /// # Errors
     ///
     /// [`CudaError::Call`] where waiting, or work that came before, failed; [`CudaError::Capturing`]
-    /// where the pool has a [source](Self::of_source).
+    /// where the pool has a [source](Self::from_source).
     pub fn synchronize(&self) -> Result<(), CudaError> {
         self.refuse_with_source("be waited for")?;
         calls::synchronize(&self.stream)

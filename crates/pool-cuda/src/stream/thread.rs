@@ -74,13 +74,8 @@ pub(crate) fn is_stream(device: &CudaDevice, stream: &Arc<CudaStream>) -> bool {
     STREAMS.try_with(is_here).unwrap_or(true)
 }
 
-/// Makes a stream the thread's own for its device, for pools that are made from now on.
-///
-/// # Errors
-///
-/// [`CudaError::WrongContext`] for the per-thread default stream, [`CudaError::Bookkeeping`] where the host
-/// has no memory to note the stream, and [`CudaError::Call`] where the driver refuses a memory pool.
-pub fn set_stream(stream: Arc<CudaStream>) -> Result<(), CudaError> {
+/// Makes a stream the thread's own for its device; see `DeviceStream::set_for_thread`.
+pub(crate) fn set_stream(stream: Arc<CudaStream>) -> Result<(), CudaError> {
     refuse_per_thread(&stream)?;
     let device = CudaDevice::of_context(Arc::clone(stream.context()))?;
     let ordinal = device.ordinal();

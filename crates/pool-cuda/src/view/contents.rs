@@ -1,7 +1,7 @@
 //! The contents of views: copies from and to the host, between views of any device, and fills. All are
 //! enqueued on the pool's stream; only reading waits for the device.
 
-use pool_core::{Element, PodElement};
+use pool_core::{Element, PodElement, PoolView, PoolViewMut, ShapeError};
 use pool_driver::calls;
 use pool_driver::error::CudaError;
 
@@ -9,7 +9,7 @@ use crate::view::device_view::{DeviceView, DeviceViewMut};
 use crate::view::fill;
 use crate::view::transfer;
 
-impl<T: Element> DeviceViewMut<'_, T> {
+impl<T> PoolViewMut for DeviceViewMut<'_, T> {
     /// Copies elements from the host. They have left `source` when this returns, and arrive in the
     /// order of the pool's stream.
     ///
@@ -20,7 +20,10 @@ impl<T: Element> DeviceViewMut<'_, T> {
     ///
     /// [`CudaError::LengthMismatch`], [`CudaError::Capturing`] where the pool's stream is captured, and
     /// [`CudaError::Call`] where the driver refuses.
-    pub fn copy_from_host(&mut self, source: &[T]) -> Result<(), CudaError> {
+    fn copy_from_host(&mut self, source: &[T]) -> Result<(), CudaError>
+    where
+        T: Element,
+    {
         check_lengths(source.len(), self.len())?;
         if self.region().bytes == 0 {
             return Ok(());
@@ -39,7 +42,11 @@ impl<T: Element> DeviceViewMut<'_, T> {
     /// [`CudaError::LengthMismatch`], [`CudaError::Capturing`] where one of the two pools' streams is
     /// captured and the other is not, or one of the two pools has memory of a graph, and [`CudaError::Call`] where the
     /// driver refuses.
-    pub fn copy_from(&mut self, source: &DeviceView<'_, T>) -> Result<(), CudaError> {
+    fn copy_from<'a>(&mut self, source: DeviceView<'a, T>) -> Result<(), CudaError>
+    where
+        Self: 'a,
+        T: Element,
+    {
         check_lengths(source.len(), self.len())?;
         let bytes = self.region().bytes;
         if bytes == 0 {
@@ -71,7 +78,10 @@ impl<T: Element> DeviceViewMut<'_, T> {
     /// # Errors
     ///
     /// [`CudaError::Call`] where the driver refuses, and [`CudaError::Bookkeeping`] where the host has no memory.
-    pub fn fill(&mut self, value: T) -> Result<(), CudaError> {
+    fn fill_with_value(&mut self, value: T) -> Result<(), CudaError>
+    where
+        T: Element,
+    {
         if self.region().bytes == 0 {
             return Ok(());
         }
@@ -86,7 +96,10 @@ impl<T: Element> DeviceViewMut<'_, T> {
     /// # Errors
     ///
     /// [`CudaError::Call`] where the driver refuses.
-    pub fn fill_with_zeros(&mut self) -> Result<(), CudaError> {
+    fn fill_with_zeros(&mut self) -> Result<(), CudaError>
+    where
+        T: Element,
+    {
         let bytes = self.region().bytes;
         if bytes == 0 {
             return Ok(());
@@ -97,62 +110,73 @@ impl<T: Element> DeviceViewMut<'_, T> {
     }
 }
 
-impl<T: PodElement> DeviceView<'_, T> {
-    /// Copies the elements to the host, and waits for them: they are what the pool's stream, and other
-    /// streams that were given the memory, have written until now.
-    ///
-    /// Only for [`PodElement`]s: a kernel may have written any bytes.
-    ///
-    /// # Errors
-    ///
-    /// [`CudaError::LengthMismatch`], [`CudaError::Capturing`] where the pool's stream is captured, and
-    /// [`CudaError::Call`] where the driver refuses or earlier work has failed.
-    pub fn copy_to_host(&self, destination: &mut [T]) -> Result<(), CudaError> {
-        check_lengths(self.len(), destination.len())?;
-        if self.region().bytes == 0 {
-            return Ok(());
+/// Implements [`PoolView`] for both kinds of views.
+macro_rules! both_kinds {
+    ($view:ident) => {
+        impl<T> PoolView for $view<'_, T> {
+            type Element = T;
+            type Error = CudaError;
+
+            #[inline]
+            fn len(&self) -> usize {
+                $view::len(self)
+            }
+
+            fn into_split_at(self, index: usize) -> Result<(Self, Self), ShapeError> {
+                let extent = self.len();
+                let Some(rest) = extent.checked_sub(index) else {
+                    return Err(ShapeError::SplitOutOfRange { asked: index, extent });
+                };
+                let (before, after) = self.region().split(index * size_of::<T>());
+                Ok((Self::of_region(before, index), Self::of_region(after, rest)))
+            }
+
+            /// Copies the elements to the host, and waits for them: they are what the pool's stream, and other
+            /// streams that were given the memory, have written until now.
+            ///
+            /// Only for [`PodElement`]s: a kernel may have written any bytes.
+            ///
+            /// # Errors
+            ///
+            /// [`CudaError::LengthMismatch`], [`CudaError::Capturing`] where the pool's stream is captured, and
+            /// [`CudaError::Call`] where the driver refuses or earlier work has failed.
+            fn copy_to_host(&self, destination: &mut [T]) -> Result<(), CudaError>
+            where
+                T: PodElement,
+            {
+                check_lengths(self.len(), destination.len())?;
+                if self.region().bytes == 0 {
+                    return Ok(());
+                }
+                self.region().join()?;
+                let bytes = bytemuck::cast_slice_mut(destination);
+                // SAFETY: the range is this view's, in the pool's stream, behind other streams' uses.
+                unsafe { transfer::download(self.region().stream(), bytes, self.address()) }
+            }
+
+            /// Copies the elements to the host, as [`copy_to_host`](Self::copy_to_host).
+            ///
+            /// # Errors
+            ///
+            /// As [`copy_to_host`](Self::copy_to_host), and [`CudaError::Bookkeeping`] where the host has no memory
+            /// for them.
+            fn copy_to_vec(&self) -> Result<Vec<T>, CudaError>
+            where
+                T: PodElement,
+            {
+                // At once also where there are as many elements of no size as a `usize` counts.
+                let requested = self.region().bytes;
+                let made = bytemuck::try_zeroed_vec(self.len());
+                let mut elements = made.map_err(|()| CudaError::Bookkeeping { requested })?;
+                self.copy_to_host(&mut elements)?;
+                Ok(elements)
+            }
         }
-        self.region().join()?;
-        let bytes = bytemuck::cast_slice_mut(destination);
-        // SAFETY: the range is this view's, in the pool's stream, behind other streams' uses.
-        unsafe { transfer::download(self.region().stream(), bytes, self.address()) }
-    }
-
-    /// The elements on the host; as [`copy_to_host`](Self::copy_to_host).
-    ///
-    /// # Errors
-    ///
-    /// As [`copy_to_host`](Self::copy_to_host), and [`CudaError::Bookkeeping`] where the host has no memory for
-    /// them.
-    pub fn to_vec(&self) -> Result<Vec<T>, CudaError> {
-        // At once also where there are as many elements of no size as a `usize` counts.
-        let requested = self.region().bytes;
-        let made = bytemuck::try_zeroed_vec(self.len());
-        let mut elements = made.map_err(|()| CudaError::Bookkeeping { requested })?;
-        self.copy_to_host(&mut elements)?;
-        Ok(elements)
-    }
+    };
 }
 
-impl<T: PodElement> DeviceViewMut<'_, T> {
-    /// As [`DeviceView::copy_to_host`].
-    ///
-    /// # Errors
-    ///
-    /// As [`DeviceView::copy_to_host`].
-    pub fn copy_to_host(&self, destination: &mut [T]) -> Result<(), CudaError> {
-        self.as_view().copy_to_host(destination)
-    }
-
-    /// As [`DeviceView::to_vec`].
-    ///
-    /// # Errors
-    ///
-    /// As [`DeviceView::copy_to_host`].
-    pub fn to_vec(&self) -> Result<Vec<T>, CudaError> {
-        self.as_view().to_vec()
-    }
-}
+both_kinds!(DeviceViewMut);
+both_kinds!(DeviceView);
 
 fn check_lengths(source: usize, destination: usize) -> Result<(), CudaError> {
     if source == destination {

@@ -12,7 +12,7 @@ use crate::view::region::ViewAccess;
 /// cudarc's `memcpy_dtod` to another device does not say which stream of that device it uses. A pool notices how
 /// `memcpy_dtod` asks, and where such a copy may be pending, the pool waits, on the host, for all other devices (for
 /// their primary contexts) before the memory is used again. While a session of `pool-graph` captures, that use fails
-/// with [`CudaError::UnknownUse`](crate::CudaError::UnknownUse). [`DeviceViewMut::copy_from`] orders such copies on the
+/// with [`CudaError::UnknownUse`](crate::CudaError::UnknownUse). [`copy_from`](pool_core::PoolViewMut::copy_from) orders such copies on the
 /// devices, and waits for nothing.
 impl<T> DeviceSlice<T> for DeviceView<'_, T> {
     fn len(&self) -> usize {

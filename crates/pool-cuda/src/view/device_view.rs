@@ -6,10 +6,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
-use pool_core::{
-    CopyView, Element, LendView, LendViewMut, PodElement, PoolView, PoolViewMut, ShapeError,
-    SlotRef,
-};
+use pool_core::{Element, LendView, SlotRef};
 use pool_driver::error::CudaError;
 
 use crate::cuda::Cuda;
@@ -134,59 +131,29 @@ impl<'s, T> DeviceView<'s, T> {
     }
 }
 
-impl<T> PoolViewMut for DeviceViewMut<'_, T> {
-    fn try_fill(&mut self, value: T) -> Result<(), CudaError>
-    where
-        T: Element,
-    {
-        self.fill(value)
-    }
-
-    fn try_zero(&mut self) -> Result<(), CudaError>
-    where
-        T: Element,
-    {
-        self.fill_with_zeros()
-    }
-
-    fn try_copy_from_host(&mut self, source: &[T]) -> Result<(), CudaError>
-    where
-        T: Element,
-    {
-        self.copy_from_host(source)
-    }
-}
-
 impl<'a, T> LendView<'a> for DeviceView<'_, T> {
     type Shared = DeviceView<'a, T>;
+    type Same = DeviceView<'a, T>;
 
     fn as_view(&'a self) -> DeviceView<'a, T> {
+        *self
+    }
+
+    fn reborrow(&'a mut self) -> DeviceView<'a, T> {
         *self
     }
 }
 
 impl<'a, T> LendView<'a> for DeviceViewMut<'_, T> {
     type Shared = DeviceView<'a, T>;
+    type Same = DeviceViewMut<'a, T>;
 
     fn as_view(&'a self) -> DeviceView<'a, T> {
         DeviceViewMut::as_view(self)
     }
-}
-
-impl<'a, T> LendViewMut<'a> for DeviceViewMut<'_, T> {
-    type Exclusive = DeviceViewMut<'a, T>;
 
     fn reborrow(&'a mut self) -> DeviceViewMut<'a, T> {
         DeviceViewMut::reborrow(self)
-    }
-}
-
-impl<'a, T> CopyView<DeviceView<'a, T>> for DeviceViewMut<'_, T> {
-    fn try_copy_from(&mut self, source: DeviceView<'a, T>) -> Result<(), CudaError>
-    where
-        T: Element,
-    {
-        self.copy_from(&source)
     }
 }
 
@@ -228,55 +195,13 @@ macro_rules! both_kinds {
                 self.region.stream().stream()
             }
 
-            /// The first `index` elements and the rest.
-            ///
-            /// # Panics
-            ///
-            /// Where `index` is above the length, as for slices.
-            #[must_use]
-            pub fn split_at(self, index: usize) -> (Self, Self) {
-                self.try_split_at(index).unwrap_or_else(|error| panic!("{error}"))
-            }
-
             #[inline]
             pub(crate) fn region(&self) -> &Region {
                 &self.region
             }
 
-            fn part(region: Region, length: usize) -> Self {
+            pub(crate) fn of_region(region: Region, length: usize) -> Self {
                 Self { region, length, elements: PhantomData }
-            }
-        }
-
-        impl<T> PoolView for $view<'_, T> {
-            type Element = T;
-            type Error = CudaError;
-
-            #[inline]
-            fn len(&self) -> usize {
-                self.length
-            }
-
-            fn try_copy_to_host(&self, destination: &mut [T]) -> Result<(), CudaError>
-            where
-                T: PodElement,
-            {
-                self.copy_to_host(destination)
-            }
-
-            fn try_to_vec(&self) -> Result<Vec<T>, CudaError>
-            where
-                T: PodElement,
-            {
-                self.to_vec()
-            }
-
-            fn try_split_at(self, index: usize) -> Result<(Self, Self), ShapeError> {
-                let Some(rest) = self.length.checked_sub(index) else {
-                    return Err(ShapeError::SplitOutOfRange { asked: index, extent: self.length });
-                };
-                let (before, after) = self.region.split(index * size_of::<T>());
-                Ok((Self::part(before, index), Self::part(after, rest)))
             }
         }
 

@@ -133,7 +133,7 @@ impl<'s> AcquireShaped<'s> for Scope<'s, Cuda> {
         // view of them, and any bytes are a `PodElement`.
         let view = unsafe { DeviceViewMut::new(parts.block, parts.slot, parts.length) };
         Ok(ShapedArray {
-            array: NdView::try_new(view, parts.shape)?,
+            array: NdView::new(view, parts.shape)?,
             shape: DeviceShape { address, rank: parts.shape.dims().len(), scope: PhantomData },
         })
     }

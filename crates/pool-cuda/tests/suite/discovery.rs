@@ -16,7 +16,7 @@ fn discovery_answers_or_says_what_is_missing() {
             // Every way to a device says the same, in words and without a panic.
             assert_eq!(Cuda::device(0).unwrap_err(), error);
             assert_eq!(Cuda::set_device(0), Err(error));
-            assert_eq!(DeviceStream::of_thread().unwrap_err(), error);
+            assert_eq!(DeviceStream::for_thread().unwrap_err(), error);
             let (text, debug) = (error.to_string(), format!("{error:?}"));
             assert!(text.contains("driver") && !debug.is_empty(), "{text}");
         }

@@ -4,4 +4,4 @@
 use pool_cuda::{Cuda, DeviceStream};
 
 // The pools share the thread's stream, and keep it as long as they need it.
-crate::local_pools!(Cuda, context: DeviceStream::of_thread, is_of_thread: DeviceStream::is_of_thread);
+crate::local_pools!(Cuda, context: DeviceStream::for_thread, is_for_thread: DeviceStream::is_for_thread);

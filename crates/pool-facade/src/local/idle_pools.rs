@@ -87,7 +87,7 @@ pub struct ListAccess<B> {
 }
 
 impl<B> ListAccess<B> {
-    /// A pool is taken if [`LocalPool::is_of_thread`] says so, and linked to the list when it comes back.
+    /// A pool is taken if [`LocalPool::is_for_thread`] says so, and linked to the list when it comes back.
     pub const CHECKED: Self = Self { direct: false, backend: PhantomData };
 
     /// Any pool is taken. One that comes back still links to the first one of the list where that is the one
@@ -115,7 +115,7 @@ pub(super) fn take<B: LocalPool>() -> Option<Pool<B>> {
         if B::ACCESS.direct {
             idle.list.take()
         } else {
-            idle.list.take_where(|pool| B::is_of_thread(pool.context()))
+            idle.list.take_where(|pool| B::is_for_thread(pool.context()))
         }
     })
 }
@@ -128,7 +128,7 @@ pub(super) fn make<B: LocalPool>() -> Result<Pool<B>, PoolError<B::Error>> {
     // The pool will be freed with its thread; where the closer has already run, the list is closed and the
     // pool is its guard's alone.
     B::with_closer(|closer| closer.armed.set(true));
-    Pool::try_new(context, B::with_idle_pools(|idle| idle.config.get()))
+    Pool::with_config(context, B::with_idle_pools(|idle| idle.config.get()))
 }
 
 /// Gives a pool back to the calling thread.

@@ -61,7 +61,7 @@ pub trait LocalPool: PoolBackend {
 
     /// Whether the calling thread may take an idle pool of this context now; always, unless a thread can
     /// choose between devices or streams.
-    fn is_of_thread(context: &Self::Context) -> bool {
+    fn is_for_thread(context: &Self::Context) -> bool {
         let _ = context;
         true
     }

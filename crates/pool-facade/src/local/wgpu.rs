@@ -4,4 +4,4 @@
 use pool_wgpu::{Stream, Wgpu};
 
 // The pools share the thread's stream, and keep it as long as they need it.
-crate::local_pools!(Wgpu, context: Stream::of_thread, is_of_thread: Stream::is_of_thread);
+crate::local_pools!(Wgpu, context: Stream::for_thread, is_for_thread: Stream::is_for_thread);

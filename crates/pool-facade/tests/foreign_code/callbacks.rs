@@ -242,7 +242,7 @@ fn handles_are_read_while_the_scope_beside_them_grows() {
 fn work_on_idle_pools_ends_though_the_allocator_makes_more() {
     fn use_pools(_: Call) -> bool {
         with_hook(None, || {
-            with_pool!(Cpu: one, Cpu: other => {
+            with_pool!(Cpu, Cpu, |one, other| {
                 assert_eq!((one.active_slots(), other.active_slots()), (0, 0));
                 one.acquire::<u8, _>(10);
             });
@@ -282,7 +282,9 @@ fn nothing_is_in_flight_where_an_error_is_shown() {
 fn pools_that_are_made_while_others_are_configured_follow() {
     fn use_a_pool(_: Call) -> bool {
         with_hook(None, || {
-            with_pool!(scope => { scope.acquire_filled(8, 0x55_u8); });
+            with_pool!(|scope| {
+                scope.acquire_filled(8, 0x55_u8);
+            });
         });
         true
     }

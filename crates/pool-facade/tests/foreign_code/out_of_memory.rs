@@ -117,7 +117,7 @@ fn arrays_of_ndarray_up_to_four_axes() {
 #[test]
 fn dynamic_pools() {
     let make = |slot: &mut Option<DynamicPool<Cpu>>| {
-        *slot = Some(DynamicPool::try_new((), PoolConfig::new())?);
+        *slot = Some(DynamicPool::with_config((), PoolConfig::new())?);
         let Some(pool) = slot else { return Ok(()) };
         for number in 0..if cfg!(miri) { 6 } else { 40 } {
             pool.try_checkpoint()?;

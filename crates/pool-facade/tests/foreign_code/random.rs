@@ -107,7 +107,10 @@ impl World {
         match self.below(8) {
             0 => self.read_a_handle(),
             1 => quietly(|| {
-                with_pool!(Cpu, scope => { scope.acquire_filled(10, 1_u8); scope.trim() });
+                with_pool!(Cpu, |scope| {
+                    scope.acquire_filled(10, 1_u8);
+                    scope.trim()
+                });
             }),
             _ => {
                 let Some(scope) = self.scope.get() else { return };
@@ -218,7 +221,7 @@ impl World {
 
     /// A program in a lexical pool, in rounds.
     fn lexical(&self) {
-        let Ok(mut pool) = Pool::<Hooked>::try_new((), self.config()) else { return };
+        let Ok(mut pool) = Pool::<Hooked>::with_config((), self.config()) else { return };
         for _ in 0..3 {
             self.level(&mut pool.scope(), 0);
             quietly(|| self.live.borrow_mut().end(0));
@@ -230,7 +233,7 @@ impl World {
     fn beside_handles(&self) {
         let pool = quietly(|| {
             WORLD.set(None);
-            let mut pool = DynamicPool::<Hooked>::try_new((), self.config()).unwrap();
+            let mut pool = DynamicPool::<Hooked>::with_config((), self.config()).unwrap();
             self.handle.set(pool.try_acquire_filled(33, 0xEE_u8).ok());
             WORLD.set(Some(NonNull::from(self)));
             pool

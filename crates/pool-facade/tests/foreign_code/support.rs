@@ -18,7 +18,7 @@ pub(crate) fn leak<T: 'static>(value: T) -> &'static mut T {
 
 /// A pool that lives for ever.
 pub(crate) fn endless_pool(config: PoolConfig) -> &'static mut Pool<Cpu> {
-    leak(Pool::try_new((), config).expect("a pool"))
+    leak(Pool::with_config((), config).expect("a pool"))
 }
 
 /// A scope that lives for ever.

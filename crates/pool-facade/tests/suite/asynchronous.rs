@@ -66,7 +66,7 @@ async fn pause() {
 
 /// Holds an outer and an inner scope over many pauses, and finds its data as it left it.
 async fn work(id: usize, turns: usize) -> usize {
-    with_pool!(scope => {
+    with_pool!(|scope| {
         let kept = scope.acquire_filled(20 + id, id);
         for turn in 0..turns {
             let mut inner = scope.scope();
@@ -74,7 +74,7 @@ async fn work(id: usize, turns: usize) -> usize {
             pause().await;
             assert!(scratch.iter().all(|&value| value == turn), "task {id}, turn {turn}");
             inner.scope().acquire_filled(30, usize::MAX);
-            with_pool!(other => {
+            with_pool!(|other| {
                 let copy = other.acquire_from(&*scratch);
                 pause().await;
                 assert!(copy.iter().all(|&value| value == turn), "task {id}, turn {turn}");
@@ -104,7 +104,9 @@ fn interleave(seed: u64) {
                 forgotten += 1;
             }
             2 => {
-                with_pool!(scope => { scope.acquire_filled(50, usize::MAX); });
+                with_pool!(|scope| {
+                    scope.acquire_filled(50, usize::MAX);
+                });
             }
             _ => {
                 let (id, task) = &mut tasks[chosen];
@@ -136,7 +138,7 @@ fn async_interleaved_dropped_forgotten() {
 #[test]
 fn overlapping_futures_have_distinct_pools() {
     async fn block(at: &Cell<usize>) {
-        with_pool!(scope => {
+        with_pool!(|scope| {
             let view = scope.acquire_filled(4, 1_u64);
             at.set(view.as_ptr().addr());
             pause().await;
@@ -222,11 +224,13 @@ fn a_future_that_drops_another() {
         victim.set(Some(other));
         let taken = Rc::clone(&victim);
         let mut killer = pin!(async move {
-            with_pool!(scope => {
+            with_pool!(|scope| {
                 let kept = scope.acquire_filled(23, 5_usize);
                 drop(taken.take());
                 pause().await;
-                with_pool!(other => { other.acquire_filled(23, 6_usize); });
+                with_pool!(|other| {
+                    other.acquire_filled(23, 6_usize);
+                });
                 kept.iter().sum::<usize>()
             })
         });

@@ -11,7 +11,7 @@ const ACCEPTED: Program<'static> = Program {
     source: r#"
         use pool_facade::{ndarray, prelude::*};
         fn main() {
-            with_pool!(Cpu, scope => {
+            with_pool!(Cpu, |scope| {
                 scope.acquire::<f64, _>(3);
                 scope.acquire_zeroed::<bool, _>(3);
                 let left: &mut ndarray::ArrayRef<f64, ndarray::IxDyn> = scope.acquire_array_dyn(&[2]);
@@ -37,7 +37,7 @@ const CPU_WITHOUT_ITS_FEATURE: Program<'static> = Program {
     features: "",
     source: r#"
         use pool_facade::prelude::*;
-        fn main() { with_pool!(scope => { scope.active_slots(); }); }
+        fn main() { with_pool!(|scope| { scope.active_slots(); }); }
     "#,
 };
 
@@ -54,7 +54,7 @@ const CUDA_WITHOUT_ITS_FEATURE: Program<'static> = Program {
     features: "cpu",
     source: r#"
         use pool_facade::prelude::*;
-        fn main() { with_pool!(Cuda, scope => { scope.active_slots(); }); }
+        fn main() { with_pool!(Cuda, |scope| { scope.active_slots(); }); }
     "#,
 };
 
@@ -67,6 +67,38 @@ const WGPU_WITHOUT_ITS_FEATURE: Program<'static> = Program {
     "#,
 };
 
+/// A call of one of the macros in a form that it does not take.
+macro_rules! calling {
+    ($name:literal, $call:literal) => {
+        Program {
+            name: $name,
+            features: "cpu",
+            source: concat!(
+                "use pool_facade::prelude::*;\n",
+                "fn main() { let _ = ",
+                $call,
+                "; }\n"
+            ),
+        }
+    };
+}
+
+const OTHER_FORMS: [(&str, Program<'static>); 7] = [
+    ("with_pool!", calling!("arrow", "with_pool!(scope => { scope.active_slots() })")),
+    ("with_pool!", calling!("arrow_backend", "with_pool!(Cpu, scope => { scope.active_slots() })")),
+    ("with_pool!", calling!("arrow_colon", "with_pool!(Cpu: a, Cpu: b => { a.active_slots() })")),
+    ("with_pool!", calling!("mutable", "with_pool!(|mut scope| { scope.active_slots() })")),
+    ("try_with_pool!", calling!("try_arrow", "try_with_pool!(scope => { scope.active_slots() })")),
+    (
+        "try_with_pool!",
+        calling!("try_arrow_backend", "try_with_pool!(Cpu, scope => { scope.active_slots() })"),
+    ),
+    (
+        "try_with_pool!",
+        calling!("try_arrow_colon", "try_with_pool!(Cpu: a, Cpu: b, => { a.active_slots() })"),
+    ),
+];
+
 const NOT_PLAIN_DATA: Program<'static> = Program {
     name: "not_plain_data",
     features: "cpu",
@@ -75,7 +107,7 @@ const NOT_PLAIN_DATA: Program<'static> = Program {
         #[derive(Clone, Copy)]
         struct Named(&'static str);
         fn main() {
-            with_pool!(scope => { scope.acquire_filled(3, Named("x")); });
+            with_pool!(|scope| { scope.acquire_filled(3, Named("x")); });
         }
     "#,
 };
@@ -85,7 +117,7 @@ const NOT_RECYCLABLE: Program<'static> = Program {
     features: "cpu",
     source: r#"
         use pool_facade::prelude::*;
-        fn main() { with_pool!(scope => { scope.acquire::<bool, _>(8); }); }
+        fn main() { with_pool!(|scope| { scope.acquire::<bool, _>(8); }); }
     "#,
 };
 
@@ -94,7 +126,7 @@ const NOT_RECYCLABLE_ARRAY: Program<'static> = Program {
     features: "cpu",
     source: r#"
         use pool_facade::prelude::*;
-        fn main() { with_pool!(scope => { scope.acquire::<char, _>([2, 2]); }); }
+        fn main() { with_pool!(|scope| { scope.acquire::<char, _>([2, 2]); }); }
     "#,
 };
 
@@ -149,7 +181,7 @@ macro_rules! swapped {
                 $kind,
                 "<f64, ndarray::IxDyn>;\n",
                 "fn main() {\n",
-                "    with_pool!(Cpu: outer, Cpu: inner => {\n",
+                "    with_pool!(Cpu, Cpu, |outer, inner| {\n",
                 "        let left: &mut Header = outer.acquire_array_dyn::<f64>(&[2]).as_mut();\n",
                 "        let right: &mut Header = inner.acquire_array_dyn::<f64>(&[2]).as_mut();\n",
                 "        ",
@@ -174,7 +206,7 @@ const SWAPPED_ARRAYS: Program<'static> = Program {
     source: r#"
         use pool_facade::prelude::*;
         fn main() {
-            with_pool!(Cpu: outer, Cpu: inner => {
+            with_pool!(Cpu, Cpu, |outer, inner| {
                 let left = outer.acquire_array_dyn::<f64>(&[2]);
                 let right = inner.acquire_array_dyn::<f64>(&[2]);
                 std::mem::swap(left, right);
@@ -250,6 +282,18 @@ fn a_marker_whose_feature_is_off_names_the_feature() {
     refused(&CUDA_WITHOUT_ITS_FEATURE, &of_cuda);
     let of_wgpu = ["Wgpu` has no thread-local pools", "the feature `wgpu`", "E0277"];
     refused(&WGPU_WITHOUT_ITS_FEATURE, &of_wgpu);
+}
+
+/// Every other form of the macros is refused with the forms that they take.
+#[test]
+#[cfg_attr(miri, ignore = "SKIPPED: Miri starts no compiler")]
+fn other_forms_of_the_macros_are_told_the_right_one() {
+    for (called, program) in &OTHER_FORMS {
+        let told = format!(
+            "write `{called}(|scope| {{ … }})`, `{called}(Backend, |scope| {{ … }})` or `{called}(A, B, |a, b| {{ … }})`; a scope is mutable without `mut`"
+        );
+        refused(program, &[&told]);
+    }
 }
 
 #[test]

@@ -24,7 +24,7 @@ struct Cell {
 /// All that an element is put through: each member of the family that it is allowed.
 fn written_first<T: Element + PartialEq + std::fmt::Debug>(values: [T; 3]) {
     for _ in 0..3 {
-        with_pool!(scope => {
+        with_pool!(|scope| {
             // Bytes that are no value of `T`, in the block that comes next.
             scope.scope().acquire_filled(100, 0xFE_u8);
             let zeroed = scope.acquire_zeroed::<T, _>(2);
@@ -48,7 +48,7 @@ fn written_first<T: Element + PartialEq + std::fmt::Debug>(values: [T; 3]) {
 /// What plain data may besides: recycled contents.
 fn recycled<T: PodElement + PartialEq + std::fmt::Debug>(values: [T; 3]) {
     written_first(values);
-    with_pool!(scope => {
+    with_pool!(|scope| {
         scope.scope().acquire_from(&values);
         assert_eq!(scope.acquire::<T, _>(3), values);
         let like = scope.acquire::<T, _>(values.len());
@@ -86,7 +86,7 @@ fn values_that_are_not_every_byte_pattern() {
 #[test]
 fn plain_data_of_a_user() {
     recycled([particle(1), particle(2), particle(u64::MAX)]);
-    let total: f32 = with_pool!(scope => {
+    let total: f32 = with_pool!(|scope| {
         let particles = scope.acquire_with([4, 5], |[i, j]| particle((i * 5 + j) as u64));
         assert_eq!(particles[[3, 4]].id, 19);
         particles.as_slice().iter().map(|particle| particle.mass).sum()
@@ -101,7 +101,7 @@ fn half_precision_numbers() {
 
     recycled([f16::from_f32(1.5), f16::MAX, f16::from_f32(-0.25)]);
     recycled([bf16::from_f32(1.5), bf16::MAX, bf16::from_f32(-0.25)]);
-    let mut pool = Pool::<Cpu>::try_new((), PoolConfig::new().poison(true)).unwrap();
+    let mut pool = Pool::<Cpu>::with_config((), PoolConfig::new().poison(true)).unwrap();
     let scope = pool.scope();
     assert!(scope.acquire::<f16, _>(10).iter().all(|value| value.is_nan()));
     assert!(scope.acquire::<bf16, _>(10).iter().all(|value| value.is_nan()));
@@ -115,7 +115,7 @@ fn complex_numbers() {
     recycled([Complex64::new(1.0, 2.0), Complex64::I, Complex64::new(-1.0, 0.5)]);
     recycled([Complex32::new(1.0, 2.0), Complex32::I, Complex32::new(-1.0, 0.5)]);
     recycled([Complex::new(1_u16, 2), Complex::new(3, 4), Complex::new(5, 6)]);
-    let product = with_pool!(scope => {
+    let product = with_pool!(|scope| {
         let roots = scope.acquire_with(4, |i| Complex64::I.powu(u32::try_from(i).unwrap()));
         roots.iter().product::<Complex64>()
     });
@@ -135,7 +135,7 @@ fn complex_numbers_of_half_precision() {
 #[cfg(feature = "ndarray")]
 #[test]
 fn arrays_of_a_user() {
-    with_pool!(scope => {
+    with_pool!(|scope| {
         let mut particles = scope.acquire_with([2, 3], |[i, _]| particle(i as u64)).into_ndarray();
         particles.swap_axes(0, 1);
         assert_eq!(particles.row(2).iter().map(|particle| particle.id).collect::<Vec<_>>(), [0, 1]);

@@ -75,7 +75,7 @@ impl Walk {
             }
             22 if self.idle.len() > 1 => {
                 let panicked = catch_unwind(AssertUnwindSafe(|| {
-                    with_pool!(Cpu: first, Cpu: second => {
+                    with_pool!(Cpu, Cpu, |first, second| {
                         let _third = local::<Cpu>();
                         first.acquire_filled(16, first_value(second.acquire_filled(16, 0)));
                         resume_unwind(Box::new("on purpose"));

@@ -44,7 +44,9 @@ fn guards_returned_out_of_order_while_scopes_are_open() {
             let mut guards = guards.map(Some);
             for i in order {
                 guards[i] = None;
-                with_pool!(scope => { scope.acquire_filled(50, 99_u64); });
+                with_pool!(|scope| {
+                    scope.acquire_filled(50, 99_u64);
+                });
                 for (value, guard) in guards.iter_mut().flatten() {
                     let kept = guard.scope();
                     assert_eq!(kept.acquire::<u64, _>(50), [*value; 50], "recycled by no one else");
@@ -71,7 +73,7 @@ fn guards_move_like_any_value() {
         assert_eq!(first_block(&mut boxed), block);
         let cell = std::cell::RefCell::new(Some(*boxed));
         let in_closure = move || cell.take().map(pass);
-        with_pool!(scope => {
+        with_pool!(|scope| {
             let kept = scope.acquire_filled(10, 4_u8);
             let mut guard = in_closure().unwrap();
             assert_eq!(first_block(&mut guard), block);
@@ -115,7 +117,7 @@ fn guard_forgotten_leaks_only_its_pool() {
         assert_eq!(left.len(), 2);
         assert!(left.iter().all(|block| *block != blocks[1] && blocks.contains(block)));
         for _ in 0..10 {
-            with_pool!(Cpu: a, Cpu: b, Cpu: c => {
+            with_pool!(Cpu, Cpu, Cpu, |a, b, c| {
                 a.acquire_filled(1000, 7_u64);
                 b.acquire_filled(1000, 8_u64);
                 c.acquire_filled(1000, 9_u64);
@@ -133,7 +135,7 @@ fn guard_forgotten_leaks_only_its_pool() {
 fn scopes_forgotten_at_every_level() {
     on_fresh_thread(|| {
         for _ in 0..3 {
-            with_pool!(scope => {
+            with_pool!(|scope| {
                 let kept = scope.acquire_filled(9, 1_u64);
                 std::mem::forget(scope.scope());
                 {
@@ -159,7 +161,9 @@ fn a_forgotten_box_of_guards() {
         for count in 0..5 {
             let guards: Vec<_> = (0..count).map(|_| local::<Cpu>()).collect();
             forget(guards);
-            with_pool!(scope => { scope.acquire_filled(4, count); });
+            with_pool!(|scope| {
+                scope.acquire_filled(4, count);
+            });
         }
         assert_eq!(idle_pools(), 1);
     });

@@ -121,7 +121,9 @@ fn clear_empties_every_pool_that_is_not_held() {
         assert_eq!(view, [5; 1000]);
         drop((guard, held));
         assert_eq!(idle_pools(), 4);
-        with_pool!(scope => { scope.acquire_filled(10, 1_u8); });
+        with_pool!(|scope| {
+            scope.acquire_filled(10, 1_u8);
+        });
         assert_eq!(idle_pools(), 4);
     });
 }
@@ -132,8 +134,9 @@ fn compact_swaps_what_is_far_too_large() {
     let large = if cfg!(miri) { 300_000 } else { 1_000_000 };
     on_fresh_thread(|| {
         let pass = |length: usize| {
-            with_pool!(Cpu: left, Cpu: right => {
-                let (a, b) = (left.acquire_zeroed::<u64, _>(length), right.acquire_zeroed::<u64, _>(length));
+            with_pool!(Cpu, Cpu, |left, right| {
+                let (a, b) =
+                    (left.acquire_zeroed::<u64, _>(length), right.acquire_zeroed::<u64, _>(length));
                 a[length - 1] = 1;
                 b[0] = a[length - 1];
             });
@@ -225,7 +228,7 @@ fn poison_overwrites_what_is_recycled() {
         make_idle(1);
         local::<Cpu>().configure(PoolConfig::new().poison(true)).unwrap();
         for _ in 0..3 {
-            with_pool!(scope => {
+            with_pool!(|scope| {
                 let recycled = scope.acquire::<f64, _>(20);
                 assert!(recycled.iter().all(|value| value.is_nan()));
                 recycled.fill(1.0);
@@ -234,10 +237,12 @@ fn poison_overwrites_what_is_recycled() {
             });
         }
         local::<Cpu>().configure(PoolConfig::new()).unwrap();
-        with_pool!(scope => {
+        with_pool!(|scope| {
             scope.acquire::<f64, _>(20).fill(3.0);
         });
-        with_pool!(scope => { assert_eq!(scope.acquire::<f64, _>(20), [3.0; 20]); });
+        with_pool!(|scope| {
+            assert_eq!(scope.acquire::<f64, _>(20), [3.0; 20]);
+        });
     });
 }
 
@@ -246,7 +251,7 @@ fn poison_overwrites_what_is_recycled() {
 fn everything_rare_beside_open_scopes() {
     on_fresh_thread(|| {
         make_idle(3);
-        with_pool!(Cpu: outer, Cpu: other => {
+        with_pool!(Cpu, Cpu, |outer, other| {
             let kept = outer.acquire_filled(100, 1_u64);
             let mut inner = other.scope();
             let beside = inner.acquire_filled(100, 2_u64);

@@ -34,7 +34,7 @@ fn spread<B: PoolBackend>(scope: &Scope<'_, B>, depth: usize) -> usize {
 #[test]
 fn scope_then_function_then_scope_restores_all() {
     on_fresh_thread(|| {
-        with_pool!(outer => {
+        with_pool!(|outer| {
             let values = outer.acquire_from(&[1.0, 3.0, 4.0]);
             for _ in 0..100 {
                 let before = outer.active_slots();
@@ -59,10 +59,10 @@ fn scope_then_function_then_scope_restores_all() {
 /// Leaves the macro in one of five ways, from two levels inside.
 fn leave(way: usize) -> Option<usize> {
     'leave: {
-        with_pool!(outer => {
+        with_pool!(|outer| {
             let kept = outer.acquire_filled(10, way);
             let mut inner = outer.scope();
-            let value = with_pool!(other => {
+            let value = with_pool!(|other| {
                 let scratch = other.acquire_filled(10, usize::MAX);
                 inner.scope().acquire_filled(5, 0_usize);
                 match way {
@@ -102,7 +102,7 @@ fn every_way_out_restores_all() {
 fn the_same_sequence_has_the_same_addresses() {
     fn sequence() -> Vec<usize> {
         let mut addresses = Vec::with_capacity(16);
-        with_pool!(Cpu: left, Cpu: right => {
+        with_pool!(Cpu, Cpu, |left, right| {
             addresses.push(left.acquire::<f64, _>(100).as_ptr().addr());
             addresses.push(right.acquire::<f32, _>(33).as_ptr().addr());
             {
@@ -112,7 +112,7 @@ fn the_same_sequence_has_the_same_addresses() {
                 addresses.push(inner.acquire::<u64, _>(0).as_ptr().addr());
             }
             addresses.push(left.acquire_zeroed::<bool, _>(1000).as_ptr().addr());
-            with_pool!(nested => {
+            with_pool!(|nested| {
                 addresses.push(nested.acquire_filled(9, [1_u8; 3]).as_ptr().addr());
             });
             addresses.push(right.acquire_with(64, |i| i).as_ptr().addr());
@@ -156,7 +156,7 @@ fn the_function_forms_repeat_as_well() {
 #[test]
 fn recursion_through_the_macro_costs_a_pool_a_level() {
     fn through_the_macro(depth: usize) -> usize {
-        with_pool!(scope => {
+        with_pool!(|scope| {
             let kept = scope.acquire_filled(8, depth);
             let below = if depth > 1 { through_the_macro(depth - 1) } else { 0 };
             assert_eq!(kept, [depth; 8]);
@@ -178,7 +178,7 @@ fn recursion_through_the_macro_costs_a_pool_a_level() {
     });
     on_fresh_thread(|| {
         for _ in 0..3 {
-            with_pool!(scope => {
+            with_pool!(|scope| {
                 assert_eq!(through_the_scope(&mut scope, depth), depth * (depth + 1) / 2);
             });
         }
@@ -196,8 +196,9 @@ fn several_pools_are_closed_in_reverse_order() {
     on_fresh_thread(|| {
         let mut passes = Vec::new();
         for pass in 0..6 {
-            let blocks = with_pool!(Cpu: first, Cpu: second, Cpu: third => {
-                let views = [first.acquire_filled(16, 1_u64), second.acquire(16), third.acquire(16)];
+            let blocks = with_pool!(Cpu, Cpu, Cpu, |first, second, third| {
+                let views =
+                    [first.acquire_filled(16, 1_u64), second.acquire(16), third.acquire(16)];
                 views.map(|view| view.as_ptr().addr())
             });
             passes.push(blocks.to_vec());

@@ -16,7 +16,7 @@ impl Subscriber for Working {
     }
 
     fn new_span(&self, _: &Attributes<'_>) -> Id {
-        with_pool!(Cpu: one, Cpu: other => {
+        with_pool!(Cpu, Cpu, |one, other| {
             assert_eq!((one.active_slots(), other.active_slots()), (0, 0));
         });
         Id::from_u64(1)

@@ -27,9 +27,9 @@ impl Drop for AtExit {
         // Goes to the list of the thread, or is freed where the list is closed.
         drop(self.guard.take());
         let before = local::<Cpu>().stats();
-        let sum = with_pool!(outer => {
+        let sum = with_pool!(|outer| {
             let kept = outer.acquire_filled(100, 1_u64);
-            with_pool!(inner => {
+            with_pool!(|inner| {
                 inner.acquire_filled(100, 2_u64).iter().sum::<u64>() + kept.iter().sum::<u64>()
             })
         });
@@ -89,12 +89,16 @@ fn guard_dropped_in_tls_destructor_both_orders() {
 fn with_pool_inside_tls_destructor() {
     let never_used = seen_at_exit(|report| at_exit(None, report));
     let used_before = seen_at_exit(|report| {
-        with_pool!(scope => { scope.acquire_filled(5, 1_u8); });
+        with_pool!(|scope| {
+            scope.acquire_filled(5, 1_u8);
+        });
         at_exit(None, report);
     });
     let used_after = seen_at_exit(|report| {
         at_exit(None, report);
-        with_pool!(scope => { scope.acquire_filled(5, 1_u8); });
+        with_pool!(|scope| {
+            scope.acquire_filled(5, 1_u8);
+        });
     });
     for (before, after, sum) in [never_used, used_before, used_after] {
         assert_eq!((sum, before.active_slots, after.active_slots), (300, 0, 0));
@@ -116,7 +120,7 @@ fn destructors_that_register_destructors() {
     }
     impl Drop for Again {
         fn drop(&mut self) {
-            let sum = with_pool!(Cpu: a, Cpu: b => {
+            let sum = with_pool!(Cpu, Cpu, |a, b| {
                 a.acquire_filled(10, 1_u64).iter().chain(&*b.acquire_filled(1, 5)).sum::<u64>()
             });
             self.report.send(sum).expect("the test is waiting");
@@ -133,7 +137,9 @@ fn destructors_that_register_destructors() {
         let (report, reports) = channel();
         std::thread::spawn(move || {
             if use_first {
-                with_pool!(scope => { scope.acquire_filled(3, 3_u8); });
+                with_pool!(|scope| {
+                    scope.acquire_filled(3, 3_u8);
+                });
             }
             FIRST.set(Some(Again { turn: 0, report }));
         })
@@ -153,12 +159,17 @@ fn leaked_pool_and_guard_to_static_thread_exit() {
         let of_guard: &'static mut [u64] = outer.acquire_filled(500, 2);
         let of_inner: &'static mut [u64] = outer.scope().acquire_filled(500, 3);
         // Idle pools that end with the thread, while the others stay.
-        with_pool!(Cpu: a, Cpu: b => { a.acquire_filled(500, 8_u64); b.acquire_filled(500, 9_u64); });
+        with_pool!(Cpu, Cpu, |a, b| {
+            a.acquire_filled(500, 8_u64);
+            b.acquire_filled(500, 9_u64);
+        });
         (of_pool, of_guard, of_inner)
     })
     .join()
     .unwrap();
-    with_pool!(scope => { scope.acquire_filled(500, 7_u64); });
+    with_pool!(|scope| {
+        scope.acquire_filled(500, 7_u64);
+    });
     assert_eq!((&*of_pool, &*of_guard, &*of_inner), (&[1; 500][..], &[2; 500][..], &[3; 500][..]));
     of_pool.copy_from_slice(of_guard);
     of_guard.copy_from_slice(of_inner);
@@ -169,7 +180,7 @@ fn leaked_pool_and_guard_to_static_thread_exit() {
 /// before the view does.
 #[test]
 fn views_visit_another_thread() {
-    with_pool!(scope => {
+    with_pool!(|scope| {
         let view = scope.acquire_filled(100, 1_u64);
         let block = view.as_ptr().addr();
         std::thread::scope(|threads| {

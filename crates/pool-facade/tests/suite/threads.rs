@@ -39,10 +39,10 @@ fn eight_threads_keep_their_data() {
             threads.spawn(move || {
                 barrier.wait();
                 for pass in 0..scopes {
-                    with_pool!(scope => {
+                    with_pool!(|scope| {
                         let own = scope.acquire_filled(64, thread);
                         let passes = scope.acquire_filled(pass % 50, pass);
-                        with_pool!(inner => {
+                        with_pool!(|inner| {
                             inner.acquire_filled(64, usize::MAX);
                             if pass % 64 == thread {
                                 std::thread::yield_now();

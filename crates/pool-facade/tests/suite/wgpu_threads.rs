@@ -18,7 +18,7 @@ fn a_thread_that_ends_gives_up_its_buffers_in_any_order() {
                 KEPT.set(Some(try_local::<Wgpu>()?));
             }
             let found = try_with_pool!(Wgpu, |scope| {
-                scope.try_acquire_from(&[1_u32, 2, 3])?.try_to_vec().unwrap()
+                scope.try_acquire_from(&[1_u32, 2, 3])?.copy_to_vec().unwrap()
             })?;
             if !keeps_first {
                 KEPT.set(Some(try_local::<Wgpu>()?));

@@ -83,9 +83,8 @@ fn arrays_that_are_reshaped_split_and_sliced() {
     }
     std::thread::spawn(|| {
         never_allocates(|| {
-            with_pool!(scope => {
-                let (top, bottom) =
-                    scope.acquire_filled(60, 1.0_f64).reshape([6, 10]).split_at(2);
+            with_pool!(|scope| {
+                let (top, bottom) = scope.acquire_filled(60, 1.0_f64).reshape([6, 10]).split_at(2);
                 let mut bottom = bottom.reshape([10, 4]).into_ndarray();
                 bottom.row_mut(3).fill(2.0);
                 assert_eq!(transposed_sum(&bottom), 44.0);
@@ -193,7 +192,7 @@ fn five_shapes_in_turn_allocate_once_each_in_four_ways_and_never_in_five() {
     assert_eq!(Calls::since(before), Calls { allocations: 100, frees: 100 });
     assert_eq!((four.stats().growths, four.stats().shape_hits), (growths, 0));
 
-    let mut five = Pool::<Cpu>::try_new((), PoolConfig::new().ways(5)).unwrap();
+    let mut five = Pool::<Cpu>::with_config((), PoolConfig::new().ways(5)).unwrap();
     (0..10).for_each(|_| next(&mut five));
     stays_warm(|| next(&mut five));
 }

@@ -76,8 +76,8 @@ fn nested_scopes() {
 fn thread_local_scopes() {
     std::thread::spawn(|| {
         never_allocates(|| {
-            assert_eq!(with_pool!(scope => { family(&scope, 64) }), 134);
-            assert_eq!(try_with_pool!(scope => { family(&scope, 64) }), Ok(134));
+            assert_eq!(with_pool!(|scope| { family(&scope, 64) }), 134);
+            assert_eq!(try_with_pool!(|scope| { family(&scope, 64) }), Ok(134));
             let mut guard = local::<Cpu>();
             assert_eq!(family(&guard.scope(), 64), 134);
         });
@@ -90,11 +90,11 @@ fn thread_local_scopes() {
 fn nested_and_several_thread_local_scopes() {
     std::thread::spawn(|| {
         never_allocates(|| {
-            with_pool!(Cpu: first, Cpu: second => {
+            with_pool!(Cpu, Cpu, |first, second| {
                 let kept = first.acquire_filled(20, 1_u64);
-                let inner = with_pool!(third => {
+                let inner = with_pool!(|third| {
                     let mut nested = third.scope();
-                    family(&nested.scope(), 10) + with_pool!(fourth => { family(&fourth, 20) })
+                    family(&nested.scope(), 10) + with_pool!(|fourth| { family(&fourth, 20) })
                 });
                 let other = second.acquire_filled(20, inner);
                 assert_eq!((kept[19], other[19]), (1, 26 + 46));
@@ -110,7 +110,7 @@ fn nested_and_several_thread_local_scopes() {
 fn thread_local_scopes_that_are_left_early() {
     fn early(way: usize) -> Option<usize> {
         for turn in 0..3 {
-            with_pool!(scope => {
+            with_pool!(|scope| {
                 let view = scope.acquire_filled(50, way);
                 match way {
                     0 => return Some(view[0]),
@@ -138,7 +138,7 @@ fn thread_local_scopes_that_are_left_early() {
 #[test]
 fn refusals() {
     let config = PoolConfig::new().byte_limit(1 << 16);
-    let mut pool = Pool::<Cpu>::try_new((), config).unwrap();
+    let mut pool = Pool::<Cpu>::with_config((), config).unwrap();
     never_allocates(|| {
         let scope = pool.scope();
         let kept = scope.acquire_filled(100, 1_u8);
@@ -164,7 +164,7 @@ fn statistics_of_a_scope() {
 /// Poison costs a cold call and a fill, but no allocation; a fresh block for each acquire does.
 #[test]
 fn modes_for_finding_mistakes() {
-    let mut pool = Pool::<Cpu>::try_new((), PoolConfig::new().poison(true)).unwrap();
+    let mut pool = Pool::<Cpu>::with_config((), PoolConfig::new().poison(true)).unwrap();
     never_allocates(|| {
         let scope = pool.scope();
         assert!(scope.acquire::<f64, _>(40)[39].is_nan());

@@ -15,9 +15,9 @@ fn every_thread_on_its_own() {
             threads.spawn(move || {
                 barrier.wait();
                 never_allocates(|| {
-                    with_pool!(outer => {
+                    with_pool!(|outer| {
                         let kept = outer.acquire_filled(100, thread);
-                        with_pool!(inner => {
+                        with_pool!(|inner| {
                             let array = inner.acquire_array_dyn::<u64>(&[1, 2, 1, 2, 1, 2, 1, 2]);
                             array.as_slice_mut().unwrap().fill(thread);
                             assert_eq!(array.as_slice().unwrap()[15] + kept[99], 2 * thread);

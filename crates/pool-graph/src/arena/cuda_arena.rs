@@ -26,8 +26,8 @@ use crate::source::{DeviceMemory, GraphMemoryResult, MemorySource, is_good_addre
 /// let arena = CudaArena::new(SyntheticMemory::new(), 4096, ArenaPolicy::Monotone)?;
 /// let first = arena.allocate(1000)?;
 /// let second = arena.allocate(0)?;
-/// assert_eq!(second.device_pointer() - first.device_pointer(), 1024);
-/// assert_eq!(arena.deallocate(first.device_pointer()), Deallocation::Region { bytes: 1024 });
+/// assert_eq!(second.address() - first.address(), 1024);
+/// assert_eq!(arena.deallocate(first.address()), Deallocation::Region { bytes: 1024 });
 /// let numbers = arena.stats();
 /// assert_eq!((numbers.sum_bytes, numbers.peak_live_bytes, numbers.live_bytes), (1280, 1280, 256));
 /// assert_eq!(arena.remaining(), 4096 - 1280);

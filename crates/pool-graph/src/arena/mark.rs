@@ -172,14 +172,14 @@ mod tests {
             let first = arena.allocate(256).unwrap();
             let second = arena.allocate(256).unwrap();
             assert_eq!((first.offset(), second.offset()), (512, 768), "{policy:?}");
-            let _ended = arena.deallocate(second.device_pointer());
-            let _ended = arena.deallocate(first.device_pointer());
+            let _ended = arena.deallocate(second.address());
+            let _ended = arena.deallocate(first.address());
             assert!(arena.allocate(512).unwrap().offset() >= 512, "{policy:?}");
             assert!(arena.allocate(256).unwrap().offset() >= 1024, "{policy:?}");
             arena.come_back(&mut given);
             assert_eq!(arena.stats().live_bytes, 512);
             assert_eq!(arena.allocate(256).unwrap().offset(), 512, "{policy:?}");
-            let _ended = arena.deallocate(living.device_pointer());
+            let _ended = arena.deallocate(living.address());
         }
     }
 

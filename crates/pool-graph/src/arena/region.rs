@@ -25,7 +25,7 @@ pub enum Deallocation {
 impl ArenaRegion {
     /// Its address on the device, as a `CUdeviceptr` says it: a multiple of 256.
     #[must_use]
-    pub const fn device_pointer(&self) -> u64 {
+    pub const fn address(&self) -> u64 {
         self.address
     }
 

@@ -52,7 +52,7 @@ impl CudaArena<DeviceMemory> {
     /// stream.begin_capture(CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL).unwrap();
     /// // Somewhere below, where there is only the stream:
     /// let scratch = CudaArena::on(&stream).unwrap().allocate(4096).unwrap();
-    /// // … launches that use `scratch.device_pointer()` …
+    /// // … launches that use `scratch.address()` …
     /// arena.clear(&stream).unwrap();
     /// let graph = stream.end_capture(CUgraphInstantiate_flags(0)).unwrap().unwrap();
     /// arena.check_graph(&graph).unwrap(); // refuses a graph that forks, for this policy

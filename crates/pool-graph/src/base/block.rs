@@ -65,7 +65,7 @@ impl GraphMemoryBlock {
 
     /// Its address on the device, as a `CUdeviceptr` says it: a multiple of its alignment, and of 256.
     #[must_use]
-    pub const fn device_pointer(&self) -> u64 {
+    pub const fn address(&self) -> u64 {
         self.address
     }
 

@@ -53,7 +53,7 @@ pub(crate) fn check_block(
 ) -> Result<(), CaptureError> {
     let holds = |lease: &&Lease| lease.blocks().iter().any(|held| held.id() == block.id());
     let Some(lease) = leases.iter().find(holds).filter(|_| bytes <= block.size()) else {
-        return Err(CaptureError::NotLeased { address: block.device_pointer(), bytes });
+        return Err(CaptureError::NotLeased { address: block.address(), bytes });
     };
     let other = lease.context().filter(|other| other.cu_ctx() != own.cu_ctx());
     other.map_or(Ok(()), |other| {

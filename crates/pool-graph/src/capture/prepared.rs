@@ -25,7 +25,7 @@ use super::setup::{CaptureSetup, Purpose};
 /// # fn f(prepared: PreparedCapture) -> Result<CapturedGraph<Vec<u8>>, CaptureError> {
 /// let mut workspace = vec![0; 4096];
 /// loop {
-///     match prepared.try_capture(workspace, compile) {
+///     match prepared.capture_keeping_state(workspace, compile) {
 ///         Ok(graph) => return Ok(graph),
 ///         Err(failed) if failed.error == CaptureError::Invalidated => workspace = failed.state,
 ///         Err(failed) => return Err(failed.error),
@@ -81,7 +81,7 @@ impl PreparedCapture {
         state: S,
         body: impl FnOnce(&Capture<'_>, &mut S) -> Result<(), E>,
     ) -> Result<CapturedGraph<S>, E> {
-        self.try_capture(state, body).map_err(|failed| failed.error)
+        self.capture_keeping_state(state, body).map_err(|failed| failed.error)
     }
 
     /// Captures as [`capture`](Self::capture), but the state comes back with the error. Only a panic of the body
@@ -90,7 +90,7 @@ impl PreparedCapture {
     /// # Errors
     ///
     /// As [`capture`](Self::capture).
-    pub fn try_capture<S, E: From<CaptureError>>(
+    pub fn capture_keeping_state<S, E: From<CaptureError>>(
         &self,
         mut state: S,
         body: impl FnOnce(&Capture<'_>, &mut S) -> Result<(), E>,

@@ -34,7 +34,7 @@ use crate::source::DeviceMemory;
 /// # fn main() -> Result<(), CaptureError> {
 /// let device = Cuda::device(0)?;
 /// let stream = device.context().new_stream()?;
-/// let pool = CUDAGraphMemoryPool::new(DeviceMemory::new(&device), GraphPoolConfig::default());
+/// let pool = CUDAGraphMemoryPool::new(DeviceMemory::new(&device));
 /// let [input, output] = [pool.allocate(4096)?, pool.allocate(4096)?];
 ///
 /// let session = CaptureSession::new(&stream)?.lease(pool.lease(&[input.id(), output.id()])?);

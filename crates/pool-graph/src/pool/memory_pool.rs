@@ -25,10 +25,10 @@ use crate::source::{DeviceMemory, GraphMemoryResult, MemorySource};
 /// use pool_graph::{BlockState, CUDAGraphMemoryPool, GraphPoolConfig, SyntheticMemory};
 ///
 /// let config = GraphPoolConfig { initial: 32 << 20, ..Default::default() };
-/// let pool = CUDAGraphMemoryPool::new(SyntheticMemory::new(), config);
+/// let pool = CUDAGraphMemoryPool::with_config(SyntheticMemory::new(), config);
 /// let weights = pool.allocate(6 << 20)?;
 /// let scratch = pool.allocate((1000, 4096))?;
-/// assert_eq!(scratch.device_pointer() % 4096, 0);
+/// assert_eq!(scratch.address() % 4096, 0);
 ///
 /// // What a captured graph holds: the block can be neither returned nor reset away meanwhile.
 /// let lease = pool.lease(&[weights.id()])?;
@@ -39,7 +39,7 @@ use crate::source::{DeviceMemory, GraphMemoryResult, MemorySource};
 ///
 /// // The same sequence after a reset gets the same addresses.
 /// pool.reset()?;
-/// assert_eq!(pool.allocate(6 << 20)?.device_pointer(), weights.device_pointer());
+/// assert_eq!(pool.allocate(6 << 20)?.address(), weights.address());
 /// # Ok::<(), pool_graph::GraphMemoryError<pool_graph::SyntheticRefusal>>(())
 /// ```
 ///
@@ -54,7 +54,7 @@ use crate::source::{DeviceMemory, GraphMemoryResult, MemorySource};
 ///
 /// Where the host has none for the books, [`allocate`](Self::allocate) and [`lease`](Self::lease) answer
 /// [`GraphMemoryError::Bookkeeping`](crate::GraphMemoryError::Bookkeeping), and all is as before. Returning,
-/// resetting, trimming, disposing and the end of a lease take none. [`new`](Self::new) is excepted: without some 270
+/// resetting, trimming, disposing and the end of a lease take none. [`with_config`](Self::with_config) is excepted: without some 270
 /// KB for its tables the process ends, as everywhere in Rust; with less than its chunks need it begins with fewer.
 ///
 /// # The same addresses
@@ -79,10 +79,16 @@ pub struct Disposal {
 }
 
 impl<M: MemorySource> CUDAGraphMemoryPool<M> {
+    /// A pool with the default configuration: see [`GraphPoolConfig`].
+    #[must_use]
+    pub fn new(source: M) -> Self {
+        Self::with_config(source, GraphPoolConfig::default())
+    }
+
     /// A pool that takes `config.initial` bytes at once, in chunks of 16 MiB, and stops early where the
     /// source has no more or the maximum is reached; see [`refusal`](Self::refusal).
     #[must_use]
-    pub fn new(source: M, config: GraphPoolConfig) -> Self {
+    pub fn with_config(source: M, config: GraphPoolConfig) -> Self {
         let mut book = Book::new(next_number(), config.maximum);
         let refusal = growth::preallocate(&source, &mut book, config.initial).err();
         book.offer_anew();

@@ -31,9 +31,9 @@ use super::contract::MemorySource;
 /// use pool_graph::{CUDAGraphMemoryPool, DeviceMemory, GraphPoolConfig};
 ///
 /// let device = Cuda::device(0)?;
-/// let pool = CUDAGraphMemoryPool::new(DeviceMemory::new(&device), GraphPoolConfig::default());
+/// let pool = CUDAGraphMemoryPool::new(DeviceMemory::new(&device));
 /// let block = pool.allocate(1 << 20).unwrap();
-/// println!("{:#x}\n{}", block.device_pointer(), pool.stats());
+/// println!("{:#x}\n{}", block.address(), pool.stats());
 /// # Ok::<(), pool_cuda::CudaError>(())
 /// ```
 #[derive(Clone)]

@@ -11,15 +11,15 @@ pub(crate) fn regions_are_aligned<M: MemorySource + Clone>(subject: &Subject<M>)
     for size in [1, 0, 255, 256, 257, 0, 70_000] {
         let region = arena.allocate(size).unwrap();
         assert_eq!((region.offset(), region.size()), (end, size));
-        assert_eq!(region.device_pointer() % 256, 0);
-        assert!(arena.contains(region.device_pointer(), size.max(1)));
+        assert_eq!(region.address() % 256, 0);
+        assert!(arena.contains(region.address(), size.max(1)));
         end += size.max(1).next_multiple_of(256);
     }
     let stats = arena.stats();
     assert_eq!((stats.used_bytes, stats.sum_bytes, stats.high_water_bytes), (end, end, end));
     assert_eq!((stats.live_regions, stats.allocations), (7, 7));
     let aligned = arena.allocate((100, 65_536)).unwrap();
-    assert_eq!(aligned.device_pointer() % 65_536, 0);
+    assert_eq!(aligned.address() % 65_536, 0);
 }
 
 /// Nothing that is deallocated lowers the high water of a monotone arena.
@@ -27,10 +27,10 @@ pub(crate) fn monotone_never_reuses<M: MemorySource + Clone>(subject: &Subject<M
     let arena = CudaArena::new(subject.source.clone(), 1024, ArenaPolicy::Monotone).unwrap();
     let regions = [(); 3].map(|()| arena.allocate(200).unwrap());
     for (address, ended) in [
-        (regions[2].device_pointer(), Deallocation::Region { bytes: 256 }), // the top
-        (regions[1].device_pointer(), Deallocation::Region { bytes: 256 }), // a middle
-        (regions[1].device_pointer(), Deallocation::Foreign),               // it again
-        (regions[0].device_pointer() + 1, Deallocation::Foreign),           // inside a region
+        (regions[2].address(), Deallocation::Region { bytes: 256 }), // the top
+        (regions[1].address(), Deallocation::Region { bytes: 256 }), // a middle
+        (regions[1].address(), Deallocation::Foreign),               // it again
+        (regions[0].address() + 1, Deallocation::Foreign),           // inside a region
         (0, Deallocation::Foreign),
         (u64::MAX, Deallocation::Foreign),
     ] {
@@ -81,7 +81,7 @@ pub(crate) fn requests_at_the_edges<M: MemorySource + Clone>(subject: &Subject<M
 /// A linear arena takes back what is dead at its top, and refuses a capture that forks.
 pub(crate) fn linear_rewinds<M: MemorySource + Clone>(subject: &Subject<M>) {
     let arena = CudaArena::new(subject.source.clone(), 1024, ArenaPolicy::Linear).unwrap();
-    let regions = [(); 4].map(|()| arena.allocate(256).unwrap().device_pointer());
+    let regions = [(); 4].map(|()| arena.allocate(256).unwrap().address());
     assert_eq!(arena.remaining(), 0);
     assert_eq!(arena.deallocate(regions[1]), Deallocation::Region { bytes: 256 });
     assert_eq!(arena.remaining(), 0, "a middle one stays until the top goes");
@@ -89,7 +89,7 @@ pub(crate) fn linear_rewinds<M: MemorySource + Clone>(subject: &Subject<M>) {
     assert_eq!(arena.remaining(), 256);
     assert_eq!(arena.deallocate(regions[2]), Deallocation::Region { bytes: 256 });
     assert_eq!(arena.remaining(), 768, "and goes with it then");
-    assert_eq!(arena.allocate(768).unwrap().device_pointer(), regions[1]);
+    assert_eq!(arena.allocate(768).unwrap().address(), regions[1]);
     let stats = arena.stats();
     assert_eq!((stats.rewinds, stats.sum_bytes, stats.peak_live_bytes), (2, 1792, 1024));
     assert_eq!(stats.high_water_bytes, 1024);
@@ -97,7 +97,7 @@ pub(crate) fn linear_rewinds<M: MemorySource + Clone>(subject: &Subject<M>) {
     assert!(matches!(arena.forked(), Err(GraphMemoryError::ForkedCapture { rewinds: 2 })));
     assert!(matches!(arena.allocate(1), Err(GraphMemoryError::ForkedCapture { .. })));
     arena.reset();
-    assert_eq!(arena.allocate(1024).unwrap().device_pointer(), regions[0]);
+    assert_eq!(arena.allocate(1024).unwrap().address(), regions[0]);
 
     let monotone = CudaArena::new(subject.source.clone(), 1024, ArenaPolicy::Monotone).unwrap();
     assert!(monotone.forked().is_ok());
@@ -108,13 +108,13 @@ pub(crate) fn leases_keep_the_buffer<M: MemorySource + Clone>(subject: &Subject<
     let arena = CudaArena::new(subject.source.clone(), MIB, ArenaPolicy::Monotone).unwrap();
     let region = arena.allocate(1000).unwrap();
     let lease = arena.lease();
-    assert!(lease.contains(region.device_pointer(), 1000) && lease.bytes() == MIB);
+    assert!(lease.contains(region.address(), 1000) && lease.bytes() == MIB);
     assert!(lease.check().is_ok());
     arena.reset();
     let stale = lease.check();
     assert!(matches!(stale, Err(GraphMemoryError::StaleLease { leased: 0, current: 1 })));
     let fresh = arena.lease();
-    assert_eq!(arena.allocate(1).unwrap().device_pointer(), region.device_pointer());
+    assert_eq!(arena.allocate(1).unwrap().address(), region.address());
     drop(arena);
     assert!(fresh.check().is_ok() && lease.check().is_err());
 }

@@ -54,6 +54,6 @@ pub(crate) struct Subject<M> {
 
 impl<M: MemorySource + Clone> Subject<M> {
     pub(crate) fn pool(&self, initial: u64, maximum: u64) -> CUDAGraphMemoryPool<M> {
-        CUDAGraphMemoryPool::new(self.source.clone(), GraphPoolConfig { initial, maximum })
+        CUDAGraphMemoryPool::with_config(self.source.clone(), GraphPoolConfig { initial, maximum })
     }
 }

@@ -21,9 +21,9 @@ pub(crate) fn sizes_and_alignments<M: MemorySource + Clone>(subject: &Subject<M>
         for alignment in (0..=20).step_by(STEP).map(|power| 1 << power) {
             let block = pool.allocate((size, alignment)).unwrap();
             assert_eq!((block.size(), block.alignment()), (size, alignment));
-            assert_eq!(block.device_pointer() % alignment.max(256), 0);
+            assert_eq!(block.address() % alignment.max(256), 0);
             assert_eq!(block.state(), BlockState::Allocated);
-            live.insert(block.device_pointer(), size);
+            live.insert(block.address(), size);
             blocks.push(block);
             if size > MIB {
                 // Large ones one after the other: the memory is not endless.
@@ -42,7 +42,7 @@ fn give_all<M: MemorySource>(
     blocks: &mut Vec<GraphMemoryBlock>,
 ) {
     for block in blocks.drain(..) {
-        live.remove(block.device_pointer(), block.size());
+        live.remove(block.address(), block.size());
         pool.deallocate(block.id()).unwrap();
     }
 }
@@ -79,7 +79,7 @@ pub(crate) fn the_maximum_holds<M: MemorySource + Clone>(subject: &Subject<M>) {
     ));
     pool.deallocate(blocks[2].id()).unwrap();
     assert!(pool.allocate(8 * MIB + 1).is_err());
-    assert_eq!(pool.allocate(8 * MIB).unwrap().device_pointer(), blocks[2].device_pointer());
+    assert_eq!(pool.allocate(8 * MIB).unwrap().address(), blocks[2].address());
 }
 
 /// The same sequence gets the same addresses after every reset, grown chunks and large ones among
@@ -103,7 +103,7 @@ fn sequence<M: MemorySource>(pool: &CUDAGraphMemoryPool<M>) -> Vec<u64> {
     let mut addresses = Vec::new();
     let mut take = |size, alignment| {
         let block = pool.allocate((size, alignment)).unwrap();
-        addresses.push(block.device_pointer());
+        addresses.push(block.address());
         block.id()
     };
     let large = take(17 * MIB, 1);
@@ -138,7 +138,7 @@ pub(crate) fn retention<M: MemorySource + Clone>(subject: &Subject<M>) {
         pool.deallocate(block.id()).unwrap();
         let again = pool.allocate(block.size()).unwrap();
         assert_ne!(again.id(), block.id(), "a name is never given twice");
-        assert_eq!(again.device_pointer(), block.device_pointer());
+        assert_eq!(again.address(), block.address());
     }
 }
 
@@ -217,8 +217,8 @@ pub(crate) fn leased_memory_stays<M: MemorySource + Clone>(subject: &Subject<M>)
     let loose = pool.allocate(MIB).unwrap();
     let lease = pool.lease(&[kept.id()]).unwrap();
     assert_eq!((lease.bytes(), lease.blocks().len()), (MIB, 1));
-    assert!(lease.contains(kept.device_pointer(), MIB));
-    assert!(!lease.contains(loose.device_pointer(), 1));
+    assert!(lease.contains(kept.address(), MIB));
+    assert!(!lease.contains(loose.address(), 1));
     assert!(lease.check().is_ok());
 
     let refused = pool.deallocate(kept.id());
@@ -228,7 +228,7 @@ pub(crate) fn leased_memory_stays<M: MemorySource + Clone>(subject: &Subject<M>)
     assert!(matches!(pool.deallocate(kept.id()), Err(GraphMemoryError::StaleBlock { .. })));
     for _ in 0..3 {
         let other = pool.allocate(5 * MIB).unwrap();
-        assert!(!lease.contains(other.device_pointer(), 1), "handed out while leased");
+        assert!(!lease.contains(other.address(), 1), "handed out while leased");
     }
     assert_eq!(pool.dispose().kept_bytes, 16 * MIB);
     drop(pool);

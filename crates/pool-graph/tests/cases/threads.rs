@@ -27,7 +27,7 @@ where
                         let size = random.u64(1..=most);
                         match pool.allocate((size, 1 << random.u32(0..13))) {
                             Ok(block) => {
-                                live.lock().unwrap().insert(block.device_pointer(), size);
+                                live.lock().unwrap().insert(block.address(), size);
                                 own.push(block);
                             }
                             // Right where all blocks together are near the maximum.
@@ -38,12 +38,12 @@ where
                         }
                     } else {
                         let block = own.swap_remove(random.usize(0..own.len()));
-                        live.lock().unwrap().remove(block.device_pointer(), block.size());
+                        live.lock().unwrap().remove(block.address(), block.size());
                         pool.deallocate(block.id()).unwrap();
                     }
                 }
                 for block in own {
-                    live.lock().unwrap().remove(block.device_pointer(), block.size());
+                    live.lock().unwrap().remove(block.address(), block.size());
                     pool.deallocate(block.id()).unwrap();
                 }
             });

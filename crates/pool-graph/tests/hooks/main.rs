@@ -35,7 +35,7 @@ impl Ground {
     fn new() -> Self {
         let source = SyntheticMemory::new();
         let config = GraphPoolConfig { initial: 0, maximum: 512 * MIB };
-        let pool = CUDAGraphMemoryPool::new(source.clone(), config);
+        let pool = CUDAGraphMemoryPool::with_config(source.clone(), config);
         let arenas = [ArenaPolicy::Monotone, ArenaPolicy::Linear]
             .map(|policy| CudaArena::new(source.clone(), MIB, policy).unwrap());
         Self { source, pool, arenas }
@@ -47,10 +47,7 @@ impl Ground {
             let blocks: Vec<_> = list((0..5).map(|_| self.pool.allocate((size, 512))))?;
             let lease = self.pool.lease(&[blocks[0].id(), blocks[3].id()])?;
             blocks[1..3].iter().try_for_each(|block| self.pool.deallocate(block.id()))?;
-            assert_eq!(
-                self.pool.find(blocks[4].id())?.device_pointer(),
-                blocks[4].device_pointer()
-            );
+            assert_eq!(self.pool.find(blocks[4].id())?.address(), blocks[4].address());
             drop(lease);
             for block in [&blocks[0], &blocks[3], &blocks[4]] {
                 self.pool.deallocate(block.id())?;
@@ -60,7 +57,7 @@ impl Ground {
         for arena in &self.arenas {
             let regions: Vec<_> = list((0..9).map(|size| arena.allocate(size)))?;
             for region in regions.iter().rev() {
-                let _ended = arena.deallocate(region.device_pointer());
+                let _ended = arena.deallocate(region.address());
             }
         }
         let address = self
@@ -228,7 +225,7 @@ fn returns_and_resets_take_no_memory() {
         drop(lease);
         ground.pool.reset()?;
         ground.pool.trim()?;
-        let _ended = ground.arenas[1].deallocate(region.device_pointer());
+        let _ended = ground.arenas[1].deallocate(region.address());
         ground.arenas[1].allocate(9)?;
         ground.arenas.iter().for_each(CudaArena::reset);
         Ok::<(), Error>(())

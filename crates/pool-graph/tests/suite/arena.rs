@@ -29,7 +29,7 @@ fn exhaustion_names_requested_used_and_capacity() {
 fn the_last_addresses_can_be_used() {
     for policy in [ArenaPolicy::Monotone, ArenaPolicy::Linear] {
         let arena = at_the_end(1024, policy);
-        let regions = [(); 4].map(|()| arena.allocate(256).unwrap().device_pointer());
+        let regions = [(); 4].map(|()| arena.allocate(256).unwrap().address());
         assert_eq!(regions[3], u64::MAX - 255 - 256);
         for (size, alignment) in [(0, 1), (1, 256), (u64::MAX, 1), (1, 1 << 63), (0, 1 << 63)] {
             let refused = arena.allocate((size, alignment)).unwrap_err();
@@ -71,8 +71,8 @@ fn a_capacity_that_cannot_be_is_refused() {
 fn a_reset_begins_anew() {
     let arena = CudaArena::new(SyntheticMemory::new(), 4096, ArenaPolicy::Linear).unwrap();
     let first = arena.allocate(1000).unwrap();
-    assert_eq!(arena.deallocate(first.device_pointer()), Deallocation::Region { bytes: 1024 });
-    assert_eq!(arena.deallocate(first.device_pointer()), Deallocation::Foreign);
+    assert_eq!(arena.deallocate(first.address()), Deallocation::Region { bytes: 1024 });
+    assert_eq!(arena.deallocate(first.address()), Deallocation::Foreign);
     arena.allocate(10).unwrap();
     arena.reset();
     let stats = arena.stats();
@@ -80,7 +80,7 @@ fn a_reset_begins_anew() {
     assert_eq!((stats.high_water_bytes, stats.live_regions, stats.rewinds), (0, 0, 0));
     assert_eq!((stats.foreign_deallocations, stats.resets), (1, 1));
     let again = arena.allocate(1000).unwrap();
-    assert_eq!(again.device_pointer(), first.device_pointer());
+    assert_eq!(again.address(), first.address());
     assert_eq!((first.generation(), again.generation()), (0, 1));
 }
 
@@ -89,8 +89,8 @@ fn rewinding_skips_padding() {
     let arena = CudaArena::new(SyntheticMemory::new(), 1 << 20, ArenaPolicy::Linear).unwrap();
     let first = arena.allocate(256).unwrap();
     let aligned = arena.allocate((256, 65_536)).unwrap();
-    assert_eq!(arena.deallocate(aligned.device_pointer()), Deallocation::Region { bytes: 256 });
+    assert_eq!(arena.deallocate(aligned.address()), Deallocation::Region { bytes: 256 });
     assert_eq!(arena.stats().used_bytes, 256, "the padding goes with it");
-    assert_eq!(arena.deallocate(first.device_pointer()), Deallocation::Region { bytes: 256 });
+    assert_eq!(arena.deallocate(first.address()), Deallocation::Region { bytes: 256 });
     assert_eq!(arena.stats().used_bytes, 0);
 }

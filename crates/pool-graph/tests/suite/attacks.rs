@@ -35,7 +35,7 @@ impl Interrupted {
 
     pub(crate) fn pool(&self, initial: u64, maximum: u64) -> Arc<CUDAGraphMemoryPool<Self>> {
         let config = GraphPoolConfig { initial, maximum };
-        Arc::new(CUDAGraphMemoryPool::new(self.clone(), config))
+        Arc::new(CUDAGraphMemoryPool::with_config(self.clone(), config))
     }
 
     pub(crate) fn on_allocate(&self, action: impl FnOnce() + Send + 'static) {
@@ -115,7 +115,7 @@ fn room_that_another_wants_while_it_is_made() {
     let others = other.lock().unwrap().take().unwrap().join().unwrap();
     let mut live = Intervals::default();
     for block in [own, others].into_iter().flatten() {
-        live.insert(block.device_pointer(), block.size());
+        live.insert(block.address(), block.size());
     }
     assert!(live.len() == 1 && source.inner.held() <= 32 * MIB);
     assert_eq!((pool.allocated_bytes(), source.inner.mistakes()), (source.inner.held(), 0));
@@ -175,7 +175,7 @@ fn a_source_that_panics_leaves_nobody_waiting() {
 fn leases_that_are_forgotten_keep_their_blocks_for_ever() {
     let source = SyntheticMemory::new();
     let config = GraphPoolConfig { initial: 0, maximum: u64::MAX };
-    let pool = CUDAGraphMemoryPool::new(source.clone(), config);
+    let pool = CUDAGraphMemoryPool::with_config(source.clone(), config);
     let block = pool.allocate(MIB).unwrap();
     forget(pool.lease(&[block.id()]).unwrap());
     drop(pool.lease(&[block.id(), block.id()]).unwrap());
@@ -186,7 +186,7 @@ fn leases_that_are_forgotten_keep_their_blocks_for_ever() {
     pool.reset().unwrap();
     for _ in 0..20 {
         let other = pool.allocate(MIB).unwrap();
-        assert_ne!(other.device_pointer(), block.device_pointer());
+        assert_ne!(other.address(), block.address());
     }
     assert_eq!(pool.dispose().kept_bytes, 16 * MIB);
     drop(pool);
@@ -207,13 +207,13 @@ fn requests_at_the_edges_of_what_a_number_can_say() {
         for start in [u64::MAX - 255 - (40 << 20), 256, 1 << 47].into_iter().step_by(pool_step) {
             let source = SyntheticMemory::starting_at(start, u64::MAX);
             let config = GraphPoolConfig { initial: (48 * MIB).min(maximum), maximum };
-            let pool = CUDAGraphMemoryPool::new(source.clone(), config);
+            let pool = CUDAGraphMemoryPool::with_config(source.clone(), config);
             let mut live = Intervals::default();
             for &size in &edges {
                 for &alignment in &edges {
                     if let Ok(block) = pool.allocate((size, alignment)) {
-                        assert_eq!(block.device_pointer() % alignment, 0);
-                        live.insert(block.device_pointer(), size);
+                        assert_eq!(block.address() % alignment, 0);
+                        live.insert(block.address(), size);
                     }
                 }
             }
@@ -237,8 +237,8 @@ fn arenas_at_the_edges_of_what_a_number_can_say() {
             for size in edges {
                 for alignment in edges {
                     if let Ok(region) = arena.allocate((size, alignment)) {
-                        assert!(arena.contains(region.device_pointer(), size));
-                        taken.push(region.device_pointer());
+                        assert!(arena.contains(region.address(), size));
+                        taken.push(region.address());
                     }
                 }
             }

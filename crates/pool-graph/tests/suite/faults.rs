@@ -43,7 +43,7 @@ fn every_call_of_the_source_fails_in_turn() {
         let source = SyntheticMemory::new();
         source.refuse(nth);
         let initial = GraphPoolConfig { initial: 16 * MIB, maximum: u64::MAX };
-        let pool = CUDAGraphMemoryPool::new(source.clone(), initial);
+        let pool = CUDAGraphMemoryPool::with_config(source.clone(), initial);
         let complete = program(&pool) && pool.refusal().is_none();
         assert_eq!(pool.allocated_bytes(), source.held());
         assert_eq!(pool.stats().refusals, u64::from(source.allocations() >= nth));
@@ -63,7 +63,7 @@ fn every_call_of_the_source_fails_in_turn() {
 fn every_call_after_the_nth_fails() {
     for nth in 1..if cfg!(miri) { 3 } else { 12 } {
         let source = SyntheticMemory::new();
-        let pool = CUDAGraphMemoryPool::new(
+        let pool = CUDAGraphMemoryPool::with_config(
             source.clone(),
             GraphPoolConfig { initial: 0, maximum: u64::MAX },
         );
@@ -80,21 +80,23 @@ fn every_call_after_the_nth_fails() {
 #[test]
 fn a_refused_chunk_is_followed_by_the_least_that_would_do() {
     let source = SyntheticMemory::with_limit(MIB);
-    let pool =
-        CUDAGraphMemoryPool::new(source.clone(), GraphPoolConfig { initial: 0, maximum: u64::MAX });
+    let pool = CUDAGraphMemoryPool::with_config(
+        source.clone(),
+        GraphPoolConfig { initial: 0, maximum: u64::MAX },
+    );
     let block = pool.allocate((1000, 4096)).unwrap();
     assert_eq!(source.held(), 1024 + 4096 - 256);
     assert_eq!(pool.stats().refusals, 1);
     // The chunk that came is found again by the request that it came for.
     pool.reset().unwrap();
     let again = pool.allocate((1000, 4096)).unwrap();
-    assert_eq!(again.device_pointer(), block.device_pointer());
+    assert_eq!(again.address(), block.address());
 }
 
 #[test]
 fn idle_chunks_go_before_the_source_has_the_last_word() {
     let source = SyntheticMemory::with_limit(48 * MIB);
-    let pool = CUDAGraphMemoryPool::new(
+    let pool = CUDAGraphMemoryPool::with_config(
         source.clone(),
         GraphPoolConfig { initial: 48 * MIB, maximum: u64::MAX },
     );

@@ -9,7 +9,7 @@ use crate::cases::MIB;
 
 fn pool(source: &SyntheticMemory) -> CUDAGraphMemoryPool<SyntheticMemory> {
     let config = GraphPoolConfig { initial: 0, maximum: u64::MAX };
-    CUDAGraphMemoryPool::new(source.clone(), config)
+    CUDAGraphMemoryPool::with_config(source.clone(), config)
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn what_a_reset_left_is_taken_back_with_the_last_lease() {
     assert_eq!(pool.reset().unwrap().leased, 2);
     drop(lease);
     assert_eq!((pool.stats().in_use_bytes, pool.block_count()), (0, 1));
-    assert_eq!(pool.allocate(16 * MIB).unwrap().device_pointer(), blocks[0].device_pointer());
+    assert_eq!(pool.allocate(16 * MIB).unwrap().address(), blocks[0].address());
 }
 
 #[test]

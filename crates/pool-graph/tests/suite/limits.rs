@@ -11,13 +11,13 @@ fn pool(
     initial: u64,
     maximum: u64,
 ) -> CUDAGraphMemoryPool<SyntheticMemory> {
-    CUDAGraphMemoryPool::new(source.clone(), GraphPoolConfig { initial, maximum })
+    CUDAGraphMemoryPool::with_config(source.clone(), GraphPoolConfig { initial, maximum })
 }
 
 #[test]
 fn takes_512_mib_in_chunks_by_default() {
     let source = SyntheticMemory::new();
-    let pool = CUDAGraphMemoryPool::new(source.clone(), GraphPoolConfig::default());
+    let pool = CUDAGraphMemoryPool::new(source.clone());
     assert_eq!((pool.allocated_bytes(), pool.block_count()), (512 * MIB, 32));
     assert!(source.pieces().iter().all(|&(_, bytes)| bytes == 16 * MIB));
     assert_eq!(pool.refusal(), None);
@@ -95,7 +95,7 @@ fn no_more_goes_than_makes_room_and_the_newest_first() {
     // Room for 20 MiB is what two of five idle chunks are.
     let large = pool.allocate(20 * MIB).unwrap();
     let mut left = before[..3].to_vec();
-    left.push((large.device_pointer(), 20 * MIB));
+    left.push((large.address(), 20 * MIB));
     assert_eq!(source.pieces(), left);
 }
 
@@ -138,7 +138,7 @@ fn best_fit_takes_the_smallest_that_fits() {
     }
     for (size, place) in [(2 * MIB - 300, 2), (2 * MIB + 1, 0), (3 * MIB + 1, 4)] {
         let block = pool.allocate(size).unwrap();
-        assert_eq!(block.device_pointer(), blocks[place].device_pointer(), "{size}");
+        assert_eq!(block.address(), blocks[place].address(), "{size}");
     }
 }
 
@@ -152,8 +152,8 @@ fn of_one_size_the_newest_is_taken_first() {
         pool.deallocate(blocks[place].id()).unwrap();
     }
     for place in [3, 5, 1] {
-        let address = pool.allocate(MIB).unwrap().device_pointer();
-        assert_eq!(address, blocks[place].device_pointer(), "{place}");
+        let address = pool.allocate(MIB).unwrap().address();
+        assert_eq!(address, blocks[place].address(), "{place}");
     }
 }
 
@@ -163,7 +163,7 @@ fn addresses_at_the_end_of_all() {
     let pool = pool(&source, 0, u64::MAX);
     let first = pool.allocate(16 * MIB).unwrap();
     let last = pool.allocate((16 * MIB, 256)).unwrap();
-    assert!(last.device_pointer() > first.device_pointer());
+    assert!(last.address() > first.address());
     let refused = pool.allocate(1).unwrap_err();
     assert!(matches!(refused, GraphMemoryError::OutOfMemory { used, .. } if used == 32 * MIB));
     for (size, alignment) in [(u64::MAX - 511, 256), (1 << 63, 1 << 62), (256, 1 << 63)] {
@@ -181,5 +181,5 @@ fn a_new_chunk_has_room_for_its_padding() {
     assert_eq!(refused, expected);
     assert_eq!(source.allocations(), 0);
     let pool = self::pool(&source, 0, 2 * MIB - 256);
-    assert_eq!(pool.allocate((MIB, MIB)).unwrap().device_pointer() % MIB, 0);
+    assert_eq!(pool.allocate((MIB, MIB)).unwrap().address() % MIB, 0);
 }

@@ -32,7 +32,7 @@ fn allocations_go_where_the_plan_says() {
     for _ in 0..3 {
         let first = arena.allocate(1000).unwrap();
         let beside = arena.allocate(300).unwrap();
-        assert_eq!(arena.deallocate(first.device_pointer()), Deallocation::Region { bytes: 1000 });
+        assert_eq!(arena.deallocate(first.address()), Deallocation::Region { bytes: 1000 });
         let second = arena.allocate(900).unwrap();
         let offsets = [first, beside, second].map(|region| region.offset());
         assert_eq!(offsets.to_vec(), plan.offsets);

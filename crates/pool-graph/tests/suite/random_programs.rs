@@ -101,7 +101,7 @@ impl Machine {
     fn new(initial: u64, maximum: u64) -> Self {
         let source = SyntheticMemory::with_limit(96 * MIB);
         let config = GraphPoolConfig { initial, maximum };
-        let pool = CUDAGraphMemoryPool::new(source.clone(), config);
+        let pool = CUDAGraphMemoryPool::with_config(source.clone(), config);
         let initial = source.pieces().len() as u64;
         Self {
             pool,
@@ -148,20 +148,19 @@ impl Machine {
                     self.live.iter().any(|(start, _)| contains(pieces[gap.piece], start))
                 };
                 let best = gaps.iter().filter(is_awake).filter(fits).map(|gap| gap.bytes).min();
-                let place = block.device_pointer();
+                let place = block.address();
                 let taken = gaps.iter().find(|gap| contains((gap.address, gap.bytes), place));
                 let taken = taken.map_or(u64::MAX, |gap| gap.bytes);
                 assert!(best.is_none_or(|best| taken <= best), "{taken} and not {best:?}");
                 self.counts.allocations += 1;
                 assert_eq!((block.size(), block.alignment()), (size, alignment));
-                assert_eq!(block.device_pointer() % alignment.max(256), 0);
+                assert_eq!(block.address() % alignment.max(256), 0);
                 let inside = |&(address, bytes): &(u64, u64)| {
-                    address <= block.device_pointer()
-                        && block.device_pointer() + size <= address + bytes
+                    address <= block.address() && block.address() + size <= address + bytes
                 };
                 assert!(self.source.pieces().iter().any(inside), "outside of every chunk");
-                self.live.insert(block.device_pointer(), size);
-                self.ranges.insert(block.id().number(), (block.device_pointer(), size));
+                self.live.insert(block.address(), size);
+                self.ranges.insert(block.id().number(), (block.address(), size));
                 self.blocks.push(block);
             }
             Err(GraphMemoryError::CapacityExceeded { requested, used, reserved, capacity }) => {
@@ -300,12 +299,12 @@ impl Machine {
         self.check_counts(&stats);
         for block in &self.blocks {
             let now = self.pool.find(block.id()).unwrap();
-            assert_eq!(now.device_pointer(), block.device_pointer());
+            assert_eq!(now.address(), block.address());
         }
         for (lease, _) in &self.leases {
             for block in lease.blocks() {
                 let range = self.ranges.get(&block.id().number());
-                assert_eq!(range, Some(&(block.device_pointer(), block.size())), "it is gone");
+                assert_eq!(range, Some(&(block.address(), block.size())), "it is gone");
             }
         }
     }
@@ -371,7 +370,7 @@ fn addresses(pool: &CUDAGraphMemoryPool<SyntheticMemory>, calls: &[Call]) -> Vec
         match *call {
             Call::Allocate { size, alignment } => {
                 let block = pool.allocate((size, alignment)).unwrap();
-                addresses.push(block.device_pointer());
+                addresses.push(block.address());
                 blocks.push(block.id());
             }
             Call::Return { place } if !blocks.is_empty() => {
@@ -389,7 +388,7 @@ fn random_sequences_get_the_same_addresses_after_a_reset() {
     for_all(cases(), &(0_u64..3, calls()), |(initial, calls)| {
         let source = SyntheticMemory::new();
         let config = GraphPoolConfig { initial: initial * 16 * MIB, maximum: u64::MAX };
-        let pool = CUDAGraphMemoryPool::new(source.clone(), config);
+        let pool = CUDAGraphMemoryPool::with_config(source.clone(), config);
         let first = addresses(&pool, &calls);
         let taken = source.allocations();
         for _ in 0..2 {

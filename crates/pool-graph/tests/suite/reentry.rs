@@ -59,7 +59,7 @@ fn the_source_may_ask_the_pool() {
         asked: Arc::default(),
     };
     let config = GraphPoolConfig { initial: 0, maximum: u64::MAX };
-    let pool = Arc::new(CUDAGraphMemoryPool::new(source.clone(), config));
+    let pool = Arc::new(CUDAGraphMemoryPool::with_config(source.clone(), config));
     source.pool.set(Arc::downgrade(&pool)).unwrap();
     let block = pool.allocate(1).unwrap();
     assert!(pool.allocate(17 * MIB).is_err());
@@ -112,7 +112,7 @@ fn addresses_that_cannot_be_go_back() {
     for address in [0, 128, u64::MAX - 255] {
         let source = Wrong(address, Arc::default());
         let config = GraphPoolConfig { initial: 32 * MIB, maximum: u64::MAX };
-        let pool = CUDAGraphMemoryPool::new(source.clone(), config);
+        let pool = CUDAGraphMemoryPool::with_config(source.clone(), config);
         assert_eq!(pool.allocated_bytes(), 0);
         let bytes = 16 * MIB;
         assert_eq!(pool.allocate(1), Err(GraphMemoryError::BadAddress { address, bytes }));

@@ -11,7 +11,7 @@ use crate::cases::MIB;
 #[test]
 fn a_pool_is_a_table() {
     let config = GraphPoolConfig { initial: 32 * MIB, maximum: 64 * MIB };
-    let pool = CUDAGraphMemoryPool::new(SyntheticMemory::new(), config);
+    let pool = CUDAGraphMemoryPool::with_config(SyntheticMemory::new(), config);
     let block = pool.allocate(5 * MIB + 1).unwrap();
     let _lease = pool.lease(&[block.id()]).unwrap();
     let table = pool.stats().to_string();
@@ -35,7 +35,7 @@ fn a_pool_is_a_table() {
 #[test]
 fn fragmentation_is_what_lies_scattered() {
     let config = GraphPoolConfig { initial: 16 * MIB, maximum: 16 * MIB };
-    let pool = CUDAGraphMemoryPool::new(SyntheticMemory::new(), config);
+    let pool = CUDAGraphMemoryPool::with_config(SyntheticMemory::new(), config);
     let blocks = [(); 16].map(|()| pool.allocate(MIB).unwrap());
     for block in blocks.iter().step_by(2) {
         pool.deallocate(block.id()).unwrap();

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Barrier;
 use std::thread;
 
-use pool_core::{CopyView, Pool, PoolError, PoolView, PoolViewMut};
+use pool_core::{LendView, Pool, PoolError, PoolView, PoolViewMut};
 use pool_wgpu::{Access, Binding, Stream, Wgpu, WgpuError, wgpu};
 
 use crate::kernels::{axpy, axpy_parameters};
@@ -42,11 +42,11 @@ fn beside(stream: &Stream, wrong: impl FnOnce()) -> Result<Vec<u32>, WgpuError> 
             let mut pool = Pool::<Wgpu>::new(stream.clone());
             let scope = pool.scope();
             let mut view = scope.acquire_filled(100, 7_u32);
-            assert_eq!(view.try_to_vec().unwrap(), [7; 100]);
-            view.try_fill(3).unwrap();
+            assert_eq!(view.copy_to_vec().unwrap(), [7; 100]);
+            view.fill_with_value(3).unwrap();
             both.wait();
             both.wait();
-            view.try_to_vec()
+            view.copy_to_vec()
         });
         both.wait();
         let ended = catch_unwind(AssertUnwindSafe(wrong));
@@ -89,7 +89,7 @@ fn wg1_a_dispatch_that_only_wgpu_refuses_is_an_error_of_that_call_alone() {
         assert_eq!(stream.submit(), Ok(()));
     });
     assert_eq!(found, Ok(vec![3; 100]));
-    assert_eq!(long.slice(..2).unwrap().try_to_vec().unwrap(), [1, 0]);
+    assert_eq!(long.part(..2).unwrap().copy_to_vec().unwrap(), [1, 0]);
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn wg1_commands_that_are_refused_together_are_told_to_each_thread_that_recorded_
     let scope = pool.scope();
     let mut view = scope.acquire_filled(10, 1_u32);
     let found = beside(&stream, || {
-        view.try_fill(2).unwrap();
+        view.fill_with_value(2).unwrap();
         buffer_of(&view.binding().unwrap()).destroy();
         let refused = stream.submit();
         assert!(matches!(refused, Err(WgpuError::SubmissionRefused { .. })), "{refused:?}");
@@ -173,10 +173,10 @@ fn wg1_a_block_whose_buffer_was_destroyed_is_named_and_trim_replaces_it() {
         let scope = pool.scope();
         let view = scope.acquire_filled(100, 1.0_f32);
         buffer_of(&view.binding().unwrap()).destroy();
-        let told = view.try_to_vec();
+        let told = view.copy_to_vec();
         let Err(WgpuError::SubmissionRefused { message }) = &told else { panic!("{told:?}") };
-        assert!(message.contains(&format!("{:#x}", view.identity())), "{message}");
-        view.identity()
+        assert!(message.contains(&format!("{:#x}", view.address())), "{message}");
+        view.address()
     };
     for _ in 0..3 {
         let other = other_pool.scope();
@@ -189,19 +189,19 @@ fn wg1_a_block_whose_buffer_was_destroyed_is_named_and_trim_replaces_it() {
                 other => panic!("{identity:#x}: {other:?}"),
             }
             let mut view = scope.acquire::<f32, _>(100);
-            assert_eq!(view.identity(), identity);
-            assert_eq!(view.try_to_vec(), Err(destroyed.clone()));
-            assert_eq!(view.try_copy_from_host(&[0.0; 100]), Err(destroyed.clone()));
-            assert_eq!(view.try_copy_from(kept.as_view()), Err(destroyed.clone()));
+            assert_eq!(view.address(), identity);
+            assert_eq!(view.copy_to_vec(), Err(destroyed.clone()));
+            assert_eq!(view.copy_from_host(&[0.0; 100]), Err(destroyed.clone()));
+            assert_eq!(view.copy_from(kept.as_view()), Err(destroyed.clone()));
             let bindings = [view.binding_mut().unwrap(), kept.binding().unwrap()];
             let told = stream.dispatch(&kernel, &bindings, &axpy_parameters(1.0, 1), [1; 3]);
             assert_eq!(told, Err(destroyed));
         }
-        assert_eq!(kept.try_to_vec(), Ok(vec![5.0; 100]), "others are not affected");
+        assert_eq!(kept.copy_to_vec(), Ok(vec![5.0; 100]), "others are not affected");
     }
     pool.trim();
     let scope = pool.scope();
-    assert_eq!(scope.acquire_filled(100, 3.0_f32).try_to_vec(), Ok(vec![3.0; 100]));
+    assert_eq!(scope.acquire_filled(100, 3.0_f32).copy_to_vec(), Ok(vec![3.0; 100]));
 }
 
 #[test]
@@ -222,14 +222,14 @@ fn wg2_a_leaked_pass_is_a_typed_error_and_fills_uploads_and_reads_go_on() {
         assert!(matches!(leaked, Err(WgpuError::Refused { .. })), "{leaked:?}");
     };
     leak();
-    view.try_fill(3.0).unwrap();
+    view.fill_with_value(3.0).unwrap();
     leak();
-    assert_eq!(view.try_to_vec(), Ok(vec![3.0; 1_000]));
+    assert_eq!(view.copy_to_vec(), Ok(vec![3.0; 1_000]));
     leak();
-    view.try_copy_from_host(&[1.0; 1_000]).unwrap();
+    view.copy_from_host(&[1.0; 1_000]).unwrap();
     leak();
     assert_eq!(stream.submit(), Ok(()));
-    assert_eq!(view.try_to_vec(), Ok(vec![1.0; 1_000]));
+    assert_eq!(view.copy_to_vec(), Ok(vec![1.0; 1_000]));
     // Returned by the closure, and so dropped by `record`.
     let returned =
         stream.record(|encoder| encoder.begin_compute_pass(&Default::default()).forget_lifetime());
@@ -263,7 +263,7 @@ fn wg3_an_exchanged_encoder_costs_its_own_commands_and_no_later_batch() {
         if round % 2 == 0 {
             assert_eq!(stream.submit(), Ok(()));
         }
-        assert_eq!(y.try_to_vec(), Ok(vec![300.0 * f32::from(round); 100]));
+        assert_eq!(y.copy_to_vec(), Ok(vec![300.0 * f32::from(round); 100]));
     }
 }
 
@@ -276,15 +276,15 @@ fn a_callback_that_panics_in_a_submission_takes_no_commands_with_it() {
     let mut view = scope.acquire_filled(1_000, 1_u32);
     let target = buffer_of(&view.binding().unwrap());
     for round in 2..6_u32 {
-        assert_eq!(view.try_to_vec().unwrap()[999], round - 1);
+        assert_eq!(view.copy_to_vec().unwrap()[999], round - 1);
         stream.queue().on_submitted_work_done(|| panic!("the callback's own"));
-        view.try_fill(round).unwrap();
+        view.fill_with_value(round).unwrap();
         stream.record(|encoder| encoder.clear_buffer(&target, 0, Some(8))).unwrap();
-        view.slice_mut(1..2).unwrap().try_copy_from_host(&[round]).unwrap();
+        view.part_mut(1..2).unwrap().copy_from_host(&[round]).unwrap();
         assert!(catch_unwind(AssertUnwindSafe(|| stream.submit())).is_err());
         assert_eq!(stream.pending(), Ok(0));
         let expected = [vec![0, round], vec![round; 998]].concat();
-        assert_eq!(view.try_to_vec().unwrap(), expected);
+        assert_eq!(view.copy_to_vec().unwrap(), expected);
     }
 }
 
@@ -296,7 +296,7 @@ fn closures_and_commands_of_the_stream_keep_their_order() {
     let mut view = scope.acquire_filled(64, 1_u32);
     let target = buffer_of(&view.binding().unwrap());
     for round in 0..40_u32 {
-        view.slice_mut(..32).unwrap().try_fill(round).unwrap();
+        view.part_mut(..32).unwrap().fill_with_value(round).unwrap();
         let copy = |encoder: &mut wgpu::CommandEncoder| {
             encoder.clear_buffer(&target, 0, Some(4));
         };
@@ -308,10 +308,10 @@ fn closures_and_commands_of_the_stream_keep_their_order() {
             })
         }));
         assert!(panicked.is_err());
-        view.slice_mut(1..2).unwrap().try_copy_from_host(&[round + 7]).unwrap();
+        view.part_mut(1..2).unwrap().copy_from_host(&[round + 7]).unwrap();
         if round % 20 == 0 {
             let expected = [vec![0, round + 7], vec![round; 30], vec![1; 32]].concat();
-            assert_eq!(view.try_to_vec().unwrap(), expected);
+            assert_eq!(view.copy_to_vec().unwrap(), expected);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Fills, uploads, copies and readings of any number of bytes from any byte on, against a plain vector.
 
-use pool_core::{CopyView, LendView, LendViewMut, Pool, PoolView, PoolViewMut};
+use pool_core::{LendView, Pool, PoolView, PoolViewMut};
 use pool_wgpu::{BufferViewMut, Stream, Wgpu, wgpu};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -58,7 +58,7 @@ fn bytes(seed: u8, count: usize) -> Vec<u8> {
 }
 
 fn part<'a>(view: &'a mut BufferViewMut<'_, u8>, range: Range) -> BufferViewMut<'a, u8> {
-    view.try_part_mut(range.start..range.start + range.length).unwrap()
+    view.part_mut(range.start..range.start + range.length).unwrap()
 }
 
 /// Does an operation to the views and to the model, and compares what is read.
@@ -71,21 +71,21 @@ fn run(
     let [first, second] = views;
     match *operation {
         Operation::Zero(range) => {
-            part(first, range).try_zero().unwrap();
+            part(first, range).fill_with_zeros().unwrap();
             model[0][range.start..range.start + range.length].fill(0);
         }
         Operation::Fill(range, value) => {
-            part(first, range).try_fill(value).unwrap();
+            part(first, range).fill_with_value(value).unwrap();
             model[0][range.start..range.start + range.length].fill(value);
         }
         Operation::Upload(range, seed) => {
             let bytes = bytes(seed, range.length);
-            part(first, range).try_copy_from_host(&bytes).unwrap();
+            part(first, range).copy_from_host(&bytes).unwrap();
             model[0][range.start..range.start + range.length].copy_from_slice(&bytes);
         }
         Operation::Across(range, to) => {
-            let source = first.try_part(range.start..range.start + range.length).unwrap();
-            part(second, Range { start: to, length: range.length }).try_copy_from(source).unwrap();
+            let source = first.part(range.start..range.start + range.length).unwrap();
+            part(second, Range { start: to, length: range.length }).copy_from(source).unwrap();
             let source = model[0][range.start..range.start + range.length].to_vec();
             model[1][to..to + range.length].copy_from_slice(&source);
             std::mem::swap(first, second);
@@ -93,21 +93,21 @@ fn run(
         }
         Operation::Within(start, gap, length, is_back) => {
             let middle = start + length + gap;
-            let (mut before, mut after) = first.reborrow().try_split_at(middle).unwrap();
-            let mut low = before.try_part_mut(start..start + length).unwrap();
-            let mut high = after.try_part_mut(..length).unwrap();
+            let (mut before, mut after) = first.reborrow().into_split_at(middle).unwrap();
+            let mut low = before.part_mut(start..start + length).unwrap();
+            let mut high = after.part_mut(..length).unwrap();
             if is_back {
-                low.try_copy_from(high.as_view()).unwrap();
+                low.copy_from(high.as_view()).unwrap();
                 model[0].copy_within(middle..middle + length, start);
             } else {
-                high.try_copy_from(low.as_view()).unwrap();
+                high.copy_from(low.as_view()).unwrap();
                 model[0].copy_within(start..start + length, middle);
             }
         }
         Operation::Read(range) => {
-            let found = first.try_part(range.start..range.start + range.length).unwrap();
+            let found = first.part(range.start..range.start + range.length).unwrap();
             let expected = &model[0][range.start..range.start + range.length];
-            assert_eq!(found.try_to_vec().unwrap(), expected);
+            assert_eq!(found.copy_to_vec().unwrap(), expected);
         }
         Operation::OpenPass => open_pass(),
         Operation::Submit => first.stream().submit().unwrap(),
@@ -137,7 +137,7 @@ fn run_all(stream: &Stream, operations: &[Operation]) {
         run(operation, &mut views, &mut model, &open_pass);
     }
     for (view, expected) in views.iter().zip(&model) {
-        assert_eq!(&view.try_to_vec().unwrap(), expected);
+        assert_eq!(&view.copy_to_vec().unwrap(), expected);
     }
 }
 
@@ -165,9 +165,9 @@ where
     let element: [u8; N] = std::array::from_fn(|at| at.to_le_bytes()[0].wrapping_add(1));
     for start in 0..5 {
         let mut view = scope.acquire_filled(start + 12, [9_u8; N]);
-        let (_, mut rest) = view.reborrow().try_split_at(start).unwrap();
-        rest.slice_mut(..10).unwrap().try_fill(element).unwrap();
-        let found = view.try_to_vec().unwrap();
+        let (_, mut rest) = view.reborrow().into_split_at(start).unwrap();
+        rest.part_mut(..10).unwrap().fill_with_value(element).unwrap();
+        let found = view.copy_to_vec().unwrap();
         assert!(found[..start].iter().all(|found| *found == [9; N]));
         assert!(found[start..start + 10].iter().all(|found| *found == element), "{N} bytes");
         assert!(found[start + 10..].iter().all(|found| *found == [9; N]));
@@ -199,16 +199,16 @@ fn buffers_that_are_larger_than_a_binding_are_done_in_parts() {
     let mut model = bytes(5, count);
     let mut view = scope.acquire_from(&model);
     let mut other = scope.acquire_zeroed::<u8, _>(count);
-    view.slice_mut(1_001..15_002).unwrap().try_fill(7).unwrap();
+    view.part_mut(1_001..15_002).unwrap().fill_with_value(7).unwrap();
     model[1_001..15_002].fill(7);
-    let (mut low, mut high) = view.reborrow().try_split_at(9_999).unwrap();
-    low.slice_mut(3..8_003).unwrap().try_copy_from(high.slice(1_000..9_000).unwrap()).unwrap();
+    let (mut low, mut high) = view.reborrow().into_split_at(9_999).unwrap();
+    low.part_mut(3..8_003).unwrap().copy_from(high.part(1_000..9_000).unwrap()).unwrap();
     model.copy_within(10_999..18_999, 3);
-    high.slice_mut(..9_000).unwrap().try_copy_from(low.slice(7..9_007).unwrap()).unwrap();
+    high.part_mut(..9_000).unwrap().copy_from(low.part(7..9_007).unwrap()).unwrap();
     model.copy_within(7..9_007, 9_999);
-    other.slice_mut(5..19_000).unwrap().try_copy_from(view.slice(1..18_996).unwrap()).unwrap();
-    assert!(view.try_to_vec().unwrap() == model);
-    let found = other.try_to_vec().unwrap();
+    other.part_mut(5..19_000).unwrap().copy_from(view.part(1..18_996).unwrap()).unwrap();
+    assert!(view.copy_to_vec().unwrap() == model);
+    let found = other.copy_to_vec().unwrap();
     assert!(found[5..19_000] == model[1..18_996]);
     assert!(found[..5].iter().chain(&found[19_000..]).all(|byte| *byte == 0));
 }
@@ -226,10 +226,10 @@ fn views_of_other_streams_and_devices_are_copied_in_order() {
             let mut source = scope.acquire_filled(101, round);
             let scope = pool.scope();
             let mut view = scope.acquire::<u8, _>(101);
-            view.try_copy_from(source.as_view()).unwrap();
-            source.try_fill(99).unwrap();
+            view.copy_from(source.as_view()).unwrap();
+            source.fill_with_value(99).unwrap();
             source.stream().submit().unwrap();
-            assert_eq!(view.try_to_vec().unwrap(), [round; 101]);
+            assert_eq!(view.copy_to_vec().unwrap(), [round; 101]);
         }
     }
 }

@@ -108,7 +108,7 @@ fn wg4_a_reading_is_waited_for_in_a_callback_of_wgpu() {
             stream.device().poll(wgpu::PollType::wait_indefinitely()).unwrap();
         }
         assert_eq!(*found.lock().unwrap(), vec![Ok(vec![7; 1_000]); 5]);
-        assert_eq!(view.try_to_vec(), Ok(vec![7; 1_000]));
+        assert_eq!(view.copy_to_vec(), Ok(vec![7; 1_000]));
         assert!(stream.counts().staging_buffers_created < 6, "{:?}", stream.counts());
     });
 }
@@ -127,10 +127,10 @@ fn wg4_a_callback_that_uses_the_stream_gets_elements_or_an_error() {
             stream.queue().on_submitted_work_done(move || {
                 let mut pool = Pool::<Wgpu>::new(inner);
                 let scope = pool.scope();
-                let found = scope.try_acquire_filled(10, 3_u32).ok().map(|view| view.try_to_vec());
+                let found = scope.try_acquire_filled(10, 3_u32).ok().map(|view| view.copy_to_vec());
                 sender.send(found).unwrap();
             });
-            assert_eq!(view.try_to_vec(), Ok(vec![7; 1_000]));
+            assert_eq!(view.copy_to_vec(), Ok(vec![7; 1_000]));
             stream.device().poll(wgpu::PollType::wait_indefinitely()).unwrap();
         }
         drop(sender);
@@ -171,6 +171,6 @@ fn an_error_scope_that_a_closure_leaks_changes_nothing() {
     let view = scope.acquire_filled(100, 7_u32);
     for filter in [wgpu::ErrorFilter::Validation, wgpu::ErrorFilter::OutOfMemory] {
         stream.record(|_| std::mem::forget(stream.device().push_error_scope(filter))).unwrap();
-        assert_eq!(view.try_to_vec(), Ok(vec![7; 100]));
+        assert_eq!(view.copy_to_vec(), Ok(vec![7; 100]));
     }
 }

@@ -39,7 +39,7 @@ impl Drop for Late {
         let Self { stream, pool, readings, told, .. } = self;
         let mut told = told.lock().unwrap();
         let mut note = |what, error| told.push((what, error));
-        note("of_thread", Stream::of_thread().err().unwrap());
+        note("for_thread", Stream::for_thread().err().unwrap());
         note("open", Stream::open().err().unwrap());
         let again = Stream::new(stream.device().clone(), stream.queue().clone());
         note("new", again.err().unwrap());
@@ -51,7 +51,7 @@ impl Drop for Late {
             let scope = pool.scope();
             // A slot that is kept needs no call.
             let kept = scope.try_acquire::<f32, _>(100).unwrap();
-            note("read", kept.try_to_vec().unwrap_err());
+            note("read", kept.copy_to_vec().unwrap_err());
             note("grow", source(scope.try_acquire::<f32, _>(100_000).err().unwrap()));
             note("fill", source(scope.try_acquire_filled(100, 2.0_f32).err().unwrap()));
         }
@@ -81,12 +81,12 @@ fn wg5_calls_in_destructors_of_thread_local_variables_are_typed_errors() {
         let ended = thread::spawn(move || {
             // Made before wgpu's variables, so that it is dropped after them.
             LATE.with(|_| ());
-            stream.set_of_thread();
+            stream.set_for_thread();
             let mut pool = Pool::<Wgpu>::new(stream.clone());
             let readings = {
                 let scope = pool.scope();
                 let view = scope.acquire_filled(100, 1.0_f32);
-                assert_eq!(view.try_to_vec().unwrap()[0], 1.0);
+                assert_eq!(view.copy_to_vec().unwrap()[0], 1.0);
                 [(); 3].map(|()| view.read().unwrap())
             };
             let kernel = axpy(&stream);
@@ -101,7 +101,7 @@ fn wg5_calls_in_destructors_of_thread_local_variables_are_typed_errors() {
     }
     // What was left is freed by the next allocation.
     let mut pool = Pool::<Wgpu>::new(stream.clone());
-    assert_eq!(pool.scope().acquire_filled(200, 1_u8).try_to_vec(), Ok(vec![1; 200]));
+    assert_eq!(pool.scope().acquire_filled(200, 1_u8).copy_to_vec(), Ok(vec![1; 200]));
     drop(pool);
     let counts = stream.counts();
     assert_eq!(counts.buffers_created, counts.buffers_freed);

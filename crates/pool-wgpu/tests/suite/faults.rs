@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use pool_conformance::cases::{Ending, all};
 use pool_conformance::programs::test_cases;
 use pool_conformance::{Ledger, Refusal};
-use pool_core::{Pool, PoolError, PoolView, PoolViewMut};
+use pool_core::{LendView, Pool, PoolError, PoolView, PoolViewMut};
 use pool_wgpu::{Stream, Wgpu, WgpuError, wgpu};
 
 use crate::kernels::{axpy, axpy_parameters};
@@ -20,8 +20,8 @@ fn a_lost_device_is_told_by_every_call() {
     stream.device().destroy();
     assert_eq!(stream.submit(), Err(WgpuError::DeviceLost));
     assert!(stream.is_lost());
-    assert_eq!(view.try_fill(2), Err(WgpuError::DeviceLost));
-    assert_eq!(view.try_to_vec(), Err(WgpuError::DeviceLost));
+    assert_eq!(view.fill_with_value(2), Err(WgpuError::DeviceLost));
+    assert_eq!(view.copy_to_vec(), Err(WgpuError::DeviceLost));
     assert!(matches!(
         scope.try_acquire::<u8, _>(1_000),
         Err(PoolError::OutOfMemory { source: WgpuError::DeviceLost, .. })
@@ -85,7 +85,7 @@ fn the_device_has_its_memory_back_when_pools_are_dropped() {
             let x = scope.acquire_filled(length, 1.0_f32);
             let bindings = [y.binding_mut().unwrap(), x.binding().unwrap()];
             stream.dispatch(&kernel, &bindings, &axpy_parameters(1.0, 10), [1, 1, 1]).unwrap();
-            assert_eq!(y.slice(9..10).unwrap().try_to_vec().unwrap(), [1.0]);
+            assert_eq!(y.part(9..10).unwrap().copy_to_vec().unwrap(), [1.0]);
         }
         drop(pool);
         stream.submit().unwrap();
@@ -110,5 +110,5 @@ fn a_callback_that_panics_is_no_lost_device() {
     stream.queue().on_submitted_work_done(|| panic!("the callback's own"));
     assert!(catch_unwind(AssertUnwindSafe(|| reading.wait())).is_err());
     assert!(!stream.is_lost());
-    assert_eq!(view.try_to_vec(), Ok(vec![1, 2, 3]));
+    assert_eq!(view.copy_to_vec(), Ok(vec![1, 2, 3]));
 }

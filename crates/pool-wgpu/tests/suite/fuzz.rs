@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use pool_conformance::programs::test_cases;
-use pool_core::{CopyView, DynamicPool, Handle, PoolView, PoolViewMut};
+use pool_core::{DynamicPool, Handle, LendView, PoolView, PoolViewMut};
 use pool_wgpu::{Access, Binding, Kernel, Reading, Stream, Wgpu, WgpuError, wgpu};
 use proptest::prelude::{Rng, RngCore};
 use proptest::test_runner::{RngAlgorithm, TestRng};
@@ -138,7 +138,7 @@ impl<'a> Program<'a> {
         let Some((world, array)) = self.array() else { return };
         let World { pool, arrays, .. } = &self.worlds[world];
         let (handle, expected) = &arrays[array];
-        assert_eq!(pool.get(*handle).unwrap().try_to_vec().unwrap(), *expected);
+        assert_eq!(pool.get(*handle).unwrap().copy_to_vec().unwrap(), *expected);
         self.compared += 1;
     }
 
@@ -174,11 +174,11 @@ impl<'a> Program<'a> {
         let World { pool, arrays, .. } = &mut self.worlds[world];
         let (handle, expected) = &mut arrays[array];
         let mut view = pool.get_mut(*handle).unwrap();
-        let mut part = view.slice_mut(range.clone()).unwrap();
+        let mut part = view.part_mut(range.clone()).unwrap();
         if is_fill {
-            part.try_fill(value).unwrap();
+            part.fill_with_value(value).unwrap();
         } else {
-            part.try_copy_from_host(&vec![value; range.len()]).unwrap();
+            part.copy_from_host(&vec![value; range.len()]).unwrap();
         }
         expected[range].fill(value);
     }
@@ -201,8 +201,8 @@ impl<'a> Program<'a> {
             (&mut to.arrays[to_array], &from.arrays[from_array]);
         let view = from.pool.get(*from_handle).unwrap();
         let mut target = to.pool.get_mut(*to_handle).unwrap();
-        let mut part = target.slice_mut(to_at..to_at + count).unwrap();
-        part.try_copy_from(view.slice(from_at..from_at + count).unwrap()).unwrap();
+        let mut part = target.part_mut(to_at..to_at + count).unwrap();
+        part.copy_from(view.part(from_at..from_at + count).unwrap()).unwrap();
         expected[to_at..to_at + count].copy_from_slice(&source[from_at..from_at + count]);
     }
 
@@ -232,7 +232,7 @@ impl<'a> Program<'a> {
             .dispatch(kernel, &[y.binding_mut().unwrap(), x.binding().unwrap()], &[], [1; 3])
             .unwrap();
         if expected.iter().any(|number| number.abs() > EXACT) {
-            y.try_fill(1.0).unwrap();
+            y.fill_with_value(1.0).unwrap();
             expected.fill(1.0);
         }
     }

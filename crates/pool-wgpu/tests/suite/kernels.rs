@@ -1,6 +1,6 @@
 //! Kernels, their bindings, and what is refused of them.
 
-use pool_core::{Pool, PoolView, PoolViewMut};
+use pool_core::{LendView, Pool, PoolView, PoolViewMut};
 use pool_wgpu::{Access, Kernel, Stream, Wgpu, WgpuError};
 
 use crate::support::stream;
@@ -47,7 +47,7 @@ fn a_steady_scope_creates_nothing() {
                 [4, 1, 1],
             )
             .unwrap();
-        let now = [y.identity(), x.identity(), z.identity()];
+        let now = [y.address(), x.address(), z.address()];
         assert_eq!(*identities.get_or_insert(now), now);
         let counts = stream.counts();
         if round == 1 {
@@ -75,13 +75,13 @@ fn work_is_done_in_the_order_in_which_it_is_recorded() {
             stream.dispatch(&kernel, &bindings, &axpy_parameters(1.0, 100), [2, 1, 1]).unwrap();
         }
         let before = y.read().unwrap();
-        x.try_fill(0.5).unwrap();
+        x.fill_with_value(0.5).unwrap();
         let bindings = [y.binding_mut().unwrap(), x.binding().unwrap()];
         stream.dispatch(&kernel, &bindings, &axpy_parameters(2.0, 50), [1, 1, 1]).unwrap();
         y.try_part_zero();
         let expected = 1.0 + 1_500.0 * f32::from(round);
         assert_eq!(before.wait().unwrap(), [expected; 100]);
-        let after = y.try_to_vec().unwrap();
+        let after = y.copy_to_vec().unwrap();
         assert_eq!((after[0], after[49], after[50]), (0.0, expected + 1.0, expected));
     }
 }
@@ -93,7 +93,7 @@ trait PartZero {
 
 impl PartZero for pool_wgpu::BufferViewMut<'_, f32> {
     fn try_part_zero(&mut self) {
-        self.slice_mut(..1).unwrap().try_zero().unwrap();
+        self.part_mut(..1).unwrap().fill_with_zeros().unwrap();
     }
 }
 
@@ -124,12 +124,12 @@ fn arguments_that_do_not_go_together_are_refused_before_wgpu_panics() {
     assert_eq!(dispatch(&[to, from], &parameters, [1, limit + 1, 1]), groups);
     let alignment = u64::from(stream.device().limits().min_storage_buffer_offset_alignment);
     let misaligned = WgpuError::Misaligned { offset: 4, alignment };
-    assert_eq!(x.slice(1..).unwrap().binding().unwrap_err(), misaligned);
+    assert_eq!(x.part(1..).unwrap().binding().unwrap_err(), misaligned);
     let mut bytes = scope.acquire_zeroed::<u8, _>(10);
-    let uneven = bytes.slice_mut(..5).unwrap().binding_mut().unwrap_err();
+    let uneven = bytes.part_mut(..5).unwrap().binding_mut().unwrap_err();
     assert_eq!(uneven, WgpuError::UnevenEnd { end: 5 });
     assert_eq!(bytes.binding_mut().unwrap().bytes(), 12);
-    assert_eq!(x.slice(..0).unwrap().binding().unwrap_err(), WgpuError::EmptyBinding);
+    assert_eq!(x.part(..0).unwrap().binding().unwrap_err(), WgpuError::EmptyBinding);
     stream.submit().unwrap();
 }
 

@@ -3,8 +3,8 @@
 
 use std::process::Command;
 
-use pool_core::{Pool, PoolError, PoolView};
-use pool_wgpu::{Access, Stream, StreamOptions, Wgpu, WgpuError, wgpu};
+use pool_core::{LendView, Pool, PoolError, PoolView};
+use pool_wgpu::{Access, Stream, StreamConfig, Wgpu, WgpuError, wgpu};
 
 use crate::kernels::{axpy, axpy_parameters};
 use crate::support::{one_at_a_time, own_stream, stream};
@@ -18,7 +18,7 @@ fn check_usable(pool: &mut Pool<Wgpu>) {
     let x = scope.acquire_filled(100, 2.0_f32);
     let bindings = [y.binding_mut().unwrap(), x.binding().unwrap()];
     stream.dispatch(&kernel, &bindings, &axpy_parameters(3.0, 100), [2, 1, 1]).unwrap();
-    assert_eq!(y.try_to_vec().unwrap(), [7.0; 100]);
+    assert_eq!(y.copy_to_vec().unwrap(), [7.0; 100]);
 }
 
 #[test]
@@ -32,8 +32,8 @@ fn a_view_above_the_largest_binding_is_refused_and_its_parts_are_not() {
         let too_large = WgpuError::BindingTooLarge { bytes: 4_100, limit: 4_096 };
         assert_eq!(view.binding().unwrap_err(), too_large);
         assert_eq!(view.binding_mut().unwrap_err(), too_large);
-        assert_eq!(view.slice(..1_024).unwrap().binding().unwrap().bytes(), 4_096);
-        assert_eq!(view.slice(1_024..).unwrap().binding().unwrap().bytes(), 4);
+        assert_eq!(view.part(..1_024).unwrap().binding().unwrap().bytes(), 4_096);
+        assert_eq!(view.part(1_024..).unwrap().binding().unwrap().bytes(), 4);
     }
     check_usable(&mut pool);
 }
@@ -67,7 +67,7 @@ fn memory_and_kernels_of_another_stream_are_refused() {
         assert_eq!(dispatch(&own), Err(WgpuError::OtherStream));
         let kernel = "main".to_owned();
         assert_eq!(dispatch(&foreign), Err(WgpuError::OtherKernel { kernel }));
-        assert_eq!(y.try_to_vec().unwrap(), [1.0; 100], "nothing was done");
+        assert_eq!(y.copy_to_vec().unwrap(), [1.0; 100], "nothing was done");
     }
     check_usable(&mut pool);
     check_usable(&mut other_pool);
@@ -76,8 +76,8 @@ fn memory_and_kernels_of_another_stream_are_refused() {
 #[test]
 fn features_that_the_adapter_lacks_are_an_error_with_its_name() {
     let Some((stream, _quiet)) = stream() else { return };
-    let all = StreamOptions::new().with_features(wgpu::Features::all());
-    match one_at_a_time(|| Stream::open_with(&all)) {
+    let all = StreamConfig::new().with_features(wgpu::Features::all());
+    match one_at_a_time(|| Stream::open_with_config(&all)) {
         Err(WgpuError::NoDevice { adapter, message }) => {
             assert_eq!(adapter, stream.device().adapter_info().name);
             assert!(!message.is_empty());
@@ -142,8 +142,8 @@ fn use_memory_up(stream: &Stream) {
                 other => panic!("{other:?}"),
             }
             assert!(!stream.is_lost());
-            assert_eq!(small.try_to_vec().unwrap(), [7; 1_000]);
-            assert_eq!(scope.acquire_filled(500, 3_u8).try_to_vec().unwrap(), [3; 500]);
+            assert_eq!(small.copy_to_vec().unwrap(), [7; 1_000]);
+            assert_eq!(scope.acquire_filled(500, 3_u8).copy_to_vec().unwrap(), [3; 500]);
         }
         pool.trim();
         check_usable(&mut pool);

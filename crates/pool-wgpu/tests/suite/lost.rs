@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use pool_conformance::programs::test_cases;
 use pool_conformance::{Ledger, Probe};
-use pool_core::{CopyView, Pool, PoolError, PoolView, PoolViewMut};
+use pool_core::{LendView, Pool, PoolError, PoolView, PoolViewMut};
 use pool_wgpu::{Kernel, Stream, Wgpu, WgpuError};
 
 use crate::kernels::{axpy, axpy_parameters};
@@ -60,9 +60,9 @@ const STEPS: [Step; 14] = [
         let scope = program.pool.scope();
         let from = of_pool(scope.try_acquire_filled(1_000, 7_u8))?;
         let mut to = of_pool(scope.try_acquire_zeroed::<u8, _>(1_000))?;
-        to.slice_mut(1..10)?.try_copy_from(from.slice(2..11)?)?;
-        to.slice_mut(1..10)?.try_copy_from_host(&[1; 9])?;
-        to.try_to_vec().map(|found| assert_eq!(found[..3], [0, 1, 1]))
+        to.part_mut(1..10)?.copy_from(from.part(2..11)?)?;
+        to.part_mut(1..10)?.copy_from_host(&[1; 9])?;
+        to.copy_to_vec().map(|found| assert_eq!(found[..3], [0, 1, 1]))
     },
     |program| {
         let mut pool = Pool::<Wgpu>::new(program.stream.clone());

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use pool_core::{DynamicPool, Pool, PoolView, PoolViewMut};
+use pool_core::{DynamicPool, LendView, Pool, PoolView, PoolViewMut};
 use pool_wgpu::{Access, Stream, Wgpu, WgpuError, wgpu};
 
 use crate::apart::buffer_of;
@@ -24,11 +24,11 @@ fn wg6_a_dispatch_without_parameters_sees_zeros_and_never_those_of_another() {
     let mut run = || {
         let given = [four(0), four(5), vec![], four(6)[..4].to_vec(), vec![], four(7)];
         // Before the dispatches: fills have parameters, too.
-        views.iter_mut().for_each(|view| view.try_fill(9).unwrap());
+        views.iter_mut().for_each(|view| view.fill_with_value(9).unwrap());
         for (view, parameters) in views.iter_mut().zip(given) {
             stream.dispatch(&kernel, &[view.binding_mut().unwrap()], &parameters, [1; 3]).unwrap();
         }
-        views.each_ref().map(|view| view.slice(..1).unwrap().try_to_vec().unwrap()[0])
+        views.each_ref().map(|view| view.part(..1).unwrap().copy_to_vec().unwrap()[0])
     };
     for _ in 0..3 {
         // The second batch finds the uniform full of the first one's parameters.
@@ -48,7 +48,7 @@ fn wg7_bind_groups_are_bounded_and_a_block_is_freed_in_no_time() {
     let handle = blocks.acquire_filled(SLICES, 1.0_f32);
     let mut dispatch = |blocks: &DynamicPool<Wgpu>, length: usize| {
         let view = blocks.get(handle).unwrap();
-        let part = view.slice(..length).unwrap();
+        let part = view.part(..length).unwrap();
         let bindings = [y.binding_mut().unwrap(), part.binding().unwrap()];
         stream.dispatch(&kernel, &bindings, &axpy_parameters(1.0, 1), [1; 3]).unwrap();
     };
@@ -72,7 +72,7 @@ fn wg7_bind_groups_are_bounded_and_a_block_is_freed_in_no_time() {
     drop(blocks);
     stream.submit().unwrap();
     assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
-    assert_eq!(y.slice(..1).unwrap().try_to_vec(), Ok(vec![2.0 * SLICES as f32 + 3.0]));
+    assert_eq!(y.part(..1).unwrap().copy_to_vec(), Ok(vec![2.0 * SLICES as f32 + 3.0]));
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn wg8_a_queue_of_another_device_is_refused() {
     for stream in [&one, &two] {
         assert!(Stream::new(stream.device().clone(), stream.queue().clone()).is_ok());
     }
-    assert_eq!(view.try_to_vec(), Ok(vec![1; 100_000]));
+    assert_eq!(view.copy_to_vec(), Ok(vec![1; 100_000]));
 }
 
 #[test]
@@ -123,13 +123,13 @@ fn two_written_parts_of_one_buffer_may_be_bound_where_they_are_apart() {
     let mut pool = Pool::<Wgpu>::new(stream.clone());
     let scope = pool.scope();
     let mut view = scope.acquire_zeroed::<u32, _>(128);
-    let (mut first, mut second) = view.reborrow().try_split_at(64).unwrap();
+    let (mut first, mut second) = view.reborrow().into_split_at(64).unwrap();
     let bindings = [first.binding_mut().unwrap(), second.binding_mut().unwrap()];
     stream.dispatch(&kernel, &bindings, &[], [1; 3]).unwrap();
     let shared = WgpuError::SharedBuffer { kernel: "main".to_owned(), first: 0, second: 1 };
     let (first, same) = (bindings[0], bindings[0]);
     assert_eq!(stream.dispatch(&kernel, &[first, same], &[], [1; 3]), Err(shared));
-    let found = view.try_to_vec().unwrap();
+    let found = view.copy_to_vec().unwrap();
     assert_eq!((found[0], found[64], found[1]), (1, 2, 0));
 }
 
@@ -143,7 +143,7 @@ fn wg9_a_refused_list_of_command_buffers_shows_no_bytes_of_freed_memory() {
         let mut pool = Pool::<Wgpu>::new(stream.clone());
         let scope = pool.scope();
         let kept = [(); 64].map(|()| scope.acquire_filled(words, 0x5a5a_5a5a_u32));
-        assert_eq!(kept[63].try_to_vec().unwrap()[5], 0x5a5a_5a5a);
+        assert_eq!(kept[63].copy_to_vec().unwrap()[5], 0x5a5a_5a5a);
     }
     stream.device().poll(wgpu::PollType::wait_indefinitely()).unwrap();
 
@@ -175,17 +175,17 @@ fn wg9_a_refused_list_of_command_buffers_shows_no_bytes_of_freed_memory() {
     gone.destroy();
     let refused = stream.submit_with(list);
     assert!(matches!(refused, Err(WgpuError::Refused { .. })), "{refused:?}");
-    assert_eq!(fresh.try_to_vec(), Ok(vec![0; words]), "a block is cleared before it is read");
+    assert_eq!(fresh.copy_to_vec(), Ok(vec![0; words]), "a block is cleared before it is read");
     assert_eq!(
-        last.try_to_vec(),
+        last.copy_to_vec(),
         Ok(vec![7]),
         "what comes behind the refused one is not submitted"
     );
     let good = [finished(&|encoder| encoder.clear_buffer(&behind, 0, None)), finished(&|_| ())];
     assert_eq!(stream.submit_with(good), Ok(()));
-    assert_eq!(last.try_to_vec(), Ok(vec![0]));
-    last.try_fill(8).unwrap();
-    assert_eq!(last.try_to_vec(), Ok(vec![8]));
+    assert_eq!(last.copy_to_vec(), Ok(vec![0]));
+    last.fill_with_value(8).unwrap();
+    assert_eq!(last.copy_to_vec(), Ok(vec![8]));
 }
 
 /// Before any submission is refused, and with a bind group that was not made before.
@@ -199,11 +199,11 @@ fn wg9_a_destroyed_block_is_named_by_the_dispatch_that_binds_it_first() {
     let mut y = scope.acquire::<f32, _>(100);
     stream.submit().unwrap();
     buffer_of(&y.binding().unwrap()).destroy();
-    let destroyed = WgpuError::BufferDestroyed { identity: y.identity(), bytes: 512 };
-    assert_eq!(y.try_fill(2.0), Err(destroyed.clone()));
+    let destroyed = WgpuError::BufferDestroyed { identity: y.address(), bytes: 512 };
+    assert_eq!(y.fill_with_value(2.0), Err(destroyed.clone()));
     let bindings = [y.binding_mut().unwrap(), x.binding().unwrap()];
     let told = stream.dispatch(&kernel, &bindings, &axpy_parameters(1.0, 100), [2, 1, 1]);
     assert_eq!(told, Err(destroyed));
     assert_eq!(stream.submit(), Ok(()));
-    assert_eq!(x.try_to_vec(), Ok(vec![1.0; 100]));
+    assert_eq!(x.copy_to_vec(), Ok(vec![1.0; 100]));
 }

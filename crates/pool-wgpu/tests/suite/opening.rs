@@ -13,7 +13,7 @@ const API_OF_OTHERS: &str = if cfg!(windows) { "metal" } else { "dx12" };
 #[test]
 fn without_an_adapter_a_stream_is_an_error_that_says_what_to_do() {
     if std::env::var(API).is_ok_and(|api| api == API_OF_OTHERS) {
-        for refused in [Stream::open(), Stream::of_thread()] {
+        for refused in [Stream::open(), Stream::for_thread()] {
             let Err(WgpuError::NoAdapter { message }) = refused else { panic!("{refused:?}") };
             let said = WgpuError::NoAdapter { message: message.clone() }.to_string();
             assert!(!message.is_empty() && said.contains(&message), "{said}");

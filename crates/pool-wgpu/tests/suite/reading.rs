@@ -4,8 +4,8 @@ use std::future::poll_fn;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-use pool_core::{Pool, PoolViewMut};
-use pool_wgpu::{Stream, StreamOptions, Wgpu, WgpuError, wgpu};
+use pool_core::{LendView, Pool, PoolViewMut};
+use pool_wgpu::{Stream, StreamConfig, Wgpu, WgpuError, wgpu};
 
 use crate::support::{keep, one_at_a_time, stream};
 
@@ -28,7 +28,7 @@ fn a_reading_is_of_its_own_and_its_staging_is_used_again() {
         let scope = pool.scope();
         let mut view = scope.acquire_filled(5, round);
         readings.push((round, view.read().unwrap()));
-        view.try_fill(99).unwrap();
+        view.fill_with_value(99).unwrap();
     }
     drop(pool);
     for (round, reading) in readings {
@@ -53,7 +53,7 @@ fn a_reading_is_of_its_own_and_its_staging_is_used_again() {
         assert_eq!(block_on(view.read().unwrap()).unwrap(), [3; 5]);
     }
     assert!(stream.counts().staging_buffers_created < 10, "{:?}", stream.counts());
-    assert!(view.slice(..0).unwrap().read().unwrap().wait().unwrap().is_empty());
+    assert!(view.part(..0).unwrap().read().unwrap().wait().unwrap().is_empty());
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn uploads_use_their_staging_again() {
     for _ in 0..200 {
         let scope = pool.scope();
         let view = scope.acquire_from(&elements);
-        assert_eq!(view.slice(29_999..).unwrap().read().unwrap().wait().unwrap(), [29_999]);
+        assert_eq!(view.part(29_999..).unwrap().read().unwrap().wait().unwrap(), [29_999]);
     }
     assert!(stream.counts().staging_buffers_created < 8, "{:?}", stream.counts());
 }
@@ -73,8 +73,8 @@ fn uploads_use_their_staging_again() {
 fn a_stream_finds_an_adapter_by_itself() {
     let Some((stream, _quiet)) = stream() else { return };
     // No kernel is compiled here: older validation layers do not know what debug builds write into shaders.
-    let options = StreamOptions::new().with_usages(wgpu::BufferUsages::INDIRECT);
-    let found = one_at_a_time(|| Stream::open_with(&options)).unwrap();
+    let config = StreamConfig::new().with_usages(wgpu::BufferUsages::INDIRECT);
+    let found = one_at_a_time(|| Stream::open_with_config(&config)).unwrap();
     keep(found.device());
     let mut pool = Pool::<Wgpu>::new(found.clone());
     let scope = pool.scope();

@@ -16,13 +16,13 @@ fn in_a_thread<R: Send>(code: impl FnOnce() -> R + Send) -> R {
 fn a_thread_has_one_stream_and_threads_share_a_device() {
     let of_a_thread = || {
         in_a_thread(|| {
-            let stream = one_at_a_time(Stream::of_thread)?;
-            assert!(stream.is_of_thread());
-            assert!(Stream::of_thread()?.is_of_thread());
+            let stream = one_at_a_time(Stream::for_thread)?;
+            assert!(stream.is_for_thread());
+            assert!(Stream::for_thread()?.is_for_thread());
             let mut pool = Pool::<Wgpu>::new(stream.clone());
             // No kernel: of a device that it opens itself, a debug build hands the driver source texts, which
             // validation layers of 2023 do not know.
-            assert_eq!(pool.scope().acquire_from(&[7_u32; 3]).try_to_vec()?, [7; 3]);
+            assert_eq!(pool.scope().acquire_from(&[7_u32; 3]).copy_to_vec()?, [7; 3]);
             Ok::<_, WgpuError>(stream)
         })
     };
@@ -32,7 +32,7 @@ fn a_thread_has_one_stream_and_threads_share_a_device() {
     };
     keep(one.device());
     let two = of_a_thread().unwrap();
-    assert!(!one.is_of_thread() && !two.is_of_thread(), "this thread has asked for none");
+    assert!(!one.is_for_thread() && !two.is_for_thread(), "this thread has asked for none");
     assert_eq!(one.device(), two.device());
     // The device of the process is lost: the next thread gets another.
     one.device().destroy();
@@ -45,12 +45,12 @@ fn a_thread_has_one_stream_and_threads_share_a_device() {
 fn a_thread_chooses_its_stream() {
     let Some((stream, _quiet)) = own_stream(wgpu::Limits::default()) else { return };
     in_a_thread(|| {
-        stream.set_of_thread();
-        assert!(stream.is_of_thread() && stream.clone().is_of_thread());
-        assert_eq!(Stream::of_thread().unwrap().device(), stream.device());
+        stream.set_for_thread();
+        assert!(stream.is_for_thread() && stream.clone().is_for_thread());
+        assert_eq!(Stream::for_thread().unwrap().device(), stream.device());
         let other = Stream::new(stream.device().clone(), stream.queue().clone()).unwrap();
-        assert!(!other.is_of_thread(), "another stream of the same device");
-        other.set_of_thread();
-        assert!(other.is_of_thread() && !stream.is_of_thread());
+        assert!(!other.is_for_thread(), "another stream of the same device");
+        other.set_for_thread();
+        assert!(other.is_for_thread() && !stream.is_for_thread());
     });
 }

@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc;
 use std::thread;
 
-use pool_core::{Pool, PoolView, PoolViewMut};
+use pool_core::{LendView, Pool, PoolView, PoolViewMut};
 use pool_wgpu::{Access, Wgpu, WgpuError, wgpu};
 
 use crate::kernels::{axpy, axpy_parameters};
@@ -31,16 +31,16 @@ fn a_closure_records_in_order_acquires_and_is_refused_the_rest() {
                 assert_eq!(stream.record(|_| ()), Err(WgpuError::Reentered));
                 assert_eq!(stream.submit(), Err(WgpuError::Reentered));
                 assert_eq!(stream.pending(), Err(WgpuError::Reentered));
-                assert_eq!(to.try_fill(3), Err(WgpuError::Reentered));
-                assert_eq!(grown.try_to_vec(), Err(WgpuError::Reentered));
+                assert_eq!(to.fill_with_value(3), Err(WgpuError::Reentered));
+                assert_eq!(grown.copy_to_vec(), Err(WgpuError::Reentered));
                 assert!(stream.kernel("", "main", &[Access::Read]).is_err());
                 grown.len()
             })
             .unwrap();
         assert_eq!(found, 10_000);
-        to.slice_mut(..1).unwrap().try_fill(4).unwrap();
+        to.part_mut(..1).unwrap().fill_with_value(4).unwrap();
         let expected = [vec![4], vec![2; 31], vec![1; 32]].concat();
-        assert_eq!(to.try_to_vec().unwrap(), expected);
+        assert_eq!(to.copy_to_vec().unwrap(), expected);
     }
     // Blocks are freed in the middle of a call, too.
     stream.record(|_| drop(pool)).unwrap();
@@ -61,7 +61,7 @@ fn a_panic_in_a_closure_leaves_the_stream_usable() {
         })
     }));
     assert!(panicked.is_err());
-    assert_eq!(view.try_to_vec().unwrap(), [1; 8]);
+    assert_eq!(view.copy_to_vec().unwrap(), [1; 8]);
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn an_exchanged_encoder_and_an_open_pass_are_errors() {
     drop(kept);
     assert!(ready(errors.pop()).is_some());
     let scope = pool.scope();
-    assert_eq!(scope.acquire_filled(2, 5_u16).try_to_vec().unwrap(), [5, 5]);
+    assert_eq!(scope.acquire_filled(2, 5_u16).copy_to_vec().unwrap(), [5, 5]);
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn command_buffers_of_others_come_behind_what_is_recorded() {
     assert_eq!(stream.pending(), Ok(1));
     stream.submit_with([encoder.finish()]).unwrap();
     assert_eq!(stream.pending(), Ok(0));
-    assert_eq!(view.try_to_vec().unwrap(), [vec![0; 8], vec![1; 8]].concat());
+    assert_eq!(view.copy_to_vec().unwrap(), [vec![0; 8], vec![1; 8]].concat());
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn a_pool_goes_to_another_thread_and_threads_take_turns() {
                             .dispatch(&kernel, &bindings, &axpy_parameters(1.0, 100), [2, 1, 1])
                             .unwrap();
                     }
-                    let found = y.as_view().try_to_vec().unwrap();
+                    let found = y.as_view().copy_to_vec().unwrap();
                     sender.send(found == [10.0 * f32::from(number); 100]).unwrap();
                 }
             });

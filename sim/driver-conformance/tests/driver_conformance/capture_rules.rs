@@ -225,7 +225,7 @@ fn a_kernel_launched_first_in_a_capture() {
 /// A probe of `pool-graph` runs a body on a stream that is captured to be thrown away, at addresses that it makes up.
 /// Launches take them as they are. Copies and fills of its own a probe leaves out; those that a body makes by
 /// cudarc's calls are captured, or, by the other answer, refused: the probe then answers with the driver's error,
-/// and the body has to use the views' own `fill` and `copy_from`. Whether the capture is spoiled does not matter.
+/// and the body has to use the views' own `fill_with_value` and `copy_from`. Whether the capture is spoiled does not matter.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn addresses_that_are_made_up() {

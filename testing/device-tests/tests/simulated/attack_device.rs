@@ -18,7 +18,7 @@ use std::thread;
 use common::{BYTES, Made, NO_FLAGS, RELAXED, arena, pool, stream, without_a_report};
 use cuda_sim_control::Settings;
 use cudarc::driver::{CudaFunction, CudaSlice, CudaStream, DevicePtr, LaunchConfig, PushKernelArg};
-use pool_core::Pool;
+use pool_core::{Pool, PoolView, PoolViewMut};
 use pool_cuda::{BlockWatch, Cuda, OnStream};
 use pool_graph::{Capture, CaptureError, CaptureSession, CapturedGraph, CudaArena, HostArgument};
 use pool_kernels::elementwise;
@@ -47,9 +47,10 @@ fn the_default_stream_is_waited_for_again() {
         let mut pool = cuda_pool(device);
         for round in 0..4_u8 {
             let scope = pool.scope();
-            let (mut a, b) = scope.acquire_filled(2 * N, f32::from(round)).split_at(N);
+            let (mut a, b) =
+                scope.acquire_filled(2 * N, f32::from(round)).into_split_at(N).unwrap();
             let arg = a.on(&device.context().default_stream()).unwrap();
-            let _ = b.to_vec().unwrap();
+            let _ = b.copy_to_vec().unwrap();
             launch(&fill, &device.context().default_stream(), &arg);
         }
         drop(pool);
@@ -69,7 +70,8 @@ fn a_stream_that_comes_back_from_a_weak_reference_is_waited_for() {
         let mut pool = cuda_pool(&device);
         for round in 0..2_u8 {
             let scope = pool.scope();
-            let (mut a, b) = scope.acquire_filled(2 * N, f32::from(round)).split_at(N);
+            let (mut a, b) =
+                scope.acquire_filled(2 * N, f32::from(round)).into_split_at(N).unwrap();
             let other = device.context().new_stream().unwrap();
             let arg = a.on(&other).unwrap();
             let weak = Arc::downgrade(&other);
@@ -80,7 +82,7 @@ fn a_stream_that_comes_back_from_a_weak_reference_is_waited_for() {
                 let another = move || *place.lock().unwrap() = weak.upgrade();
                 thread::spawn(another).join().unwrap();
             });
-            let _ = b.to_vec().unwrap();
+            let _ = b.copy_to_vec().unwrap();
             let stream = kept.lock().unwrap().take();
             if let Some(stream) = stream {
                 launch(&fill, &stream, &arg);
@@ -126,7 +128,7 @@ fn a_region_that_lives_stays_beside_a_graph() {
         second.clear(&main).unwrap();
         let (living, lease) = (second.allocate(4096).unwrap(), second.lease());
         by_hand.begin_capture(RELAXED).unwrap();
-        let (address, stream) = (living.device_pointer(), by_hand.cu_stream());
+        let (address, stream) = (living.address(), by_hand.cu_stream());
         // SAFETY: a region of the arena, whose lease outlives the graph.
         unsafe { cudarc::driver::result::memset_d8_async(address, 7, 4096, stream) }.unwrap();
         let hand_made = by_hand.end_capture(NO_FLAGS).unwrap().unwrap();
@@ -388,11 +390,11 @@ fn an_argument_names_its_buffer_after_an_update() {
             let (mut a, mut b) = (capture.block::<f64>(&x)?, capture.block::<f64>(&y)?);
             let mut lent = capture.lend(capture.main(), &mut b)?;
             if state.0 {
-                lent.view_mut()?.fill(1.1)?;
+                lent.view_mut()?.fill_with_value(1.1)?;
             }
             state.1.push(capture.copy_from_host(capture.main(), &mut a, &[2.2; 32])?);
             if !state.0 {
-                lent.view_mut()?.fill(1.1)?;
+                lent.view_mut()?.fill_with_value(1.1)?;
             }
             Ok::<(), CaptureError>(())
         };

@@ -9,7 +9,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 use cuda_sim_control::{Settings, Simulator};
-use pool_core::Pool;
+use pool_core::{Pool, PoolView, PoolViewMut};
 use pool_cuda::{AcquireShaped, Cuda, announce, record_use};
 use pool_graph::{
     ArenaPolicy, CUDAGraphMemoryPool, Capture, CaptureError, CaptureSession, CudaArena,
@@ -73,7 +73,7 @@ fn steady_state_takes_nothing_from_the_heap() {
         scope.acquire::<f64, _>(&[2, 3, 1, 4, 1, 5][..]);
         assert_eq!(scope.try_acquire_shaped::<u8>(&[2, 3]).unwrap().shape.rank(), 2);
         record_use(&view, &other).unwrap();
-        more.copy_from(&view.as_view()).unwrap();
+        more.copy_from(view.as_view()).unwrap();
         view.fill_with_zeros().unwrap();
         more.copy_to_host(&mut back).unwrap();
     };
@@ -97,7 +97,7 @@ fn feeding_a_graph_takes_nothing_from_the_heap() {
     let stream = device.context().new_stream().unwrap();
     let memory = DeviceMemory::new(&device);
     let config = GraphPoolConfig { initial: 0, maximum: u64::MAX };
-    let pool = CUDAGraphMemoryPool::new(memory.clone(), config);
+    let pool = CUDAGraphMemoryPool::with_config(memory.clone(), config);
     let [input, output] = [(); 2].map(|()| pool.allocate(4 * ELEMENTS as u64).unwrap());
     let session = CaptureSession::new(&stream).unwrap();
     let session = session.lease(pool.lease(&[input.id(), output.id()]).unwrap());
@@ -108,7 +108,7 @@ fn feeding_a_graph_takes_nothing_from_the_heap() {
     };
     let mut graph = session.prepare(arena).unwrap().capture((), body).unwrap();
     let config = StagingConfig { buffers: 6, bytes: 4 * ELEMENTS };
-    let mut staging = StagingPool::new(device.context(), config).unwrap();
+    let mut staging = StagingPool::with_config(device.context(), config).unwrap();
     let mut tickets: [Option<ReadTicket<f32>>; 3] = [None, None, None];
     let mut results = [0.0_f32; ELEMENTS];
     let mut sum = 0.0;

@@ -16,10 +16,8 @@ use cuda_sim_control::{Settings, Simulator};
 use cudarc::driver::sys::CUgraphInstantiate_flags;
 use cudarc::driver::sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED as RELAXED;
 use cudarc::driver::{CudaStream, DevicePtrMut};
-use pool_core::{Pool, PoolError, Scope};
-use pool_cuda::{
-    AcquireShaped, Cuda, CudaDevice, CudaError, DeviceStream, announce, record_use, set_stream,
-};
+use pool_core::{Pool, PoolError, PoolView, PoolViewMut, Scope};
+use pool_cuda::{AcquireShaped, Cuda, CudaDevice, CudaError, DeviceStream, announce, record_use};
 use pool_graph::{
     ArenaPolicy, CUDAGraphMemoryPool, Capture, CaptureError, CaptureMode, CaptureSession,
     CudaArena, DeviceMemory, GraphMemoryError, GraphPoolConfig,
@@ -96,13 +94,13 @@ fn views(scope: &Scope<'_, Cuda>, [known, unknown]: &[Arc<CudaStream>; 2]) -> En
     check(more.device_ptr_mut(unknown).0 != 0)?;
     let shaped = scope.try_acquire_shaped::<f64>(&[N, 1])?;
     let (mut array, _) = shaped.array.into_parts();
-    array.copy_from(&view.as_view()).map_err(told)?;
-    check(array.to_vec().map_err(told)? == [1.5; N])?;
+    array.copy_from(view.as_view()).map_err(told)?;
+    check(array.copy_to_vec().map_err(told)? == [1.5; N])?;
     view.copy_from_host(&[2.5; N]).map_err(told)?;
     let _for_writing = view.on(known).map_err(told)?;
-    check(view.as_view().to_vec().map_err(told)? == [2.5; N])?;
+    check(view.as_view().copy_to_vec().map_err(told)? == [2.5; N])?;
     more.fill_with_zeros().map_err(told)?;
-    check(more.to_vec().map_err(told)? == [0; N])
+    check(more.copy_to_vec().map_err(told)? == [0; N])
 }
 
 /// Pools from the device on, whose streams come and go, and which leave something behind.
@@ -120,8 +118,8 @@ fn pools_with(known: usize) -> Ended {
     let streams = [another_stream(&device)?, another_stream(&device)?];
     streams[..known].iter().for_each(announce);
     let own = another_stream(&device)?;
-    let context = DeviceStream::of_device(&device, Arc::clone(&own)).map_err(told)?;
-    let mut pool = Pool::<Cuda>::try_new(context, Default::default())?;
+    let context = DeviceStream::new(&device, Arc::clone(&own)).map_err(told)?;
+    let mut pool = Pool::<Cuda>::with_config(context, Default::default())?;
     for _ in 0..2 {
         let mut outer = pool.scope();
         views(&outer, &streams)?;
@@ -133,19 +131,19 @@ fn pools_with(known: usize) -> Ended {
     pool.trim();
     drop(pool);
     drop(own.end_capture(CUgraphInstantiate_flags(0)).unwrap());
-    of_thread(&device)?;
+    for_thread(&device)?;
     Cuda::give_back_leftovers();
     Ok(())
 }
 
 /// Pools of the thread's own stream, which is another one meanwhile.
-fn of_thread(device: &CudaDevice) -> Ended {
+fn for_thread(device: &CudaDevice) -> Ended {
     for _ in 0..2 {
-        let context = DeviceStream::of_thread().map_err(told)?;
-        let pool = &mut Pool::<Cuda>::try_new(context, Default::default())?;
+        let context = DeviceStream::for_thread().map_err(told)?;
+        let pool = &mut Pool::<Cuda>::with_config(context, Default::default())?;
         let view = pool.scope().try_acquire_filled(N, 1_u8)?;
-        check(view.to_vec().map_err(told)? == [1; N])?;
-        set_stream(another_stream(device)?).map_err(told)?;
+        check(view.copy_to_vec().map_err(told)? == [1; N])?;
+        DeviceStream::set_for_thread(another_stream(device)?).map_err(told)?;
     }
     Ok(())
 }
@@ -216,12 +214,12 @@ fn views_of_a_leaked_pool() -> Ended {
         record_use(&view, stream).map_err(told)?;
         check(other.device_ptr_mut(stream).0 != 0)?;
         view.copy_from_host(&[2.5; N]).map_err(told)?;
-        other.fill([4.5; 3]).map_err(told)?;
-        check(view.as_view().to_vec().map_err(told)? == [2.5; N])?;
-        check(other.as_view().to_vec().map_err(told)? == [[4.5; 3]; N])?;
+        other.fill_with_value([4.5; 3]).map_err(told)?;
+        check(view.as_view().copy_to_vec().map_err(told)? == [2.5; N])?;
+        check(other.as_view().copy_to_vec().map_err(told)? == [[4.5; 3]; N])?;
     }
     wide.copy_from_host(&[7; 80_000]).map_err(told)?;
-    check(wide.to_vec().map_err(told)? == [7; 80_000])?;
+    check(wide.copy_to_vec().map_err(told)? == [7; 80_000])?;
     scope.context().join_other_streams().map_err(told)?;
     let hook = LEFT.take();
     SCOPE.set(None);
@@ -250,7 +248,7 @@ fn graphs() -> Ended {
     let (stream, other) = (another_stream(&device)?, another_stream(&device)?);
     let memory = DeviceMemory::new(&device);
     let config = GraphPoolConfig { initial: 0, maximum: u64::MAX };
-    let pool = CUDAGraphMemoryPool::new(memory.clone(), config);
+    let pool = CUDAGraphMemoryPool::with_config(memory.clone(), config);
     let blocks = [pool.allocate(4096).map_err(captured)?, pool.allocate(4096).map_err(captured)?];
     let lease = pool.lease(&blocks.map(|block| block.id())).map_err(captured)?;
     let arena = || CudaArena::new(memory.clone(), 1 << 16, ArenaPolicy::Linear).map_err(captured);
@@ -258,7 +256,7 @@ fn graphs() -> Ended {
     installed.install(&other).map_err(captured)?;
     let found = CudaArena::on(&other).ok_or(CaptureError::Invalidated).map_err(captured)?;
     let region = found.allocate(100).map_err(captured)?;
-    let _ended = found.deallocate(region.device_pointer());
+    let _ended = found.deallocate(region.address());
     installed.clear(&other).map_err(captured)?;
     let body = |capture: &Capture<'_>, value: &mut u8| {
         let mut scratch = capture.acquire::<u8>(4096)?;

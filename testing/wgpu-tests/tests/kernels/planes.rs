@@ -78,7 +78,7 @@ fn stencil() {
                 sum.rounded(3 + 1 + 1)
             });
             let what = format!("stencil on {width} × {height} by {workgroups:?}");
-            assert_within(&what, &to.try_to_vec().unwrap(), expected);
+            assert_within(&what, &to.copy_to_vec().unwrap(), expected);
         }
     }
 }
@@ -103,7 +103,7 @@ fn convolved(
         kernel.dispatch(&bindings, &parameters, workgroups);
         from = to;
     }
-    from.try_to_vec().unwrap()
+    from.copy_to_vec().unwrap()
 }
 
 /// Planes with radii, of which some reach beyond the plane on both sides.

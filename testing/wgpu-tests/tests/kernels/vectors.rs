@@ -32,7 +32,7 @@ fn axpy() {
             let x_view = scope.acquire_from(&[&*x, &[1.0]].concat());
             let bindings = [x_view.binding().unwrap(), result.binding_mut().unwrap()];
             axpy.dispatch(&bindings, &AxpyParameters { factor, count }, workgroups);
-            let mut results = result.try_to_vec().unwrap();
+            let mut results = result.copy_to_vec().unwrap();
             assert_eq!(results.pop(), Some(7.0), "axpy of {count}: what is behind the vector");
             // The product goes through two roundings, and y through one.
             let expected = x.iter().zip(&y).map(|(x, y)| {
@@ -63,7 +63,7 @@ impl Dot {
         self.partial.dispatch(&bindings, &DotParameters { count }, [workgroups, 1, 1]);
         let bindings = [partial_sums.binding().unwrap(), total.binding_mut().unwrap()];
         self.total.dispatch(&bindings, &DotParameters { count: workgroups }, [1, 1, 1]);
-        total.try_to_vec().unwrap()[0]
+        total.copy_to_vec().unwrap()[0]
     }
 }
 

@@ -99,7 +99,7 @@ pub(crate) fn logged_pool(config: PoolConfig) -> (Pool<Logged>, Rc<Switches>) {
     take_events();
     let switches = Rc::<Switches>::default();
     let watch = Watch { switches: Rc::clone(&switches), memory: RefCell::default() };
-    (Pool::try_new(watch, config).unwrap(), switches)
+    (Pool::with_config(watch, config).unwrap(), switches)
 }
 
 fn written(watch: &Watch, bytes: usize) -> Result<(), RefusalError> {

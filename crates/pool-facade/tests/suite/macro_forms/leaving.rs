@@ -10,7 +10,7 @@ use super::{Refused, idle_pools, returns_its_pool};
 #[test]
 fn return_from_anywhere() {
     fn tail(early: bool) -> usize {
-        with_pool!(scope => {
+        with_pool!(|scope| {
             let view = scope.acquire_filled(5, 1_usize);
             if early {
                 return view.len();
@@ -19,22 +19,30 @@ fn return_from_anywhere() {
         })
     }
     fn diverges() -> usize {
-        with_pool!(scope => { return scope.acquire_filled(1, 7_usize)[0]; })
+        with_pool!(|scope| {
+            return scope.acquire_filled(1, 7_usize)[0];
+        })
     }
     fn diverges_as_tail() -> usize {
-        with_pool!(scope => { return scope.acquire_filled(1, 8_usize)[0] })
+        with_pool!(|scope| { return scope.acquire_filled(1, 8_usize)[0] })
     }
     fn diverges_before_more(go_on: bool) -> usize {
         if !go_on {
-            with_pool!(scope => { return scope.acquire_filled(1, 9_usize)[0]; });
+            with_pool!(|scope| {
+                return scope.acquire_filled(1, 9_usize)[0];
+            });
         }
         10
     }
     fn tries() -> Result<usize, Refused> {
-        try_with_pool!(scope => { return Ok(scope.acquire_filled(1, 11_usize)[0]); })
+        try_with_pool!(|scope| {
+            return Ok(scope.acquire_filled(1, 11_usize)[0]);
+        })
     }
     fn tries_without_value() {
-        let _: Result<(), Refused> = try_with_pool!(_scope => { return; });
+        let _: Result<(), Refused> = try_with_pool!(|_scope| {
+            return;
+        });
     }
     let values = returns_its_pool(|| {
         tries_without_value();
@@ -48,7 +56,7 @@ fn return_from_anywhere() {
 #[test]
 fn question_mark_leaves_the_function() {
     fn parse(text: &str) -> Result<u64, std::num::ParseIntError> {
-        let number = with_pool!(scope => {
+        let number = with_pool!(|scope| {
             let digits = scope.acquire_from(text.as_bytes());
             let number: u64 = std::str::from_utf8(digits).unwrap_or("").parse()?;
             number + scope.active_slots() as u64
@@ -56,21 +64,25 @@ fn question_mark_leaves_the_function() {
         Ok(number * 10)
     }
     fn first(values: &[u8]) -> Option<u8> {
-        with_pool!(scope => { Some(*scope.acquire_from(values).first()?) })
+        with_pool!(|scope| { Some(*scope.acquire_from(values).first()?) })
     }
     fn acquires(length: usize) -> Result<usize, Refused> {
-        with_pool!(scope => {
+        with_pool!(|scope| {
             let view = scope.try_acquire::<u64, _>(length)?;
             Ok(view.len())
         })
     }
     fn opens_and_acquires(length: usize) -> Result<usize, Refused> {
-        let length = try_with_pool!(scope => { scope.try_acquire::<u64, _>(length)?.len() })?;
+        let length = try_with_pool!(|scope| { scope.try_acquire::<u64, _>(length)?.len() })?;
         Ok(length + 1)
     }
     fn body_ends_in_question_mark(length: usize) -> Result<(), Refused> {
-        with_pool!(scope => { scope.try_acquire::<u64, _>(length)?; });
-        try_with_pool!(scope => { scope.try_acquire::<u64, _>(length)?; })
+        with_pool!(|scope| {
+            scope.try_acquire::<u64, _>(length)?;
+        });
+        try_with_pool!(|scope| {
+            scope.try_acquire::<u64, _>(length)?;
+        })
     }
     returns_its_pool(|| {
         assert_eq!(parse("41"), Ok(420));
@@ -90,7 +102,7 @@ fn break_and_continue_reach_the_loop_outside() {
     let sum = returns_its_pool(|| {
         let mut sum = 0;
         for i in 0..10_usize {
-            with_pool!(scope => {
+            with_pool!(|scope| {
                 if i == 2 {
                     continue;
                 }
@@ -101,7 +113,7 @@ fn break_and_continue_reach_the_loop_outside() {
             });
         }
         for i in 0..3 {
-            try_with_pool!(scope => {
+            try_with_pool!(|scope| {
                 if i == 1 {
                     continue;
                 }
@@ -111,12 +123,14 @@ fn break_and_continue_reach_the_loop_outside() {
         }
         for i in 0.. {
             if i == 4 {
-                with_pool!(_scope => { break; });
+                with_pool!(|_scope| {
+                    break;
+                });
             }
             sum += 1000;
-            with_pool!(scope => {
+            with_pool!(|scope| {
                 sum += scope.active_slots();
-                continue
+                continue;
             });
         }
         sum
@@ -130,7 +144,7 @@ fn break_with_a_value() {
     let found = returns_its_pool(|| {
         let mut length = 1;
         let large = loop {
-            with_pool!(scope => {
+            with_pool!(|scope| {
                 let view = scope.acquire_filled(length, 3_usize);
                 if view.len() > 100 {
                     break view.len() + view[0];
@@ -139,13 +153,14 @@ fn break_with_a_value() {
             length *= 2;
         };
         let ends_in_break = loop {
-            with_pool!(scope => { break scope.acquire_filled(2, 5_usize)[1] });
+            with_pool!(|scope| { break scope.acquire_filled(2, 5_usize)[1] });
         };
         let labelled =
-            'block: { with_pool!(scope => { break 'block scope.acquire_filled(2, 6_usize)[1] }) };
+            'block: { with_pool!(|scope| { break 'block scope.acquire_filled(2, 6_usize)[1] }) };
         let tried = loop {
-            let _: Result<(), Refused> =
-                try_with_pool!(scope => { break scope.acquire_filled(2, 7_usize)[1]; });
+            let _: Result<(), Refused> = try_with_pool!(|scope| {
+                break scope.acquire_filled(2, 7_usize)[1];
+            });
         };
         [large, ends_in_break, labelled, tried]
     });
@@ -157,10 +172,10 @@ fn labelled_break_leaves_two_levels() {
     let (visited, pools) = std::thread::spawn(|| {
         let mut visited = Vec::new();
         'rows: for row in 0..5_u32 {
-            with_pool!(outer => {
+            with_pool!(|outer| {
                 let kept = outer.acquire_filled(4, row);
                 'columns: for column in 0..5_u32 {
-                    with_pool!(inner => {
+                    with_pool!(|inner| {
                         let pair = inner.acquire_from(&[row, column]);
                         assert_eq!(kept, [row; 4]);
                         match (row, column) {
@@ -188,7 +203,7 @@ fn panics_are_panics() {
     returns_its_pool(|| {
         for _ in 0..3 {
             let caught = catch_unwind(AssertUnwindSafe(|| -> usize {
-                with_pool!(scope => {
+                with_pool!(|scope| {
                     scope.acquire_filled(8, 1_u64);
                     if scope.active_slots() == 1 {
                         resume_unwind(Box::new("on purpose"));
@@ -199,12 +214,14 @@ fn panics_are_panics() {
             assert_eq!(caught.unwrap_err().downcast_ref(), Some(&"on purpose"));
             let caught = catch_unwind(|| {
                 let _: Result<(), Refused> =
-                    try_with_pool!(_scope => { resume_unwind(Box::new(7_u8)) });
+                    try_with_pool!(|_scope| { resume_unwind(Box::new(7_u8)) });
             });
             assert_eq!(caught.unwrap_err().downcast_ref(), Some(&7_u8));
         }
         let caught = catch_unwind(|| {
-            with_pool!(scope => { scope.acquire::<u64, _>(usize::MAX); });
+            with_pool!(|scope| {
+                scope.acquire::<u64, _>(usize::MAX);
+            });
         });
         let text = caught.unwrap_err().downcast::<String>().unwrap();
         assert!(text.contains("18446744073709551615 elements") || text.contains("4294967295"));

@@ -27,7 +27,7 @@ fn idle_pools() -> usize {
 
 /// Where the first slot of the pool that comes next has its block.
 fn next_block() -> usize {
-    with_pool!(scope => { scope.acquire::<u64, _>(500).as_ptr() as usize })
+    with_pool!(|scope| { scope.acquire::<u64, _>(500).as_ptr() as usize })
 }
 
 /// Runs the body on a thread of its own and holds that it leaves one pool behind, the one that it

@@ -25,31 +25,36 @@ impl HasBackend for Solver {
 #[test]
 fn the_backend_in_every_form() {
     fn generic<B: LocalPool>(n: usize) -> usize {
-        with_pool!(B, scope => {
+        with_pool!(B, |scope| {
             let view = scope.acquire_zeroed::<f32, _>(n);
-            pool_facade::PoolView::len(&view) + scope.active_slots()
+            PoolView::len(&view) + scope.active_slots()
         })
     }
     fn associated<S: HasBackend>() -> usize {
-        with_pool!(S::Backend: scope => {
+        with_pool!(S::Backend, |scope| {
             scope.acquire_zeroed::<u8, _>(1);
             scope.active_slots()
         })
     }
     fn generic_result<B: LocalPool>() -> Result<usize, PoolError<B::Error>> {
-        try_with_pool!(B: scope => { scope.try_acquire_zeroed::<u8, _>(2)?; scope.active_slots() })
+        try_with_pool!(B, |scope| {
+            scope.try_acquire_zeroed::<u8, _>(2)?;
+            scope.active_slots()
+        })
     }
     let values = returns_its_pool(|| {
         [
-            with_pool!(Cpu, scope => { scope.acquire_zeroed::<u8, _>(1).len() }),
-            with_pool!(Cpu: scope => { scope.acquire_zeroed::<u8, _>(2).len() }),
-            with_pool!(backends::Host, scope => { scope.acquire_zeroed::<u8, _>(3).len() }),
-            with_pool!(<Solver as HasBackend>::Backend: scope => { scope.acquire_zeroed::<u8, _>(4).len() }),
-            with_pool!(Cpu: scope, => { scope.acquire_zeroed::<u8, _>(5).len() }),
+            with_pool!(Cpu, |scope| { scope.acquire_zeroed::<u8, _>(1).len() }),
+            with_pool!(Cpu, |scope| scope.acquire_zeroed::<u8, _>(2).len()),
+            with_pool!(backends::Host, |scope| { scope.acquire_zeroed::<u8, _>(3).len() }),
+            with_pool!(<Solver as HasBackend>::Backend, |scope| {
+                scope.acquire_zeroed::<u8, _>(4).len()
+            }),
+            with_pool!(Cpu, |scope| { scope.acquire_zeroed::<u8, _>(5).len() }),
             generic::<Cpu>(6),
             associated::<Solver>(),
             generic_result::<Cpu>().unwrap(),
-            try_with_pool!(Cpu, scope => { scope.acquire_zeroed::<u8, _>(9).len() }).unwrap(),
+            try_with_pool!(Cpu, |scope| { scope.acquire_zeroed::<u8, _>(9).len() }).unwrap(),
         ]
     });
     assert_eq!(values, [1, 2, 3, 4, 5, 7, 1, 1, 9]);
@@ -58,14 +63,14 @@ fn the_backend_in_every_form() {
 #[test]
 fn several_pools_in_one_macro() {
     let (sum, tried, pools) = std::thread::spawn(|| {
-        let sum = with_pool!(Cpu: left, Cpu: mut_free, Cpu: right => {
+        let sum = with_pool!(Cpu, Cpu, Cpu, |left, mut_free, right| {
             let (a, b) = (left.acquire_filled(2, 1_u64), right.acquire_filled(2, 2_u64));
             a.iter().chain(b.iter()).sum::<u64>() + mut_free.active_slots() as u64
         });
-        let tried = try_with_pool!(Cpu: left, Cpu: right, => {
+        let tried = try_with_pool!(Cpu, Cpu, |left, right| {
             right.try_acquire_from(left.try_acquire_filled(3, 5_u64).unwrap()).unwrap().len()
         });
-        with_pool!(Cpu: _left, Cpu: _right => {});
+        with_pool!(Cpu, Cpu, |_left, _right| {});
         (sum, tried, idle_pools())
     })
     .join()
@@ -77,12 +82,12 @@ fn several_pools_in_one_macro() {
 fn names_inside_the_macro_are_its_own() {
     returns_its_pool(|| {
         let (guard, result, value, error) = (1, 2, 3, 4);
-        let sum = with_pool!(scope => {
+        let sum = with_pool!(|scope| {
             let result = result + scope.active_slots();
             guard + result + value + error
         });
-        let tried = try_with_pool!(result => { guard + value + error + result.active_slots() });
-        let shadowed = with_pool!(guard => { guard.acquire_filled(2, 9_usize)[1] });
+        let tried = try_with_pool!(|result| { guard + value + error + result.active_slots() });
+        let shadowed = with_pool!(|guard| { guard.acquire_filled(2, 9_usize)[1] });
         assert_eq!((sum, tried, shadowed), (10, Ok(8), 9));
         assert_eq!((guard, result), (1, 2));
     });
@@ -100,11 +105,11 @@ mod shadowing {
     mod core {}
 
     pub(super) fn local() -> Result {
-        let tried = pool_facade::try_with_pool!(pool_facade::Cpu: scope => {
+        let tried = pool_facade::try_with_pool!(pool_facade::Cpu, |scope| {
             scope.acquire_zeroed::<u8, _>(3).len()
         });
         let length =
-            pool_facade::with_pool!(scope => { tried.map_or(0, |n| n + scope.active_slots()) });
+            pool_facade::with_pool!(|scope| { tried.map_or(0, |n| n + scope.active_slots()) });
         if length == 3 { Ok(length) } else { Err }
     }
 }
@@ -136,8 +141,8 @@ fn m1_a_trait_of_the_callers_does_not_take_over() {
     #[expect(unused_imports, reason = "in scope, where the macro would find it")]
     use extension::Scoped;
     returns_its_pool(|| {
-        with_pool!(scope => { scope.acquire_filled(1, 1_u8)[0] });
-        let second = try_with_pool!(Cpu: scope => { scope.acquire_filled(1, 2_u8)[0] });
+        with_pool!(|scope| { scope.acquire_filled(1, 1_u8)[0] });
+        let second = try_with_pool!(Cpu, |scope| { scope.acquire_filled(1, 2_u8)[0] });
         assert_eq!(second, Ok(2));
     });
 }

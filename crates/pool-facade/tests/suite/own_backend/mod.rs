@@ -21,7 +21,7 @@ mod pools {
     }
 
     pub(super) static context: usize = 1;
-    pub(super) static is_of_thread: usize = 1;
+    pub(super) static is_for_thread: usize = 1;
     pub(super) static f: usize = 1;
 
     /// A backend that is named like a type parameter.
@@ -31,10 +31,10 @@ mod pools {
         R,
         context: || {
             IDLE.set(IDLE.get() + context);
-            Place::of_thread()
+            Place::for_thread()
         },
-        is_of_thread: |place| {
-            CLOSER.set(CLOSER.get() + is_of_thread * f);
+        is_for_thread: |place| {
+            CLOSER.set(CLOSER.get() + is_for_thread * f);
             Place::is_chosen(place)
         },
     }
@@ -55,7 +55,7 @@ fn the_callers_names_are_the_callers_where_pools_are_made() {
 fn scopes_nest_and_pools_are_used_again() {
     on_fresh_thread(|| {
         for _ in 0..3 {
-            with_pool!(Shelf: outer, Cpu: host, Shelf: inner => {
+            with_pool!(Shelf, Cpu, Shelf, |outer, host, inner| {
                 let (a, b) = (outer.acquire_filled(100, 1_u32), inner.acquire_filled(100, 2_u32));
                 let c = host.acquire_filled(100, 3_u32);
                 assert_eq!((a[99], b[99], c[99]), (1, 2, 3));
@@ -70,14 +70,14 @@ fn scopes_nest_and_pools_are_used_again() {
 #[test]
 fn a_pool_is_taken_by_what_the_thread_has_chosen() {
     on_fresh_thread(|| {
-        let ordinal = || with_pool!(Shelf, scope => { scope.stats().device.ordinal });
+        let ordinal = || with_pool!(Shelf, |scope| { scope.stats().device.ordinal });
         assert_eq!(ordinal(), Some(0));
         Shelf::choose(2);
         assert_eq!(ordinal(), Some(2));
         Shelf::choose(0);
         assert_eq!((ordinal(), Shelf::places()), (Some(0), 2));
         Shelf::choose(3);
-        let error = try_with_pool!(Shelf, scope => { scope.active_slots() }).unwrap_err();
+        let error = try_with_pool!(Shelf, |scope| { scope.active_slots() }).unwrap_err();
         let PoolError::Backend { source, .. } = error else { panic!("{error}") };
         assert_eq!(source, ShelfError::NoShelf { chosen: 3 });
         Shelf::choose(2);
@@ -125,7 +125,7 @@ fn the_pools_end_with_their_thread() {
         // Registered before the pools' closer, and so dropped after it; the count before both.
         assert_eq!(Shelf::places(), 0);
         LATE.with(|late| *late.borrow_mut() = Some(AtExit(at_exit)));
-        with_pool!(Shelf: outer, Shelf: inner => {
+        with_pool!(Shelf, Shelf, |outer, inner| {
             outer.acquire_filled(10, inner.acquire_filled(10, 1_u8)[0]);
         });
         assert_eq!(Shelf::places(), 2);

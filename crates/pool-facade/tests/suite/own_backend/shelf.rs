@@ -65,7 +65,7 @@ impl Shelf {
 
 impl Place {
     /// The place that this thread has chosen.
-    pub(crate) fn of_thread() -> Result<Self, ShelfError> {
+    pub(crate) fn for_thread() -> Result<Self, ShelfError> {
         let chosen = CHOSEN.get();
         if chosen >= SHELVES {
             return Err(ShelfError::NoShelf { chosen });

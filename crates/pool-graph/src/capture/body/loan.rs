@@ -36,13 +36,14 @@ use crate::capture::error::CaptureError;
 /// ```
 ///
 /// ```compile_fail,E0505
+/// # use pool_core::PoolViewMut;
 /// # use pool_graph::{Capture, CaptureError};
 /// # fn body(capture: &Capture<'_>) -> Result<(), CaptureError> {
 /// let mut view = capture.acquire::<f32>(8)?;
 /// let mut lent = capture.lend(capture.main(), &mut view)?;
 /// let mut device = lent.view_mut()?;
 /// drop(lent); // lent_view_kept
-/// device.fill(1.0)?;
+/// device.fill_with_value(1.0)?;
 /// # Ok(())
 /// # }
 /// ```
@@ -78,6 +79,7 @@ impl Capture<'_> {
     /// views. The stream comes after whoever used the memory, and counts as its writer.
     ///
     /// ```no_run
+    /// use pool_core::PoolViewMut;
     /// use pool_graph::{Capture, CaptureError, GraphMemoryBlock};
     ///
     /// fn body(capture: &Capture<'_>, block: &GraphMemoryBlock) -> Result<(), CaptureError> {
@@ -88,7 +90,7 @@ impl Capture<'_> {
     ///         let mut next = scope.try_acquire::<f32, _>(state.view()?.len())?;
     ///         next.copy_from(&state.view()?)?;
     ///         // … `scope.launch(&kernel).arg(&next).arg(&mut state.view_mut()?)` …
-    ///         # state.view_mut()?.copy_from(&next.as_view())?;
+    ///         # state.view_mut()?.copy_from(next.as_view())?;
     ///         Ok(())
     ///     })
     /// }
@@ -103,7 +105,7 @@ impl Capture<'_> {
         stream: CaptureStream,
         view: &'v mut CaptureView<'_, T>,
     ) -> Result<ViewLoan<'v, T>, CaptureError> {
-        let (address, elements) = (view.device_pointer(), view.len());
+        let (address, elements) = (view.address(), view.len());
         let (uses, owner) = (&[view.write()], NodeOwner::NOTHING);
         self.operation(&Operation { kind: "lend", stream, uses, owner }, |_| Ok(()))?;
         let loan = LoanGuard::new(self, stream, view.write())?;
@@ -111,8 +113,8 @@ impl Capture<'_> {
         // elements, and is dropped before the region is the capture's again. Until then the region is
         // marked as lent, so that neither the capture nor another pool uses it; its view is borrowed.
         let source = unsafe { FromView::new(&self.account, loan.place, address) };
-        let context = DeviceStream::of_source(self.pool_stream(loan.place)?, source)?;
-        let pool = DynamicPool::try_new(context, config())?;
+        let context = DeviceStream::from_source(self.pool_stream(loan.place)?, source)?;
+        let pool = DynamicPool::with_config(context, config())?;
         let mut lender = Lender { pool, account: self.account.clone() };
         let handle = lender.pool.try_acquire::<T>(elements)?;
         Ok(ViewLoan { lender, handle, _loan: loan })

@@ -60,7 +60,7 @@ impl Medium {
             }
             Self::Live(live) => {
                 let region = live.arena.allocate(bytes)?;
-                Ok((region.device_pointer(), region.offset()))
+                Ok((region.address(), region.offset()))
             }
             Self::Over => Err(CaptureError::Internal {
                 found: "a pool that has outlived its capture asked for memory",

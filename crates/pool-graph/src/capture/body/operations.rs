@@ -27,7 +27,7 @@ impl Capture<'_> {
         view: &mut CaptureView<'_, T>,
         value: u8,
     ) -> Result<(), CaptureError> {
-        let (address, bytes) = (view.device_pointer(), view.bytes());
+        let (address, bytes) = (view.address(), view.bytes());
         let owner = NodeOwner::one(NodeKind::Fill, &[address], bytes);
         let operation = Operation { kind: "fill", stream, uses: &[view.write()], owner };
         self.operation(&operation, |stream| {
@@ -52,7 +52,7 @@ impl Capture<'_> {
         from: &CaptureView<'_, T>,
     ) -> Result<(), CaptureError> {
         check_lengths(from.len(), to.len())?;
-        let (target, source) = (to.device_pointer(), from.device_pointer());
+        let (target, source) = (to.address(), from.address());
         if target == source && from.region == to.region {
             return Err(CaptureError::SameMemory { address: target });
         }
@@ -85,7 +85,7 @@ impl Capture<'_> {
             let mut account = self.account.open();
             (account.number(), account.name_argument()?)
         };
-        let (target, bytes) = (to.device_pointer(), to.bytes());
+        let (target, bytes) = (to.address(), to.bytes());
         let buffer = self.host_buffer(bytemuck::cast_slice(from))?;
         let source = buffer.as_ref().map_or(0, HostBuffer::address);
         let owner = NodeOwner::one(NodeKind::Copy, &[source, target], bytes);

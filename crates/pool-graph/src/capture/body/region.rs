@@ -67,7 +67,7 @@ impl Region {
 
     /// A block that the graph keeps.
     pub(crate) fn block(block: &GraphMemoryBlock) -> Self {
-        Self::new(Memory::Block(block.id()), block.device_pointer(), block.size())
+        Self::new(Memory::Block(block.id()), block.address(), block.size())
     }
 
     fn new(name: Memory, address: u64, bytes: u64) -> Self {

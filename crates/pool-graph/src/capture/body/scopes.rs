@@ -47,7 +47,7 @@ impl<'c> Capture<'c> {
     /// Blocks of the graph, and temporaries of the capture, come into a scope by [`lend`](Self::lend).
     ///
     /// What waits for the device or copies host memory that the graph does not own is refused by
-    /// [`CudaError::Capturing`](pool_cuda::CudaError::Capturing): `to_vec`, `copy_to_host`, `copy_from_host`,
+    /// [`CudaError::Capturing`](pool_cuda::CudaError::Capturing): `copy_to_vec`, `copy_to_host`, `copy_from_host`,
     /// `acquire_from`. For the last two there is [`copy_from_host`](Self::copy_from_host) of the capture.
     ///
     /// **Other streams.** A view may be used on another stream of the session, by `view.on(&stream)`: it
@@ -144,8 +144,8 @@ impl<'c> Capture<'c> {
             return Ok(pool);
         }
         let source = FromArena::new(&self.account, stream);
-        let context = DeviceStream::of_source(self.pool_stream(stream)?, source)?;
-        Ok(Pool::try_new(context, config())?)
+        let context = DeviceStream::from_source(self.pool_stream(stream)?, source)?;
+        Ok(Pool::with_config(context, config())?)
     }
 }
 

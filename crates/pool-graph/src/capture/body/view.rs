@@ -47,7 +47,7 @@ impl<'c, T> CaptureView<'c, T> {
     /// Its address on the device, for arguments of kernels. In a dry run it is one at which there is no
     /// memory.
     #[must_use]
-    pub fn device_pointer(&self) -> u64 {
+    pub fn address(&self) -> u64 {
         self.capture.account.open().address(self.region)
     }
 
@@ -172,7 +172,7 @@ impl<T> Drop for CaptureView<'_, T> {
 impl<T> fmt::Debug for CaptureView<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CaptureView")
-            .field("address", &format_args!("{:#x}", self.device_pointer()))
+            .field("address", &format_args!("{:#x}", self.address()))
             .field("elements", &self.elements)
             .finish_non_exhaustive()
     }

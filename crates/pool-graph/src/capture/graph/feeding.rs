@@ -24,7 +24,7 @@ impl<S> CapturedGraph<S> {
     /// # fn f(mut graph: CapturedGraph, input: GraphMemoryBlock, output: GraphMemoryBlock)
     /// # -> Result<(), CaptureError> {
     /// let config = StagingConfig { buffers: 3 * 2, bytes: 4096 };
-    /// let mut staging = StagingPool::new(graph.stream().context(), config)?;
+    /// let mut staging = StagingPool::with_config(graph.stream().context(), config)?;
     /// let mut step = |sample: &[f32]| {
     ///     graph.enqueue_write(&mut staging, &input, sample)?;
     ///     graph.replay()?;

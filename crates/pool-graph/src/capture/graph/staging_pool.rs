@@ -79,7 +79,10 @@ impl StagingPool {
     ///
     /// What the driver refuses, and where the host has no memory for the bookkeeping. Excepted are the few bytes of a
     /// counted pointer, without which the process ends; nothing else that is done with the pool takes any.
-    pub fn new(context: &Arc<CudaContext>, config: StagingConfig) -> Result<Self, CaptureError> {
+    pub fn with_config(
+        context: &Arc<CudaContext>,
+        config: StagingConfig,
+    ) -> Result<Self, CaptureError> {
         let mut idle = reserve::list(config.buffers)?;
         let buffers = reserve::list(config.buffers)?;
         for _ in 0..config.buffers {

@@ -121,7 +121,7 @@ impl<S> CapturedGraph<S> {
             bytes as u64,
             self.stream().context(),
         )?;
-        Ok(block.device_pointer())
+        Ok(block.address())
     }
 
     /// Page-locked memory for a copy of so many bytes; the context is bound.

@@ -70,7 +70,7 @@ impl Probe for WgpuProbe {
     }
 
     fn shared_address<T: Element>(&self, view: &BufferView<'_, T>) -> usize {
-        usize::try_from(view.identity()).unwrap()
+        usize::try_from(view.address()).unwrap()
     }
 
     fn read_shared<T: Element>(&self, view: &BufferView<'_, T>) -> Vec<T> {

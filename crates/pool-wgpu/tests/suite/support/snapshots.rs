@@ -4,7 +4,7 @@
 use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 
-use pool_core::{CopyView, DynamicPool, Handle, PoolView};
+use pool_core::{DynamicPool, Handle, LendView, PoolView, PoolViewMut};
 use pool_wgpu::{BufferView, BufferViewMut, Stream, Wgpu};
 
 /// Bytes that are gathered before they are read.
@@ -67,13 +67,13 @@ impl Snapshots {
         gathered.found.get_or_init(|| {
             let pool = self.pool.borrow();
             let copies = pool.get(gathered.copies).unwrap();
-            copies.slice(..gathered.used.get()).unwrap().try_to_vec().unwrap()
+            copies.part(..gathered.used.get()).unwrap().copy_to_vec().unwrap()
         })
     }
 }
 
 /// Copies a view to a place of another one.
 fn copy(view: BufferView<'_, u8>, start: usize, mut copies: BufferViewMut<'_, u8>) {
-    let mut to = copies.slice_mut(start..start + view.len()).unwrap();
-    to.try_copy_from(view).unwrap();
+    let mut to = copies.part_mut(start..start + view.len()).unwrap();
+    to.copy_from(view).unwrap();
 }

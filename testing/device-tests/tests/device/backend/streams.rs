@@ -1,7 +1,7 @@
 //! Other streams, and memory that goes back, on a device.
 
 use crate::require_device;
-use pool_core::Pool;
+use pool_core::{Pool, PoolView};
 use pool_cuda::{Cuda, announce};
 
 /// Enough that a device is busy with it for a while.
@@ -22,7 +22,7 @@ fn another_stream_is_ordered() {
         other.memcpy_dtod(&view, &mut copy).unwrap();
         other.memset_zeros(&mut view).unwrap();
         let again = pool.scope().acquire::<u32, _>(N);
-        assert!(again.to_vec().unwrap().iter().all(|element| *element == 0), "round {round}");
+        assert!(again.copy_to_vec().unwrap().iter().all(|element| *element == 0), "round {round}");
         let seen = other.clone_dtoh(&copy).unwrap();
         assert!(seen.iter().all(|element| *element == round), "round {round}");
     }

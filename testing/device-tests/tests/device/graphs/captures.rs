@@ -51,7 +51,7 @@ fn a_capture_does_not_notice() {
     for mode in MODES {
         let stream = stream();
         let config = GraphPoolConfig { initial: 0, maximum: u64::MAX };
-        let pool = CUDAGraphMemoryPool::new(memory(), config);
+        let pool = CUDAGraphMemoryPool::with_config(memory(), config);
         let block = pool.allocate(4096).unwrap();
         stream.begin_capture(mode).unwrap();
         let grow = || {
@@ -62,13 +62,13 @@ fn a_capture_does_not_notice() {
         };
         grow();
         std::thread::scope(|scope| scope.spawn(grow).join().unwrap());
-        fill(&stream, block.device_pointer(), 7, 4096);
+        fill(&stream, block.address(), 7, 4096);
         let graph = stream.end_capture(NO_FLAGS).unwrap().unwrap();
         assert_eq!(memory().take_unanswered(), None);
         let lease = pool.lease(&[block.id()]).unwrap();
         graph.launch().unwrap();
         stream.synchronize().unwrap();
-        assert!(read(block.device_pointer(), 4096).iter().all(|&byte| byte == 7));
+        assert!(read(block.address(), 4096).iter().all(|&byte| byte == 7));
         drop(graph);
         drop(lease);
     }
@@ -82,31 +82,31 @@ fn replays_after_the_pool_is_gone() {
     let _present = require_device();
     let stream = stream();
     let config = GraphPoolConfig { initial: 16 * MIB, maximum: u64::MAX };
-    let pool = CUDAGraphMemoryPool::new(memory(), config);
+    let pool = CUDAGraphMemoryPool::with_config(memory(), config);
     let [input, output] = [(); 2].map(|()| pool.allocate(65_536).unwrap());
     stream.begin_capture(MODES[1]).unwrap();
-    fill(&stream, input.device_pointer(), 3, 65_536);
-    copy(&stream, output.device_pointer(), input.device_pointer(), 65_536);
+    fill(&stream, input.address(), 3, 65_536);
+    copy(&stream, output.address(), input.address(), 65_536);
     let graph = stream.end_capture(NO_FLAGS).unwrap().unwrap();
     let lease = pool.lease(&[input.id(), output.id()]).unwrap();
 
     assert_eq!(pool.reset().unwrap().leased, 2);
     let other = pool.allocate(10 * MIB).unwrap();
-    assert!(!lease.contains(other.device_pointer(), 1));
-    fill(&stream, other.device_pointer(), 9, 4096);
+    assert!(!lease.contains(other.address(), 1));
+    fill(&stream, other.address(), 9, 4096);
     for round in 0..100 {
         lease.check().unwrap();
-        fill(&stream, output.device_pointer(), 0, 65_536);
+        fill(&stream, output.address(), 0, 65_536);
         graph.launch().unwrap();
         if round == 50 {
             stream.synchronize().unwrap();
-            assert!(read(other.device_pointer(), 4096).iter().all(|&byte| byte == 9));
+            assert!(read(other.address(), 4096).iter().all(|&byte| byte == 9));
             pool.dispose();
         }
     }
     drop(pool);
     stream.synchronize().unwrap();
-    assert!(read(output.device_pointer(), 65_536).iter().all(|&byte| byte == 3));
+    assert!(read(output.address(), 65_536).iter().all(|&byte| byte == 3));
     drop(graph);
     drop(lease);
 }
@@ -132,11 +132,11 @@ fn an_arena_on_a_stream() {
     for value in [1_u8, 2] {
         let arena = CudaArena::on(&stream).unwrap();
         let scratch = arena.allocate(4096).unwrap();
-        fill(&stream, scratch.device_pointer(), value, 4096);
-        let half = kept.device_pointer() + 4096 * u64::from(value - 1);
-        copy(&stream, half, scratch.device_pointer(), 4096);
-        addresses.push(scratch.device_pointer());
-        let _ended = arena.deallocate(scratch.device_pointer());
+        fill(&stream, scratch.address(), value, 4096);
+        let half = kept.address() + 4096 * u64::from(value - 1);
+        copy(&stream, half, scratch.address(), 4096);
+        addresses.push(scratch.address());
+        let _ended = arena.deallocate(scratch.address());
     }
     assert_eq!(addresses[0], addresses[1], "in one row, bytes are used again");
     let foreign = arena.clear(&other);
@@ -150,7 +150,7 @@ fn an_arena_on_a_stream() {
         graph.launch().unwrap();
     }
     stream.synchronize().unwrap();
-    let bytes = read(kept.device_pointer(), 8192);
+    let bytes = read(kept.address(), 8192);
     assert!(bytes[..4096].iter().all(|&byte| byte == 1));
     assert!(bytes[4096..].iter().all(|&byte| byte == 2));
     drop(graph);
@@ -165,7 +165,7 @@ fn a_capture_that_forks() {
     for policy in [ArenaPolicy::Linear, ArenaPolicy::Monotone] {
         let (stream, branch) = (stream(), stream());
         let arena = CudaArena::new(memory(), MIB, policy.clone()).unwrap();
-        let regions = [(); 3].map(|()| arena.allocate(4096).unwrap().device_pointer());
+        let regions = [(); 3].map(|()| arena.allocate(4096).unwrap().address());
         arena.install(&stream).unwrap();
         stream.begin_capture(MODES[1]).unwrap();
         fill(&stream, regions[0], 1, 4096);

@@ -24,7 +24,7 @@ fn fed() -> (CapturedGraph, Ends, StagingPool) {
     let arena = CudaArena::new(memory(), 1 << 20, ArenaPolicy::Monotone).unwrap();
     let graph = session.prepare(arena).unwrap().capture((), body).unwrap();
     let config = StagingConfig { buffers: 2 * IN_FLIGHT, bytes: N * size_of::<f64>() };
-    let staging = StagingPool::new(stream.context(), config).unwrap();
+    let staging = StagingPool::with_config(stream.context(), config).unwrap();
     (graph, ends, staging)
 }
 

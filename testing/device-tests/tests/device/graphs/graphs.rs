@@ -19,7 +19,7 @@ pub(crate) fn stream() -> Arc<CudaStream> {
 }
 
 pub(crate) fn pool() -> CUDAGraphMemoryPool {
-    CUDAGraphMemoryPool::new(memory(), GraphPoolConfig { initial: 0, maximum: u64::MAX })
+    CUDAGraphMemoryPool::with_config(memory(), GraphPoolConfig { initial: 0, maximum: u64::MAX })
 }
 
 pub(crate) fn arena() -> CudaArena {
@@ -92,7 +92,7 @@ fn a_leased_block_is_neither_handed_out_nor_returned() {
     }
     assert_eq!(pool.reset().unwrap().leased, 2);
     let other = pool.allocate(BYTES as u64).unwrap();
-    assert!(blocks.iter().all(|block| block.device_pointer() != other.device_pointer()));
+    assert!(blocks.iter().all(|block| block.address() != other.address()));
     runs(&mut graph, blocks, 5);
     let foreign = graph.write(&other, &[1_u8]);
     assert!(matches!(foreign, Err(CaptureError::NotLeased { bytes: 1, .. })));
@@ -248,7 +248,7 @@ fn work_outside_of_its_views_is_refused() {
     let (session, _) = prepared(&stream, &pool);
     let made: Result<CapturedGraph, CaptureError> = session.capture((), |capture, ()| {
         let mut view = capture.acquire::<u8>(256)?;
-        let behind = view.device_pointer() + 256;
+        let behind = view.address() + 256;
         let stray = |stream: &Arc<CudaStream>| {
             let stream = stream.cu_stream();
             // SAFETY: the arena has the byte, and the graph is never run.

@@ -271,7 +271,7 @@ fn run(
         match *step {
             Step::Take { stream: on, bytes } => {
                 let mut view = capture.acquire((stream(on)?, bytes))?;
-                let address = view.device_pointer();
+                let address = view.address();
                 let uses = [view.write()];
                 // SAFETY: it uses what it says, on this stream.
                 unsafe {
@@ -287,7 +287,7 @@ fn run(
             Step::Read { stream: on, temporary } | Step::CopyOut { stream: on, temporary } => {
                 let view = live[temporary].as_ref().unwrap();
                 let mut sink = capture.block::<u8>(kept.sink(on))?;
-                let (to, from, bytes) = (sink.device_pointer(), view.device_pointer(), view.len());
+                let (to, from, bytes) = (sink.address(), view.address(), view.len());
                 let uses = [view.read(), sink.write()];
                 // SAFETY: as above.
                 unsafe {

@@ -242,7 +242,7 @@ fn copy_to_block(
     let view = view.as_ref().expect("it lives");
     let mut block = capture.block::<u8>(block)?;
     assert!(place + view.len() <= block.len());
-    let (to, from) = (block.device_pointer() + place as u64, view.device_pointer());
+    let (to, from) = (block.address() + place as u64, view.address());
     let copy = |stream: &Arc<CudaStream>| {
         // SAFETY: there is room behind the place, and the two are apart: one is the arena's.
         unsafe { result::memcpy_dtod_async(to, from, view.len(), stream.cu_stream()) }?;
@@ -272,7 +272,7 @@ pub(crate) fn session_with(
     let streams: Vec<Arc<CudaStream>> =
         (0..program.streams).map(|_| memory.context().new_stream().unwrap()).collect();
     let config = GraphPoolConfig { initial: 0, maximum: u64::MAX };
-    let pool = CUDAGraphMemoryPool::new(memory.clone(), config);
+    let pool = CUDAGraphMemoryPool::with_config(memory.clone(), config);
     let kept = Kept::new(&pool, program, results);
     let ids: Vec<_> = kept.blocks.iter().map(GraphMemoryBlock::id).collect();
     let session = CaptureSession::new(&streams[0]).unwrap().lease(pool.lease(&ids).unwrap());

@@ -22,21 +22,21 @@ fn a_body_that_failed_is_tried_again_with_the_same_memory_and_state() {
     let body = |fails: bool| {
         move |capture: &Capture<'_>, seen: &mut Vec<u64>| {
             let first = capture.acquire::<u8>(BYTES)?;
-            seen.push(first.device_pointer());
+            seen.push(first.address());
             assert_ne!(seen.len(), 3, "as it should");
             drop(first);
             if fails { Err(CaptureError::Invalidated) } else { through(capture, blocks) }
         }
     };
-    let failed = prepared.try_capture(Vec::new(), body(true)).unwrap_err();
+    let failed = prepared.capture_keeping_state(Vec::new(), body(true)).unwrap_err();
     assert_eq!((&failed.error, failed.state.len()), (&CaptureError::Invalidated, 1));
     assert_eq!(failed.to_string(), CaptureError::Invalidated.to_string());
-    let failed = prepared.try_capture(failed.state, body(true)).unwrap_err();
+    let failed = prepared.capture_keeping_state(failed.state, body(true)).unwrap_err();
     let panics = || prepared.capture(failed.state.clone(), body(false)).map(drop);
     assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(panics)).is_err());
     let mut seen = failed.state;
     seen.push(0);
-    let mut graph = prepared.try_capture(seen, body(false)).unwrap();
+    let mut graph = prepared.capture_keeping_state(seen, body(false)).unwrap();
     assert_eq!(free(), before, "nothing was allocated, nothing given back");
     drop(prepared);
     let seen = graph.state().unwrap();
@@ -54,7 +54,7 @@ fn graphs_of_one_prepared_capture_share_its_arena() {
     let mut graphs: Vec<CapturedGraph<u64>> = Vec::new();
     for _ in 0..3 {
         let graph = prepared.capture(0, |capture, at: &mut u64| {
-            *at = capture.acquire::<u8>(BYTES)?.device_pointer();
+            *at = capture.acquire::<u8>(BYTES)?.address();
             through(capture, blocks)
         });
         graphs.push(graph.unwrap_or_else(|error: CaptureError| panic!("{}", error_chain(&error))));
@@ -85,13 +85,13 @@ fn what_lives_in_an_arena_before_it_is_given_away_stays() {
         for fails in [true, false] {
             let made: Result<CapturedGraph, CaptureError> = prepared.capture((), |capture, ()| {
                 let mut view = capture.acquire::<u8>(BYTES)?;
-                places.push(view.device_pointer());
+                places.push(view.address());
                 capture.fill_bytes(capture.main(), &mut view, 1)?;
                 if fails { Err(CaptureError::Invalidated) } else { Ok(()) }
             });
             assert_eq!(made.is_err(), fails);
         }
-        assert_eq!(places, [kept.device_pointer() + BYTES as u64; 2]);
+        assert_eq!(places, [kept.address() + BYTES as u64; 2]);
     }
 }
 

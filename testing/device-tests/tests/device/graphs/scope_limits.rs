@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
-use pool_core::{Pool, PoolError, error_chain};
+use pool_core::{Pool, PoolError, PoolView, PoolViewMut, error_chain};
 use pool_cuda::{AcquireShaped, Cuda, CudaError, DeviceStream};
 use pool_graph::{ArenaPolicy, Capture, CaptureError, CapturedGraph, CudaArena};
 
@@ -20,7 +20,7 @@ fn what_cannot_be_captured_is_refused_by_name() {
     let _present = require_device();
     let (stream, elsewhere) = (stream(), stream());
     let outside = |stream: &Arc<CudaStream>| {
-        Pool::<Cuda>::new(DeviceStream::given(Arc::clone(stream)).unwrap())
+        Pool::<Cuda>::new(DeviceStream::from_stream(Arc::clone(stream)).unwrap())
     };
     // One on the very stream, one on another.
     let (mut same, mut other) = (outside(&stream), outside(&elsewhere));
@@ -32,7 +32,7 @@ fn what_cannot_be_captured_is_refused_by_name() {
         };
         ends.with_views(capture, |scope, from, to| {
             let mut view = scope.try_acquire_zeroed::<f64, _>(N)?;
-            refused(view.to_vec().map(drop));
+            refused(view.copy_to_vec().map(drop));
             refused(view.copy_to_host(&mut [0.0; N]));
             refused(view.copy_from_host(&[0.0; N]));
             refused(scope.context().synchronize());
@@ -42,12 +42,12 @@ fn what_cannot_be_captured_is_refused_by_name() {
             };
             assert!(from_host.is_err_and(capturing));
             for stranger in &mut strangers {
-                refused(view.copy_from(&stranger.as_view()));
-                refused(stranger.copy_from(&view.as_view()));
+                refused(view.copy_from(stranger.as_view()));
+                refused(stranger.copy_from(view.as_view()));
             }
             let _released = scope.trim();
-            view.copy_from(from)?;
-            Ok(to.copy_from(&view.as_view())?)
+            view.copy_from(*from)?;
+            Ok(to.copy_from(view.as_view())?)
         })
     };
     let (session, ends) = Ends::of_session(&[&stream]).unwrap();
@@ -75,7 +75,7 @@ fn shapes_are_captured() {
                 addresses.push(shaped.shape.address());
             }
             assert!(addresses[0] != 0 && addresses[0] == addresses[1], "it is known by then");
-            to.view_mut()?.fill(0x0102_0304_0506_0708)?;
+            to.view_mut()?.fill_with_value(0x0102_0304_0506_0708)?;
             Ok::<(), CaptureError>(())
         })
     };
@@ -99,7 +99,7 @@ fn memory_is_lent_once_and_not_used_meanwhile() {
     let stream = stream();
     let body = |capture: &Capture<'_>, ends: Ends| {
         let main = capture.main();
-        let address = ends.from.device_pointer();
+        let address = ends.from.address();
         let mut from = capture.block::<f64>(&ends.from)?;
         let mut again = capture.block::<f64>(&ends.from)?;
         let mut scratch = capture.acquire::<f64>(N)?;
@@ -113,13 +113,13 @@ fn memory_is_lent_once_and_not_used_meanwhile() {
         capture.copy(main, &mut scratch, &again)?;
         // A temporary that is lent for good keeps its bytes.
         let mut other = capture.acquire::<f64>(N)?;
-        let kept = other.device_pointer();
+        let kept = other.address();
         let mut lent = capture.lend(main, &mut other)?;
         lent.view_mut()?.fill_with_zeros()?;
         std::mem::forget(lent);
         drop(other);
         let last = capture.acquire::<f64>(N)?;
-        assert_ne!(last.device_pointer(), kept);
+        assert_ne!(last.address(), kept);
         drop(last);
         capture.copy(main, &mut capture.block(&ends.to)?, &scratch)
     };
@@ -154,8 +154,8 @@ fn an_arena_without_room_is_a_pools_error() {
             assert!(refused.as_ref().is_err_and(no_block), "{refused:?}");
             // Whoever can do with less goes on.
             let mut view = scope.try_acquire::<f64, _>(N)?;
-            view.copy_from(from)?;
-            Ok(to.copy_from(&view.as_view())?)
+            view.copy_from(*from)?;
+            Ok(to.copy_from(view.as_view())?)
         })
     };
     let mut graph: CapturedGraph = session

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
+use pool_core::PoolViewMut;
 use pool_cuda::{Cuda, CudaError};
 use pool_graph::{
     ArenaPolicy, Capture, CaptureError, CapturedGraph, CudaArena, GraphMemoryError, PreparedCapture,
@@ -85,13 +86,13 @@ fn blocks_of_scopes_are_used_again_by_scopes_alone() {
             let mut scratch = capture.acquire::<f64>(N)?;
             capture.copy(main, &mut scratch, &capture.block(&ends.from)?)?;
             capture.fill_bytes(main, &mut scratch, 0)?;
-            note(scratch.device_pointer());
+            note(scratch.address());
             drop(scratch);
             ends.with_views(capture, |scope, from, to| {
                 let mut view = scope.try_acquire::<f64, _>(N)?;
                 note(view.address());
-                view.copy_from(from)?;
-                Ok(to.copy_from(&view.as_view())?)
+                view.copy_from(*from)?;
+                Ok(to.copy_from(view.as_view())?)
             })?;
         }
         Ok::<(), CaptureError>(())
@@ -183,13 +184,13 @@ fn a_stream_has_one_scope_at_a_time() {
             let mut kept = outer.try_acquire_zeroed::<f64, _>(N)?;
             capture.scope(branch, |inner| {
                 let mut view = inner.try_acquire_filled(N, 1.0_f64)?;
-                view.fill(2.0)?;
+                view.fill_with_value(2.0)?;
                 let stream = inner.context().stream();
                 axpy.on_stream(stream, 1.0, &view.as_view(), &mut kept)
             })?;
             let mut to = capture.block(&ends.to)?;
             let mut to = capture.lend(main, &mut to)?;
-            Ok::<(), CaptureError>(to.view_mut()?.copy_from(&kept.as_view())?)
+            Ok::<(), CaptureError>(to.view_mut()?.copy_from(kept.as_view())?)
         })
     };
     let (mut graph, ends) = captured(&[&stream, &side], body).unwrap();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cudarc::driver::{CudaContext, CudaFunction, CudaStream, LaunchConfig, PushKernelArg};
 use cudarc::nvrtc::Ptx;
-use pool_core::{Pool, Scope};
+use pool_core::{Pool, PoolView, PoolViewMut, Scope};
 use pool_cuda::{Cuda, DeviceStream, DeviceView, DeviceViewMut, Launch};
 use pool_graph::{
     CUDAGraphMemoryPool, Capture, CaptureError, CaptureSession, CapturedGraph, DeviceMemory,
@@ -77,21 +77,21 @@ pub(crate) fn step(
     for factor in [1.0, 0.3, 7.0] {
         let inner = scope.scope();
         let mut scratch = inner.try_acquire::<f64, _>(sum.len())?;
-        scratch.copy_from(&sum.as_view())?;
+        scratch.copy_from(sum.as_view())?;
         axpy.on_scope(&inner, factor, &sum.as_view(), &mut scratch)?;
         axpy.on_scope(&inner, 1.0, &scratch.as_view(), &mut total)?;
     }
-    output.copy_from(&total.as_view()).map_err(CaptureError::from)
+    output.copy_from(total.as_view()).map_err(CaptureError::from)
 }
 
 /// What the step makes of an input, eagerly.
 pub(crate) fn eager(axpy: &Axpy, stream: &Arc<CudaStream>, input: &[f64]) -> Vec<f64> {
-    let mut pool = Pool::<Cuda>::new(DeviceStream::given(Arc::clone(stream)).unwrap());
+    let mut pool = Pool::<Cuda>::new(DeviceStream::from_stream(Arc::clone(stream)).unwrap());
     let mut scope = pool.scope();
     let input = scope.acquire_from(input);
     let mut output = scope.acquire::<f64, _>(N);
     step(&mut scope.scope(), axpy, &input.as_view(), &mut output).unwrap();
-    output.to_vec().unwrap()
+    output.copy_to_vec().unwrap()
 }
 
 /// Some input that is different in each round.
@@ -113,7 +113,7 @@ impl Ends {
     ) -> Result<(CaptureSession, Self), CaptureError> {
         let memory = DeviceMemory::of_context(Arc::clone(streams[0].context()));
         let config = GraphPoolConfig { initial: 0, maximum: u64::MAX };
-        let pool = CUDAGraphMemoryPool::new(memory, config);
+        let pool = CUDAGraphMemoryPool::with_config(memory, config);
         let ends = Self { from: pool.allocate(BYTES)?, to: pool.allocate(BYTES)? };
         let lease = pool.lease(&[ends.from.id(), ends.to.id()])?;
         let session = CaptureSession::new(streams[0])?.lease(lease);

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use cudarc::driver::{CudaFunction, CudaStream, LaunchConfig, PushKernelArg, result};
 use cudarc::nvrtc::Ptx;
+use pool_core::PoolViewMut;
 use pool_cuda::Cuda;
 use pool_graph::{
     ArenaPolicy, CUDAGraphMemoryPool, Capture, CaptureError, CaptureSession, CapturedGraph,
@@ -74,7 +75,7 @@ impl Place {
         let mut scratch = capture.acquire::<f64>(wanted.temporary)?;
         capture.fill_bytes(capture.main(), &mut scratch, 1)?;
         let mut numbers = capture.block::<f64>(&self.numbers)?;
-        let at = numbers.device_pointer();
+        let at = numbers.address();
         let work = |stream: &Arc<CudaStream>| self.work(stream, at, wanted);
         // SAFETY: the work writes the numbers, on this stream.
         unsafe { capture.enqueue(capture.main(), &[numbers.write()], work) }?;
@@ -327,7 +328,7 @@ fn a_graph_with_a_scope_is_updated() {
             let mut sum = scope.try_acquire_filled(N, fill)?;
             axpy.on_scope(scope, factor, from, &mut sum)?;
             assert!(factor != 0.0, "as it should");
-            Ok(to.copy_from(&sum.as_view())?)
+            Ok(to.copy_from(sum.as_view())?)
         })
     };
     let probe: Result<_, CaptureError> = session.probe(&mut (0.1, 2.0), body);

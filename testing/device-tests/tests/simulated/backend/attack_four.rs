@@ -7,7 +7,7 @@ use cuda_sim_control::Settings;
 use cudarc::driver::sys::{CUgraphInstantiate_flags, CUstreamCaptureMode};
 use cudarc::driver::{CudaFunction, CudaStream, LaunchConfig, PushKernelArg};
 use fastrand::Rng;
-use pool_core::Pool;
+use pool_core::{Pool, PoolView, PoolViewMut};
 use pool_cuda::{Cuda, CudaDevice, OnStream};
 use pool_kernels::elementwise;
 
@@ -32,13 +32,13 @@ fn a_copy_that_is_captured(reads: bool) {
             thread::spawn(move || other.begin_capture(relaxed).unwrap()).join().unwrap();
         });
         if reads {
-            assert!(view.to_vec().is_err());
+            assert!(view.copy_to_vec().is_err());
         } else {
             view.copy_from_host(&[99; N]).unwrap();
         }
         let _graph = stream.end_capture(CUgraphInstantiate_flags(0));
         view.copy_from_host(&[round; N]).unwrap();
-        assert_eq!(view.to_vec().unwrap(), [round; N]);
+        assert_eq!(view.copy_to_vec().unwrap(), [round; N]);
     }
     drop(pool);
     simulator.assert_clean();
@@ -98,8 +98,8 @@ fn peers(random: &mut Rng) {
                 stream.memset_zeros(&mut view).unwrap();
             }
             match random.u8(0..4) {
-                0 => view.fill(7.0).unwrap(),
-                1 => drop(view.to_vec().unwrap()),
+                0 => view.fill_with_value(7.0).unwrap(),
+                1 => drop(view.copy_to_vec().unwrap()),
                 2 => drop(stream.clone_dtoh(&view).unwrap()),
                 _ => {}
             }
@@ -156,7 +156,7 @@ fn a_pool_goes_on_when_a_peer_is_lost() {
         assert!(stream.synchronize().is_err());
         let scope = pool.scope();
         let view = scope.try_acquire_filled(N, 3.0_f32).unwrap();
-        assert_eq!(view.to_vec().unwrap(), [3.0; N]);
+        assert_eq!(view.copy_to_vec().unwrap(), [3.0; N]);
         assert!(scope.try_acquire_filled(2 * N, 3.0_f32).is_ok());
         pool.trim();
         assert_eq!(pool.context().take_unanswered(), None);
@@ -183,10 +183,10 @@ fn work_on_a_default_stream_of_a_peer_runs_there() {
             let scope = pool.scope();
             let mut view = scope.acquire_filled(N, 7.0_f32);
             stream.memset_zeros(&mut view).unwrap();
-            assert_eq!(view.to_vec().unwrap(), [0.0; N]);
+            assert_eq!(view.copy_to_vec().unwrap(), [0.0; N]);
             let ones = stream.clone_htod(&[1.0_f32; N]).unwrap();
             stream.memcpy_dtod(&ones, &mut view).unwrap();
-            assert_eq!(view.to_vec().unwrap(), [1.0; N]);
+            assert_eq!(view.copy_to_vec().unwrap(), [1.0; N]);
         }
         drop((pool, near, far));
         simulator.assert_clean();

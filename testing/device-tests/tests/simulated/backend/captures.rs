@@ -11,7 +11,7 @@ use cudarc::driver::sys::CUstreamCaptureMode::{
     CU_STREAM_CAPTURE_MODE_THREAD_LOCAL as LOCAL,
 };
 use cudarc::driver::{CudaGraph, CudaStream};
-use pool_core::Pool;
+use pool_core::{Pool, PoolView, PoolViewMut};
 use pool_cuda::{Cuda, CudaDevice, CudaError, announce, record_use};
 use pool_facade::with_pool;
 
@@ -78,7 +78,7 @@ fn what_a_pool_left_on_one_device_is_given_back_by_one_of_another() {
         in_a_capture(&stream, LOCAL, || drop(far));
         let before = [&here, &there].map(|device| device.memory().unwrap().free);
         let mut near = pool(&here);
-        assert_eq!(near.scope().acquire_filled(N, 1_u8).to_vec().unwrap(), [1; N]);
+        assert_eq!(near.scope().acquire_filled(N, 1_u8).copy_to_vec().unwrap(), [1; N]);
         let after = [&here, &there].map(|device| device.memory().unwrap().free);
         assert!(after[0] < before[0] && after[1] > before[1], "{before:?} {after:?}");
         drop((near, here, there, stream));
@@ -94,7 +94,7 @@ fn what_a_pool_left_on_one_device_is_given_back_by_one_of_another() {
 fn a_pool_works_beside_a_global_capture() {
     let work = |mut pool: Pool<Cuda>| {
         let view = pool.scope().acquire_from(&[1_u8; 3 * N]);
-        assert_eq!(view.to_vec().unwrap(), [1; 3 * N]);
+        assert_eq!(view.copy_to_vec().unwrap(), [1; 3 * N]);
         assert_eq!(pool.trim().slots, 1);
         assert_eq!(pool.context().take_unanswered(), None);
     };
@@ -117,8 +117,8 @@ fn a_threads_first_pool_is_made_beside_a_capture() {
         let other = another_stream(device);
         for mode in [GLOBAL, LOCAL, RELAXED] {
             let work = || {
-                with_pool!(Cuda, scope => {
-                    assert_eq!(scope.acquire_filled(N, 1_u8).to_vec().unwrap(), [1; N]);
+                with_pool!(Cuda, |scope| {
+                    assert_eq!(scope.acquire_filled(N, 1_u8).copy_to_vec().unwrap(), [1; N]);
                 });
             };
             in_a_capture(&other, mode, || thread::spawn(work).join().unwrap());
@@ -141,13 +141,13 @@ fn work_before_a_capture_is_not_taken_for_a_part_of_it() {
         let begun = stream.record_event(None).unwrap();
         other.wait(&begun).unwrap();
         let refused = CudaError::Capturing { operation: "wait for another stream" };
-        assert_eq!(view.fill(3), Err(refused));
+        assert_eq!(view.fill_with_value(3), Err(refused));
         assert_eq!(record_use(&view, &other), Err(refused));
         let joined = other.record_event(None).unwrap();
         stream.wait(&joined).unwrap();
         let graph = end(&stream).unwrap();
         graph.launch().unwrap();
-        assert_eq!(view.to_vec().unwrap(), [0; N]);
+        assert_eq!(view.copy_to_vec().unwrap(), [0; N]);
     });
 }
 
@@ -163,7 +163,7 @@ fn two_captures_at_once_are_not_joined() {
             in_a_capture(&other, LOCAL, || {
                 let refused = record_use(&view, &other).unwrap_err();
                 assert!(matches!(refused, CudaError::Capturing { .. }), "{refused}");
-                view.fill(1).unwrap();
+                view.fill_with_value(1).unwrap();
             });
         });
     });
@@ -189,7 +189,7 @@ fn a_forked_capture_uses_a_block_again_in_its_order() {
         for _ in 0..3 {
             graph.launch().unwrap();
         }
-        assert_eq!(pool.scope().acquire_filled(N, 9_u8).to_vec().unwrap(), [9; N]);
+        assert_eq!(pool.scope().acquire_filled(N, 9_u8).copy_to_vec().unwrap(), [9; N]);
     });
 }
 
@@ -204,7 +204,7 @@ fn another_stream_is_captured_when_the_pool_goes() {
         in_a_capture(&other, LOCAL, || {
             assert!(pool.scope().try_acquire::<u8, _>(N).is_err());
             assert_eq!(pool.trim().slots, 1);
-            assert_eq!(pool.scope().acquire_filled(N, 1_u8).to_vec().unwrap(), [1; N]);
+            assert_eq!(pool.scope().acquire_filled(N, 1_u8).copy_to_vec().unwrap(), [1; N]);
             drop(pool);
         });
         assert_eq!(Cuda::give_back_leftovers(), 0);
@@ -238,7 +238,7 @@ fn another_thread_captures_the_pools_stream() {
         let theirs = Arc::clone(&stream);
         thread::spawn(move || theirs.begin_capture(RELAXED).unwrap()).join().unwrap();
         assert!(matches!(
-            pool.scope().acquire::<u8, _>(N).to_vec(),
+            pool.scope().acquire::<u8, _>(N).copy_to_vec(),
             Err(CudaError::Capturing { .. })
         ));
         assert!(pool.scope().try_acquire::<u8, _>(5 * N).is_err());
@@ -258,12 +258,12 @@ fn a_capture_is_spoiled_and_the_pool_goes_on() {
         let stream = Arc::clone(scope.context().stream());
         stream.begin_capture(LOCAL).unwrap();
         assert!(stream.synchronize().is_err());
-        assert!(view.fill(2).is_err());
-        assert!(view.to_vec().is_err());
+        assert!(view.fill_with_value(2).is_err());
+        assert!(view.copy_to_vec().is_err());
         assert!(scope.try_acquire::<u8, _>(5).is_err());
         assert!(stream.end_capture(Flags(0)).is_err());
-        assert_eq!(view.to_vec().unwrap(), [1; N]);
-        assert_eq!(scope.acquire_filled(N, 3_u8).to_vec().unwrap(), [3; N]);
+        assert_eq!(view.copy_to_vec().unwrap(), [1; N]);
+        assert_eq!(scope.acquire_filled(N, 3_u8).copy_to_vec().unwrap(), [3; N]);
     });
 }
 
@@ -278,7 +278,7 @@ fn a_capture_that_nobody_ends() {
     assert!(left > 0);
     let device = Cuda::device(0).unwrap();
     let mut next = crate::support::pool(&device);
-    assert_eq!(next.scope().acquire_filled(N, 1_u8).to_vec().unwrap(), [1; N]);
+    assert_eq!(next.scope().acquire_filled(N, 1_u8).copy_to_vec().unwrap(), [1; N]);
     assert_eq!(Cuda::give_back_leftovers(), left, "kept, and no more than that");
     simulator.assert_clean();
 }

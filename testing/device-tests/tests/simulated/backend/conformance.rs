@@ -7,6 +7,7 @@ use device_tests::CudaProbe;
 use pool_conformance::cases::{Ending, all};
 use pool_conformance::programs::{run_random_dynamic, run_random_lexical};
 use pool_conformance::run_all;
+use pool_core::PoolView;
 use pool_cuda::{Cuda, CudaDevice};
 
 use crate::support::{in_many_orders, orders, start, start_anew};
@@ -97,15 +98,15 @@ fn what_an_outer_scope_holds_survives_in_many_orders() {
             {
                 let innermost = inner.scope();
                 let third = innermost.acquire_from(&[7_u8; 77]);
-                assert_eq!(third.to_vec().unwrap(), [7; 77]);
+                assert_eq!(third.copy_to_vec().unwrap(), [7; 77]);
             }
             let again = inner.acquire_zeroed::<u16, _>(77);
-            assert_eq!(again.to_vec().unwrap(), [0; 77]);
-            assert!(second.to_vec().unwrap().iter().all(|element| *element == round));
+            assert_eq!(again.copy_to_vec().unwrap(), [0; 77]);
+            assert!(second.copy_to_vec().unwrap().iter().all(|element| *element == round));
         }
         let more = outer.acquire_filled(1000, 2.5_f64);
         assert_ne!(more.address(), first.address());
-        assert_eq!(first.to_vec().unwrap(), [1.5; 1000]);
-        assert_eq!(more.to_vec().unwrap(), [2.5; 1000]);
+        assert_eq!(first.copy_to_vec().unwrap(), [1.5; 1000]);
+        assert_eq!(more.copy_to_vec().unwrap(), [2.5; 1000]);
     });
 }

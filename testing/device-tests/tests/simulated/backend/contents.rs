@@ -1,7 +1,7 @@
 //! Copies and fills of every size, between host, views, pools and devices.
 
 use cuda_sim_control::Settings;
-use pool_core::{PodElement, PoolView};
+use pool_core::{PodElement, PoolView, PoolViewMut};
 use pool_cuda::{Cuda, CudaError};
 
 use crate::support::{in_many_orders, orders, pool, start, start_anew};
@@ -16,7 +16,7 @@ fn there_and_back<T: PodElement + PartialEq + std::fmt::Debug>(
 ) {
     for &length in lengths {
         let filled = scope.acquire_filled(length, value);
-        assert!(filled.to_vec().unwrap().iter().all(|element| *element == value), "{length}");
+        assert!(filled.copy_to_vec().unwrap().iter().all(|element| *element == value), "{length}");
     }
 }
 
@@ -36,7 +36,7 @@ fn fills_of_every_size_of_element() {
         there_and_back(&scope, [1.0_f64, 2.0, 3.0], &lengths);
         there_and_back(&scope, 0x1234_5678_9abc_def0_u128, &lengths);
         let flags = scope.acquire_filled(9, true);
-        assert_eq!(flags.into_view().as_bytes().to_vec().unwrap(), [1; 9]);
+        assert_eq!(flags.into_view().as_bytes().copy_to_vec().unwrap(), [1; 9]);
     });
 }
 
@@ -50,12 +50,12 @@ fn long_copies_go_through_the_staging_buffers_in_turn() {
     for _ in 0..3 {
         let scope = pool.scope();
         let mut view = scope.acquire_from(&content);
-        assert!(view.to_vec().unwrap() == content);
+        assert!(view.copy_to_vec().unwrap() == content);
         view.copy_from_host(&vec![1; LARGE]).unwrap();
         view.copy_from_host(&content).unwrap();
         let doubled = scope.acquire_filled(1 << 18, 1.25_f64);
-        assert!(doubled.to_vec().unwrap().iter().all(|element| *element == 1.25));
-        assert!(view.to_vec().unwrap() == content);
+        assert!(doubled.copy_to_vec().unwrap().iter().all(|element| *element == 1.25));
+        assert!(view.copy_to_vec().unwrap() == content);
     }
     assert!(simulator.calls("cuMemHostAlloc") <= 4, "the staging memory is pooled");
     drop(pool);
@@ -79,8 +79,8 @@ fn a_copy_has_left_its_source_when_it_returns() {
         let mut ordinary = vec![7_u32; 5000];
         let second = scope.acquire_from(&ordinary);
         ordinary.fill(8);
-        assert_eq!(first.to_vec().unwrap(), [5; 5000]);
-        assert_eq!(second.to_vec().unwrap(), [7; 5000]);
+        assert_eq!(first.copy_to_vec().unwrap(), [5; 5000]);
+        assert_eq!(second.copy_to_vec().unwrap(), [7; 5000]);
     });
 }
 
@@ -115,8 +115,8 @@ fn copies_between_devices_are_ordered_both_ways() {
             let (near, far) = (near.scope(), far.scope());
             let from = near.acquire_filled(300, round);
             let mut to = far.acquire::<u32, _>(300);
-            to.copy_from(&from.as_view()).unwrap();
-            assert_eq!(to.to_vec().unwrap(), [round; 300]);
+            to.copy_from(from.as_view()).unwrap();
+            assert_eq!(to.copy_to_vec().unwrap(), [round; 300]);
         }
         drop((near, far, here, there));
         simulator.assert_clean();
@@ -182,9 +182,9 @@ fn lengths_must_agree() {
     let mismatch =
         |source, destination| Err(CudaError::LengthMismatch { from: source, to: destination });
     assert_eq!(view.copy_from_host(&[0; 9]), mismatch(9, 10));
-    assert_eq!(view.copy_from(&other.as_view()), mismatch(11, 10));
+    assert_eq!(view.copy_from(other.as_view()), mismatch(11, 10));
     assert_eq!(view.copy_to_host(&mut [0; 12]), mismatch(10, 12));
-    let (before, mut after) = view.try_split_at(4).unwrap();
-    assert_eq!(after.copy_from(&before.as_view()), mismatch(4, 6));
-    assert!(after.try_split_at(7).is_err());
+    let (before, mut after) = view.into_split_at(4).unwrap();
+    assert_eq!(after.copy_from(before.as_view()), mismatch(4, 6));
+    assert!(after.into_split_at(7).is_err());
 }

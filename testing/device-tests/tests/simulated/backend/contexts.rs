@@ -7,7 +7,7 @@ use cuda_sim_control::{Settings, Simulator};
 use cudarc::driver::DevicePtr;
 use cudarc::driver::sys::CUgraphInstantiate_flags;
 use cudarc::driver::sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL as LOCAL;
-use pool_core::Pool;
+use pool_core::{Pool, PoolView, PoolViewMut};
 use pool_cuda::{Cuda, CudaDevice, DeviceStream, record_use};
 
 use crate::support::{orders, pool, start, start_anew};
@@ -18,7 +18,7 @@ const N: usize = 4096;
 /// A pool on a device's default stream.
 fn pool_on_default(device: &CudaDevice) -> Pool<Cuda> {
     let stream = device.context().default_stream();
-    Pool::new(DeviceStream::of_device(device, stream).unwrap())
+    Pool::new(DeviceStream::new(device, stream).unwrap())
 }
 
 /// Runs a program with two devices in many orders.
@@ -48,8 +48,8 @@ fn a_default_stream_waits_for_the_other_device_it_copies_from() {
             let (to, from) = (to.scope(), from.scope());
             let mut copy = to.acquire_zeroed::<u8, _>(N);
             let source = from.acquire_filled(N, 7_u8);
-            copy.copy_from(&source.as_view()).unwrap();
-            assert_eq!(copy.to_vec().unwrap(), [7; N]);
+            copy.copy_from(source.as_view()).unwrap();
+            assert_eq!(copy.copy_to_vec().unwrap(), [7; N]);
         }
     });
 }
@@ -63,11 +63,11 @@ fn a_default_stream_is_waited_for_by_the_other_device_that_copied_from_it() {
             let (from, to) = (from.scope(), to.scope());
             let source = from.acquire_filled(N, value);
             let mut copy = to.acquire_zeroed::<u8, _>(N);
-            copy.copy_from(&source.as_view()).unwrap();
+            copy.copy_from(source.as_view()).unwrap();
         }
         let from = from.scope();
         from.acquire_filled(N, 9_u8);
-        assert_eq!(to.scope().acquire::<u8, _>(N).to_vec().unwrap(), [8; N]);
+        assert_eq!(to.scope().acquire::<u8, _>(N).copy_to_vec().unwrap(), [8; N]);
     });
 }
 
@@ -82,10 +82,10 @@ fn default_streams_of_two_devices_copy_to_and_fro() {
                 let (here, there) = (here.scope(), there.scope());
                 let mut one = here.acquire_filled(N + 1000 * usize::from(round), round);
                 let mut two = there.acquire_zeroed::<u8, _>(one.len());
-                two.copy_from(&one.as_view()).unwrap();
-                one.fill(99).unwrap();
-                one.copy_from(&two.as_view()).unwrap();
-                assert!(one.to_vec().unwrap().iter().all(|found| *found == round));
+                two.copy_from(one.as_view()).unwrap();
+                one.fill_with_value(99).unwrap();
+                one.copy_from(two.as_view()).unwrap();
+                assert!(one.copy_to_vec().unwrap().iter().all(|found| *found == round));
             }
         }
     });
@@ -99,13 +99,13 @@ fn a_stream_of_the_other_device_ends_in_the_middle_of_an_allocation() {
     on_two_devices(|_, [near, far]| {
         for near in of_both_kinds(near) {
             let stream = near.context().new_stream().unwrap();
-            let own = DeviceStream::of_device(&near, Arc::clone(&stream)).unwrap();
+            let own = DeviceStream::new(&near, Arc::clone(&stream)).unwrap();
             let mut from = Pool::<Cuda>::new(own);
             {
                 let mut to = pool(far);
                 let (from, to) = (from.scope(), to.scope());
                 let source = from.acquire_filled(N, 7_u8);
-                to.acquire::<u8, _>(N).copy_from(&source.as_view()).unwrap();
+                to.acquire::<u8, _>(N).copy_from(source.as_view()).unwrap();
             }
             // Freed at the next allocation.
             stream.begin_capture(LOCAL).unwrap();
@@ -115,7 +115,7 @@ fn a_stream_of_the_other_device_ends_in_the_middle_of_an_allocation() {
             let before = far.memory().unwrap().free;
             let large = from.scope().acquire_filled(8 << 20, 1_u8);
             assert_eq!(far.memory().unwrap().free, before, "memory of the pool's own device");
-            assert_eq!(large.to_vec().unwrap()[N], 1);
+            assert_eq!(large.copy_to_vec().unwrap()[N], 1);
         }
     });
 }
@@ -131,7 +131,7 @@ fn a_pointer_is_given_out_with_the_pools_context_current() {
         for round in 0..3_u8 {
             {
                 let to = to.scope();
-                to.acquire::<u8, _>(N).copy_from(&source.as_view()).unwrap();
+                to.acquire::<u8, _>(N).copy_from(source.as_view()).unwrap();
             }
             let default = near.context().default_stream();
             default.memset_zeros(&mut source).unwrap();
@@ -140,7 +140,7 @@ fn a_pointer_is_given_out_with_the_pools_context_current() {
             other.memcpy_htod(&[round; N], &mut source).unwrap();
             record_use(&source, &default).unwrap();
             drop(source.device_ptr(&default));
-            assert_eq!(source.to_vec().unwrap(), [round; N]);
+            assert_eq!(source.copy_to_vec().unwrap(), [round; N]);
         }
     });
 }

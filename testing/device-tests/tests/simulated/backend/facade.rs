@@ -7,7 +7,7 @@ use std::thread;
 use cuda_sim_control::Settings;
 use pool_core::error_chain;
 use pool_facade::prelude::*;
-use pool_facade::{LocalPool, PoolBackend, half::f16, set_stream};
+use pool_facade::{LocalPool, PoolBackend, half::f16};
 
 use crate::support::{in_many_orders, start, start_anew};
 
@@ -17,18 +17,21 @@ use crate::support::{in_many_orders, start, start_anew};
 fn a_fresh_thread_gets_its_own_pool() {
     in_many_orders(|_| {
         let parent = || {
-            with_pool!(Cuda, scope => {
+            with_pool!(Cuda, |scope| {
                 let held = scope.acquire_filled(1000, 1_u8);
                 let (address, theirs) = (held.address(), Arc::clone(held.pool_stream()));
                 let child = move || {
-                    assert_eq!((local::<Cuda>().stats().pools, local::<Cuda>().stats().growths), (1, 0));
-                    with_pool!(Cuda, scope => {
+                    assert_eq!(
+                        (local::<Cuda>().stats().pools, local::<Cuda>().stats().growths),
+                        (1, 0)
+                    );
+                    with_pool!(Cuda, |scope| {
                         let other = scope.acquire_filled(1000, 2_u8);
                         assert!(other.address() != address && other.pool_stream() != &theirs);
                     });
                 };
                 thread::spawn(child).join().unwrap();
-                assert_eq!(held.to_vec().unwrap(), [1; 1000]);
+                assert_eq!(held.copy_to_vec().unwrap(), [1; 1000]);
             });
         };
         thread::spawn(parent).join().unwrap();
@@ -47,7 +50,7 @@ fn copy_twice<B: PoolBackend>(
 }
 
 fn run_on<B: LocalPool>(input: &[f32]) -> usize {
-    with_pool!(B, scope => { copy_twice(&mut scope, input).unwrap() })
+    with_pool!(B, |scope| { copy_twice(&mut scope, input).unwrap() })
 }
 
 #[test]
@@ -73,7 +76,7 @@ fn the_same_code_on_host_and_device() {
 fn host_and_device_in_one_macro() {
     let work = || {
         for round in 0..10_u8 {
-            let found = with_pool!(Cpu: host, Cuda: device => {
+            let found = with_pool!(Cpu, Cuda, |host, device| {
                 let there = device.acquire_filled(100, f16::from_f32(f32::from(round)));
                 let here = host.acquire_zeroed::<f16, _>(100);
                 there.copy_to_host(here).unwrap();
@@ -91,16 +94,16 @@ fn host_and_device_in_one_macro() {
 fn pools_of_one_thread_share_a_stream_and_each_device_has_its_own() {
     let simulator = start();
     start_anew(simulator, Settings { devices: 2, ..Settings::default() }, 0);
-    with_pool!(Cuda: outer, Cuda: inner => {
+    with_pool!(Cuda, Cuda, |outer, inner| {
         assert!(Arc::ptr_eq(outer.context().stream(), inner.context().stream()));
         let (one, mut two) = (outer.acquire_filled(10, 1_u8), inner.acquire::<u8, _>(10));
-        two.copy_from(&one.as_view()).unwrap();
-        assert_eq!(two.to_vec().unwrap(), [1; 10]);
+        two.copy_from(one.as_view()).unwrap();
+        assert_eq!(two.copy_to_vec().unwrap(), [1; 10]);
     });
     Cuda::set_device(1).unwrap();
-    with_pool!(Cuda, scope => { assert_eq!(scope.acquire_zeroed::<u8, _>(1).ordinal(), 1) });
+    with_pool!(Cuda, |scope| { assert_eq!(scope.acquire_zeroed::<u8, _>(1).ordinal(), 1) });
     Cuda::set_device(0).unwrap();
-    with_pool!(Cuda, scope => { assert_eq!(scope.acquire_zeroed::<u8, _>(1).ordinal(), 0) });
+    with_pool!(Cuda, |scope| { assert_eq!(scope.acquire_zeroed::<u8, _>(1).ordinal(), 0) });
     // Three pools in one list, and each found by its device.
     let mut guard = local::<Cuda>();
     assert_eq!((guard.stats().pools, guard.stats().growths), (3, 3));
@@ -112,11 +115,13 @@ fn pools_of_one_thread_share_a_stream_and_each_device_has_its_own() {
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_given_stream_is_the_threads_from_then_on() {
     let simulator = start();
-    with_pool!(Cuda, scope => { scope.acquire_zeroed::<u8, _>(1); });
+    with_pool!(Cuda, |scope| {
+        scope.acquire_zeroed::<u8, _>(1);
+    });
     let device = Cuda::device(0).unwrap();
     let given = device.context().new_stream().unwrap();
-    set_stream(Arc::clone(&given)).unwrap();
-    with_pool!(Cuda, scope => {
+    DeviceStream::set_for_thread(Arc::clone(&given)).unwrap();
+    with_pool!(Cuda, |scope| {
         scope.acquire_zeroed::<u8, _>(1);
         assert!(Arc::ptr_eq(scope.context().stream(), &given));
     });
@@ -130,7 +135,7 @@ fn a_thread_gives_everything_back_when_it_ends() {
     let simulator = start();
     for _ in 0..4 {
         let work = || {
-            with_pool!(Cuda: left, Cuda: right => {
+            with_pool!(Cuda, Cuda, |left, right| {
                 left.acquire_filled(1000, 1_u32);
                 right.acquire_filled(1000, 2_u32);
             });
@@ -149,8 +154,8 @@ fn a_thread_gives_everything_back_when_it_ends() {
 fn a_device_that_cannot_be_opened_is_an_error_of_try_with_pool() {
     let simulator = start();
     simulator.fail_call("cuDevicePrimaryCtxRetain", 1, 999);
-    let refused = try_with_pool!(Cuda, scope => { scope.active_slots() }).unwrap_err();
+    let refused = try_with_pool!(Cuda, |scope| { scope.active_slots() }).unwrap_err();
     let text = error_chain(&refused).to_string();
     assert!(text.contains("open the device") && text.contains("999 UNKNOWN"), "{text}");
-    assert_eq!(try_with_pool!(Cuda, scope => { scope.active_slots() }), Ok(0));
+    assert_eq!(try_with_pool!(Cuda, |scope| { scope.active_slots() }), Ok(0));
 }

@@ -2,7 +2,7 @@
 //! another call. `attacks/device3/gone.rs` had races here for the codes of a context that is gone.
 
 use cuda_sim_control::{Settings, Simulator};
-use pool_core::Pool;
+use pool_core::{Pool, PoolView, PoolViewMut};
 use pool_cuda::{Cuda, announce};
 
 use crate::support::{pool, start, start_anew};
@@ -42,12 +42,12 @@ fn overwrite(
     let (from, to) = (from.scope(), to.scope());
     let mut source = from.acquire_filled::<u32, _>(N, 1);
     let mut copy = to.acquire_zeroed::<u32, _>(N);
-    copy.copy_from(&source.as_view()).unwrap();
+    copy.copy_from(source.as_view()).unwrap();
     simulator.fail_call(call, nth, code);
-    let filled = source.fill(9);
+    let filled = source.fill_with_value(9);
     simulator.forget_failures();
-    assert_eq!(copy.to_vec().unwrap(), [1; N], "{call} {nth} {code}");
-    assert_eq!(source.to_vec().unwrap(), [if filled.is_ok() { 9 } else { 1 }; N]);
+    assert_eq!(copy.copy_to_vec().unwrap(), [1; N], "{call} {nth} {code}");
+    assert_eq!(source.copy_to_vec().unwrap(), [if filled.is_ok() { 9 } else { 1 }; N]);
     filled.is_ok()
 }
 
@@ -99,11 +99,11 @@ fn a_device_that_is_not_waited_for_fails_the_use() {
             let mut source = scope.acquire_filled::<u32, _>(N, 1);
             stream.memcpy_dtod(&source, &mut there).unwrap();
             simulator.fail_call(call, 1, code);
-            let filled = source.fill(9);
+            let filled = source.fill_with_value(9);
             simulator.forget_failures();
             assert!(filled.is_err(), "{call} {code}");
             assert_eq!(stream.clone_dtoh(&there).unwrap(), [1; N], "{call} {code}");
-            source.fill(9).unwrap();
+            source.fill_with_value(9).unwrap();
             drop((source, there, stream));
             drop((pool, near, far));
             simulator.assert_clean();
@@ -137,13 +137,13 @@ fn the_end_of_an_unknown_use_that_is_not_known_fails_or_waits() {
             if call == "cuStreamWaitEvent" {
                 simulator.fail_call(call, 1, code);
             }
-            let filled = view.fill(9);
+            let filled = view.fill_with_value(9);
             simulator.forget_failures();
             let _recorded = device.context().check_err();
             if copied {
                 assert_eq!(other.clone_dtoh(&kept).unwrap(), [1; N], "{call} {code}");
             }
-            assert_eq!(view.to_vec().unwrap(), [if filled.is_ok() { 9 } else { 1 }; N]);
+            assert_eq!(view.copy_to_vec().unwrap(), [if filled.is_ok() { 9 } else { 1 }; N]);
             drop((view, kept));
             drop((pool, other, device));
             assert_eq!(Cuda::give_back_leftovers(), 0, "{call} {code}");

@@ -1,6 +1,6 @@
 //! The [sweep](crate::sweep) over random programs of two devices, and over copies between two pools.
 
-use pool_core::{Pool, Scope};
+use pool_core::{Pool, PoolView, PoolViewMut, Scope};
 use pool_cuda::{Cuda, DeviceViewMut};
 
 use crate::random::take_in_spite_of_failures;
@@ -23,7 +23,7 @@ fn copies(number: u64, arm: &dyn Fn()) -> (usize, usize) {
         let (to, from) = ((round as usize + 1) % 3, round as usize % 3);
         let [(to, is), (from, value)] = views.get_disjoint_mut([to, from]).unwrap();
         *is = None;
-        match to.copy_from(&from.as_view()) {
+        match to.copy_from(from.as_view()) {
             Ok(()) => *is = *value,
             Err(_) => errors += 1,
         }
@@ -31,13 +31,13 @@ fn copies(number: u64, arm: &dyn Fn()) -> (usize, usize) {
             *value = Some(0);
         }
         *value = None;
-        match from.fill(10 + round) {
+        match from.fill_with_value(10 + round) {
             Ok(()) => *value = Some(10 + round),
             Err(_) => errors += 1,
         }
     }
     for (view, value) in &views {
-        match (view.to_vec(), value) {
+        match (view.copy_to_vec(), value) {
             (Ok(found), Some(value)) => wrong += usize::from(found != [*value; N]),
             (Ok(_), None) => {}
             (Err(_), _) => errors += 1,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cuda_sim_control::{Settings, Simulator};
 use cudarc::driver::{CudaStream, DevicePtrMut};
-use pool_core::{Pool, PoolError, error_chain};
+use pool_core::{Pool, PoolError, PoolView, PoolViewMut, error_chain};
 use pool_cuda::{AcquireShaped, Cuda, CudaDevice, CudaError, announce};
 
 use crate::support::{start, start_anew};
@@ -24,7 +24,7 @@ fn script(pool: &mut Pool<Cuda>, [other, unknown]: &[Arc<CudaStream>; 2]) -> End
         let mut view = outer.try_acquire_filled(length, 1.0_f64)?;
         let inner = outer.scope();
         let mut more = inner.try_acquire_from(&[3_u8; 50])?;
-        more.fill(4).map_err(told)?;
+        more.fill_with_value(4).map_err(told)?;
         more.fill_with_zeros().map_err(told)?;
         pool_cuda::record_use(&view, other).map_err(told)?;
         if more.device_ptr_mut(unknown).0 == 0 {
@@ -33,8 +33,8 @@ fn script(pool: &mut Pool<Cuda>, [other, unknown]: &[Arc<CudaStream>; 2]) -> End
         }
         let shaped = inner.try_acquire_shaped::<f64>(&[length, 1])?;
         let (mut array, _) = shaped.array.into_parts();
-        array.copy_from(&view.as_view()).map_err(told)?;
-        if array.to_vec().map_err(told)? != vec![1.0; length] {
+        array.copy_from(view.as_view()).map_err(told)?;
+        if array.copy_to_vec().map_err(told)? != vec![1.0; length] {
             return Err(told(CudaError::LengthMismatch { from: 0, to: length }));
         }
         view.copy_from_host(&vec![2.0; length]).map_err(told)?;
@@ -42,7 +42,7 @@ fn script(pool: &mut Pool<Cuda>, [other, unknown]: &[Arc<CudaStream>; 2]) -> End
     pool.trim();
     let scope = pool.scope();
     let view = scope.try_acquire_zeroed::<u32, _>(10)?;
-    if view.to_vec().map_err(told)? != [0; 10] {
+    if view.copy_to_vec().map_err(told)? != [0; 10] {
         return Err(told(CudaError::LengthMismatch { from: 0, to: 10 }));
     }
     Ok(())
@@ -58,7 +58,8 @@ fn run(simulator: Simulator) -> Ended {
     let device: CudaDevice = Cuda::device(0).map_err(told)?;
     let others = [another_stream(&device)?, another_stream(&device)?];
     announce(&others[0]);
-    let mut pool = Pool::<Cuda>::try_new(device.new_stream().map_err(told)?, Default::default())?;
+    let mut pool =
+        Pool::<Cuda>::with_config(device.new_stream().map_err(told)?, Default::default())?;
     let ended = script(&mut pool, &others);
     let was_to_fail = ended.is_err();
     if was_to_fail {
@@ -156,7 +157,7 @@ fn out_of_memory_says_how_much_there_is() {
         }
         other => panic!("{other:?}"),
     }
-    assert_eq!(held.to_vec().unwrap(), [5; 1000]);
+    assert_eq!(held.copy_to_vec().unwrap(), [5; 1000]);
     assert_eq!(scope.acquire_zeroed::<u8, _>(1 << 20).len(), 1 << 20);
     drop(pool);
     drop(device);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cuda_sim_control::Settings;
 use cudarc::driver::{CudaStream, DevicePtr, DevicePtrMut, result};
-use pool_core::{Pool, error_chain};
+use pool_core::{Pool, PoolView, PoolViewMut, error_chain};
 use pool_cuda::{Cuda, CudaDevice, announce, record_use};
 
 use crate::support::{
@@ -35,7 +35,7 @@ fn rounds(pool: &mut Pool<Cuda>, other: &Arc<CudaStream>) {
     }
     let scope = pool.scope();
     let view = scope.acquire::<u32, _>(N);
-    assert_eq!(view.to_vec().unwrap(), [0; N], "the other stream's last write");
+    assert_eq!(view.copy_to_vec().unwrap(), [0; N], "the other stream's last write");
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn foreign_stream_view_forgotten_then_slot_reused() {
             // SAFETY: the view is in use, and `other` comes after the pool's stream.
             unsafe { result::memset_d8_async(address, round, N, other.cu_stream()) }.unwrap();
         }
-        assert_eq!(pool.scope().acquire::<u8, _>(N).to_vec().unwrap(), [3; N]);
+        assert_eq!(pool.scope().acquire::<u8, _>(N).copy_to_vec().unwrap(), [3; N]);
     });
 }
 
@@ -117,7 +117,7 @@ fn work_that_is_enqueued_late_is_ordered() {
             let view = scope.acquire_filled(N, 1_u8);
             let (from, _guard) = view.device_ptr(&other);
             // Reading joins the other stream, before it has any work on the view.
-            assert_eq!(view.to_vec().unwrap(), [1; N]);
+            assert_eq!(view.copy_to_vec().unwrap(), [1; N]);
             // SAFETY: both are allocated, and the view is in use.
             unsafe { result::memcpy_dtod_async(to, from, N, other.cu_stream()) }.unwrap();
         }
@@ -180,7 +180,7 @@ fn two_other_streams_in_turn() {
             assert_eq!(seen, [round; N]);
             one.memset_zeros(&mut view).unwrap();
             two.memcpy_htod(&vec![9; N], &mut view).unwrap();
-            assert_eq!(view.to_vec().unwrap(), [9; N]);
+            assert_eq!(view.copy_to_vec().unwrap(), [9; N]);
         }
     });
 }
@@ -199,7 +199,7 @@ fn two_unknown_streams_in_turn() {
             assert_eq!(two.clone_dtoh(&view).unwrap(), [0; N]);
             one.memcpy_htod(&vec![round; N], &mut view).unwrap();
             two.memset_zeros(&mut view).unwrap();
-            assert_eq!(view.to_vec().unwrap(), [0; N]);
+            assert_eq!(view.copy_to_vec().unwrap(), [0; N]);
         }
     });
 }
@@ -218,7 +218,7 @@ fn the_default_streams_and_another_in_turn() {
             for stream in [&legacy, &other, &thread, &legacy] {
                 stream.memset_zeros(&mut view).unwrap();
             }
-            view.fill(4).unwrap();
+            view.fill_with_value(4).unwrap();
             other.memset_zeros(&mut view).unwrap();
         }
     });
@@ -237,7 +237,7 @@ fn raw_pointers_are_ordered_when_their_use_is_recorded() {
             // SAFETY: the view is in use, and `other` comes after the pool's stream.
             unsafe { result::memset_d8_async(view.address(), 5, N, other.cu_stream()) }.unwrap();
         }
-        assert_eq!(pool.scope().acquire::<u8, _>(N).to_vec().unwrap(), [5; N]);
+        assert_eq!(pool.scope().acquire::<u8, _>(N).copy_to_vec().unwrap(), [5; N]);
     });
 }
 
@@ -250,8 +250,8 @@ fn two_pools_on_two_streams() {
             let (left, right) = (left.scope(), right.scope());
             let from = left.acquire_filled(N, round);
             let mut to = right.acquire::<u32, _>(N);
-            to.copy_from(&from.as_view()).unwrap();
-            assert!(to.to_vec().unwrap().iter().all(|element| *element == round));
+            to.copy_from(from.as_view()).unwrap();
+            assert!(to.copy_to_vec().unwrap().iter().all(|element| *element == round));
         }
     });
 }
@@ -275,7 +275,7 @@ fn an_event_that_fails_is_made_up_for_by_waiting() {
             assert_eq!(other.clone_dtoh(&view).unwrap(), [0; N]);
             other.memcpy_htod(&[7; N], &mut view).unwrap();
             let _ = pool.scope().try_acquire_filled(N, 2_u8);
-            assert_eq!(pool.scope().acquire_filled(N, 3_u8).to_vec().unwrap(), [3; N]);
+            assert_eq!(pool.scope().acquire_filled(N, 3_u8).copy_to_vec().unwrap(), [3; N]);
             assert!(pool.context().take_unanswered().is_some(), "{call} {nth}");
             drop((pool, other, device));
             simulator.assert_clean();
@@ -296,12 +296,12 @@ fn an_event_that_fails_is_made_up_for_across_devices() {
         let (near, far) = (near.scope(), far.scope());
         let mut from = near.acquire_filled(N, 1_u8);
         let mut to = far.acquire::<u8, _>(N);
-        to.copy_from(&from.as_view()).unwrap();
+        to.copy_from(from.as_view()).unwrap();
         let stream = Arc::clone(near.context().stream());
         simulator.fail_call("cuEventCreate", 1, 999);
         stream.memset_zeros(&mut from).unwrap();
         assert!(near.context().take_unanswered().is_some());
-        assert_eq!(to.to_vec().unwrap(), [1; N]);
+        assert_eq!(to.copy_to_vec().unwrap(), [1; N]);
         simulator.assert_clean();
     }
 }
@@ -330,7 +330,7 @@ fn a_capture_is_not_spoiled_by_other_streams_uses() {
         let graph = stream.end_capture(cudarc::driver::sys::CUgraphInstantiate_flags(0)).unwrap();
         assert!(graph.is_some(), "the capture is whole");
         drop((graph, _guard));
-        assert_eq!(pool.scope().acquire_filled(N, 5_u8).to_vec().unwrap(), [5; N]);
+        assert_eq!(pool.scope().acquire_filled(N, 5_u8).copy_to_vec().unwrap(), [5; N]);
         assert_eq!(pool.context().take_unanswered(), None);
     });
 }
@@ -348,7 +348,7 @@ fn the_pools_own_stream_needs_no_event_and_no_waiting() {
         let mut view = scope.acquire::<u32, _>(N);
         let stream = Arc::clone(scope.context().stream());
         stream.memset_zeros(&mut view).unwrap();
-        view.fill(7).unwrap();
+        view.fill_with_value(7).unwrap();
     }
     assert_eq!(calls_like(simulator, "cuEvent"), 0);
     assert_eq!(calls_like(simulator, "cuStreamWait"), 0);

@@ -10,7 +10,7 @@ use std::thread;
 use cuda_sim_control::Settings;
 use cudarc::driver::{CudaContext, DevicePtrMut};
 use pool_core::{Compaction, DynamicPool, Pool};
-use pool_cuda::{Cuda, DeviceStream, announce, record_use, set_stream};
+use pool_cuda::{Cuda, DeviceStream, announce, record_use};
 use pool_facade::LocalGuard;
 use pool_facade::prelude::*;
 
@@ -38,7 +38,7 @@ fn scopes_views_and_guards_are_forgotten() {
                 mem::forget((second, inner));
             }
             let again = outer.acquire_filled(3 * N, 7_u8);
-            assert_eq!(again.to_vec().unwrap(), [7; 3 * N]);
+            assert_eq!(again.copy_to_vec().unwrap(), [7; 3 * N]);
             mem::forget((again, view, outer));
         }
         assert_eq!(pool.stats().high_water_slots, 2);
@@ -57,14 +57,14 @@ fn a_pool_moves_between_threads_while_other_streams_use_it() {
                 {
                     let scope = pool.scope();
                     let mut view = scope.acquire_filled(N, value);
-                    assert_eq!(view.to_vec().unwrap(), [value; N]);
+                    assert_eq!(view.copy_to_vec().unwrap(), [value; N]);
                     device.context().per_thread_stream().memset_zeros(&mut view).unwrap();
                 }
                 pool
             };
             pool = thread::spawn(used).join().unwrap();
         }
-        assert_eq!(pool.scope().acquire::<u8, _>(N).to_vec().unwrap(), [0; N]);
+        assert_eq!(pool.scope().acquire::<u8, _>(N).copy_to_vec().unwrap(), [0; N]);
     });
 }
 
@@ -75,7 +75,7 @@ impl Drop for AtExit {
     fn drop(&mut self) {
         for _ in 0..2 {
             let seen =
-                with_pool!(Cuda, scope => { scope.acquire_filled(9, 1_u8).to_vec().unwrap() });
+                with_pool!(Cuda, |scope| { scope.acquire_filled(9, 1_u8).copy_to_vec().unwrap() });
             assert_eq!(seen, [1; 9]);
             drop(self.0.take());
         }
@@ -119,18 +119,18 @@ fn two_devices_in_turns() {
     let mut scope = outer.scope();
     let near = scope.acquire_filled(N, 1_u8);
     Cuda::set_device(1).unwrap();
-    with_pool!(Cuda, far => {
+    with_pool!(Cuda, |far| {
         let mut there = far.acquire_filled(N, 2_u8);
         assert_eq!(there.ordinal(), 1);
-        there.copy_from(&near.as_view()).unwrap();
+        there.copy_from(near.as_view()).unwrap();
         let inner = scope.scope();
         let more = inner.acquire_filled(N, 3_u8);
         assert_eq!(more.ordinal(), 0);
         Cuda::set_device(0).unwrap();
-        assert_eq!(there.to_vec().unwrap(), [1; N]);
-        assert_eq!(more.to_vec().unwrap(), [3; N]);
+        assert_eq!(there.copy_to_vec().unwrap(), [1; N]);
+        assert_eq!(more.copy_to_vec().unwrap(), [3; N]);
     });
-    assert_eq!(near.to_vec().unwrap(), [1; N]);
+    assert_eq!(near.copy_to_vec().unwrap(), [1; N]);
 }
 
 #[test]
@@ -148,20 +148,22 @@ fn the_threads_stream_is_set_anew_between_guards() {
 fn three_streams_in_turns() {
     let device = Cuda::device(0).unwrap();
     let mut one = local::<Cuda>();
-    set_stream(device.context().new_stream().unwrap()).unwrap();
+    DeviceStream::set_for_thread(device.context().new_stream().unwrap()).unwrap();
     let mut two = local::<Cuda>();
-    set_stream(device.context().default_stream()).unwrap();
+    DeviceStream::set_for_thread(device.context().default_stream()).unwrap();
     let mut three = local::<Cuda>();
     {
         let (a, b, c) = (one.scope(), two.scope(), three.scope());
         let x = a.acquire_filled(N, 1_u8);
         let (mut y, mut z) = (b.acquire::<u8, _>(N), c.acquire::<u8, _>(N));
-        y.copy_from(&x.as_view()).unwrap();
-        z.copy_from(&y.as_view()).unwrap();
-        assert_eq!(z.to_vec().unwrap(), [1; N]);
+        y.copy_from(x.as_view()).unwrap();
+        z.copy_from(y.as_view()).unwrap();
+        assert_eq!(z.copy_to_vec().unwrap(), [1; N]);
     }
     drop((one, three, two));
-    with_pool!(Cuda, scope => { scope.acquire_filled(N, 4_u8); });
+    with_pool!(Cuda, |scope| {
+        scope.acquire_filled(N, 4_u8);
+    });
     assert_eq!(local::<Cuda>().stats().pools, 3);
 }
 
@@ -171,10 +173,10 @@ fn nothing_and_too_much() {
     in_many_orders(|device| {
         let mut pool = pool(device);
         let scope = pool.scope();
-        assert!(scope.acquire_filled(0, 1.1_f64).to_vec().unwrap().is_empty());
-        assert_eq!(scope.acquire_filled(7, [0.0_f32; 0]).to_vec().unwrap().len(), 7);
+        assert!(scope.acquire_filled(0, 1.1_f64).copy_to_vec().unwrap().is_empty());
+        assert_eq!(scope.acquire_filled(7, [0.0_f32; 0]).copy_to_vec().unwrap().len(), 7);
         let mut none = scope.acquire_from(&[[0_u64; 0]; 9]);
-        none.fill([]).unwrap();
+        none.fill_with_value([]).unwrap();
         none.fill_with_zeros().unwrap();
         none.copy_from_host(&[[]; 9]).unwrap();
         record_use(&none, &device.context().default_stream()).unwrap();
@@ -185,11 +187,11 @@ fn nothing_and_too_much() {
         assert!(scope.try_acquire::<f32, _>([usize::MAX, 2, 0]).is_err());
         let most = isize::MAX as usize;
         let endless = scope.acquire::<[f64; 0], _>(most);
-        assert_eq!(endless.to_vec().unwrap().len(), most);
-        let (before, after) = endless.split_at(5);
+        assert_eq!(endless.copy_to_vec().unwrap().len(), most);
+        let (before, after) = endless.into_split_at(5).unwrap();
         assert_eq!(before.len() + after.len(), most);
         assert_eq!(after.into_view().as_bytes().len(), 0);
-        assert_eq!(scope.acquire_filled(10, 1_u8).to_vec().unwrap(), [1; 10]);
+        assert_eq!(scope.acquire_filled(10, 1_u8).copy_to_vec().unwrap(), [1; 10]);
     });
 }
 
@@ -202,12 +204,12 @@ fn parts_of_one_slot_are_copied_to_each_other_on_several_streams() {
         let mut pool = pool(device);
         for round in 0..3_u8 {
             let scope = pool.scope();
-            let (mut low, mut high) = scope.acquire_filled(2 * N, round).split_at(N);
+            let (mut low, mut high) = scope.acquire_filled(2 * N, round).into_split_at(N).unwrap();
             other.memset_zeros(&mut low).unwrap();
-            high.copy_from(&low.as_view()).unwrap();
+            high.copy_from(low.as_view()).unwrap();
             other.memcpy_htod(&[9; N], &mut high).unwrap();
-            low.copy_from(&high.as_view()).unwrap();
-            assert_eq!(low.to_vec().unwrap(), [9; N]);
+            low.copy_from(high.as_view()).unwrap();
+            assert_eq!(low.copy_to_vec().unwrap(), [9; N]);
         }
     });
 }
@@ -228,7 +230,7 @@ fn streams_that_come_and_go_are_not_collected() {
     }
     assert!(simulator.calls("cuStreamDestroy_v2") >= 98);
     assert!(simulator.calls("cuStreamWaitEvent") <= 200);
-    assert_eq!(view.to_vec().unwrap(), [0; N]);
+    assert_eq!(view.copy_to_vec().unwrap(), [0; N]);
     simulator.assert_clean();
 }
 
@@ -243,7 +245,7 @@ fn handles_are_rewound_while_another_stream_uses_them() {
             let (one, two) = (pool.acquire_filled(N, round), pool.acquire_filled(N, round));
             let [mut a, mut b] = pool.get_disjoint_mut([one, two]).unwrap();
             other.memset_zeros(&mut a).unwrap();
-            a.copy_from(&b.as_view()).unwrap();
+            a.copy_from(b.as_view()).unwrap();
             other.memset_zeros(&mut b).unwrap();
             if round == 2 {
                 pool.reset();
@@ -264,10 +266,10 @@ fn pools_of_several_threads_share_a_stream() {
         let threads = [1_u8, 2, 3].map(|number| {
             let stream = Arc::clone(&stream);
             thread::spawn(move || {
-                let mut pool = Pool::<Cuda>::new(DeviceStream::given(stream).unwrap());
+                let mut pool = Pool::<Cuda>::new(DeviceStream::from_stream(stream).unwrap());
                 for _ in 0..10 {
                     let view = pool.scope().acquire_filled(N, number);
-                    assert_eq!(view.to_vec().unwrap(), [number; N]);
+                    assert_eq!(view.copy_to_vec().unwrap(), [number; N]);
                 }
             })
         });
@@ -293,7 +295,7 @@ fn one_stream_uses_the_pools_of_several_threads() {
                         announce(&other);
                     }
                     other.memset_zeros(&mut view).unwrap();
-                    assert_eq!(view.to_vec().unwrap(), vec![0; N + round * 100]);
+                    assert_eq!(view.copy_to_vec().unwrap(), vec![0; N + round * 100]);
                     other.memset_zeros(&mut view).unwrap();
                 }
             })
@@ -310,7 +312,7 @@ fn a_second_context_object_and_the_default_stream_as_the_pools_own() {
     in_many_orders(|device| {
         let again = CudaContext::new(0).unwrap();
         let other = again.new_stream().unwrap();
-        let own = DeviceStream::given(device.context().default_stream()).unwrap();
+        let own = DeviceStream::from_stream(device.context().default_stream()).unwrap();
         let mut pool = Pool::<Cuda>::new(own);
         for round in 0..3_u8 {
             let scope = pool.scope();
@@ -340,8 +342,8 @@ fn a_panic_leaves_what_is_held_and_what_is_pending_in_order() {
                 inner.acquire::<u8, _>(usize::MAX);
             }));
             assert!(caught.is_err());
-            assert_eq!(outer.acquire_filled(N, 8_u8).to_vec().unwrap(), [8; N]);
-            assert_eq!(kept.to_vec().unwrap(), [round; N]);
+            assert_eq!(outer.acquire_filled(N, 8_u8).copy_to_vec().unwrap(), [8; N]);
+            assert_eq!(kept.copy_to_vec().unwrap(), [round; N]);
         }
     });
 }
@@ -370,7 +372,7 @@ fn every_configuration_orders_other_streams() {
                 scope.trim();
                 scope.compact(&Compaction::default());
                 assert_eq!(scope.try_acquire::<u8, _>(100 * N).is_ok(), has_room);
-                assert_eq!(second.to_vec().unwrap(), [0; N]);
+                assert_eq!(second.copy_to_vec().unwrap(), [0; N]);
             }
             pool.sample_lengths();
             pool.scope().acquire_filled(10, 1_u8);

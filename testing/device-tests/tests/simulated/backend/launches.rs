@@ -1,6 +1,7 @@
 //! Kernels: on the pool's stream and on others, with shapes in device memory.
 
 use cudarc::driver::{LaunchConfig, PushKernelArg};
+use pool_core::{PoolView, PoolViewMut};
 use pool_cuda::{AcquireShaped, CudaDevice, Launch, announce};
 use pool_kernels::{elementwise, gather, reduction};
 
@@ -33,7 +34,7 @@ fn launches_of_a_scope_are_in_the_pools_order() {
             // SAFETY: the parameters are those of `SUM`.
             unsafe { scope.launch(&sum).arg(&y).arg(&mut total).arg(&count).launch(BLOCK) }
                 .unwrap();
-            assert_eq!(total.to_vec().unwrap(), [100.0 * (2.0 * factor + 1.0)]);
+            assert_eq!(total.copy_to_vec().unwrap(), [100.0 * (2.0 * factor + 1.0)]);
         }
     });
 }
@@ -60,7 +61,7 @@ fn on_another_stream(device: &CudaDevice, ordered: bool) {
             // SAFETY: the parameters are those of `AXPY`, and the count is that of the views.
             unsafe { launch.launch(BLOCK) }.unwrap();
         }
-        let found = y.to_vec().unwrap();
+        let found = y.copy_to_vec().unwrap();
         if ordered {
             assert_eq!(found, [3.0 * f32::from(round) + 1.0; N]);
         }
@@ -100,7 +101,7 @@ fn an_argument_waits_for_other_streams() {
                 scope.launch(&axpy).arg(&2.0_f32).arg(&x).arg(&mut y).arg(&count).launch(BLOCK)
             }
             .unwrap();
-            assert_eq!(y.to_vec().unwrap(), [8.0; N]);
+            assert_eq!(y.copy_to_vec().unwrap(), [8.0; N]);
         }
     });
 }
@@ -131,7 +132,7 @@ fn a_kernel_reads_the_shape_from_device_memory() {
                     .launch(BLOCK)
             }
             .unwrap();
-            assert_eq!(to.to_vec().unwrap(), numbers, "{dims:?}");
+            assert_eq!(to.copy_to_vec().unwrap(), numbers, "{dims:?}");
         }
     });
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cuda_sim_control::{Mistake, Settings, Simulator};
 use cudarc::driver::{CudaFunction, CudaStream, LaunchConfig, PushKernelArg};
-use pool_core::{Pool, PoolError, error_chain};
+use pool_core::{Pool, PoolError, PoolView, error_chain};
 use pool_cuda::{Cuda, CudaDevice, CudaError, record_use};
 use pool_kernels::elementwise;
 
@@ -51,7 +51,7 @@ fn on_the_other(
             told(CudaError::Call { call: "cuLaunchKernel", code: error.into() })
         })?;
     }
-    y.to_vec().map_err(told)
+    y.copy_to_vec().map_err(told)
 }
 
 /// Kernels of the other device use memory of pools, block after block and round after round.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use cuda_sim_control::{Settings, Simulator};
 use cudarc::driver::{CudaStream, DevicePtrMut};
 use fastrand::Rng;
-use pool_core::{Pool, Scope, error_chain};
+use pool_core::{Pool, PoolView, PoolViewMut, Scope, error_chain};
 use pool_cuda::{Cuda, CudaDevice, DeviceStream, DeviceViewMut, announce, record_use};
 
 use crate::shrink;
@@ -173,7 +173,7 @@ impl World {
             false => devices[ordinal].clone(),
         };
         let second = match setup.on_default {
-            true => DeviceStream::of_device(&of(0), devices[0].context().default_stream()),
+            true => DeviceStream::new(&of(0), devices[0].context().default_stream()),
             false => of(0).new_stream(),
         };
         let own = [of(0).new_stream(), second, of(1).new_stream()].map(Result::unwrap);
@@ -234,7 +234,7 @@ impl<'s> Open<'s> {
             Step::Split { view, at } if !self.views.is_empty() => {
                 let View { elements, value } = self.views.swap_remove(view % self.views.len());
                 let at = at * elements.len() / 64;
-                let (before, after) = elements.split_at(at);
+                let (before, after) = elements.into_split_at(at).unwrap();
                 self.views.extend([before, after].map(|elements| View { elements, value }));
             }
             Step::Copy { to, from } => self.copy(to, from)?,
@@ -255,7 +255,7 @@ impl<'s> Open<'s> {
         };
         if to.elements.len() == from.elements.len() {
             to.value = None;
-            let copied = to.elements.copy_from(&from.elements.as_view());
+            let copied = to.elements.copy_from(from.elements.as_view());
             copied.map_err(|error| Fault::Refused(format!("copy: {error}")))?;
             to.value = from.value;
         }
@@ -270,12 +270,12 @@ impl View<'_> {
             Step::Fill { value: new, .. } => {
                 *value = None;
                 let refused = |error| Fault::Refused(format!("{step:?}: {error}"));
-                elements.fill(new).map_err(refused)?;
+                elements.fill_with_value(new).map_err(refused)?;
                 *value = Some(new);
             }
             Step::Read { .. } => {
                 let refused = |error| Fault::Refused(format!("{step:?}: {error}"));
-                let found = elements.to_vec().map_err(refused)?;
+                let found = elements.copy_to_vec().map_err(refused)?;
                 check(step, &found, *value)?;
             }
             Step::Zero { stream, .. } => {

@@ -4,7 +4,7 @@ use cuda_sim_control::{Mistake, Report, Settings, Simulator};
 use cudarc::driver::sys::CUgraphInstantiate_flags;
 use cudarc::driver::sys::CUstreamCaptureMode_enum::CU_STREAM_CAPTURE_MODE_RELAXED;
 use cudarc::driver::{DevicePtr, LaunchConfig, PushKernelArg};
-use pool_core::{Compaction, Pool, PoolError, Scope};
+use pool_core::{Compaction, Pool, PoolError, PoolView, PoolViewMut, Scope};
 use pool_cuda::{
     AcquireShaped, Cuda, CudaDevice, CudaError, DeviceViewMut, Launch, announce, record_use,
 };
@@ -44,7 +44,7 @@ fn ordinals() {
     assert_eq!(Cuda::current_device(), 0);
     Cuda::set_device(1).unwrap();
     assert_eq!(Cuda::current_device(), 1);
-    assert_eq!(pool_cuda::DeviceStream::of_thread().unwrap().device().ordinal(), 1);
+    assert_eq!(pool_cuda::DeviceStream::for_thread().unwrap().device().ordinal(), 1);
     std::thread::spawn(|| assert_eq!(Cuda::current_device(), 0)).join().unwrap();
 }
 
@@ -88,7 +88,7 @@ fn a_stream_of_another_device() {
         assert_eq!(scope.context().take_unanswered(), Some(wrong));
         assert!(far.memset_zeros(&mut view).is_err());
         simulator.forget_reports();
-        assert_eq!(view.to_vec().unwrap(), [0; 100]);
+        assert_eq!(view.copy_to_vec().unwrap(), [0; 100]);
     });
 }
 
@@ -101,8 +101,8 @@ fn pools_of_two_devices_side_by_side() {
             let (near, far) = (near.scope(), far.scope());
             let (one, two) = (near.acquire_filled(99, round), far.acquire_filled(99, round + 1));
             assert_eq!((one.ordinal(), two.ordinal()), (0, 1));
-            assert_eq!(one.to_vec().unwrap(), [round; 99]);
-            assert_eq!(two.to_vec().unwrap(), [round + 1; 99]);
+            assert_eq!(one.copy_to_vec().unwrap(), [round; 99]);
+            assert_eq!(two.copy_to_vec().unwrap(), [round + 1; 99]);
         }
     });
 }
@@ -151,8 +151,8 @@ fn a_kernel_that_loses_the_context() {
         let mut view = scope.acquire_from(&[1.0_f32; 64]);
         record_use(&view, &other).unwrap();
         overrun(&here, &scope, &mut view);
-        assert_lost(view.to_vec());
-        assert_lost(view.fill(1.5));
+        assert_lost(view.copy_to_vec());
+        assert_lost(view.fill_with_value(1.5));
         assert_lost(view.fill_with_zeros());
         assert_lost(view.copy_from_host(&[0.0; 64]));
         assert_lost(record_use(&view, &other));
@@ -209,8 +209,8 @@ fn assert_lost_in_pool<T>(answer: Result<T, PoolError<CudaError>>) {
 
 fn far_works(far: &mut Pool<Cuda>) {
     let scope = far.scope();
-    assert_eq!(scope.acquire_from(&[7_u8; 100]).to_vec().unwrap(), [7; 100]);
-    assert_eq!(scope.acquire_filled(3000, 1.5_f64).to_vec().unwrap(), [1.5; 3000]);
+    assert_eq!(scope.acquire_from(&[7_u8; 100]).copy_to_vec().unwrap(), [7; 100]);
+    assert_eq!(scope.acquire_filled(3000, 1.5_f64).copy_to_vec().unwrap(), [1.5; 3000]);
     assert_eq!(scope.context().take_unanswered(), None);
 }
 
@@ -228,7 +228,7 @@ fn memory_that_is_used_after_trim_is_refused_by_the_driver() {
         unsafe { cudarc::driver::result::memset_d8_async(address, 0, 10, stream.cu_stream()) };
     assert!(late.is_err());
     assert_eq!(simulator.reports().len(), 1);
-    assert_eq!(pool.scope().acquire_zeroed::<u8, _>(10).to_vec().unwrap(), [0; 10]);
+    assert_eq!(pool.scope().acquire_zeroed::<u8, _>(10).copy_to_vec().unwrap(), [0; 10]);
 }
 
 /// Too many axes, a driver that does not copy, a capture: where the shape cannot be written, the slot goes back.

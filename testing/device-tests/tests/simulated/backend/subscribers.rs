@@ -3,7 +3,7 @@
 
 use std::cell::{Cell, RefCell};
 
-use pool_core::{Pool, PoolError, Scope, error_chain};
+use pool_core::{Pool, PoolError, PoolView, Scope, error_chain};
 use pool_cuda::{Cuda, CudaDevice, CudaError, DeviceViewMut, record_use};
 use tracing::{Event, Metadata, Subscriber, span, subscriber};
 
@@ -80,7 +80,7 @@ fn use_a_leaked_pool(device: &CudaDevice) -> Result<(), PoolError<CudaError>> {
     }
     SCOPE.set(None);
     for (value, view) in (1_u8..).zip(&views) {
-        assert!(view.to_vec().unwrap().iter().all(|found| *found == value), "of view {value}");
+        assert!(view.copy_to_vec().unwrap().iter().all(|found| *found == value), "of view {value}");
     }
     views.extend(VIEWS.take());
     let mut ranges: Vec<_> =

@@ -6,7 +6,7 @@ use std::thread;
 
 use cuda_sim_control::Settings;
 use cudarc::driver::{DevicePtrMut, LaunchConfig, PushKernelArg};
-use pool_core::Pool;
+use pool_core::{Pool, PoolView};
 use pool_cuda::{Cuda, CudaDevice, DeviceStream};
 use pool_kernels::elementwise;
 
@@ -29,17 +29,19 @@ fn eight_threads_keep_their_data() {
 }
 
 fn work(thread: u32) {
-    let mut pool = Pool::<Cuda>::new(DeviceStream::of_thread().unwrap());
+    let mut pool = Pool::<Cuda>::new(DeviceStream::for_thread().unwrap());
     let mut scope = pool.scope();
     let kept = scope.acquire_filled(64, thread);
     for round in 0..SCOPES {
         let inner = scope.scope();
         let view = inner.acquire_filled(32 + round as usize % 7, thread * 1000 + round);
         if round % 10 == 0 {
-            assert!(view.to_vec().unwrap().iter().all(|found| *found == thread * 1000 + round));
+            assert!(
+                view.copy_to_vec().unwrap().iter().all(|found| *found == thread * 1000 + round)
+            );
         }
     }
-    assert_eq!(kept.to_vec().unwrap(), [thread; 64]);
+    assert_eq!(kept.copy_to_vec().unwrap(), [thread; 64]);
 }
 
 /// Another thread launches on a stream, and lets it go, while the pool looks at who uses the block: what was

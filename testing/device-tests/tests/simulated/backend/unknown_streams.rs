@@ -7,7 +7,7 @@ use std::sync::Arc;
 use cuda_sim_control::Settings;
 use cudarc::driver::sys::{CUgraphInstantiate_flags, CUstreamCaptureMode as Mode};
 use cudarc::driver::{CudaStream, DevicePtr, DevicePtrMut, SyncOnDrop, result};
-use pool_core::Pool;
+use pool_core::{Pool, PoolView, PoolViewMut};
 use pool_cuda::{Cuda, CudaDevice, CudaError, announce};
 
 use crate::support::{in_many_orders, pool, start, start_anew};
@@ -44,8 +44,8 @@ fn an_eager_pool_spoils_no_hand_made_capture() {
                     other.memset_zeros(view).unwrap();
                 }
                 captured.begin_capture(mode).unwrap();
-                views[0].fill(2.0).unwrap();
-                assert_eq!(views[1].to_vec().unwrap(), [0.0; N], "{mode:?} {which}");
+                views[0].fill_with_value(2.0).unwrap();
+                assert_eq!(views[1].copy_to_vec().unwrap(), [0.0; N], "{mode:?} {which}");
             }
             // An allocation, which the other modes refuse to this thread.
             if mode == Mode::CU_STREAM_CAPTURE_MODE_RELAXED {
@@ -79,18 +79,18 @@ fn uses_on_an_unknown_stream_end_in_events() {
         let mut view = scope.acquire_filled(N, 1_u32);
         for round in 0..100 {
             other.memset_zeros(&mut view).unwrap();
-            view.fill(round).unwrap();
+            view.fill_with_value(round).unwrap();
         }
         let (made, destroyed) =
             (simulator.calls("cuEventCreate"), simulator.calls("cuEventDestroy_v2"));
         assert!(made - destroyed < 8, "{made} events made, {destroyed} destroyed");
         assert_eq!(simulator.calls("cuCtxSynchronize"), 0);
-        assert_eq!(view.to_vec().unwrap(), [99; N]);
+        assert_eq!(view.copy_to_vec().unwrap(), [99; N]);
         // Readers beside each other keep their events, up to a number.
         let mut copy = other.alloc_zeros::<u32>(N).unwrap();
         for _ in 0..100 {
             other.memcpy_dtod(&view, &mut copy).unwrap();
-            assert_eq!(view.as_view().to_vec().unwrap()[0], 99);
+            assert_eq!(view.as_view().copy_to_vec().unwrap()[0], 99);
         }
         let (made, destroyed) =
             (simulator.calls("cuEventCreate"), simulator.calls("cuEventDestroy_v2"));
@@ -117,15 +117,15 @@ fn a_forgotten_guard_is_waited_for() {
                 unsafe { result::memset_d8_async(address, 5, N, other.cu_stream()) }.unwrap();
                 if is_forgotten {
                     mem::forget(guard);
-                    assert_eq!(view.to_vec().unwrap(), [5; N]);
+                    assert_eq!(view.copy_to_vec().unwrap(), [5; N]);
                 } else {
-                    assert_eq!(view.to_vec().unwrap(), [5; N]);
+                    assert_eq!(view.copy_to_vec().unwrap(), [5; N]);
                     drop(guard);
                 }
-                assert_eq!(view.to_vec().unwrap(), [5; N]);
+                assert_eq!(view.copy_to_vec().unwrap(), [5; N]);
             }
         }
-        assert_eq!(pool.scope().acquire_filled::<u8, _>(N, 3).to_vec().unwrap(), [3; N]);
+        assert_eq!(pool.scope().acquire_filled::<u8, _>(N, 3).copy_to_vec().unwrap(), [3; N]);
     });
 }
 
@@ -145,13 +145,13 @@ fn the_event_of_a_guard_lives_as_long_as_the_guard() {
         };
         event.record(stream).unwrap();
         for _ in 0..40 {
-            assert_eq!(view.to_vec().unwrap(), [1; N]);
+            assert_eq!(view.copy_to_vec().unwrap(), [1; N]);
             drop(view.device_ptr(&other));
         }
         assert!(event.synchronize().is_ok());
         drop(guard);
         assert!(device.context().check_err().is_ok());
-        assert_eq!(view.to_vec().unwrap(), [1; N]);
+        assert_eq!(view.copy_to_vec().unwrap(), [1; N]);
     });
 }
 
@@ -171,7 +171,7 @@ fn without_event_tracking_the_context_is_waited_for() {
             // SAFETY: the view is in use, and `other` comes after the pool's stream.
             unsafe { result::memset_d8_async(address, 7, N, other.cu_stream()) }.unwrap();
             drop(guard);
-            assert_eq!(view.to_vec().unwrap(), [7; N]);
+            assert_eq!(view.copy_to_vec().unwrap(), [7; N]);
         }
     });
 }
@@ -194,16 +194,19 @@ fn an_unknown_use_names_the_stream_while_a_session_captures() {
         there.memcpy_dtod(&views[1], &mut kept).unwrap();
         let capture = pool_driver::captures_under_way::CaptureUnderWay::begin();
         let handle = other.cu_stream().addr() as u64;
-        assert_eq!(views[0].fill(2), Err(CudaError::UnknownUse { stream: Some(handle) }));
-        assert_eq!(views[1].fill(2), Err(CudaError::UnknownUse { stream: None }));
+        assert_eq!(
+            views[0].fill_with_value(2),
+            Err(CudaError::UnknownUse { stream: Some(handle) })
+        );
+        assert_eq!(views[1].fill_with_value(2), Err(CudaError::UnknownUse { stream: None }));
         drop(capture);
-        views[0].fill(2).unwrap();
+        views[0].fill_with_value(2).unwrap();
         announce(&other);
         drop(views[0].device_ptr_mut(&other));
         let capture = pool_driver::captures_under_way::CaptureUnderWay::begin();
-        views[1].to_vec().unwrap_err();
+        views[1].copy_to_vec().unwrap_err();
         drop(capture);
-        assert_eq!(views[1].to_vec().unwrap(), [1; N]);
+        assert_eq!(views[1].copy_to_vec().unwrap(), [1; N]);
     }
     let capture = pool_driver::captures_under_way::CaptureUnderWay::begin();
     drop(eager);

@@ -1,7 +1,7 @@
 //! Views in cudarc's hands, and what views can do.
 
 use cudarc::driver::{DeviceSlice, PushKernelArg};
-use pool_core::{PoolView, Reshape};
+use pool_core::{PoolView, PoolViewMut};
 use pool_cuda::{DeviceViewMut, OnStream};
 
 use crate::support::{in_many_orders, pool};
@@ -20,7 +20,7 @@ fn cudarcs_functions_take_views() {
         let mut slice = stream.clone_dtod(&view).unwrap();
         stream.memset_zeros(&mut view).unwrap();
         stream.memcpy_dtod(&slice.slice(..50), &mut view).unwrap();
-        let (before, after) = view.split_at(50);
+        let (before, after) = view.into_split_at(50).unwrap();
         assert_eq!(stream.clone_dtoh(&before).unwrap(), [3; 50]);
         assert_eq!(stream.clone_dtoh(&after.as_view()).unwrap(), [0; 50]);
         stream.memcpy_dtod(&after, &mut slice).unwrap();
@@ -38,18 +38,18 @@ fn parts_and_shapes() {
         let matrix = scope.acquire_from(&numbers).reshape([4, 6]);
         assert_eq!((matrix.shape(), matrix.strides()), (&[4, 6][..], [6, 1]));
         let (top, bottom) = matrix.split_at(1);
-        assert_eq!(top.into_view().to_vec().unwrap(), numbers[..6]);
-        let (left, mut right) = bottom.into_view().try_split_at(6).unwrap();
-        assert_eq!(left.to_vec().unwrap(), numbers[6..12]);
-        right.reborrow().fill(9).unwrap();
-        assert_eq!(right.into_view().to_vec().unwrap(), [9; 12]);
+        assert_eq!(top.into_view().copy_to_vec().unwrap(), numbers[..6]);
+        let (left, mut right) = bottom.into_view().into_split_at(6).unwrap();
+        assert_eq!(left.copy_to_vec().unwrap(), numbers[6..12]);
+        right.reborrow().fill_with_value(9).unwrap();
+        assert_eq!(right.into_view().copy_to_vec().unwrap(), [9; 12]);
         let dynamic = scope.acquire_zeroed::<f32, _>(&[2, 3, 4][..]);
         assert_eq!((dynamic.shape(), dynamic.strides()), (&[2, 3, 4][..], &[12, 4, 1][..]));
         let empty = scope.acquire::<f32, _>([0, 5]).into_view();
         assert_eq!((empty.len(), empty.address()), (0, 0));
-        assert!(empty.to_vec().unwrap().is_empty());
+        assert!(empty.copy_to_vec().unwrap().is_empty());
         let none: DeviceViewMut<'_, [f32; 0]> = scope.acquire(7);
-        assert_eq!(none.to_vec().unwrap().len(), 7);
+        assert_eq!(none.copy_to_vec().unwrap().len(), 7);
     });
 }
 

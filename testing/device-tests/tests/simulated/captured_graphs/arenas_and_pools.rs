@@ -30,7 +30,7 @@ fn a_second_handle_of_an_arena_takes_nothing_of_a_session() {
         let lease = pool.lease(&[block.id()]).unwrap();
         let prepared = CaptureSession::new(&main).unwrap().lease(lease).prepare(own).unwrap();
         assert!(second.allocate(256).is_err());
-        let _freed = second.deallocate(region.device_pointer());
+        let _freed = second.deallocate(region.address());
         let body = |capture: &Capture<'_>, (): &mut ()| {
             assert!(second.allocate(256).is_err());
             let mut view = capture.acquire::<u32>(N)?;
@@ -116,8 +116,8 @@ fn names_of_blocks_are_of_their_pool_and_of_their_time() {
         assert_eq!(own.reset().unwrap().leased, 2);
         assert!(own.deallocate(blocks[0].id()).is_err(), "stale");
         let fresh: Vec<_> = (0..64).map(|_| own.allocate(BYTES).unwrap()).collect();
-        let is_apart = |one: &u64| blocks.iter().all(|block| block.device_pointer() != *one);
-        assert!(fresh.iter().map(GraphMemoryBlock::device_pointer).all(|one| is_apart(&one)));
+        let is_apart = |one: &u64| blocks.iter().all(|block| block.address() != *one);
+        assert!(fresh.iter().map(GraphMemoryBlock::address).all(|one| is_apart(&one)));
         let mut found = [0_u32; N];
         assert!(graph.read(&fresh[0], &mut found).is_err(), "not the graph's");
         let disposal = own.dispose();

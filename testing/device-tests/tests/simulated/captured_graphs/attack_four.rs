@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use cuda_sim_control::{Settings, Simulator};
 use cudarc::driver::{CudaFunction, CudaStream, LaunchConfig, PushKernelArg};
+use pool_core::PoolViewMut;
 use pool_cuda::{Cuda, OnStream};
 use pool_graph::{
     Capture, CaptureError, CaptureSession, GraphMemoryBlock, StagingConfig, StagingPool,
@@ -89,7 +90,7 @@ fn ends_with_a_wait(is_later: bool) {
         use_bytes(capture)?;
         capture.scope(main, |scope| {
             let mut second = scope.try_acquire::<u8, _>(4096)?;
-            Ok::<(), CaptureError>(second.fill(3)?)
+            Ok::<(), CaptureError>(second.fill_with_value(3)?)
         })?;
         if is_later {
             capture.fill_bytes(side, &mut beside, 4)?;
@@ -121,7 +122,7 @@ fn a_wait_while_a_view_is_lent() {
         use_bytes(capture)?;
         let mut second = capture.acquire::<u8>(4096)?;
         let mut lent = capture.lend(main, &mut second)?;
-        lent.view_mut()?.fill(3)?;
+        lent.view_mut()?.fill_with_value(3)?;
         capture.fill_bytes(side, &mut beside, 4)?;
         capture.wait(main, side)
     });
@@ -145,7 +146,7 @@ fn a_scope_behind_a_forgotten_view_that_a_branch_has() {
         use_bytes(capture)?;
         capture.scope(main, |scope| {
             let mut second = scope.try_acquire::<u8, _>(4096)?;
-            Ok::<(), CaptureError>(second.fill(3)?)
+            Ok::<(), CaptureError>(second.fill_with_value(3)?)
         })
     });
 }
@@ -160,7 +161,7 @@ fn a_branch_ends_with_a_forgotten_view() {
         use_bytes(capture)?;
         let mut kept = capture.acquire::<u8>(4096)?;
         let mut lent = capture.lend(capture.main(), &mut kept)?;
-        lent.view_mut()?.fill(3)?;
+        lent.view_mut()?.fill_with_value(3)?;
         capture.scope(capture.branch(0)?, |inner| {
             let stream = Arc::clone(inner.context().stream());
             stream.memset_zeros(&mut lent.view_mut()?).unwrap();
@@ -179,11 +180,11 @@ fn a_branch_that_is_given_a_view_and_does_nothing_with_it() {
     shares_bytes(&|capture, _, _| {
         let (main, side) = (capture.main(), capture.branch(0)?);
         capture.scope(side, |inner| {
-            inner.try_acquire::<u8, _>(100)?.fill(1)?;
+            inner.try_acquire::<u8, _>(100)?.fill_with_value(1)?;
             use_bytes(capture)?;
             let mut second = capture.acquire::<u8>(4096)?;
             let mut lent = capture.lend(main, &mut second)?;
-            lent.view_mut()?.fill(3)?;
+            lent.view_mut()?.fill_with_value(3)?;
             lent.view_mut()?.on(inner.context().stream())?;
             Ok::<(), CaptureError>(())
         })
@@ -201,7 +202,7 @@ fn a_wait_for_what_comes_behind_a_lent_view() {
         let mut beside = capture.block::<u8>(block)?;
         let mut second = capture.acquire::<u8>(4096)?;
         let mut lent = capture.lend(main, &mut second)?;
-        lent.view_mut()?.fill(3)?;
+        lent.view_mut()?.fill_with_value(3)?;
         capture.wait(side, main)?;
         capture.fill_bytes(side, &mut beside, 4)?;
         capture.wait(main, side)
@@ -220,7 +221,7 @@ fn what_a_branch_does_with_a_view_is_before_its_end() {
             capture.scope(side, |inner| {
                 let second = scope.try_acquire_filled::<u8, _>(4096, 3)?;
                 let mut copy = inner.try_acquire::<u8, _>(4096)?;
-                copy.copy_from(&second.as_view())?;
+                copy.copy_from(second.as_view())?;
                 capture.wait(main, side)
             })
         })
@@ -285,7 +286,7 @@ fn a_write_that_was_refused_is_none() {
         };
         let mut graph = reads(&one).unwrap();
         let config = StagingConfig { buffers: 1, bytes: 4096 };
-        let mut staging = StagingPool::new(one.context(), config).unwrap();
+        let mut staging = StagingPool::with_config(one.context(), config).unwrap();
         one.begin_capture(RELAXED).unwrap();
         let operation = "be written to";
         let refused = graph.enqueue_write(&mut staging, &block, &[1_u8; 4096]);

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
-use pool_core::Pool;
+use pool_core::{Pool, PoolViewMut};
 use pool_cuda::{Cuda, CudaError, DeviceStream};
 use pool_graph::{
     ArenaPolicy, Capture, CaptureError, CaptureSession, CapturedGraph, CudaArena, Deallocation,
@@ -24,7 +24,7 @@ fn work_by_hand_in_the_body_is_refused() {
         for joined in [false, true] {
             let (main, side) = (stream(), stream());
             let by_hand = Arc::clone(if joined { &side } else { &main });
-            let mut temporaries = Pool::<Cuda>::new(DeviceStream::given(by_hand).unwrap());
+            let mut temporaries = Pool::<Cuda>::new(DeviceStream::from_stream(by_hand).unwrap());
             // Now the block is there: no allocation comes into the capture.
             let _warm = temporaries.scope().try_acquire::<u8, _>(4096).unwrap().len();
             let session = CaptureSession::new(&main).unwrap();
@@ -35,7 +35,7 @@ fn work_by_hand_in_the_body_is_refused() {
                     side.join(&main)?;
                 }
                 let scope = temporaries.scope();
-                scope.try_acquire::<u8, _>(4096).unwrap().fill(9)?;
+                scope.try_acquire::<u8, _>(4096).unwrap().fill_with_value(9)?;
                 if joined {
                     main.join(&side)?;
                 }
@@ -54,21 +54,23 @@ fn memory_of_another_pool_in_a_scope_of_the_body_is_refused() {
     without_a_report(|| {
         for enqueued in [false, true] {
             let main = stream();
-            let context = DeviceStream::given(Arc::clone(&main)).unwrap();
+            let context = DeviceStream::from_stream(Arc::clone(&main)).unwrap();
             let mut temporaries = Pool::<Cuda>::new(context);
             let _warm = temporaries.scope().try_acquire::<u8, _>(4096).unwrap().len();
             let session = CaptureSession::new(&main).unwrap();
             let made: Made = session.prepare(arena()).unwrap().capture((), |capture, ()| {
                 capture.scope(capture.main(), |scope| {
-                    scope.try_acquire::<u8, _>(100)?.fill(1)?;
+                    scope.try_acquire::<u8, _>(100)?.fill_with_value(1)?;
                     let besides = temporaries.scope();
                     let mut view = besides.try_acquire::<u8, _>(4096)?;
                     if !enqueued {
-                        return Ok(view.fill(9)?);
+                        return Ok(view.fill_with_value(9)?);
                     }
                     // SAFETY: the pool, and with it the block, is there until the graph is gone.
-                    unsafe { capture.enqueue(capture.main(), &[], |_| Ok(view.fill(9)?)) }?;
-                    scope.try_acquire::<u8, _>(100)?.fill(2)?;
+                    unsafe {
+                        capture.enqueue(capture.main(), &[], |_| Ok(view.fill_with_value(9)?))
+                    }?;
+                    scope.try_acquire::<u8, _>(100)?.fill_with_value(2)?;
                     Ok::<(), CaptureError>(())
                 })
             });
@@ -91,7 +93,7 @@ fn work_that_fails_halfway_has_used_its_memory() {
         let body = |capture: &Capture<'_>, (): &mut ()| {
             let side = capture.branch(0)?;
             let mut first = capture.acquire::<u8>((side, 4096))?;
-            let address = first.device_pointer();
+            let address = first.address();
             let half = |stream: &Arc<CudaStream>| {
                 let stream = stream.cu_stream();
                 // SAFETY: the bytes are those of the view, and the stream is live.
@@ -202,12 +204,12 @@ fn an_arena_that_is_reset_or_returned_to_in_the_body() {
                 if resets {
                     besides.reset();
                 } else {
-                    assert_eq!(besides.deallocate(first.device_pointer()), Deallocation::Foreign);
+                    assert_eq!(besides.deallocate(first.address()), Deallocation::Foreign);
                     let refused = besides.allocate(1);
                     assert!(matches!(refused, Err(GraphMemoryError::ArenaInUse { .. })));
                 }
                 let mut second = capture.acquire::<u8>(4096)?;
-                assert_eq!(first.device_pointer() == second.device_pointer(), resets);
+                assert_eq!(first.address() == second.address(), resets);
                 capture.fill_bytes(capture.main(), &mut second, 2)?;
                 capture.copy(capture.main(), &mut capture.block(&output)?, &first)
             });
@@ -242,15 +244,15 @@ fn a_second_handle_takes_nothing_of_a_session() {
             let mut view = capture.acquire::<u8>(4096)?;
             let taken = [Some(&before), refused.as_ref().ok()];
             for region in taken.into_iter().flatten() {
-                assert_ne!(region.device_pointer(), view.device_pointer());
+                assert_ne!(region.address(), view.address());
             }
             capture.fill_bytes(capture.main(), &mut view, 1)
         });
         assert!(matches!(refused, Err(GraphMemoryError::ArenaInUse { .. })), "{refused:?}");
-        assert_eq!(second.deallocate(before.device_pointer()), Deallocation::Foreign);
+        assert_eq!(second.deallocate(before.address()), Deallocation::Foreign);
         drop((made.unwrap(), prepared));
         // With the last of its graphs, the arena is its owner's again.
-        assert_ne!(second.deallocate(before.device_pointer()), Deallocation::Foreign);
+        assert_ne!(second.deallocate(before.address()), Deallocation::Foreign);
         assert!(second.allocate(4096).is_ok());
         second.clear(&stream).unwrap();
     });

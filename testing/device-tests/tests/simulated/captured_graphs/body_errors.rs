@@ -8,6 +8,7 @@ use std::sync::Arc;
 use cuda_sim_control::{Settings, Simulator};
 use cudarc::driver::sys::CUresult;
 use cudarc::driver::{CudaStream, result};
+use pool_core::PoolViewMut;
 use pool_cuda::{CudaError, DriverCode};
 use pool_graph::{
     ArenaPolicy, Capture, CaptureError, CaptureSession, CapturedGraph, CudaArena, GraphMemoryBlock,
@@ -127,15 +128,15 @@ impl World {
         self.at(state, Place::Begin, || fill(capture, &mut capture.block(&self.block)?))?;
         {
             let mut lent = capture.lend(main, &mut block)?;
-            self.at(state, Place::Lent, || Ok(lent.view_mut()?.fill(1)?))?;
+            self.at(state, Place::Lent, || Ok(lent.view_mut()?.fill_with_value(1)?))?;
             capture.scope(main, |scope| {
                 let mut one = scope.try_acquire::<u32, _>(N).map_err(CaptureError::from)?;
-                self.at(state, Place::Scope, || Ok(one.fill(1)?))?;
-                self.at(state, Place::BetweenBlocks, || Ok(one.fill(2)?))?;
+                self.at(state, Place::Scope, || Ok(one.fill_with_value(1)?))?;
+                self.at(state, Place::BetweenBlocks, || Ok(one.fill_with_value(2)?))?;
                 let _other = scope.try_acquire::<u32, _>(N).map_err(CaptureError::from)?;
                 self.inner(capture, state)
             })?;
-            self.at(state, Place::BehindTheScope, || Ok(lent.view_mut()?.fill(3)?))?;
+            self.at(state, Place::BehindTheScope, || Ok(lent.view_mut()?.fill_with_value(3)?))?;
         }
         self.enqueue(capture, state)?;
         self.at(state, Place::End, || fill(capture, &mut block))
@@ -144,20 +145,21 @@ impl World {
     fn inner(&self, capture: &Capture<'_>, state: State) -> Result<(), Own> {
         let mut temporary = capture.acquire::<u32>(N)?;
         let mut lent = capture.lend(capture.main(), &mut temporary)?;
-        self.at(state, Place::LentInScope, || Ok(lent.view_mut()?.fill(4)?))?;
+        self.at(state, Place::LentInScope, || Ok(lent.view_mut()?.fill_with_value(4)?))?;
         if !self.forks {
-            return self.at(state, Place::InnerScope, || Ok(lent.view_mut()?.fill(5)?));
+            return self
+                .at(state, Place::InnerScope, || Ok(lent.view_mut()?.fill_with_value(5)?));
         }
         capture.scope(capture.branch(0)?, |inner| {
             let mut view = inner.try_acquire::<u32, _>(N).map_err(CaptureError::from)?;
-            self.at(state, Place::InnerScope, || Ok(view.fill(5)?))
+            self.at(state, Place::InnerScope, || Ok(view.fill_with_value(5)?))
         })
     }
 
     /// The closure returns a `CaptureError`: the one that stands for the body's own is none that the pool makes here.
     fn enqueue(&self, capture: &Capture<'_>, state: State) -> Result<(), Own> {
         let mut temporary = capture.acquire::<u32>(N)?;
-        let address = temporary.device_pointer();
+        let address = temporary.address();
         let set = |stream: &Arc<CudaStream>| {
             // SAFETY: the bytes are the view's.
             let set = || unsafe { result::memset_d8_async(address, 1, 4 * N, stream.cu_stream()) };
@@ -315,7 +317,7 @@ fn a_scope_that_ends_early_lets_the_next_step_diverge() {
                 scope
                     .try_acquire::<u32, _>(2 * N)
                     .map_err(CaptureError::from)?
-                    .fill(1)
+                    .fill_with_value(1)
                     .map_err(CaptureError::from)?;
                 Ok(())
             });

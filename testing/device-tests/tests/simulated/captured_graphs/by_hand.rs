@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use cuda_sim_control::Settings;
+use pool_core::PoolViewMut;
 use pool_graph::{Capture, CaptureError, CaptureSession, Probe};
 
 use crate::common::{BYTES, Made, NO_FLAGS, RELAXED, arena, pool, stream, without_a_report};
@@ -79,9 +80,9 @@ fn a_branch_goes_on_after_the_end() {
                 let mut view = scope.try_acquire_zeroed::<u8, _>(4096)?;
                 if *ends {
                     assert!(main.end_capture(NO_FLAGS).is_err());
-                    assert!(view.fill(2).is_err(), "it would run at once");
+                    assert!(view.fill_with_value(2).is_err(), "it would run at once");
                 }
-                Ok::<(), CaptureError>(view.fill(2)?)
+                Ok::<(), CaptureError>(view.fill_with_value(2)?)
             })
         };
         let mut good = prepared.capture(false, body).unwrap();

@@ -45,7 +45,8 @@ pub(crate) type Planned = (CapturedGraph<u8>, [GraphMemoryBlock; 3]);
 /// Streams, a pool with three blocks, and a graph that was planned for them.
 pub(crate) fn graph_of(streams: &[Arc<CudaStream>; 2]) -> Result<Planned, CaptureError> {
     let memory = DeviceMemory::of_context(Arc::clone(streams[0].context()));
-    let pool = CUDAGraphMemoryPool::new(memory, GraphPoolConfig { initial: 0, maximum: u64::MAX });
+    let pool =
+        CUDAGraphMemoryPool::with_config(memory, GraphPoolConfig { initial: 0, maximum: u64::MAX });
     let blocks = [pool.allocate(BYTES as u64)?, pool.allocate(BYTES as u64)?, pool.allocate(256)?];
     let lease = pool.lease(&blocks.map(|block| block.id()))?;
     let session = CaptureSession::new(&streams[0])?.branch(&streams[1])?.lease(lease);

@@ -47,7 +47,7 @@ fn what_a_child_graph_writes_is_verified() {
             let session = session.lease(pool.lease(&[output.id()]).unwrap());
             let made: Made = session.prepare(arena()).unwrap().capture((), |capture, ()| {
                 let mut view = capture.acquire::<u8>(4096)?;
-                let address = view.device_pointer();
+                let address = view.address();
                 let mut child = fill(&other, address, 7, 4096 + beyond);
                 if nested {
                     child = around(&other, &child);

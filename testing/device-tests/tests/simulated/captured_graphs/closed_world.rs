@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use cuda_sim_control::Simulator;
 use cudarc::driver::CudaStream;
+use pool_core::PoolViewMut;
 use pool_graph::{Capture, CaptureError, CaptureSession, NodeKind, UnreadableReason};
 
 use crate::common::{BYTES, Made, arena, pool, stream, without_a_report};
@@ -102,12 +103,12 @@ impl Meddler {
         capture.scope(main, |scope| {
             let mut view = scope.try_acquire_filled::<u8, _>(4096, 1)?;
             self.comes_by(Place::InScope);
-            Ok::<(), CaptureError>(view.fill(2)?)
+            Ok::<(), CaptureError>(view.fill_with_value(2)?)
         })?;
         {
             let mut lent = capture.lend(main, &mut view)?;
             self.comes_by(Place::InLent);
-            lent.view_mut()?.fill(3)?;
+            lent.view_mut()?.fill_with_value(3)?;
         }
         // SAFETY: the memory that is put there by hand stays.
         unsafe {
@@ -257,7 +258,7 @@ fn nothing_answers_for_what_came_in_before_it() {
             capture.scope(capture.main(), |scope| {
                 main.join(&other)?;
                 let mut view = scope.try_acquire::<u8, _>(100)?;
-                Ok::<(), CaptureError>(view.fill(1)?)
+                Ok::<(), CaptureError>(view.fill_with_value(1)?)
             })
         });
         let kind = NodeKind::Kernel;
@@ -277,7 +278,7 @@ fn a_child_graph_in_a_scope_is_refused() {
             capture.scope(capture.main(), |scope| {
                 let mut view = scope.try_acquire::<u8, _>(100)?;
                 foreign.launch_child();
-                Ok::<(), CaptureError>(view.fill(1)?)
+                Ok::<(), CaptureError>(view.fill_with_value(1)?)
             })
         });
         let kind = NodeKind::ChildGraph;

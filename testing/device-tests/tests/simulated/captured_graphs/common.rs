@@ -28,7 +28,7 @@ pub(crate) fn memory() -> DeviceMemory {
 }
 
 pub(crate) fn pool() -> CUDAGraphMemoryPool {
-    CUDAGraphMemoryPool::new(memory(), GraphPoolConfig { initial: 0, maximum: u64::MAX })
+    CUDAGraphMemoryPool::with_config(memory(), GraphPoolConfig { initial: 0, maximum: u64::MAX })
 }
 
 pub(crate) fn arena() -> CudaArena {

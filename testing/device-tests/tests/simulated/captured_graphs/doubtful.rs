@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use cuda_sim_control::Settings;
+use pool_core::PoolViewMut;
 use pool_cuda::DriverCode;
 use pool_graph::{CaptureError, CaptureSession, Probe};
 
@@ -23,7 +24,11 @@ fn a_fill_of_cudarcs_in_a_probe() {
                 capture.scope(capture.main(), |scope| {
                     let mut view = scope.try_acquire::<u8, _>(1000)?;
                     let dry = Arc::clone(scope.context().stream());
-                    if by_cudarc { Ok(dry.memset_zeros(&mut view)?) } else { Ok(view.fill(0)?) }
+                    if by_cudarc {
+                        Ok(dry.memset_zeros(&mut view)?)
+                    } else {
+                        Ok(view.fill_with_value(0)?)
+                    }
                 })
             })
         };

@@ -8,7 +8,7 @@ use std::thread;
 use cuda_sim_control::Settings;
 use cudarc::driver::sys::CUstreamCaptureStatus;
 use cudarc::driver::{CudaStream, DevicePtrMut};
-use pool_core::Pool;
+use pool_core::{Pool, PoolView, PoolViewMut};
 use pool_cuda::{Cuda, CudaDevice, CudaError};
 use pool_graph::{
     ArenaPolicy, Capture, CaptureError, CaptureMode, CaptureSession, CudaArena, DeviceMemory,
@@ -66,9 +66,9 @@ fn eager(past: Past, [device, far]: &[CudaDevice; 2]) -> Result<(), CudaError> {
             Past::Forgotten => mem::forget(view.device_ptr_mut(&other).1),
             _ => other.memset_zeros(&mut view).unwrap(),
         }
-        let filled = view.fill(2.0);
+        let filled = view.fill_with_value(2.0);
         if filled.is_ok() {
-            assert_eq!(view.to_vec()?, [2.0; N]);
+            assert_eq!(view.copy_to_vec()?, [2.0; N]);
         }
         filled
     };
@@ -139,13 +139,13 @@ fn a_fill_on_one_device_spoils_no_capture_on_another() {
         let made: Made = prepared.capture((), |capture: &Capture<'_>, ()| {
             let mut view = capture.acquire::<u32>(N)?;
             capture.fill_bytes(capture.main(), &mut view, 1)?;
-            assert_eq!(source.fill(3), Err(CudaError::UnknownUse { stream: None }));
-            assert_eq!(copy.as_view().to_vec()?, [1; N], "this one ended in an event");
+            assert_eq!(source.fill_with_value(3), Err(CudaError::UnknownUse { stream: None }));
+            assert_eq!(copy.as_view().copy_to_vec()?, [1; N], "this one ended in an event");
             capture.fill_bytes(capture.main(), &mut view, 2)
         });
         made.unwrap().replay().unwrap();
-        source.fill(3).unwrap();
-        assert_eq!(copy.to_vec().unwrap(), [1; N]);
+        source.fill_with_value(3).unwrap();
+        assert_eq!(copy.copy_to_vec().unwrap(), [1; N]);
         drop((source, copy, from, to));
         drop((prepared, pools, other, main, near, far));
         assert_eq!(Cuda::give_back_leftovers(), 0);

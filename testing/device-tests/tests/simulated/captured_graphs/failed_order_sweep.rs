@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
 use fastrand::Rng;
-use pool_core::Pool;
+use pool_core::{Pool, PoolView, PoolViewMut};
 use pool_cuda::{Cuda, CudaDevice};
 use pool_graph::{
     ArenaPolicy, CUDAGraphMemoryPool, Capture, CaptureError, CaptureSession, CapturedGraph,
@@ -42,7 +42,7 @@ impl World {
     fn new() -> Self {
         let device = Cuda::device(0).unwrap();
         let config = GraphPoolConfig { initial: 0, maximum: 1 << 24 };
-        let pool = CUDAGraphMemoryPool::new(DeviceMemory::new(&device), config);
+        let pool = CUDAGraphMemoryPool::with_config(DeviceMemory::new(&device), config);
         let streams = [(); 3].map(|()| device.context().new_stream().unwrap());
         Self { device, pool, streams }
     }
@@ -71,7 +71,7 @@ fn body(capture: &Capture<'_>, blocks: &[GraphMemoryBlock; 2]) -> Result<(), Cap
     capture.copy(branch, &mut next, &view)?;
     capture.scope(main, |scope| {
         let mut zeros = scope.try_acquire_zeroed::<u32, _>(N)?;
-        Ok::<(), CaptureError>(zeros.fill(3)?)
+        Ok::<(), CaptureError>(zeros.fill_with_value(3)?)
     })?;
     capture.copy(main, &mut capture.block::<u32>(&blocks[1])?, &next)
 }
@@ -164,7 +164,7 @@ fn wait_for_one(
 fn feeding(number: u64, arm: &dyn Fn()) -> (usize, usize) {
     let (world, mut random, mut counts) = (World::new(), Rng::with_seed(number), Counts::default());
     let config = StagingConfig { buffers: 4, bytes: 4 * N };
-    let mut staging = StagingPool::new(world.device.context(), config).unwrap();
+    let mut staging = StagingPool::with_config(world.device.context(), config).unwrap();
     let mut eager = Pool::<Cuda>::new(world.device.new_stream().unwrap());
     let made = world.blocks().and_then(|blocks| world.copier(0, blocks));
     let mut graphs = [Some(made.unwrap()), None];
@@ -189,7 +189,7 @@ fn feeding(number: u64, arm: &dyn Fn()) -> (usize, usize) {
             }
             (_, 2) => {
                 let scope = eager.scope();
-                match scope.try_acquire_from(&[7_u32; N]).map(|view| view.to_vec()) {
+                match scope.try_acquire_from(&[7_u32; N]).map(|view| view.copy_to_vec()) {
                     Ok(Ok(found)) => counts.compare(&found, Some(7)),
                     _ => counts.errors += 1,
                 }

@@ -113,7 +113,7 @@ fn a_prepared_capture_serves_again_whichever_call_fails() {
         let streams = streams().unwrap();
         let memory = DeviceMemory::of_context(Arc::clone(streams[0].context()));
         let config = GraphPoolConfig { initial: 0, maximum: u64::MAX };
-        let pool = CUDAGraphMemoryPool::new(memory, config);
+        let pool = CUDAGraphMemoryPool::with_config(memory, config);
         let blocks = [BYTES, BYTES, 256].map(|bytes| pool.allocate(bytes as u64).unwrap());
         let lease = pool.lease(&blocks.map(|block| block.id())).unwrap();
         let session = CaptureSession::new(&streams[0]).unwrap().branch(&streams[1]).unwrap();
@@ -123,13 +123,13 @@ fn a_prepared_capture_serves_again_whichever_call_fails() {
         let prepared = session.planned(&probe).unwrap();
         simulator.forget_calls();
         simulator.fail_any_call(nth, 999);
-        let ended = prepared.try_capture(9, run);
+        let ended = prepared.capture_keeping_state(9, run);
         let log = simulator.log();
         let failed = log.iter().find(|call| call.code == 999).cloned();
         simulator.forget_failures();
         let graph = ended.or_else(|failed| {
             failures += 1;
-            prepared.try_capture(failed.state, run)
+            prepared.capture_keeping_state(failed.state, run)
         });
         assert_eq!(simulator.calls("cuMemAlloc_v2"), 0);
         let mut planned = (graph.unwrap(), blocks);

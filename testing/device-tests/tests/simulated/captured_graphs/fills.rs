@@ -4,7 +4,7 @@
 use cuda_sim_control::Settings;
 use cudarc::driver::sys;
 use fastrand::Rng;
-use pool_core::{PodElement, bytemuck};
+use pool_core::{PodElement, PoolView, PoolViewMut, bytemuck};
 use pool_cuda::{Cuda, CudaDevice, DeviceViewMut};
 use pool_graph::{
     ArenaPolicy, Capture, CaptureError, CaptureSession, CapturedGraph, CudaArena, GraphMemoryBlock,
@@ -68,11 +68,11 @@ impl Fill {
         let mut lent = capture.lend(main, &mut whole)?;
         let mut view = lent.view_mut()?;
         if !self.in_scope {
-            return Ok(view.fill(value)?);
+            return Ok(view.fill_with_value(value)?);
         }
         capture.scope(main, |scope| {
             let filled = scope.try_acquire_filled(view.len(), value)?;
-            Ok(view.copy_from(&filled.as_view())?)
+            Ok(view.copy_from(filled.as_view())?)
         })
     }
 
@@ -199,7 +199,10 @@ fn by_hand<T: PodElement + PartialEq>(device: &CudaDevice, random: &mut Rng) {
     let mut capture = || {
         let values: Vec<T> = views.iter().map(|_| read(&value(random))).collect();
         stream.begin_capture(RELAXED).unwrap();
-        views.iter_mut().zip(&values).for_each(|(view, value)| view.fill(*value).unwrap());
+        views
+            .iter_mut()
+            .zip(&values)
+            .for_each(|(view, value)| view.fill_with_value(*value).unwrap());
         (stream.end_capture(NO_FLAGS).unwrap().unwrap(), values)
     };
     let ((graph, old), (next, new)) = (capture(), capture());
@@ -208,7 +211,7 @@ fn by_hand<T: PodElement + PartialEq>(device: &CudaDevice, random: &mut Rng) {
         views
             .iter()
             .zip(values)
-            .all(|(view, value)| view.to_vec().unwrap().iter().all(|element| element == value))
+            .all(|(view, value)| view.copy_to_vec().unwrap().iter().all(|element| element == value))
     };
     graph.launch().unwrap();
     assert!(hold(&old));

@@ -65,7 +65,7 @@ fn body(
     let (input, mut output) = (capture.block::<u8>(input)?, capture.block::<u8>(output)?);
     let mut view = capture.acquire::<u8>(4096)?;
     capture.copy(main, &mut view, &input)?;
-    let (address, host) = (view.device_pointer(), numbers.place.cast::<c_void>());
+    let (address, host) = (view.address(), numbers.place.cast::<c_void>());
     let work = |stream: &Arc<CudaStream>| {
         let raw = stream.cu_stream();
         // SAFETY: the first 64 bytes of the view, and as many that the state keeps.
@@ -146,7 +146,7 @@ fn a_host_function_is_a_use() {
             let mut addresses = [0, 1];
             for place in &mut addresses {
                 let mut view = capture.acquire::<u8>(4096)?;
-                *place = view.device_pointer();
+                *place = view.address();
                 // SAFETY: the graph is never run.
                 unsafe {
                     capture.enqueue(capture.main(), &[view.write()], |stream| {

@@ -123,7 +123,7 @@ const ATTACKS: [Attack; 16] = [
         world.right(capture)
     }),
     ("an eager pool on the session's stream", Verdict::Accepted, |capture, world| {
-        let stream = DeviceStream::given(Arc::clone(&world.streams[0]))?;
+        let stream = DeviceStream::from_stream(Arc::clone(&world.streams[0]))?;
         let mut eager = Pool::<Cuda>::new(stream);
         assert!(eager.scope().try_acquire_zeroed::<u32, _>(N).is_err());
         world.right(capture)

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use cuda_sim_control::{Settings, Simulator};
 use cudarc::driver::CudaStream;
+use pool_core::PoolViewMut;
 use pool_cuda::{Cuda, LeftoverKind};
 use pool_graph::{
     ArenaPolicy, CUDAGraphMemoryPool, Capture, CaptureError, CaptureSession, CapturedGraph,
@@ -87,7 +88,7 @@ impl World {
         capture.copy_from_host(capture.main(), &mut other, &[u32::from(value); N])?;
         capture.scope(capture.main(), |scope| {
             let mut zeros = scope.try_acquire_zeroed::<u32, _>(N)?;
-            Ok::<(), CaptureError>(zeros.fill(3)?)
+            Ok::<(), CaptureError>(zeros.fill_with_value(3)?)
         })
     }
 }
@@ -163,7 +164,8 @@ fn program(simulator: Simulator, call: (&str, u64), end: End, errors: &mut Error
         Meddler::before(simulator, call, &world.streams[usize::from(call.1 % 2 == 1)], end);
     let config = StagingConfig { buffers: 4, bytes: 4 * N };
     let mut graph: Option<CapturedGraph<u8>> = note(errors, "capture", prepared.capture(1, body));
-    let mut staging = note(errors, "staging", StagingPool::new(world.streams[0].context(), config));
+    let mut staging =
+        note(errors, "staging", StagingPool::with_config(world.streams[0].context(), config));
     let mut tickets = Vec::new();
     if let (Some(graph), Some(staging)) = (&mut graph, &mut staging) {
         let [one, two] = world.blocks;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use cuda_sim_control::Settings;
 use cudarc::driver::{CudaStream, LaunchConfig, PushKernelArg, sys};
+use pool_core::PoolViewMut;
 use pool_graph::{
     ArenaPolicy, Capture, CaptureError, CaptureSession, CudaArena, UnverifiedCapture,
 };
@@ -25,9 +26,9 @@ fn a_lent_temporary_that_is_filled_through_its_view_alone() {
             let session = session.lease(pool.lease(&[output.id()]).unwrap());
             let graph: Made = session.prepare(arena()).unwrap().capture((), |capture, ()| {
                 let mut view = capture.acquire::<u8>(4096)?;
-                capture.lend(capture.main(), &mut view)?.view_mut()?.fill(1)?;
+                capture.lend(capture.main(), &mut view)?.view_mut()?.fill_with_value(1)?;
                 let mut other = capture.acquire::<u8>(4096)?;
-                capture.lend(capture.branch(0)?, &mut other)?.view_mut()?.fill(2)?;
+                capture.lend(capture.branch(0)?, &mut other)?.view_mut()?.fill_with_value(2)?;
                 if after {
                     capture.copy(capture.main(), &mut capture.block(&output)?, &other)?;
                 }
@@ -64,12 +65,12 @@ fn what_is_kept_to_the_end_may_have_the_bytes_of_what_was_over() {
             if is_forgotten {
                 let mut second = capture.acquire::<u8>(4096)?;
                 let mut lent = capture.lend(main, &mut second)?;
-                lent.view_mut()?.fill(3)?;
+                lent.view_mut()?.fill_with_value(3)?;
                 std::mem::forget(lent);
             } else {
                 capture.scope(main, |scope| {
                     let mut second = scope.try_acquire_zeroed::<u8, _>(4096)?;
-                    Ok::<(), CaptureError>(second.fill(3)?)
+                    Ok::<(), CaptureError>(second.fill_with_value(3)?)
                 })?;
             }
             capture.fill_bytes(side, &mut beside, 4)

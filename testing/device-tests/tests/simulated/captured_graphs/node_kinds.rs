@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use cudarc::driver::sys::{self, CUgraphInstantiate_flags_enum as Flags, CUresult};
 use cudarc::driver::{CudaStream, result};
+use pool_core::PoolViewMut;
 use pool_graph::{
     ArenaPolicy, CaptureError, CaptureSession, CudaArena, GraphMemoryError, NodeKind,
     UnreadableReason,
@@ -51,7 +52,7 @@ fn outcome(kind: Kind, in_scope: bool) -> &'static str {
             return capture.scope(capture.main(), |scope| {
                 let mut view = scope.try_acquire::<u8, _>(100)?;
                 put(&foreign, kind);
-                Ok::<(), CaptureError>(view.fill(1)?)
+                Ok::<(), CaptureError>(view.fill_with_value(1)?)
             });
         }
         // SAFETY: what is put there by hand uses memory that stays.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cuda_sim_control::{Mistake, Settings};
 use cudarc::driver::{CudaFunction, CudaStream, LaunchConfig, PushKernelArg};
-use pool_core::Pool;
+use pool_core::{Pool, PoolView, PoolViewMut};
 use pool_cuda::{Cuda, CudaDevice, CudaError};
 use pool_graph::{
     CUDAGraphMemoryPool, CaptureError, CaptureSession, DeviceMemory, GraphMemoryBlock,
@@ -33,7 +33,7 @@ fn launch(
 /// A pool of plain memory of a device, and a block of it.
 fn block_of(device: &CudaDevice) -> (CUDAGraphMemoryPool, GraphMemoryBlock) {
     let config = GraphPoolConfig { initial: 0, maximum: u64::MAX };
-    let pool = CUDAGraphMemoryPool::new(DeviceMemory::new(device), config);
+    let pool = CUDAGraphMemoryPool::with_config(DeviceMemory::new(device), config);
     let block = pool.allocate(BYTES).unwrap();
     (pool, block)
 }
@@ -77,7 +77,7 @@ fn a_graph_with_a_block_that_a_peer_lets() {
             let refused = CaptureError::WrongContext { session: 0, other: 1 };
             assert_eq!(capture.block::<f32>(&x).map(drop), Err(refused));
             let mut y = capture.block::<f32>(&y)?;
-            let addresses = [x.device_pointer(), y.device_pointer()];
+            let addresses = [x.address(), y.address()];
             // SAFETY: the graph has a lease of the block of the other device, which nothing writes meanwhile.
             unsafe {
                 capture.enqueue(capture.main(), &[y.write()], |stream| {
@@ -130,7 +130,7 @@ fn a_view_of_a_pool_of_another_device_in_a_capture() {
         let made: Made = prepared.capture((), |capture, ()| {
             capture.scope(capture.main(), |own| {
                 let mut to = own.try_acquire_zeroed::<f32, _>(64)?;
-                to.copy_from(&view.as_view())?;
+                to.copy_from(view.as_view())?;
                 Ok::<(), CaptureError>(())
             })
         });
@@ -146,7 +146,7 @@ fn a_view_of_a_pool_of_another_device_in_a_capture() {
         assert_eq!(made.map(drop), Err(CaptureError::Driver(refused)));
         let made: Made = prepared.capture((), |_, ()| Ok(()));
         made.unwrap().replay().unwrap();
-        assert_eq!(view.to_vec().unwrap(), [2.0; 64]);
+        assert_eq!(view.copy_to_vec().unwrap(), [2.0; 64]);
         drop((view, scope));
         drop((pool, prepared, main, near, far));
         simulator.assert_clean();

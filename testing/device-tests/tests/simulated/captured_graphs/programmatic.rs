@@ -75,7 +75,7 @@ fn bytes_that_change_hands_over_a_programmatic_edge() {
         let made: Result<CapturedGraph, CaptureError> = session.capture((), |capture, ()| {
             for programmatic in [false, programmatic] {
                 let mut view = capture.acquire::<f32>(64)?;
-                let address = view.device_pointer();
+                let address = view.address();
                 // SAFETY: the view has as many numbers.
                 let work = |stream: &Arc<CudaStream>| unsafe {
                     fill(&kernel, stream, address, programmatic)

@@ -107,7 +107,7 @@ fn two_encoders(capture: &Capture<'_>) -> Result<(), CaptureError> {
     let image = capture.lend(main, &mut image)?;
     capture.scope(main, |scope| {
         let mut sum = scope.try_acquire_zeroed::<f32, _>(WIDTH)?;
-        Ok::<(), CaptureError>(sum.copy_from(&image.view()?)?)
+        Ok::<(), CaptureError>(pool_core::PoolViewMut::copy_from(&mut sum, image.view()?)?)
     })
 }
 

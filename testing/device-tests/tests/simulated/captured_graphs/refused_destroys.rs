@@ -33,7 +33,7 @@ fn make_and_drop_all(simulator: Simulator, (call, nth, code): (&str, u64, u32)) 
     let device = Cuda::device(0).unwrap();
     let main = device.context().new_stream().unwrap();
     let mut eager = Pool::<Cuda>::new(device.new_stream().unwrap());
-    let pool = CUDAGraphMemoryPool::new(DeviceMemory::new(&device), CONFIG);
+    let pool = CUDAGraphMemoryPool::with_config(DeviceMemory::new(&device), CONFIG);
     let block = pool.allocate(1024).unwrap();
     let lease = pool.lease(&[block.id()]).unwrap();
     let prepared = CaptureSession::new(&main).unwrap().lease(lease).prepare(arena()).unwrap();
@@ -48,7 +48,7 @@ fn make_and_drop_all(simulator: Simulator, (call, nth, code): (&str, u64, u32)) 
     simulator.fail_call(call, nth, code);
     let mut graph = prepared.capture((), body).unwrap();
     let config = StagingConfig { buffers: 2, bytes: 1024 };
-    let mut staging = StagingPool::new(device.context(), config).unwrap();
+    let mut staging = StagingPool::with_config(device.context(), config).unwrap();
     graph.enqueue_write(&mut staging, &block, &[1_u32; N]).unwrap();
     graph.replay().unwrap();
     let mut ticket = graph.enqueue_read::<u32>(&mut staging, &block, N).unwrap();
@@ -108,11 +108,11 @@ fn leftovers_are_counted_by_kind() {
         }),
         (LeftoverKind::HostMemory, "cuMemFreeHost", || {
             let config = StagingConfig { buffers: 1, bytes: 64 };
-            drop(StagingPool::new(Cuda::device(0).unwrap().context(), config).unwrap());
+            drop(StagingPool::with_config(Cuda::device(0).unwrap().context(), config).unwrap());
         }),
         (LeftoverKind::Event, "cuEventDestroy_v2", || {
             let config = StagingConfig { buffers: 1, bytes: 64 };
-            drop(StagingPool::new(Cuda::device(0).unwrap().context(), config).unwrap());
+            drop(StagingPool::with_config(Cuda::device(0).unwrap().context(), config).unwrap());
         }),
     ];
     for (kind, call, make_and_drop) in refused {
@@ -162,8 +162,10 @@ fn a_trim_counts_only_what_was_freed() {
     let simulator = start();
     start_anew(simulator, Settings::default(), 0);
     let memory = memory();
-    let pool =
-        CUDAGraphMemoryPool::new(memory.clone(), GraphPoolConfig { initial: 0, maximum: 1 << 30 });
+    let pool = CUDAGraphMemoryPool::with_config(
+        memory.clone(),
+        GraphPoolConfig { initial: 0, maximum: 1 << 30 },
+    );
     let [one, two] = [20 << 20, 40 << 20].map(|bytes| pool.allocate(bytes).unwrap());
     for block in [one, two] {
         pool.deallocate(block.id()).unwrap();
@@ -196,7 +198,7 @@ fn a_graph_whose_runs_are_not_waited_for_keeps_its_memory() {
         for seed in 0..5 {
             start_anew(simulator, Settings::default(), seed);
             let (device, main, other) = (Cuda::device(0).unwrap(), stream(), stream());
-            let pool = CUDAGraphMemoryPool::new(DeviceMemory::new(&device), CONFIG);
+            let pool = CUDAGraphMemoryPool::with_config(DeviceMemory::new(&device), CONFIG);
             let block = pool.allocate(BYTES).unwrap();
             let on = |stream| {
                 let session = CaptureSession::new(stream).unwrap();

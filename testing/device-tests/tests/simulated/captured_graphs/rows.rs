@@ -106,11 +106,11 @@ fn with_view(
         capture.fill_bytes(capture.main(), &mut before, 1)?;
         capture.fill_bytes(capture.main(), &mut view, 2)?;
         capture.fill_bytes(capture.main(), &mut behind, 3)?;
-        let (from, to) = (input.device_pointer(), view.device_pointer());
+        let (from, to) = (input.address(), view.address());
         let uses = &[input.read(), view.write()];
         // SAFETY: it reads the input and writes the view, or is to be refused.
         unsafe { capture.enqueue(capture.main(), uses, |stream| work(stream, to, from)) }?;
-        let (from, to) = (view.device_pointer(), output.device_pointer());
+        let (from, to) = (view.address(), output.address());
         let uses = &[view.read(), output.write()];
         let row = RowBox { begin: [0; 3], pitch: bytes, height: 1 };
         // SAFETY: as many bytes as both have.
@@ -454,7 +454,7 @@ fn body(
             Step::Drop { view } => drop(views[view].take()),
             Step::Fill { on, view, rows, size: [bytes, count], value } => {
                 let Some(view) = &mut views[view] else { continue };
-                let to = view.device_pointer() + rows.offset([0; 3]) as u64;
+                let to = view.address() + rows.offset([0; 3]) as u64;
                 let fill = |stream: &Arc<CudaStream>| {
                     let stream = stream.cu_stream();
                     // SAFETY: the stream is live, and the rows are the view's.
@@ -473,8 +473,8 @@ fn body(
                 let shift =
                     |reads: bool| lie.filter(|lie| lie.reads == reads).map_or(0, |lie| lie.shift);
                 copies += 1;
-                let address = to.device_pointer().wrapping_add_signed(shift(false));
-                let source = from.device_pointer().wrapping_add_signed(shift(true));
+                let address = to.address().wrapping_add_signed(shift(false));
+                let source = from.address().wrapping_add_signed(shift(true));
                 let copy = parameters((address, to_box), (source, from_box), size);
                 // SAFETY: both boxes are the views', or the copy is to be refused.
                 unsafe {
@@ -486,7 +486,7 @@ fn body(
             Step::Keep { on, view, at } => {
                 let Some(view) = &views[view] else { continue };
                 let row = RowBox { begin: [0; 3], pitch: KEPT, height: 1 };
-                let (to, from) = (output.device_pointer() + at as u64, view.device_pointer());
+                let (to, from) = (output.address() + at as u64, view.address());
                 let uses = &[view.read(), output.write()];
                 // SAFETY: 64 bytes of both.
                 unsafe {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use cuda_sim_control::Settings;
 use cudarc::driver::CudaStream;
+use pool_core::PoolViewMut;
 use pool_cuda::Cuda;
 use pool_graph::{Capture, CaptureError, CapturedGraph};
 
@@ -32,7 +33,7 @@ fn body(capture: &Capture<'_>, ends: Ends, axpy: &Axpy) -> Result<(), CaptureErr
             capture.scope(branch, |scope| {
                 let mut view = scope.try_acquire_filled(N, 0.25_f64)?;
                 axpy.on_scope(scope, 1.0, &scratch.view()?, &mut view)?;
-                Ok::<(), CaptureError>(side.view_mut()?.copy_from(&view.as_view())?)
+                Ok::<(), CaptureError>(side.view_mut()?.copy_from(view.as_view())?)
             })?;
         }
         capture.copy(main, &mut scratch, &side)?;
@@ -46,7 +47,7 @@ fn body(capture: &Capture<'_>, ends: Ends, axpy: &Axpy) -> Result<(), CaptureErr
                 let view = inner.try_acquire_zeroed::<f64, _>(N)?;
                 axpy.on_stream(inner.context().stream(), 1.0, &view.as_view(), &mut kept)
             })?;
-            kept.fill(3.0)?;
+            kept.fill_with_value(3.0)?;
         }
         Ok::<(), CaptureError>(())
     })
@@ -59,7 +60,7 @@ fn small_body(capture: &Capture<'_>, ends: Ends, axpy: &Axpy) -> Result<(), Capt
         capture.scope(capture.branch(0)?, |inner| {
             axpy.on_stream(inner.context().stream(), 2.0, from, &mut sum)
         })?;
-        Ok(to.copy_from(&sum.as_view())?)
+        Ok(to.copy_from(sum.as_view())?)
     })
 }
 

@@ -56,7 +56,7 @@ fn a_pool_of_a_captured_scope_does_not_free_its_shapes() {
     in_many_orders(|simulator| {
         for dims in [[0, 3], [5, 3]] {
             let config = GraphPoolConfig { initial: 0, maximum: u64::MAX };
-            let (main, pool) = (stream(), CUDAGraphMemoryPool::new(memory(), config));
+            let (main, pool) = (stream(), CUDAGraphMemoryPool::with_config(memory(), config));
             let block = pool.allocate(BYTES as u64).unwrap();
             let lease = pool.lease(&[block.id()]).unwrap();
             let session = CaptureSession::new(&main).unwrap().lease(lease);

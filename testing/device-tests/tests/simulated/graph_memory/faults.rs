@@ -29,7 +29,7 @@ fn by_cudarc(error: DriverError) -> GraphMemoryError<CudaError> {
 /// A pool that grows, is leased from, reset, trimmed and dropped before the lease.
 fn pool_script(memory: &DeviceMemory) -> Ended {
     let config = GraphPoolConfig { initial: 16 * MIB, maximum: 36 * MIB };
-    let pool = CUDAGraphMemoryPool::new(memory.clone(), config);
+    let pool = CUDAGraphMemoryPool::with_config(memory.clone(), config);
     pool.refusal().map_or(Ok(()), |refusal| Err(told(*refusal)))?;
     let small = pool.allocate(1000)?;
     pool.allocate(17 * MIB)?;
@@ -47,7 +47,7 @@ fn arena_script(memory: &DeviceMemory, stream: &Arc<CudaStream>) -> Ended {
     arena.install(stream)?;
     let mut cleared = Ok(());
     let captured = capture(stream, || {
-        let filled = arena.allocate(4096).map(|region| fill(stream, region.device_pointer(), 1));
+        let filled = arena.allocate(4096).map(|region| fill(stream, region.address(), 1));
         cleared = arena.clear(stream);
         filled.unwrap()
     });

@@ -24,7 +24,7 @@ fn through_scratch(
     kept: &[u64],
 ) -> Result<(), DriverError> {
     for ((stream, &kept), value) in streams.iter().zip(kept).zip(1..) {
-        let scratch = arena.allocate(4096).unwrap().device_pointer();
+        let scratch = arena.allocate(4096).unwrap().address();
         fill(stream, scratch, value)?;
         copy(stream, kept, scratch)?;
         assert_eq!(arena.deallocate(scratch), Deallocation::Region { bytes: 4096 });
@@ -38,7 +38,7 @@ fn a_linear_arena_in_one_row() {
     in_many_orders(|device| {
         let stream = device.context().new_stream().unwrap();
         let arena = CudaArena::new(DeviceMemory::new(device), MIB, ArenaPolicy::Linear).unwrap();
-        let kept = [(); 3].map(|()| arena.allocate(4096).unwrap().device_pointer());
+        let kept = [(); 3].map(|()| arena.allocate(4096).unwrap().address());
         arena.install(&stream).unwrap();
         let body = || {
             through_scratch(&arena, &[&stream; 3], &kept)?;
@@ -63,7 +63,7 @@ fn forked(device: &pool_cuda::CudaDevice, policy: ArenaPolicy) {
     let [stream, branch] = [(); 2].map(|()| device.context().new_stream().unwrap());
     let refuses = policy == ArenaPolicy::Linear;
     let arena = CudaArena::new(DeviceMemory::new(device), MIB, policy).unwrap();
-    let kept = [(); 2].map(|()| arena.allocate(4096).unwrap().device_pointer());
+    let kept = [(); 2].map(|()| arena.allocate(4096).unwrap().address());
     arena.install(&stream).unwrap();
     let body = || {
         branch.join(&stream)?;
@@ -100,9 +100,9 @@ fn replays_beside_other_uses_of_the_pool() {
     in_many_orders(|device| {
         let [replays, other] = [(); 2].map(|()| device.context().new_stream().unwrap());
         let config = GraphPoolConfig { initial: 16 * MIB, maximum: 32 * MIB };
-        let pool = CUDAGraphMemoryPool::new(DeviceMemory::new(device), config);
+        let pool = CUDAGraphMemoryPool::with_config(DeviceMemory::new(device), config);
         let blocks = [(); 2].map(|()| pool.allocate(4096).unwrap());
-        let [from, to] = blocks.map(|block| block.device_pointer());
+        let [from, to] = blocks.map(|block| block.address());
         let body = || fill(&replays, from, 1).and_then(|()| copy(&replays, to, from));
         let ((), graph) = capture(&replays, body).unwrap();
         let lease = pool.lease(&blocks.map(|block| block.id())).unwrap();
@@ -111,7 +111,7 @@ fn replays_beside_other_uses_of_the_pool() {
             pool.reset().unwrap();
             for _ in 0..3 {
                 let block = pool.allocate(4096).unwrap();
-                fill(&other, block.device_pointer(), 2).unwrap();
+                fill(&other, block.address(), 2).unwrap();
             }
             pool.trim().unwrap();
         }
@@ -132,7 +132,7 @@ fn an_arena_is_cleared_while_another_thread_ends_the_capture() {
     in_many_orders(|device| {
         let stream = device.context().new_stream().unwrap();
         let arena = CudaArena::new(DeviceMemory::new(device), MIB, ArenaPolicy::Linear).unwrap();
-        let kept = [(); 3].map(|()| arena.allocate(4096).unwrap().device_pointer());
+        let kept = [(); 3].map(|()| arena.allocate(4096).unwrap().address());
         arena.install(&stream).unwrap();
         stream.begin_capture(CU_STREAM_CAPTURE_MODE_RELAXED).unwrap();
         through_scratch(&arena, &[&stream; 3], &kept).unwrap();

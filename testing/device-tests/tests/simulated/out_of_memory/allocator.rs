@@ -10,7 +10,7 @@ use std::ptr;
 const EXCEPTED: [&str; 4] = [
     "cudarc::",
     "pool_cuda::stream::device::",
-    "pool_cuda::stream::device_stream::DeviceStream::new",
+    "pool_cuda::stream::device_stream::DeviceStream::build",
     "staging_pool::ReturnBox::counted",
 ];
 

@@ -15,10 +15,8 @@ use cuda_sim_control::{Settings, Simulator};
 use cudarc::driver::sys::CUgraphInstantiate_flags;
 use cudarc::driver::sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED as RELAXED;
 use cudarc::driver::{CudaStream, DevicePtrMut};
-use pool_core::{Compaction, Pool, PoolConfig, PoolError, error_chain};
-use pool_cuda::{
-    AcquireShaped, Cuda, CudaDevice, CudaError, DeviceStream, announce, record_use, set_stream,
-};
+use pool_core::{Compaction, Pool, PoolConfig, PoolError, PoolView, PoolViewMut, error_chain};
+use pool_cuda::{AcquireShaped, Cuda, CudaDevice, CudaError, DeviceStream, announce, record_use};
 use pool_graph::{
     ArenaPolicy, CUDAGraphMemoryPool, Capture, CaptureError, CaptureMode, CaptureSession,
     CapturedGraph, CudaArena, DeviceMemory, GraphMemoryBlock, GraphMemoryError, GraphPoolConfig,
@@ -142,7 +140,10 @@ fn pool_and_streams(device: &CudaDevice) -> (Pool<Cuda>, [Arc<CudaStream>; 2]) {
 fn use_pool(pool: &mut Pool<Cuda>) {
     let scope = pool.scope();
     let (left, right) = (scope.acquire_filled(N, 1_u8), scope.acquire_filled(N, [2_u8; 3]));
-    assert_eq!((left.to_vec().unwrap(), right.to_vec().unwrap()), (vec![1; N], vec![[2; 3]; N]));
+    assert_eq!(
+        (left.copy_to_vec().unwrap(), right.copy_to_vec().unwrap()),
+        (vec![1; N], vec![[2; 3]; N])
+    );
     let _unanswered = scope.context().take_unanswered();
 }
 
@@ -163,7 +164,7 @@ fn acquires((pool, _): &mut WithStreams) -> Ended {
         let mut host = [[0; 3]; N];
         let mut wide = [[0; 3]; 3 * N];
         filled.copy_to_host(if factor == 1 { &mut host[..] } else { &mut wide[..] })?;
-        drop(from.to_vec()?);
+        drop(from.copy_to_vec()?);
     }
     (0..40).try_for_each(|_| pool.scope().try_acquire::<u8, _>(0).map(drop))?;
     pool.trim();
@@ -182,7 +183,7 @@ fn foreign_streams((pool, [known, unknown]): &mut WithStreams) -> Ended {
             return Err(scope.context().take_unanswered().unwrap().into());
         }
         record_use(&other, known)?;
-        other.copy_from(&view.as_view())?;
+        other.copy_from(view.as_view())?;
         scope.context().join_other_streams()?;
     }
     pool.trim();
@@ -210,10 +211,10 @@ fn drops((pool, _): &mut (Option<Pool<Cuda>>, CudaDevice)) -> Ended {
 
 fn pool_of_a_thread(_: &mut ()) -> Ended {
     for _ in 0..2 {
-        let mut pool = Pool::<Cuda>::try_new(DeviceStream::of_thread()?, PoolConfig::new())?;
+        let mut pool = Pool::<Cuda>::with_config(DeviceStream::for_thread()?, PoolConfig::new())?;
         let _view = pool.scope().try_acquire_filled(N, 1_u8)?;
         let device = with_memory(|| Cuda::device(0))?;
-        set_stream(with_memory(|| another_stream(&device)))?;
+        DeviceStream::set_for_thread(with_memory(|| another_stream(&device)))?;
     }
     Ok(())
 }
@@ -256,7 +257,7 @@ struct WithGraph {
 fn with_graph(device: &CudaDevice) -> WithGraph {
     let (memory, stream) = (DeviceMemory::new(device), another_stream(device));
     let config = GraphPoolConfig { initial: 0, maximum: u64::MAX };
-    let pool = CUDAGraphMemoryPool::new(memory.clone(), config);
+    let pool = CUDAGraphMemoryPool::with_config(memory.clone(), config);
     let arena = || CudaArena::new(memory.clone(), 1 << 16, ArenaPolicy::Linear).unwrap();
     let block = pool.allocate(4096).unwrap();
     let lease = pool.lease(&[block.id()]).unwrap();
@@ -287,7 +288,7 @@ fn graph_memory(on: &mut WithGraph) -> Ended {
     let region = arena.as_ref().map(|arena| arena.allocate(100)).transpose();
     on.arena.clear(&on.stream)?;
     if let Some(region) = region? {
-        let _ended = on.arena.deallocate(region.device_pointer());
+        let _ended = on.arena.deallocate(region.address());
     }
     Ok(())
 }
@@ -310,7 +311,7 @@ fn replays(on: &mut WithGraph) -> Ended {
 fn feeding(on: &mut WithGraph) -> Ended {
     let Some(graph) = &mut on.graph else { return Ok(()) };
     let config = StagingConfig { buffers: 4, bytes: 4096 };
-    let mut staging = StagingPool::new(on.stream.context(), config)?;
+    let mut staging = StagingPool::with_config(on.stream.context(), config)?;
     graph.enqueue_write(&mut staging, &on.block, &[1_u8; 8])?;
     graph.replay()?;
     drop(graph.enqueue_read::<u8>(&mut staging, &on.block, 8)?);

@@ -43,21 +43,23 @@ fn what_is_asked_wrongly_is_refused_with_its_numbers() {
         let overflow = CaptureError::SizeOverflow { elements: usize::MAX / 8, size: 16 };
         assert_eq!(refused.map(drop), Err(overflow));
         let context = Arc::clone(graph.stream().context());
-        let mut small = StagingPool::new(&context, StagingConfig { buffers: 1, bytes: 8 }).unwrap();
+        let mut small =
+            StagingPool::with_config(&context, StagingConfig { buffers: 1, bytes: 8 }).unwrap();
         let too_small = CaptureError::StagingTooSmall { requested: 9, capacity: 8 };
         let text = too_small.to_string();
         assert!(text.contains("9 bytes") && text.contains("has 8"), "{text}");
         let too_small = Err(too_small);
         assert_eq!(graph.enqueue_write(&mut small, &input, &[0_u8; 9]), too_small);
         assert_eq!(graph.enqueue_read::<u8>(&mut small, &input, 9).map(drop), too_small);
-        let mut none = StagingPool::new(&context, StagingConfig { buffers: 0, bytes: 0 }).unwrap();
+        let mut none =
+            StagingPool::with_config(&context, StagingConfig { buffers: 0, bytes: 0 }).unwrap();
         let refused = graph.enqueue_write(&mut none, &input, &[0_u8; 0]);
         assert_eq!(refused, Ok(()), "no bytes need no buffer");
         assert!(
             graph.enqueue_read::<f32>(&mut none, &input, 0).unwrap().wait().unwrap().is_empty()
         );
         let one = StagingConfig { buffers: 1, bytes: 0 };
-        drop(StagingPool::new(&context, one).unwrap());
+        drop(StagingPool::with_config(&context, one).unwrap());
         // After all that, the buffers are there.
         graph.enqueue_write(&mut staging, &input, &[1_u8]).unwrap();
         drop(graph.enqueue_read::<u8>(&mut staging, &input, 1).unwrap());
@@ -121,7 +123,7 @@ fn a_block_that_is_fed_and_read_on_another_stream() {
         };
         let mut first = captured(0, 1).unwrap();
         let config = StagingConfig { buffers: 4, bytes: 4096 };
-        let mut staging = StagingPool::new(streams[0].context(), config).unwrap();
+        let mut staging = StagingPool::with_config(streams[0].context(), config).unwrap();
         first.enqueue_write(&mut staging, &blocks[0], &[5_u8; 4096]).unwrap();
         let mut second = captured(1, 2);
         if let Ok(second) = &mut second {
@@ -157,7 +159,7 @@ fn a_block_that_was_fed_before_an_update() {
         };
         let mut first = captured(0, 1).unwrap();
         let config = StagingConfig { buffers: 4, bytes: 4096 };
-        let mut staging = StagingPool::new(streams[0].context(), config).unwrap();
+        let mut staging = StagingPool::with_config(streams[0].context(), config).unwrap();
         first.enqueue_write(&mut staging, &blocks[0], &[5_u8; 4096]).unwrap();
         first.update(|capture, ()| body(capture, 1)).unwrap();
         let mut second = captured(1, 2).unwrap();
@@ -180,7 +182,7 @@ fn a_staging_pool_of_another_device() {
     let mut fed = Fed::on(&stream());
     let elsewhere = Cuda::device(1).unwrap();
     let config = StagingConfig { buffers: 2, bytes: 4096 };
-    let mut staging = StagingPool::new(elsewhere.context(), config).unwrap();
+    let mut staging = StagingPool::with_config(elsewhere.context(), config).unwrap();
     let refused = CaptureError::WrongContext { session: 0, other: 1 };
     assert_eq!(fed.begin(&mut staging), Err(refused.clone()));
     let read = fed.graph.enqueue_read::<f64>(&mut staging, &fed.output, OUT);

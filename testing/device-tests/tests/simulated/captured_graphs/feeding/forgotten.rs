@@ -30,7 +30,7 @@ fn ten_thousand_forgotten_tickets() {
     start_anew(simulator, Settings::default(), 0);
     let mut fed = Fed::on(&stream());
     let config = StagingConfig { buffers: TICKETS, bytes: OUT * size_of::<f64>() };
-    let mut staging = StagingPool::new(fed.graph.stream().context(), config).unwrap();
+    let mut staging = StagingPool::with_config(fed.graph.stream().context(), config).unwrap();
     fed.begin(&mut staging).unwrap();
     fed.graph.synchronize().unwrap();
     for forgotten in 0..TICKETS {

@@ -11,6 +11,7 @@ mod steady;
 use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
+use pool_core::{PoolView, PoolViewMut};
 use pool_graph::{
     Capture, CaptureError, CaptureSession, CapturedGraph, GraphMemoryBlock, ReadTicket,
     StagingConfig, StagingPool,
@@ -56,7 +57,7 @@ impl Fed {
     /// A pool for so many steps in flight.
     pub(super) fn staging(&self, steps: usize) -> Result<StagingPool, CaptureError> {
         let config = StagingConfig { buffers: 2 * steps, bytes: OUT * size_of::<f64>() };
-        StagingPool::new(self.graph.stream().context(), config)
+        StagingPool::with_config(self.graph.stream().context(), config)
     }
 
     /// The step before was of zeros.
@@ -101,12 +102,17 @@ fn body(
     let input = capture.lend(main, &mut input)?;
     let mut previous = capture.lend(main, &mut previous)?;
     let mut output = capture.lend(main, &mut output)?;
-    let (mut now, rest) = output.view_mut()?.split_at(N);
-    let (mut before, own) = rest.split_at(N);
-    now.copy_from(&input.view()?.split_at(N).0)?;
-    before.copy_from(&previous.view()?.split_at(N).0)?;
-    own.split_at(1).0.fill(number)?;
-    previous.view_mut()?.split_at(N).0.copy_from(&input.view()?.split_at(N).0)?;
+    let (mut now, rest) = output.view_mut()?.into_split_at(N).unwrap();
+    let (mut before, own) = rest.into_split_at(N).unwrap();
+    now.copy_from(input.view()?.into_split_at(N).unwrap().0)?;
+    before.copy_from(previous.view()?.into_split_at(N).unwrap().0)?;
+    own.into_split_at(1).unwrap().0.fill_with_value(number)?;
+    previous
+        .view_mut()?
+        .into_split_at(N)
+        .unwrap()
+        .0
+        .copy_from(input.view()?.into_split_at(N).unwrap().0)?;
     Ok(())
 }
 

@@ -139,7 +139,7 @@ fn random_programs() {
         let mut random = Rng::with_seed(seed);
         let mut fed = Fed::on(&stream());
         let config = StagingConfig { buffers: BUFFERS, bytes: OUT * size_of::<f64>() };
-        let mut staging = StagingPool::new(fed.graph.stream().context(), config).unwrap();
+        let mut staging = StagingPool::with_config(fed.graph.stream().context(), config).unwrap();
         fed.begin(&mut staging).unwrap();
         let (mut tickets, mut forgotten) = (Vec::<(usize, ReadTicket<f64>)>::new(), 0);
         let mut step = 0;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cudarc::driver::{CudaFunction, CudaStream, LaunchConfig, PushKernelArg, result};
-use pool_core::Scope;
+use pool_core::{PoolView, PoolViewMut, Scope};
 use pool_cuda::{Cuda, DeviceViewMut, Launch};
 use pool_driver::versioned::capture_info;
 use pool_graph::{Capture, CaptureError, CaptureStream, CaptureView, GraphMemoryBlock};
@@ -185,7 +185,7 @@ impl<'b, 'c> Body<'b, 'c> {
 
     fn take(&mut self, on: usize, granules: usize, fills: bool) -> Result {
         let view = self.capture.acquire::<f32>((self.name(on)?, granules * 64))?;
-        let (address, taken_at) = (view.device_pointer(), self.frontier(on));
+        let (address, taken_at) = (view.address(), self.frontier(on));
         let region = self.log.take(Life { address, taken_at, ..Life::default() });
         self.temporaries.push(Held { view, memory: Memory::Region(region) });
         if fills { self.fill(on, BLOCKS + self.temporaries.len() - 1, false) } else { Ok(()) }
@@ -224,7 +224,7 @@ impl<'b, 'c> Body<'b, 'c> {
         let stream = self.name(on)?;
         let Some(mut held) = self.pick(which)? else { return Ok(()) };
         if by_hand {
-            let (address, bytes) = (held.view.device_pointer(), held.view.len() * size_of::<f32>());
+            let (address, bytes) = (held.view.address(), held.view.len() * size_of::<f32>());
             let set = |stream: &Arc<CudaStream>| {
                 // SAFETY: the bytes are the view's.
                 unsafe { result::memset_d8_async(address, 1, bytes, stream.cu_stream()) }?;
@@ -366,7 +366,7 @@ impl<'b, 'c> Body<'b, 'c> {
                 self.put_on(on)
             }
             _ => {
-                one.view.fill(3.0)?;
+                one.view.fill_with_value(3.0)?;
                 self.put_on(one.on)
             }
         };
@@ -383,8 +383,8 @@ impl<'b, 'c> Body<'b, 'c> {
             return Ok(());
         };
         let elements = target.view.len().min(source.view.len());
-        let (mut written, _) = target.view.reborrow().split_at(elements);
-        let (read, _) = source.view.as_view().split_at(elements);
+        let (mut written, _) = target.view.reborrow().into_split_at(elements).unwrap();
+        let (read, _) = source.view.as_view().into_split_at(elements).unwrap();
         let node = match by {
             By::Cudarc(_) if self.capture.is_dry() => None,
             By::Cudarc(stream) => {
@@ -392,7 +392,7 @@ impl<'b, 'c> Body<'b, 'c> {
                 self.put_on(stream)
             }
             _ => {
-                written.copy_from(&read)?;
+                written.copy_from(read)?;
                 self.put_on(target.on)
             }
         };

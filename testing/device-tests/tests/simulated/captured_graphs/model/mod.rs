@@ -42,7 +42,7 @@ impl World {
         let streams: Vec<_> = (0..setup.streams).map(|_| stream()).collect();
         // Of a size that is set to zero for each program in no time.
         let config = GraphPoolConfig { initial: 0, maximum: 4096 };
-        let pool = CUDAGraphMemoryPool::new(memory(), config);
+        let pool = CUDAGraphMemoryPool::with_config(memory(), config);
         let load = || function(streams[0].context(), elementwise::MODULE, elementwise::FILL.f32);
         let fill = setup.launches.then(load);
         let blocks = [(); BLOCKS].map(|()| pool.allocate(GRANULE).unwrap());

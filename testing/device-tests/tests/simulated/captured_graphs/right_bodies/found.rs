@@ -1,5 +1,6 @@
 //! Right bodies that were refused once, and others of their kinds.
 
+use pool_core::PoolViewMut;
 use pool_graph::{Capture, CaptureView};
 
 use super::{N, Named, Result, World, are_accepted, streams};
@@ -14,10 +15,11 @@ fn kept(capture: &Capture<'_>, world: &World) -> Result {
     let (mut x, mut y) = (world.block(capture, 1)?, world.block(capture, 2)?);
     let mut x = capture.lend(main, &mut x)?;
     let mut y = capture.lend(branch, &mut y)?;
-    x.view_mut()?.copy_from(&y.view()?)?;
-    y.view_mut()?.fill(7.0)?;
-    capture.scope(branch, |scope| Result::Ok(scope.try_acquire::<f32, _>(N)?.fill(3.0)?))?;
-    Ok(x.view_mut()?.fill(9.0)?)
+    x.view_mut()?.copy_from(y.view()?)?;
+    y.view_mut()?.fill_with_value(7.0)?;
+    capture
+        .scope(branch, |scope| Result::Ok(scope.try_acquire::<f32, _>(N)?.fill_with_value(3.0)?))?;
+    Ok(x.view_mut()?.fill_with_value(9.0)?)
 }
 
 /// The same over and over.
@@ -31,10 +33,12 @@ fn kept_in_turns(capture: &Capture<'_>, world: &World) -> Result {
     let mut x = capture.lend(main, &mut x)?;
     let mut y = capture.lend(branch, &mut y)?;
     for round in 0..3_u8 {
-        x.view_mut()?.copy_from(&y.view()?)?;
-        y.view_mut()?.fill(f32::from(round))?;
-        capture.scope(branch, |scope| Result::Ok(scope.try_acquire::<f32, _>(N)?.fill(3.0)?))?;
-        x.view_mut()?.fill(9.0)?;
+        x.view_mut()?.copy_from(y.view()?)?;
+        y.view_mut()?.fill_with_value(f32::from(round))?;
+        capture.scope(branch, |scope| {
+            Result::Ok(scope.try_acquire::<f32, _>(N)?.fill_with_value(3.0)?)
+        })?;
+        x.view_mut()?.fill_with_value(9.0)?;
     }
     Ok(())
 }
@@ -50,7 +54,7 @@ fn stray(capture: &Capture<'_>, world: &World) -> Result {
         Result::Ok(())
     })?;
     let mut temporary = capture.acquire::<f32>(N)?;
-    capture.lend(main, &mut temporary)?.view_mut()?.fill(1.0)?;
+    capture.lend(main, &mut temporary)?.view_mut()?.fill_with_value(1.0)?;
     let lent = capture.lend(main, &mut temporary)?;
     capture.scope(branch, |scope| {
         scope.try_acquire_zeroed::<f32, _>(N)?;
@@ -94,13 +98,13 @@ fn pipeline_of_scopes(capture: &Capture<'_>, world: &World) -> Result {
         {
             let mut out = capture.lend(on, &mut next)?;
             match &mut last {
-                None => out.view_mut()?.fill(4.0)?,
+                None => out.view_mut()?.fill_with_value(4.0)?,
                 Some(last) => {
                     let last = capture.lend(on, last)?;
                     capture.scope(on, |scope| {
                         let mut scratch = scope.try_acquire::<f32, _>(N)?;
-                        scratch.copy_from(&last.view()?)?;
-                        Result::Ok(out.view_mut()?.copy_from(&scratch.as_view())?)
+                        scratch.copy_from(last.view()?)?;
+                        Result::Ok(out.view_mut()?.copy_from(scratch.as_view())?)
                     })?;
                 }
             }
@@ -115,7 +119,7 @@ fn pipeline_of_scopes(capture: &Capture<'_>, world: &World) -> Result {
 fn side_stream_over_two_calls(capture: &Capture<'_>, world: &World) -> Result {
     let side = &world.sides[0];
     let (x, mut y) = (world.block(capture, 0)?, world.block(capture, 1)?);
-    let (from, to) = (x.device_pointer(), y.device_pointer());
+    let (from, to) = (x.address(), y.address());
     let uses = [x.read(), y.write()];
     // SAFETY: it reads and writes these views, on a stream that the next call joins.
     unsafe {
@@ -140,11 +144,11 @@ fn streams_joined_by_hand(capture: &Capture<'_>, world: &World) -> Result {
             if a.cu_stream() != b.cu_stream() {
                 b.join(a)?;
             }
-            out.view_mut()?.copy_from(&view.as_view())?;
+            out.view_mut()?.copy_from(view.as_view())?;
             if a.cu_stream() != b.cu_stream() {
                 a.join(b)?;
             }
-            Result::Ok(view.fill(1.0)?)
+            Result::Ok(view.fill_with_value(1.0)?)
         })
     })
 }
@@ -153,7 +157,7 @@ fn streams_joined_by_hand(capture: &Capture<'_>, world: &World) -> Result {
 fn diamond(capture: &Capture<'_>, world: &World) -> Result {
     let [main, one, other] = streams(capture)?;
     let mut x = capture.acquire::<f32>(N)?;
-    capture.lend(main, &mut x)?.view_mut()?.fill(1.0)?;
+    capture.lend(main, &mut x)?.view_mut()?.fill_with_value(1.0)?;
     let mut results = [capture.acquire::<f32>((one, N))?, capture.acquire::<f32>((other, N))?];
     for (on, result) in [one, other].into_iter().zip(&mut results) {
         let mut scratch = capture.acquire::<f32>((on, 4 * N))?;
@@ -168,10 +172,10 @@ fn diamond(capture: &Capture<'_>, world: &World) -> Result {
     let (one, other) = (capture.lend(main, one)?, capture.lend(main, other)?);
     capture.scope(main, |scope| {
         let mut sum = scope.try_acquire_zeroed::<f32, _>(N)?;
-        sum.copy_from(&one.view()?)?;
-        sum.copy_from(&other.view()?)?;
-        sum.fill(3.0)?;
-        Result::Ok(out.view_mut()?.copy_from(&sum.as_view())?)
+        sum.copy_from(one.view()?)?;
+        sum.copy_from(other.view()?)?;
+        sum.fill_with_value(3.0)?;
+        Result::Ok(out.view_mut()?.copy_from(sum.as_view())?)
     })
 }
 

@@ -74,7 +74,7 @@ impl World {
         x: &CaptureView<'_, f32>,
         y: &mut CaptureView<'_, f32>,
     ) -> Result {
-        let (from, to) = (x.device_pointer(), y.device_pointer());
+        let (from, to) = (x.address(), y.address());
         let uses = [x.read(), y.write()];
         // SAFETY: the kernel reads and writes these views, on this stream.
         unsafe { capture.enqueue(on, &uses, |stream| self.add_raw(stream, from, to)) }

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use cudarc::driver::result;
+use pool_core::PoolViewMut;
 use pool_cuda::AcquireShaped;
 use pool_graph::{Capture, CaptureError, CaptureStream, CaptureView};
 
@@ -75,8 +76,8 @@ fn library_with_two_streams(capture: &Capture<'_>, world: &World) -> Result {
         for sum in &mut sums {
             capture.fill_bytes(main, sum, 0)?;
         }
-        let from = x.device_pointer();
-        let to = [sums[0].device_pointer(), sums[1].device_pointer()];
+        let from = x.address();
+        let to = [sums[0].address(), sums[1].address()];
         let [one, other] = &mut sums;
         let uses = [x.read(), one.write(), other.write()];
         let work = |stream: &Arc<_>| {
@@ -97,7 +98,7 @@ fn library_with_two_streams(capture: &Capture<'_>, world: &World) -> Result {
 /// A library captures a graph on a stream of its own, and launches it.
 fn library_with_a_graph(capture: &Capture<'_>, world: &World) -> Result {
     let (x, mut y) = (world.block(capture, 0)?, world.block(capture, 1)?);
-    let (from, to) = (x.device_pointer(), y.device_pointer());
+    let (from, to) = (x.address(), y.address());
     let work = |stream: &Arc<_>| {
         let side = &world.sides[0];
         side.begin_capture(RELAXED)?;
@@ -125,7 +126,7 @@ fn view_on_a_stream_of_the_session(capture: &Capture<'_>, world: &World) -> Resu
             let (_from, _to) = (from.on(&stream)?, sum.on(&stream)?);
             world.add_raw(&stream, from.address(), to)
         })?;
-        Ok(y.view_mut()?.copy_from(&sum.as_view())?)
+        Ok(y.view_mut()?.copy_from(sum.as_view())?)
     })
 }
 
@@ -141,7 +142,7 @@ fn scopes_in_turn_with_temporaries_between(capture: &Capture<'_>, world: &World)
             let sum = scope.try_acquire_filled(N, 1.0_f32)?;
             let stream = scope.context().stream();
             world.add_raw(stream, temporary.view()?.address(), sum.address())?;
-            Result::Ok(y.view_mut()?.copy_from(&sum.as_view())?)
+            Result::Ok(y.view_mut()?.copy_from(sum.as_view())?)
         })?;
     }
     Ok(())
@@ -170,9 +171,9 @@ fn scopes_on_two_streams_at_once(capture: &Capture<'_>, world: &World) -> Result
         capture.scope(branch, |other| {
             let from = other.try_acquire_filled(N, 2.0_f32)?;
             let nested = other.scope();
-            Result::Ok(nested.try_acquire_zeroed::<f32, _>(N)?.copy_from(&from.as_view())?)
+            Result::Ok(nested.try_acquire_zeroed::<f32, _>(N)?.copy_from(from.as_view())?)
         })?;
-        Result::Ok(scope.try_acquire_zeroed::<f32, _>(N)?.copy_from(&outer.as_view())?)
+        Result::Ok(scope.try_acquire_zeroed::<f32, _>(N)?.copy_from(outer.as_view())?)
     })?;
     capture.fill_bytes(main, &mut world.block(capture, 1)?, 0)
 }
@@ -183,9 +184,9 @@ fn scope_reads_a_view_of_another(capture: &Capture<'_>, _: &World) -> Result {
     capture.scope(main, |scope| {
         let from = scope.try_acquire_filled(N, 1.0_f32)?;
         capture.scope(branch, |other| {
-            Result::Ok(other.try_acquire_filled(N, 2.0_f32)?.copy_from(&from.as_view())?)
+            Result::Ok(other.try_acquire_filled(N, 2.0_f32)?.copy_from(from.as_view())?)
         })?;
-        Result::Ok(scope.try_acquire_zeroed::<f32, _>(N)?.copy_from(&from.as_view())?)
+        Result::Ok(scope.try_acquire_zeroed::<f32, _>(N)?.copy_from(from.as_view())?)
     })
 }
 
@@ -240,7 +241,7 @@ fn calls_of_cudarc_on_another_stream(capture: &Capture<'_>, world: &World) -> Re
             world.streams[1].memset_zeros(&mut from)?;
             world.streams[1].memcpy_dtod(&from, &mut to)?;
         }
-        Result::Ok(from.fill(2.0)?)
+        Result::Ok(from.fill_with_value(2.0)?)
     })
 }
 
@@ -250,7 +251,7 @@ fn library_with_one_stream(capture: &Capture<'_>, world: &World) -> Result {
     let (x, mut y) = (world.block(capture, 0)?, world.block(capture, 1)?);
     let mut sum = capture.acquire::<f32>(N)?;
     capture.fill_bytes(main, &mut sum, 0)?;
-    let (from, to) = (x.device_pointer(), sum.device_pointer());
+    let (from, to) = (x.address(), sum.address());
     let work = |stream: &Arc<_>| {
         let side = &world.sides[0];
         side.join(stream)?;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use cuda_sim_control::Settings;
+use pool_core::PoolViewMut;
 use pool_cuda::AcquireShaped;
 use pool_graph::{Capture, CaptureError, CaptureView, GraphMemoryBlock};
 
@@ -54,9 +55,8 @@ fn take<'c>(
         What::FillBlock | What::CopyToBlock | What::CopyFromHost | What::Lend if reads => {}
         What::Acquire => {
             let view = capture.acquire((here, N))?;
-            let is_its_own = |other: &CaptureView<'_, u8>| {
-                other.device_pointer().abs_diff(view.device_pointer()) >= N as u64
-            };
+            let is_its_own =
+                |other: &CaptureView<'_, u8>| other.address().abs_diff(view.address()) >= N as u64;
             let may_share = is_planned || views.iter().all(is_its_own);
             assert!(may_share, "bytes of two that live");
             views.push(view);
@@ -89,11 +89,11 @@ fn take<'c>(
         What::Lend => {
             let mut block = capture.block::<u8>(block)?;
             let mut lent = capture.lend(here, &mut block)?;
-            lent.view_mut()?.fill(value)?;
+            lent.view_mut()?.fill_with_value(value)?;
             let Some(view) = views.last_mut() else { return Ok(()) };
             let mut other = capture.lend(there, view)?;
-            other.view_mut()?.copy_from(&lent.view()?)?;
-            other.view_mut()?.fill(1)?;
+            other.view_mut()?.copy_from(lent.view()?)?;
+            other.view_mut()?.fill_with_value(1)?;
             if forgets {
                 std::mem::forget((lent, other));
             }
@@ -108,8 +108,8 @@ fn one_scope(capture: &Capture<'_>, value: u8) -> Result<(), CaptureError> {
         let mut view = scope.try_acquire_zeroed::<u8, _>(N)?;
         let shaped = scope.try_acquire_shaped::<u8>(&[N, 1])?;
         let (mut array, _) = shaped.array.into_parts();
-        array.copy_from(&view.as_view())?;
-        Ok::<(), CaptureError>(view.fill(value)?)
+        array.copy_from(view.as_view())?;
+        Ok::<(), CaptureError>(view.fill_with_value(value)?)
     })
 }
 
@@ -131,8 +131,8 @@ fn scopes(
             } else {
                 other.context().stream().memset_zeros(&mut view)?;
             }
-            Ok::<(), CaptureError>(beside.fill(3)?)
+            Ok::<(), CaptureError>(beside.fill_with_value(3)?)
         })?;
-        Ok::<(), CaptureError>(view.fill(value)?)
+        Ok::<(), CaptureError>(view.fill_with_value(value)?)
     })
 }

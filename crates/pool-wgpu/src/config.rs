@@ -3,24 +3,24 @@
 /// How a [`Stream`](crate::Stream) is made.
 ///
 /// ```no_run
-/// use pool_wgpu::{Stream, StreamOptions, wgpu};
+/// use pool_wgpu::{Stream, StreamConfig, wgpu};
 ///
-/// let options = StreamOptions::new()
+/// let config = StreamConfig::new()
 ///     .with_usages(wgpu::BufferUsages::VERTEX | wgpu::BufferUsages::INDIRECT)
 ///     .with_features(wgpu::Features::SHADER_F64);
-/// let stream = Stream::open_with(&options)?;
+/// let stream = Stream::open_with_config(&config)?;
 /// # Ok::<(), pool_wgpu::WgpuError>(())
 /// ```
 #[derive(Clone, Debug)]
-#[must_use = "options do nothing until a stream is made with them"]
-pub struct StreamOptions {
+#[must_use = "a configuration does nothing until a stream is made with it"]
+pub struct StreamConfig {
     pub(crate) usages: wgpu::BufferUsages,
     pub(crate) features: wgpu::Features,
     pub(crate) power: wgpu::PowerPreference,
     pub(crate) wants_fallback: bool,
 }
 
-impl Default for StreamOptions {
+impl Default for StreamConfig {
     fn default() -> Self {
         Self {
             usages: wgpu::BufferUsages::empty(),
@@ -31,7 +31,7 @@ impl Default for StreamOptions {
     }
 }
 
-impl StreamOptions {
+impl StreamConfig {
     /// Storage buffers, of any adapter, with the features that the adapter has for 16-bit and 64-bit elements.
     pub fn new() -> Self {
         Self::default()

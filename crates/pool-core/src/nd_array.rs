@@ -1,0 +1,142 @@
+//! The type of an array, and its elements where they are host memory: indices, and slices of all of them.
+
+use core::ops::{Deref, DerefMut, Index, IndexMut};
+
+use crate::error::ShapeError;
+use crate::lengths::element_count;
+
+/// The elements of a view `V` as a row-major array with the lengths `D`: `[usize; N]`, or
+/// [`DynamicShape`] for a rank known at run time.
+///
+/// Host arrays are indexed with `array[[row, column]]`; `as_slice` and `as_mut_slice` give the
+/// elements in row-major order, and the feature `ndarray` of the host backend turns an array into an
+/// `ndarray` view.
+#[derive(Clone, Copy, Debug)]
+pub struct NdView<V, D> {
+    /// As many elements as the product of `dims`.
+    pub(crate) view: V,
+    pub(crate) dims: D,
+}
+
+impl<V, D: AsRef<[usize]>> NdView<V, D> {
+    /// Gives a view of `length` elements a shape of as many.
+    ///
+    /// # Errors
+    ///
+    /// [`ShapeError::LengthMismatch`] where the shape has another number of elements, [`ShapeError::Overflow`] where
+    /// its product overflows.
+    pub(crate) fn checked(
+        view: V,
+        length: usize,
+        element_bytes: usize,
+        dims: D,
+    ) -> Result<Self, ShapeError> {
+        let asked = element_count(dims.as_ref(), element_bytes)?;
+        if asked != length {
+            return Err(ShapeError::LengthMismatch { asked, length });
+        }
+        Ok(Self { view, dims })
+    }
+}
+
+impl<V, D> NdView<V, D> {
+    /// A view and a shape of which it is known that they fit: what turns an array into a view of another
+    /// library relies on it.
+    ///
+    /// # Safety
+    ///
+    /// The product of `dims` is the number of the view's elements.
+    #[inline(always)]
+    pub(crate) unsafe fn new_unchecked(view: V, dims: D) -> Self {
+        Self { view, dims }
+    }
+}
+
+impl<T, V: Deref<Target = [T]>, D: AsRef<[usize]>> NdView<V, D> {
+    /// All elements of the array, in row-major order.
+    #[inline]
+    pub fn as_slice(&self) -> &[T] {
+        &self.view
+    }
+
+    /// All elements of the array, in row-major order, to be written.
+    #[inline]
+    pub fn as_mut_slice(&mut self) -> &mut [T]
+    where
+        V: DerefMut,
+    {
+        &mut self.view
+    }
+
+    /// The element at `index`, one number for each axis; `None` out of bounds or of another rank.
+    #[inline]
+    pub fn get(&self, index: &[usize]) -> Option<&T> {
+        self.view.get(offset(self.dims.as_ref(), index)?)
+    }
+
+    /// The element at `index`, to be written; `None` as for [`get`](Self::get).
+    #[inline]
+    pub fn get_mut(&mut self, index: &[usize]) -> Option<&mut T>
+    where
+        V: DerefMut,
+    {
+        let offset = offset(self.dims.as_ref(), index)?;
+        self.view.get_mut(offset)
+    }
+}
+
+/// The offset of an index in row-major order; `None` where the index is out of bounds or of another rank.
+#[inline]
+fn offset(dims: &[usize], index: &[usize]) -> Option<usize> {
+    if dims.len() != index.len() {
+        return None;
+    }
+    dims.iter().zip(index).try_fold(0_usize, |offset, (&extent, &at)| {
+        // Every partial offset is below the product of the axes so far, unless the lengths are of a type of
+        // the user's that says something else by now: then what is wrapped is looked at as any index.
+        if at < extent { Some(offset.wrapping_mul(extent).wrapping_add(at)) } else { None }
+    })
+}
+
+/// # Panics
+///
+/// Where the index is out of bounds, as for slices.
+impl<T, V: Deref<Target = [T]>, D: AsRef<[usize]>, const N: usize> Index<[usize; N]>
+    for NdView<V, D>
+{
+    type Output = T;
+
+    #[inline]
+    fn index(&self, index: [usize; N]) -> &T {
+        match offset(self.dims.as_ref(), &index) {
+            Some(offset) => &self.view[offset],
+            None => out_of_bounds(self.dims.as_ref(), &index),
+        }
+    }
+}
+
+/// # Panics
+///
+/// Where the index is out of bounds, as for slices.
+impl<T, V: DerefMut<Target = [T]>, D: AsRef<[usize]>, const N: usize> IndexMut<[usize; N]>
+    for NdView<V, D>
+{
+    #[inline]
+    fn index_mut(&mut self, index: [usize; N]) -> &mut T {
+        match offset(self.dims.as_ref(), &index) {
+            Some(offset) => &mut self.view[offset],
+            None => out_of_bounds(self.dims.as_ref(), &index),
+        }
+    }
+}
+
+#[cold]
+#[inline(never)]
+#[track_caller]
+#[expect(
+    clippy::panic,
+    reason = "the documented behaviour of an index out of bounds, as of slices"
+)]
+fn out_of_bounds(dims: &[usize], index: &[usize]) -> ! {
+    panic!("index {index:?} is out of bounds for an array of shape {dims:?}")
+}
