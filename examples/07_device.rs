@@ -7,9 +7,8 @@ use std::error::Error;
 
 use clap::Parser;
 use cudarc::driver::{LaunchConfig, PushKernelArg};
-use pool_facade::Pool;
-use pool_facade::PoolView;
 use pool_facade::pool_cuda::{Cuda, Launch};
+use pool_facade::{Pool, PoolView};
 use pool_kernels::elementwise;
 
 #[derive(Parser)]

@@ -88,7 +88,7 @@ impl Capture<'_> {
     ///     let mut state = capture.lend(main, &mut block)?;
     ///     capture.scope(main, |scope| {
     ///         let mut next = scope.try_acquire::<f32, _>(state.view()?.len())?;
-    ///         next.copy_from(&state.view()?)?;
+    ///         next.copy_from(state.view()?)?;
     ///         // … `scope.launch(&kernel).arg(&next).arg(&mut state.view_mut()?)` …
     ///         # state.view_mut()?.copy_from(next.as_view())?;
     ///         Ok(())
