@@ -52,7 +52,7 @@ impl<T> DeviceSlice<T> for DeviceViewMut<'_, T> {
 /// (cuBLAS, for one) is not refused: the kernel faults where it touches the memory, and the context is lost. For
 /// those, [`on`](DeviceView::on) and [`record_use`](crate::record_use) answer with the error themselves.
 ///
-/// Only for [`PodElement`]s, as [`DeviceView::to_vec`]: what cudarc reads through it need not have been
+/// Only for [`PodElement`]s, as [`PoolView::copy_to_vec`](pool_core::PoolView::copy_to_vec): what cudarc reads through it need not have been
 /// written, in a capture for one thing, where writing is put off to the graph. Other elements can be
 /// read [as bytes](DeviceView::as_bytes).
 ///

@@ -37,7 +37,7 @@ pub struct StagingConfig {
 /// Pooled page-locked memory, through which [`enqueue_write`](crate::CapturedGraph::enqueue_write) and
 /// [`enqueue_read`](crate::CapturedGraph::enqueue_read) copy without waiting for the device.
 ///
-/// All of it is allocated in [`new`](Self::new); a copy takes one of its buffers, and neither waits for one nor
+/// All of it is allocated in [`with_config`](Self::with_config); a copy takes one of its buffers, and neither waits for one nor
 /// makes another. A buffer is out until its copy is done and, for a read, its
 /// [`ReadTicket`](crate::ReadTicket) was dropped. A ticket that is forgotten keeps its buffer.
 ///
