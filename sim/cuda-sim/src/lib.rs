@@ -8,10 +8,25 @@
 //! driver, and those named `simcuda_*` with which tests control it. What is modelled, and what none
 //! of it can show, is in `docs/simulator.md`.
 
+// Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
+//
+// code: nothing
+// printf: nothing
+// ptx: nothing
+// random: nothing
+// report: nothing
+// kernel: code, printf, ptx, random, report
+// world: code, kernel, ptx, random, report
+// settings: world
+// abi: code, settings, world
+
 mod abi;
+mod code;
 mod kernel;
 mod printf;
 mod ptx;
+mod random;
+mod report;
 pub mod settings;
 mod world;
 

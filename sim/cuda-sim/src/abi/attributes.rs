@@ -1,6 +1,6 @@
 //! What a device says of itself, as numbers.
 
-use crate::world::{Code, Outcome};
+use crate::code::{Code, Outcome};
 
 /// The last attribute of CUDA 13.0.
 const LAST: u32 = 147;
@@ -61,7 +61,7 @@ pub(super) fn of_device(number: u32, device: i32) -> Outcome<i32> {
 #[cfg(test)]
 mod tests {
     use super::of_device;
-    use crate::world::Code;
+    use crate::code::Code;
 
     #[test]
     fn every_attribute_has_an_answer_and_no_other_number_has() {

@@ -2,7 +2,8 @@
 
 use super::attributes;
 use super::foreign::Out;
-use crate::world::{Code, Outcome, World};
+use crate::code::{Code, Outcome};
+use crate::world::World;
 
 const NAME: &[u8] = b"Simulated device\0";
 

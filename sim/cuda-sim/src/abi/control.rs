@@ -5,7 +5,8 @@
 
 use super::foreign::{Out, Text};
 use super::session::{lock, real_host};
-use crate::world::{Code, HostCall, Settings};
+use crate::code::Code;
+use crate::world::{HostCall, Settings};
 
 macro_rules! control_calls {
     ($($(#[$about:meta])* fn $name:ident($($argument:ident: $type:ty),* $(,)?) -> $answer:ty $body:block)*) => {
@@ -32,7 +33,7 @@ control_calls! {
 
     /// Whether a call of this name is more than a refusal.
     fn simcuda_models(name: Text) -> u32 {
-        u32::from(name.get().is_ok_and(|name| super::is_modelled(&name)))
+        u32::from(name.get().is_ok_and(|name| super::calls::is_modelled(&name)))
     }
 
     /// Starts anew: handles and addresses of before are good no more. 0 while a host function runs.

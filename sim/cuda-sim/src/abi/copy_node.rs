@@ -3,7 +3,8 @@
 use super::copy_rows::copy_of_planes;
 use super::foreign::{In, Out};
 use super::sys::{self, MEMORY_OF_DEVICE, MEMORY_OF_HOST};
-use crate::world::{Code, Copy, Corner, End, HostCall, Outcome, Volume, Work};
+use crate::code::{Code, Outcome};
+use crate::world::{Copy, Corner, End, HostCall, Volume, Work};
 
 /// `CUDA_HOST_NODE_PARAMS`, its pointers as numbers.
 #[derive(Clone, Copy)]

@@ -7,7 +7,8 @@ use super::foreign::{In, Out};
 use super::session::Session;
 use super::sys::{self, MEMORY_OF_ARRAY, MEMORY_OF_DEVICE, MEMORY_OF_EITHER, MEMORY_OF_HOST};
 use super::transfer::anywhere;
-use crate::world::{Code, Copy, Corner, End, Fill, Outcome, Volume};
+use crate::code::{Code, Outcome};
+use crate::world::{Copy, Corner, End, Fill, Volume};
 
 /// The bytes that a pitch of `cuMemAllocPitch` is a multiple of.
 const PITCH_UNIT: usize = 512;
@@ -28,7 +29,7 @@ impl NamedEnd {
             MEMORY_OF_HOST => Ok(End::Host(self.host)),
             MEMORY_OF_DEVICE => Ok(End::Device(self.device)),
             MEMORY_OF_EITHER => Ok(anywhere(self.device)),
-            MEMORY_OF_ARRAY => Err(crate::world::unmodelled("copies of arrays")),
+            MEMORY_OF_ARRAY => Err(crate::code::unmodelled("copies of arrays")),
             _ => Err(Code::INVALID_VALUE),
         }
     }

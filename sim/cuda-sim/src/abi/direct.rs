@@ -4,10 +4,12 @@ use std::sync::TryLockError;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::calls::calls;
+use super::faults::plan_faults;
 use super::session::{self, Session, lock, real_host};
-use super::{background, environment};
+use super::{background, control, environment, unmodelled};
 use crate::settings::{Fault, Settings};
-use crate::world::{Code, Step, World};
+use crate::world::Step;
 
 /// How often a lock that another thread has is tried.
 const GLANCE: Duration = Duration::from_millis(1);
@@ -27,8 +29,8 @@ pub struct Findings {
 ///
 /// Whoever calls such an address calls a C function, and keeps to what CUDA's documentation asks of callers.
 pub fn symbols() -> impl Iterator<Item = (&'static str, *const ())> {
-    let refused = super::unmodelled::CALLS.iter().chain(super::control::CALLS);
-    super::calls().chain(refused).map(|call| (call.name(), call.address()))
+    let refused = unmodelled::CALLS.iter().chain(control::CALLS);
+    calls().chain(refused).map(|call| (call.name(), call.address()))
 }
 
 /// Starts anew: handles and addresses of before are good no more, and nothing is reported or logged.
@@ -57,13 +59,6 @@ pub fn draw_anew(seed: u64) {
 /// Lets a call fail, counted from now.
 pub fn fail_call(fault: &Fault) {
     plan_faults(&mut lock(), std::slice::from_ref(fault));
-}
-
-pub(super) fn plan_faults(world: &mut World, faults: &[Fault]) {
-    for Fault { call, nth, code } in faults {
-        let call = if call == "*" { "" } else { call };
-        world.log.fail(call, *nth, Code(*code));
-    }
 }
 
 /// The mistakes found so far, each once, one line each.

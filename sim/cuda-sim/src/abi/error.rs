@@ -4,7 +4,7 @@ use std::ffi::c_char;
 use std::ptr;
 
 use super::foreign::Out;
-use crate::world::Code;
+use crate::code::Code;
 
 driver_calls! {
     fn cuGetErrorName(code: u32, place: Out<*const c_char>) |_session| {

@@ -1,7 +1,7 @@
 //! Events.
 
 use super::foreign::Out;
-use crate::world::Code;
+use crate::code::Code;
 
 driver_calls! {
     fn cuEventCreate(place: Out<u64>, flags: u32) |session| {

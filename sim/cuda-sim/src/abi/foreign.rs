@@ -7,7 +7,7 @@
 
 use std::ffi::{CStr, c_char};
 
-use crate::world::{Code, Outcome};
+use crate::code::{Code, Outcome};
 
 /// A place for one result, or for an array of them; may be null.
 #[derive(Debug)]

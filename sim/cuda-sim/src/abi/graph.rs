@@ -3,7 +3,8 @@
 use super::foreign::{In, Out};
 use super::session::Session;
 use super::sys;
-use crate::world::{Code, EdgeData, Outcome};
+use crate::code::{Code, Outcome};
+use crate::world::EdgeData;
 
 pub(super) fn edge_data(data: EdgeData) -> sys::CUgraphEdgeData {
     sys::CUgraphEdgeData {

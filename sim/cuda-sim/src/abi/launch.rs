@@ -2,7 +2,8 @@
 
 use super::foreign::{In, Out};
 use super::session::Session;
-use crate::world::{Code, KernelCall, Outcome, Shape, Work};
+use crate::code::{Code, Outcome};
+use crate::world::{KernelCall, Shape, Work};
 
 /// Parameters: each by its address, or all of them in one buffer.
 #[derive(Clone, Copy)]
@@ -160,7 +161,7 @@ driver_calls! {
             match attribute.name {
                 IGNORED | PRIORITY => {}
                 PROGRAMMATIC => programmatic = attribute.value[0] & 0xFFFF_FFFF != 0,
-                name => return Err(crate::world::unmodelled(&format!("launch attribute {name}"))),
+                name => return Err(crate::code::unmodelled(&format!("launch attribute {name}"))),
             }
         }
         let shape = Shape { grid, block, shared };

@@ -1,7 +1,7 @@
 //! Libraries and their kernels, which belong to no context.
 
 use super::foreign::{In, Out, Text};
-use crate::world::{Code, Outcome};
+use crate::code::{Code, Outcome};
 
 /// `CU_LIBRARY_HOST_UNIVERSAL_FUNCTION_AND_DATA_TABLE`.
 const TABLE_OF_THE_HOST: u32 = 0;
@@ -12,7 +12,7 @@ fn check(options: &[u32]) -> Outcome<()> {
     for option in options {
         match *option {
             TABLE_OF_THE_HOST => {
-                return Err(crate::world::unmodelled(
+                return Err(crate::code::unmodelled(
                     "libraries with a table of the host's functions",
                 ));
             }

@@ -2,7 +2,8 @@
 
 use super::foreign::{In, Out, Text};
 use super::session::Session;
-use crate::world::{Code, Input, Log, Outcome};
+use crate::code::{Code, Outcome};
+use crate::world::{Input, Log};
 
 /// `CUjit_option`, as far as something is answered through one.
 const WALL_TIME: u32 = 2;
@@ -106,7 +107,8 @@ driver_calls! {
 #[cfg(test)]
 mod tests {
     use super::{MACHINE_CODE, PTX, input};
-    use crate::world::{Code, Input};
+    use crate::code::Code;
+    use crate::world::Input;
 
     #[test]
     fn text_is_taken_also_as_what_another_link_has_made() {

@@ -1,7 +1,8 @@
 //! Allocating and freeing.
 
 use super::foreign::Out;
-use crate::world::{Code, Fact};
+use crate::code::Code;
+use crate::world::Fact;
 
 /// `CU_MEMHOSTREGISTER_PORTABLE` and `CU_MEMHOSTREGISTER_DEVICEMAP`: all page-locked memory is so.
 const PORTABLE: u32 = 1;
@@ -62,7 +63,7 @@ driver_calls! {
     fn cuMemHostRegister_v2(address: u64, bytes: usize, flags: u32) |session| {
         let thread = session.thread;
         if flags & !(PORTABLE | MAPPED) != 0 {
-            return Err(crate::world::unmodelled(&format!("cuMemHostRegister with flags {flags}")));
+            return Err(crate::code::unmodelled(&format!("cuMemHostRegister with flags {flags}")));
         }
         session.register_host(thread, address, bytes)
     }

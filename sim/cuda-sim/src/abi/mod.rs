@@ -21,6 +21,7 @@ macro_rules! driver_calls {
 
 mod attributes;
 mod background;
+mod calls;
 mod context;
 mod control;
 mod copy_node;
@@ -30,6 +31,7 @@ mod entry;
 mod environment;
 mod error;
 mod event;
+mod faults;
 mod foreign;
 mod graph;
 mod hook;
@@ -54,34 +56,3 @@ pub use direct::{
     Findings, draw_anew, fail_call, forget_reports, is_initialized, last_findings, leaks, reports,
     start_anew, symbols,
 };
-
-/// The calls that are more than a refusal, file by file.
-const CALLS: &[&[entry::Entry]] = &[
-    context::CALLS,
-    copy_node::CALLS,
-    copy_rows::CALLS,
-    entry::CALLS,
-    error::CALLS,
-    event::CALLS,
-    graph::CALLS,
-    launch::CALLS,
-    library::CALLS,
-    link::CALLS,
-    memory::CALLS,
-    module::CALLS,
-    node::CALLS,
-    pages::CALLS,
-    peer::CALLS,
-    pool::CALLS,
-    stream::CALLS,
-    transfer::CALLS,
-];
-
-/// Whether a call is more than a refusal.
-fn is_modelled(name: &str) -> bool {
-    name.starts_with("simcuda_") || calls().any(|call| call.name() == name)
-}
-
-fn calls() -> impl Iterator<Item = &'static entry::Entry> {
-    CALLS.iter().copied().flatten()
-}

@@ -2,7 +2,7 @@
 
 use super::foreign::{Out, Text};
 use super::session::Session;
-use crate::world::{Code, Outcome};
+use crate::code::{Code, Outcome};
 
 fn load(session: &mut Session, place: Out<u64>, image: &Text) -> Outcome<()> {
     if place.is_null() || image.is_null() {

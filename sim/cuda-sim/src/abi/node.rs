@@ -5,7 +5,8 @@ use super::graph::{edge_data, put_nodes};
 use super::pool::Properties;
 use super::session::Session;
 use super::sys;
-use crate::world::{Choice, Code, Fill, NodeKind, Outcome, Ownership, Work};
+use crate::code::{Code, Outcome};
+use crate::world::{Choice, Fill, NodeKind, Ownership, Work};
 
 fn fill(parameters: &sys::CUDA_MEMSET_NODE_PARAMS) -> Outcome<Fill> {
     Ok(Fill {
@@ -98,7 +99,7 @@ fn add_node(
         SIGNAL => session.add_node(graph, after, Work::Opaque(NodeKind::ExternalSignal)),
         WAIT => session.add_node(graph, after, Work::Opaque(NodeKind::ExternalWait)),
         BATCH => session.add_node(graph, after, Work::Opaque(NodeKind::BatchOperations)),
-        _ => Err(crate::world::unmodelled("cuGraphAddNode for nodes of this kind")),
+        _ => Err(crate::code::unmodelled("cuGraphAddNode for nodes of this kind")),
     }
 }
 
@@ -146,7 +147,7 @@ driver_calls! {
         parameters: Out<ConditionalNode>,
     ) |session| {
         if !data.is_null() && data.array(count)?.iter().any(|data| data.type_ != 0) {
-            return Err(crate::world::unmodelled("edges of such a node that are not full"));
+            return Err(crate::code::unmodelled("edges of such a node that are not full"));
         }
         place.put(add_node(session, graph, &after.array(count)?, parameters)?)
     }

@@ -2,7 +2,8 @@
 
 use super::foreign::{In, Out};
 use super::pool::Location;
-use crate::world::{Code, PAGE};
+use crate::code::Code;
+use crate::world::PAGE;
 
 /// `CU_MEM_ACCESS_FLAGS_PROT_READWRITE`.
 const READ_AND_WRITE: u32 = 3;

@@ -2,7 +2,8 @@
 //! otherwise.
 
 use super::foreign::{In, Out};
-use crate::world::{Code, Outcome, World};
+use crate::code::{Code, Outcome};
+use crate::world::World;
 
 /// `CU_MEM_ALLOCATION_TYPE_PINNED`.
 const PINNED: u32 = 1;
@@ -50,7 +51,7 @@ impl Location {
         if self.kind == ON_DEVICE {
             Ok(self.id)
         } else {
-            Err(crate::world::unmodelled("memory elsewhere than on a device"))
+            Err(crate::code::unmodelled("memory elsewhere than on a device"))
         }
     }
 }

@@ -6,12 +6,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 use std::time::Duration;
 
-use super::direct;
 use super::environment;
+use super::faults::plan_faults;
 use super::hook;
 use super::host::{self, Host};
 use super::versions;
-use crate::world::{Code, Goal, HostCall, Outcome, Step, World};
+use crate::code::{Code, Outcome};
+use crate::world::{Goal, HostCall, Step, World};
 
 /// How long a query waits for a host function that it has set going.
 const HOST_FUNCTION: Duration = Duration::from_millis(20);
@@ -42,7 +43,7 @@ fn driver() -> &'static Driver {
     DRIVER.get_or_init(|| {
         let settings = environment::settings();
         let mut world = World::new(settings.of_world(), real_host());
-        direct::plan_faults(&mut world, &settings.faults);
+        plan_faults(&mut world, &settings.faults);
         Driver { world: Mutex::new(world), returned: Condvar::new() }
     })
 }

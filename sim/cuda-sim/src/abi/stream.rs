@@ -2,7 +2,8 @@
 
 use super::foreign::{In, Out};
 use super::sys;
-use crate::world::{Code, HostCall, Mode, Order, Outcome};
+use crate::code::{Code, Outcome};
+use crate::world::{HostCall, Mode, Order};
 
 /// `CU_STREAM_NON_BLOCKING`.
 const NON_BLOCKING: u32 = 1;
@@ -155,7 +156,7 @@ driver_calls! {
         let nodes = nodes.array(count)?;
         let data = if data.is_null() { Vec::new() } else { data.array(count)? };
         if data.iter().any(|data| (data.from_port, data.to_port, data.type_) != (0, 0, 0)) {
-            return Err(crate::world::unmodelled("cuStreamUpdateCaptureDependencies with edge data"));
+            return Err(crate::code::unmodelled("cuStreamUpdateCaptureDependencies with edge data"));
         }
         let replace = match flags {
             ADD_DEPENDENCIES => false,

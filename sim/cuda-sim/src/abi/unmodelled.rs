@@ -13,7 +13,7 @@ macro_rules! unmodelled {
             #[unsafe(no_mangle)]
             #[allow(non_snake_case, reason = "CUDA's names")]
             extern "C" fn $name() -> u32 {
-                crate::abi::session::call(stringify!($name), |_| Err(crate::world::unmodelled(stringify!($name))))
+                crate::abi::session::call(stringify!($name), |_| Err(crate::code::unmodelled(stringify!($name))))
             }
         )*
     };

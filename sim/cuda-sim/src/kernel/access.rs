@@ -7,9 +7,10 @@ use super::order::Order;
 use super::stamp::Stamp;
 use super::ticks::Ticks;
 use super::warp::{Warp, lanes};
+use crate::code::Code;
 use crate::ptx::Space;
 use crate::ptx::op::{Atomic, Change, Transfer, from_generic};
-use crate::world::{Code, Mistake};
+use crate::report::Mistake;
 
 /// What the thread that makes an access knows.
 struct Knowledge<'a> {

@@ -3,8 +3,9 @@
 use super::engine::{Engine, place, size};
 use super::launch::Fault;
 use super::warp::{Warp, lanes};
+use crate::code::Code;
 use crate::ptx::op::AssertFail;
-use crate::world::{Code, Mistake};
+use crate::report::Mistake;
 
 /// A longer text has lost its end.
 const LONGEST_TEXT: u64 = 4096;

@@ -6,8 +6,9 @@ use super::engine::{Engine, size};
 use super::launch::Fault;
 use super::step::Flow;
 use super::warp::{Warp, lanes};
+use crate::code::Code;
 use crate::ptx::op::{BarrierVote, Kind, Question};
-use crate::world::{Code, Mistake};
+use crate::report::Mistake;
 
 /// The longest turn of a warp, in instructions.
 const TURN: usize = 512;

@@ -11,9 +11,11 @@ use super::printed::Buffer;
 use super::stamp::Stamp;
 use super::ticks::LANES;
 use super::warp::Warp;
+use crate::code::Code;
 use crate::ptx::Program;
 use crate::ptx::op::Special;
-use crate::world::{Code, Mistake, Random};
+use crate::random::Random;
+use crate::report::Mistake;
 
 /// A launch that runs.
 pub(super) struct Engine<'a> {

@@ -2,7 +2,7 @@
 
 use super::cells::Cells;
 use super::launch::{GlobalMemory, Touched, Wrong};
-use crate::world::Mistake;
+use crate::report::Mistake;
 
 /// A range of addresses and the borrowed bytes behind it.
 #[derive(Clone, Copy, Debug)]

@@ -4,8 +4,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::printed::Printed;
+use crate::code::Code;
 use crate::ptx::Program;
-use crate::world::{Code, Mistake};
+use crate::report::Mistake;
 
 /// A kernel with everything that it needs.
 #[derive(Clone, Debug)]

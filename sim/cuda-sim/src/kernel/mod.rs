@@ -26,7 +26,7 @@ mod warp;
 #[cfg(test)]
 mod tests;
 
-use crate::world::Random;
+use crate::random::Random;
 
 pub(crate) use launch::{Ending, Extent, GlobalMemory, Launch, Touched, Wrong};
 pub(crate) use printed::Buffer;

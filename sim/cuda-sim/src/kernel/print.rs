@@ -6,7 +6,7 @@ use super::printed::Printed;
 use super::warp::{Warp, lanes};
 use crate::printf::{Argument, BUFFER, Conversion, Piece, pieces};
 use crate::ptx::op::Print;
-use crate::world::Mistake;
+use crate::report::Mistake;
 
 /// So many arguments are printed; conversions of others are printed as they are written.
 const MOST_ARGUMENTS: usize = 32;

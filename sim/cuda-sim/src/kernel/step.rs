@@ -4,8 +4,9 @@ use super::engine::Engine;
 use super::launch::Fault;
 use super::ticks::LANES;
 use super::warp::{Warp, lanes};
+use crate::code::Code;
 use crate::ptx::op::{Call, Carry, Compare, ComparePair, Guard, Kind, Register};
-use crate::world::{Code, Mistake};
+use crate::report::Mistake;
 
 /// Where the threads go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use super::ticks::{LANES, Ticks};
 use crate::ptx::op::{Guard, Place, Program, Register};
-use crate::world::Random;
+use crate::random::Random;
 
 /// Threads of a warp and their state; bit n of a mask is lane n.
 #[derive(Debug)]

@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use super::World;
-use super::clock::HOST;
-use super::code::{Code, Outcome};
-use super::event::Moment;
-use super::handle::Kind;
-use super::memory::{Origin, Piece, Region, is_device_address};
-use super::report::Mistake;
-use super::schedule::Goal;
-use super::shadow::Actor;
-use super::stream::Body;
-use super::work::{Access, Unit, Work};
+use super::state::clock::HOST;
+use super::state::event::Moment;
+use super::state::handle::Kind;
+use super::state::memory::{Origin, Piece, Region, is_device_address};
+use super::state::schedule::Goal;
+use super::state::shadow::Actor;
+use super::state::stream::Body;
+use super::state::work::{Access, Unit, Work};
+use crate::code::{Code, Outcome};
+use crate::report::Mistake;
 
 impl World {
     /// `cuMemAlloc`.

@@ -1,58 +1,12 @@
 //! Captures: which streams take part, what is refused meanwhile, and what spoils one.
 
 use super::World;
-use super::code::{Code, Outcome};
-use super::graph::EdgeData;
-use super::handle::Kind;
-use super::stream::Order;
-use super::work::Work;
-
-/// How strict a capture is about calls that are no part of it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(u32)]
-pub(crate) enum Mode {
-    #[default]
-    Global = 0,
-    ThreadLocal = 1,
-    Relaxed = 2,
-}
-
-/// Where a stream stands, by CUDA's numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-pub(crate) enum Status {
-    None = 0,
-    Active = 1,
-    Invalidated = 2,
-}
-
-/// A capture.
-#[derive(Debug)]
-pub(crate) struct Capture {
-    pub(crate) graph: usize,
-    origin: usize,
-    thread: u64,
-    mode: Mode,
-    status: Status,
-}
-
-/// A stream's part in a capture: the nodes that its next one depends on.
-#[derive(Clone, Debug)]
-pub(crate) struct Membership {
-    pub(crate) capture: usize,
-    pub(crate) tail: Vec<usize>,
-}
-
-impl Mode {
-    pub(crate) fn from_number(number: u32) -> Outcome<Self> {
-        match number {
-            0 => Ok(Self::Global),
-            1 => Ok(Self::ThreadLocal),
-            2 => Ok(Self::Relaxed),
-            _ => Err(Code::INVALID_VALUE),
-        }
-    }
-}
+use super::state::capture::{Capture, Membership, Mode, Status};
+use super::state::graph::EdgeData;
+use super::state::handle::Kind;
+use super::state::stream::Order;
+use super::state::work::Work;
+use crate::code::{Code, Outcome};
 
 impl World {
     pub(crate) fn begin_capture(&mut self, thread: u64, stream: u64, mode: Mode) -> Outcome<()> {
@@ -324,7 +278,10 @@ impl World {
         self.spoil(&concerned, Code::CAPTURE_UNSUPPORTED)
     }
 
-    fn active_captures(&self, concerns: impl Fn(&super::stream::Stream) -> bool) -> Vec<usize> {
+    pub(in crate::world) fn active_captures(
+        &self,
+        concerns: impl Fn(&super::state::stream::Stream) -> bool,
+    ) -> Vec<usize> {
         let concerned = self.streams.iter().filter(|stream| concerns(stream));
         let members = concerned.filter_map(|stream| stream.capture.as_ref());
         members.map(|member| member.capture).filter(|capture| self.is_active(*capture)).collect()

@@ -4,22 +4,11 @@
 use std::collections::HashMap;
 
 use super::World;
-use super::code::{Code, Outcome};
-use super::graph::EdgeData;
-use super::handle::Kind;
-use super::work::{NodeKind, Work};
-
-/// Whose graph is put into a node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ownership {
-    /// A copy. What allocates, frees or chooses cannot be copied.
-    Copied,
-    /// The graph itself: the caller's handle is the node's from then on.
-    Moved,
-}
-
-/// A node to be copied: itself, what it does, and what it comes behind.
-type Copied = (usize, Work, Vec<(usize, EdgeData)>);
+use super::state::child::{Copied, Ownership};
+use super::state::graph::EdgeData;
+use super::state::handle::Kind;
+use super::state::work::{NodeKind, Work};
+use crate::code::{Code, Outcome};
 
 impl World {
     /// Adds a node that runs another graph.

@@ -2,41 +2,10 @@
 //! live as long as the graph that the node is in. None is made executable.
 
 use super::World;
-use super::code::{Code, Outcome};
-use super::handle::Kind;
-use super::work::Work;
-
-/// What a conditional node does with its bodies, as CUDA numbers it.
-pub(super) const IF: u32 = 0;
-pub(super) const WHILE: u32 = 1;
-pub(super) const SWITCH: u32 = 2;
-
-/// What decides which body of a node is run. It is of one graph, and for one node.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Condition {
-    graph: usize,
-    is_taken: bool,
-}
-
-/// What a conditional node is asked for.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Choice {
-    pub(crate) condition: u64,
-    pub(crate) kind: u32,
-    /// How many bodies there are to be.
-    pub(crate) bodies: u32,
-}
-
-impl Choice {
-    fn is_valid(self) -> bool {
-        match self.kind {
-            IF => matches!(self.bodies, 1 | 2),
-            WHILE => self.bodies == 1,
-            SWITCH => (1..=1 << 16).contains(&self.bodies),
-            _ => false,
-        }
-    }
-}
+use super::state::conditional::{Choice, Condition};
+use super::state::handle::Kind;
+use super::state::work::Work;
+use crate::code::{Code, Outcome};
 
 impl World {
     /// A condition for one node of a graph; 0 is none.

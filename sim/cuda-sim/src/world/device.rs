@@ -1,33 +1,9 @@
 //! Devices, their primary contexts, and how much memory each has left.
 
-use std::collections::HashMap;
-
 use super::World;
-use super::code::{Code, Outcome};
-use super::handle::Kind;
-use super::memory::{Origin, PAGE, Region};
-use crate::kernel::Buffer;
-
-/// A device with its primary context.
-#[derive(Debug)]
-pub(crate) struct Device {
-    /// How often the context is retained; at 0 there is none.
-    pub(crate) retained: u32,
-    pub(crate) flags: u32,
-    /// The error that every call of the context answers from now on.
-    pub(crate) sticky: Option<Code>,
-    pub(crate) legacy: Option<usize>,
-    pub(crate) per_thread: HashMap<u64, usize>,
-    pub(crate) default_pool: usize,
-    pub(crate) current_pool: usize,
-    pub(crate) limit: usize,
-    /// Bytes of small allocations, which share pages.
-    pub(crate) small: usize,
-    /// Bytes of large allocations and of pages, in whole pages.
-    pub(crate) large: usize,
-    /// What its kernels have printed, and nobody has seen yet.
-    pub(crate) printed: Buffer,
-}
+use super::state::handle::Kind;
+use super::state::memory::{Origin, PAGE, Region};
+use crate::code::{Code, Outcome};
 
 /// Allocations below this share pages.
 const LARGE: usize = 1 << 20;
@@ -35,24 +11,6 @@ const LARGE: usize = 1 << 20;
 /// What an allocation takes from a device.
 fn is_large(bytes: usize) -> bool {
     bytes >= LARGE
-}
-
-impl Device {
-    pub(crate) fn new(limit: usize, pool: usize) -> Self {
-        Self {
-            retained: 0,
-            flags: 0,
-            sticky: None,
-            legacy: None,
-            per_thread: HashMap::new(),
-            default_pool: pool,
-            current_pool: pool,
-            limit,
-            small: 0,
-            large: 0,
-            printed: Buffer::default(),
-        }
-    }
 }
 
 impl World {
@@ -132,7 +90,7 @@ impl World {
         let device = self.device(ordinal)?;
         self.devices[device].retained += 1;
         if self.devices[device].legacy.is_none() {
-            let legacy = self.new_stream(device, super::stream::Order::Legacy, 0);
+            let legacy = self.new_stream(device, super::state::stream::Order::Legacy, 0);
             self.devices[device].legacy = Some(legacy);
         }
         Ok(self.handles.make(Kind::Context, device))
@@ -222,7 +180,8 @@ impl World {
                 let whole = bytes.checked_next_multiple_of(PAGE).unwrap_or(usize::MAX);
                 world.devices[device].large = large.saturating_add(whole);
             } else {
-                world.devices[device].small = small + bytes.next_multiple_of(super::memory::UNIT);
+                world.devices[device].small =
+                    small + bytes.next_multiple_of(super::state::memory::UNIT);
             }
         };
         // Asked first without adding: a sum of pages must not wrap.
@@ -247,7 +206,7 @@ impl World {
         if is_large(bytes) {
             own.large -= bytes.next_multiple_of(PAGE);
         } else {
-            own.small -= bytes.next_multiple_of(super::memory::UNIT);
+            own.small -= bytes.next_multiple_of(super::state::memory::UNIT);
         }
     }
 }

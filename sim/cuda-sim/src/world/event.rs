@@ -1,45 +1,17 @@
 //! Events: a moment of a stream, or of a capture, that others can wait for.
 
 use super::World;
-use super::capture::Mode;
-use super::clock::Clock;
-use super::code::{Code, Outcome};
-use super::handle::Kind;
-use super::schedule::Goal;
-use super::stream::{Body, Position};
-use super::work::{Unit, Work};
-
-/// A place in a stream, and what is known there.
-#[derive(Clone, Debug)]
-pub(crate) struct Moment {
-    pub(crate) position: Position,
-    pub(crate) clock: Clock,
-}
-
-/// An event.
-#[derive(Debug)]
-pub(crate) struct Event {
-    pub(crate) device: usize,
-    pub(crate) lives: bool,
-    pub(crate) timed: bool,
-    pub(crate) mark: Mark,
-    /// Counts the records, so that only the last one sets the time.
-    pub(crate) record: u64,
-    /// When the last record ran, in nanoseconds of the simulated device.
-    pub(crate) time: Option<u64>,
-}
-
-/// What an event marks.
-#[derive(Clone, Debug)]
-pub(crate) enum Mark {
-    Never,
-    At(Moment),
-    /// The ends of a capture's branch.
-    Captured(usize, Vec<usize>),
-}
+use super::state::capture::Mode;
+use super::state::event::{Event, Mark};
+use super::state::handle::Kind;
+use super::state::schedule::Goal;
+use super::state::stream::Body;
+use super::state::work::{Unit, Work};
+use crate::code::{Code, Outcome};
 
 /// The flags of `cuEventCreate` and `cuStreamWaitEvent` that matter here.
 const DISABLE_TIMING: u32 = 2;
+
 const EXTERNAL: u32 = 1;
 
 impl World {

@@ -4,10 +4,10 @@
 use std::collections::{HashMap, HashSet};
 
 use super::World;
-use super::code::{Code, Outcome, unmodelled};
-use super::exec::ExecNode;
-use super::graph::EdgeData;
-use super::work::Work;
+use super::state::exec::ExecNode;
+use super::state::graph::EdgeData;
+use super::state::work::Work;
+use crate::code::{Code, Outcome, unmodelled};
 
 /// The list so far.
 struct Flat<'w> {

@@ -3,53 +3,11 @@
 use std::collections::HashSet;
 
 use super::World;
-use super::code::{Code, Outcome};
-use super::graph_memory::Allocation;
-use super::handle::Kind;
-use super::kernel::KernelCall;
-use super::work::{NodeKind, Work};
-
-/// A graph.
-#[derive(Debug)]
-pub(crate) struct Graph {
-    pub(crate) lives: bool,
-    /// The graph that it is in, where it is in a node.
-    pub(crate) parent: Option<usize>,
-    pub(crate) nodes: Vec<usize>,
-    pub(crate) allocations: Vec<Allocation>,
-}
-
-/// A node.
-#[derive(Debug)]
-pub(crate) struct Node {
-    pub(crate) lives: bool,
-    pub(crate) graph: usize,
-    pub(crate) work: Work,
-    /// What it depends on.
-    pub(crate) before: Vec<(usize, EdgeData)>,
-}
-
-/// What an edge waits for: all of the node before it, unless it is programmatic.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct EdgeData {
-    pub(crate) from_port: u8,
-    pub(crate) to_port: u8,
-    pub(crate) kind: u8,
-}
-
-impl EdgeData {
-    /// From a kernel that lets the next one start before it ends.
-    pub(crate) const PROGRAMMATIC: Self = Self { from_port: 1, to_port: 0, kind: 1 };
-
-    pub(crate) fn is_plain(self) -> bool {
-        self == Self::default()
-    }
-
-    /// Whether it is an edge between kernels that CUDA knows: behind the trigger, or behind the start.
-    fn is_programmatic(self) -> bool {
-        self.kind == 1 && matches!(self.from_port, 1 | 2) && self.to_port == 0
-    }
-}
+use super::state::graph::{EdgeData, Graph, Node};
+use super::state::handle::Kind;
+use super::state::kernel::KernelCall;
+use super::state::work::{NodeKind, Work};
+use crate::code::{Code, Outcome};
 
 impl World {
     pub(crate) fn new_graph(&mut self) -> usize {

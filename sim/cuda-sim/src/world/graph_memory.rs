@@ -1,38 +1,10 @@
 //! Memory that graphs allocate: addresses fixed when a node is added, bytes when it is launched.
 
-use std::collections::BTreeMap;
-
 use super::World;
-use super::code::{Code, Outcome, unmodelled};
-use super::event::Moment;
-use super::memory::{LARGEST, Origin, PAGE, Region, UNIT};
-
-/// What a graph allocates.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Allocation {
-    pub(crate) address: u64,
-    pub(crate) bytes: usize,
-    pub(crate) device: usize,
-    /// The node that allocates it.
-    pub(crate) node: usize,
-    /// The node of the same graph that frees it, if any.
-    pub(crate) free: Option<usize>,
-}
-
-/// The bytes behind the addresses of graphs, kept from launch to launch.
-#[derive(Debug, Default)]
-pub(crate) struct GraphMemory {
-    blocks: BTreeMap<u64, Physical>,
-    high: u64,
-}
-
-#[derive(Debug)]
-struct Physical {
-    block: usize,
-    device: usize,
-    len: usize,
-    last: Option<Moment>,
-}
+use super::state::event::Moment;
+use super::state::graph_memory::{Allocation, Physical};
+use super::state::memory::{LARGEST, Origin, PAGE, Region, UNIT};
+use crate::code::{Code, Outcome, unmodelled};
 
 impl World {
     /// An address for a node after others: one that a node before it has freed, or a new one.

@@ -5,74 +5,19 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::HostMemory;
-use super::World;
-use super::clock::Clock;
-use super::code::{Code, Outcome};
-use super::launch::GraphRun;
-use super::memory::{Memory, Origin, Region, Regions};
 use super::module::{SHARED_AT_MOST, THREADS, most_threads};
-use super::peer::Reach;
-use super::report::Mistake;
-use super::shadow::Actor;
-use super::stream::Position;
-use super::work::Work;
+use super::state::kernel::{KernelCall, KernelPlace, ReadyKernel, Shape};
+use super::state::launch::GraphRun;
+use super::state::memory::{Memory, Origin, Region, Regions};
+use super::state::peer::Reach;
+use super::state::position::Position;
+use super::state::shadow::Actor;
+use super::state::work::Work;
+use super::{HostMemory, World};
+use crate::code::{Code, Outcome};
 use crate::kernel::{self, Extent, GlobalMemory, Launch, Touched, Wrong};
 use crate::ptx::op::Parameter;
-
-/// A kernel with its parameters, as a stream or a node has it.
-#[derive(Clone, Debug)]
-pub(crate) struct KernelCall {
-    pub(crate) function: usize,
-    pub(crate) launch: Arc<Launch>,
-}
-
-/// A launch that waits: it sees the addresses that were good when it was submitted.
-#[derive(Debug)]
-pub(crate) struct ReadyKernel {
-    launch: Arc<Launch>,
-    regions: Arc<Regions>,
-    /// Regions that only this node knows, of its graph.
-    visible: Vec<Region>,
-}
-
-/// Extents of a launch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Shape {
-    pub(crate) grid: [u32; 3],
-    pub(crate) block: [u32; 3],
-    pub(crate) shared: u32,
-}
-
-/// Where a kernel runs.
-#[derive(Clone, Debug)]
-pub(crate) struct KernelPlace {
-    pub(crate) position: Position,
-    pub(crate) node: Option<usize>,
-    /// What is known to be done when it begins.
-    pub(crate) clock: Clock,
-}
-
-impl PartialEq for KernelCall {
-    fn eq(&self, other: &Self) -> bool {
-        let (mine, theirs) = (&self.launch, &other.launch);
-        self.function == other.function
-            && mine.grid == theirs.grid
-            && mine.block == theirs.block
-            && mine.dynamic_shared == theirs.dynamic_shared
-            && mine.parameters == theirs.parameters
-    }
-}
-
-impl ReadyKernel {
-    pub(crate) fn new(launch: &Arc<Launch>, regions: Arc<Regions>, visible: &[Region]) -> Self {
-        Self { launch: Arc::clone(launch), regions, visible: visible.to_vec() }
-    }
-
-    pub(crate) fn name(&self) -> &str {
-        &self.launch.program.name
-    }
-}
+use crate::report::Mistake;
 
 /// The largest grid along its axes.
 const GRID: [u32; 3] = [i32::MAX.unsigned_abs(), 65_535, 65_535];
@@ -134,7 +79,7 @@ impl World {
 
     /// The handle of the kernel that a call names.
     pub(crate) fn function_handle(&self, call: &KernelCall) -> u64 {
-        self.handles.make(super::handle::Kind::Function, call.function)
+        self.handles.make(super::state::handle::Kind::Function, call.function)
     }
 
     /// Runs a launch and compares what it touched.

@@ -1,28 +1,9 @@
 //! Libraries: modules that belong to no context. On each device that needs one it becomes a module there.
 
 use super::World;
-use super::code::{Code, Outcome};
-use super::handle::Kind;
-use crate::ptx;
-
-/// A loaded library.
-#[derive(Debug)]
-pub(crate) struct Library {
-    pub(crate) lives: bool,
-    text: String,
-    module: ptx::Module,
-    /// What it is on each device that has needed it.
-    instances: Vec<usize>,
-    /// Its kernels, in their order.
-    kernels: Vec<usize>,
-}
-
-/// A kernel of a library.
-#[derive(Debug)]
-pub(crate) struct Kernel {
-    pub(crate) library: usize,
-    pub(crate) name: String,
-}
+use super::state::handle::Kind;
+use super::state::library::{Kernel, Library};
+use crate::code::{Code, Outcome};
 
 impl World {
     /// Reads a library; what is wrong with it is said here, and not on the device that comes first.

@@ -5,37 +5,11 @@
 use std::collections::HashMap;
 
 use super::World;
-use super::code::{Code, Outcome, unmodelled};
-use super::handle::Kind;
-use super::report::Mistake;
+use super::state::handle::Kind;
+use super::state::link::{Input, Link, Log};
+use crate::code::{Code, Outcome, unmodelled};
 use crate::ptx::{self, PtxError, Space};
-
-/// Modules that are being linked.
-#[derive(Debug)]
-pub(crate) struct Link {
-    pub(crate) lives: bool,
-    texts: Vec<String>,
-    /// With the zero at its end; it stays where it is until the link is destroyed.
-    image: Option<Vec<u8>>,
-    log: Log,
-}
-
-/// Where a caller wants to read what went wrong: addresses of the host.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Log {
-    pub(crate) address: u64,
-    pub(crate) bytes: usize,
-    /// Where the length of the text goes.
-    pub(crate) length: Option<u64>,
-}
-
-/// What is given to a link.
-#[derive(Clone, Debug)]
-pub(crate) enum Input {
-    Text(String),
-    /// What only machine code's linker understands, in words.
-    Other(&'static str),
-}
+use crate::report::Mistake;
 
 impl World {
     pub(crate) fn begin_link(&mut self, thread: u64, log: Log) -> Outcome<u64> {

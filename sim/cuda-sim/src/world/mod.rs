@@ -9,8 +9,6 @@
 mod allocate;
 mod capture;
 mod child;
-mod clock;
-mod code;
 mod conditional;
 mod copy;
 mod device;
@@ -19,23 +17,18 @@ mod exec;
 mod flat;
 mod graph;
 mod graph_memory;
-mod handle;
 mod kernel;
 mod launch;
 mod library;
 mod link;
-mod log;
-mod memory;
 mod module;
 mod pages;
 mod peer;
 mod pointer;
 mod pool;
 mod printed;
-mod random;
-mod report;
 mod schedule;
-mod shadow;
+mod state;
 mod stream;
 mod transfer;
 mod update;
@@ -46,24 +39,25 @@ mod tests;
 
 use std::collections::HashMap;
 
-use clock::{Clock, HOST};
+use crate::code::{Code, Outcome};
+use crate::random::Random;
+use crate::report::Mistake;
+use state::clock::{Clock, HOST};
 
-pub(crate) use capture::Mode;
-pub(crate) use child::Ownership;
-pub(crate) use code::{Code, Outcome, unmodelled};
-pub(crate) use conditional::Choice;
-pub(crate) use copy::{Copy, Corner, End, Volume};
-pub(crate) use graph::EdgeData;
-pub(crate) use handle::Kind;
-pub(crate) use kernel::{KernelCall, Shape};
-pub(crate) use link::{Input, Log};
-pub(crate) use memory::{PAGE, is_device_address};
-pub(crate) use pointer::Fact;
-pub(crate) use random::Random;
-pub(crate) use report::Mistake;
-pub(crate) use schedule::{Goal, Step};
-pub(crate) use stream::{HostCall, Order};
-pub(crate) use work::{Fill, NodeKind, Work};
+pub(crate) use state::capture::Mode;
+pub(crate) use state::child::Ownership;
+pub(crate) use state::conditional::Choice;
+pub(crate) use state::copy::{Copy, Corner, End, Volume};
+pub(crate) use state::graph::EdgeData;
+pub(crate) use state::handle::Kind;
+pub(crate) use state::host_call::HostCall;
+pub(crate) use state::kernel::{KernelCall, Shape};
+pub(crate) use state::link::{Input, Log};
+pub(crate) use state::memory::{PAGE, is_device_address};
+pub(crate) use state::pointer::Fact;
+pub(crate) use state::schedule::{Goal, Step};
+pub(crate) use state::stream::Order;
+pub(crate) use state::work::{Fill, NodeKind, Work};
 
 /// The host: its own memory, which copies read and write, and where it prints.
 pub(crate) trait HostMemory: Send {
@@ -117,41 +111,41 @@ pub(crate) struct World {
     initialized: bool,
     /// What it says its CUDA version is.
     pub(crate) driver_version: i32,
-    handles: handle::Handles,
+    handles: state::handle::Handles,
     random: Random,
     host: Box<dyn HostMemory>,
-    pub(crate) log: log::Log,
-    pub(crate) reports: report::Reports,
+    pub(crate) log: state::log::Log,
+    pub(crate) reports: crate::report::Reports,
     threads: HashMap<u64, Thread>,
-    peers: peer::Peers,
+    peers: state::peer::Peers,
     /// Whether what is doubtful is answered the other way.
     other_answers: bool,
     /// Instructions that a warp may take in one block.
     instructions: u64,
-    devices: Vec<device::Device>,
-    memory: memory::Memory,
-    pools: Vec<pool::Pool>,
-    pages: Vec<pages::Pages>,
-    reserved: Vec<pages::Reserved>,
-    streams: Vec<stream::Stream>,
-    events: Vec<event::Event>,
-    captures: Vec<capture::Capture>,
+    devices: Vec<state::device::Device>,
+    memory: state::memory::Memory,
+    pools: Vec<state::pool::Pool>,
+    pages: Vec<state::pages::Pages>,
+    reserved: Vec<state::pages::Reserved>,
+    streams: Vec<state::stream::Stream>,
+    events: Vec<state::event::Event>,
+    captures: Vec<state::capture::Capture>,
     /// What was told of the ends of streams' captures, for whoever asked to look at.
     shown: HashMap<usize, (Vec<u64>, Vec<u64>)>,
-    graphs: Vec<graph::Graph>,
-    nodes: Vec<graph::Node>,
-    execs: Vec<exec::Exec>,
-    graph_memory: graph_memory::GraphMemory,
-    modules: Vec<module::Module>,
-    functions: Vec<module::Function>,
-    libraries: Vec<library::Library>,
-    kernels: Vec<library::Kernel>,
-    links: Vec<link::Link>,
+    graphs: Vec<state::graph::Graph>,
+    nodes: Vec<state::graph::Node>,
+    execs: Vec<state::exec::Exec>,
+    graph_memory: state::graph_memory::GraphMemory,
+    modules: Vec<state::module::Module>,
+    functions: Vec<state::module::Function>,
+    libraries: Vec<state::library::Library>,
+    kernels: Vec<state::library::Kernel>,
+    links: Vec<state::link::Link>,
     /// Launches whose accesses are not known yet.
     pending_kernels: usize,
     /// Parameters of kernel nodes, for whoever asked to look at.
     shown_parameters: HashMap<usize, (Vec<u8>, Vec<u64>)>,
-    conditions: Vec<conditional::Condition>,
+    conditions: Vec<state::conditional::Condition>,
     /// What the host knows to be done.
     host_clock: Clock,
     /// What was not given back before its context ended.
@@ -177,26 +171,26 @@ impl Default for Settings {
 
 impl World {
     pub(crate) fn new(settings: Settings, host: Box<dyn HostMemory>) -> Self {
-        let pool = |device| pool::Pool::new(device, 0, true);
-        let bytes = settings.bytes.min(memory::LARGEST);
-        let device = |index| device::Device::new(bytes, index);
+        let pool = |device| state::pool::Pool::new(device, 0, true);
+        let bytes = settings.bytes.min(state::memory::LARGEST);
+        let device = |index| state::device::Device::new(bytes, index);
         let count = settings.devices.clamp(1, 4);
         let mut host_clock = Clock::default();
         host_clock.tick(HOST);
         Self {
             initialized: false,
             driver_version: settings.driver_version,
-            handles: handle::Handles::default(),
+            handles: state::handle::Handles::default(),
             random: Random::new(settings.seed),
             host,
-            log: log::Log::default(),
-            reports: report::Reports::new(settings.prints_reports),
+            log: state::log::Log::default(),
+            reports: crate::report::Reports::new(settings.prints_reports),
             threads: HashMap::new(),
-            peers: peer::Peers::new(settings.peers),
+            peers: state::peer::Peers::new(settings.peers),
             other_answers: settings.other_answers,
             instructions: settings.instructions,
             devices: (0..count).map(device).collect(),
-            memory: memory::Memory::default(),
+            memory: state::memory::Memory::default(),
             pools: (0..count).map(pool).collect(),
             pages: Vec::new(),
             reserved: Vec::new(),
@@ -207,7 +201,7 @@ impl World {
             graphs: Vec::new(),
             nodes: Vec::new(),
             execs: Vec::new(),
-            graph_memory: graph_memory::GraphMemory::default(),
+            graph_memory: state::graph_memory::GraphMemory::default(),
             modules: Vec::new(),
             functions: Vec::new(),
             libraries: Vec::new(),
@@ -268,7 +262,7 @@ impl World {
     }
 
     /// Reports a mistake with an address and answers what the driver answers.
-    fn refuse(&mut self, trouble: &memory::Trouble, what: &str) -> Code {
+    fn refuse(&mut self, trouble: &state::memory::Trouble, what: &str) -> Code {
         self.reports.add(trouble.mistake, &format!("{what}: {}", trouble.text));
         Code::INVALID_VALUE
     }
@@ -314,10 +308,9 @@ impl World {
     /// The same for one device; graphs, pools and pages belong to none.
     fn leaks_of(&self, device: Option<usize>) -> Vec<String> {
         let concerns = |own: usize| device.is_none_or(|device| device == own);
-        let regions = self
-            .memory
-            .live()
-            .filter(|region| concerns(region.device) && region.origin != memory::Origin::Module);
+        let regions = self.memory.live().filter(|region| {
+            concerns(region.device) && region.origin != state::memory::Origin::Module
+        });
         let mut lines: Vec<String> = regions.map(ToString::to_string).collect();
         let mut living = |name: &str, count: usize| {
             if count > 0 {

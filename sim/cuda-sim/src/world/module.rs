@@ -4,35 +4,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::World;
-use super::code::{Code, Outcome};
-use super::handle::Kind;
-use super::memory::{Origin, PAGE, UNIT};
-use super::report::Mistake;
+use super::state::handle::Kind;
+use super::state::memory::{Origin, PAGE, UNIT};
+use super::state::module::{Function, Module};
+use crate::code::{Code, Outcome};
 use crate::ptx::{self, Linkage, Program, PtxError, Space};
-
-/// A loaded module.
-#[derive(Debug)]
-pub(crate) struct Module {
-    pub(crate) lives: bool,
-    pub(crate) device: usize,
-    /// Whether it is what a library is on its device.
-    pub(crate) is_of_a_library: bool,
-    functions: Vec<usize>,
-    /// Address and size of each variable.
-    variables: HashMap<String, (u64, usize)>,
-}
-
-/// A kernel of a module.
-#[derive(Debug)]
-pub(crate) struct Function {
-    pub(crate) lives: bool,
-    pub(crate) module: usize,
-    pub(crate) program: Arc<Program>,
-    /// Bytes of its module's constants.
-    pub(crate) constant_bytes: usize,
-    /// Dynamic shared memory that a launch may ask for.
-    pub(crate) dynamic_limit: usize,
-}
+use crate::report::Mistake;
 
 /// The compute capability of the simulated device.
 const CAPABILITY: u32 = 90;
@@ -58,26 +35,40 @@ fn newest_ptx(driver_version: i32) -> u32 {
 
 /// Shared memory of a block, in bytes: without being asked, and at most.
 pub(crate) const SHARED: usize = 48 << 10;
+
 pub(crate) const SHARED_AT_MOST: usize = 227 << 10;
+
 /// Threads of a block at most.
 pub(crate) const THREADS: u32 = 1024;
 
 /// Registers of 32 bits that a block and a thread have at most.
 const REGISTERS_OF_A_BLOCK: usize = 65_536;
+
 const REGISTERS_OF_A_THREAD: usize = 255;
 
 /// The attributes of functions, by their numbers in CUDA.
 const MOST_THREADS: u32 = 0;
+
 const SHARED_BYTES: u32 = 1;
+
 const CONST_BYTES: u32 = 2;
+
 const LOCAL_BYTES: u32 = 3;
+
 const REGISTERS: u32 = 4;
+
 const PTX_VERSION: u32 = 5;
+
 const BINARY_VERSION: u32 = 6;
+
 const CACHE_MODE: u32 = 7;
+
 const DYNAMIC_LIMIT: u32 = 8;
+
 const CARVEOUT: u32 = 9;
+
 const FIRST_OF_CLUSTERS: u32 = 10;
+
 const LAST_OF_CLUSTERS: u32 = 15;
 
 impl World {

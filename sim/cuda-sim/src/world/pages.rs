@@ -1,29 +1,10 @@
 //! Addresses and pages apart: reserved ranges, pages of a device, and what is mapped where.
 
 use super::World;
-use super::code::{Code, Outcome};
-use super::handle::Kind;
-use super::memory::{LARGEST, Origin, PAGE, Region};
-
-/// Pages of a device.
-#[derive(Debug)]
-pub(crate) struct Pages {
-    /// Whether somebody holds the handle.
-    pub(crate) lives: bool,
-    device: usize,
-    bytes: usize,
-    block: usize,
-    /// How often they are mapped.
-    mapped: usize,
-}
-
-/// Reserved addresses.
-#[derive(Debug)]
-pub(crate) struct Reserved {
-    pub(crate) lives: bool,
-    start: u64,
-    bytes: usize,
-}
+use super::state::handle::Kind;
+use super::state::memory::{LARGEST, Origin, PAGE, Region};
+use super::state::pages::{Pages, Reserved};
+use crate::code::{Code, Outcome};
 
 impl World {
     pub(crate) fn create_pages(&mut self, ordinal: i32, bytes: usize) -> Outcome<u64> {

@@ -2,63 +2,14 @@
 //! another, that of a memory pool for a device; neither opens the other ("Peer access", "Device accessibility for
 //! multi-GPU support" in the CUDA Programming Guide).
 
-use std::collections::BTreeSet;
-
 use super::World;
-use super::code::{Code, Outcome, unmodelled};
-use super::memory::{Origin, Region};
-
-/// What was opened.
-#[derive(Debug)]
-pub(crate) struct Peers {
-    /// Whether devices can reach each other's memory at all.
-    can_be: bool,
-    /// Pairs of contexts: who reaches, and whose memory.
-    enabled: BTreeSet<(usize, usize)>,
-}
-
-/// What kernels of a device may reach on others.
-#[derive(Debug)]
-pub(crate) struct Reach {
-    device: usize,
-    /// Devices with plain memory.
-    plain: Vec<usize>,
-    pools: Vec<usize>,
-}
+use super::state::peer::Reach;
+use crate::code::{Code, Outcome, unmodelled};
 
 /// `CUmemAccess_flags`.
 const NONE: u32 = 0;
+
 const READ_AND_WRITE: u32 = 3;
-
-impl Reach {
-    pub(super) fn allows(&self, region: &Region) -> bool {
-        region.device == self.device
-            || match region.origin {
-                Origin::Plain | Origin::Module => self.plain.contains(&region.device),
-                Origin::Pool(pool) => self.pools.contains(&pool),
-                // Those of pages are asked elsewhere, those of graphs cannot be given here.
-                Origin::Mapped { .. } | Origin::Pinned | Origin::Registered => true,
-                Origin::Graph => false,
-            }
-    }
-
-    /// What is to be said of a region that is out of reach.
-    pub(super) fn refusal(&self, region: &Region) -> String {
-        let (owner, device) = (region.device, self.device);
-        format!("{region} is of device {owner}, which gave device {device} no access")
-    }
-}
-
-impl Peers {
-    pub(super) fn new(can_be: bool) -> Self {
-        Self { can_be, enabled: BTreeSet::new() }
-    }
-
-    /// A context ends, and what it opened and was opened to it.
-    pub(super) fn forget(&mut self, device: usize) {
-        self.enabled.retain(|&(reader, owner)| reader != device && owner != device);
-    }
-}
 
 impl World {
     pub(super) fn reach_of(&self, device: usize) -> Reach {

@@ -1,31 +1,35 @@
 //! What a driver knows of an address, and memory of the host under its addresses on a device.
 
 use super::World;
-use super::code::{Code, Outcome, unmodelled};
-use super::handle::Kind;
-use super::memory::Region;
-
-/// What an address is asked for, and the value where its type is of 8 bytes or of 4.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fact {
-    Wide(u64),
-    Narrow(u32),
-}
+use super::state::handle::Kind;
+use super::state::memory::Region;
+use super::state::pointer::Fact;
+use crate::code::{Code, Outcome, unmodelled};
 
 /// `CUpointer_attribute`.
 const CONTEXT: u32 = 1;
+
 const MEMORY_TYPE: u32 = 2;
+
 const DEVICE_POINTER: u32 = 3;
+
 const HOST_POINTER: u32 = 4;
+
 const BUFFER_ID: u32 = 7;
+
 const IS_MANAGED: u32 = 8;
+
 const DEVICE_ORDINAL: u32 = 9;
+
 const RANGE_START: u32 = 11;
+
 const RANGE_SIZE: u32 = 12;
+
 const LAST: u32 = 21;
 
 /// `CUmemorytype`.
 const OF_HOST: u32 = 1;
+
 const OF_DEVICE: u32 = 2;
 
 impl World {

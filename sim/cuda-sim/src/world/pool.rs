@@ -1,89 +1,26 @@
 //! The driver's memory pools: what they keep, what they give back, and who gets freed addresses.
 
-use std::collections::BTreeSet;
-
 use super::World;
-use super::code::{Code, Outcome};
-use super::event::Moment;
-use super::handle::Kind;
-use super::memory::{PAGE, Region, UNIT};
-
-/// A pool.
-#[derive(Debug)]
-pub(crate) struct Pool {
-    pub(crate) device: usize,
-    pub(crate) lives: bool,
-    is_default: bool,
-    /// 0 is no limit.
-    maximum: usize,
-    threshold: u64,
-    /// Bytes taken from the device, and the most ever.
-    pub(crate) reserved: usize,
-    reserved_high: usize,
-    /// Bytes handed out, and the most ever.
-    used: usize,
-    used_high: usize,
-    free: Vec<Freed>,
-    /// Whether freed memory goes to other streams: behind an event, and once its free has run. The
-    /// third, for which a driver would add dependencies of its own, is never needed.
-    reuse: [u32; 3],
-    /// Other devices whose kernels may use its memory.
-    pub(super) readers: BTreeSet<usize>,
-}
-
-/// A range of addresses that came back.
-#[derive(Debug)]
-struct Freed {
-    address: u64,
-    len: usize,
-    /// When it is free; at once, where this is missing.
-    moment: Option<Moment>,
-}
+use super::state::event::Moment;
+use super::state::handle::Kind;
+use super::state::memory::{Region, UNIT};
+use super::state::pool::{Freed, Pool};
+use crate::code::{Code, Outcome};
 
 /// The attributes of a pool, by their numbers in CUDA.
 const REUSE_FOLLOW_EVENT: u32 = 1;
+
 const REUSE_NO_ORDER: u32 = 3;
+
 const THRESHOLD: u32 = 4;
+
 const RESERVED: u32 = 5;
+
 const RESERVED_HIGH: u32 = 6;
+
 const USED: u32 = 7;
+
 const USED_HIGH: u32 = 8;
-
-impl Pool {
-    pub(crate) fn new(device: usize, maximum: usize, is_default: bool) -> Self {
-        Self {
-            device,
-            lives: true,
-            is_default,
-            maximum,
-            threshold: 0,
-            reserved: 0,
-            reserved_high: 0,
-            used: 0,
-            used_high: 0,
-            free: Vec::new(),
-            reuse: [1; 3],
-            readers: BTreeSet::new(),
-        }
-    }
-
-    pub(crate) fn is_private(&self) -> bool {
-        self.lives && !self.is_default
-    }
-
-    /// Gives pages back, down to this and to what is needed.
-    fn shrink(&mut self, keep: usize) {
-        let keep = keep.checked_next_multiple_of(PAGE).unwrap_or(usize::MAX);
-        self.reserved = self.reserved.min(self.needed().max(keep));
-    }
-
-    /// Pages for what is used or whose free is still to run.
-    fn needed(&self) -> usize {
-        let pending = self.free.iter().filter(|freed| freed.moment.is_some());
-        let bytes = self.used + pending.map(|freed| freed.len).sum::<usize>();
-        bytes.next_multiple_of(PAGE)
-    }
-}
 
 impl World {
     pub(crate) fn create_pool(&mut self, ordinal: i32, maximum: usize) -> Outcome<u64> {

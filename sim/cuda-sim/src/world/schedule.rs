@@ -1,40 +1,12 @@
 //! Who runs next: a stream drawn by the seed among those that can, until a goal is reached.
 
 use super::World;
-use super::clock::Clock;
-use super::code::{Code, Outcome};
-use super::kernel::KernelPlace;
-use super::stream::{Body, HostCall, Position};
-use super::work::Unit;
-
-/// Operations that somebody waits for, and what is known once they are done.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Goal {
-    positions: Vec<Position>,
-    clock: Clock,
-    /// For each stream how far it must come, with all that those operations wait for.
-    needed: Option<Vec<u64>>,
-}
-
-/// What a step did, or what the caller has to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
-    /// The goal is reached.
-    Done,
-    /// Something ran.
-    Ran,
-    /// The caller calls the host without holding the lock, and says so to `host_call_returned`.
-    Call(usize, HostCall),
-    /// Another thread runs a host function that the goal needs.
-    Busy,
-}
-
-impl Goal {
-    pub(crate) fn add(&mut self, position: Position, clock: &Clock) {
-        self.positions.push(position);
-        self.clock.join(clock);
-    }
-}
+use super::state::kernel::KernelPlace;
+use super::state::position::Position;
+use super::state::schedule::{Goal, Step};
+use super::state::stream::Body;
+use super::state::work::Unit;
+use crate::code::{Code, Outcome};
 
 impl World {
     pub(crate) fn is_done(&self, position: Position) -> bool {

@@ -5,109 +5,21 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::World;
-use super::capture::Membership;
-use super::clock::{Clock, Stamp};
-use super::code::{Code, Outcome};
-use super::event::Moment;
-use super::handle::Kind;
-use super::launch::GraphRun;
-use super::report::Mistake;
-use super::schedule::Goal;
-use super::shadow::{Actor, Noted};
-use super::work::{Access, Unit};
-
-/// Which streams it waits for without being told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Order {
-    /// The legacy default stream: for all blocking ones, and they for it.
-    Legacy,
-    /// The default stream of a thread: a blocking one.
-    PerThread,
-    Blocking,
-    NonBlocking,
-}
-
-/// An operation's place: the number-th one of a stream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Position {
-    pub(crate) stream: usize,
-    pub(crate) number: u64,
-}
-
-/// A function of the program and its argument, as addresses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct HostCall {
-    pub(crate) function: u64,
-    pub(crate) data: u64,
-    /// The stream that a callback is told of, as `cuStreamAddCallback` has it: its handle.
-    pub(crate) stream: Option<u64>,
-}
-
-impl HostCall {
-    /// A function that takes its data alone.
-    pub(crate) fn of(function: u64, data: u64) -> Self {
-        Self { function, data, stream: None }
-    }
-}
-
-/// What waits in a queue.
-#[derive(Debug)]
-pub(crate) struct Operation {
-    pub(crate) number: u64,
-    pub(crate) what: &'static str,
-    pub(crate) after: Vec<Position>,
-    /// What is known to be done when it begins.
-    pub(crate) clock: Clock,
-    pub(crate) body: Body,
-}
-
-/// What an operation does.
-#[derive(Debug)]
-pub(crate) enum Body {
-    Unit(Unit),
-    Graph(Box<GraphRun>),
-}
-
-impl Body {
-    /// Kernels in it, whose accesses are not known yet.
-    fn kernels(&self) -> usize {
-        match self {
-            Self::Unit(unit) => usize::from(matches!(unit, Unit::Kernel(_))),
-            Self::Graph(run) => run.kernels(),
-        }
-    }
-}
-
-/// A stream.
-#[derive(Debug)]
-pub(crate) struct Stream {
-    pub(crate) device: usize,
-    pub(crate) order: Order,
-    pub(crate) priority: i32,
-    pub(crate) lives: bool,
-    pub(crate) queue: VecDeque<Operation>,
-    /// How many operations have entered it, and how many are done.
-    pub(crate) submitted: u64,
-    pub(crate) completed: u64,
-    /// A thread runs a host function of it just now.
-    pub(crate) busy: bool,
-    pub(crate) clock: Clock,
-    pub(crate) capture: Option<Membership>,
-}
+use super::state::clock::{Clock, Stamp};
+use super::state::event::Moment;
+use super::state::handle::Kind;
+use super::state::position::Position;
+use super::state::schedule::Goal;
+use super::state::shadow::{Actor, Noted};
+use super::state::stream::{Body, Operation, Order, Stream};
+use super::state::work::Access;
+use crate::code::{Code, Outcome};
+use crate::report::Mistake;
 
 /// The handles of the default streams.
 const LEGACY: u64 = 1;
+
 const PER_THREAD: u64 = 2;
-
-impl Stream {
-    pub(crate) fn is_made_by_the_user(&self) -> bool {
-        matches!(self.order, Order::Blocking | Order::NonBlocking)
-    }
-
-    fn is_blocking(&self) -> bool {
-        matches!(self.order, Order::Blocking | Order::PerThread)
-    }
-}
 
 impl World {
     pub(crate) fn new_stream(&mut self, device: usize, order: Order, priority: i32) -> usize {

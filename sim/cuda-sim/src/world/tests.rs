@@ -3,9 +3,10 @@
 mod linking;
 mod mapped;
 
-use super::conditional::{Choice, IF, SWITCH, WHILE};
-use super::copy::{Copy, End};
-use super::{Code, Fill, Goal, HostCall, HostMemory, Mode, Order, Outcome, Settings, Step, World};
+use super::state::conditional::{Choice, IF, SWITCH, WHILE};
+use super::state::copy::{Copy, End};
+use super::{Fill, Goal, HostCall, HostMemory, Mode, Order, Settings, Step, World};
+use crate::code::{Code, Outcome};
 
 /// Host memory that reads as fives and forgets what is written.
 struct NoHost;

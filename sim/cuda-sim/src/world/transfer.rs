@@ -1,11 +1,12 @@
 //! Copies and fills as callers make them: into a stream or a capture, and whether the host waits.
 
 use super::World;
-use super::code::{Code, Outcome, unmodelled};
-use super::copy::{Copy, Corner, End, Rows, Volume};
-use super::schedule::Goal;
-use super::stream::{Body, HostCall};
-use super::work::{Fill, Work};
+use super::state::copy::{Copy, Corner, End, Rows, Volume};
+use super::state::host_call::HostCall;
+use super::state::schedule::Goal;
+use super::state::stream::Body;
+use super::state::work::{Fill, Work};
+use crate::code::{Code, Outcome, unmodelled};
 
 /// Copies from ordinary host memory up to here are taken when the call is made.
 const STAGED: usize = 64 << 10;

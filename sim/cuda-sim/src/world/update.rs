@@ -9,27 +9,21 @@
 //! - Both: the device that an operand is on; kernels: the context of the function (`cuGraphExecUpdate`).
 
 use super::World;
-use super::code::Outcome;
-use super::copy::{Copy, End};
-use super::exec::ExecNode;
-use super::handle::Kind;
-use super::work::{NodeKind, Work};
-
-/// Why an executable graph does not take another one's parameters, as CUDA tells it.
-#[derive(Debug)]
-pub(crate) struct UpdateRefusal {
-    /// `CUgraphExecUpdateResult`.
-    pub(crate) result: u32,
-    /// The node, or the later one of the edge; 0 where it is about none.
-    pub(crate) node: u64,
-    /// The earlier node of the edge.
-    pub(crate) from: u64,
-}
+use super::state::copy::{Copy, End};
+use super::state::exec::ExecNode;
+use super::state::handle::Kind;
+use super::state::update::UpdateRefusal;
+use super::state::work::{NodeKind, Work};
+use crate::code::Outcome;
 
 const TOPOLOGY_CHANGED: u32 = 2;
+
 const NODE_TYPE_CHANGED: u32 = 3;
+
 const FUNCTION_CHANGED: u32 = 4;
+
 const PARAMETERS_CHANGED: u32 = 5;
+
 const NOT_SUPPORTED: u32 = 6;
 
 impl World {

@@ -1,7 +1,8 @@
 //! What breaks a launch off, and modules that are not loaded.
 
 use super::{ALL, Launch, kernel, on_zeros, programs, reported, sized};
-use crate::world::{Code, Mistake};
+use crate::code::Code;
+use crate::report::Mistake;
 
 fn outcome(launch: &Launch) -> (Option<Code>, String) {
     let (_, ending) = on_zeros(launch, 64, 1);

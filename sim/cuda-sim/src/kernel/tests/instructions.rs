@@ -12,7 +12,8 @@ use super::point::{FLOAT, d, f};
 use super::whole::WHOLE;
 use super::{Flat, START, programs};
 use crate::kernel::{Launch, run};
-use crate::world::{INSTRUCTIONS, Random};
+use crate::random::Random;
+use crate::world::INSTRUCTIONS;
 
 /// An instruction on registers 1 to 3, the register of its result, and what it is to be.
 pub(super) type Case = (&'static str, &'static str, fn(u64, u64, u64) -> u64);

@@ -13,7 +13,9 @@ use std::sync::Arc;
 
 use super::{Ending, Extent, GlobalMemory, Launch, Wrong, run};
 use crate::ptx::{self, Program, Reading};
-use crate::world::{INSTRUCTIONS, Mistake, Random};
+use crate::random::Random;
+use crate::report::Mistake;
+use crate::world::INSTRUCTIONS;
 
 /// One allocation.
 struct Flat {

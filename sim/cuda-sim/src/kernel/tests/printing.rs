@@ -2,8 +2,8 @@
 
 use super::super::printed::{Buffer, Printed};
 use super::{Flat, INSTRUCTIONS, Launch, Mistake, Random, launch, programs, run, sized};
+use crate::code::Code;
 use crate::printf::BUFFER;
-use crate::world::Code;
 
 /// A kernel that prints the format at the start of global memory, with its thread, 1.5 and the text at byte 32 behind it,
 /// where an argument wants them, and leaves what it is answered in the local variable `answer`.

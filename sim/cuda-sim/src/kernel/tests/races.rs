@@ -1,7 +1,7 @@
 //! Races inside a launch: each beside a kernel that differs in nothing but the order that it has.
 
 use super::{ALL, kernel, reported, sized};
-use crate::world::Mistake;
+use crate::report::Mistake;
 
 /// Each thread writes its element of shared memory and reads its neighbour's.
 fn neighbours(between: &str) -> String {

@@ -1,8 +1,10 @@
 //! Linking, libraries, and the contexts of a thread.
 
-use super::super::link::{Input, Log};
-use super::super::{Code, Mistake, Outcome, Shape, World};
+use super::super::state::link::{Input, Log};
+use super::super::{Shape, World};
 use super::{THREAD, bytes, reach, world};
+use crate::code::{Code, Outcome};
+use crate::report::Mistake;
 
 const HEAD: &str = ".version 8.0\n.target sm_80\n.address_size 64\n";
 const ONE: Shape = Shape { grid: [1; 3], block: [1; 3], shared: 0 };

@@ -2,10 +2,11 @@
 
 use std::sync::{Arc, Mutex};
 
-use super::super::copy::{Copy, End};
-use super::super::pointer::Fact;
-use super::super::{Code, Fill, HostMemory, Order, Outcome, Settings, Shape, World};
+use super::super::state::copy::{Copy, End};
+use super::super::state::pointer::Fact;
+use super::super::{Fill, HostMemory, Order, Settings, Shape, World};
 use super::{THREAD, bytes, reach};
+use crate::code::{Code, Outcome};
 
 /// Where the host's bytes are.
 const START: u64 = 0x10_0000;

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::report::Mistake;
 use super::shadow::Shadow;
+use crate::report::Mistake;
 
 /// Written into new device memory.
 pub(crate) const POISON_NEW: u8 = 0xA5;

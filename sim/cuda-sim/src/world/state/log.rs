@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::code::Code;
+use crate::code::Code;
 
 /// Which call is to fail, counted from when it was asked for.
 #[derive(Debug)]

@@ -1,0 +1,13 @@
+//! Faults: which calls fail, counted from now.
+
+use crate::code::Code;
+use crate::settings::Fault;
+use crate::world::World;
+
+/// Lets the calls of `faults` fail, counted from now.
+pub(super) fn plan_faults(world: &mut World, faults: &[Fault]) {
+    for Fault { call, nth, code } in faults {
+        let call = if call == "*" { "" } else { call };
+        world.log.fail(call, *nth, Code(*code));
+    }
+}

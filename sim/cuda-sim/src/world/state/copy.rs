@@ -1,0 +1,256 @@
+//! Copies: the ends, and the rows that are copied from one to the other.
+//!
+//! A copy of one row names two addresses. A copy of several has for each end a corner: where its box begins in memory of
+//! a pitch and a height, in the terms of `CUDA_MEMCPY3D`. The driver API gives the addresses ("cuMemcpy3D"): a row `y` of
+//! plane `z` begins at `base + (z * height + y) * pitch + x`.
+
+use crate::code::{Code, Outcome};
+
+/// Bytes from one place to another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Copy {
+    pub(crate) to: End,
+    pub(crate) from: End,
+    /// Bytes of a row.
+    pub(crate) bytes: usize,
+    /// The rows; none where it is one, which begins at the addresses of the ends.
+    pub(crate) volume: Option<Box<Volume>>,
+}
+
+/// One end of a copy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    Device(u64),
+    Host(u64),
+    /// Bytes that were taken when the call was made, row after row.
+    Staged(Vec<u8>),
+}
+
+/// The rows of a copy, and where they lie at each end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Volume {
+    pub(crate) height: usize,
+    pub(crate) depth: usize,
+    pub(crate) to: Corner,
+    pub(crate) from: Corner,
+}
+
+/// Where a box of rows begins in pitched memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Corner {
+    pub(crate) x: usize,
+    pub(crate) y: usize,
+    pub(crate) z: usize,
+    /// Bytes from one row to the next.
+    pub(crate) pitch: usize,
+    /// Rows from one plane to the next.
+    pub(crate) height: usize,
+}
+
+/// Rows of bytes at an address. Address and length of everything in it fit their types.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rows {
+    start: u64,
+    bytes: usize,
+    height: usize,
+    pitch: usize,
+    depth: usize,
+    /// Bytes from one plane to the next.
+    plane: usize,
+}
+
+/// `CU_DEVICE_ATTRIBUTE_MAX_PITCH`.
+pub(in crate::world) const MAX_PITCH: usize = 0x7FFF_FFFF;
+
+impl Copy {
+    /// A copy of one row.
+    pub(crate) fn row(to: End, from: End, bytes: usize) -> Self {
+        Self { to, from, bytes, volume: None }
+    }
+
+    /// A copy of a box of rows. The driver API says when a corner is good: "If specified, srcPitch must be greater than or
+    /// equal to `WidthInBytes` + srcXInBytes", "srcHeight must be greater than or equal to Height + srcY", and likewise for
+    /// the destination. A pitch or height of 0 where one is needed is taken for a mistake; the documentation is silent.
+    pub(crate) fn of_rows(to: End, from: End, bytes: usize, volume: Volume) -> Outcome<Self> {
+        for (end, corner) in [(&to, volume.to), (&from, volume.from)] {
+            corner.check(end, bytes, volume.height, volume.depth).ok_or(Code::INVALID_VALUE)?;
+        }
+        Ok(Self { to, from, bytes, volume: Some(Box::new(volume)) })
+    }
+
+    /// The rows that are written.
+    pub(crate) fn written(&self) -> Rows {
+        self.rows(&self.to, self.volume.as_ref().map(|volume| volume.to))
+    }
+
+    /// The rows that are read.
+    pub(crate) fn read(&self) -> Rows {
+        self.rows(&self.from, self.volume.as_ref().map(|volume| volume.from))
+    }
+
+    /// How many bytes are copied.
+    pub(crate) fn total(&self) -> usize {
+        self.volume.as_ref().map_or(self.bytes, |own| self.bytes * own.height * own.depth)
+    }
+
+    /// The same copy, its boxes beginning at the addresses of the ends.
+    pub(crate) fn without_offsets(mut self) -> Self {
+        let (to, from) = (self.written().start, self.read().start);
+        let Some(volume) = &mut self.volume else { return self };
+        for (end, start, corner) in
+            [(&mut self.to, to, &mut volume.to), (&mut self.from, from, &mut volume.from)]
+        {
+            *corner = Corner { x: 0, y: 0, z: 0, ..*corner };
+            *end = end.at(start);
+        }
+        self
+    }
+
+    fn rows(&self, end: &End, corner: Option<Corner>) -> Rows {
+        let Some((volume, corner)) = self.volume.as_ref().zip(corner) else {
+            return Rows::one(end.address(), self.bytes);
+        };
+        Rows {
+            start: end.address() + corner.offset().unwrap_or(0),
+            bytes: self.bytes,
+            height: volume.height,
+            pitch: corner.pitch,
+            depth: volume.depth,
+            plane: corner.pitch * corner.height,
+        }
+    }
+}
+
+impl End {
+    /// Bytes that were taken have none.
+    fn address(&self) -> u64 {
+        match self {
+            Self::Device(address) | Self::Host(address) => *address,
+            Self::Staged(_) => 0,
+        }
+    }
+
+    fn at(&self, address: u64) -> Self {
+        match self {
+            Self::Device(_) => Self::Device(address),
+            Self::Host(_) => Self::Host(address),
+            Self::Staged(bytes) => Self::Staged(bytes.clone()),
+        }
+    }
+}
+
+impl Corner {
+    /// Rows that follow each other without a gap.
+    pub(crate) fn packed(bytes: usize, height: usize) -> Self {
+        Self { pitch: bytes, height, ..Self::default() }
+    }
+
+    fn offset(self) -> Option<u64> {
+        let rows = self.z.checked_mul(self.height)?.checked_add(self.y)?;
+        let offset = rows.checked_mul(self.pitch)?.checked_add(self.x)?;
+        u64::try_from(offset).ok()
+    }
+
+    /// Whether a box of this size lies in memory of this pitch and height, and its end has an address.
+    fn check(self, end: &End, bytes: usize, height: usize, depth: usize) -> Option<()> {
+        let row_ends = self.x.checked_add(bytes)?;
+        let plane_ends = self.y.checked_add(height)?;
+        let needs_pitch = height > 1 || depth > 1 || self.y > 0 || self.z > 0;
+        let needs_height = depth > 1 || self.z > 0;
+        let good_pitch = self.pitch >= row_ends || (self.pitch == 0 && !needs_pitch);
+        let good_height = self.height >= plane_ends || (self.height == 0 && !needs_height);
+        if !good_pitch || !good_height || self.pitch > MAX_PITCH {
+            return None;
+        }
+        let planes = self.z.checked_add(depth)?.checked_mul(self.height)?;
+        let all = planes.max(plane_ends).checked_mul(self.pitch.max(row_ends))?;
+        bytes.checked_mul(height)?.checked_mul(depth)?;
+        end.address().checked_add(u64::try_from(all).ok()?)?;
+        Some(())
+    }
+}
+
+impl Rows {
+    /// One row.
+    pub(crate) fn one(start: u64, bytes: usize) -> Self {
+        Self::in_plane(start, bytes, 1, 0)
+    }
+
+    /// Rows of one plane.
+    pub(crate) fn in_plane(start: u64, bytes: usize, height: usize, pitch: usize) -> Self {
+        Self { start, bytes, height, pitch, depth: 1, plane: 0 }
+    }
+
+    /// The first byte.
+    pub(crate) fn start(&self) -> u64 {
+        self.start
+    }
+
+    /// The bytes from the first to the last, gaps included.
+    pub(crate) fn hull(&self) -> usize {
+        if self.bytes == 0 || self.height == 0 || self.depth == 0 {
+            return 0;
+        }
+        (self.depth - 1) * self.plane + (self.height - 1) * self.pitch + self.bytes
+    }
+
+    /// The address and length of each row; rows without a gap are one.
+    pub(crate) fn each(&self) -> impl Iterator<Item = (u64, usize)> {
+        let Self { start, bytes, height, pitch, depth, plane } = *self;
+        let gapless = pitch == bytes || height == 1;
+        let whole = gapless && (plane == bytes * height || depth == 1);
+        let (bytes, height) = if gapless { (bytes * height, 1) } else { (bytes, height) };
+        let (bytes, depth) = if whole { (bytes * depth, 1) } else { (bytes, depth) };
+        let (height, depth) = if self.hull() == 0 { (0, 0) } else { (height, depth) };
+        let planes = 0..depth;
+        planes.flat_map(move |z| {
+            (0..height).map(move |y| (start + (z * plane + y * pitch) as u64, bytes))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Copy, Corner, End, Volume};
+
+    fn copy(bytes: usize, height: usize, depth: usize, to: Corner) -> Option<Copy> {
+        let from = Corner::packed(bytes, height);
+        let volume = Volume { height, depth, to, from };
+        Copy::of_rows(End::Device(1000), End::Device(0), bytes, volume).ok()
+    }
+
+    #[test]
+    fn rows_begin_where_the_driver_api_says() {
+        let to = Corner { x: 2, y: 1, z: 3, pitch: 10, height: 4 };
+        let copy = copy(8, 2, 2, to).unwrap();
+        let rows: Vec<_> = copy.written().each().collect();
+        assert_eq!(rows, [(1132, 8), (1142, 8), (1172, 8), (1182, 8)]);
+        assert_eq!((copy.written().hull(), copy.total()), (58, 32));
+        assert_eq!(copy.read().each().collect::<Vec<_>>(), [(0, 32)]);
+        let folded = copy.without_offsets();
+        assert_eq!(folded.to, End::Device(1132));
+        assert_eq!(folded.written().each().collect::<Vec<_>>(), rows);
+    }
+
+    #[test]
+    fn corners_that_are_none_are_refused() {
+        let good = Corner { x: 2, y: 1, z: 0, pitch: 10, height: 3 };
+        assert!(copy(8, 2, 1, good).is_some());
+        assert!(copy(8, 2, 1, Corner { height: 0, ..good }).is_some());
+        for bad in [
+            Corner { pitch: 9, ..good },
+            Corner { pitch: 0, ..good },
+            Corner { height: 2, ..good },
+            Corner { pitch: 1 << 31, ..good },
+            Corner { z: usize::MAX, ..good },
+            Corner { x: usize::MAX, ..good },
+            Corner { y: usize::MAX, height: 0, ..good },
+        ] {
+            assert!(copy(8, 2, 1, bad).is_none(), "{bad:?}");
+        }
+        assert!(copy(8, 2, 2, Corner { height: 0, ..good }).is_none());
+        assert!(copy(8, 1, 1, Corner::default()).is_some());
+        let empty = copy(8, 0, 1, good).unwrap();
+        assert_eq!((empty.written().hull(), empty.written().each().count()), (0, 0));
+    }
+}

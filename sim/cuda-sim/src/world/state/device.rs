@@ -1,0 +1,45 @@
+//! Devices, their primary contexts, and how much memory each has left.
+
+use std::collections::HashMap;
+
+use crate::code::Code;
+use crate::kernel::Buffer;
+
+/// A device with its primary context.
+#[derive(Debug)]
+pub(crate) struct Device {
+    /// How often the context is retained; at 0 there is none.
+    pub(crate) retained: u32,
+    pub(crate) flags: u32,
+    /// The error that every call of the context answers from now on.
+    pub(crate) sticky: Option<Code>,
+    pub(crate) legacy: Option<usize>,
+    pub(crate) per_thread: HashMap<u64, usize>,
+    pub(crate) default_pool: usize,
+    pub(crate) current_pool: usize,
+    pub(crate) limit: usize,
+    /// Bytes of small allocations, which share pages.
+    pub(crate) small: usize,
+    /// Bytes of large allocations and of pages, in whole pages.
+    pub(crate) large: usize,
+    /// What its kernels have printed, and nobody has seen yet.
+    pub(crate) printed: Buffer,
+}
+
+impl Device {
+    pub(crate) fn new(limit: usize, pool: usize) -> Self {
+        Self {
+            retained: 0,
+            flags: 0,
+            sticky: None,
+            legacy: None,
+            per_thread: HashMap::new(),
+            default_pool: pool,
+            current_pool: pool,
+            limit,
+            small: 0,
+            large: 0,
+            printed: Buffer::default(),
+        }
+    }
+}

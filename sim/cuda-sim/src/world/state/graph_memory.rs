@@ -1,0 +1,32 @@
+//! Memory that graphs allocate: addresses fixed when a node is added, bytes when it is launched.
+
+use std::collections::BTreeMap;
+
+use super::event::Moment;
+
+/// What a graph allocates.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Allocation {
+    pub(crate) address: u64,
+    pub(crate) bytes: usize,
+    pub(crate) device: usize,
+    /// The node that allocates it.
+    pub(crate) node: usize,
+    /// The node of the same graph that frees it, if any.
+    pub(crate) free: Option<usize>,
+}
+
+/// The bytes behind the addresses of graphs, kept from launch to launch.
+#[derive(Debug, Default)]
+pub(crate) struct GraphMemory {
+    pub(in crate::world) blocks: BTreeMap<u64, Physical>,
+    pub(in crate::world) high: u64,
+}
+
+#[derive(Debug)]
+pub(in crate::world) struct Physical {
+    pub(in crate::world) block: usize,
+    pub(in crate::world) device: usize,
+    pub(in crate::world) len: usize,
+    pub(in crate::world) last: Option<Moment>,
+}

@@ -1,0 +1,31 @@
+//! What the driver knows: the parts of its state, and what they hold to. No part knows the whole.
+
+pub(super) mod capture;
+pub(super) mod child;
+pub(super) mod clock;
+pub(super) mod conditional;
+pub(super) mod copy;
+pub(super) mod device;
+pub(super) mod event;
+pub(super) mod exec;
+pub(super) mod graph;
+pub(super) mod graph_memory;
+pub(super) mod handle;
+pub(super) mod host_call;
+pub(super) mod kernel;
+pub(super) mod launch;
+pub(super) mod library;
+pub(super) mod link;
+pub(super) mod log;
+pub(super) mod memory;
+pub(super) mod module;
+pub(super) mod pages;
+pub(super) mod peer;
+pub(super) mod pointer;
+pub(super) mod pool;
+pub(super) mod position;
+pub(super) mod schedule;
+pub(super) mod shadow;
+pub(super) mod stream;
+pub(super) mod update;
+pub(super) mod work;

@@ -1,0 +1,30 @@
+//! Modules: PTX that was read, the memory of its variables, and its kernels.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::ptx::Program;
+
+/// A loaded module.
+#[derive(Debug)]
+pub(crate) struct Module {
+    pub(crate) lives: bool,
+    pub(crate) device: usize,
+    /// Whether it is what a library is on its device.
+    pub(crate) is_of_a_library: bool,
+    pub(in crate::world) functions: Vec<usize>,
+    /// Address and size of each variable.
+    pub(in crate::world) variables: HashMap<String, (u64, usize)>,
+}
+
+/// A kernel of a module.
+#[derive(Debug)]
+pub(crate) struct Function {
+    pub(crate) lives: bool,
+    pub(crate) module: usize,
+    pub(crate) program: Arc<Program>,
+    /// Bytes of its module's constants.
+    pub(crate) constant_bytes: usize,
+    /// Dynamic shared memory that a launch may ask for.
+    pub(crate) dynamic_limit: usize,
+}

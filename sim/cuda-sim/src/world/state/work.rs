@@ -1,0 +1,161 @@
+//! What a stream or a graph's node does: as the caller says it, and ready to run.
+//!
+//! `Work` names addresses. When it is submitted, addresses become pieces of blocks (`Unit`), and the
+//! bytes that it touches become accesses for the race checker.
+
+use super::copy::{Copy, Rows};
+use super::host_call::HostCall;
+use super::kernel::{KernelCall, ReadyKernel};
+use super::memory::Piece;
+
+/// What a caller asks for.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Work {
+    Empty,
+    Fill(Fill),
+    Copy(Copy),
+    Host(HostCall),
+    Kernel(KernelCall),
+    /// Runs a graph that is in it.
+    Child(usize),
+    /// Runs graphs of its own or not; those are shown by their handles. It is captured and read back, and not made
+    /// executable.
+    Conditional(Vec<u64>),
+    /// Something with resources of other APIs. It is added by hand and read back, and not made executable.
+    Opaque(NodeKind),
+    /// Waits for an event from outside, at each launch of a graph.
+    Wait(usize),
+    /// Records one, at each launch of a graph.
+    Record(usize),
+    Allocate {
+        address: u64,
+        bytes: usize,
+        device: usize,
+    },
+    Free {
+        address: u64,
+    },
+}
+
+/// Equal elements in rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Fill {
+    pub(crate) address: u64,
+    pub(crate) pitch: usize,
+    pub(crate) value: u32,
+    /// Bytes of an element: 1, 2 or 4.
+    pub(crate) element: usize,
+    /// Elements of a row.
+    pub(crate) width: usize,
+    pub(crate) height: usize,
+}
+
+/// The kind of a node, by its number in CUDA.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub(crate) enum NodeKind {
+    Kernel = 0,
+    Copy = 1,
+    Fill = 2,
+    Host = 3,
+    Child = 4,
+    Empty = 5,
+    Wait = 6,
+    Record = 7,
+    ExternalSignal = 8,
+    ExternalWait = 9,
+    Allocate = 10,
+    Free = 11,
+    BatchOperations = 12,
+    Conditional = 13,
+}
+
+/// What runs in one go.
+#[derive(Debug)]
+pub(crate) enum Unit {
+    Nothing,
+    Fill {
+        pieces: Vec<Piece>,
+        element: Vec<u8>,
+    },
+    Copy {
+        to: Place,
+        from: Place,
+    },
+    Host(HostCall),
+    Kernel(Box<ReadyKernel>),
+    /// A block's bytes are overwritten, and go.
+    Free(usize),
+    /// A block's bytes are overwritten, and stay for the next launch.
+    Poison(usize),
+    /// An event's record.
+    Mark(usize, u64),
+    /// The device comes upon an address without memory.
+    Fault(usize),
+}
+
+/// One end of a copy that is ready to run.
+#[derive(Debug)]
+pub(crate) enum Place {
+    Device(Vec<Piece>),
+    /// Rows, by address and length.
+    Host(Vec<(u64, usize)>),
+    Staged(Vec<u8>),
+}
+
+/// Bytes that are touched.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Access {
+    pub(crate) piece: Piece,
+    pub(crate) writes: bool,
+    pub(crate) node: Option<usize>,
+}
+
+impl Work {
+    pub(crate) fn kind(&self) -> NodeKind {
+        match self {
+            Self::Child(_) => NodeKind::Child,
+            Self::Conditional(_) => NodeKind::Conditional,
+            Self::Opaque(kind) => *kind,
+            Self::Empty => NodeKind::Empty,
+            Self::Fill(_) => NodeKind::Fill,
+            Self::Copy(_) => NodeKind::Copy,
+            Self::Host(_) => NodeKind::Host,
+            Self::Kernel(_) => NodeKind::Kernel,
+            Self::Wait(_) => NodeKind::Wait,
+            Self::Record(_) => NodeKind::Record,
+            Self::Allocate { .. } => NodeKind::Allocate,
+            Self::Free { .. } => NodeKind::Free,
+        }
+    }
+}
+
+impl Fill {
+    /// One row of bytes, or of wider elements.
+    pub(crate) fn row(address: u64, value: u32, element: usize, width: usize) -> Self {
+        Self { address, pitch: 0, value, element, width, height: 1 }
+    }
+
+    /// The same but for the value and the address.
+    pub(in crate::world) fn has_shape_of(&self, other: &Self) -> bool {
+        let shape = |fill: &Self| (fill.element, fill.width, fill.height, fill.pitch);
+        shape(self) == shape(other)
+    }
+
+    /// Its rows; good where it [is valid](Self::is_valid).
+    pub(in crate::world) fn rows(&self) -> Rows {
+        Rows::in_plane(self.address, self.width * self.element, self.height, self.pitch)
+    }
+
+    pub(crate) fn is_valid(&self) -> bool {
+        let Some(row) = self.width.checked_mul(self.element) else { return false };
+        matches!(self.element, 1 | 2 | 4)
+            && self.address % self.element as u64 == 0
+            && (self.height <= 1 || (self.pitch >= row && self.pitch % self.element == 0))
+            && self
+                .pitch
+                .checked_mul(self.height)
+                .is_some_and(|bytes| self.address.checked_add(bytes.max(row) as u64).is_some())
+            && row.checked_mul(self.height).is_some()
+    }
+}
