@@ -7,14 +7,14 @@ use crate::backend::PoolBackend;
 use crate::element::{Element, PodElement};
 use crate::engine::FromParts;
 use crate::error::PoolError;
-use crate::raw::{Cursor, FirstUse, Place, SlotPointer};
+use crate::raw::{Cursor, FirstUse, SlotPointer};
 use crate::scope::Scope;
 use crate::shape::Shape;
 
 /// An array of shape `S` that lives for `'s`.
 pub type NdArray<'s, B, T, S> = <S as Shape>::Array<'s, <B as PoolBackend>::View<'s, T>>;
 
-/// What a `try_` acquire returns: by default, that of a length.
+/// The result of a `try_` acquire; the default shape `S` is a length.
 pub type AcquireResult<'s, B, T, S = usize> =
     Result<NdArray<'s, B, T, S>, PoolError<<B as PoolBackend>::Error>>;
 
@@ -46,14 +46,8 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     pub fn acquire<T: PodElement, S: Shape>(&self, shape: S) -> NdArray<'s, B, T, S> {
         // This body is not that of `try_acquire`: a cold function that panics returns a slot and no result, so
         // the hot path has nothing to look at but the slot.
-        // SAFETY: the pool lives for `'s`, and what follows steps past the slot of this place at most.
-        let place: Place<'s, B> = unsafe { self.cursor.place() };
-        // SAFETY: the slot is at the cursor, so nothing borrowed from its set is in use.
-        let (slot, length, kept) = match unsafe { shape.fitting::<B, T>(place) } {
-            Some(fitting) => fitting,
-            // SAFETY: the cursor is still where the place was taken.
-            None => unsafe { shape.prepare_or_panic::<B, T>(place) },
-        };
+        // SAFETY: the pool lives for `'s`; the slot is at the cursor, so nothing borrowed from its set is in use.
+        let (slot, length, kept) = unsafe { shape.reserve::<B, T>(&self.cursor) };
         // SAFETY: just reserved through this cursor; what ran meanwhile could not acquire (invariant 9).
         unsafe { self.cursor.step(slot) };
         // SAFETY: reserved for `length` elements, stepped past, the first view of it since; a block
@@ -172,14 +166,8 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         first_use: FirstUse,
         fill: impl FnOnce(SlotPointer<'s, B>, usize) -> Result<(), PoolError<B::Error>>,
     ) -> AcquireResult<'s, B, T, S> {
-        // SAFETY: the pool lives for `'s`, and what follows steps past the slot of this place at most.
-        let place: Place<'s, B> = unsafe { self.cursor.place() };
-        // SAFETY: the slot is at the cursor, so nothing borrowed from its set is in use.
-        let (slot, length, kept) = match unsafe { shape.fitting::<B, T>(place) } {
-            Some(fitting) => fitting,
-            // SAFETY: the cursor is still where the place was taken.
-            None => unsafe { shape.prepare::<B, T>(place, first_use) }?,
-        };
+        // SAFETY: the pool lives for `'s`; the slot is at the cursor, so nothing borrowed from its set is in use.
+        let (slot, length, kept) = unsafe { shape.try_reserve::<B, T>(&self.cursor, first_use) }?;
         // SAFETY: just reserved through this cursor; what ran meanwhile could not acquire (invariant 9).
         unsafe { self.cursor.step_and_fill(slot, || fill(slot, length)) }?;
         // SAFETY: reserved for `length` elements, stepped past, the first view of it since, and the

@@ -34,8 +34,8 @@
 /// assert!(!quota.admit(1000));
 /// ```
 pub trait BlockWatch: 'static {
-    /// A block of so many bytes is wanted. The result `false` refuses the block, as a device without memory would. A
-    /// panic passes through the acquire.
+    /// Called before a block of `bytes` bytes is allocated. `false` refuses the block, as a device without memory
+    /// does. A panic passes through the acquire.
     fn admit(&self, bytes: usize) -> bool;
 
     /// A block was allocated. A panic gives the block back, and passes through the acquire.

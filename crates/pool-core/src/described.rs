@@ -2,10 +2,10 @@
 //! parts that such a backend makes its view of.
 
 use crate::backend::PoolBackend;
-use crate::element::{Element, PodElement};
+use crate::element::PodElement;
 use crate::error::PoolError;
-use crate::lengths::{DynamicShape, element_count};
-use crate::raw::{Cursor, FirstUse, Place, SlotPointer, Way};
+use crate::lengths::DynamicShape;
+use crate::raw::{FirstUse, Place, SlotPointer, Way};
 use crate::scope::Scope;
 use crate::slot_ref::SlotRef;
 
@@ -34,7 +34,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         let (slot, way) = match unsafe { place.fitting_shape::<T>(dims) } {
             Some(described) => described,
             // SAFETY: the cursor is still where the place was taken.
-            None => unsafe { prepare_described::<B, T>(place, dims) }?,
+            None => unsafe { place.prepare_shape::<T>(dims, FirstUse::Read) }?,
         };
         // SAFETY: just reserved through this cursor; what ran meanwhile could not acquire (invariant 9).
         unsafe { self.cursor.step(slot) };
@@ -59,7 +59,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         let (slot, way) = match unsafe { place.fitting_shape::<T>(dims) } {
             Some(described) => described,
             // SAFETY: the cursor is still where the place was taken.
-            None => unsafe { prepare_described_or_panic::<B, T>(place, dims) },
+            None => unsafe { place.prepare_shape_or_panic::<T>(dims) },
         };
         // SAFETY: just reserved through this cursor; what ran meanwhile could not acquire (invariant 9).
         unsafe { self.cursor.step(slot) };
@@ -82,52 +82,6 @@ impl<B: PoolBackend> Scope<'_, B> {
         let taken = unsafe { slot.pointer() };
         // SAFETY: this scope's cursor has stepped past the slot, of which there is no view (caller).
         unsafe { self.cursor.step_back(taken) };
-    }
-}
-
-/// A reserved slot and its cached shape: two words, so that the cold function returns them in
-/// registers.
-type SlotAndShape<'s, B> = (SlotPointer<'s, B>, &'s mut Way<B>);
-
-/// Everything rare about an array of dynamic rank with a descriptor: lengths to be refused, an empty one, a
-/// block to be grown, a shape that was not there.
-///
-/// # Safety
-///
-/// The cursor still stands at `place`.
-#[cold]
-#[inline(never)]
-unsafe fn prepare_described<'s, B: PoolBackend, T: Element>(
-    place: Place<'s, B>,
-    dims: &[usize],
-) -> Result<SlotAndShape<'s, B>, PoolError<B::Error>> {
-    let length = element_count(dims, size_of::<T>())?;
-    // SAFETY: the caller's promise.
-    let slot = unsafe { place.prepare::<T>(length, FirstUse::Read) }?;
-    // SAFETY: just reserved for `length` elements, the product of `dims`, and not stepped past.
-    Ok((slot, unsafe { slot.cached_shape::<T>(dims, length) }?))
-}
-
-/// As [`prepare_described`].
-///
-/// # Panics
-///
-/// With the text of its error.
-///
-/// # Safety
-///
-/// As for [`prepare_described`].
-#[cold]
-#[inline(never)]
-#[track_caller]
-unsafe fn prepare_described_or_panic<'s, B: PoolBackend, T: Element>(
-    place: Place<'s, B>,
-    dims: &[usize],
-) -> SlotAndShape<'s, B> {
-    // SAFETY: the caller's promise.
-    match unsafe { prepare_described::<B, T>(place, dims) } {
-        Ok(described) => described,
-        Err(error) => Cursor::<B>::fail(&error),
     }
 }
 

@@ -15,49 +15,40 @@ pub(crate) type ShapedSlot<'s, B, S> = (SlotPointer<'s, B>, usize, <S as Engine>
 
 /// Gets the slot of an array.
 pub trait Engine: Copy {
-    /// What an array keeps of its shape: nothing of a length, the lengths of a fixed rank, the cached shape of a
-    /// dynamic rank.
+    /// The part of the shape that an array stores: `()` for a length, the lengths for a fixed rank, the cached shape
+    /// for a dynamic rank.
     type Kept<'s>: Copy + fmt::Debug;
 
-    /// Returns the slot at `place` if the array fits it without the cold function.
-    ///
-    /// # Safety
-    ///
-    /// Nothing borrowed from the shape set of the slot is in use.
-    unsafe fn fitting<'s, B: PoolBackend, T: Element>(
-        self,
-        place: Place<'s, B>,
-    ) -> Option<ShapedSlot<'s, B, Self>>;
-
-    /// Does everything rare: refuses lengths, provides a block, stores a new shape.
-    ///
-    /// # Errors
-    ///
-    /// Where the lengths are refused, and where there is no memory.
-    ///
-    /// # Safety
-    ///
-    /// The cursor still stands at `place`.
-    unsafe fn prepare<'s, B: PoolBackend, T: Element>(
-        self,
-        place: Place<'s, B>,
-        first_use: FirstUse,
-    ) -> Result<ShapedSlot<'s, B, Self>, PoolError<B::Error>>;
-
-    /// As [`prepare`](Self::prepare), for elements that may be read. It returns no `Result`, so that the hot path
-    /// has only the slot to look at.
+    /// Reserves the slot of an array whose elements may be read, without taking it. It returns no `Result`, so that the
+    /// hot path has only the slot to look at.
     ///
     /// # Panics
     ///
-    /// With the text of the error that [`prepare`](Self::prepare) returns.
+    /// With the text of the error that [`try_reserve`](Self::try_reserve) returns.
     ///
     /// # Safety
     ///
-    /// The cursor still stands at `place`.
-    unsafe fn prepare_or_panic<'s, B: PoolBackend, T: Element>(
+    /// The pool lives for `'s`, and nothing borrowed from the shape set of the cursor's slot is in use.
+    #[track_caller]
+    unsafe fn reserve<'s, B: PoolBackend, T: Element>(
         self,
-        place: Place<'s, B>,
+        cursor: &Cursor<B>,
     ) -> ShapedSlot<'s, B, Self>;
+
+    /// Reserves the slot of an array, without taking it.
+    ///
+    /// # Errors
+    ///
+    /// The lengths overflow, or an allocation fails.
+    ///
+    /// # Safety
+    ///
+    /// As for [`reserve`](Self::reserve).
+    unsafe fn try_reserve<'s, B: PoolBackend, T: Element>(
+        self,
+        cursor: &Cursor<B>,
+        first_use: FirstUse,
+    ) -> Result<ShapedSlot<'s, B, Self>, PoolError<B::Error>>;
 }
 
 /// The part of the engine for shapes whose rank is known at compile time.
@@ -85,7 +76,7 @@ pub trait FromParts<V, K> {
     ///
     /// # Safety
     ///
-    /// The shape was kept of an acquire of as many elements as the view has.
+    /// `kept` is from the acquire that made the view, so the product of its lengths is the length of the view.
     unsafe fn from_parts(view: V, kept: K) -> Self;
 }
 
@@ -108,31 +99,23 @@ impl Engine for usize {
     type Kept<'s> = ();
 
     #[inline(always)]
-    unsafe fn fitting<'s, B: PoolBackend, T: Element>(
+    #[track_caller]
+    unsafe fn reserve<'s, B: PoolBackend, T: Element>(
         self,
-        place: Place<'s, B>,
-    ) -> Option<ShapedSlot<'s, B, Self>> {
-        Some((place.fitting::<T>(self)?, self, ()))
+        cursor: &Cursor<B>,
+    ) -> ShapedSlot<'s, B, Self> {
+        // SAFETY: the caller's promise.
+        (unsafe { cursor.reserve::<T>(self) }, self, ())
     }
 
     #[inline(always)]
-    unsafe fn prepare<'s, B: PoolBackend, T: Element>(
+    unsafe fn try_reserve<'s, B: PoolBackend, T: Element>(
         self,
-        place: Place<'s, B>,
+        cursor: &Cursor<B>,
         first_use: FirstUse,
     ) -> Result<ShapedSlot<'s, B, Self>, PoolError<B::Error>> {
         // SAFETY: the caller's promise.
-        Ok((unsafe { place.prepare_unfit::<T>(self, first_use) }?, self, ()))
-    }
-
-    #[inline(always)]
-    #[track_caller]
-    unsafe fn prepare_or_panic<'s, B: PoolBackend, T: Element>(
-        self,
-        place: Place<'s, B>,
-    ) -> ShapedSlot<'s, B, Self> {
-        // SAFETY: the caller's promise.
-        (unsafe { place.prepare_unfit_or_panic::<T>(self) }, self, ())
+        Ok((unsafe { cursor.try_reserve::<T>(self, first_use) }?, self, ()))
     }
 }
 
@@ -159,38 +142,17 @@ macro_rules! fixed_ranks {
             type Kept<'s> = Self;
 
             #[inline(always)]
-            unsafe fn fitting<'s, B: PoolBackend, T: Element>(
-                self,
-                place: Place<'s, B>,
-            ) -> Option<ShapedSlot<'s, B, Self>> {
-                let count = usual_count::<T>(&self)?;
-                Some((place.fitting::<T>(count)?, count, self))
-            }
-
-            #[cold]
-            #[inline(never)]
-            unsafe fn prepare<'s, B: PoolBackend, T: Element>(
-                self,
-                place: Place<'s, B>,
-                first_use: FirstUse,
-            ) -> Result<ShapedSlot<'s, B, Self>, PoolError<B::Error>> {
-                let count = element_count(&self, size_of::<T>())?;
-                // SAFETY: the caller's promise.
-                Ok((unsafe { place.prepare::<T>(count, first_use) }?, count, self))
-            }
-
-            #[inline(always)]
             #[track_caller]
-            unsafe fn prepare_or_panic<'s, B: PoolBackend, T: Element>(
+            unsafe fn reserve<'s, B: PoolBackend, T: Element>(
                 self,
-                place: Place<'s, B>,
+                cursor: &Cursor<B>,
             ) -> ShapedSlot<'s, B, Self> {
                 /// The cold function of one rank. The lengths come one by one: an array would be passed in
                 /// memory, where the hot path would have to write it each time.
                 ///
                 /// # Safety
                 ///
-                /// As for [`Engine::prepare_or_panic`].
+                /// The cursor still stands at `place`.
                 #[cold]
                 #[inline(never)]
                 #[track_caller]
@@ -199,12 +161,38 @@ macro_rules! fixed_ranks {
                     $($axis: usize),+
                 ) -> (SlotPointer<'s, B>, usize) {
                     // SAFETY: the caller's promise.
-                    unsafe { prepare_slot_or_panic::<B, T>(place, &[$($axis),+]) }
+                    match unsafe { prepare_slot::<B, T>(place, &[$($axis),+], FirstUse::Read) } {
+                        Ok(prepared) => prepared,
+                        Err(error) => Cursor::<B>::fail(&error),
+                    }
                 }
-                let [$($axis),+] = self;
-                // SAFETY: the caller's promise.
-                let (slot, count) = unsafe { prepare::<B, T>(place, $($axis),+) };
+                // SAFETY: the caller's promise; what follows steps past no slot.
+                let place = unsafe { cursor.place() };
+                let (slot, count) = match fitting::<B, T>(place, &self) {
+                    Some(fitting) => fitting,
+                    None => {
+                        let [$($axis),+] = self;
+                        // SAFETY: the cursor is still where the place was taken.
+                        unsafe { prepare::<B, T>(place, $($axis),+) }
+                    }
+                };
                 (slot, count, self)
+            }
+
+            #[inline(always)]
+            unsafe fn try_reserve<'s, B: PoolBackend, T: Element>(
+                self,
+                cursor: &Cursor<B>,
+                first_use: FirstUse,
+            ) -> Result<ShapedSlot<'s, B, Self>, PoolError<B::Error>> {
+                // SAFETY: the caller's promise; what follows steps past no slot.
+                let place = unsafe { cursor.place() };
+                let (slot, count) = match fitting::<B, T>(place, &self) {
+                    Some(fitting) => fitting,
+                    // SAFETY: the cursor is still where the place was taken.
+                    None => unsafe { prepare_slot::<B, T>(place, &self, first_use) }?,
+                };
+                Ok((slot, count, self))
             }
         }
 
@@ -239,32 +227,23 @@ macro_rules! fixed_ranks {
             type Kept<'s> = [usize; $rank];
 
             #[inline(always)]
-            unsafe fn fitting<'s, B: PoolBackend, T: Element>(
+            #[track_caller]
+            unsafe fn reserve<'s, B: PoolBackend, T: Element>(
                 self,
-                place: Place<'s, B>,
-            ) -> Option<ShapedSlot<'s, B, Self>> {
+                cursor: &Cursor<B>,
+            ) -> ShapedSlot<'s, B, Self> {
                 // SAFETY: the caller's promise.
-                unsafe { <[usize; $rank]>::from(self).fitting::<B, T>(place) }
+                unsafe { <[usize; $rank]>::from(self).reserve::<B, T>(cursor) }
             }
 
             #[inline(always)]
-            unsafe fn prepare<'s, B: PoolBackend, T: Element>(
+            unsafe fn try_reserve<'s, B: PoolBackend, T: Element>(
                 self,
-                place: Place<'s, B>,
+                cursor: &Cursor<B>,
                 first_use: FirstUse,
             ) -> Result<ShapedSlot<'s, B, Self>, PoolError<B::Error>> {
                 // SAFETY: the caller's promise.
-                unsafe { <[usize; $rank]>::from(self).prepare::<B, T>(place, first_use) }
-            }
-
-            #[inline(always)]
-            #[track_caller]
-            unsafe fn prepare_or_panic<'s, B: PoolBackend, T: Element>(
-                self,
-                place: Place<'s, B>,
-            ) -> ShapedSlot<'s, B, Self> {
-                // SAFETY: the caller's promise.
-                unsafe { <[usize; $rank]>::from(self).prepare_or_panic::<B, T>(place) }
+                unsafe { <[usize; $rank]>::from(self).try_reserve::<B, T>(cursor, first_use) }
             }
         }
 
@@ -305,68 +284,69 @@ impl Engine for &[usize] {
     type Kept<'s> = DynamicShape<'s>;
 
     #[inline]
-    unsafe fn fitting<'s, B: PoolBackend, T: Element>(
+    #[track_caller]
+    unsafe fn reserve<'s, B: PoolBackend, T: Element>(
         self,
-        place: Place<'s, B>,
-    ) -> Option<ShapedSlot<'s, B, Self>> {
-        // SAFETY: the caller's promise.
-        let (slot, way) = unsafe { place.fitting_shape::<T>(self) }?;
-        Some((slot, way.count, DynamicShape(&way.lengths)))
+        cursor: &Cursor<B>,
+    ) -> ShapedSlot<'s, B, Self> {
+        // SAFETY: the caller's promise; what follows steps past no slot.
+        let place: Place<'s, B> = unsafe { cursor.place() };
+        // SAFETY: nothing borrowed from the set is in use (caller).
+        let (slot, way) = match unsafe { place.fitting_shape::<T>(self) } {
+            Some(fitting) => fitting,
+            // SAFETY: the cursor is still where the place was taken.
+            None => unsafe { place.prepare_shape_or_panic::<T>(self) },
+        };
+        (slot, way.count, DynamicShape(&way.lengths))
     }
 
-    #[cold]
-    #[inline(never)]
-    unsafe fn prepare<'s, B: PoolBackend, T: Element>(
+    #[inline]
+    unsafe fn try_reserve<'s, B: PoolBackend, T: Element>(
         self,
-        place: Place<'s, B>,
+        cursor: &Cursor<B>,
         first_use: FirstUse,
     ) -> Result<ShapedSlot<'s, B, Self>, PoolError<B::Error>> {
-        let count = element_count(self, size_of::<T>())?;
-        // SAFETY: the caller's promise.
-        let slot = unsafe { place.prepare::<T>(count, first_use) }?;
-        // SAFETY: just reserved for `count` elements, the product of the lengths, and not stepped past.
-        let way = unsafe { slot.cached_shape::<T>(self, count) }?;
-        Ok((slot, count, DynamicShape(&way.lengths)))
-    }
-
-    #[cold]
-    #[inline(never)]
-    #[track_caller]
-    unsafe fn prepare_or_panic<'s, B: PoolBackend, T: Element>(
-        self,
-        place: Place<'s, B>,
-    ) -> ShapedSlot<'s, B, Self> {
-        // SAFETY: the caller's promise.
-        match unsafe { self.prepare::<B, T>(place, FirstUse::Read) } {
-            Ok(prepared) => prepared,
-            Err(error) => Cursor::<B>::fail(&error),
-        }
+        // SAFETY: the caller's promise; what follows steps past no slot.
+        let place: Place<'s, B> = unsafe { cursor.place() };
+        // SAFETY: nothing borrowed from the set is in use (caller).
+        let (slot, way) = match unsafe { place.fitting_shape::<T>(self) } {
+            Some(fitting) => fitting,
+            // SAFETY: the cursor is still where the place was taken.
+            None => unsafe { place.prepare_shape::<T>(self, first_use) }?,
+        };
+        Ok((slot, way.count, DynamicShape(&way.lengths)))
     }
 }
 
-/// Prepares a slot for as many elements as the lengths say, which may be read.
+/// The slot at `place` for an array of a fixed rank, and the number of elements, without the cold function; `None` where
+/// the array does not fit, or the lengths are rare or wrong.
+#[inline(always)]
+fn fitting<'s, B: PoolBackend, T: Element>(
+    place: Place<'s, B>,
+    dims: &[usize],
+) -> Option<(SlotPointer<'s, B>, usize)> {
+    let count = usual_count::<T>(dims)?;
+    Some((place.fitting::<T>(count)?, count))
+}
+
+/// Prepares a slot for an array of a fixed rank, and counts its elements.
 ///
-/// # Panics
+/// # Errors
 ///
-/// With the text of the error where the lengths are refused or there is no memory.
+/// As for [`Engine::try_reserve`].
 ///
 /// # Safety
 ///
 /// The cursor still stands at `place`.
-#[track_caller]
-unsafe fn prepare_slot_or_panic<'s, B: PoolBackend, T: Element>(
+#[cold]
+unsafe fn prepare_slot<'s, B: PoolBackend, T: Element>(
     place: Place<'s, B>,
     dims: &[usize],
-) -> (SlotPointer<'s, B>, usize) {
-    let count = match element_count(dims, size_of::<T>()) {
-        Ok(count) => count,
-        Err(error) => Cursor::<B>::fail(&error.into()),
-    };
+    first_use: FirstUse,
+) -> Result<(SlotPointer<'s, B>, usize), PoolError<B::Error>> {
+    let count = element_count(dims, size_of::<T>())?;
     // SAFETY: the caller's promise.
-    match unsafe { place.prepare::<T>(count, FirstUse::Read) } {
-        Ok(slot) => (slot, count),
-        Err(error) => Cursor::<B>::fail(&error),
-    }
+    Ok((unsafe { place.prepare::<T>(count, first_use) }?, count))
 }
 
 /// The product of the lengths; `None` where it overflows, is zero, or is of elements without a size,

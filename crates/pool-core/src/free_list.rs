@@ -90,8 +90,8 @@ impl<B: PoolBackend> FreeList<B> {
         self.put_root(pool.into_root());
     }
 
-    /// As [`put`](Self::put), for a pool that was taken from this list: less work where the list is as the
-    /// taking left it, which it is where pools come back in the opposite order.
+    /// Puts a pool that was taken from this list back with less work than [`put`](Self::put). Returns the pool where
+    /// the list has changed since, which it has not where pools come back in the opposite order.
     ///
     /// # Safety
     ///
@@ -99,22 +99,19 @@ impl<B: PoolBackend> FreeList<B> {
     /// pool that was or has been in this list has been dropped, other than by [`close`](Self::close):
     /// [`clear`](Self::clear) counts.
     #[inline]
-    pub unsafe fn put_back(&self, pool: Pool<B>) {
+    #[must_use]
+    pub unsafe fn put_back(&self, pool: Pool<B>) -> Option<Pool<B>> {
         let root = pool.into_root();
-        // SAFETY: live until the list drops it.
+        // SAFETY: the root was just given up by its owner, so it is live.
         if unsafe { root.next_idle() } != self.head.get() {
-            return self.put_root_elsewhere(root);
+            // SAFETY: as above.
+            return Some(unsafe { Pool::from_root(root) });
         }
         // The pool still links to the one that was the head when it was taken. That one was not dropped
         // (caller; a closed list drops pools, and no pool links to its mark), so the equal address is not
         // that of another pool, and the link is good as it is.
         self.head.set(root.into_raw());
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn put_root_elsewhere(&self, root: Root<B>) {
-        self.put_root(root);
+        None
     }
 
     #[inline]

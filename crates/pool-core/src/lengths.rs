@@ -21,10 +21,9 @@ impl Lengths {
         let rank = dims.len();
         let mut lengths = Vec::new();
         lengths.try_reserve_exact(2 * rank).map_err(|_| 2 * size_of_val(dims))?;
-        lengths.resize(2 * rank, 0);
-        let (own_dims, strides) = lengths.split_at_mut(rank);
-        own_dims.copy_from_slice(dims);
-        write_row_major_strides(dims, strides);
+        lengths.extend_from_slice(dims);
+        lengths.extend_from_slice(dims);
+        turn_into_strides(&mut lengths[rank..]);
         Ok(Self { lengths, rank })
     }
 
@@ -125,12 +124,14 @@ fn overflow(rank: usize, element_size: usize) -> ShapeError {
     ShapeError::Overflow { rank, element_size }
 }
 
-/// Writes the row-major strides of `dims`, in elements; all strides are zero where the length of an axis is.
-pub(crate) fn write_row_major_strides(dims: &[usize], strides: &mut [usize]) {
-    let mut stride = usize::from(!dims.contains(&0));
-    for (slot, &axis) in strides.iter_mut().zip(dims).rev() {
-        *slot = stride;
-        stride = stride.saturating_mul(axis);
+/// Replaces lengths by their row-major strides, in elements; all strides are zero where the length of an axis is.
+#[inline]
+pub(crate) fn turn_into_strides(lengths: &mut [usize]) {
+    let mut stride = usize::from(!lengths.contains(&0));
+    for length in lengths.iter_mut().rev() {
+        let next = stride.saturating_mul(*length);
+        *length = stride;
+        stride = next;
     }
 }
 
@@ -161,10 +162,11 @@ mod tests {
 
     #[test]
     fn strides_are_row_major() {
-        let mut strides = [9; 3];
-        write_row_major_strides(&[2, 3, 4], &mut strides);
-        assert_eq!(strides, [12, 4, 1]);
-        write_row_major_strides(&[2, 0, 4], &mut strides);
-        assert_eq!(strides, [0, 0, 0]);
+        let mut lengths = [2, 3, 4];
+        turn_into_strides(&mut lengths);
+        assert_eq!(lengths, [12, 4, 1]);
+        lengths = [2, 0, 4];
+        turn_into_strides(&mut lengths);
+        assert_eq!(lengths, [0, 0, 0]);
     }
 }

@@ -1,7 +1,7 @@
 //! Arrays of any kind of memory, which acquires of a shape return: their lengths, strides, other shapes and parts.
 
 use crate::error::{ShapeError, panic_with};
-use crate::lengths::{DynamicShape, write_row_major_strides};
+use crate::lengths::{DynamicShape, turn_into_strides};
 pub use crate::nd_array::NdView;
 use crate::view::PoolView;
 
@@ -84,8 +84,8 @@ impl<V: PoolView, const N: usize> NdView<V, [usize; N]> {
 
     /// The row-major strides, in elements; all strides are zero where the length of an axis is.
     pub fn strides(&self) -> [usize; N] {
-        let mut strides = [0; N];
-        write_row_major_strides(&self.dims, &mut strides);
+        let mut strides = self.dims;
+        turn_into_strides(&mut strides);
         strides
     }
 

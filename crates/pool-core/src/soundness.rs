@@ -193,7 +193,7 @@
 //! assert_eq!(references, [&3, &3]);
 //! ```
 //!
-//! ## Memory that nobody has written is not read without saying so
+//! ## Uninitialised memory is not read as a value
 //!
 //! ```compile_fail,E0308
 //! # use pool_conformance::HeapBackend as Memory;
@@ -202,7 +202,7 @@
 //! let numbers: &mut [f64] = scope.acquire_uninit::<f64, _>(8); // uninitialised_read_as_a_value
 //! ```
 //!
-//! ## Memory that nobody has written does not outlive its scope
+//! ## Uninitialised memory does not outlive its scope
 //!
 //! ```compile_fail,E0597
 //! # use pool_conformance::HeapBackend as Memory;

@@ -103,7 +103,7 @@ unsafe impl PoolBackend for Wgpu {
     }
 }
 
-/// Fills the first bytes of a block, up to a whole word: nobody has what is behind them.
+/// Fills the first bytes of a block, up to a whole word: the bytes after them are not in use.
 ///
 /// # Safety
 ///

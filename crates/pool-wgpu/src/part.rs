@@ -60,7 +60,7 @@ impl Part {
     pub(crate) fn fill(&self, element: &[u8], bytes: u64) -> Result<(), WgpuError> {
         let Some(allocation) = self.allocation().filter(|_| bytes > 0) else { return Ok(()) };
         let end = self.offset + bytes;
-        // Up to a whole word where nobody has what is behind.
+        // Up to a whole word where the bytes after the part are not in use.
         let end = if self.is_last { end.next_multiple_of(4) } else { end };
         self.stream().with(|recorder| recorder.fill(allocation, self.offset, end, element))
     }

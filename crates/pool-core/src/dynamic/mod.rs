@@ -171,6 +171,7 @@ impl<B: PoolBackend> DynamicPool<B> {
     /// # Panics
     ///
     /// With the text of the error that [`try_checkpoint`](Self::try_checkpoint) returns.
+    #[inline]
     pub fn checkpoint(&mut self) -> usize {
         self.try_checkpoint().unwrap_or_else(|error| panic_with(&error))
     }

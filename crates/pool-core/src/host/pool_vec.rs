@@ -273,7 +273,7 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         self.slot.note_used(self.scope.cursor.active(), bytes);
         let (from, to) = (self.elements.as_ptr(), self.slot.start::<T>());
         if !ptr::eq(from, to) {
-            // SAFETY: the elements are in another block of the pool, which nobody has touched since it was the
+            // SAFETY: the elements are in another block of the pool, unchanged since it was the
             // slot's; the slot's block holds as many, and nothing views it; `T` is `Copy`.
             unsafe { to.copy_from_nonoverlapping(from, length) };
         }

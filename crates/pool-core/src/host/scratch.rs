@@ -10,7 +10,7 @@ use crate::raw::Cursor;
 use crate::scope::Scope;
 
 impl<'s, B: HostBackend> Scope<'s, B> {
-    /// `bytes` bytes that nobody has written, at an address that is a multiple of `align`: any power of two, also
+    /// `bytes` uninitialised bytes, at an address that is a multiple of `align`: any power of two, also
     /// above [`PoolBackend::ALIGN`](crate::PoolBackend::ALIGN), where the slot holds up to `align` bytes more.
     ///
     /// This is what `MemStack::new` of dyn-stack, and so of faer, takes:

@@ -2,6 +2,7 @@
 //! past. It moves back in one case alone: over a slot whose filling failed, where nothing came after it.
 
 use core::cell::Cell;
+use core::fmt;
 use core::ptr::NonNull;
 
 use super::cold;
@@ -20,7 +21,7 @@ use crate::stats::ReleaseReport;
 use crate::threads::ScopeMayLeaveItsThread;
 
 /// The address of the next slot, or of the sentinel that ends its table.
-pub(crate) struct Cursor<B: PoolBackend> {
+pub struct Cursor<B: PoolBackend> {
     slot: Cell<NonNull<Slot<B>>>,
 }
 
@@ -29,6 +30,12 @@ unsafe impl<B: PoolBackend + ScopeMayLeaveItsThread> Send for Cursor<B> {}
 
 // SAFETY: as above.
 unsafe impl<B: PoolBackend + ScopeMayLeaveItsThread> Sync for Cursor<B> {}
+
+impl<B: PoolBackend> fmt::Debug for Cursor<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Cursor").field(&self.slot.get()).finish()
+    }
+}
 
 impl<B: PoolBackend> Cursor<B> {
     /// # Safety

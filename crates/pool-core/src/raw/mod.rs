@@ -61,7 +61,7 @@
 //! | `State::configure`, `State::destroy`, `State::create` | the same | the pool is exclusively borrowed or unknown: out of reach |
 //! | filling (`zero`, `fill`, `copy_from_host`, `write_with`) | the backend, closures | stepped past; served |
 //! | an error's `Display`, a panic hook | formatting, whatever a hook does | nothing is in flight; served |
-//!
+
 // Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
 //
 // busy, fits, host, identity, live, shape_set, table_list, words: nothing

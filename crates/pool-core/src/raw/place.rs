@@ -1,5 +1,5 @@
-//! A place: where a cursor stands, by value. It serves acquires of a shape, which decides what happens before a
-//! slot is reserved.
+//! A place: where a cursor stands, by value. It serves acquires of arrays, whose lengths decide what
+//! happens before a slot is reserved.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -14,11 +14,15 @@ use super::slot::SlotPointer;
 use super::words::Slot;
 use crate::backend::PoolBackend;
 use crate::element::Element;
-use crate::error::PoolError;
+use crate::error::{PoolError, panic_with};
+use crate::lengths::element_count;
+
+/// A reserved slot and its cached shape: two words, which a cold function returns in registers.
+pub(crate) type SlotAndShape<'s, B> = (SlotPointer<'s, B>, &'s mut Way<B>);
 
 /// Where a cursor stands, by value. Larger functions get a place instead of the cursor, which would have to
 /// be in memory for them and not in a register.
-pub struct Place<'s, B: PoolBackend> {
+pub(crate) struct Place<'s, B: PoolBackend> {
     slot: NonNull<Slot<B>>,
     pool: PhantomData<&'s ()>,
 }
@@ -69,7 +73,7 @@ impl<'s, B: PoolBackend> Place<'s, B> {
     pub(crate) unsafe fn fitting_shape<T: Element>(
         self,
         dims: &[usize],
-    ) -> Option<(SlotPointer<'s, B>, &'s mut Way<B>)> {
+    ) -> Option<SlotAndShape<'s, B>> {
         // A slot that not even zero elements fit is a sentinel, or has duties that come first.
         let slot = self.fitting::<T>(0)?;
         // SAFETY: the caller's promise.
@@ -78,37 +82,6 @@ impl<'s, B: PoolBackend> Place<'s, B> {
         debug_assert!(self.fitting::<T>(way.count).is_some(), "a cached shape that does not fit");
         shape_cache::note_hit(slot);
         Some((slot, way))
-    }
-
-    /// The slot for `length` elements that do not fit, or the next table's, by the cold function.
-    ///
-    /// # Safety
-    ///
-    /// As for [`prepare`](Self::prepare).
-    #[inline(always)]
-    pub(crate) unsafe fn prepare_unfit<T>(
-        self,
-        length: usize,
-        first_use: FirstUse,
-    ) -> Result<SlotPointer<'s, B>, PoolError<B::Error>> {
-        // SAFETY: the cursor's slot (caller), of a pool that lives for `'s` (`new`).
-        unsafe { cold::prepare(self.slot, length, size_of::<T>(), first_use) }
-    }
-
-    /// As [`prepare_unfit`](Self::prepare_unfit), for elements that may be read.
-    ///
-    /// # Panics
-    ///
-    /// With the text of the error that [`prepare_unfit`](Self::prepare_unfit) returns.
-    ///
-    /// # Safety
-    ///
-    /// As for [`prepare`](Self::prepare).
-    #[inline(always)]
-    #[track_caller]
-    pub(crate) unsafe fn prepare_unfit_or_panic<T>(self, length: usize) -> SlotPointer<'s, B> {
-        // SAFETY: the cursor's slot (caller), of a pool that lives for `'s` (`new`).
-        unsafe { cold::prepare_or_panic(self.slot, length, size_of::<T>()) }
     }
 
     /// The slot for `length` elements, or the next table's, by the cold function where it needs to be.
@@ -124,8 +97,56 @@ impl<'s, B: PoolBackend> Place<'s, B> {
         if let Some(slot) = self.fitting::<T>(length) {
             return Ok(slot);
         }
+        // SAFETY: the cursor's slot (caller), of a pool that lives for `'s` (`new`).
+        unsafe { cold::prepare(self.slot, length, size_of::<T>(), first_use) }
+    }
+
+    /// The slot and the shape `dims` of its set, where [`fitting_shape`](Self::fitting_shape) returned `None`: it
+    /// refuses lengths, provides a block, and stores a new shape.
+    ///
+    /// # Safety
+    ///
+    /// As for [`prepare`](Self::prepare).
+    #[cold]
+    #[inline(never)]
+    pub(crate) unsafe fn prepare_shape<T: Element>(
+        self,
+        dims: &[usize],
+        first_use: FirstUse,
+    ) -> Result<SlotAndShape<'s, B>, PoolError<B::Error>> {
+        let length = element_count(dims, size_of::<T>())?;
+        if let Some(slot) = self.fitting::<T>(length) {
+            // `fitting_shape` has searched the set of this slot: the shape is not there.
+            // SAFETY: the slot's block holds `length` elements, and the cursor has not stepped past it (caller).
+            return Ok((slot, unsafe { shape_cache::insert::<B, T>(slot, dims, length) }?));
+        }
         // SAFETY: the caller's promise.
-        unsafe { self.prepare_unfit::<T>(length, first_use) }
+        let slot = unsafe { self.prepare::<T>(length, first_use) }?;
+        // SAFETY: just reserved for `length` elements, the product of `dims`, and not stepped past.
+        Ok((slot, unsafe { shape_cache::find_or_insert::<B, T>(slot, dims, length) }?))
+    }
+
+    /// As [`prepare_shape`](Self::prepare_shape), for elements that may be read.
+    ///
+    /// # Panics
+    ///
+    /// With the text of the error that [`prepare_shape`](Self::prepare_shape) returns.
+    ///
+    /// # Safety
+    ///
+    /// As for [`prepare`](Self::prepare).
+    #[cold]
+    #[inline(never)]
+    #[track_caller]
+    pub(crate) unsafe fn prepare_shape_or_panic<T: Element>(
+        self,
+        dims: &[usize],
+    ) -> SlotAndShape<'s, B> {
+        // SAFETY: the caller's promise.
+        match unsafe { self.prepare_shape::<T>(dims, FirstUse::Read) } {
+            Ok(prepared) => prepared,
+            Err(error) => panic_with(&error),
+        }
     }
 }
 

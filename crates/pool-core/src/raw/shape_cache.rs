@@ -44,37 +44,49 @@ pub(super) fn note_hit<B: PoolBackend>(slot: SlotPointer<'_, B>) {
     hits.set(hits.get() + 1);
 }
 
-impl<'s, B: PoolBackend> SlotPointer<'s, B> {
-    /// The shape `dims` of `count` elements `T` in the slot's set; a miss puts it there.
-    ///
-    /// # Safety
-    ///
-    /// The slot is reserved for `count` elements of `T`, which is the product of `dims` (invariant 8), and
-    /// the cursor has not stepped past it: nothing borrowed from its set is in use.
-    #[inline]
-    pub(crate) unsafe fn cached_shape<T: Element>(
-        self,
-        dims: &[usize],
-        count: usize,
-    ) -> Result<&'s mut Way<B>, PoolError<B::Error>> {
-        // SAFETY: the caller's promise.
-        if let Some(way) = unsafe { find::<B, T>(self, dims) } {
-            note_hit(self);
-            return Ok(way);
-        }
-        // SAFETY: the caller's promise; the reference above is gone.
-        unsafe { insert(self, TypeId::of::<T>(), dims, count) }
-    }
-}
-
-/// The miss: makes the set if there is none, and puts the shape into it.
+/// The shape `dims` of `count` elements `T` in the slot's set; a miss puts it there.
 ///
 /// # Safety
 ///
-/// As for [`SlotPointer::cached_shape`].
+/// The slot is reserved for `count` elements of `T`, which is the product of `dims` (invariant 8), and
+/// the cursor has not stepped past it: nothing borrowed from its set is in use.
+pub(super) unsafe fn find_or_insert<'s, B: PoolBackend, T: Element>(
+    slot: SlotPointer<'s, B>,
+    dims: &[usize],
+    count: usize,
+) -> Result<&'s mut Way<B>, PoolError<B::Error>> {
+    // SAFETY: the caller's promise.
+    if let Some(way) = unsafe { find::<B, T>(slot, dims) } {
+        note_hit(slot);
+        return Ok(way);
+    }
+    // SAFETY: the caller's promise; the reference above is gone.
+    unsafe { insert::<B, T>(slot, dims, count) }
+}
+
+/// The miss: makes the set if there is none, and puts the shape, which is not in it, into it.
+///
+/// # Safety
+///
+/// As for [`find_or_insert`].
+#[inline(always)]
+pub(super) unsafe fn insert<'s, B: PoolBackend, T: Element>(
+    slot: SlotPointer<'s, B>,
+    dims: &[usize],
+    count: usize,
+) -> Result<&'s mut Way<B>, PoolError<B::Error>> {
+    // SAFETY: the caller's promise.
+    unsafe { insert_of_type(slot, TypeId::of::<T>(), dims, count) }
+}
+
+/// As [`insert`], compiled once for all types of elements.
+///
+/// # Safety
+///
+/// As for [`find_or_insert`].
 #[cold]
 #[inline(never)]
-unsafe fn insert<'s, B: PoolBackend>(
+unsafe fn insert_of_type<'s, B: PoolBackend>(
     slot: SlotPointer<'s, B>,
     element: TypeId,
     dims: &[usize],

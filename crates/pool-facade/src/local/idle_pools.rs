@@ -134,17 +134,25 @@ pub(super) fn make<B: LocalPool>() -> Result<Pool<B>, PoolError<B::Error>> {
 /// Gives a pool back to the calling thread.
 #[inline]
 pub(super) fn put<B: LocalPool>(pool: Pool<B>) {
-    B::with_idle_pools(|idle| {
-        if B::ACCESS.direct {
-            // SAFETY: the list is the only one of `B` on this thread (`ListAccess::direct`). Out of it, its
-            // pools are in guards, which have taken or made them, on this thread, and drop none: they put it
-            // back, or are forgotten; or in `for_each`, whose callers drop none either. `drop_holders` leaves
-            // this list alone.
-            unsafe { idle.list.put_back(pool) }
-        } else {
-            idle.list.put(pool);
-        }
-    });
+    if !B::ACCESS.direct {
+        return B::with_idle_pools(|idle| idle.list.put(pool));
+    }
+    // SAFETY: the list is the only one of `B` on this thread (`ListAccess::direct`). Out of it, its
+    // pools are in guards, which have taken or made them, on this thread, and drop none: they put it
+    // back, or are forgotten; or in `for_each`, whose callers drop none either. `drop_holders` leaves
+    // this list alone.
+    let not_next = B::with_idle_pools(|idle| unsafe { idle.list.put_back(pool) });
+    if let Some(pool) = not_next {
+        put_out_of_order(pool);
+    }
+}
+
+/// Gives back a pool where the list has changed since the pool was taken. It finds the list by itself: if it were an
+/// argument, the hot path would compute its address.
+#[cold]
+#[inline(never)]
+fn put_out_of_order<B: LocalPool>(pool: Pool<B>) {
+    B::with_idle_pools(|idle| idle.list.put(pool));
 }
 
 /// Drops the idle pools, which may hold more than memory: a stream, a device. The pools of a list with direct

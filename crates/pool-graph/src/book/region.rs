@@ -38,5 +38,5 @@ pub(super) struct BlockRecord {
     pub(super) orphaned: bool,
 }
 
-/// The state of a region that nobody has and that is in no list.
+/// The state of a free region that is in no list.
 pub(super) const FREE: State = State::Free { newer: NONE, older: NONE };

@@ -1,4 +1,4 @@
-//! A capture that nobody has verified, for tests of the verifier: the driver's graph of it, to be changed, and read
+//! A capture that is not verified, for tests of the verifier: the driver's graph of it, to be changed, and read
 //! back again by the code that reads every graph.
 //!
 //! It is public, and hidden, because the tests of the verifier are in other packages, which alone have a driver to
