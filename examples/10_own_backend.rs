@@ -22,7 +22,7 @@ use pool_conformance::{
     Ledger, LedgeredBackend, LedgeredContext, Probe, SkipReason, run_all, slice_access,
 };
 use pool_core::{
-    Advice, Device, Element, HostBackend, Pool, PoolBackend, Reuse, SlotRef, ViewError,
+    Advice, Device, Element, HostBackend, Pool, PoolBackend, Reuse, SlotRef, Slots, ViewError,
 };
 use pool_facade::{local, with_pool};
 
@@ -62,6 +62,7 @@ fn layout(bytes: usize) -> Result<Layout, NoPages> {
 // SAFETY: a block is zeroed memory of the global allocator that begins at a page and is nobody else's; it is freed with
 // the layout that it was allocated with. Any thread may own it. Views are slices, which need no order.
 unsafe impl PoolBackend for Pages {
+    type Layout = Slots;
     type Context = ();
     type Block = NonNull<u8>;
     type View<'s, T: Element> = &'s mut [T];

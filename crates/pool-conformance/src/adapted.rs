@@ -7,7 +7,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::mem::transmute_copy;
 
-use pool_core::{Advice, Device, Element, HostBackend, PoolBackend, Reuse, SlotRef};
+use pool_core::{Advice, Device, Element, HostBackend, PoolBackend, Reuse, SlotRef, Slots};
 use thiserror::Error;
 
 use crate::ledger::RefusalError;
@@ -209,6 +209,7 @@ pub(crate) fn unused_slot<B: PoolBackend, I: PoolBackend>(slot: SlotRef<B>) -> S
 // SAFETY: what an adaptor promises: its own methods keep the contract, and the others are those of the
 // inner backend, which keeps it, with the inner backend's context, blocks and views.
 unsafe impl<A: Adaptor> PoolBackend for AdaptedBackend<A> {
+    type Layout = Slots;
     type Context = A;
     type Block = Block<A>;
     type View<'s, T: Element> = InnerView<'s, A, T>;

@@ -9,7 +9,7 @@ use std::slice;
 
 use pool_core::{
     Advice, Device, Element, HostBackend, LendView, PodElement, PoolBackend, PoolView, PoolViewMut,
-    Reuse, ShapeError, SlotRef, ViewError,
+    Reuse, ShapeError, SlotRef, Slots, ViewError,
 };
 
 /// The memory of a host backend, with [`ArmingView`]s. The memory is `B`'s; its views are not used.
@@ -183,6 +183,7 @@ impl<'a, B: HostBackend, T> LendView<'a> for ArmingView<B, &mut [T]> {
 // SAFETY: the memory is that of a backend which keeps the contract; a view is a slice of it, through the pointer that a
 // `HostBackend` promises, and the slot.
 unsafe impl<B: HostBackend> PoolBackend for ArmingBackend<B> {
+    type Layout = Slots;
     type Context = B::Context;
     type Block = B::Block;
     type View<'s, T: Element> = ArmingView<B, &'s mut [T]>;

@@ -4,7 +4,9 @@
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
 
-use pool_core::{Advice, Device, Element, HostBackend, PoolBackend, Reuse, SlotRef, ViewError};
+use pool_core::{
+    Advice, Device, Element, HostBackend, PoolBackend, Reuse, SlotRef, Slots, ViewError,
+};
 
 use crate::ledger::{Ledger, RefusalError};
 
@@ -35,6 +37,7 @@ fn layout(bytes: usize) -> Layout {
 // with, which the ledger checks. It panics, which aborts nothing but a failing test, only where the
 // pool broke its own side of the contract. Views are slices of exactly the elements asked for.
 unsafe impl PoolBackend for HeapBackend {
+    type Layout = Slots;
     type Context = Ledger;
     type Block = NonNull<u8>;
     type View<'s, T: Element> = &'s mut [T];

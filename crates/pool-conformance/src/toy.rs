@@ -6,7 +6,9 @@ use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 use std::slice::{from_raw_parts, from_raw_parts_mut};
 
-use pool_core::{Advice, Device, Element, HostBackend, PoolBackend, Reuse, SlotRef, ViewError};
+use pool_core::{
+    Advice, Device, Element, HostBackend, PoolBackend, Reuse, SlotRef, Slots, ViewError,
+};
 
 /// Heap memory in words of 8 bytes.
 #[derive(Debug)]
@@ -15,6 +17,7 @@ pub struct Toy;
 // SAFETY: a block is a vector of zeroed words that was taken apart, aligned to 8 and nobody else's; it
 // is put together again with the same number of words. Any thread may own it. Host views need no order.
 unsafe impl PoolBackend for Toy {
+    type Layout = Slots;
     type Context = ();
     type Block = NonNull<u64>;
     type View<'s, T: Element> = &'s mut [T];

@@ -3,11 +3,10 @@
 //! the same scope; what runs while a slot is reserved may not (`PoolError::Reentered`). What needs memory that
 //! the host can write is in `host`.
 
-use crate::backend::PoolBackend;
+use crate::backend::{ArrayMemory, FirstUse, Memory, PoolBackend, ScopeCursor};
 use crate::element::{Element, PodElement};
 use crate::engine::FromParts;
-use crate::error::PoolError;
-use crate::raw::{Cursor, FirstUse, SlotPointer};
+use crate::error::{PoolError, panic_with};
 use crate::scope::Scope;
 use crate::shape::Shape;
 
@@ -83,7 +82,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     #[inline]
     #[track_caller]
     pub fn acquire_zeroed<T: Element, S: Shape>(&self, shape: S) -> NdArray<'s, B, T, S> {
-        self.try_acquire_zeroed(shape).unwrap_or_else(|error| Cursor::<B>::fail(&error))
+        self.try_acquire_zeroed(shape).unwrap_or_else(|error| panic_with(&error))
     }
 
     /// As [`acquire_zeroed`](Self::acquire_zeroed).
@@ -94,7 +93,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     #[inline]
     pub fn try_acquire_zeroed<T: Element, S: Shape>(&self, shape: S) -> AcquireResult<'s, B, T, S> {
         // SAFETY: the slot is reserved for `length` elements, and nothing views it (`acquire_array`).
-        let zero = |slot: SlotPointer<'s, B>, length| unsafe { slot.zero::<T>(length) };
+        let zero = |slot: Memory<'s, B>, length| unsafe { slot.zero::<T>(length) };
         // SAFETY: all `length` elements are zeroed; zero bytes are a valid `Element`.
         unsafe { self.acquire_array(shape, FirstUse::Write, zero) }
     }
@@ -107,7 +106,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     #[inline]
     #[track_caller]
     pub fn acquire_filled<T: Element, S: Shape>(&self, shape: S, value: T) -> NdArray<'s, B, T, S> {
-        self.try_acquire_filled(shape, value).unwrap_or_else(|error| Cursor::<B>::fail(&error))
+        self.try_acquire_filled(shape, value).unwrap_or_else(|error| panic_with(&error))
     }
 
     /// As [`acquire_filled`](Self::acquire_filled).
@@ -122,7 +121,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         value: T,
     ) -> AcquireResult<'s, B, T, S> {
         // SAFETY: the slot is reserved for `length` elements, and nothing views it (`acquire_array`).
-        let fill = |slot: SlotPointer<'s, B>, length| unsafe { slot.fill(value, length) };
+        let fill = |slot: Memory<'s, B>, length| unsafe { slot.fill(value, length) };
         // SAFETY: all `length` elements are written.
         unsafe { self.acquire_array(shape, FirstUse::Write, fill) }
     }
@@ -136,7 +135,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     #[inline]
     #[track_caller]
     pub fn acquire_from<T: Element>(&self, source: &[T]) -> B::View<'s, T> {
-        self.try_acquire_from(source).unwrap_or_else(|error| Cursor::<B>::fail(&error))
+        self.try_acquire_from(source).unwrap_or_else(|error| panic_with(&error))
     }
 
     /// As [`acquire_from`](Self::acquire_from).
@@ -148,7 +147,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     pub fn try_acquire_from<T: Element>(&self, source: &[T]) -> AcquireResult<'s, B, T> {
         // SAFETY: the slot is reserved for as many elements, and nothing views it (`acquire_array`);
         // `source` is a live slice, so it is no part of a block that nothing views.
-        let copy = |slot: SlotPointer<'s, B>, _| unsafe { slot.copy_from_host(source) };
+        let copy = |slot: Memory<'s, B>, _| unsafe { slot.copy_from_host(source) };
         // SAFETY: all elements are written.
         unsafe { self.acquire_array(source.len(), FirstUse::Write, copy) }
     }
@@ -164,7 +163,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         &self,
         shape: S,
         first_use: FirstUse,
-        fill: impl FnOnce(SlotPointer<'s, B>, usize) -> Result<(), PoolError<B::Error>>,
+        fill: impl FnOnce(Memory<'s, B>, usize) -> Result<(), PoolError<B::Error>>,
     ) -> AcquireResult<'s, B, T, S> {
         // SAFETY: the pool lives for `'s`; the slot is at the cursor, so nothing borrowed from its set is in use.
         let (slot, length, kept) = unsafe { shape.try_reserve::<B, T>(&self.cursor, first_use) }?;

@@ -1,12 +1,18 @@
 //! What a kind of memory must provide so that pools can be made of it: the trait [`PoolBackend`],
-//! its contract, and the small types that its methods speak in.
+//! its contract, and the small types that its methods speak in. The operations of a memory layout stand here
+//! too, because a backend names its layout and a layout is generic over the backend.
 
 use core::error::Error;
+use core::fmt;
+use core::slice;
 
+use crate::config::{Compaction, PoolConfig};
 use crate::device::Device;
 use crate::element::Element;
-use crate::error::ShapeError;
+use crate::error::{ConfigError, PoolError, ShapeError};
+use crate::shape_set::Way;
 use crate::slot_ref::SlotRef;
+use crate::stats::{PoolStats, ReleaseReport};
 use crate::view::{LendView, PoolView, PoolViewMut};
 
 /// A kind of memory that pools can be made of: host memory, the memory of one GPU, …
@@ -88,6 +94,10 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 /// - A handle that a view gives out may outlive it, and then shares the block with its next owner. Give
 ///   out what ends with `'s` instead.
 pub unsafe trait PoolBackend: Sized + 'static {
+    /// How pools of this backend lay out their memory: [`Slots`](crate::Slots), unless the backend is
+    /// [`Stacked`](crate::Stacked).
+    type Layout: Layout<Self>;
+
     /// What allocation needs to know: `()` on the host, a device and a stream on a GPU.
     type Context;
 
@@ -291,4 +301,540 @@ pub enum Reuse {
 pub struct Advice {
     /// Ask the system for huge pages where the block is large enough.
     pub huge_pages: bool,
+}
+
+/// A memory layout of pools: [`Slots`](crate::Slots) or [`Stack`](crate::Stack). The trait is sealed.
+///
+/// A backend names its layout ([`PoolBackend::Layout`]), so each pool is compiled for one layout.
+pub trait Layout<B: PoolBackend>: Sized + 'static {
+    /// What a pool stores.
+    #[doc(hidden)]
+    type Root: PoolRoot<B, State = Self::State, Cursor = Self::Cursor>;
+
+    /// What a pool owns beside the root.
+    #[doc(hidden)]
+    type State: PoolState<B, Cursor = Self::Cursor>;
+
+    /// What a scope stores.
+    #[doc(hidden)]
+    type Cursor: ScopeCursor<B, State = Self::State>;
+}
+
+/// What a pool of the backend `B` stores.
+pub(crate) type Root<B> = <<B as PoolBackend>::Layout as Layout<B>>::Root;
+
+/// What a pool of the backend `B` owns beside its root.
+pub(crate) type State<B> = <<B as PoolBackend>::Layout as Layout<B>>::State;
+
+/// What a scope of the backend `B` stores.
+pub(crate) type Cursor<B> = <<B as PoolBackend>::Layout as Layout<B>>::Cursor;
+
+/// Where a cursor of the backend `B` stands, by value.
+pub(crate) type Place<'s, B> = <Cursor<B> as ScopeCursor<B>>::Place<'s>;
+
+/// Memory of the backend `B` that was reserved for one array.
+pub(crate) type Memory<'s, B> = <Cursor<B> as ScopeCursor<B>>::Memory<'s>;
+
+/// Reserved memory and its cached shape: few words, which a cold function returns in registers.
+pub(crate) type MemoryAndShape<'s, M, B> = (M, &'s mut Way<<B as PoolBackend>::Descriptor>);
+
+/// The first use of the elements of memory that is handed out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FirstUse {
+    /// They may be read: what a former use left behind is handed out, and has to be initialised.
+    Read,
+    /// All of them are written before they are read, or handed out as memory that need not be initialised.
+    Write,
+}
+
+/// A pool by value: one word. Its holder decides when the pool ends.
+pub trait PoolRoot<B: PoolBackend>: Copy {
+    /// See [`Layout::State`].
+    type State;
+    /// See [`Layout::Cursor`].
+    type Cursor;
+
+    /// Makes an empty pool.
+    fn create(context: B::Context, config: PoolConfig) -> Result<Self, PoolError<B::Error>>;
+
+    /// Frees the pool's memory; the context goes last.
+    ///
+    /// # Safety
+    ///
+    /// The pool is live, no view or cursor of it is in use, and no copy of this root is used afterwards.
+    unsafe fn destroy(self);
+
+    /// The pool's state.
+    ///
+    /// # Safety
+    ///
+    /// The pool is live for `'s`.
+    unsafe fn state<'s>(self) -> &'s Self::State;
+
+    /// A cursor at the beginning of the pool's memory.
+    ///
+    /// # Safety
+    ///
+    /// The pool outlives the cursor, no view of the pool is in use, and no other cursor of it is used while this one is.
+    unsafe fn cursor(self) -> Self::Cursor;
+
+    /// The next pool of the free list that this one is in.
+    ///
+    /// # Safety
+    ///
+    /// The pool is live.
+    unsafe fn next_idle(self) -> *mut ();
+
+    /// Sets what [`next_idle`](Self::next_idle) returns.
+    ///
+    /// # Safety
+    ///
+    /// The pool is live.
+    unsafe fn set_next_idle(self, next: *mut ());
+
+    /// The root as an address without a type, which is not null and is aligned to 8 at least.
+    fn into_raw(self) -> *mut ();
+
+    /// The root that [`into_raw`](Self::into_raw) turned into an address.
+    ///
+    /// # Safety
+    ///
+    /// `address` came from [`into_raw`](Self::into_raw) of a root of the same backend.
+    unsafe fn from_raw(address: *mut ()) -> Self;
+}
+
+/// What a pool owns beside its memory: the context, the configuration, the counters, the named arrays.
+pub trait PoolState<B: PoolBackend> {
+    /// See [`Layout::Cursor`].
+    type Cursor: ScopeCursor<B>;
+
+    /// The backend's context.
+    fn context(&self) -> &B::Context;
+
+    /// The configuration.
+    fn config(&self) -> PoolConfig;
+
+    /// The numbers of the pool, as seen from where `active` arrays are handed out.
+    fn stats(&self, active: usize) -> PoolStats;
+
+    /// Forgets the peaks, as `clear` does.
+    fn forget_peaks(&self);
+
+    /// Takes a new configuration.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`] for a value out of its range; nothing is then changed.
+    ///
+    /// # Safety
+    ///
+    /// The pool is borrowed exclusively, so that no view of it is in use.
+    unsafe fn configure(&self, config: PoolConfig) -> Result<(), ConfigError>;
+
+    /// The identity of the pool, unique in the process.
+    fn id(&self) -> u64;
+
+    /// A serial that no handle of this pool had before.
+    fn next_serial(&self) -> u64;
+
+    /// The memory of the named array `number`.
+    ///
+    /// # Safety
+    ///
+    /// There is an array of that number.
+    unsafe fn named(&self, number: usize) -> <Self::Cursor as ScopeCursor<B>>::Memory<'_>;
+
+    /// A cursor where `number` named arrays are handed out.
+    ///
+    /// # Safety
+    ///
+    /// As for [`PoolRoot::cursor`], but the views of the first `number` arrays may be in use; at least `number` arrays
+    /// are handed out.
+    unsafe fn cursor(&self, number: usize) -> Self::Cursor;
+}
+
+/// The position of a scope in its pool's memory. Reserving looks at the memory there, stepping moves past it. It moves
+/// back in one case alone: over memory whose filling failed, where nothing was acquired after it.
+pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
+    /// See [`Layout::State`].
+    type State;
+
+    /// Where the cursor stands, by value: larger functions get it instead of the cursor, which would have to be in
+    /// memory for them.
+    type Place<'s>: CursorPlace<'s, B, Memory = Self::Memory<'s>>;
+
+    /// Memory that was reserved for one array.
+    type Memory<'s>: ArrayMemory<'s, B>;
+
+    /// A cursor that starts where this one stands.
+    ///
+    /// # Safety
+    ///
+    /// Until the copy and everything that was reserved through it is out of use, this cursor is not used.
+    unsafe fn copy(&self) -> Self;
+
+    /// Reserves memory for `length` elements of `T`, initialised, without taking it: the hot path.
+    ///
+    /// # Safety
+    ///
+    /// The pool lives for `'s`.
+    ///
+    /// # Panics
+    ///
+    /// With the text of the error that [`try_reserve`](Self::try_reserve) returns.
+    #[track_caller]
+    unsafe fn reserve<'s, T>(&self, length: usize) -> Self::Memory<'s>;
+
+    /// As [`reserve`](Self::reserve), with an error instead of a panic, and for either first use of the elements.
+    ///
+    /// # Errors
+    ///
+    /// As [`Scope::try_acquire`](crate::Scope::try_acquire).
+    ///
+    /// # Safety
+    ///
+    /// The pool lives for `'s`.
+    unsafe fn try_reserve<'s, T>(
+        &self,
+        length: usize,
+        first_use: FirstUse,
+    ) -> Result<Self::Memory<'s>, PoolError<B::Error>>;
+
+    /// The place at which the cursor stands.
+    ///
+    /// # Safety
+    ///
+    /// The pool lives for `'s`; until the place is out of use, the cursor only steps past the memory that was got from
+    /// the place.
+    unsafe fn place<'s>(&self) -> Self::Place<'s>;
+
+    /// Takes the memory that was reserved: steps past it.
+    ///
+    /// # Safety
+    ///
+    /// `reserved` was the last thing reserved through this cursor.
+    unsafe fn step(&self, reserved: Self::Memory<'_>);
+
+    /// Gives back memory that was taken; where the cursor has gone on since, because what ran after the
+    /// step has acquired, the memory stays taken.
+    ///
+    /// # Safety
+    ///
+    /// This cursor has stepped past `taken`, and no view of it is in use.
+    unsafe fn step_back(&self, taken: Self::Memory<'_>);
+
+    /// Takes the memory that was reserved, then has it filled; gives the memory back where filling fails.
+    ///
+    /// # Safety
+    ///
+    /// `reserved` was the last thing reserved through this cursor, and `fill` makes no view of it that is
+    /// used after an error.
+    #[inline(always)]
+    unsafe fn step_and_fill<E>(
+        &self,
+        reserved: Self::Memory<'_>,
+        fill: impl FnOnce() -> Result<(), E>,
+    ) -> Result<(), E> {
+        // SAFETY: the caller's promise.
+        unsafe { self.step(reserved) };
+        let filled = fill();
+        if filled.is_err() {
+            // SAFETY: just stepped past, and there is no view of it (caller).
+            unsafe { self.step_back(reserved) };
+        }
+        filled
+    }
+
+    /// Enlarges the memory of a vector, and moves its elements where its memory moves.
+    ///
+    /// # Errors
+    ///
+    /// As [`Scope::try_acquire`](crate::Scope::try_acquire); the vector's memory is then as it was.
+    ///
+    /// # Safety
+    ///
+    /// This cursor has stepped past `vector.memory`, and the vector has its only view, which ends with this call; its
+    /// first `vector.length` elements are initialised. `T` is plain where `vector.plain`.
+    unsafe fn enlarge<'s, T: Copy>(
+        &self,
+        vector: VectorMemory<Self::Memory<'s>>,
+        needed: usize,
+    ) -> EnlargeResult<'s, B, Self>
+    where
+        B: HostBackend;
+
+    /// Takes the `length` elements at `start` out of the memory that is not handed out, and steps past them; returns
+    /// where they are then, or `None` where they are not in such memory.
+    ///
+    /// # Safety
+    ///
+    /// The elements have bytes. No view of memory at or above the cursor is in use but the caller's of these elements,
+    /// which ends with this call.
+    unsafe fn keep<T: Copy>(&self, start: *mut T, length: usize) -> Option<*mut T>
+    where
+        B: HostBackend;
+
+    /// How many arrays are handed out before the cursor, as far as the layout counts them.
+    fn active(&self) -> usize;
+
+    /// The pool's state.
+    fn state(&self) -> &Self::State;
+
+    /// Frees the memory that is not handed out.
+    fn trim(&self) -> ReleaseReport;
+
+    /// Swaps oversized memory that is not handed out for smaller one.
+    fn compact(&self, compaction: &Compaction) -> ReleaseReport;
+
+    /// Starts to note the lengths of the next acquires.
+    fn sample_lengths(&self);
+}
+
+/// The memory of a vector.
+#[derive(Clone, Copy, Debug)]
+pub struct VectorMemory<M> {
+    pub(crate) memory: M,
+    /// The elements that fit the memory as the vector uses it.
+    pub(crate) capacity: usize,
+    /// The elements that are initialised.
+    pub(crate) length: usize,
+    /// Whether every byte of an element is initialised.
+    pub(crate) plain: bool,
+}
+
+/// What [`ScopeCursor::enlarge`] returns.
+pub(crate) type EnlargeResult<'s, B, C> =
+    Result<VectorMemory<<C as ScopeCursor<B>>::Memory<'s>>, PoolError<<B as PoolBackend>::Error>>;
+
+/// Where a cursor stands, by value. It serves acquires of arrays, whose lengths decide what happens before memory is
+/// reserved.
+pub trait CursorPlace<'s, B: PoolBackend>: Copy {
+    /// See [`ScopeCursor::Memory`].
+    type Memory;
+
+    /// The memory for `length` elements, if they fit without the cold function.
+    fn fitting<T>(self, length: usize) -> Option<Self::Memory>;
+
+    /// The memory for `length` elements, by the cold function where it needs to be.
+    ///
+    /// # Errors
+    ///
+    /// As [`Scope::try_acquire`](crate::Scope::try_acquire).
+    ///
+    /// # Safety
+    ///
+    /// The cursor still stands at this place.
+    unsafe fn prepare<T>(
+        self,
+        length: usize,
+        first_use: FirstUse,
+    ) -> Result<Self::Memory, PoolError<B::Error>>;
+
+    /// The memory for an array of dynamic rank and its cached shape, if the shape is there and the elements fit
+    /// without the cold function.
+    ///
+    /// # Safety
+    ///
+    /// The cursor stands at this place, and nothing borrowed from a shape set at or above it is in use.
+    unsafe fn fitting_shape<T: Element>(
+        self,
+        dims: &[usize],
+    ) -> Option<MemoryAndShape<'s, Self::Memory, B>>;
+
+    /// The memory for an array of dynamic rank and its shape, where [`fitting_shape`](Self::fitting_shape) returned
+    /// `None`: it refuses lengths, provides memory, and stores a new shape.
+    ///
+    /// # Errors
+    ///
+    /// As [`Scope::try_acquire`](crate::Scope::try_acquire).
+    ///
+    /// # Safety
+    ///
+    /// As for [`fitting_shape`](Self::fitting_shape).
+    unsafe fn prepare_shape<T: Element>(
+        self,
+        dims: &[usize],
+        first_use: FirstUse,
+    ) -> Result<MemoryAndShape<'s, Self::Memory, B>, PoolError<B::Error>>;
+
+    /// As [`prepare_shape`](Self::prepare_shape), for elements that may be read.
+    ///
+    /// # Panics
+    ///
+    /// With the text of the error that [`prepare_shape`](Self::prepare_shape) returns.
+    ///
+    /// # Safety
+    ///
+    /// As for [`fitting_shape`](Self::fitting_shape).
+    #[track_caller]
+    unsafe fn prepare_shape_or_panic<T: Element>(
+        self,
+        dims: &[usize],
+    ) -> MemoryAndShape<'s, Self::Memory, B>;
+}
+
+/// Memory that was reserved for one array, for the time `'s` of its scope.
+pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
+    /// The block that begins with the array.
+    fn block(self) -> B::Block;
+
+    /// What a view of the array keeps of the pool.
+    fn reference(self) -> SlotRef<B>;
+
+    /// The backend's context.
+    fn context(self) -> &'s B::Context;
+
+    /// The number of a named array.
+    fn number(self) -> usize;
+
+    /// Names the array: notes its handle and length.
+    ///
+    /// # Safety
+    ///
+    /// The memory is reserved for `length` elements of the handle's type; `serial` is no other handle's.
+    unsafe fn set_handle(self, serial: u64, length: usize);
+
+    /// The serial of the array's handle, 0 for none, and its length.
+    fn handle(self) -> (u64, usize);
+
+    /// Notes that the array's first `bytes` bytes may become uninitialised from now on.
+    ///
+    /// # Safety
+    ///
+    /// The memory is reserved for at least `bytes` bytes. The cursor has stepped past it, or nothing else runs before the
+    /// memory is what the caller makes of it; its scope is open.
+    unsafe fn mark(self, bytes: usize)
+    where
+        B: HostBackend;
+
+    /// The exclusive view of the first `length` elements.
+    ///
+    /// # Safety
+    ///
+    /// The memory was reserved for `length` elements of `T` or more bytes, the cursor has stepped past
+    /// it, no other view of it is in use while this one is, and the elements are valid as `T`.
+    #[inline(always)]
+    unsafe fn view<T: Element>(self, length: usize) -> B::View<'s, T> {
+        // SAFETY: reserved for `length` elements, so the block holds them, or is dangling with zero bytes; what is below
+        // the cursor stays allocated for `'s`; the caller answers for validity and for exclusiveness.
+        unsafe { B::view(self.block(), self.reference(), length) }
+    }
+
+    /// A shared view of the first `length` elements.
+    ///
+    /// # Safety
+    ///
+    /// As for [`view`](Self::view), but other shared views may be in use.
+    #[inline]
+    unsafe fn view_ref<T: Element>(self, length: usize) -> B::ViewRef<'s, T> {
+        // SAFETY: as in `view`.
+        unsafe { B::view_ref(self.block(), self.reference(), length) }
+    }
+
+    /// Zeroes the bytes of `length` elements of `T`.
+    ///
+    /// # Errors
+    ///
+    /// [`PoolError::Backend`] where the backend fails.
+    ///
+    /// # Safety
+    ///
+    /// The memory was reserved for `length` elements of `T`, and no view of it is in use.
+    #[inline]
+    unsafe fn zero<T: Element>(self, length: usize) -> Result<(), PoolError<B::Error>> {
+        let bytes = length * size_of::<T>();
+        if bytes == 0 {
+            return Ok(());
+        }
+        // SAFETY: the block holds `bytes` bytes (reserved) and nothing views it (caller).
+        unsafe { B::set_bytes(self.context(), self.block(), 0, bytes) }
+            .map_err(|source| PoolError::Backend { operation: "zero a block", source })
+    }
+
+    /// Writes `value` into `length` elements.
+    ///
+    /// # Errors
+    ///
+    /// [`PoolError::Backend`] where the backend fails.
+    ///
+    /// # Safety
+    ///
+    /// As for [`zero`](Self::zero).
+    #[inline]
+    unsafe fn fill<T: Element>(self, value: T, length: usize) -> Result<(), PoolError<B::Error>> {
+        if length * size_of::<T>() == 0 {
+            return Ok(());
+        }
+        // SAFETY: the block holds `length` elements (reserved) and nothing views it (caller).
+        unsafe { B::fill(self.context(), self.block(), value, length) }
+            .map_err(|source| PoolError::Backend { operation: "fill a block", source })
+    }
+
+    /// Copies `source` to the first elements.
+    ///
+    /// # Errors
+    ///
+    /// [`PoolError::Backend`] where the backend fails.
+    ///
+    /// # Safety
+    ///
+    /// As for [`zero`](Self::zero), with `source.len()` as the length.
+    #[inline]
+    unsafe fn copy_from_host<T: Element>(self, source: &[T]) -> Result<(), PoolError<B::Error>> {
+        if size_of_val(source) == 0 {
+            return Ok(());
+        }
+        // SAFETY: the block holds `source.len()` elements (reserved) and nothing views it (caller).
+        unsafe { B::copy_from_host(self.context(), self.block(), source) }
+            .map_err(|source| PoolError::Backend { operation: "copy from the host", source })
+    }
+
+    /// The address of the first element.
+    #[inline(always)]
+    fn start<T>(self) -> *mut T
+    where
+        B: HostBackend,
+    {
+        B::host_pointer(self.block()).cast::<T>()
+    }
+
+    /// The first `length` elements, to be used for as long as the scope is open.
+    ///
+    /// # Safety
+    ///
+    /// As for [`view`](Self::view), for elements of any type.
+    #[inline(always)]
+    unsafe fn host_slice<T>(self, length: usize) -> &'s mut [T]
+    where
+        B: HostBackend,
+        T: 's,
+    {
+        // SAFETY: reserved for `length` elements: the block holds them, or is dangling with zero bytes, and is aligned for
+        // them (`HostBackend`); what is below the cursor stays allocated for `'s`; the caller answers for validity and for
+        // exclusiveness.
+        unsafe { slice::from_raw_parts_mut(self.start(), length) }
+    }
+
+    /// Writes `length` elements, each made by `element(index)`.
+    ///
+    /// # Safety
+    ///
+    /// As for [`zero`](Self::zero), and the cursor has stepped past the memory: `element` is user code
+    /// that may acquire from the same scope.
+    #[inline]
+    unsafe fn write_with<T>(self, length: usize, mut element: impl FnMut(usize) -> T)
+    where
+        B: HostBackend,
+    {
+        let start = self.start::<T>();
+        for index in 0..length {
+            let value = element(index);
+            // SAFETY: the block holds `length` elements of `T` (reserved).
+            let place = unsafe { start.add(index) };
+            // SAFETY: the address is aligned for `T` (`HostBackend`); the memory is below the cursor,
+            // so that everything that `element` acquired is elsewhere, and has no view yet. A write of no
+            // size is valid at any aligned address.
+            unsafe { place.write(value) };
+        }
+    }
 }

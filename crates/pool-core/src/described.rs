@@ -1,12 +1,12 @@
 //! Acquires for backends that keep something of their own beside a cached shape: what they return are the
 //! parts that such a backend makes its view of.
 
-use crate::backend::PoolBackend;
+use crate::backend::{ArrayMemory, CursorPlace, FirstUse, Memory, Place, PoolBackend, ScopeCursor};
 use crate::element::PodElement;
 use crate::error::PoolError;
 use crate::lengths::DynamicShape;
-use crate::raw::{FirstUse, Place, SlotPointer, Way};
 use crate::scope::Scope;
+use crate::shape_set::Way;
 use crate::slot_ref::SlotRef;
 
 impl<'s, B: PoolBackend> Scope<'s, B> {
@@ -31,14 +31,14 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         // SAFETY: the pool lives for `'s`, and what follows steps past the slot of this place at most.
         let place: Place<'s, B> = unsafe { self.cursor.place() };
         // SAFETY: the slot is at the cursor, so nothing borrowed from its set is in use.
-        let (slot, way) = match unsafe { place.fitting_shape::<T>(dims) } {
+        let (memory, way) = match unsafe { place.fitting_shape::<T>(dims) } {
             Some(described) => described,
             // SAFETY: the cursor is still where the place was taken.
             None => unsafe { place.prepare_shape::<T>(dims, FirstUse::Read) }?,
         };
         // SAFETY: just reserved through this cursor; what ran meanwhile could not acquire (invariant 9).
-        unsafe { self.cursor.step(slot) };
-        Ok(DescribedBlock::new(slot, way))
+        unsafe { self.cursor.step(memory) };
+        Ok(DescribedBlock::new(memory, way))
     }
 
     /// As [`try_acquire_described`](Self::try_acquire_described).
@@ -56,34 +56,44 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         // SAFETY: the pool lives for `'s`, and what follows steps past the slot of this place at most.
         let place: Place<'s, B> = unsafe { self.cursor.place() };
         // SAFETY: the slot is at the cursor, so nothing borrowed from its set is in use.
-        let (slot, way) = match unsafe { place.fitting_shape::<T>(dims) } {
+        let (memory, way) = match unsafe { place.fitting_shape::<T>(dims) } {
             Some(described) => described,
             // SAFETY: the cursor is still where the place was taken.
             None => unsafe { place.prepare_shape_or_panic::<T>(dims) },
         };
         // SAFETY: just reserved through this cursor; what ran meanwhile could not acquire (invariant 9).
-        unsafe { self.cursor.step(slot) };
-        DescribedBlock::new(slot, way)
+        unsafe { self.cursor.step(memory) };
+        DescribedBlock::new(memory, way)
     }
 }
 
 impl<B: PoolBackend> Scope<'_, B> {
-    /// Gives back the slot of a [`DescribedBlock`] of which the caller could make nothing. Where this
-    /// scope has acquired since, the slot stays taken until the scope ends.
+    /// Gives back the memory of a [`DescribedBlock`] that no view was made of. Where this
+    /// scope has acquired since, the memory stays taken until the scope ends.
     ///
     /// # Safety
     ///
-    /// `slot` is that of a block that this scope has handed out by
+    /// `taken` is of a block that this scope has handed out by
     /// [`try_acquire_described`](Self::try_acquire_described) or its twin; no view of it was made, and
     /// nothing of the rest is in use.
     #[inline(always)]
-    pub unsafe fn give_back_described(&self, slot: SlotRef<B>) {
-        // SAFETY: the slot is one of this scope's, which is open.
-        let taken = unsafe { slot.pointer() };
-        // SAFETY: this scope's cursor has stepped past the slot, of which there is no view (caller).
-        unsafe { self.cursor.step_back(taken) };
+    pub unsafe fn give_back_described(&self, taken: TakenMemory<'_, B>) {
+        // SAFETY: this scope's cursor has stepped past the memory, of which there is no view (caller).
+        unsafe { self.cursor.step_back(taken.0) };
     }
 }
+
+/// The memory of a [`DescribedBlock`], to be [given back](Scope::give_back_described) where no view can be made.
+#[derive(Debug)]
+pub struct TakenMemory<'s, B: PoolBackend>(Memory<'s, B>);
+
+impl<B: PoolBackend> Clone for TakenMemory<'_, B> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<B: PoolBackend> Copy for TakenMemory<'_, B> {}
 
 /// The parts of an array of dynamic rank that [`Scope::try_acquire_described`] returns.
 #[derive(Debug)]
@@ -93,6 +103,8 @@ pub struct DescribedBlock<'s, B: PoolBackend> {
     pub block: B::Block,
     /// The slot that holds the block, for the view that is made.
     pub slot: SlotRef<B>,
+    /// The memory that was taken.
+    pub taken: TakenMemory<'s, B>,
     /// How many elements of the block were acquired.
     pub length: usize,
     /// The shape and its strides.
@@ -103,10 +115,11 @@ pub struct DescribedBlock<'s, B: PoolBackend> {
 
 impl<'s, B: PoolBackend> DescribedBlock<'s, B> {
     #[inline(always)]
-    fn new(slot: SlotPointer<'s, B>, way: &'s mut Way<B>) -> Self {
+    fn new(memory: Memory<'s, B>, way: &'s mut Way<B::Descriptor>) -> Self {
         Self {
-            block: slot.block(),
-            slot: slot.reference(),
+            block: memory.block(),
+            slot: memory.reference(),
+            taken: TakenMemory(memory),
             length: way.count,
             shape: DynamicShape(&way.lengths),
             descriptor: &mut way.descriptor,

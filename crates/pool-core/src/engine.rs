@@ -3,15 +3,14 @@
 
 use core::fmt;
 
-use crate::backend::PoolBackend;
+use crate::backend::{Cursor, CursorPlace, FirstUse, Memory, Place, PoolBackend, ScopeCursor};
 use crate::element::Element;
-use crate::error::{PoolError, ShapeError};
+use crate::error::{PoolError, ShapeError, panic_with};
 use crate::lengths::{DynamicShape, element_count};
 use crate::nd_view::NdView;
-use crate::raw::{Cursor, FirstUse, Place, SlotPointer};
 
 /// A reserved slot, the number of the array's elements, and what the array keeps of its shape.
-pub(crate) type ShapedSlot<'s, B, S> = (SlotPointer<'s, B>, usize, <S as Engine>::Kept<'s>);
+pub(crate) type ShapedSlot<'s, B, S> = (Memory<'s, B>, usize, <S as Engine>::Kept<'s>);
 
 /// Gets the slot of an array.
 pub trait Engine: Copy {
@@ -159,11 +158,11 @@ macro_rules! fixed_ranks {
                 unsafe fn prepare<'s, B: PoolBackend, T: Element>(
                     place: Place<'s, B>,
                     $($axis: usize),+
-                ) -> (SlotPointer<'s, B>, usize) {
+                ) -> (Memory<'s, B>, usize) {
                     // SAFETY: the caller's promise.
                     match unsafe { prepare_slot::<B, T>(place, &[$($axis),+], FirstUse::Read) } {
                         Ok(prepared) => prepared,
-                        Err(error) => Cursor::<B>::fail(&error),
+                        Err(error) => panic_with(&error),
                     }
                 }
                 // SAFETY: the caller's promise; what follows steps past no slot.
@@ -324,7 +323,7 @@ impl Engine for &[usize] {
 fn fitting<'s, B: PoolBackend, T: Element>(
     place: Place<'s, B>,
     dims: &[usize],
-) -> Option<(SlotPointer<'s, B>, usize)> {
+) -> Option<(Memory<'s, B>, usize)> {
     let count = usual_count::<T>(dims)?;
     Some((place.fitting::<T>(count)?, count))
 }
@@ -343,7 +342,7 @@ unsafe fn prepare_slot<'s, B: PoolBackend, T: Element>(
     place: Place<'s, B>,
     dims: &[usize],
     first_use: FirstUse,
-) -> Result<(SlotPointer<'s, B>, usize), PoolError<B::Error>> {
+) -> Result<(Memory<'s, B>, usize), PoolError<B::Error>> {
     let count = element_count(dims, size_of::<T>())?;
     // SAFETY: the caller's promise.
     Ok((unsafe { place.prepare::<T>(count, first_use) }?, count))

@@ -6,9 +6,8 @@ use core::marker::PhantomData;
 use core::mem::ManuallyDrop;
 use core::ptr::{null_mut, without_provenance_mut};
 
-use crate::backend::PoolBackend;
+use crate::backend::{PoolBackend, PoolRoot, Root};
 use crate::pool::Pool;
-use crate::raw::Root;
 
 /// Pools that are in no one's hands, last in first out.
 ///
@@ -77,7 +76,7 @@ impl<B: PoolBackend> FreeList<B> {
             return None;
         }
         // SAFETY: put there by `put`.
-        let root = unsafe { Root::from_raw(head) };
+        let root = unsafe { Root::<B>::from_raw(head) };
         // SAFETY: the list owns the pools in it, so it is live.
         self.head.set(unsafe { root.next_idle() });
         // SAFETY: `put` had it from `into_root`, and it was just taken out of the list.
@@ -119,7 +118,7 @@ impl<B: PoolBackend> FreeList<B> {
         let head = self.head.get();
         if head.addr() == CLOSED {
             // SAFETY: the root was just given up by its owner.
-            drop(unsafe { Pool::from_root(root) });
+            drop(unsafe { Pool::<B>::from_root(root) });
             return;
         }
         // SAFETY: live until the list drops it.
@@ -183,7 +182,7 @@ impl<B: PoolBackend> FreeList<B> {
             return drop_pools(&Self { head: Cell::new(first), owned: PhantomData });
         }
         // SAFETY: put there by `put`.
-        let mut last: Root<B> = unsafe { Root::from_raw(first) };
+        let mut last: Root<B> = unsafe { Root::<B>::from_raw(first) };
         loop {
             // SAFETY: the other list owned it, so it is live.
             let next = unsafe { last.next_idle() };
@@ -191,7 +190,7 @@ impl<B: PoolBackend> FreeList<B> {
                 break;
             }
             // SAFETY: put there by `put`.
-            last = unsafe { Root::from_raw(next) };
+            last = unsafe { Root::<B>::from_raw(next) };
         }
         // SAFETY: as above.
         unsafe { last.set_next_idle(self.head.get()) };

@@ -4,10 +4,9 @@ use core::fmt;
 use core::marker::PhantomData;
 use core::panic::{RefUnwindSafe, UnwindSafe};
 
-use crate::backend::PoolBackend;
+use crate::backend::{Cursor, PoolBackend, PoolRoot, PoolState, Root, State};
 use crate::config::{Compaction, PoolConfig};
 use crate::error::{PoolError, panic_with};
-use crate::raw::{Root, State};
 use crate::scope::Scope;
 use crate::stats::{PoolStats, ReleaseReport};
 
@@ -71,7 +70,7 @@ impl<B: PoolBackend> Pool<B> {
         context: B::Context,
         config: PoolConfig,
     ) -> Result<Self, PoolError<B::Error>> {
-        Ok(Self { root: Root::create(context, config)?, owner: PhantomData })
+        Ok(Self { root: Root::<B>::create(context, config)?, owner: PhantomData })
     }
 
     /// Opens a scope. Opening costs one load; that the scope ends costs nothing.
@@ -86,8 +85,7 @@ impl<B: PoolBackend> Pool<B> {
 
     /// Frees every block. The slots stay, and their next acquires allocate again.
     pub fn trim(&mut self) -> ReleaseReport {
-        // SAFETY: no scope is open, so no view is in use.
-        unsafe { self.state().trim(0) }
+        self.scope().trim()
     }
 
     /// Swaps oversized blocks for smaller ones; see [`Compaction`].
@@ -141,9 +139,15 @@ impl<B: PoolBackend> Pool<B> {
         unsafe { self.root.state() }
     }
 
+    /// A cursor at the beginning of the pool's memory.
+    ///
+    /// # Safety
+    ///
+    /// As for [`PoolRoot::cursor`].
     #[inline(always)]
-    pub(crate) fn root(&self) -> Root<B> {
-        self.root
+    pub(crate) unsafe fn root_cursor(&self) -> Cursor<B> {
+        // SAFETY: the caller's promise.
+        unsafe { self.root.cursor() }
     }
 
     /// Gives up ownership of the pool.

@@ -5,9 +5,8 @@ use core::fmt;
 use core::marker::PhantomData;
 use core::panic::{RefUnwindSafe, UnwindSafe};
 
-use crate::backend::PoolBackend;
+use crate::backend::{Cursor, PoolBackend, PoolState, ScopeCursor};
 use crate::config::Compaction;
-use crate::raw::Cursor;
 use crate::stats::{PoolStats, ReleaseReport};
 
 /// A region whose temporaries are all given back when it ends, at no cost.

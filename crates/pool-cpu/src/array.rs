@@ -232,7 +232,7 @@ impl<'s> AcquireArray<'s> for Scope<'s, Cpu> {
                 let made = unsafe { header.make(block, parts.shape.dims()) };
                 made.map_err(|requested| {
                     // SAFETY: just handed out, and there is no array of it.
-                    unsafe { self.give_back_described(parts.slot) };
+                    unsafe { self.give_back_described(parts.taken) };
                     PoolError::Bookkeeping { requested }
                 })
             }

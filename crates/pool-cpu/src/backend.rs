@@ -2,7 +2,9 @@
 
 use core::ptr::NonNull;
 
-use pool_core::{Advice, Device, Element, HostBackend, PoolBackend, Reuse, SlotRef, ViewError};
+use pool_core::{
+    Advice, Device, Element, HostBackend, PoolBackend, Reuse, SlotRef, Slots, ViewError,
+};
 
 use crate::block;
 use crate::error::CpuError;
@@ -23,6 +25,7 @@ const _: () = assert!(align_of::<BlockAlignment>() == Cpu::ALIGN);
 // elements asked for. No method keeps anything, nor calls a pool; an allocator's hook that `allocate` and
 // `free` run may, which pools refuse (`PoolError::Reentered`).
 unsafe impl PoolBackend for Cpu {
+    type Layout = Slots;
     type Context = ();
     type Block = NonNull<u8>;
     type View<'s, T: Element> = &'s mut [T];

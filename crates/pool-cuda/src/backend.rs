@@ -3,7 +3,7 @@
 use std::mem::ManuallyDrop;
 use std::panic::{self, AssertUnwindSafe};
 
-use pool_core::{Advice, Device, Element, PoolBackend, Reuse, SlotRef, bytemuck};
+use pool_core::{Advice, Device, Element, PoolBackend, Reuse, SlotRef, Slots, bytemuck};
 use pool_driver::calls::Address;
 use pool_driver::error::CudaError;
 
@@ -43,6 +43,7 @@ impl Drop for BlockGuard<'_> {
 // them; it keeps errors for `take_unanswered`, tries again later, and never unwinds. A view is
 // an address and a length. Nothing keeps the context or re-enters the pool.
 unsafe impl PoolBackend for Cuda {
+    type Layout = Slots;
     type Context = DeviceStream;
     type Block = DeviceBlock;
     type View<'s, T: Element> = DeviceViewMut<'s, T>;

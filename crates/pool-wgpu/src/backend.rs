@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use pool_core::{Advice, Device, Element, PoolBackend, Reuse, SlotRef};
+use pool_core::{Advice, Device, Element, PoolBackend, Reuse, SlotRef, Slots};
 
 use crate::error::WgpuError;
 use crate::memory::{ALIGN, Allocation, Wgpu, WgpuBlock};
@@ -16,6 +16,7 @@ use crate::view::{BufferView, BufferViewMut};
 // views is; commands that name a buffer keep it, so that dropping it comes after them. `free` and `settle` catch what
 // unwinds. No lock of the stream is held while wgpu runs. Views keep the context through their slot alone.
 unsafe impl PoolBackend for Wgpu {
+    type Layout = Slots;
     type Context = Stream;
     type Block = WgpuBlock;
     type View<'s, T: Element> = BufferViewMut<'s, T>;

@@ -1,6 +1,6 @@
 //! The backend: blocks that are identities, and everything about their contents a command.
 
-use pool_core::{Advice, Device, Element, PoolBackend, Reuse, SlotRef, ViewError, bytemuck};
+use pool_core::{Advice, Device, Element, PoolBackend, Reuse, SlotRef, Slots, ViewError, bytemuck};
 
 use super::lane::{Command, DeferredBlock};
 use super::queue::Queue;
@@ -29,6 +29,7 @@ impl KeptShape {
 // a command that leaves one does nothing. No method re-enters the pool: commands run no code but this file's.
 // `free` and `settle` do not unwind: nothing of theirs is borrowed while they run.
 unsafe impl PoolBackend for DeferredBackend {
+    type Layout = Slots;
     type Context = Queue;
     type Block = DeferredBlock;
     type View<'s, T: Element> = DeferredView<'s, T>;

@@ -1,10 +1,9 @@
 //! The acquire family of the dynamic pool: as that of a scope, with a handle for the array.
 
 use super::{DynamicPool, Handle};
-use crate::backend::PoolBackend;
+use crate::backend::{ArrayMemory, FirstUse, Memory, PoolBackend, ScopeCursor};
 use crate::element::{Element, PodElement};
 use crate::error::{PoolError, panic_with};
-use crate::raw::{FirstUse, SlotPointer};
 
 /// What a `try_` acquire of a dynamic pool returns.
 type HandleResult<B, T> = Result<Handle<T>, PoolError<<B as PoolBackend>::Error>>;
@@ -52,7 +51,7 @@ impl<B: PoolBackend> DynamicPool<B> {
     /// As [`Scope::try_acquire`](crate::Scope::try_acquire).
     pub fn try_acquire_zeroed<T: Element>(&mut self, length: usize) -> HandleResult<B, T> {
         // SAFETY: the slot is reserved for `length` elements, and nothing views it (`acquire_named`).
-        let zero = |slot: SlotPointer<'_, B>| unsafe { slot.zero::<T>(length) };
+        let zero = |slot: Memory<'_, B>| unsafe { slot.zero::<T>(length) };
         // SAFETY: all `length` elements are zeroed; zero bytes are a valid `Element`.
         unsafe { self.acquire_named(length, FirstUse::Write, zero) }
     }
@@ -78,7 +77,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         value: T,
     ) -> HandleResult<B, T> {
         // SAFETY: the slot is reserved for `length` elements, and nothing views it (`acquire_named`).
-        let fill = |slot: SlotPointer<'_, B>| unsafe { slot.fill(value, length) };
+        let fill = |slot: Memory<'_, B>| unsafe { slot.fill(value, length) };
         // SAFETY: all `length` elements are written.
         unsafe { self.acquire_named(length, FirstUse::Write, fill) }
     }
@@ -101,7 +100,7 @@ impl<B: PoolBackend> DynamicPool<B> {
     pub fn try_acquire_from<T: Element>(&mut self, source: &[T]) -> HandleResult<B, T> {
         // SAFETY: the slot is reserved for as many elements, and nothing views it (`acquire_named`);
         // `source` is a live slice, so it is no part of an idle block.
-        let copy = |slot: SlotPointer<'_, B>| unsafe { slot.copy_from_host(source) };
+        let copy = |slot: Memory<'_, B>| unsafe { slot.copy_from_host(source) };
         // SAFETY: all elements are written.
         unsafe { self.acquire_named(source.len(), FirstUse::Write, copy) }
     }
@@ -117,7 +116,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         &mut self,
         length: usize,
         first_use: FirstUse,
-        fill: impl FnOnce(SlotPointer<'_, B>) -> Result<(), PoolError<B::Error>>,
+        fill: impl FnOnce(Memory<'_, B>) -> Result<(), PoolError<B::Error>>,
     ) -> HandleResult<B, T> {
         // SAFETY: the pool lives while the slot is used, which is until this returns.
         let slot = unsafe { self.cursor.try_reserve::<T>(length, first_use) }?;

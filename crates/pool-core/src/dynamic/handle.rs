@@ -4,10 +4,9 @@ use core::fmt;
 use core::hash::{Hash, Hasher};
 use core::marker::PhantomData;
 
-use crate::backend::PoolBackend;
+use crate::backend::{ArrayMemory, Memory, PoolBackend, PoolState, State};
 use crate::element::Element;
 use crate::error::PoolError;
-use crate::raw::{SlotPointer, State};
 
 /// The name of an array of `T` in a [`DynamicPool`](crate::DynamicPool): a plain value that may be
 /// copied, stored and, if `T` is `Send`, sent.
@@ -86,7 +85,7 @@ impl<T> fmt::Debug for Handle<T> {
 }
 
 /// The slot and the length of an array.
-type NamedSlot<'p, B> = (SlotPointer<'p, B>, usize);
+type NamedSlot<'p, B> = (Memory<'p, B>, usize);
 
 /// The slot and the length of a current handle.
 ///
@@ -106,7 +105,7 @@ pub(super) fn find<B: PoolBackend, T>(
         return Err(stale);
     }
     // SAFETY: below the active slots, hence below the number of slots.
-    let slot = unsafe { state.slot(handle.slot) };
+    let slot = unsafe { state.named(handle.slot) };
     let (serial, length) = slot.handle();
     if serial != handle.serial {
         return Err(stale);
@@ -121,14 +120,14 @@ pub(super) fn find_disjoint<B: PoolBackend, T, const N: usize>(
     handles: [Handle<T>; N],
 ) -> Result<[NamedSlot<'_, B>; N], PoolError<B::Error>> {
     for (index, &handle) in handles.iter().enumerate() {
-        find(state, active, handle)?;
+        find::<B, T>(state, active, handle)?;
         if handles[..index].iter().any(|other| other.slot == handle.slot) {
             return Err(PoolError::RepeatedHandle { slot: handle.slot });
         }
     }
     Ok(handles.map(|handle| {
         // SAFETY: `find` has found it above.
-        let slot = unsafe { state.slot(handle.slot) };
+        let slot = unsafe { state.named(handle.slot) };
         (slot, slot.handle().1)
     }))
 }
@@ -251,7 +250,7 @@ impl<'p, B: PoolBackend> Handles<'p, B> {
         &self,
         handle: Handle<T>,
     ) -> Result<B::ViewRef<'_, T>, PoolError<B::Error>> {
-        let (slot, length) = find(self.state, self.active, handle)?;
+        let (slot, length) = find::<B, T>(self.state, self.active, handle)?;
         // SAFETY: the slot is handed out as `length` elements of `T` (the handle is current); `self`
         // is borrowed, so only shared views of it can be in use.
         Ok(unsafe { slot.view_ref(length) })
@@ -266,7 +265,7 @@ impl<'p, B: PoolBackend> Handles<'p, B> {
         &mut self,
         handle: Handle<T>,
     ) -> Result<B::View<'_, T>, PoolError<B::Error>> {
-        let (slot, length) = find(self.state, self.active, handle)?;
+        let (slot, length) = find::<B, T>(self.state, self.active, handle)?;
         // SAFETY: the slot is handed out as `length` elements of `T` (the handle is current); `self`
         // is borrowed exclusively, and the scope beside it takes only slots above.
         Ok(unsafe { slot.view(length) })
@@ -281,7 +280,7 @@ impl<'p, B: PoolBackend> Handles<'p, B> {
         &mut self,
         handles: [Handle<T>; N],
     ) -> Result<[B::View<'_, T>; N], PoolError<B::Error>> {
-        let slots = find_disjoint(self.state, self.active, handles)?;
+        let slots = find_disjoint::<B, T, N>(self.state, self.active, handles)?;
         // SAFETY: the slots are distinct and handed out as elements of `T` (the handles are current);
         // `self` is borrowed exclusively, and the scope beside it takes only slots above.
         Ok(slots.map(|(slot, length)| unsafe { slot.view(length) }))

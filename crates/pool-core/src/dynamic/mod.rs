@@ -7,12 +7,11 @@ mod handle;
 use alloc::vec::Vec;
 use core::fmt;
 
-use crate::backend::PoolBackend;
+use crate::backend::{ArrayMemory, Cursor, Memory, PoolBackend, PoolState, ScopeCursor};
 use crate::config::{Compaction, PoolConfig};
 use crate::element::Element;
 use crate::error::{PoolError, panic_with};
 use crate::pool::Pool;
-use crate::raw::{Cursor, SlotPointer};
 use crate::scope::Scope;
 use crate::stats::{PoolStats, ReleaseReport};
 pub use handle::{Handle, Handles};
@@ -149,7 +148,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         push(&mut checkpoints, 0)?;
         // SAFETY: the pool is new, so no view is in use; it is owned by the struct that the cursor
         // goes into, which never opens a scope of it but through a copy of this cursor.
-        let cursor = unsafe { pool.root().cursor() };
+        let cursor = unsafe { pool.root_cursor() };
         Ok(Self { cursor, checkpoints, pool })
     }
 
@@ -246,7 +245,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         &self,
         handle: Handle<T>,
     ) -> Result<B::ViewRef<'_, T>, PoolError<B::Error>> {
-        let (slot, length) = handle::find(self.pool.state(), self.active_slots(), handle)?;
+        let (slot, length) = handle::find::<B, T>(self.pool.state(), self.active_slots(), handle)?;
         // SAFETY: the slot is handed out as `length` elements of `T` (the handle is current), and
         // the pool is borrowed, so only shared views of it can be in use.
         Ok(unsafe { slot.view_ref(length) })
@@ -262,7 +261,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         &mut self,
         handle: Handle<T>,
     ) -> Result<B::View<'_, T>, PoolError<B::Error>> {
-        let (slot, length) = handle::find(self.pool.state(), self.active_slots(), handle)?;
+        let (slot, length) = handle::find::<B, T>(self.pool.state(), self.active_slots(), handle)?;
         // SAFETY: the slot is handed out as `length` elements of `T` (the handle is current), and
         // the pool is borrowed exclusively, so no other view is in use.
         Ok(unsafe { slot.view(length) })
@@ -277,7 +276,8 @@ impl<B: PoolBackend> DynamicPool<B> {
         &mut self,
         handles: [Handle<T>; N],
     ) -> Result<[B::View<'_, T>; N], PoolError<B::Error>> {
-        let slots = handle::find_disjoint(self.pool.state(), self.active_slots(), handles)?;
+        let slots =
+            handle::find_disjoint::<B, T, N>(self.pool.state(), self.active_slots(), handles)?;
         // SAFETY: the slots are distinct and handed out as elements of `T` (the handles are current),
         // and the pool is borrowed exclusively, so no other view is in use.
         Ok(slots.map(|(slot, length)| unsafe { slot.view(length) }))
@@ -359,7 +359,7 @@ impl<B: PoolBackend> DynamicPool<B> {
     /// The slot was just reserved through this cursor for `length` elements of `T`, which are valid when
     /// the handle is first used.
     #[inline]
-    unsafe fn take<T: Element>(&self, slot: SlotPointer<'_, B>, length: usize) -> Handle<T> {
+    unsafe fn take<T: Element>(&self, slot: Memory<'_, B>, length: usize) -> Handle<T> {
         // SAFETY: the caller's promise.
         unsafe { self.cursor.step(slot) };
         let serial = self.pool.state().next_serial();

@@ -1,9 +1,9 @@
 //! Slices of as many elements as an iterator has, which nobody knows before it ends.
 
 use super::HostAcquireResult;
-use crate::backend::HostBackend;
+use crate::backend::{HostBackend, ScopeCursor};
 use crate::element::HostElement;
-use crate::raw::Cursor;
+use crate::error::panic_with;
 use crate::scope::Scope;
 
 /// Bytes of the largest block that is asked for because an iterator says that it is so long.
@@ -34,7 +34,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         &self,
         elements: impl IntoIterator<Item = T>,
     ) -> &'s mut [T] {
-        self.try_acquire_from_iter(elements).unwrap_or_else(|error| Cursor::<B>::fail(&error))
+        self.try_acquire_from_iter(elements).unwrap_or_else(|error| panic_with(&error))
     }
 
     /// As [`acquire_from_iter`](Self::acquire_from_iter).
@@ -52,9 +52,9 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         let advice = elements.size_hint().0.min(TRUSTED_BYTES / size_of::<T>().max(1));
         let mut collected = self.try_acquire_vec(advice)?;
         if let Err(error) = collected.try_extend(elements) {
-            let slot = collected.slot();
+            let memory = collected.memory();
             // SAFETY: the scope's cursor has stepped past the slot, and the vector, its only view, ends here.
-            unsafe { collected.scope().cursor.step_back(slot) };
+            unsafe { collected.scope().cursor.step_back(memory) };
             return Err(error);
         }
         Ok(collected.into_slice())

@@ -10,10 +10,9 @@ use core::slice;
 use thiserror::Error;
 
 use super::plain::is_known_plain;
-use crate::backend::HostBackend;
+use crate::backend::{ArrayMemory, HostBackend};
 use crate::element::HostElement;
-use crate::error::PoolError;
-use crate::raw::Cursor;
+use crate::error::{PoolError, panic_with};
 use crate::scope::Scope;
 
 /// A vector of at most as many elements as it was acquired for, in the memory of a pool.
@@ -72,7 +71,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     #[inline]
     #[track_caller]
     pub fn acquire_fixed_vec<T: HostElement + 's>(&self, capacity: usize) -> FixedVec<'s, T> {
-        self.try_acquire_fixed_vec(capacity).unwrap_or_else(|error| Cursor::<B>::fail(&error))
+        self.try_acquire_fixed_vec(capacity).unwrap_or_else(|error| panic_with(&error))
     }
 
     /// As [`acquire_fixed_vec`](Self::acquire_fixed_vec).

@@ -4,10 +4,9 @@ use core::ptr::NonNull;
 use core::slice;
 
 use super::HostAcquireResult;
-use crate::backend::HostBackend;
+use crate::backend::{HostBackend, ScopeCursor};
 use crate::element::HostElement;
-use crate::error::PoolError;
-use crate::raw::Cursor;
+use crate::error::{PoolError, panic_with};
 use crate::scope::Scope;
 
 impl<'s, B: HostBackend> Scope<'s, B> {
@@ -71,7 +70,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         body: impl for<'inner> FnOnce(Scope<'inner, B>) -> &'inner mut [T],
     ) -> &'s mut [T] {
         let kept = self.try_keep(|inner| Ok::<_, PoolError<B::Error>>(body(inner)));
-        kept.unwrap_or_else(|error| Cursor::<B>::fail(&error))
+        kept.unwrap_or_else(|error| panic_with(&error))
     }
 
     /// As [`keep`](Self::keep), for a `body` that may fail: with a [`PoolError`] or with an error made of one.
@@ -110,17 +109,15 @@ impl<'s, B: HostBackend> Scope<'s, B> {
             // `Copy`.
             return Ok(unsafe { slice::from_raw_parts_mut(NonNull::dangling().as_ptr(), length) });
         }
-        let Some((slot, used)) = self.cursor.find_idle(start.cast(), length * size_of::<T>())
-        else {
-            // SAFETY: the slice is valid (caller): it is in no block of a slot at or above the cursor, and only those are
+        // SAFETY: the caller's promise.
+        let Some(kept) = (unsafe { self.cursor.keep(start, length) }) else {
+            // SAFETY: the slice is valid (caller): it is in no memory at or above the cursor, and only that is
             // handed out, grown and freed by the copy.
             let source = unsafe { slice::from_raw_parts(start, length) };
             return self.try_acquire_with(length, |index| source[index]);
         };
-        // SAFETY: the slot, at or above the cursor, has no view but the slice (caller).
-        unsafe { self.cursor.step_with_block_of(slot, used) };
-        // SAFETY: the slice is valid; its block is now that of a slot below the cursor, which has no other view, and
+        // SAFETY: the elements are valid; they are in memory below the cursor now, which has no other view, and
         // stays allocated for `'s`.
-        Ok(unsafe { slice::from_raw_parts_mut(start, length) })
+        Ok(unsafe { slice::from_raw_parts_mut(kept, length) })
     }
 }

@@ -2,18 +2,14 @@
 
 use core::fmt;
 use core::ops::{Deref, DerefMut};
-use core::{ptr, slice};
+use core::slice;
 
 use super::fixed_vec::FixedVec;
 use super::plain::is_known_plain;
-use crate::backend::HostBackend;
+use crate::backend::{ArrayMemory, HostBackend, Memory, ScopeCursor, VectorMemory};
 use crate::element::HostElement;
-use crate::error::PoolError;
-use crate::raw::{Cursor, FirstUse, SlotPointer};
+use crate::error::{PoolError, panic_with};
 use crate::scope::Scope;
-
-/// The smallest capacity that a vector grows to.
-const LEAST: usize = 4;
 
 /// A vector that grows as it is filled, in the memory of a pool.
 ///
@@ -47,7 +43,7 @@ const LEAST: usize = 4;
 pub struct PoolVec<'a, 's, B: HostBackend, T> {
     scope: &'a Scope<'s, B>,
     /// The slot that was taken for the vector, in whose block its elements are.
-    slot: SlotPointer<'s, B>,
+    memory: Memory<'s, B>,
     /// The elements, and as much of the block as is marked for them.
     elements: FixedVec<'s, T>,
 }
@@ -62,7 +58,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     #[inline]
     #[track_caller]
     pub fn acquire_vec<T: HostElement + 's>(&self, capacity: usize) -> PoolVec<'_, 's, B, T> {
-        self.try_acquire_vec(capacity).unwrap_or_else(|error| Cursor::<B>::fail(&error))
+        self.try_acquire_vec(capacity).unwrap_or_else(|error| panic_with(&error))
     }
 
     /// As [`acquire_vec`](Self::acquire_vec).
@@ -75,13 +71,13 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         capacity: usize,
     ) -> Result<PoolVec<'_, 's, B, T>, PoolError<B::Error>> {
         // SAFETY: a vector writes values of `T` alone.
-        let slot = unsafe { self.take_unwritten::<T>(capacity, is_known_plain::<T>()) }?;
+        let memory = unsafe { self.take_unwritten::<T>(capacity, is_known_plain::<T>()) }?;
         // SAFETY: taken for as many elements, and this is the slot's first view.
         let room =
-            unsafe { slot.host_slice(if size_of::<T>() == 0 { usize::MAX } else { capacity }) };
+            unsafe { memory.host_slice(if size_of::<T>() == 0 { usize::MAX } else { capacity }) };
         // SAFETY: no element is said to be initialised; marked by `take_unwritten`.
         let elements = unsafe { FixedVec::new(room, 0) };
-        Ok(PoolVec { scope: self, slot, elements })
+        Ok(PoolVec { scope: self, memory, elements })
     }
 }
 
@@ -101,7 +97,7 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
     #[inline]
     #[track_caller]
     pub fn push(&mut self, element: T) {
-        self.try_push(element).unwrap_or_else(|error| Cursor::<B>::fail(&error));
+        self.try_push(element).unwrap_or_else(|error| panic_with(&error));
     }
 
     /// As [`push`](Self::push).
@@ -126,7 +122,7 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
     /// With the text of the error that [`try_extend_from_slice`](Self::try_extend_from_slice) returns.
     #[track_caller]
     pub fn extend_from_slice(&mut self, elements: &[T]) {
-        self.try_extend_from_slice(elements).unwrap_or_else(|error| Cursor::<B>::fail(&error));
+        self.try_extend_from_slice(elements).unwrap_or_else(|error| panic_with(&error));
     }
 
     /// As [`extend_from_slice`](Self::extend_from_slice).
@@ -161,7 +157,7 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
     /// With the text of the error that [`try_reserve`](Self::try_reserve) returns.
     #[track_caller]
     pub fn reserve(&mut self, additional: usize) {
-        self.try_reserve(additional).unwrap_or_else(|error| Cursor::<B>::fail(&error));
+        self.try_reserve(additional).unwrap_or_else(|error| panic_with(&error));
     }
 
     /// As [`reserve`](Self::reserve).
@@ -214,87 +210,31 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         self.scope
     }
 
-    /// The vector's slot.
-    pub(super) fn slot(&self) -> SlotPointer<'s, B> {
-        self.slot
+    /// The vector's memory.
+    pub(super) fn memory(&self) -> Memory<'s, B> {
+        self.memory
     }
 
-    /// Makes room for `additional` more elements, and for twice the elements that there are where memory allows it: in
-    /// the slot's own block, or else in the next slot's.
+    /// Makes room for `additional` more elements, and for twice the elements that there are where memory allows it.
     #[cold]
     #[inline(never)]
     fn grow(&mut self, additional: usize) -> Result<(), PoolError<B::Error>> {
-        let overflow =
-            PoolError::SizeOverflow { elements: usize::MAX, element_size: size_of::<T>() };
-        let Some(needed) = self.elements.length().checked_add(additional) else {
-            return Err(overflow);
-        };
-        let wanted = needed.max(self.elements.length().saturating_mul(2)).max(LEAST);
-        if self.capacity() == 0 {
-            self.hand_out(wanted).or_else(|error| retry(error, || self.hand_out(needed)))?;
-        } else if self.slot.capacity::<T>() < needed {
-            let taken = self.take_next_block(wanted);
-            taken.or_else(|error| retry(error, || self.take_next_block(needed)))?;
-        }
-        self.use_block(wanted.min(self.slot.capacity::<T>()));
-        Ok(())
-    }
-
-    /// Hands out the slot's block for `capacity` elements: the first use of a vector without capacity, whose slot was
-    /// taken without its block.
-    fn hand_out(&self, capacity: usize) -> Result<(), PoolError<B::Error>> {
-        // SAFETY: the scope's cursor has stepped past the vector's slot, and the vector, which alone has a view of it,
-        // has no byte of the block.
-        unsafe { self.scope.cursor.hand_out_taken::<T>(self.slot, capacity) }
-    }
-
-    /// Takes the block of the next slot, which holds `capacity` elements; the old block is then the next slot's, and
-    /// has the elements until the new one is used (`use_block`).
-    fn take_next_block(&self, capacity: usize) -> Result<(), PoolError<B::Error>> {
-        // The block that the elements are in is below the cursor: it is neither freed nor handed out here.
-        // SAFETY: the pool lives for `'s`.
-        let next = unsafe { self.scope.cursor.try_reserve::<T>(capacity, FirstUse::Write) }?;
-        // SAFETY: both are slots of the scope's pool; this vector alone has a view of its slot, which it takes anew
-        // from the block (`use_block`) before anything else runs, and the next slot is idle. A host's vector keeps
-        // no reference to its slot but this one, and no scope has handles.
-        unsafe { self.slot.exchange_blocks(next) };
-        Ok(())
-    }
-
-    /// Uses so much of the slot's block as `capacity` elements need, which are no fewer than there are. Where the
-    /// block was just taken, the elements are copied to it.
-    fn use_block(&mut self, capacity: usize) {
         let length = self.elements.length();
-        let bytes = capacity * size_of::<T>();
-        if !is_known_plain::<T>() {
-            // SAFETY: the slot's block holds as many elements (`grow`), and the slot is this vector's.
-            unsafe { self.slot.mark(bytes) };
-        }
-        self.slot.note_used(self.scope.cursor.active(), bytes);
-        let (from, to) = (self.elements.as_ptr(), self.slot.start::<T>());
-        if !ptr::eq(from, to) {
-            // SAFETY: the elements are in another block of the pool, unchanged since it was the
-            // slot's; the slot's block holds as many, and nothing views it; `T` is `Copy`.
-            unsafe { to.copy_from_nonoverlapping(from, length) };
-        }
-        // SAFETY: the block holds as many elements, for as long as the scope's views live, and the old view of it,
-        // or of the block before, is replaced here.
-        let room = unsafe { self.slot.host_slice(capacity) };
-        // SAFETY: as many elements are initialised: in this block before, or copied to it.
+        let Some(needed) = length.checked_add(additional) else {
+            let element_size = size_of::<T>();
+            return Err(PoolError::SizeOverflow { elements: usize::MAX, element_size });
+        };
+        let (memory, capacity) = (self.memory, self.capacity());
+        let vector = VectorMemory { memory, capacity, length, plain: is_known_plain::<T>() };
+        // SAFETY: the scope's cursor has stepped past the memory, and this vector alone has a view of it, which is
+        // replaced below.
+        let grown = unsafe { self.scope.cursor.enlarge::<T>(vector, needed) }?;
+        self.memory = grown.memory;
+        // SAFETY: the memory holds `capacity` elements, for as long as the scope's views live.
+        let room = unsafe { self.memory.host_slice(grown.capacity) };
+        // SAFETY: the first elements are initialised: where they were, or moved.
         self.elements = unsafe { FixedVec::new(room, length) };
-    }
-}
-
-/// Asks for less memory after an error that says that there is too little of it.
-fn retry<E>(
-    error: PoolError<E>,
-    again: impl FnOnce() -> Result<(), PoolError<E>>,
-) -> Result<(), PoolError<E>> {
-    match error {
-        PoolError::SizeOverflow { .. }
-        | PoolError::LimitExceeded { .. }
-        | PoolError::OutOfMemory { .. } => again(),
-        other => Err(other),
+        Ok(())
     }
 }
 
@@ -303,7 +243,7 @@ fn retry<E>(
 /// As [`PoolVec::push`].
 impl<'s, B: HostBackend, T: Copy + 's> Extend<T> for PoolVec<'_, 's, B, T> {
     fn extend<I: IntoIterator<Item = T>>(&mut self, elements: I) {
-        self.try_extend(elements).unwrap_or_else(|error| Cursor::<B>::fail(&error));
+        self.try_extend(elements).unwrap_or_else(|error| panic_with(&error));
     }
 }
 

@@ -5,8 +5,7 @@ use core::mem::MaybeUninit;
 
 use super::HostAcquireResult;
 use crate::backend::HostBackend;
-use crate::error::PoolError;
-use crate::raw::Cursor;
+use crate::error::{PoolError, panic_with};
 use crate::scope::Scope;
 
 impl<'s, B: HostBackend> Scope<'s, B> {
@@ -36,7 +35,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     #[inline]
     #[track_caller]
     pub fn scratch(&self, bytes: usize, align: usize) -> &'s mut [MaybeUninit<u8>] {
-        self.try_scratch(bytes, align).unwrap_or_else(|error| Cursor::<B>::fail(&error))
+        self.try_scratch(bytes, align).unwrap_or_else(|error| panic_with(&error))
     }
 
     /// As [`scratch`](Self::scratch).

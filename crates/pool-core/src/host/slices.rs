@@ -2,11 +2,10 @@
 
 use super::HostAcquireResult;
 use super::plain::is_known_plain;
-use crate::backend::HostBackend;
+use crate::backend::{ArrayMemory, FirstUse, HostBackend, Memory, ScopeCursor};
 use crate::element::HostElement;
 use crate::engine::FromParts;
-use crate::error::PoolError;
-use crate::raw::{Cursor, FirstUse, SlotPointer};
+use crate::error::{PoolError, panic_with};
 use crate::scope::Scope;
 use crate::shape::FixedShape;
 
@@ -73,7 +72,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         shape: S,
         element: impl FnMut(S::Index) -> T,
     ) -> S::Array<'s, &'s mut [T]> {
-        self.try_acquire_with(shape, element).unwrap_or_else(|error| Cursor::<B>::fail(&error))
+        self.try_acquire_with(shape, element).unwrap_or_else(|error| panic_with(&error))
     }
 
     /// As [`acquire_with`](Self::acquire_with).
@@ -109,7 +108,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         &self,
         length: usize,
         plain: bool,
-    ) -> Result<SlotPointer<'s, B>, PoolError<B::Error>> {
+    ) -> Result<Memory<'s, B>, PoolError<B::Error>> {
         // SAFETY: the pool lives for `'s`.
         let slot = unsafe { self.cursor.try_reserve::<T>(length, FirstUse::Write) }?;
         // SAFETY: just reserved through this cursor.

@@ -3,10 +3,10 @@
 use core::mem::MaybeUninit;
 
 use super::HostAcquireResult;
-use crate::backend::HostBackend;
+use crate::backend::{ArrayMemory, HostBackend};
 use crate::element::HostElement;
 use crate::engine::FromParts;
-use crate::raw::Cursor;
+use crate::error::panic_with;
 use crate::scope::Scope;
 use crate::shape::FixedShape;
 
@@ -37,7 +37,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         &self,
         shape: S,
     ) -> S::Array<'s, &'s mut [MaybeUninit<T>]> {
-        self.try_acquire_uninit(shape).unwrap_or_else(|error| Cursor::<B>::fail(&error))
+        self.try_acquire_uninit(shape).unwrap_or_else(|error| panic_with(&error))
     }
 
     /// As [`acquire_uninit`](Self::acquire_uninit).

@@ -1,10 +1,10 @@
 //! A slot's block: how it is put into its slot, taken out again and freed, with the shapes that fit it.
 
 use super::host::into_box;
-use super::shape_set::ShapeSet;
 use super::slot::SlotPointer;
 use super::state::State;
-use crate::backend::{PoolBackend, Reuse};
+use crate::backend::{ArrayMemory, PoolBackend, Reuse};
+use crate::shape_set::ShapeSet;
 use alloc::boxed::Box;
 use core::ptr::{NonNull, null_mut};
 
@@ -111,7 +111,7 @@ impl<B: PoolBackend> Drop for TakenBlock<'_, B> {
 /// The slot is idle.
 pub(super) unsafe fn take_shapes<B: PoolBackend>(
     slot: SlotPointer<'_, B>,
-) -> Option<Box<ShapeSet<B>>> {
+) -> Option<Box<ShapeSet<B::Descriptor>>> {
     let place = slot.shapes().as_ptr();
     // SAFETY: the slot's table is live and nothing holds a reference to the place.
     let shapes = NonNull::new(unsafe { *place })?;

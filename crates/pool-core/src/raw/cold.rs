@@ -6,12 +6,12 @@
 use core::ptr::NonNull;
 
 use super::advertise::WithdrawnSlot;
-use super::hand_out::{Demand, FirstUse, hand_out};
+use super::hand_out::{Demand, hand_out};
 use super::slot::SlotPointer;
 use super::state::State;
 use super::table::{SLOTS, Table};
 use super::words::Slot;
-use crate::backend::PoolBackend;
+use crate::backend::{ArrayMemory, FirstUse, PoolBackend};
 use crate::error::{PoolError, panic_with};
 
 /// Makes the slot under a cursor ready for `length` elements of `element_size` bytes.

@@ -3,9 +3,9 @@
 use core::{mem, ptr};
 
 use super::advertise::advertise;
-use super::cursor::Cursor;
+use super::cursor::SlotCursor;
 use super::slot::SlotPointer;
-use crate::backend::{HostBackend, PoolBackend};
+use crate::backend::{ArrayMemory, HostBackend, PoolBackend, ScopeCursor};
 
 impl<B: PoolBackend> SlotPointer<'_, B> {
     /// Exchanges the blocks of two slots, with all that belongs to a block: its bytes, its mark, its shapes, and
@@ -66,7 +66,7 @@ impl<B: HostBackend> SlotPointer<'_, B> {
     }
 }
 
-impl<B: HostBackend> Cursor<B> {
+impl<B: HostBackend> SlotCursor<B> {
     /// The idle slot, at or above the cursor, in whose block the `bytes` bytes at `start` are, and how many bytes of
     /// the block there are up to their end; `None` where they are in no such block.
     pub(crate) fn find_idle(

@@ -8,17 +8,8 @@ use super::fits::{WORD, block_bytes, round_up};
 use super::idle;
 use super::slot::SlotPointer;
 use super::state::State;
-use crate::backend::{Advice, PoolBackend, Reuse};
+use crate::backend::{Advice, ArrayMemory, FirstUse, PoolBackend, Reuse};
 use crate::error::PoolError;
-
-/// The first use of the elements of a block that is handed out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FirstUse {
-    /// They may be read: what a former use left behind is handed out, and has to be initialised.
-    Read,
-    /// All of them are written before they are read, or handed out as memory that need not be initialised.
-    Write,
-}
 
 /// The elements that a block is handed out for.
 #[derive(Clone, Copy)]

@@ -179,15 +179,3 @@ unsafe fn arm_for_samples<B: PoolBackend>(state: &State<B>, from: usize) {
         unsafe { advertise(slot) };
     }
 }
-
-impl<B: PoolBackend> State<B> {
-    /// Frees the blocks of every slot from `active` on.
-    ///
-    /// # Safety
-    ///
-    /// No view of those slots is in use.
-    pub(crate) unsafe fn trim(&self, active: usize) -> ReleaseReport {
-        // SAFETY: the caller's promise.
-        unsafe { trim(self, active) }
-    }
-}

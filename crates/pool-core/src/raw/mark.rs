@@ -5,7 +5,7 @@
 
 use super::fits::WORD;
 use super::slot::SlotPointer;
-use crate::backend::{HostBackend, PoolBackend};
+use crate::backend::{ArrayMemory, PoolBackend};
 use crate::error::PoolError;
 
 /// The mark of a block with more words than a record counts.
@@ -24,26 +24,24 @@ fn bytes_of(words: u32, real: usize) -> usize {
     }
 }
 
-impl<B: HostBackend> SlotPointer<'_, B> {
-    /// Marks the slot: the first `bytes` bytes of its block may become uninitialised from now on. A mark that
-    /// reaches further stays.
-    ///
-    /// # Safety
-    ///
-    /// The slot's block holds at least `bytes` bytes. The cursor has stepped past the slot, or the slot is idle and
-    /// nothing else runs before the slot is what the caller makes of it; its scope is open.
-    #[inline]
-    pub(crate) unsafe fn mark(self, bytes: usize) {
-        if bytes == 0 {
-            return;
-        }
-        // SAFETY: the record is live, and nothing else holds a reference to it while this one lives.
-        let record = unsafe { self.record().as_mut() };
-        record.uninitialised_words = record.uninitialised_words.max(words_of(bytes));
-        // SAFETY: the slot is live, and below the cursor the advertised word belongs to the view that is about
-        // to be made (invariant 5).
-        unsafe { (*self.slot.as_ptr()).advertised = 0 };
+/// Marks a slot: the first `bytes` bytes of its block may become uninitialised from now on. A mark that
+/// reaches further stays.
+///
+/// # Safety
+///
+/// The slot's block holds at least `bytes` bytes. The cursor has stepped past the slot, or the slot is idle and
+/// nothing else runs before the slot is what the caller makes of it; its scope is open.
+#[inline]
+pub(super) unsafe fn mark<B: PoolBackend>(slot: SlotPointer<'_, B>, bytes: usize) {
+    if bytes == 0 {
+        return;
     }
+    // SAFETY: the record is live, and nothing else holds a reference to it while this one lives.
+    let record = unsafe { slot.record().as_mut() };
+    record.uninitialised_words = record.uninitialised_words.max(words_of(bytes));
+    // SAFETY: the slot is live, and below the cursor the advertised word belongs to the view that is about
+    // to be made (invariant 5).
+    unsafe { (*slot.slot.as_ptr()).advertised = 0 };
 }
 
 impl<B: PoolBackend> SlotPointer<'_, B> {

@@ -10,12 +10,12 @@ use core::ptr::NonNull;
 
 use super::advertise::WithdrawnSlot;
 use super::host::try_box;
-use super::shape_set::{ShapeSet, Way};
 use super::slot::SlotPointer;
 use crate::backend::PoolBackend;
 use crate::element::Element;
 use crate::error::PoolError;
 use crate::lengths::Lengths;
+use crate::shape_set::{ShapeSet, Way};
 
 /// The shape `dims` of elements `T` in the slot's set, if the set has it. Nothing of `dims` is trusted: a
 /// shape was checked when it was put into the set.
@@ -27,13 +27,13 @@ use crate::lengths::Lengths;
 pub(super) unsafe fn find<'s, B: PoolBackend, T: Element>(
     slot: SlotPointer<'s, B>,
     dims: &[usize],
-) -> Option<&'s mut Way<B>> {
+) -> Option<&'s mut Way<B::Descriptor>> {
     // SAFETY: the slot's table is live and nothing holds a reference to the place.
     let mut shapes = NonNull::new(unsafe { *slot.shapes().as_ptr() })?;
     // SAFETY: a set lives until cold code takes it from its slot, which is idle then; nothing borrowed
     // from it is in use (caller). Where the acquire fails after this and is tried again, what this one
     // returned is out of use. So while this reference is used, it is the only one.
-    let set: &'s mut ShapeSet<B> = unsafe { shapes.as_mut() };
+    let set: &'s mut ShapeSet<B::Descriptor> = unsafe { shapes.as_mut() };
     set.find(TypeId::of::<T>(), dims)
 }
 
@@ -54,7 +54,7 @@ pub(super) unsafe fn find_or_insert<'s, B: PoolBackend, T: Element>(
     slot: SlotPointer<'s, B>,
     dims: &[usize],
     count: usize,
-) -> Result<&'s mut Way<B>, PoolError<B::Error>> {
+) -> Result<&'s mut Way<B::Descriptor>, PoolError<B::Error>> {
     // SAFETY: the caller's promise.
     if let Some(way) = unsafe { find::<B, T>(slot, dims) } {
         note_hit(slot);
@@ -74,7 +74,7 @@ pub(super) unsafe fn insert<'s, B: PoolBackend, T: Element>(
     slot: SlotPointer<'s, B>,
     dims: &[usize],
     count: usize,
-) -> Result<&'s mut Way<B>, PoolError<B::Error>> {
+) -> Result<&'s mut Way<B::Descriptor>, PoolError<B::Error>> {
     // SAFETY: the caller's promise.
     unsafe { insert_of_type(slot, TypeId::of::<T>(), dims, count) }
 }
@@ -91,7 +91,7 @@ unsafe fn insert_of_type<'s, B: PoolBackend>(
     element: TypeId,
     dims: &[usize],
     count: usize,
-) -> Result<&'s mut Way<B>, PoolError<B::Error>> {
+) -> Result<&'s mut Way<B::Descriptor>, PoolError<B::Error>> {
     let state = slot.state();
     // The slot may have been found hot: until it is taken, the allocator and the backend's descriptors
     // may run code that reaches for it.
@@ -110,7 +110,7 @@ unsafe fn insert_of_type<'s, B: PoolBackend>(
     // Dropping the evicted way runs the backend's code: the set is as it will be, and nothing refers to it.
     drop(evicted);
     // SAFETY: as above; this is its only reference for `'s`.
-    let set: &'s mut ShapeSet<B> = unsafe { shapes.as_mut() };
+    let set: &'s mut ShapeSet<B::Descriptor> = unsafe { shapes.as_mut() };
     Ok(set.way(index))
 }
 
@@ -121,7 +121,7 @@ unsafe fn insert_of_type<'s, B: PoolBackend>(
 /// The slot is idle.
 unsafe fn set_of<B: PoolBackend>(
     slot: SlotPointer<'_, B>,
-) -> Result<NonNull<ShapeSet<B>>, PoolError<B::Error>> {
+) -> Result<NonNull<ShapeSet<B::Descriptor>>, PoolError<B::Error>> {
     let place = slot.shapes().as_ptr();
     // SAFETY: the slot's table is live and nothing holds a reference to the place.
     if let Some(shapes) = NonNull::new(unsafe { *place }) {
@@ -129,7 +129,7 @@ unsafe fn set_of<B: PoolBackend>(
     }
     let no_memory = |requested| PoolError::Bookkeeping { requested };
     let set = ShapeSet::with_capacity(slot.state().config().ways).map_err(no_memory)?;
-    let shapes = try_box(set).ok_or(no_memory(size_of::<ShapeSet<B>>()))?;
+    let shapes = try_box(set).ok_or(no_memory(size_of::<ShapeSet<B::Descriptor>>()))?;
     // SAFETY: as above.
     unsafe { *place = shapes.as_ptr() };
     Ok(shapes)

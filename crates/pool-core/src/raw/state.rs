@@ -2,6 +2,7 @@
 //! and the counters. Only cold code touches them.
 
 use core::cell::Cell;
+use core::fmt;
 
 use super::busy::{BusyGuard, BusyMark};
 use super::live::LiveBytes;
@@ -12,7 +13,7 @@ use crate::config::PoolConfig;
 use crate::stats::PoolStats;
 
 /// The state of one pool.
-pub(crate) struct State<B: PoolBackend> {
+pub struct State<B: PoolBackend> {
     context: B::Context,
     config: Cell<PoolConfig>,
     /// What the configuration says of it: asking it instead costs each cold acquire some eleven instructions.
@@ -179,5 +180,11 @@ impl<B: PoolBackend> State<B> {
             shape_misses: self.shape_misses.get(),
             pools: 1,
         }
+    }
+}
+
+impl<B: PoolBackend> fmt::Debug for State<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("State").field("id", &self.id).finish_non_exhaustive()
     }
 }

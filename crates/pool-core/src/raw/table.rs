@@ -6,10 +6,10 @@ use core::alloc::Layout;
 use core::ptr::{NonNull, null_mut};
 
 use super::fits::WORD;
-use super::shape_set::ShapeSet;
 use super::state::State;
 use super::words::{Record, Slot};
 use crate::backend::PoolBackend;
+use crate::shape_set::ShapeSet;
 
 /// Slots of one table, without its sentinel.
 pub(super) const SLOTS: usize = 31;
@@ -21,7 +21,7 @@ pub(super) struct Table<B: PoolBackend> {
     slots: [Slot<B>; SLOTS + 1],
     /// The shape set of each slot, made at its first acquire of dynamic rank. The sets are not in the records,
     /// because a hit reads its slot's set: in an array of their own it is found by a shift.
-    shapes: [*mut ShapeSet<B>; SLOTS],
+    shapes: [*mut ShapeSet<B::Descriptor>; SLOTS],
     records: [Record; SLOTS],
     /// The pool's state.
     pub(super) state: NonNull<State<B>>,
@@ -133,11 +133,15 @@ impl<B: PoolBackend> Table<B> {
     ///
     /// `table` is live and `index < SLOTS`.
     #[inline]
-    pub(super) unsafe fn shapes(table: NonNull<Self>, index: usize) -> NonNull<*mut ShapeSet<B>> {
+    pub(super) unsafe fn shapes(
+        table: NonNull<Self>,
+        index: usize,
+    ) -> NonNull<*mut ShapeSet<B::Descriptor>> {
         // SAFETY: the field is inside the live allocation.
         let shapes = unsafe { &raw mut (*table.as_ptr()).shapes };
         // SAFETY: derived from a non-null pointer.
-        let first = unsafe { NonNull::new_unchecked(shapes.cast::<*mut ShapeSet<B>>()) };
+        let first =
+            unsafe { NonNull::new_unchecked(shapes.cast::<*mut ShapeSet<B::Descriptor>>()) };
         // SAFETY: `index` stays within the array.
         unsafe { first.add(index) }
     }

@@ -126,7 +126,7 @@ impl<'s> AcquireShaped<'s> for Scope<'s, Cuda> {
         let address = parts.descriptor.place(parts.shape, self.context());
         let address = address.map_err(|source| {
             // SAFETY: just handed out by this scope, and there is no view of it.
-            unsafe { self.give_back_described(parts.slot) };
+            unsafe { self.give_back_described(parts.taken) };
             PoolError::Backend { operation: "write a shape", source }
         })?;
         // SAFETY: the acquire handed out `length` elements of the slot's block for `'s`, this is the only

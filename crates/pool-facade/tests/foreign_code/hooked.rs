@@ -5,7 +5,9 @@ use std::cell::Cell;
 use std::fmt;
 use std::ptr::NonNull;
 
-use pool_core::{Advice, Device, Element, HostBackend, PoolBackend, Reuse, SlotRef, ViewError};
+use pool_core::{
+    Advice, Device, Element, HostBackend, PoolBackend, Reuse, SlotRef, Slots, ViewError,
+};
 
 /// Tells [`TOLD`] of everything.
 #[derive(Debug)]
@@ -83,6 +85,7 @@ struct Aligned;
 // SAFETY: blocks are zeroed memory of the global allocator, freed with the layout they were made with; a
 // callback may call the pool, which refuses or serves it: that is what is tested.
 unsafe impl PoolBackend for Hooked {
+    type Layout = Slots;
     type Context = ();
     type Block = NonNull<u8>;
     type View<'s, T: Element> = &'s mut [T];

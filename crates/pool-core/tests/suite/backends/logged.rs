@@ -9,7 +9,8 @@ use std::rc::Rc;
 
 use pool_conformance::{HeapBackend, RefusalError};
 use pool_core::{
-    Advice, Device, Element, HostBackend, Pool, PoolBackend, PoolConfig, Reuse, SlotRef, ViewError,
+    Advice, Device, Element, HostBackend, Pool, PoolBackend, PoolConfig, Reuse, SlotRef, Slots,
+    ViewError,
 };
 
 /// Heap memory of one thread, with a log and [`Switches`].
@@ -111,6 +112,7 @@ fn written(watch: &Watch, bytes: usize) -> Result<(), RefusalError> {
 // `Send`. Only `free` breaks the contract, and only when it is told to: it unwinds, before it has done
 // anything, so that what the pool does about it can be seen.
 unsafe impl PoolBackend for Logged {
+    type Layout = Slots;
     type Context = Watch;
     type Block = NonNull<u8>;
     type View<'s, T: Element> = &'s mut [T];

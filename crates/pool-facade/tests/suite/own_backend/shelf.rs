@@ -6,7 +6,7 @@ use std::fmt;
 use std::ptr::NonNull;
 use std::rc::Rc;
 
-use pool_core::{Advice, Reuse, SlotRef, ViewError};
+use pool_core::{Advice, Reuse, SlotRef, Slots, ViewError};
 use pool_facade::{Cpu, CpuError, Device, Element, HostBackend, PoolBackend};
 
 thread_local! {
@@ -81,6 +81,7 @@ impl Place {
 
 // SAFETY: every method is that of `Cpu`, and the context is no part of a block.
 unsafe impl PoolBackend for Shelf {
+    type Layout = Slots;
     type Context = Place;
     type Block = NonNull<u8>;
     type View<'s, T: Element> = &'s mut [T];

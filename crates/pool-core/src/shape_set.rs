@@ -1,44 +1,44 @@
-//! The shapes that a slot remembers: a set of ways, each with dims and row-major strides, and what the
+//! The shapes that a pool remembers of one array: a set of ways, each with dims and row-major strides, and what the
 //! backend put beside them. No way holds an address.
 
 use alloc::vec::Vec;
 use core::any::TypeId;
+use core::fmt;
 use core::mem;
 
-use crate::backend::PoolBackend;
 use crate::lengths::Lengths;
 
-/// The shapes of one slot, newest use unordered; eviction goes round robin.
-pub(crate) struct ShapeSet<B: PoolBackend> {
-    ways: Vec<Way<B>>,
+/// The shapes of one array, in no order; eviction goes round robin. `D` is the backend's descriptor.
+pub(crate) struct ShapeSet<D> {
+    ways: Vec<Way<D>>,
     /// How many ways the set may have.
     capacity: usize,
     /// The way that the next miss evicts, once all are taken. A hit does not move it.
     victim: usize,
 }
 
-/// A shape that a slot remembers, and what the backend keeps beside it.
-pub(crate) struct Way<B: PoolBackend> {
-    pub(super) element: TypeId,
+/// A remembered shape, and what the backend keeps beside it.
+pub struct Way<D> {
+    pub(crate) element: TypeId,
     pub(crate) lengths: Lengths,
     /// The elements of the shape: the product of the dims, checked when the way was made.
     pub(crate) count: usize,
     /// What the backend keeps beside the shape.
-    pub(crate) descriptor: B::Descriptor,
+    pub(crate) descriptor: D,
 }
 
-impl<B: PoolBackend> ShapeSet<B> {
+impl<D> ShapeSet<D> {
     /// A set without shapes, and room for `capacity` ways; the bytes that were asked for where the host has
     /// no memory for them.
-    pub(super) fn with_capacity(capacity: usize) -> Result<Self, usize> {
+    pub(crate) fn with_capacity(capacity: usize) -> Result<Self, usize> {
         let mut ways = Vec::new();
-        ways.try_reserve_exact(capacity).map_err(|_| capacity * size_of::<Way<B>>())?;
+        ways.try_reserve_exact(capacity).map_err(|_| capacity * size_of::<Way<D>>())?;
         Ok(Self { ways, capacity, victim: 0 })
     }
 
     /// The shape `dims` of elements of a type, if it is there.
     #[inline(always)]
-    pub(super) fn find(&mut self, element: TypeId, dims: &[usize]) -> Option<&mut Way<B>> {
+    pub(crate) fn find(&mut self, element: TypeId, dims: &[usize]) -> Option<&mut Way<D>> {
         #[expect(clippy::manual_find, reason = "the compiler does not always inline `find`")]
         for way in &mut self.ways {
             if way.is(element, dims) {
@@ -49,13 +49,13 @@ impl<B: PoolBackend> ShapeSet<B> {
     }
 
     /// The way of an index that [`put`](Self::put) returned.
-    pub(super) fn way(&mut self, index: usize) -> &mut Way<B> {
+    pub(crate) fn way(&mut self, index: usize) -> &mut Way<D> {
         &mut self.ways[index]
     }
 
     /// Puts a way where there is room, or in place of the next victim; returns where, and the victim.
     #[inline]
-    pub(super) fn put(&mut self, way: Way<B>) -> (usize, Option<Way<B>>) {
+    pub(crate) fn put(&mut self, way: Way<D>) -> (usize, Option<Way<D>>) {
         let count = self.ways.len();
         if count < self.capacity {
             self.ways.push(way);
@@ -67,12 +67,18 @@ impl<B: PoolBackend> ShapeSet<B> {
     }
 }
 
-impl<B: PoolBackend> Way<B> {
+impl<D> Way<D> {
     #[inline(always)]
     fn is(&self, element: TypeId, dims: &[usize]) -> bool {
         self.lengths.rank() == dims.len()
             && self.element == element
             && same_dims(self.lengths.dims(), dims)
+    }
+}
+
+impl<D> fmt::Debug for Way<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Way").field("dims", &self.lengths.dims()).finish_non_exhaustive()
     }
 }
 

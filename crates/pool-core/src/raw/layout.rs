@@ -1,0 +1,67 @@
+//! The layout of slots: each array has a block of its own.
+
+use super::cursor::SlotCursor;
+use super::root::SlotRoot;
+use super::slot::SlotPointer;
+use super::state::State;
+use crate::backend::{Layout, PoolBackend, PoolState};
+use crate::config::PoolConfig;
+use crate::error::ConfigError;
+use crate::stats::PoolStats;
+
+/// The layout in which the i-th array of a pass has the i-th block, whose address stays from pass to pass.
+#[derive(Clone, Copy, Debug)]
+pub struct Slots;
+
+impl<B: PoolBackend> Layout<B> for Slots {
+    type Root = SlotRoot<B>;
+    type State = State<B>;
+    type Cursor = SlotCursor<B>;
+}
+
+impl<B: PoolBackend> PoolState<B> for State<B> {
+    type Cursor = SlotCursor<B>;
+
+    fn context(&self) -> &B::Context {
+        self.context()
+    }
+
+    fn config(&self) -> PoolConfig {
+        self.config()
+    }
+
+    fn stats(&self, active: usize) -> PoolStats {
+        self.stats(active)
+    }
+
+    fn forget_peaks(&self) {
+        self.forget_peaks();
+    }
+
+    unsafe fn configure(&self, config: PoolConfig) -> Result<(), ConfigError> {
+        // SAFETY: the caller's promise.
+        unsafe { self.configure(config) }
+    }
+
+    fn id(&self) -> u64 {
+        self.id()
+    }
+
+    #[inline]
+    fn next_serial(&self) -> u64 {
+        self.next_serial()
+    }
+
+    unsafe fn named(&self, number: usize) -> SlotPointer<'_, B> {
+        // SAFETY: the caller's promise.
+        unsafe { self.slot(number) }
+    }
+
+    #[inline]
+    unsafe fn cursor(&self, number: usize) -> SlotCursor<B> {
+        // SAFETY: the caller's promise.
+        let slot = unsafe { self.slot_or_end(number) };
+        // SAFETY: the caller's promise.
+        unsafe { SlotCursor::new(slot) }
+    }
+}

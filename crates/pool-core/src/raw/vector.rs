@@ -1,0 +1,93 @@
+//! Vectors in slots: how a vector gets more memory.
+
+use core::ptr;
+
+use super::cursor::SlotCursor;
+use super::mark::mark;
+use super::slot::SlotPointer;
+use crate::backend::{ArrayMemory, FirstUse, HostBackend, ScopeCursor, VectorMemory};
+use crate::error::PoolError;
+
+/// The memory of a vector in a slot.
+type Vector<'s, B> = VectorMemory<SlotPointer<'s, B>>;
+
+/// The smallest capacity that a vector grows to.
+const LEAST: usize = 4;
+
+/// Enlarges a vector's memory: in the slot's own block, or else in the next slot's.
+///
+/// # Errors
+///
+/// As an acquire; the vector's memory is then as it was.
+///
+/// # Safety
+///
+/// As for [`ScopeCursor::enlarge`].
+pub(super) unsafe fn enlarge<'s, B: HostBackend, T: Copy>(
+    cursor: &SlotCursor<B>,
+    vector: Vector<'s, B>,
+    needed: usize,
+) -> Result<Vector<'s, B>, PoolError<B::Error>> {
+    let wanted = needed.max(vector.length.saturating_mul(2)).max(LEAST);
+    let slot = vector.memory;
+    let from = slot.start::<T>();
+    if vector.capacity == 0 {
+        // SAFETY: the cursor has stepped past the slot, and the vector, which alone has a view of it, has no byte of
+        // its block.
+        let hand_out = |capacity| unsafe { cursor.hand_out_taken::<T>(slot, capacity) };
+        hand_out(wanted).or_else(|error| retry(error, || hand_out(needed)))?;
+    } else if slot.capacity::<T>() < needed {
+        // SAFETY: the caller's promise.
+        let taken = unsafe { take_next_block::<B, T>(cursor, slot, wanted) };
+        // SAFETY: as above.
+        let again = || unsafe { take_next_block::<B, T>(cursor, slot, needed) };
+        taken.or_else(|error| retry(error, again))?;
+    }
+    let capacity = wanted.min(slot.capacity::<T>());
+    let bytes = capacity * size_of::<T>();
+    if !vector.plain {
+        // SAFETY: the slot's block holds `capacity` elements, and the slot is this vector's.
+        unsafe { mark(slot, bytes) };
+    }
+    slot.note_used(cursor.active(), bytes);
+    let to = slot.start::<T>();
+    if vector.length > 0 && !ptr::eq(from, to) {
+        // SAFETY: the elements are in another block of the pool, unchanged since it was the slot's; the slot's block
+        // holds `capacity` elements, and nothing views it; `T` is `Copy`.
+        unsafe { to.copy_from_nonoverlapping(from, vector.length) };
+    }
+    Ok(VectorMemory { capacity, ..vector })
+}
+
+/// Takes the block of the next slot, which holds `capacity` elements. The old block is then the next slot's, and
+/// has the elements until the new one is used.
+///
+/// # Safety
+///
+/// As for [`enlarge`].
+unsafe fn take_next_block<B: HostBackend, T>(
+    cursor: &SlotCursor<B>,
+    slot: SlotPointer<'_, B>,
+    capacity: usize,
+) -> Result<(), PoolError<B::Error>> {
+    // The block that the elements are in is below the cursor: it is neither freed nor handed out here.
+    // SAFETY: the pool lives while its slot is used.
+    let next = unsafe { cursor.try_reserve::<T>(capacity, FirstUse::Write) }?;
+    // SAFETY: both are slots of one pool; the vector alone has a view of its slot, which it takes anew before anything
+    // else runs, and the next slot is idle. A host's vector keeps no reference to its slot, and no scope has handles.
+    unsafe { slot.exchange_blocks(next) };
+    Ok(())
+}
+
+/// Asks for less memory after an error that says that there is too little of it.
+fn retry<E>(
+    error: PoolError<E>,
+    again: impl FnOnce() -> Result<(), PoolError<E>>,
+) -> Result<(), PoolError<E>> {
+    match error {
+        PoolError::SizeOverflow { .. }
+        | PoolError::LimitExceeded { .. }
+        | PoolError::OutOfMemory { .. } => again(),
+        other => Err(other),
+    }
+}
