@@ -5,7 +5,8 @@ use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
 
 use pool_core::{
-    Advice, Device, Element, HostBackend, PoolBackend, Reuse, SlotRef, Slots, ViewError,
+    Advice, Device, Element, HostBackend, PoolBackend, Reuse, SlotRef, Slots, StackedBackend,
+    ViewError,
 };
 
 use crate::ledger::{Ledger, RefusalError};
@@ -145,5 +146,17 @@ struct BlockAlignment;
 unsafe impl HostBackend for HeapBackend {
     fn host_pointer(block: NonNull<u8>) -> *mut u8 {
         block.as_ptr()
+    }
+}
+
+// SAFETY: a block is a pointer, a multiple of `ALIGN`; a pointer within a block is as good for every method but `free`,
+// and views are slices that keep no slot.
+unsafe impl StackedBackend for HeapBackend {
+    fn address(block: NonNull<u8>) -> NonNull<u8> {
+        block
+    }
+
+    fn block_at(address: NonNull<u8>) -> NonNull<u8> {
+        address
     }
 }

@@ -437,12 +437,15 @@ pub trait PoolState<B: PoolBackend> {
     /// A serial that no handle of this pool had before.
     fn next_serial(&self) -> u64;
 
-    /// The memory of the named array `number`.
+    /// The named array `number`.
     ///
     /// # Safety
     ///
     /// There is an array of that number.
-    unsafe fn named(&self, number: usize) -> <Self::Cursor as ScopeCursor<B>>::Memory<'_>;
+    unsafe fn named(
+        &self,
+        number: usize,
+    ) -> NamedArray<<Self::Cursor as ScopeCursor<B>>::Memory<'_>>;
 
     /// A cursor where `number` named arrays are handed out.
     ///
@@ -568,9 +571,9 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     ///
     /// # Safety
     ///
-    /// The elements have bytes. No view of memory at or above the cursor is in use but the caller's of these elements,
-    /// which ends with this call.
-    unsafe fn keep<T: Copy>(&self, start: *mut T, length: usize) -> Option<*mut T>
+    /// The elements have bytes; all of them are initialised where `plain`. No view of memory at or above the cursor is
+    /// in use but the caller's of these elements, which ends with this call.
+    unsafe fn keep<T: Copy>(&self, start: *mut T, length: usize, plain: bool) -> Option<*mut T>
     where
         B: HostBackend;
 
@@ -588,6 +591,16 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
 
     /// Starts to note the lengths of the next acquires.
     fn sample_lengths(&self);
+}
+
+/// An array that a handle names.
+#[derive(Clone, Copy, Debug)]
+pub struct NamedArray<M> {
+    pub(crate) memory: M,
+    /// The serial of the handle; 0 where the array has none.
+    pub(crate) serial: u64,
+    /// The elements of the array.
+    pub(crate) length: usize,
 }
 
 /// The memory of a vector.
@@ -684,18 +697,17 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
     /// The backend's context.
     fn context(self) -> &'s B::Context;
 
-    /// The number of a named array.
-    fn number(self) -> usize;
-
-    /// Names the array: notes its handle and length.
+    /// Names the array, whose handle has this serial; returns its number.
+    ///
+    /// # Errors
+    ///
+    /// [`PoolError::Bookkeeping`] where the host has no memory for another name.
     ///
     /// # Safety
     ///
-    /// The memory is reserved for `length` elements of the handle's type; `serial` is no other handle's.
-    unsafe fn set_handle(self, serial: u64, length: usize);
-
-    /// The serial of the array's handle, 0 for none, and its length.
-    fn handle(self) -> (u64, usize);
+    /// The memory is reserved for `length` elements of the handle's type, and was the last that its cursor stepped past;
+    /// `serial` is no other handle's.
+    unsafe fn name(self, serial: u64, length: usize) -> Result<usize, PoolError<B::Error>>;
 
     /// Notes that the array's first `bytes` bytes may become uninitialised from now on.
     ///

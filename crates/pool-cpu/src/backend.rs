@@ -3,7 +3,8 @@
 use core::ptr::NonNull;
 
 use pool_core::{
-    Advice, Device, Element, HostBackend, PoolBackend, Reuse, SlotRef, Slots, ViewError,
+    Advice, Device, Element, HostBackend, PoolBackend, Reuse, SlotRef, Slots, StackedBackend,
+    ViewError,
 };
 
 use crate::block;
@@ -127,5 +128,19 @@ unsafe impl HostBackend for Cpu {
     #[inline(always)]
     fn host_pointer(block: NonNull<u8>) -> *mut u8 {
         block.as_ptr()
+    }
+}
+
+// SAFETY: a block is a pointer, a multiple of `ALIGN`; a pointer within a block is as good for every method but `free`,
+// and views are slices that keep no slot.
+unsafe impl StackedBackend for Cpu {
+    #[inline(always)]
+    fn address(block: NonNull<u8>) -> NonNull<u8> {
+        block
+    }
+
+    #[inline(always)]
+    fn block_at(address: NonNull<u8>) -> NonNull<u8> {
+        address
     }
 }

@@ -1,12 +1,9 @@
 //! The acquire family of the dynamic pool: as that of a scope, with a handle for the array.
 
-use super::{DynamicPool, Handle};
+use super::{DynamicPool, Handle, HandleResult};
 use crate::backend::{ArrayMemory, FirstUse, Memory, PoolBackend, ScopeCursor};
 use crate::element::{Element, PodElement};
 use crate::error::{PoolError, panic_with};
-
-/// What a `try_` acquire of a dynamic pool returns.
-type HandleResult<B, T> = Result<Handle<T>, PoolError<<B as PoolBackend>::Error>>;
 
 impl<B: PoolBackend> DynamicPool<B> {
     /// `length` elements with unspecified contents: whatever a former use left behind.
@@ -19,8 +16,10 @@ impl<B: PoolBackend> DynamicPool<B> {
     pub fn acquire<T: PodElement>(&mut self, length: usize) -> Handle<T> {
         // SAFETY: the pool lives while the slot is used, which is until `take` returns.
         let slot = unsafe { self.cursor.reserve::<T>(length) };
-        // SAFETY: just reserved for `length` elements; any bytes are a valid `PodElement`.
-        unsafe { self.take(slot, length) }
+        // SAFETY: just reserved through this cursor.
+        unsafe { self.cursor.step(slot) };
+        // SAFETY: reserved for `length` elements, and stepped past last; any bytes are a valid `PodElement`.
+        unsafe { self.name(slot, length) }.unwrap_or_else(|error| panic_with(&error))
     }
 
     /// As [`acquire`](Self::acquire).
@@ -105,7 +104,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         unsafe { self.acquire_named(source.len(), FirstUse::Write, copy) }
     }
 
-    /// The body that the family shares: reserves a slot, takes and names it, and has it filled.
+    /// The body that the family shares: reserves memory, steps past it, has it filled, and names it.
     ///
     /// # Safety
     ///
@@ -120,14 +119,14 @@ impl<B: PoolBackend> DynamicPool<B> {
     ) -> HandleResult<B, T> {
         // SAFETY: the pool lives while the slot is used, which is until this returns.
         let slot = unsafe { self.cursor.try_reserve::<T>(length, first_use) }?;
-        // The slot is taken before a user's code runs; where that panics, the handle is never seen.
-        // SAFETY: just reserved for `length` elements, which are valid where the handle is seen (caller).
-        let handle = unsafe { self.take(slot, length) };
+        // SAFETY: just reserved through this cursor.
+        unsafe { self.cursor.step(slot) };
         if let Err(error) = fill(slot) {
             // SAFETY: just stepped past, and no view of it was made.
             unsafe { self.cursor.step_back(slot) };
             return Err(error);
         }
-        Ok(handle)
+        // SAFETY: stepped past last; the elements are valid (caller).
+        unsafe { self.name(slot, length) }
     }
 }

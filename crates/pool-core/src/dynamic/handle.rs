@@ -105,12 +105,11 @@ pub(super) fn find<B: PoolBackend, T>(
         return Err(stale);
     }
     // SAFETY: below the active slots, hence below the number of slots.
-    let slot = unsafe { state.named(handle.slot) };
-    let (serial, length) = slot.handle();
-    if serial != handle.serial {
+    let named = unsafe { state.named(handle.slot) };
+    if named.serial != handle.serial {
         return Err(stale);
     }
-    Ok((slot, length))
+    Ok((named.memory, named.length))
 }
 
 /// As [`find`], for several handles that must name different slots.
@@ -127,8 +126,8 @@ pub(super) fn find_disjoint<B: PoolBackend, T, const N: usize>(
     }
     Ok(handles.map(|handle| {
         // SAFETY: `find` has found it above.
-        let slot = unsafe { state.named(handle.slot) };
-        (slot, slot.handle().1)
+        let named = unsafe { state.named(handle.slot) };
+        (named.memory, named.length)
     }))
 }
 

@@ -352,22 +352,29 @@ impl<B: PoolBackend> DynamicPool<B> {
         self.pool.context()
     }
 
-    /// Takes a reserved slot for `length` elements and names it.
+    /// Names the array that was taken last.
     ///
     /// # Safety
     ///
-    /// The slot was just reserved through this cursor for `length` elements of `T`, which are valid when
-    /// the handle is first used.
+    /// This cursor stepped past `memory` last, which was reserved for `length` elements of `T`, valid when the handle is
+    /// first used.
     #[inline]
-    unsafe fn take<T: Element>(&self, slot: Memory<'_, B>, length: usize) -> Handle<T> {
-        // SAFETY: the caller's promise.
-        unsafe { self.cursor.step(slot) };
+    unsafe fn name<T: Element>(&self, memory: Memory<'_, B>, length: usize) -> HandleResult<B, T> {
         let serial = self.pool.state().next_serial();
-        // SAFETY: reserved for as many elements (caller), and the serial is new.
-        unsafe { slot.set_handle(serial, length) };
-        Handle::new(self.pool.state().id(), serial, slot.number())
+        // SAFETY: reserved for `length` elements (caller), and the serial is new.
+        match unsafe { memory.name(serial, length) } {
+            Ok(number) => Ok(Handle::new(self.pool.state().id(), serial, number)),
+            Err(error) => {
+                // SAFETY: stepped past last, and no view of it was made.
+                unsafe { self.cursor.step_back(memory) };
+                Err(error)
+            }
+        }
     }
 }
+
+/// What a `try_` acquire of a dynamic pool returns.
+type HandleResult<B, T> = Result<Handle<T>, PoolError<<B as PoolBackend>::Error>>;
 
 /// Pushes a checkpoint, with an error where the host has no memory.
 fn push<E>(checkpoints: &mut Vec<usize>, active: usize) -> Result<(), PoolError<E>> {

@@ -4,6 +4,7 @@ use core::ptr::NonNull;
 use core::slice;
 
 use super::HostAcquireResult;
+use super::plain::is_known_plain;
 use crate::backend::{HostBackend, ScopeCursor};
 use crate::element::HostElement;
 use crate::error::{PoolError, panic_with};
@@ -110,7 +111,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
             return Ok(unsafe { slice::from_raw_parts_mut(NonNull::dangling().as_ptr(), length) });
         }
         // SAFETY: the caller's promise.
-        let Some(kept) = (unsafe { self.cursor.keep(start, length) }) else {
+        let Some(kept) = (unsafe { self.cursor.keep(start, length, is_known_plain::<T>()) }) else {
             // SAFETY: the slice is valid (caller): it is in no memory at or above the cursor, and only that is
             // handed out, grown and freed by the copy.
             let source = unsafe { slice::from_raw_parts(start, length) };

@@ -4,7 +4,7 @@ use core::cmp::Reverse;
 use core::mem;
 
 use super::slot::SlotPointer;
-use crate::backend::{ArrayMemory, PoolBackend};
+use crate::backend::PoolBackend;
 
 /// How well a block of `bytes` bytes serves an acquire of `needed` bytes, the least first: the smallest block that is
 /// large enough, else the largest, which then grows by the least.

@@ -1,10 +1,10 @@
 //! A slot's block: how it is put into its slot, taken out again and freed, with the shapes that fit it.
 
-use super::host::into_box;
 use super::slot::SlotPointer;
 use super::state::State;
 use crate::backend::{ArrayMemory, PoolBackend, Reuse};
 use crate::shape_set::ShapeSet;
+use crate::try_box::into_box;
 use alloc::boxed::Box;
 use core::ptr::{NonNull, null_mut};
 

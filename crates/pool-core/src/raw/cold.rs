@@ -11,7 +11,7 @@ use super::slot::SlotPointer;
 use super::state::State;
 use super::table::{SLOTS, Table};
 use super::words::Slot;
-use crate::backend::{ArrayMemory, FirstUse, PoolBackend};
+use crate::backend::{FirstUse, PoolBackend};
 use crate::error::{PoolError, panic_with};
 
 /// Makes the slot under a cursor ready for `length` elements of `element_size` bytes.

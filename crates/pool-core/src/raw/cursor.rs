@@ -122,7 +122,7 @@ impl<B: PoolBackend> ScopeCursor<B> for SlotCursor<B> {
         unsafe { vector::enlarge::<B, T>(self, vector, needed) }
     }
 
-    unsafe fn keep<T: Copy>(&self, start: *mut T, length: usize) -> Option<*mut T>
+    unsafe fn keep<T: Copy>(&self, start: *mut T, length: usize, _: bool) -> Option<*mut T>
     where
         B: HostBackend,
     {

@@ -4,7 +4,7 @@ use super::cursor::SlotCursor;
 use super::root::SlotRoot;
 use super::slot::SlotPointer;
 use super::state::State;
-use crate::backend::{Layout, PoolBackend, PoolState};
+use crate::backend::{Layout, NamedArray, PoolBackend, PoolState};
 use crate::config::PoolConfig;
 use crate::error::ConfigError;
 use crate::stats::PoolStats;
@@ -52,9 +52,15 @@ impl<B: PoolBackend> PoolState<B> for State<B> {
         self.next_serial()
     }
 
-    unsafe fn named(&self, number: usize) -> SlotPointer<'_, B> {
+    #[inline]
+    unsafe fn named(&self, number: usize) -> NamedArray<SlotPointer<'_, B>> {
         // SAFETY: the caller's promise.
-        unsafe { self.slot(number) }
+        let memory = unsafe { self.slot(number) };
+        let record = memory.record().as_ptr();
+        // SAFETY: the record is live and nothing holds a reference to it.
+        let serial = unsafe { (*record).serial };
+        // SAFETY: as above.
+        NamedArray { memory, serial, length: unsafe { (*record).length } }
     }
 
     #[inline]

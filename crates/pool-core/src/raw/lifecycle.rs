@@ -4,14 +4,14 @@ use core::ptr::NonNull;
 
 use super::advertise::advertise;
 use super::block::take_shapes;
-use super::host::{into_box, try_box};
-use super::identity::next_identity;
 use super::idle;
 use super::state::State;
 use super::table::Table;
 use crate::backend::PoolBackend;
 use crate::config::PoolConfig;
 use crate::error::{ConfigError, PoolError};
+use crate::identity::next_identity;
+use crate::try_box::{into_box, try_box};
 
 impl<B: PoolBackend> State<B> {
     /// A new state with one empty table, which is returned.

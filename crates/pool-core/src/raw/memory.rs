@@ -2,8 +2,8 @@
 
 use super::mark::mark;
 use super::slot::SlotPointer;
-use super::table::{SLOTS, Table};
 use crate::backend::{ArrayMemory, HostBackend, PoolBackend};
+use crate::error::PoolError;
 use crate::slot_ref::SlotRef;
 
 impl<'s, B: PoolBackend> ArrayMemory<'s, B> for SlotPointer<'s, B> {
@@ -24,27 +24,14 @@ impl<'s, B: PoolBackend> ArrayMemory<'s, B> for SlotPointer<'s, B> {
         self.state().context()
     }
 
-    fn number(self) -> usize {
-        // SAFETY: a slot of a live pool (`new`).
-        let (table, index) = unsafe { Table::locate(self.slot) };
-        // SAFETY: the slot's table is live, and its number is never written after it was made.
-        unsafe { (*table.as_ptr()).number * SLOTS + index }
-    }
-
-    unsafe fn set_handle(self, serial: u64, length: usize) {
+    #[inline]
+    unsafe fn name(self, serial: u64, length: usize) -> Result<usize, PoolError<B::Error>> {
         let record = self.record().as_ptr();
         // SAFETY: the record is live and nothing holds a reference to it.
         unsafe { (*record).serial = serial };
         // SAFETY: as above.
         unsafe { (*record).length = length };
-    }
-
-    fn handle(self) -> (u64, usize) {
-        let record = self.record().as_ptr();
-        // SAFETY: the record is live and nothing holds a reference to it.
-        let serial = unsafe { (*record).serial };
-        // SAFETY: as above.
-        (serial, unsafe { (*record).length })
+        Ok(self.number())
     }
 
     #[inline]

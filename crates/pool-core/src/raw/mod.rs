@@ -86,14 +86,11 @@
 mod advertise;
 mod best_fit;
 mod block;
-mod busy;
 mod cold;
 mod cursor;
 mod exchange;
 mod fits;
 mod hand_out;
-mod host;
-mod identity;
 mod idle;
 mod layout;
 mod lifecycle;

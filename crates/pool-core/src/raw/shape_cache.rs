@@ -9,13 +9,13 @@ use core::any::TypeId;
 use core::ptr::NonNull;
 
 use super::advertise::WithdrawnSlot;
-use super::host::try_box;
 use super::slot::SlotPointer;
 use crate::backend::PoolBackend;
 use crate::element::Element;
 use crate::error::PoolError;
 use crate::lengths::Lengths;
 use crate::shape_set::{ShapeSet, Way};
+use crate::try_box::try_box;
 
 /// The shape `dims` of elements `T` in the slot's set, if the set has it. Nothing of `dims` is trusted: a
 /// shape was checked when it was put into the set.

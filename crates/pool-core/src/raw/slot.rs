@@ -57,6 +57,14 @@ impl<'s, B: PoolBackend> SlotPointer<'s, B> {
         unsafe { Table::state_of(table) }
     }
 
+    /// How many slots come before this one, over all tables.
+    pub(super) fn number(self) -> usize {
+        // SAFETY: a slot of a live pool (`new`).
+        let (table, index) = unsafe { Table::locate(self.slot) };
+        // SAFETY: the slot's table is live, and its number is never written after it was made.
+        unsafe { (*table.as_ptr()).number * SLOTS + index }
+    }
+
     /// The slot's record.
     #[inline]
     pub(super) fn record(self) -> NonNull<Record> {

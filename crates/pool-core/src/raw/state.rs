@@ -4,11 +4,11 @@
 use core::cell::Cell;
 use core::fmt;
 
-use super::busy::{BusyGuard, BusyMark};
 use super::live::LiveBytes;
 use super::table_list::TableList;
 use super::words::Slot;
 use crate::backend::PoolBackend;
+use crate::busy::{BusyGuard, BusyMark};
 use crate::config::PoolConfig;
 use crate::stats::PoolStats;
 

@@ -47,6 +47,8 @@ mod shape_cache;
 mod shape_programs;
 mod simulation;
 mod slots;
+mod stacked;
+
 mod stats;
 mod support;
 mod threads;

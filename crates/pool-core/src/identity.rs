@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 static NEXT: AtomicUsize = AtomicUsize::new(1);
 
 /// An identity that no pool had before; `None` where the process has used all of them up.
-pub(super) fn next_identity() -> Option<u64> {
+pub(crate) fn next_identity() -> Option<u64> {
     take(&NEXT)
 }
 

@@ -6,7 +6,7 @@ use core::alloc::Layout;
 use core::ptr::NonNull;
 
 /// Moves `value` to the heap; `None`, and the value dropped, where there is no memory.
-pub(super) fn try_box<T>(value: T) -> Option<NonNull<T>> {
+pub(crate) fn try_box<T>(value: T) -> Option<NonNull<T>> {
     const { assert!(size_of::<T>() > 0, "there is nothing to allocate") };
     // SAFETY: the layout is that of a type with a size (asserted above).
     let memory = unsafe { alloc(Layout::new::<T>()) };
@@ -21,7 +21,7 @@ pub(super) fn try_box<T>(value: T) -> Option<NonNull<T>> {
 /// # Safety
 ///
 /// `pointer` came from `try_box` and is not used afterwards.
-pub(super) unsafe fn into_box<T>(pointer: NonNull<T>) -> Box<T> {
+pub(crate) unsafe fn into_box<T>(pointer: NonNull<T>) -> Box<T> {
     // SAFETY: allocated by the global allocator with the layout of `T`, as `Box` does, and the
     // caller gives up the pointer.
     unsafe { Box::from_raw(pointer.as_ptr()) }

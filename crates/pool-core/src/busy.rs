@@ -5,25 +5,42 @@
 use core::cell::Cell;
 
 /// Whether a pool is marked.
-pub(super) struct BusyMark(Cell<bool>);
+pub(crate) struct BusyMark(Cell<bool>);
 
 impl BusyMark {
-    pub(super) const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self(Cell::new(false))
     }
 
     /// Marks the pool until the guard is dropped, by unwinding too; `None` where the pool is marked already.
-    pub(super) fn set(&self) -> Option<BusyGuard<'_>> {
+    pub(crate) fn set(&self) -> Option<BusyGuard<'_>> {
         if self.0.replace(true) { None } else { Some(BusyGuard(self)) }
     }
 }
 
 /// A guard that takes a pool's mark off when the guard is dropped.
 #[must_use = "the mark is taken off where the guard is dropped"]
-pub(super) struct BusyGuard<'a>(&'a BusyMark);
+pub(crate) struct BusyGuard<'a>(&'a BusyMark);
 
 impl Drop for BusyGuard<'_> {
     fn drop(&mut self) {
         self.0.0.set(false);
+    }
+}
+
+impl BusyMark {
+    /// Whether the pool is marked.
+    pub(crate) fn is_set(&self) -> bool {
+        self.0.get()
+    }
+
+    /// Marks the pool; `false` where it is marked already.
+    pub(crate) fn try_mark(&self) -> bool {
+        !self.0.replace(true)
+    }
+
+    /// Takes the mark off.
+    pub(crate) fn clear(&self) {
+        self.0.set(false);
     }
 }

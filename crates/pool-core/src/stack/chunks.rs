@@ -1,0 +1,132 @@
+//! The chunks of a stack, in the order in which the arrays of a pass lie in them.
+
+use alloc::vec::Vec;
+
+/// A chunk: a block of the backend, all but its last line.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Chunk {
+    /// The address of the block.
+    pub(super) start: *mut u8,
+    /// One line before the end of the block (invariant 4).
+    pub(super) end: *mut u8,
+    /// The bytes of the block.
+    pub(super) block_bytes: usize,
+    /// The bytes that were live in earlier chunks when this one was entered.
+    pub(super) live_before: usize,
+}
+
+impl Chunk {
+    /// Whether a cursor is in the chunk.
+    pub(super) fn contains(&self, at: *const u8) -> bool {
+        (self.start.addr()..=self.end.addr()).contains(&at.addr())
+    }
+
+    /// The bytes that are live where the cursor is at an address of the chunk.
+    pub(super) fn live_at(&self, at: *const u8) -> usize {
+        self.live_before + (at.addr() - self.start.addr())
+    }
+
+    /// Bytes that arrays can have.
+    pub(super) fn capacity(&self) -> usize {
+        self.end.addr() - self.start.addr()
+    }
+}
+
+/// The chunks of a pool.
+#[derive(Debug)]
+pub(super) struct Chunks(Vec<Chunk>);
+
+impl Chunks {
+    pub(super) const fn new() -> Self {
+        Self(Vec::new())
+    }
+
+    /// The chunk of a number.
+    pub(super) fn get(&self, number: usize) -> Option<&Chunk> {
+        self.0.get(number)
+    }
+
+    pub(super) fn get_mut(&mut self, number: usize) -> Option<&mut Chunk> {
+        self.0.get_mut(number)
+    }
+
+    /// The number of the chunk that a cursor is in; `None` for a stray cursor.
+    pub(super) fn position(&self, at: *const u8) -> Option<usize> {
+        self.0.iter().position(|chunk| chunk.contains(at))
+    }
+
+    /// For memory at `start` that is not handed out where the cursor is at `at`: the lowest such address of its chunk.
+    /// `None` where the memory is handed out, or in no chunk.
+    pub(super) fn idle_base(&mut self, at: *mut u8, start: *const u8) -> Option<*mut u8> {
+        let theirs = self.position(start)?;
+        let own = self.position(at);
+        if own == Some(theirs) {
+            return (at.addr() <= start.addr()).then_some(at);
+        }
+        if own.is_some_and(|own| own > theirs) {
+            return None;
+        }
+        let live = own.and_then(|own| self.get(own)).map_or(0, |chunk| chunk.live_at(at));
+        let chunk = self.get_mut(theirs)?;
+        chunk.live_before = live;
+        Some(chunk.start)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The memory for the list with one chunk more; the bytes that were asked for where the host has none.
+    ///
+    /// It is allocated apart from the list, which is not in use meanwhile: the allocator may run foreign code.
+    pub(super) fn longer(count: usize) -> Result<Self, usize> {
+        let mut chunks = Vec::new();
+        let bytes = (count + 1) * size_of::<Chunk>();
+        chunks.try_reserve_exact(count + 1).map_err(|_| bytes)?;
+        Ok(Self(chunks))
+    }
+
+    /// Moves the chunks to a longer list; returns the old list's memory.
+    pub(super) fn move_to(&mut self, mut longer: Self) -> Self {
+        longer.0.append(&mut self.0);
+        core::mem::replace(self, longer)
+    }
+
+    /// Whether another chunk can be pushed without allocating.
+    pub(super) fn has_room(&self) -> bool {
+        self.0.len() < self.0.capacity()
+    }
+
+    /// Appends a chunk; there is room for it.
+    pub(super) fn push(&mut self, chunk: Chunk) {
+        debug_assert!(self.has_room(), "the list is allocated before the chunk");
+        self.0.push(chunk);
+    }
+
+    /// Takes the last chunk, if there are more than `keep`.
+    pub(super) fn pop_above(&mut self, keep: usize) -> Option<Chunk> {
+        if self.0.len() > keep { self.0.pop() } else { None }
+    }
+
+    /// The capacities of the largest chunks, the largest first.
+    pub(super) fn largest(&self) -> [usize; 3] {
+        let mut largest = [0; 3];
+        for chunk in &self.0 {
+            let [first, second, third] = largest;
+            let bytes = chunk.block_bytes;
+            largest = if bytes > first {
+                [bytes, first, second]
+            } else if bytes > second {
+                [first, bytes, second]
+            } else {
+                [first, second, bytes.max(third)]
+            };
+        }
+        largest
+    }
+
+    /// Bytes of host memory that the list takes.
+    pub(super) fn bookkeeping_bytes(&self) -> usize {
+        self.0.capacity() * size_of::<Chunk>()
+    }
+}

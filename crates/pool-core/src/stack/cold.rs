@@ -1,0 +1,339 @@
+//! The cold function of a stack: everything that is rare about an acquire. The end of a chunk, a pool that is not
+//! settled, a dirty range, a mode of the configuration: one compare sends all of these to [`prepare`].
+
+use core::alloc::Layout;
+use core::ptr::NonNull;
+
+use super::chunks::{Chunk, Chunks};
+use super::memory::Span;
+use super::state::StackState;
+use crate::backend::{Advice, FirstUse};
+use crate::error::{PoolError, panic_with};
+use crate::stacked::StackedBackend;
+
+/// The elements that memory is handed out for.
+#[derive(Clone, Copy)]
+pub(super) struct Demand {
+    pub(super) length: usize,
+    pub(super) element: Layout,
+    pub(super) first_use: FirstUse,
+    /// How many bytes at the start keep their contents: those of a vector that grows where it is.
+    pub(super) kept_bytes: usize,
+}
+
+impl Demand {
+    /// `length` elements of `T`.
+    #[inline(always)]
+    pub(super) const fn new<T>(length: usize, first_use: FirstUse) -> Self {
+        Self { length, element: Layout::new::<T>(), first_use, kept_bytes: 0 }
+    }
+
+    /// Bytes of the elements.
+    ///
+    /// # Errors
+    ///
+    /// [`PoolError::SizeOverflow`] where they, rounded up to lines, are more than `isize::MAX` bytes.
+    fn bytes<B: StackedBackend>(self) -> Result<usize, PoolError<B::Error>> {
+        let element_size = self.element.size();
+        let most = isize::MAX as usize - 2 * B::ALIGN - self.element.align();
+        let bytes = self.length.checked_mul(element_size).filter(|&bytes| bytes <= most);
+        bytes.ok_or(PoolError::SizeOverflow { elements: self.length, element_size })
+    }
+}
+
+/// `bytes` rounded up to whole lines.
+#[inline(always)]
+pub(super) const fn lines<B: StackedBackend>(bytes: usize) -> usize {
+    (bytes + (B::ALIGN - 1)) & !(B::ALIGN - 1)
+}
+
+/// Finds memory for a demand at a cursor, or in a later chunk.
+///
+/// # Errors
+///
+/// As for an acquire.
+///
+/// # Safety
+///
+/// `at` is a cursor of the pool, and nothing at or above it is viewed, except the `kept_bytes` of a vector.
+#[cold]
+#[inline(never)]
+pub(super) unsafe fn prepare<B: StackedBackend>(
+    state: &StackState<B>,
+    at: *mut u8,
+    demand: Demand,
+) -> Result<Span, PoolError<B::Error>> {
+    let bytes = demand.bytes::<B>()?;
+    let Some(_busy) = state.busy() else { return Err(PoolError::Reentered) };
+    if bytes == 0 {
+        return Ok(nothing::<B>(at, demand.element.align()));
+    }
+    // SAFETY: the caller's promise; the pool is marked.
+    let (span, live) = match unsafe { find(state, at, bytes, demand.element.align()) } {
+        Some(found) => found,
+        // SAFETY: as above.
+        None => unsafe { grow(state, at, bytes, demand.element.align()) }?,
+    };
+    // SAFETY: nothing views the span (caller); the pool is marked.
+    unsafe { put_in_order(state, span, bytes, demand) }?;
+    state.note_live(live);
+    state.cold_acquires.set(state.cold_acquires.get() + 1);
+    Ok(span)
+}
+
+/// As [`prepare`] for elements that may be read, with a panic instead of an error.
+///
+/// # Safety
+///
+/// As for [`prepare`].
+#[cold]
+#[inline(never)]
+#[track_caller]
+pub(super) unsafe fn prepare_or_panic<B: StackedBackend>(
+    state: &StackState<B>,
+    at: *mut u8,
+    length: usize,
+    element: Layout,
+) -> Span {
+    let demand = Demand { length, element, first_use: FirstUse::Read, kept_bytes: 0 };
+    // SAFETY: the caller's promise.
+    match unsafe { prepare(state, at, demand) } {
+        Ok(span) => span,
+        Err(error) => panic_with(&error),
+    }
+}
+
+/// Where elements without bytes are: at the cursor, unless they are aligned to more.
+fn nothing<B: StackedBackend>(at: *mut u8, align: usize) -> Span {
+    let aligned = NonNull::new(at).filter(|start| start.addr().get().is_multiple_of(align));
+    let start = aligned.unwrap_or_else(|| {
+        // SAFETY: an alignment is not 0.
+        let address = unsafe { core::num::NonZero::new_unchecked(align) };
+        NonNull::without_provenance(address)
+    });
+    Span { start, next: at }
+}
+
+/// The span of `bytes` bytes at `at`, or after it where `align` asks for it; `None` where it ends above the chunk.
+fn fit<B: StackedBackend>(chunk: &Chunk, at: *mut u8, bytes: usize, align: usize) -> Option<Span> {
+    let padding = at.addr().wrapping_neg() & (align - 1);
+    let left = chunk.end.addr().checked_sub(at.addr())?.checked_sub(padding)?;
+    if bytes > left {
+        return None;
+    }
+    let start = at.wrapping_add(padding);
+    // The start is a multiple of a line too: alignments are powers of two, and `at` is a multiple of a line.
+    let next = start.wrapping_add(lines::<B>(bytes));
+    Some(Span { start: NonNull::new(start)?, next })
+}
+
+/// Finds memory in the cursor's chunk or in the next one, and the bytes that are live then.
+///
+/// # Safety
+///
+/// As for [`prepare`], and the pool is marked as busy.
+unsafe fn find<B: StackedBackend>(
+    state: &StackState<B>,
+    at: *mut u8,
+    bytes: usize,
+    align: usize,
+) -> Option<(Span, usize)> {
+    if state.config().fresh {
+        return None;
+    }
+    state.with_chunks(|chunks| {
+        let position = chunks.position(at);
+        if let Some(chunk) = position.and_then(|position| chunks.get(position)) {
+            if let Some(span) = fit::<B>(chunk, at, bytes, align) {
+                return Some((span, chunk.live_at(span.next)));
+            }
+        }
+        let live = live_at(chunks, position, at);
+        // A later chunk holds nothing: the cursor is in an earlier one (invariant 2).
+        let next = chunks.get_mut(position.map_or(0, |position| position + 1))?;
+        let span = fit::<B>(next, next.start, bytes, align)?;
+        next.live_before = live;
+        Some((span, next.live_at(span.next)))
+    })
+}
+
+/// The bytes that are live at a cursor.
+fn live_at(chunks: &Chunks, position: Option<usize>, at: *mut u8) -> usize {
+    position.and_then(|position| chunks.get(position)).map_or(0, |chunk| chunk.live_at(at))
+}
+
+/// Allocates a chunk after the cursor's: as large as all that the pool holds, which doubles it, or else exactly large
+/// enough. Later chunks are freed first.
+///
+/// # Errors
+///
+/// As for an acquire. The pool then has lost idle chunks at most.
+///
+/// # Safety
+///
+/// As for [`prepare`], and the pool is marked as busy.
+unsafe fn grow<B: StackedBackend>(
+    state: &StackState<B>,
+    at: *mut u8,
+    bytes: usize,
+    align: usize,
+) -> Result<(Span, usize), PoolError<B::Error>> {
+    // The ends stay null until the first cursor is made again (invariant 3).
+    state.base.set(core::ptr::null_mut());
+    let (position, live) = state.with_chunks(|chunks| {
+        let position = chunks.position(at);
+        (position, live_at(chunks, position, at))
+    });
+    let keep = position.map_or(0, |position| position + 1);
+    let held = state.reserved();
+    // SAFETY: the later chunks hold nothing (invariant 2), and the pool is marked.
+    unsafe { free_above(state, keep) };
+    lengthen(state)?;
+
+    // One line more than the elements need (invariant 4).
+    let padding = if align > B::ALIGN { align } else { 0 };
+    let needed = lines::<B>(bytes) + padding + B::ALIGN;
+    let generous = if state.config().fresh { needed } else { held.max(LEAST).max(needed) };
+    let chunk = allocate(state, needed, lines::<B>(generous), live)?;
+    state.note_allocated(&chunk);
+    state.with_chunks(|chunks| chunks.push(chunk));
+    // The chunk was made large enough for it.
+    let Some(span) = fit::<B>(&chunk, chunk.start, bytes, align) else {
+        return Err(PoolError::SizeOverflow { elements: bytes, element_size: 1 });
+    };
+    Ok((span, chunk.live_at(span.next)))
+}
+
+/// The bytes of the smallest chunk that a pool allocates by itself.
+const LEAST: usize = 4 << 10;
+
+/// Frees the chunks after the first `keep`; returns the bytes and the chunks.
+///
+/// # Safety
+///
+/// The chunks are not viewed, and the pool is marked as busy or exclusively borrowed.
+pub(super) unsafe fn free_above<B: StackedBackend>(
+    state: &StackState<B>,
+    keep: usize,
+) -> (usize, usize) {
+    let (mut bytes, mut count) = (0, 0);
+    while let Some(chunk) = state.with_chunks(|chunks| chunks.pop_above(keep)) {
+        // SAFETY: taken out of the list, and nothing views it (caller).
+        bytes += unsafe { state.free(chunk) };
+        count += 1;
+    }
+    (bytes, count)
+}
+
+/// Makes room for one more chunk in the list.
+///
+/// # Errors
+///
+/// [`PoolError::Bookkeeping`] where the host has no memory for it.
+pub(super) fn lengthen<B: StackedBackend>(
+    state: &StackState<B>,
+) -> Result<(), PoolError<B::Error>> {
+    if state.with_chunks(|chunks| chunks.has_room()) {
+        return Ok(());
+    }
+    let count = state.with_chunks(|chunks| chunks.len());
+    let longer = Chunks::longer(2 * count);
+    let longer = longer.map_err(|requested| PoolError::Bookkeeping { requested })?;
+    // The old list is freed outside: the allocator may run foreign code.
+    drop(state.with_chunks(|chunks| chunks.move_to(longer)));
+    Ok(())
+}
+
+/// Allocates a block of `generous` bytes, or else of `needed` bytes, as a chunk where `live` bytes are live before it.
+///
+/// # Errors
+///
+/// [`PoolError::LimitExceeded`] and [`PoolError::OutOfMemory`].
+pub(super) fn allocate<B: StackedBackend>(
+    state: &StackState<B>,
+    needed: usize,
+    generous: usize,
+    live: usize,
+) -> Result<Chunk, PoolError<B::Error>> {
+    let config = state.config();
+    let advice = Advice { huge_pages: config.huge_pages };
+    let room = state.room() & !(B::ALIGN - 1);
+    let reserved = state.reserved();
+    if needed > room {
+        let limit = config.byte_limit;
+        return Err(PoolError::LimitExceeded { requested: needed, reserved, limit });
+    }
+    let generous = generous.min(room);
+    let larger = (generous > needed).then(|| B::allocate(&state.context, generous, advice));
+    let (block, block_bytes) = match larger {
+        Some(Ok(block)) => (block, generous),
+        _ => {
+            B::settle(&state.context);
+            match B::allocate(&state.context, needed, advice) {
+                Ok(block) => (block, needed),
+                Err(source) => {
+                    let largest = state.with_chunks(|chunks| chunks.largest());
+                    return Err(PoolError::OutOfMemory {
+                        requested: needed,
+                        reserved,
+                        largest,
+                        source,
+                    });
+                }
+            }
+        }
+    };
+    let start = B::address(block).as_ptr();
+    let end = start.wrapping_add(block_bytes - B::ALIGN);
+    Ok(Chunk { start, end, block_bytes, live_before: live })
+}
+
+/// Zeroes the dirty bytes of a span that is read first, and poisons.
+///
+/// # Errors
+///
+/// [`PoolError::Backend`] where the backend fails.
+///
+/// # Safety
+///
+/// Nothing views the span but its `kept_bytes`, and the pool is marked as busy.
+unsafe fn put_in_order<B: StackedBackend>(
+    state: &StackState<B>,
+    span: Span,
+    bytes: usize,
+    demand: Demand,
+) -> Result<(), PoolError<B::Error>> {
+    let start = span.start.addr().get();
+    if demand.first_use == FirstUse::Read {
+        let range = start..start + bytes;
+        while let Some(part) = state.dirty.first_in(&range) {
+            // SAFETY: the part is in the span.
+            let at = unsafe { span.start.add(part.start - start) };
+            // SAFETY: the part is in an allocated chunk, and nothing views it (caller).
+            unsafe { set_bytes::<B>(state, at, 0, part.len(), "zero a dirty range") }?;
+            state.dirty.remove(&part);
+        }
+    }
+    if state.config().poison && bytes > demand.kept_bytes {
+        // SAFETY: the span has more bytes than that.
+        let at = unsafe { span.start.add(demand.kept_bytes) };
+        // SAFETY: as above.
+        unsafe { set_bytes::<B>(state, at, 0xFF, bytes - demand.kept_bytes, "poison an array") }?;
+    }
+    Ok(())
+}
+
+/// # Safety
+///
+/// The bytes are in an allocated chunk, and nothing views them.
+unsafe fn set_bytes<B: StackedBackend>(
+    state: &StackState<B>,
+    at: NonNull<u8>,
+    value: u8,
+    bytes: usize,
+    operation: &'static str,
+) -> Result<(), PoolError<B::Error>> {
+    // SAFETY: the caller's promise; a part of a block is a block (`StackedBackend`).
+    unsafe { B::set_bytes(&state.context, B::block_at(at), value, bytes) }
+        .map_err(|source| PoolError::Backend { operation, source })
+}

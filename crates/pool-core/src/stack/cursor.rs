@@ -1,0 +1,371 @@
+//! The cursor of a stack: the address of the next array, and the pool's state.
+
+use core::alloc::Layout;
+use core::cell::Cell;
+use core::fmt;
+use core::marker::PhantomData;
+use core::ptr::{self, NonNull};
+
+use super::cold::{self, Demand, lines};
+use super::idle;
+use super::memory::{Span, StackMemory};
+use super::shapes;
+use super::state::StackState;
+use crate::backend::{
+    CursorPlace, EnlargeResult, FirstUse, MemoryAndShape, ScopeCursor, VectorMemory,
+};
+use crate::config::Compaction;
+use crate::element::Element;
+use crate::error::PoolError;
+use crate::stacked::{Stacked, StackedBackend};
+use crate::stats::ReleaseReport;
+use crate::threads::ScopeMayLeaveItsThread;
+
+/// The address of the next array in its pool.
+pub struct StackCursor<B: StackedBackend> {
+    at: Cell<NonNull<u8>>,
+    state: NonNull<StackState<B>>,
+}
+
+// SAFETY: no type meets the condition (invariant 7).
+unsafe impl<B: StackedBackend + ScopeMayLeaveItsThread> Send for StackCursor<B> {}
+
+// SAFETY: as above.
+unsafe impl<B: StackedBackend + ScopeMayLeaveItsThread> Sync for StackCursor<B> {}
+
+impl<B: StackedBackend> fmt::Debug for StackCursor<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StackCursor").field("at", &self.at.get()).finish_non_exhaustive()
+    }
+}
+
+/// Where a cursor of a stack stands, by value.
+pub struct StackPlace<'s, B: StackedBackend> {
+    at: NonNull<u8>,
+    state: NonNull<StackState<B>>,
+    pool: PhantomData<&'s ()>,
+}
+
+impl<B: StackedBackend> Clone for StackPlace<'_, B> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<B: StackedBackend> Copy for StackPlace<'_, B> {}
+
+impl<B: StackedBackend> fmt::Debug for StackPlace<'_, B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StackPlace").field("at", &self.at).finish_non_exhaustive()
+    }
+}
+
+impl<B: StackedBackend> StackCursor<B> {
+    /// # Safety
+    ///
+    /// `at` is an address of the pool with this state, as a cursor has it (invariant 1). The pool outlives the cursor, no
+    /// view of memory at or above it is in use, and no other cursor makes one while this one is used.
+    #[inline(always)]
+    pub(super) unsafe fn new(at: NonNull<u8>, state: NonNull<StackState<B>>) -> Self {
+        Self { at: Cell::new(at), state }
+    }
+
+    #[inline(always)]
+    fn pool(&self) -> &StackState<B> {
+        // SAFETY: the pool outlives the cursor (`new`), and there are only shared references to its state.
+        unsafe { self.state.as_ref() }
+    }
+
+    /// # Safety
+    ///
+    /// `at` is where the cursor may stand: see [`new`](Self::new).
+    #[inline(always)]
+    unsafe fn set(&self, at: *mut u8) {
+        // SAFETY: addresses of a pool are not null.
+        self.at.set(unsafe { NonNull::new_unchecked(at) });
+    }
+}
+
+/// The span of `length` elements at a cursor, if they end at or below `end`.
+#[inline(always)]
+fn fit<B: StackedBackend, T>(at: NonNull<u8>, end: *mut u8, length: usize) -> Option<Span> {
+    if align_of::<T>() > B::ALIGN {
+        return None;
+    }
+    // A null end, or one below the cursor, leaves no room at all, also for no elements.
+    let room = end.addr().checked_sub(at.addr().get())?;
+    if size_of::<T>() == 0 {
+        return Some(Span { start: at, next: at.as_ptr() });
+    }
+    if length > room / size_of::<T>() {
+        return None;
+    }
+    // What fits is at most `isize::MAX` bytes. Ends are multiples of a line, so a rounded step ends at or below them.
+    Some(Span { start: at, next: at.as_ptr().wrapping_add(lines::<B>(length * size_of::<T>())) })
+}
+
+impl<B: StackedBackend> ScopeCursor<Stacked<B>> for StackCursor<B> {
+    type State = StackState<B>;
+    type Place<'s> = StackPlace<'s, B>;
+    type Memory<'s> = StackMemory<'s, B>;
+
+    #[inline(always)]
+    unsafe fn copy(&self) -> Self {
+        Self { at: Cell::new(self.at.get()), state: self.state }
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    unsafe fn reserve<'s, T>(&self, length: usize) -> StackMemory<'s, B> {
+        let (state, at) = (self.pool(), self.at.get());
+        let span = match fit::<B, T>(at, state.end.get(), length) {
+            Some(span) => span,
+            // SAFETY: the cursor is of this pool, and nothing at or above it is viewed (`new`).
+            None => unsafe {
+                cold::prepare_or_panic(state, at.as_ptr(), length, Layout::new::<T>())
+            },
+        };
+        // SAFETY: of this pool, which lives for `'s` (caller).
+        unsafe { StackMemory::new(span, self.state) }
+    }
+
+    #[inline(always)]
+    unsafe fn try_reserve<'s, T>(
+        &self,
+        length: usize,
+        first_use: FirstUse,
+    ) -> Result<StackMemory<'s, B>, PoolError<B::Error>> {
+        let (state, at) = (self.pool(), self.at.get());
+        let end = match first_use {
+            FirstUse::Read => state.end.get(),
+            FirstUse::Write => state.written_end.get(),
+        };
+        let span = match fit::<B, T>(at, end, length) {
+            Some(span) => span,
+            // SAFETY: the cursor is of this pool, and nothing at or above it is viewed (`new`).
+            None => {
+                unsafe { cold::prepare(state, at.as_ptr(), Demand::new::<T>(length, first_use)) }?
+            }
+        };
+        // SAFETY: of this pool, which lives for `'s` (caller).
+        Ok(unsafe { StackMemory::new(span, self.state) })
+    }
+
+    unsafe fn enlarge<'s, T: Copy>(
+        &self,
+        vector: VectorMemory<Self::Memory<'s>>,
+        needed: usize,
+    ) -> EnlargeResult<'s, Stacked<B>, Self> {
+        // SAFETY: the caller's promise.
+        unsafe { enlarge::<B, T>(self, vector, needed) }
+    }
+
+    unsafe fn keep<T: Copy>(&self, start: *mut T, length: usize, plain: bool) -> Option<*mut T> {
+        // SAFETY: the caller's promise.
+        unsafe { keep(self, start, length, plain) }
+    }
+
+    #[inline(always)]
+    unsafe fn place<'s>(&self) -> StackPlace<'s, B> {
+        StackPlace { at: self.at.get(), state: self.state, pool: PhantomData }
+    }
+
+    #[inline(always)]
+    unsafe fn step(&self, reserved: StackMemory<'_, B>) {
+        // SAFETY: what was reserved ends in its chunk.
+        unsafe { self.set(reserved.next) };
+    }
+
+    #[inline(always)]
+    unsafe fn step_back(&self, taken: StackMemory<'_, B>) {
+        if ptr::eq(self.at.get().as_ptr(), taken.next) {
+            self.at.set(taken.start);
+        }
+    }
+
+    fn active(&self) -> usize {
+        self.pool().named_count()
+    }
+
+    fn state(&self) -> &StackState<B> {
+        self.pool()
+    }
+
+    fn trim(&self) -> ReleaseReport {
+        // SAFETY: nothing at or above the cursor is viewed (`new`).
+        unsafe { idle::trim(self.pool(), self.at.get().as_ptr()) }
+    }
+
+    fn compact(&self, compaction: &Compaction) -> ReleaseReport {
+        // SAFETY: as above.
+        unsafe { idle::compact(self.pool(), self.at.get().as_ptr(), compaction) }
+    }
+
+    fn sample_lengths(&self) {
+        idle::sample(self.pool());
+    }
+}
+
+impl<'s, B: StackedBackend> StackPlace<'s, B> {
+    #[inline(always)]
+    fn pool(self) -> &'s StackState<B> {
+        // SAFETY: the pool lives for `'s` (`ScopeCursor::place`), and there are only shared references to its state.
+        unsafe { self.state.as_ref() }
+    }
+
+    #[inline(always)]
+    fn memory(self, span: Span) -> StackMemory<'s, B> {
+        // SAFETY: a span of this pool, which lives for `'s`.
+        unsafe { StackMemory::new(span, self.state) }
+    }
+}
+
+impl<'s, B: StackedBackend> CursorPlace<'s, Stacked<B>> for StackPlace<'s, B> {
+    type Memory = StackMemory<'s, B>;
+
+    #[inline(always)]
+    fn fitting<T>(self, length: usize) -> Option<StackMemory<'s, B>> {
+        let span = fit::<B, T>(self.at, self.pool().end.get(), length)?;
+        Some(self.memory(span))
+    }
+
+    unsafe fn prepare<T>(
+        self,
+        length: usize,
+        first_use: FirstUse,
+    ) -> Result<StackMemory<'s, B>, PoolError<B::Error>> {
+        let demand = Demand::new::<T>(length, first_use);
+        // SAFETY: the cursor stands at this place (caller).
+        let span = unsafe { cold::prepare(self.pool(), self.at.as_ptr(), demand) }?;
+        Ok(self.memory(span))
+    }
+
+    #[inline(always)]
+    unsafe fn fitting_shape<T: Element>(
+        self,
+        dims: &[usize],
+    ) -> Option<MemoryAndShape<'s, StackMemory<'s, B>, Stacked<B>>> {
+        // SAFETY: the caller's promise; the pool lives for `'s`.
+        let (span, way) = unsafe { shapes::fitting::<B, T>(self.pool(), self.at, dims) }?;
+        Some((self.memory(span), way))
+    }
+
+    #[cold]
+    unsafe fn prepare_shape<T: Element>(
+        self,
+        dims: &[usize],
+        first_use: FirstUse,
+    ) -> Result<MemoryAndShape<'s, StackMemory<'s, B>, Stacked<B>>, PoolError<B::Error>> {
+        // SAFETY: the caller's promise; the pool lives for `'s`.
+        let prepared = unsafe { shapes::prepare::<B, T>(self.pool(), self.at, dims, first_use) };
+        prepared.map(|(span, way)| (self.memory(span), way))
+    }
+
+    #[cold]
+    #[inline(never)]
+    #[track_caller]
+    unsafe fn prepare_shape_or_panic<T: Element>(
+        self,
+        dims: &[usize],
+    ) -> MemoryAndShape<'s, StackMemory<'s, B>, Stacked<B>> {
+        // SAFETY: the caller's promise.
+        match unsafe { self.prepare_shape::<T>(dims, FirstUse::Read) } {
+            Ok(prepared) => prepared,
+            Err(error) => crate::error::panic_with(&error),
+        }
+    }
+}
+
+/// Enlarges a vector's memory: where it is, if the vector is the last array and its chunk has room, else by moving it.
+///
+/// # Errors
+///
+/// As an acquire; the vector's memory is then as it was.
+///
+/// # Safety
+///
+/// As for [`ScopeCursor::enlarge`].
+unsafe fn enlarge<'s, B: StackedBackend, T: Copy>(
+    cursor: &StackCursor<B>,
+    vector: VectorMemory<StackMemory<'s, B>>,
+    needed: usize,
+) -> EnlargeResult<'s, Stacked<B>, StackCursor<B>> {
+    let state = cursor.pool();
+    let VectorMemory { memory: old, length, plain, .. } = vector;
+    let is_last = ptr::eq(cursor.at.get().as_ptr(), old.next) && old.bytes() > 0;
+    let (at, kept_bytes) = if is_last {
+        (old.start.as_ptr(), length * size_of::<T>())
+    } else {
+        (cursor.at.get().as_ptr(), 0)
+    };
+    let reserve = |capacity| {
+        let demand = Demand { kept_bytes, ..Demand::new::<T>(capacity, FirstUse::Write) };
+        // SAFETY: nothing above the cursor is viewed, and of the vector's memory only the first `kept_bytes`.
+        unsafe { cold::prepare(state, at, demand) }
+    };
+    let wanted = needed.max(length.saturating_mul(2)).max(LEAST);
+    let reserved = match reserve(wanted) {
+        Err(
+            PoolError::LimitExceeded { .. }
+            | PoolError::OutOfMemory { .. }
+            | PoolError::SizeOverflow { .. },
+        ) => reserve(needed),
+        reserved => reserved,
+    };
+    let span = match reserved {
+        Ok(span) => span,
+        Err(error) => return Err(error),
+    };
+    // SAFETY: a span of this pool, which lives for `'s`.
+    let memory: StackMemory<'s, B> = unsafe { StackMemory::new(span, cursor.state) };
+    if length > 0 && memory.start != old.start {
+        // SAFETY: the old memory has the elements, and is below the new memory or in another chunk, which is kept; the new
+        // memory is for more of them.
+        unsafe { memory.start.cast::<T>().copy_from_nonoverlapping(old.start.cast(), length) };
+    }
+    // SAFETY: just reserved.
+    unsafe { cursor.set(span.next) };
+    if !plain {
+        state.mark(memory.start.as_ptr(), memory.bytes());
+    }
+    let capacity = memory.bytes() / size_of::<T>().max(1);
+    Ok(VectorMemory { memory, capacity, length, plain })
+}
+
+/// The smallest capacity that a vector grows to.
+const LEAST: usize = 4;
+
+/// Takes elements out of the memory above the cursor, moves them down to it, and steps past them. Elements of a later
+/// chunk move to its start: the cursor is then in that chunk.
+///
+/// # Safety
+///
+/// As for [`ScopeCursor::keep`].
+unsafe fn keep<B: StackedBackend, T: Copy>(
+    cursor: &StackCursor<B>,
+    start: *mut T,
+    length: usize,
+    plain: bool,
+) -> Option<*mut T> {
+    let state = cursor.pool();
+    let at = cursor.at.get().as_ptr();
+    let base = state.with_chunks(|chunks| chunks.idle_base(at, start.cast()))?;
+    let bytes = length * size_of::<T>();
+    let aligned = align_up(base, align_of::<T>()).cast::<T>();
+    // Elements of less than a line may begin before the aligned address.
+    let target = if aligned.addr() <= start.addr() { aligned } else { start };
+    // SAFETY: both are in one chunk, at or above the cursor, where nothing else is viewed (caller).
+    unsafe { ptr::copy(start, target, length) };
+    let next = align_up(target.cast::<u8>().wrapping_add(bytes), B::ALIGN);
+    // SAFETY: the elements end at or below where they ended before, and the chunk ends at a line.
+    unsafe { cursor.set(next) };
+    if !plain {
+        state.mark(target.cast(), bytes);
+    }
+    Some(target)
+}
+
+/// The first multiple of `align` at or above an address.
+fn align_up(at: *mut u8, align: usize) -> *mut u8 {
+    at.wrapping_add(at.addr().wrapping_neg() & (align - 1))
+}

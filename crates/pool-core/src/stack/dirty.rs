@@ -1,0 +1,158 @@
+//! The dirty ranges of a stack: bytes that may be uninitialised, because values with padding or memory without a value
+//! was written there.
+
+use core::cell::Cell;
+use core::ops::Range;
+
+/// Ranges that are kept apart. More of them are merged, which makes readers zero a little more.
+const RANGES: usize = 8;
+
+/// Disjoint ranges of addresses, in ascending order.
+pub(super) struct DirtyRanges {
+    ranges: [Cell<(usize, usize)>; RANGES],
+    count: Cell<usize>,
+}
+
+impl DirtyRanges {
+    pub(super) const fn new() -> Self {
+        Self { ranges: [const { Cell::new((0, 0)) }; RANGES], count: Cell::new(0) }
+    }
+
+    /// The lowest dirty address; `usize::MAX` where nothing is dirty.
+    pub(super) fn lowest(&self) -> usize {
+        if self.count.get() == 0 { usize::MAX } else { self.ranges[0].get().0 }
+    }
+
+    /// Whether a range is dirty already, as a whole.
+    pub(super) fn contains(&self, range: &Range<usize>) -> bool {
+        self.iter().any(|dirty| dirty.start <= range.start && range.end <= dirty.end)
+    }
+
+    /// Adds a range, which is not empty.
+    pub(super) fn add(&self, range: Range<usize>) {
+        let (mut start, mut end) = (range.start, range.end);
+        // Ranges that touch the new one become part of it.
+        self.retain(|dirty| {
+            let touches = dirty.start <= end && start <= dirty.end;
+            if touches {
+                (start, end) = (start.min(dirty.start), end.max(dirty.end));
+            }
+            !touches
+        });
+        if self.count.get() == RANGES {
+            self.merge_closest();
+        }
+        self.insert(start, end);
+    }
+
+    /// Removes a range: its bytes are initialised, or freed.
+    pub(super) fn remove(&self, range: &Range<usize>) {
+        let mut rest = [None, None];
+        self.retain(|dirty| {
+            let overlaps = dirty.start < range.end && range.start < dirty.end;
+            if overlaps && dirty.start < range.start {
+                rest[0] = Some((dirty.start, range.start));
+            }
+            if overlaps && range.end < dirty.end {
+                rest[1] = Some((range.end, dirty.end));
+            }
+            !overlaps
+        });
+        for (start, end) in rest.into_iter().flatten() {
+            if self.count.get() == RANGES {
+                self.merge_closest();
+            }
+            self.insert(start, end);
+        }
+    }
+
+    /// The first part of a range that is dirty.
+    pub(super) fn first_in(&self, range: &Range<usize>) -> Option<Range<usize>> {
+        self.iter()
+            .map(|dirty| dirty.start.max(range.start)..dirty.end.min(range.end))
+            .find(|part| part.start < part.end)
+    }
+
+    fn iter(&self) -> impl Iterator<Item = Range<usize>> + '_ {
+        self.ranges[..self.count.get()].iter().map(|range| {
+            let (start, end) = range.get();
+            start..end
+        })
+    }
+
+    fn retain(&self, mut keep: impl FnMut(Range<usize>) -> bool) {
+        let mut kept = 0;
+        for index in 0..self.count.get() {
+            let (start, end) = self.ranges[index].get();
+            if keep(start..end) {
+                self.ranges[kept].set((start, end));
+                kept += 1;
+            }
+        }
+        self.count.set(kept);
+    }
+
+    /// Inserts a range that touches no other; there is a place for it.
+    fn insert(&self, start: usize, end: usize) {
+        let count = self.count.get();
+        let at = self.iter().take_while(|dirty| dirty.start < start).count();
+        for index in (at..count).rev() {
+            self.ranges[index + 1].set(self.ranges[index].get());
+        }
+        self.ranges[at].set((start, end));
+        self.count.set(count + 1);
+    }
+
+    /// Merges the two neighbours with the shortest gap. The bytes between them become dirty, which is no loss: what is
+    /// dirty is zeroed before it is read.
+    fn merge_closest(&self) {
+        let gap = |index: usize| self.ranges[index + 1].get().0 - self.ranges[index].get().1;
+        let Some(first) = (0..self.count.get() - 1).min_by_key(|&index| gap(index)) else { return };
+        let (start, end) = (self.ranges[first].get().0, self.ranges[first + 1].get().1);
+        self.ranges[first].set((start, end));
+        for index in first + 1..self.count.get() - 1 {
+            self.ranges[index].set(self.ranges[index + 1].get());
+        }
+        self.count.set(self.count.get() - 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use super::*;
+
+    /// Every byte that was added and not removed is dirty, whatever the order; more may be.
+    #[test]
+    fn no_dirty_byte_is_lost() {
+        let mut random = 1_u64;
+        let mut below = |end: u64| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            usize::try_from((random >> 33) % end).unwrap()
+        };
+        for _ in 0..200 {
+            let dirty = DirtyRanges::new();
+            let mut model = Vec::from([false; 96]);
+            for _ in 0..60 {
+                let start = below(90);
+                let range = start..start + 1 + below(6);
+                if below(3) > 0 {
+                    dirty.add(range.clone());
+                    model[range].fill(true);
+                } else {
+                    dirty.remove(&range);
+                    assert_eq!(dirty.first_in(&range), None);
+                    model[range].fill(false);
+                }
+                for byte in 0..model.len() {
+                    let is_dirty = dirty.first_in(&(byte..byte + 1)).is_some();
+                    assert!(is_dirty || !model[byte], "byte {byte}");
+                    assert!(!is_dirty || dirty.lowest() <= byte);
+                }
+                let starts: Vec<_> = dirty.iter().map(|range| range.start).collect();
+                assert!(starts.is_sorted(), "{starts:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! What is done to the memory of a stack that is not handed out: freeing it, making it smaller, sampling.
+
+use super::cold::free_above;
+use super::state::StackState;
+use crate::config::Compaction;
+use crate::stacked::StackedBackend;
+use crate::stats::ReleaseReport;
+
+/// Frees the chunks after the cursor's, and the cursor's own where nothing is handed out. Where the pool is busy,
+/// nothing is freed.
+///
+/// # Safety
+///
+/// `at` is a cursor of the pool, and nothing at or above it is viewed.
+pub(super) unsafe fn trim<B: StackedBackend>(state: &StackState<B>, at: *mut u8) -> ReleaseReport {
+    let Some(_busy) = state.busy() else { return ReleaseReport::default() };
+    let keep = state.with_chunks(|chunks| match chunks.position(at) {
+        Some(0) if chunks.get(0).is_some_and(|chunk| chunk.start == at) => 0,
+        Some(position) => position + 1,
+        None => 0,
+    });
+    if state.with_chunks(|chunks| chunks.len()) == keep {
+        return ReleaseReport::default();
+    }
+    // Cursors of outer scopes may be stray from here on: the pool is not settled (invariants 1 and 3).
+    state.base.set(core::ptr::null_mut());
+    if keep == 0 {
+        state.pass_peak.set(0);
+    }
+    // SAFETY: the chunks hold nothing (invariant 2), and the pool is marked.
+    let (bytes, slots) = unsafe { free_above(state, keep) };
+    B::settle(&state.context);
+    ReleaseReport { slots, bytes }
+}
+
+/// Has the next pass begin with a chunk for what the sampled passes needed, where the pool holds much more.
+///
+/// # Safety
+///
+/// As for [`trim`].
+pub(super) unsafe fn compact<B: StackedBackend>(
+    state: &StackState<B>,
+    at: *mut u8,
+    compaction: &Compaction,
+) -> ReleaseReport {
+    let used = state.largest_sample.get();
+    let held = state.reserved();
+    let released = if used > 0 && is_oversized(held, used, compaction) {
+        // SAFETY: the caller's promise.
+        unsafe { trim(state, at) }
+    } else {
+        ReleaseReport::default()
+    };
+    sample(state);
+    released
+}
+
+/// Whether a pool that holds `held` bytes is to be made smaller, where `used` bytes were live at most.
+#[expect(clippy::cast_precision_loss, reason = "a ratio needs no exact byte count")]
+fn is_oversized(held: usize, used: usize, compaction: &Compaction) -> bool {
+    held as f64 >= used as f64 * compaction.factor
+        && held.saturating_sub(used) >= compaction.minimum_bytes.max(1)
+}
+
+/// Sends the acquires of the next passes to the cold function, which notes what they need. Where the pool is busy,
+/// nothing is sampled.
+pub(super) fn sample<B: StackedBackend>(state: &StackState<B>) {
+    let Some(_busy) = state.busy() else { return };
+    state.largest_sample.set(0);
+    state.samples_left.set(Compaction::SAMPLES);
+    // The first cursor counts the passes, by the cold way alone.
+    state.base.set(core::ptr::null_mut());
+}

@@ -1,0 +1,108 @@
+//! Memory of a stack that was reserved for one array.
+
+use core::fmt;
+use core::marker::PhantomData;
+use core::ptr::NonNull;
+
+use super::state::{Name, StackState};
+use crate::backend::ArrayMemory;
+use crate::error::PoolError;
+use crate::slot_ref::SlotRef;
+use crate::stacked::{Stacked, StackedBackend};
+use crate::threads::ScopeMayLeaveItsThread;
+
+/// Where an array begins, and where the next one does.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Span {
+    pub(super) start: NonNull<u8>,
+    pub(super) next: *mut u8,
+}
+
+/// Memory for one array, for the time `'s` of its scope.
+pub struct StackMemory<'s, B: StackedBackend> {
+    pub(super) start: NonNull<u8>,
+    /// The cursor after the array.
+    pub(super) next: *mut u8,
+    pub(super) state: NonNull<StackState<B>>,
+    scope: PhantomData<&'s ()>,
+}
+
+// SAFETY: no type meets the condition (invariant 7).
+unsafe impl<B: StackedBackend + ScopeMayLeaveItsThread> Send for StackMemory<'_, B> {}
+
+// SAFETY: as above.
+unsafe impl<B: StackedBackend + ScopeMayLeaveItsThread> Sync for StackMemory<'_, B> {}
+
+impl<B: StackedBackend> Clone for StackMemory<'_, B> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<B: StackedBackend> Copy for StackMemory<'_, B> {}
+
+impl<B: StackedBackend> fmt::Debug for StackMemory<'_, B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StackMemory")
+            .field("start", &self.start)
+            .field("next", &self.next)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'s, B: StackedBackend> StackMemory<'s, B> {
+    /// # Safety
+    ///
+    /// `span` is of the pool with this state, which lives for `'s`.
+    #[inline(always)]
+    pub(super) unsafe fn new(span: Span, state: NonNull<StackState<B>>) -> Self {
+        Self { start: span.start, next: span.next, state, scope: PhantomData }
+    }
+
+    /// The pool's state.
+    #[inline(always)]
+    pub(super) fn state(self) -> &'s StackState<B> {
+        // SAFETY: the pool lives for `'s` (`new`), and there are only shared references to its state.
+        unsafe { self.state.as_ref() }
+    }
+
+    /// Bytes from the start of the array to the start of the next one.
+    pub(super) fn bytes(self) -> usize {
+        self.next.addr() - self.start.addr().get()
+    }
+}
+
+impl<'s, B: StackedBackend> ArrayMemory<'s, Stacked<B>> for StackMemory<'s, B> {
+    #[inline(always)]
+    fn block(self) -> B::Block {
+        B::block_at(self.start)
+    }
+
+    #[inline(always)]
+    fn reference(self) -> SlotRef<Stacked<B>> {
+        // SAFETY: views of a stacked backend ignore the reference (`StackedBackend`).
+        unsafe { SlotRef::new(self.state.cast()) }
+    }
+
+    #[inline]
+    fn context(self) -> &'s B::Context {
+        &self.state().context
+    }
+
+    unsafe fn name(self, serial: u64, length: usize) -> Result<usize, PoolError<B::Error>> {
+        let Self { start, next, .. } = self;
+        self.state().with_names(|names| {
+            let requested = (names.len() + 1) * size_of::<Name>();
+            if names.len() == names.capacity() && names.try_reserve(1).is_err() {
+                return Err(PoolError::Bookkeeping { requested });
+            }
+            names.push(Name { start, next, serial, length });
+            Ok(names.len() - 1)
+        })
+    }
+
+    #[inline]
+    unsafe fn mark(self, bytes: usize) {
+        self.state().mark(self.start.as_ptr(), bytes);
+    }
+}

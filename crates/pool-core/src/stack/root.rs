@@ -1,0 +1,100 @@
+//! The one word that a stacked pool is: the address of its state.
+
+use core::fmt;
+use core::ptr::NonNull;
+
+use super::cold::free_above;
+use super::cursor::StackCursor;
+use super::settle::settle;
+use super::shapes;
+use super::state::StackState;
+use crate::backend::PoolRoot;
+use crate::config::PoolConfig;
+use crate::error::PoolError;
+use crate::identity::next_identity;
+use crate::stacked::{Stacked, StackedBackend};
+use crate::try_box::{into_box, try_box};
+
+/// The address of a stacked pool's state.
+pub struct StackRoot<B: StackedBackend>(NonNull<StackState<B>>);
+
+impl<B: StackedBackend> Clone for StackRoot<B> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<B: StackedBackend> Copy for StackRoot<B> {}
+
+impl<B: StackedBackend> fmt::Debug for StackRoot<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("StackRoot").field(&self.0).finish()
+    }
+}
+
+impl<B: StackedBackend> PoolRoot<Stacked<B>> for StackRoot<B> {
+    type State = StackState<B>;
+    type Cursor = StackCursor<B>;
+
+    #[inline(never)]
+    fn create(context: B::Context, config: PoolConfig) -> Result<Self, PoolError<B::Error>> {
+        config.validate()?;
+        let id = next_identity().ok_or(PoolError::IdentitiesExhausted { most: usize::MAX - 1 })?;
+        let state = try_box(StackState::new(id, context, config));
+        let requested = size_of::<StackState<B>>();
+        Ok(Self(state.ok_or(PoolError::Bookkeeping { requested })?))
+    }
+
+    unsafe fn destroy(self) {
+        // SAFETY: the pool is live (caller).
+        let state = unsafe { self.state() };
+        // SAFETY: no view is in use, and the caller has the pool to itself.
+        unsafe { free_above(state, 0) };
+        // SAFETY: as above.
+        unsafe { shapes::clear(state) };
+        // SAFETY: made by `try_box` in `create`; the caller gives it up.
+        drop(unsafe { into_box(self.0) });
+    }
+
+    #[inline(always)]
+    unsafe fn state<'s>(self) -> &'s StackState<B> {
+        // SAFETY: the pool is live for `'s` (caller), and there are only shared references to its state.
+        unsafe { self.0.as_ref() }
+    }
+
+    #[inline(always)]
+    unsafe fn cursor(self) -> StackCursor<B> {
+        // SAFETY: the pool is live (caller).
+        let state = unsafe { self.state() };
+        let at = match NonNull::new(state.base.get()) {
+            Some(base) => base,
+            // SAFETY: no view or cursor is in use (caller).
+            None => unsafe { settle(state) },
+        };
+        // SAFETY: the start of the first chunk, or a stray address; the rest is the caller's promise.
+        unsafe { StackCursor::new(at, self.0) }
+    }
+
+    #[inline(always)]
+    unsafe fn next_idle(self) -> *mut () {
+        // SAFETY: the pool is live (caller).
+        unsafe { self.state() }.next_idle.get()
+    }
+
+    #[inline(always)]
+    unsafe fn set_next_idle(self, next: *mut ()) {
+        // SAFETY: the pool is live (caller).
+        unsafe { self.state() }.next_idle.set(next);
+    }
+
+    #[inline(always)]
+    fn into_raw(self) -> *mut () {
+        self.0.as_ptr().cast()
+    }
+
+    #[inline(always)]
+    unsafe fn from_raw(address: *mut ()) -> Self {
+        // SAFETY: the address of a state is not null.
+        Self(unsafe { NonNull::new_unchecked(address.cast()) })
+    }
+}

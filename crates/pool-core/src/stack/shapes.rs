@@ -1,0 +1,181 @@
+//! The shape cache of a stack: one set of shapes for the array of dynamic rank at each offset (invariant 9). Passes with
+//! equal lengths have equal offsets, and find their shapes. An array at a new offset gets the set of the next idle offset.
+
+use alloc::vec::Vec;
+use core::alloc::Layout;
+use core::any::TypeId;
+use core::ptr::NonNull;
+
+use super::cold::{self, Demand, lines};
+use super::memory::Span;
+use super::state::{OffsetShapes, SHAPE_HINTS, StackState};
+use crate::backend::FirstUse;
+use crate::element::Element;
+use crate::error::PoolError;
+use crate::lengths::{Lengths, element_count};
+use crate::shape_set::{ShapeSet, Way};
+use crate::stacked::StackedBackend;
+use crate::try_box::{into_box, try_box};
+
+/// A span and its cached shape.
+type SpanAndShape<'s, B> = (Span, &'s mut Way<<B as crate::backend::PoolBackend>::Descriptor>);
+
+/// The span of an array at a cursor, and its cached shape, if the shape is there and the elements fit without the cold
+/// function.
+///
+/// # Safety
+///
+/// The pool lives for `'s`, `at` is a cursor of it, and nothing borrowed from a set at or above its offset is in use.
+#[inline(always)]
+pub(super) unsafe fn fitting<'s, B: StackedBackend, T: Element>(
+    state: &'s StackState<B>,
+    at: NonNull<u8>,
+    dims: &[usize],
+) -> Option<SpanAndShape<'s, B>> {
+    // Where the pool is not settled, the room below is none.
+    let offset = at.addr().get().wrapping_sub(state.base.get().addr());
+    let hint = usize::from(state.shape_hints[hint_of::<B>(offset)].get());
+    let set = state
+        .with_shapes(|sets| sets.get(hint).filter(|set| set.offset == offset).map(|set| set.set))?;
+    // SAFETY: a set lives as long as its pool or until the pool is exclusively borrowed; nothing borrowed from it is in use
+    // (caller).
+    let set: &'s mut ShapeSet<B::Descriptor> = unsafe { &mut *set.as_ptr() };
+    let way = set.find(TypeId::of::<T>(), dims)?;
+    // An array takes a line at least, so that no two have the same offset.
+    let bytes = (way.count * size_of::<T>()).max(1);
+    let room = state.end.get().addr().checked_sub(at.addr().get())?;
+    if bytes > room || align_of::<T>() > B::ALIGN {
+        return None;
+    }
+    state.shape_hits.set(state.shape_hits.get() + 1);
+    Some((Span { start: at, next: at.as_ptr().wrapping_add(lines::<B>(bytes)) }, way))
+}
+
+/// The index of an offset's hint.
+#[inline(always)]
+const fn hint_of<B: StackedBackend>(offset: usize) -> usize {
+    (offset / B::ALIGN) & (SHAPE_HINTS - 1)
+}
+
+/// The span of an array, by the cold function where it needs to be, and its shape, which is stored if it is new.
+///
+/// # Errors
+///
+/// As for an acquire.
+///
+/// # Safety
+///
+/// As for [`fitting`], and nothing at or above the cursor is viewed.
+#[cold]
+#[inline(never)]
+pub(super) unsafe fn prepare<'s, B: StackedBackend, T: Element>(
+    state: &'s StackState<B>,
+    at: NonNull<u8>,
+    dims: &[usize],
+    first_use: FirstUse,
+) -> Result<SpanAndShape<'s, B>, PoolError<B::Error>> {
+    let length = element_count(dims, size_of::<T>())?;
+    let demand = if length * size_of::<T>() > 0 {
+        Demand::new::<T>(length, first_use)
+    } else {
+        // A line, aligned for `T`: see `fitting`.
+        let element = Layout::new::<u8>().align_to(align_of::<T>()).unwrap_or(Layout::new::<u8>());
+        Demand { length: 1, element, first_use: FirstUse::Write, kept_bytes: 0 }
+    };
+    let offset = state.with_chunks(|chunks| {
+        let position = chunks.position(at.as_ptr());
+        position.and_then(|number| chunks.get(number)).map_or(0, |chunk| chunk.live_at(at.as_ptr()))
+    });
+    // SAFETY: the caller's promise.
+    let span = unsafe { cold::prepare(state, at.as_ptr(), demand) }?;
+    // SAFETY: nothing borrowed from a set at or above the offset is in use (caller).
+    let way = unsafe { find_or_insert(state, offset, TypeId::of::<T>(), dims, length) }?;
+    Ok((span, way))
+}
+
+/// The shape in the set of an offset; a miss puts it there.
+///
+/// # Safety
+///
+/// The pool lives for `'s`, nothing borrowed from a set at or above the offset is in use, and `count` is the product of
+/// `dims`.
+unsafe fn find_or_insert<'s, B: StackedBackend>(
+    state: &'s StackState<B>,
+    offset: usize,
+    element: TypeId,
+    dims: &[usize],
+    count: usize,
+) -> Result<&'s mut Way<B::Descriptor>, PoolError<B::Error>> {
+    // The allocator and the backend's descriptors may run foreign code.
+    let Some(_busy) = state.busy() else { return Err(PoolError::Reentered) };
+    let set = set_at(state, offset).map_err(|requested| PoolError::Bookkeeping { requested })?;
+    // SAFETY: as in `fitting`.
+    if let Some(way) = unsafe { &mut *set.as_ptr() }.find(element, dims) {
+        state.shape_hits.set(state.shape_hits.get() + 1);
+        // SAFETY: as above: the only reference to the set for `'s`; the one before has the same origin.
+        return Ok(unsafe { &mut *core::ptr::from_mut(way) });
+    }
+    state.shape_misses.set(state.shape_misses.get() + 1);
+    let lengths = Lengths::of(dims).map_err(|requested| PoolError::Bookkeeping { requested })?;
+    let way = Way { element, lengths, count, descriptor: B::Descriptor::default() };
+    // SAFETY: as in `fitting`.
+    let (index, evicted) = unsafe { &mut *set.as_ptr() }.put(way);
+    // Dropping the evicted way runs the backend's code: nothing refers to the set meanwhile.
+    drop(evicted);
+    // SAFETY: as in `fitting`.
+    Ok(unsafe { &mut *set.as_ptr() }.way(index))
+}
+
+/// The set of an offset: the first one that is not below it, which is idle, or a new one.
+///
+/// # Errors
+///
+/// The bytes that the host has no memory for.
+fn set_at<B: StackedBackend>(
+    state: &StackState<B>,
+    offset: usize,
+) -> Result<NonNull<ShapeSet<B::Descriptor>>, usize> {
+    let (index, found) = state.with_shapes(|sets| {
+        let index = sets.partition_point(|set| set.offset < offset);
+        let found = sets.get_mut(index).map(|set| {
+            set.offset = offset;
+            set.set
+        });
+        (index, found)
+    });
+    let hint = u16::try_from(index).unwrap_or(0);
+    state.shape_hints[hint_of::<B>(offset)].set(hint);
+    if let Some(set) = found {
+        return Ok(set);
+    }
+    let mut longer = Vec::new();
+    if state.with_shapes(|sets| sets.len() == sets.capacity()) {
+        let bytes = (2 * index + 1) * size_of::<OffsetShapes<B>>();
+        longer.try_reserve_exact(2 * index + 1).map_err(|_| bytes)?;
+    }
+    let set = ShapeSet::with_capacity(state.config().ways)?;
+    let set = try_box(set).ok_or(size_of::<ShapeSet<B::Descriptor>>())?;
+    let old = state.with_shapes(|sets| {
+        if sets.len() == sets.capacity() {
+            longer.append(sets);
+            core::mem::swap(sets, &mut longer);
+        }
+        sets.push(OffsetShapes { offset, set });
+        longer
+    });
+    // Freed outside: the allocator may run foreign code.
+    drop(old);
+    Ok(set)
+}
+
+/// Drops every set.
+///
+/// # Safety
+///
+/// Nothing borrowed from a set is in use.
+pub(super) unsafe fn clear<B: StackedBackend>(state: &StackState<B>) {
+    while let Some(last) = state.with_shapes(Vec::pop) {
+        // SAFETY: made by `try_box`, and taken out of the list, which had the only pointer to it.
+        drop(unsafe { into_box(last.set) });
+    }
+}

@@ -1,0 +1,281 @@
+//! What a stacked pool owns: the ends that acquires compare with, the chunks, the context and the counters.
+
+use alloc::vec::Vec;
+use core::cell::{Cell, UnsafeCell};
+use core::fmt;
+use core::ops::Range;
+use core::ptr::{NonNull, null_mut};
+
+use super::chunks::{Chunk, Chunks};
+use super::dirty::DirtyRanges;
+use crate::backend::PoolBackend;
+use crate::busy::BusyMark;
+use crate::config::PoolConfig;
+use crate::shape_set::ShapeSet;
+use crate::stacked::StackedBackend;
+use crate::stats::PoolStats;
+
+/// The state of one stacked pool.
+pub struct StackState<B: StackedBackend> {
+    /// Acquires whose elements may be read reach up to here (invariants 3 and 6).
+    pub(super) end: Cell<*mut u8>,
+    /// Acquires whose elements are written first reach up to here.
+    pub(super) written_end: Cell<*mut u8>,
+    /// The start of the first chunk where the pool is settled, else null.
+    pub(super) base: Cell<*mut u8>,
+    /// For the low bits of an offset, in lines: where the shape set of such an offset was found last.
+    pub(super) shape_hints: [Cell<u16>; SHAPE_HINTS],
+    pub(super) shape_hits: Cell<u64>,
+    pub(super) shape_misses: Cell<u64>,
+    pub(super) context: B::Context,
+    config: Cell<PoolConfig>,
+    id: u64,
+    last_serial: Cell<u64>,
+    busy: BusyMark,
+    /// Reached through `with_chunks` alone.
+    chunks: UnsafeCell<Chunks>,
+    pub(super) dirty: DirtyRanges,
+    /// The named arrays, in the order in which they were handed out. Reached through `with_names` alone.
+    names: UnsafeCell<Vec<Name>>,
+    /// The shape sets, in the order of their offsets. Reached through `with_shapes` alone.
+    shapes: UnsafeCell<Vec<OffsetShapes<B>>>,
+    /// The most bytes that were live since the pool was settled last, as the cold function saw them.
+    pub(super) pass_peak: Cell<usize>,
+    /// The most bytes that were live at once, while they were counted.
+    pub(super) live_peak: Cell<Option<usize>>,
+    /// Passes that are still sampled, and the most bytes that were live in them.
+    pub(super) samples_left: Cell<u16>,
+    pub(super) largest_sample: Cell<usize>,
+    reserved: Cell<usize>,
+    peak_reserved: Cell<usize>,
+    growths: Cell<u64>,
+    pub(super) cold_acquires: Cell<u64>,
+    /// The next pool of a free list.
+    pub(super) next_idle: Cell<*mut ()>,
+}
+
+/// How many offsets have a hint to their shape set; a power of two.
+pub(super) const SHAPE_HINTS: usize = 32;
+
+/// An array that a handle names.
+#[derive(Clone, Copy)]
+pub(super) struct Name {
+    pub(super) start: NonNull<u8>,
+    pub(super) next: *mut u8,
+    pub(super) serial: u64,
+    pub(super) length: usize,
+}
+
+/// The shape set of the array at an offset.
+pub(super) struct OffsetShapes<B: PoolBackend> {
+    /// The bytes that are live before the array.
+    pub(super) offset: usize,
+    pub(super) set: NonNull<ShapeSet<B::Descriptor>>,
+}
+
+/// Marks a pool as busy, with null ends, until the guard is dropped.
+#[must_use = "the mark is taken off where the guard is dropped"]
+pub(super) struct BusyStack<'a, B: StackedBackend>(&'a StackState<B>);
+
+impl<B: StackedBackend> Drop for BusyStack<'_, B> {
+    fn drop(&mut self) {
+        self.0.busy.clear();
+        self.0.set_ends();
+    }
+}
+
+impl<B: StackedBackend> StackState<B> {
+    pub(super) fn new(id: u64, context: B::Context, config: PoolConfig) -> Self {
+        Self {
+            end: Cell::new(null_mut()),
+            written_end: Cell::new(null_mut()),
+            base: Cell::new(null_mut()),
+            shape_hints: [const { Cell::new(0) }; SHAPE_HINTS],
+            shape_hits: Cell::new(0),
+            shape_misses: Cell::new(0),
+            context,
+            config: Cell::new(config),
+            id,
+            last_serial: Cell::new(0),
+            busy: BusyMark::new(),
+            chunks: UnsafeCell::new(Chunks::new()),
+            dirty: DirtyRanges::new(),
+            names: UnsafeCell::new(Vec::new()),
+            shapes: UnsafeCell::new(Vec::new()),
+            pass_peak: Cell::new(0),
+            live_peak: Cell::new(None),
+            samples_left: Cell::new(0),
+            largest_sample: Cell::new(0),
+            reserved: Cell::new(0),
+            peak_reserved: Cell::new(0),
+            growths: Cell::new(0),
+            cold_acquires: Cell::new(0),
+            next_idle: Cell::new(null_mut()),
+        }
+    }
+
+    /// Marks the pool as busy; `None` where it is marked already.
+    pub(super) fn busy(&self) -> Option<BusyStack<'_, B>> {
+        if !self.busy.try_mark() {
+            return None;
+        }
+        self.set_ends();
+        Some(BusyStack(self))
+    }
+
+    /// Sets the ends to what acquires may reach without the cold function (invariants 3, 6 and 8).
+    pub(super) fn set_ends(&self) {
+        let config = self.config.get();
+        let counted = config.arms_every_use() || self.samples_left.get() > 0;
+        let settled = !self.base.get().is_null();
+        if !settled || counted || self.busy.is_set() {
+            self.end.set(null_mut());
+            self.written_end.set(null_mut());
+            return;
+        }
+        let Some(chunk) = self.with_chunks(|chunks| chunks.get(0).copied()) else { return };
+        self.written_end.set(chunk.end);
+        // Rounded down to a line, and never below the chunk: every cursor is at or above its start.
+        let clean = self.dirty.lowest().clamp(chunk.start.addr(), chunk.end.addr());
+        let clean = (clean - chunk.start.addr()) & !(B::ALIGN - 1);
+        self.end.set(chunk.start.wrapping_add(clean));
+    }
+
+    /// Runs `f` on the chunks.
+    pub(super) fn with_chunks<R>(&self, f: impl FnOnce(&mut Chunks) -> R) -> R {
+        // SAFETY: the state is used by one thread, and `f` is a function of this module's tree that reaches no state
+        // and runs no foreign code, so this is the only reference to the list.
+        f(unsafe { &mut *self.chunks.get() })
+    }
+
+    /// Runs `f` on the names.
+    pub(super) fn with_names<R>(&self, f: impl FnOnce(&mut Vec<Name>) -> R) -> R {
+        // SAFETY: as in `with_chunks`.
+        f(unsafe { &mut *self.names.get() })
+    }
+
+    /// Runs `f` on the shape sets.
+    pub(super) fn with_shapes<R>(&self, f: impl FnOnce(&mut Vec<OffsetShapes<B>>) -> R) -> R {
+        // SAFETY: as in `with_chunks`.
+        f(unsafe { &mut *self.shapes.get() })
+    }
+
+    /// Notes a chunk that was allocated.
+    pub(super) fn note_allocated(&self, chunk: &Chunk) {
+        let reserved = self.reserved.get() + chunk.block_bytes;
+        self.reserved.set(reserved);
+        self.peak_reserved.set(self.peak_reserved.get().max(reserved));
+        self.growths.set(self.growths.get() + 1);
+    }
+
+    /// Frees a chunk that was taken out of the list; returns its bytes.
+    ///
+    /// # Safety
+    ///
+    /// The chunk is of this pool, and no view of it is in use. The pool is marked as busy or exclusively borrowed.
+    pub(super) unsafe fn free(&self, chunk: Chunk) -> usize {
+        self.dirty.remove(&addresses(&chunk));
+        self.reserved.set(self.reserved.get() - chunk.block_bytes);
+        // SAFETY: a chunk starts at the address of its block, which is not null.
+        let start = unsafe { NonNull::new_unchecked(chunk.start) };
+        // SAFETY: allocated with these bytes by `B`, and nothing views it (caller).
+        unsafe { B::free(&self.context, B::block_at(start), chunk.block_bytes) };
+        chunk.block_bytes
+    }
+
+    /// Notes that `bytes` bytes are live.
+    pub(super) fn note_live(&self, bytes: usize) {
+        self.pass_peak.set(self.pass_peak.get().max(bytes));
+        self.largest_sample.set(self.largest_sample.get().max(bytes));
+        if self.config.get().measure_live_bytes {
+            self.live_peak.set(Some(self.live_peak.get().map_or(bytes, |peak| peak.max(bytes))));
+        }
+    }
+
+    /// Marks the bytes from `start` on as dirty.
+    #[inline]
+    pub(super) fn mark(&self, start: *mut u8, bytes: usize) {
+        let range = start.addr()..start.addr() + bytes;
+        if range.is_empty() || self.dirty.contains(&range) {
+            return;
+        }
+        self.dirty.add(range);
+        self.set_ends();
+    }
+
+    pub(super) fn config(&self) -> PoolConfig {
+        self.config.get()
+    }
+
+    pub(super) fn set_config(&self, config: PoolConfig) {
+        self.config.set(config);
+        self.set_ends();
+    }
+
+    pub(super) fn id(&self) -> u64 {
+        self.id
+    }
+
+    pub(super) fn next_serial(&self) -> u64 {
+        let serial = self.last_serial.get() + 1;
+        self.last_serial.set(serial);
+        serial
+    }
+
+    /// Bytes that chunks hold now.
+    pub(super) fn reserved(&self) -> usize {
+        self.reserved.get()
+    }
+
+    /// Bytes that the limit leaves.
+    pub(super) fn room(&self) -> usize {
+        self.config.get().byte_limit.saturating_sub(self.reserved.get())
+    }
+
+    /// Forgets the peaks.
+    pub(super) fn forget_peaks(&self) {
+        self.live_peak.set(None);
+        self.peak_reserved.set(self.reserved.get());
+    }
+
+    /// How many named arrays there are.
+    pub(super) fn named_count(&self) -> usize {
+        self.with_names(|names| names.len())
+    }
+
+    /// The numbers of the pool.
+    pub(super) fn stats(&self, active: usize) -> PoolStats {
+        let config = self.config.get();
+        let lists = self.with_chunks(|chunks| chunks.bookkeeping_bytes())
+            + self.with_names(|names| names.capacity() * size_of::<Name>())
+            + self.with_shapes(|shapes| shapes.capacity() * size_of::<OffsetShapes<B>>());
+        PoolStats {
+            name: config.name,
+            device: B::device(&self.context),
+            pools: 1,
+            active_slots: active,
+            high_water_slots: 0,
+            reserved_bytes: self.reserved.get(),
+            peak_reserved_bytes: self.peak_reserved.get(),
+            peak_live_bytes: self.live_peak.get(),
+            leaked_bytes: 0,
+            bookkeeping_bytes: size_of::<Self>() + lists,
+            byte_limit: config.byte_limit,
+            growths: self.growths.get(),
+            cold_acquires: self.cold_acquires.get(),
+            shape_hits: self.shape_hits.get(),
+            shape_misses: self.shape_misses.get(),
+        }
+    }
+}
+
+/// The addresses of a chunk's bytes.
+fn addresses(chunk: &Chunk) -> Range<usize> {
+    chunk.start.addr()..chunk.start.addr() + chunk.block_bytes
+}
+
+impl<B: StackedBackend> fmt::Debug for StackState<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StackState").field("id", &self.id).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,164 @@
+//! The marker that turns a backend into one whose pools are stacks.
+
+use core::fmt;
+use core::marker::PhantomData;
+use core::ptr::NonNull;
+
+use crate::backend::{Advice, HostBackend, PoolBackend, Reuse};
+use crate::device::Device;
+use crate::element::Element;
+use crate::raw::Slots;
+use crate::slot_ref::SlotRef;
+use crate::stack::Stack;
+
+/// The backend `B` with the layout [`Stack`]: a pool holds the most bytes that were live at once.
+///
+/// A pool of `B` holds a block for each array of a pass, as large as the largest array that the block was used for. A
+/// pool of `Stacked<B>` holds one chunk of memory. Arrays lie in the chunk one after the other, so it is as large as the
+/// arrays that were live together. Choose it where lengths vary, or where functions open scopes within scopes.
+///
+/// Scopes, views and code that is generic over [`PoolBackend`] are the same. An array that becomes longer moves the
+/// arrays after it: the address of the i-th array is the same only in passes whose arrays before it have the same lengths.
+///
+/// ```
+/// use pool_core::{Pool, Stacked};
+/// # use pool_conformance::HeapBackend as Memory;
+///
+/// let mut pool = Pool::<Stacked<Memory>>::new(Default::default());
+/// for (first, second) in [(1_000, 10), (10, 1_000), (1_000, 10)] {
+///     let scope = pool.scope();
+///     scope.acquire::<f64, _>(first).fill(1.0);
+///     scope.acquire::<f64, _>(second).fill(2.0);
+/// }
+/// // 1,010 numbers were live at once. With slots, the pool would hold 2,000.
+/// assert!(pool.stats().reserved_bytes < 1_010 * 8 * 105 / 100);
+/// ```
+pub struct Stacked<B>(PhantomData<fn() -> B>);
+
+impl<B> fmt::Debug for Stacked<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Stacked")
+    }
+}
+
+/// A backend whose blocks can be divided, so that [`Stacked`] makes stacks of them.
+///
+/// # Safety
+///
+/// - [`address`](Self::address) of an allocated block is a multiple of [`ALIGN`](PoolBackend::ALIGN). For host memory it
+///   is the pointer to the block's first byte, valid for the whole block.
+/// - [`block_at`](Self::block_at) of an address within an allocated block, with the provenance of that block's address,
+///   is a block that ends where the allocated one does: every method of the backend but
+///   [`free`](PoolBackend::free) accepts it. Of the address of an allocated block it is that block, which `free` accepts.
+/// - [`view`](PoolBackend::view) and [`view_ref`](PoolBackend::view_ref) ignore their [`SlotRef`].
+#[diagnostic::on_unimplemented(
+    message = "pools of `{Self}` cannot be stacked",
+    label = "the blocks of this backend cannot be divided among arrays",
+    note = "WebGPU's usage rules are for whole buffers: two arrays of one buffer cannot be read and written in one dispatch",
+    note = "use the backend itself, without `Stacked`: its pools have slots"
+)]
+pub unsafe trait StackedBackend: PoolBackend<Layout = Slots> {
+    /// The address of a block.
+    fn address(block: Self::Block) -> NonNull<u8>;
+
+    /// The block that begins at an address.
+    fn block_at(address: NonNull<u8>) -> Self::Block;
+}
+
+// SAFETY: every method passes its arguments on to `B`, whose contract is the same; a part of a block is a block for
+// these methods (`StackedBackend`). The slot reference is not used by `B`'s views.
+unsafe impl<B: StackedBackend> PoolBackend for Stacked<B> {
+    type Layout = Stack;
+    type Context = B::Context;
+    type Block = B::Block;
+    type View<'s, T: Element> = B::View<'s, T>;
+    type ViewRef<'s, T: Element> = B::ViewRef<'s, T>;
+    type Descriptor = B::Descriptor;
+    type Error = B::Error;
+    type ViewError = B::ViewError;
+
+    const ALIGN: usize = B::ALIGN;
+    const DANGLING: B::Block = B::DANGLING;
+
+    fn device(context: &B::Context) -> Device {
+        B::device(context)
+    }
+
+    fn allocate(context: &B::Context, bytes: usize, advice: Advice) -> Result<B::Block, B::Error> {
+        B::allocate(context, bytes, advice)
+    }
+
+    unsafe fn free(context: &B::Context, block: B::Block, bytes: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { B::free(context, block, bytes) };
+    }
+
+    fn settle(context: &B::Context) {
+        B::settle(context);
+    }
+
+    #[inline(always)]
+    unsafe fn view<'s, T: Element>(
+        block: B::Block,
+        slot: SlotRef<Self>,
+        length: usize,
+    ) -> B::View<'s, T> {
+        // SAFETY: the caller's promise; the view ignores the reference (`StackedBackend`).
+        unsafe { B::view(block, SlotRef::new(slot.address()), length) }
+    }
+
+    #[inline(always)]
+    unsafe fn view_ref<'s, T: Element>(
+        block: B::Block,
+        slot: SlotRef<Self>,
+        length: usize,
+    ) -> B::ViewRef<'s, T> {
+        // SAFETY: as in `view`.
+        unsafe { B::view_ref(block, SlotRef::new(slot.address()), length) }
+    }
+
+    unsafe fn reuse(context: &B::Context, block: B::Block, why: Reuse) -> Result<(), B::Error> {
+        // SAFETY: the caller's promise.
+        unsafe { B::reuse(context, block, why) }
+    }
+
+    #[inline]
+    unsafe fn set_bytes(
+        context: &B::Context,
+        block: B::Block,
+        value: u8,
+        bytes: usize,
+    ) -> Result<(), B::Error> {
+        // SAFETY: the caller's promise.
+        unsafe { B::set_bytes(context, block, value, bytes) }
+    }
+
+    #[inline]
+    unsafe fn fill<T: Element>(
+        context: &B::Context,
+        block: B::Block,
+        value: T,
+        length: usize,
+    ) -> Result<(), B::Error> {
+        // SAFETY: the caller's promise.
+        unsafe { B::fill(context, block, value, length) }
+    }
+
+    #[inline]
+    unsafe fn copy_from_host<T: Element>(
+        context: &B::Context,
+        block: B::Block,
+        source: &[T],
+    ) -> Result<(), B::Error> {
+        // SAFETY: the caller's promise.
+        unsafe { B::copy_from_host(context, block, source) }
+    }
+}
+
+// SAFETY: a part of a block is a block (`StackedBackend`), and `B` keeps the contract.
+unsafe impl<B: StackedBackend + HostBackend> HostBackend for Stacked<B> {
+    #[inline(always)]
+    fn host_pointer(block: B::Block) -> *mut u8 {
+        B::host_pointer(block)
+    }
+}
