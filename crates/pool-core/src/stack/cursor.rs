@@ -6,9 +6,9 @@ use core::fmt;
 use core::marker::PhantomData;
 use core::ptr::{self, NonNull};
 
-use super::cold::{self, Demand, lines};
+use super::cold::{self, Demand};
 use super::idle;
-use super::memory::{Span, StackMemory};
+use super::memory::{MOST_HOT_BYTES, Span, StackMemory, fit_bytes};
 use super::shapes;
 use super::state::StackState;
 use crate::backend::{
@@ -89,19 +89,18 @@ impl<B: StackedBackend> StackCursor<B> {
 /// The span of `length` elements at a cursor, if they end at or below `end`.
 #[inline(always)]
 fn fit<B: StackedBackend, T>(at: NonNull<u8>, end: *mut u8, length: usize) -> Option<Span> {
-    if align_of::<T>() > B::ALIGN {
+    if align_of::<T>() > B::ALIGN || length > const { most_hot(size_of::<T>()) } {
         return None;
     }
-    // A null end, or one below the cursor, leaves no room at all, also for no elements.
-    let room = end.addr().checked_sub(at.addr().get())?;
-    if size_of::<T>() == 0 {
-        return Some(Span { start: at, next: at.as_ptr() });
+    fit_bytes::<B>(at, end, length * size_of::<T>())
+}
+
+/// The most elements that the hot path hands out.
+const fn most_hot(element_size: usize) -> usize {
+    match MOST_HOT_BYTES.checked_div(element_size) {
+        Some(most) => most,
+        None => usize::MAX,
     }
-    if length > room / size_of::<T>() {
-        return None;
-    }
-    // What fits is at most `isize::MAX` bytes. Ends are multiples of a line, so a rounded step ends at or below them.
-    Some(Span { start: at, next: at.as_ptr().wrapping_add(lines::<B>(length * size_of::<T>())) })
 }
 
 impl<B: StackedBackend> ScopeCursor<Stacked<B>> for StackCursor<B> {
@@ -172,6 +171,7 @@ impl<B: StackedBackend> ScopeCursor<Stacked<B>> for StackCursor<B> {
 
     #[inline(always)]
     unsafe fn step(&self, reserved: StackMemory<'_, B>) {
+        self.pool().top.set(reserved.next);
         // SAFETY: what was reserved ends in its chunk.
         unsafe { self.set(reserved.next) };
     }

@@ -3,7 +3,6 @@
 use super::cursor::StackCursor;
 use super::memory::{Span, StackMemory};
 use super::root::StackRoot;
-use super::settle::settle;
 use super::shapes;
 use super::state::StackState;
 use crate::backend::{Layout, NamedArray, PoolState};
@@ -69,11 +68,8 @@ impl<B: StackedBackend> PoolState<Stacked<B>> for StackState<B> {
     unsafe fn cursor(&self, number: usize) -> StackCursor<B> {
         self.with_names(|names| names.truncate(number));
         let last = self.with_names(|names| names.last().map(|name| name.next));
-        let at = match last.and_then(NonNull::new) {
-            Some(at) => at,
-            // SAFETY: no view of the pool is in use, and every cursor is replaced (caller).
-            None => unsafe { settle(self) },
-        };
+        // SAFETY: as in `StackRoot::cursor`; the arrays of a pool are not at null.
+        let at = unsafe { NonNull::new_unchecked(last.unwrap_or(self.base.get())) };
         // SAFETY: where the last array ends, or where the first cursor is made; the rest is the caller's promise.
         unsafe { StackCursor::new(at, NonNull::from(self)) }
     }

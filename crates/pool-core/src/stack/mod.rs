@@ -4,16 +4,17 @@
 //!
 //! # Invariants
 //!
-//! 1. **A cursor is an address in a chunk of its pool**, from the chunk's start to its end, or a *stray* address: one
-//!    where there is no chunk (any more). A stray cursor has nothing of the pool below it, because a chunk is freed only
-//!    where the cursors that may be used again are at its start or in earlier chunks.
+//! 1. **A cursor is an address in a chunk of its pool**, from the chunk's start to its end, or a *stray* address: `STRAY`,
+//!    or one where there is no chunk any more. A stray cursor has nothing of the pool below it, because a chunk is freed
+//!    only where the cursors that may be used again are at its start or in earlier chunks. `STRAY` is above every end.
 //! 2. **What is at or above the cursor of the innermost scope is not viewed**: the rest of its chunk, and every later
 //!    chunk. Only that is zeroed, freed, or handed out.
 //! 3. **The hot path hands out only below an end of the cursor's own chunk.** The ends are null unless the pool is
 //!    *settled*: it has one chunk, all cursors in use are in that chunk, and it is not marked as busy. A null end is
 //!    below every cursor, which sends each acquire to the cold function. So a stray cursor, or one of another chunk,
-//!    never meets an end that is not null. A pool becomes settled only when its first cursor is made (`root`), and
-//!    is not settled any more before a chunk is allocated or freed.
+//!    never meets an end that is not null. A pool becomes settled only where a cursor at `STRAY` acquires: the pool was
+//!    not settled when that cursor was made, and every other cursor in use is at `STRAY` too. It is not settled any more
+//!    before a chunk is allocated or freed.
 //! 4. Every chunk ends one line below the end of its block, so that an address is in at most one chunk, and a cursor at
 //!    the end of a chunk is not at the start of another.
 //! 5. Cursors, ends and starts are multiples of [`PoolBackend::ALIGN`](crate::PoolBackend::ALIGN), a *line*; steps are
@@ -33,14 +34,16 @@
 // dirty, chunks: nothing
 // state: chunks, dirty
 // memory: state
-// cold: chunks, memory, state
+// chunk_memory: chunks, memory, state
+// settle: chunk_memory, memory, state
+// cold: chunk_memory, chunks, memory, settle, state
 // shapes: cold, memory, state
-// settle: chunks, state
-// idle: chunks, settle, state
+// idle: chunk_memory, state
 // cursor: cold, idle, memory, shapes, state
-// root: cursor, settle, state
-// layout: cursor, root, state
+// root: chunk_memory, cursor, shapes, state
+// layout: cursor, memory, root, shapes, state
 
+mod chunk_memory;
 mod chunks;
 mod cold;
 mod cursor;
