@@ -1,5 +1,5 @@
-//! Holds `docs/dependencies.md` against the manifests. A dependency without a reason fails here, and so does one whose row
-//! does not name the crates that have it.
+//! Holds `docs/dependencies.md` against the manifests. A dependency without a reason fails here, and so does one whose
+//! row does not name the crates that have it.
 
 use std::collections::{BTreeMap, BTreeSet};
 

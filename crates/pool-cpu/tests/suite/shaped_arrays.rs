@@ -90,8 +90,8 @@ fn check_same<D: Dimension>(view: &ArrayViewMut<'_, u32, D>, own: &Array<u32, D>
     assert_eq!(view, own);
 }
 
-/// Zeros and one value in memory that was written before, in both orders, of a fixed rank and of a dynamic one. Arrays in
-/// column-major order are those in row-major order with reversed axes.
+/// Zeros and one value in memory that was written before, in both orders, of a fixed rank and of a dynamic one. An array
+/// in column-major order is one in row-major order with reversed axes.
 macro_rules! check_contents {
     ($scope:expr, $lengths:expr) => {{
         let lengths = $lengths;

@@ -66,12 +66,12 @@ impl BlockUses {
         notes[first..].iter().find(|(_, used)| is_wanted(used)).map(|(number, _)| *number)
     }
 
-    /// Withdraws a note's stream from the announced streams if the pool alone has the stream. Returns whether it did: then
-    /// nothing can get another reference to the stream, and it gets no more work.
+    /// Withdraws a note's stream from the announced streams if the pool alone has the stream. Returns whether it did:
+    /// then nothing can get another reference to the stream, and it gets no more work.
     ///
     /// A copy of the note would be another reference, so call this before one is made. The entry among the announced
-    /// streams is one, too, so only without it can the last reference be told. The entry is announced again if the stream
-    /// has other owners.
+    /// streams is one, too. So it is taken out before the references are counted, and put back if the stream has other
+    /// owners.
     pub(crate) fn withdraw_if_ended(&self, number: u64) -> bool {
         let Some(stream) = self.seems_alone(number) else { return false };
         let withdrawal = withdraw(stream);

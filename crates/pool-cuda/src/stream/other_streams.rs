@@ -87,8 +87,8 @@ impl OtherStreams {
         self.questions.note(block);
     }
 
-    /// Ends cudarc's questions, because a pointer to a block is given out. Returns whether the pointer may be for another
-    /// device, if it is for the pool's own stream; see [`StreamQuestions`].
+    /// Ends cudarc's questions, because a pointer to a block is given out. Returns whether a pointer for the pool's own
+    /// stream may be for another device; see [`StreamQuestions`].
     pub(crate) fn end_questions(&self, block: Address) -> bool {
         self.questions.end(block) && self.on.get()
     }

@@ -49,8 +49,8 @@ unsafe impl HandleKind for GraphKind {
     }
 }
 
-/// Checks that no session of the process captures: destroying a graph or an executable may invalidate a capture, whichever
-/// thread does it.
+/// Checks that no session of the process captures. Destroying a graph or an executable may invalidate a capture of any
+/// thread.
 fn check_no_capture() -> Result<(), CudaError> {
     match is_capture_under_way() {
         true => Err(CudaError::Capturing { operation: "destroy a graph" }),
