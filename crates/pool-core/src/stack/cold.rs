@@ -2,7 +2,7 @@
 //! settled, a dirty range, a mode of the configuration: one compare sends all of these to [`prepare`].
 
 use core::alloc::Layout;
-use core::ptr::NonNull;
+use core::ptr::{NonNull, without_provenance_mut};
 
 use super::chunk_memory::{allocate, free_above, lengthen};
 use super::chunks::{Chunk, Chunks};
@@ -67,7 +67,7 @@ pub(super) unsafe fn prepare<B: StackedBackend>(
     }
     let Some(_busy) = state.busy() else { return Err(PoolError::Reentered) };
     if bytes == 0 {
-        return Ok(nothing::<B>(at, demand.element.align()));
+        return Ok(nothing(at, demand.element.align()));
     }
     // SAFETY: the caller's promise; the pool is marked.
     let (span, live) = match unsafe { find(state, at, bytes, demand.element.align()) } {
@@ -105,14 +105,11 @@ pub(super) unsafe fn prepare_or_panic<B: StackedBackend>(
 }
 
 /// Where elements without bytes are: at the cursor, unless they are aligned to more.
-fn nothing<B: StackedBackend>(at: *mut u8, align: usize) -> Span {
-    let aligned = NonNull::new(at).filter(|start| start.addr().get().is_multiple_of(align));
-    let start = aligned.unwrap_or_else(|| {
-        // SAFETY: an alignment is not 0.
-        let address = unsafe { core::num::NonZero::new_unchecked(align) };
-        NonNull::without_provenance(address)
-    });
-    Span { start, next: at }
+fn nothing(at: *mut u8, align: usize) -> Span {
+    let dangling = without_provenance_mut(align);
+    let start = if at.addr() % align == 0 { at } else { dangling };
+    // SAFETY: neither a cursor nor an alignment is 0.
+    Span { start: unsafe { NonNull::new_unchecked(start) }, next: at }
 }
 
 /// The span of `bytes` bytes at `at`, or after it where `align` asks for it; `None` where it ends above the chunk.

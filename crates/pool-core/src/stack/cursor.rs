@@ -139,12 +139,11 @@ impl<B: StackedBackend> ScopeCursor<Stacked<B>> for StackCursor<B> {
             FirstUse::Read => state.end.get(),
             FirstUse::Write => state.written_end.get(),
         };
+        let demand = Demand::new::<T>(length, first_use);
         let span = match fit::<B, T>(at, end, length) {
             Some(span) => span,
             // SAFETY: the cursor is of this pool, and nothing at or above it is viewed (`new`).
-            None => {
-                unsafe { cold::prepare(state, at.as_ptr(), Demand::new::<T>(length, first_use)) }?
-            }
+            None => unsafe { cold::prepare(state, at.as_ptr(), demand) }?,
         };
         // SAFETY: of this pool, which lives for `'s` (caller).
         Ok(unsafe { StackMemory::new(span, self.state) })
@@ -312,10 +311,7 @@ unsafe fn enlarge<'s, B: StackedBackend, T: Copy>(
         ) => reserve(needed),
         reserved => reserved,
     };
-    let span = match reserved {
-        Ok(span) => span,
-        Err(error) => return Err(error),
-    };
+    let span = reserved?;
     // SAFETY: a span of this pool, which lives for `'s`.
     let memory: StackMemory<'s, B> = unsafe { StackMemory::new(span, cursor.state) };
     if length > 0 && memory.start != old.start {

@@ -8,13 +8,9 @@ use super::state::StackState;
 use crate::backend::{Layout, NamedArray, PoolState};
 use crate::config::PoolConfig;
 use crate::error::ConfigError;
-use crate::stacked::{Stacked, StackedBackend};
+use crate::stacked::{Stack, Stacked, StackedBackend};
 use crate::stats::PoolStats;
 use core::ptr::NonNull;
-
-/// The layout in which arrays lie one after the other: see [`Stacked`].
-#[derive(Clone, Copy, Debug)]
-pub struct Stack;
 
 impl<B: StackedBackend> Layout<Stacked<B>> for Stack {
     type Root = StackRoot<B>;

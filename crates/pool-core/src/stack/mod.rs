@@ -31,14 +31,14 @@
 //!
 // Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
 //
-// dirty, chunks: nothing
+// chunks, dirty: nothing
 // state: chunks, dirty
+// chunk_memory: chunks, state
 // memory: state
-// chunk_memory: chunks, memory, state
-// settle: chunk_memory, memory, state
+// idle: chunk_memory, state
+// settle: chunk_memory, chunks, memory, state
 // cold: chunk_memory, chunks, memory, settle, state
 // shapes: cold, memory, state
-// idle: chunk_memory, state
 // cursor: cold, idle, memory, shapes, state
 // root: chunk_memory, cursor, shapes, state
 // layout: cursor, memory, root, shapes, state
@@ -55,5 +55,3 @@ mod root;
 mod settle;
 mod shapes;
 mod state;
-
-pub use layout::Stack;

@@ -100,6 +100,10 @@ pub(super) unsafe fn prepare<'s, B: StackedBackend, T: Element>(
 ///
 /// The pool lives for `'s`, nothing borrowed from a set at or above the offset is in use, and `count` is the product of
 /// `dims`.
+#[expect(
+    clippy::mut_from_ref,
+    reason = "the way is in a set of its own, which is lent to one array at a time"
+)]
 unsafe fn find_or_insert<'s, B: StackedBackend>(
     state: &'s StackState<B>,
     offset: usize,
