@@ -18,6 +18,7 @@ use core::ptr::NonNull;
 pub struct Stack;
 
 impl<B: StackedBackend> Layout<Stacked<B>> for Stack {
+    const HAS_SLOTS: bool = false;
     type Root = StackRoot<B>;
     type State = StackState<B>;
     type Cursor = StackCursor<B>;

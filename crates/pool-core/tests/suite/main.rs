@@ -48,6 +48,8 @@ mod shape_programs;
 mod simulation;
 mod slots;
 mod stacked;
+mod stacked_probe;
+mod stacked_programs;
 
 mod stats;
 mod support;
