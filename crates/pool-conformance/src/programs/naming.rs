@@ -90,8 +90,8 @@ impl<P: Probe> Machine<'_, P> {
             }
             Outcome::Refused(error) => self.refused_name(subject, &error, before),
             Outcome::Panicked(payload) => {
-                // The slot was taken before the first element was made, and has no handle. A stack counts named arrays.
-                self.took(usize::from(entered.get() && P::HAS_SLOTS));
+                // The slot was taken before the first element was made, and has no handle.
+                self.took(usize::from(entered.get()));
                 self.model.contents.lose_track();
                 self.unwind(payload, before)
             }

@@ -318,7 +318,9 @@ impl<B: PoolBackend> DynamicPool<B> {
 
     /// Gives back every slot, forgets every checkpoint, frees every block and forgets the peaks.
     pub fn clear(&mut self) -> ReleaseReport {
-        self.reset();
+        self.checkpoints.truncate(1);
+        // SAFETY: the pool is borrowed exclusively, so no view is in use; the old cursor is replaced.
+        self.cursor = unsafe { self.pool.state().resting_cursor() };
         let released = self.trim();
         self.pool.state().forget_peaks();
         released

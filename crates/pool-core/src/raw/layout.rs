@@ -71,4 +71,9 @@ impl<B: PoolBackend> PoolState<B> for State<B> {
         // SAFETY: the caller's promise.
         unsafe { SlotCursor::new(slot) }
     }
+
+    unsafe fn resting_cursor(&self) -> SlotCursor<B> {
+        // SAFETY: the caller's promise.
+        unsafe { PoolState::cursor(self, 0) }
+    }
 }

@@ -66,13 +66,14 @@ pub(super) unsafe fn prepare<B: StackedBackend>(
     let bytes = demand.bytes::<B>()?;
     let Some(_busy) = state.busy() else { return Err(PoolError::Reentered) };
     if bytes == 0 {
-        return Ok(nothing::<B>(at, demand.element.align()));
+        // SAFETY: addresses of a pool are not null.
+        return Ok(nothing(unsafe { NonNull::new_unchecked(at) }, demand.element.align()));
     }
     // SAFETY: the caller's promise; the pool is marked.
     let (span, live) = match unsafe { find(state, at, bytes, demand.element.align()) } {
         Some(found) => found,
         // SAFETY: as above.
-        None => unsafe { grow(state, at, bytes, demand.element.align()) }?,
+        None => unsafe { grow(state, at, bytes, demand) }?,
     };
     // SAFETY: nothing views the span (caller); the pool is marked.
     unsafe { put_in_order(state, span, bytes, demand) }?;
@@ -103,15 +104,11 @@ pub(super) unsafe fn prepare_or_panic<B: StackedBackend>(
     }
 }
 
-/// Where elements without bytes are: at the cursor, unless they are aligned to more.
-fn nothing<B: StackedBackend>(at: *mut u8, align: usize) -> Span {
-    let aligned = NonNull::new(at).filter(|start| start.addr().get().is_multiple_of(align));
-    let start = aligned.unwrap_or_else(|| {
-        // SAFETY: an alignment is not 0.
-        let address = unsafe { core::num::NonZero::new_unchecked(align) };
-        NonNull::without_provenance(address)
-    });
-    Span { start, next: at }
+/// Where elements without bytes are: at the first aligned address from the cursor on. The next array may begin before it.
+fn nothing(at: NonNull<u8>, align: usize) -> Span {
+    let padding = at.addr().get().wrapping_neg() & (align - 1);
+    let start = NonNull::new(at.as_ptr().wrapping_add(padding)).unwrap_or(at);
+    Span { start, next: at.as_ptr() }
 }
 
 /// The span of `bytes` bytes at `at`, or after it where `align` asks for it; `None` where it ends above the chunk.
@@ -163,7 +160,7 @@ fn live_at(chunks: &Chunks, position: Option<usize>, at: *mut u8) -> usize {
 }
 
 /// Allocates a chunk after the cursor's: as large as all that the pool holds, which doubles it, or else exactly large
-/// enough. Later chunks are freed first.
+/// enough. Later chunks are freed first; where that is not enough, so is a first chunk of which nothing is handed out.
 ///
 /// # Errors
 ///
@@ -176,13 +173,14 @@ unsafe fn grow<B: StackedBackend>(
     state: &StackState<B>,
     at: *mut u8,
     bytes: usize,
-    align: usize,
+    demand: Demand,
 ) -> Result<(Span, usize), PoolError<B::Error>> {
     // The ends stay null until the first cursor is made again (invariant 3).
     state.base.set(core::ptr::null_mut());
-    let (position, live) = state.with_chunks(|chunks| {
+    let (position, live, is_idle) = state.with_chunks(|chunks| {
         let position = chunks.position(at);
-        (position, live_at(chunks, position, at))
+        let is_first = position == Some(0) && chunks.get(0).is_some_and(|chunk| chunk.start == at);
+        (position, live_at(chunks, position, at), is_first && demand.kept_bytes == 0)
     });
     let keep = position.map_or(0, |position| position + 1);
     let held = state.reserved();
@@ -191,17 +189,57 @@ unsafe fn grow<B: StackedBackend>(
     lengthen(state)?;
 
     // One line more than the elements need (invariant 4).
+    let align = demand.element.align();
     let padding = if align > B::ALIGN { align } else { 0 };
     let needed = lines::<B>(bytes) + padding + B::ALIGN;
     let generous = if state.config().fresh { needed } else { held.max(LEAST).max(needed) };
-    let chunk = allocate(state, needed, lines::<B>(generous), live)?;
-    state.note_allocated(&chunk);
+    let chunk = match allocate(state, needed, lines::<B>(generous), live) {
+        Err(PoolError::LimitExceeded { .. } | PoolError::OutOfMemory { .. }) if is_idle => {
+            // SAFETY: the cursor is where the first chunk begins, so it holds nothing; the cursors become stray.
+            unsafe { free_above(state, 0) };
+            allocate(state, needed, needed, live)?
+        }
+        allocated => allocated?,
+    };
+    let is_stray = state.with_chunks(|chunks| chunks.position(at)).is_none();
+    let chunk = if is_stray && chunk.contains(at) && chunk.start != at {
+        // SAFETY: just allocated, and the pool is marked.
+        unsafe { allocate_elsewhere(state, chunk, needed) }?
+    } else {
+        state.note_allocated(&chunk);
+        chunk
+    };
     state.with_chunks(|chunks| chunks.push(chunk));
     // The chunk was made large enough for it.
     let Some(span) = fit::<B>(&chunk, chunk.start, bytes, align) else {
         return Err(PoolError::SizeOverflow { elements: bytes, element_size: 1 });
     };
     Ok((span, chunk.live_at(span.next)))
+}
+
+/// Allocates another chunk instead of one that a stray cursor is within. For such a cursor it would look as if what is below
+/// it in the chunk was handed out (invariant 1).
+///
+/// # Errors
+///
+/// As for [`allocate`]: both chunks are held for a moment.
+///
+/// # Safety
+///
+/// The chunk was just allocated, is not noted yet, and nothing views it. The pool is marked as busy.
+unsafe fn allocate_elsewhere<B: StackedBackend>(
+    state: &StackState<B>,
+    chunk: Chunk,
+    needed: usize,
+) -> Result<Chunk, PoolError<B::Error>> {
+    state.note_allocated(&chunk);
+    let other = allocate(state, needed, needed, chunk.live_before);
+    if let Ok(other) = &other {
+        state.note_allocated(other);
+    }
+    // SAFETY: the caller's promise.
+    unsafe { state.free(chunk) };
+    other
 }
 
 /// The bytes of the smallest chunk that a pool allocates by itself.
@@ -244,7 +282,7 @@ pub(super) fn lengthen<B: StackedBackend>(
     Ok(())
 }
 
-/// Allocates a block of `generous` bytes, or else of `needed` bytes, as a chunk where `live` bytes are live before it.
+/// Allocates a block of `generous` bytes, or else, once the backend has settled, of `needed` bytes, as a chunk where `live` bytes are live before it.
 ///
 /// # Errors
 ///
@@ -263,11 +301,10 @@ pub(super) fn allocate<B: StackedBackend>(
         let limit = config.byte_limit;
         return Err(PoolError::LimitExceeded { requested: needed, reserved, limit });
     }
-    let generous = generous.min(room);
-    let larger = (generous > needed).then(|| B::allocate(&state.context, generous, advice));
-    let (block, block_bytes) = match larger {
-        Some(Ok(block)) => (block, generous),
-        _ => {
+    let generous = generous.clamp(needed, room);
+    let (block, block_bytes) = match B::allocate(&state.context, generous, advice) {
+        Ok(block) => (block, generous),
+        Err(_) => {
             B::settle(&state.context);
             match B::allocate(&state.context, needed, advice) {
                 Ok(block) => (block, needed),

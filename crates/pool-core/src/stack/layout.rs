@@ -11,6 +11,7 @@ use crate::config::PoolConfig;
 use crate::error::ConfigError;
 use crate::stacked::{Stacked, StackedBackend};
 use crate::stats::PoolStats;
+use alloc::vec::Vec;
 use core::ptr::NonNull;
 
 /// The layout in which arrays lie one after the other: see [`Stacked`].
@@ -76,6 +77,14 @@ impl<B: StackedBackend> PoolState<Stacked<B>> for StackState<B> {
             None => unsafe { settle(self) },
         };
         // SAFETY: where the last array ends, or where the first cursor is made; the rest is the caller's promise.
+        unsafe { StackCursor::new(at, NonNull::from(self)) }
+    }
+
+    unsafe fn resting_cursor(&self) -> StackCursor<B> {
+        self.with_names(Vec::clear);
+        let first = self.with_chunks(|chunks| chunks.get(0).map(|chunk| chunk.start));
+        let at = first.and_then(NonNull::new).unwrap_or_else(|| B::address(B::DANGLING));
+        // SAFETY: the start of the first chunk, or a stray address; the rest is the caller's promise.
         unsafe { StackCursor::new(at, NonNull::from(self)) }
     }
 }

@@ -37,8 +37,10 @@ pub(super) unsafe fn settle<B: StackedBackend>(state: &StackState<B>) -> NonNull
         })
     });
     let Some((start, count)) = first else { return B::address(B::DANGLING) };
-    if count == 1 {
+    // While passes are sampled, each of them begins here.
+    if count == 1 && state.samples_left.get() == 0 {
         state.pass_peak.set(0);
+        state.forget_dirty_outside();
         state.base.set(start);
     }
     state.set_ends();

@@ -48,6 +48,7 @@ mod shape_programs;
 mod simulation;
 mod slots;
 mod stacked;
+mod stacked_attacks;
 mod stacked_probe;
 mod stacked_programs;
 
