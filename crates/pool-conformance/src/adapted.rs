@@ -6,8 +6,11 @@ use std::borrow::BorrowMut;
 use std::fmt;
 use std::marker::PhantomData;
 use std::mem::transmute_copy;
+use std::ptr::NonNull;
 
-use pool_core::{Advice, Device, Element, HostBackend, PoolBackend, Reuse, SlotRef, Slots};
+use pool_core::{
+    Advice, Device, Element, HostBackend, PoolBackend, Reuse, SlotRef, Slots, StackedBackend,
+};
 use thiserror::Error;
 
 use crate::ledger::RefusalError;
@@ -295,5 +298,23 @@ unsafe impl<A: Adaptor> PoolBackend for AdaptedBackend<A> {
 unsafe impl<A: Adaptor<Inner: HostBackend>> HostBackend for AdaptedBackend<A> {
     fn host_pointer(block: Block<A>) -> *mut u8 {
         A::Inner::host_pointer(block)
+    }
+}
+
+/// An adaptor whose pools may be stacks.
+///
+/// # Safety
+///
+/// The adaptor's views ignore their [`SlotRef`], and its methods accept parts of blocks ([`StackedBackend`]).
+pub unsafe trait StackedAdaptor: Adaptor<Inner: StackedBackend> {}
+
+// SAFETY: blocks are the inner backend's; what else is asked for, the adaptor promises.
+unsafe impl<A: StackedAdaptor> StackedBackend for AdaptedBackend<A> {
+    fn address(block: Block<A>) -> NonNull<u8> {
+        A::Inner::address(block)
+    }
+
+    fn block_at(address: NonNull<u8>) -> Block<A> {
+        A::Inner::block_at(address)
     }
 }

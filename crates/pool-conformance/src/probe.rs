@@ -5,8 +5,8 @@
 use std::fmt;
 
 use pool_core::{
-    AcquireResult, DynamicPool, Element, Handle, LendView, PodElement, PoolBackend, PoolError,
-    PoolViewMut, Scope,
+    AcquireResult, DynamicPool, Element, Handle, Layout, LendView, PodElement, PoolBackend,
+    PoolError, PoolViewMut, Scope,
 };
 
 use crate::host::HostForms;
@@ -187,8 +187,12 @@ pub trait Probe: 'static {
     fn refusal(&self) -> Result<&Ledger, SkipReason>;
 }
 
-/// The questions that the tests ask of a probe's ledgers.
+/// The questions that the tests ask of a probe's backend and ledgers.
 pub(crate) trait Watching: Probe {
+    /// Whether the backend's pools have slots.
+    const HAS_SLOTS: bool =
+        <<Self::Backend as PoolBackend>::Layout as Layout<Self::Backend>>::HAS_SLOTS;
+
     /// The blocks that the backend has allocated; `None` where nobody counts.
     fn held(&self) -> Option<BlockCounts> {
         self.accounting().ok().map(Ledger::held)

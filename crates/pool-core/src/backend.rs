@@ -307,6 +307,12 @@ pub struct Advice {
 ///
 /// A backend names its layout ([`PoolBackend::Layout`]), so each pool is compiled for one layout.
 pub trait Layout<B: PoolBackend>: Sized + 'static {
+    /// Whether each array has a slot, with a block of its own.
+    ///
+    /// [`PoolStats`] counts slots only then: `active_slots` and `high_water_slots` are 0 in the scopes of a layout without
+    /// slots. Tests that are generic over the layout ask for this before they count slots or blocks.
+    const HAS_SLOTS: bool;
+
     /// What a pool stores.
     #[doc(hidden)]
     type Root: PoolRoot<B, State = Self::State, Cursor = Self::Cursor>;

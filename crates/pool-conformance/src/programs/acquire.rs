@@ -74,12 +74,12 @@ impl<P: Probe> Machine<'_, P> {
         match form {
             &Form::Flat(fill, length) => {
                 let view = self.take(scope, || flat::<P, T>(scope, fill, length, seed, *panics));
-                self.keep(scope, frame, view, length, Content::of(fill, seed));
+                self.keep(frame, view, length, Content::of(fill, seed));
             }
             Form::Like => {
                 let length = frame.views.last().map_or(1, |view| view.length());
                 let view = self.take(scope, || T::recycle(scope, length));
-                self.keep(scope, frame, view, length, Content::of(Fill::Recycled, seed));
+                self.keep(frame, view, length, Content::of(Fill::Recycled, seed));
             }
             &Form::With { length, reenter_at, panic_at } => {
                 self.acquire_with::<T>(scope, frame, length, reenter_at, panic_at);
@@ -88,12 +88,12 @@ impl<P: Probe> Machine<'_, P> {
                 let view =
                     self.take(scope, || of_fixed_rank::<P, T>(scope, *fill, dims, seed, *panics));
                 let length = dims.iter().product();
-                self.keep(scope, frame, view, length, Content::of(*fill, seed));
+                self.keep(frame, view, length, Content::of(*fill, seed));
             }
             Form::Dynamic(fill, dims) => {
                 let call = || of_dynamic_rank::<P, T>(scope, *fill, dims, seed, *panics);
                 let lent = self.take(scope, call);
-                self.keep_lent(scope, frame, lent, dims, Content::of(*fill, seed));
+                self.keep_lent(frame, lent, dims, Content::of(*fill, seed));
             }
             &Form::Split(rows, columns, at) => {
                 self.acquire_split::<T>(scope, frame, [rows, columns], at % (rows + 1));
@@ -137,7 +137,6 @@ impl<P: Probe> Machine<'_, P> {
     /// Checks a view that was just handed out, tells the model, and keeps it with a new content.
     fn keep<'s, T: Sample>(
         &mut self,
-        scope: &Scope<'s, P::Backend>,
         frame: &mut Frame<'_, 's, P>,
         view: Option<View<'s, P, T>>,
         length: usize,
@@ -145,7 +144,7 @@ impl<P: Probe> Machine<'_, P> {
     ) {
         let Some(view) = view else { return };
         assert_eq!(view.len(), length, "a view of another length than asked for");
-        let slot = scope.active_slots() - 1;
+        let slot = self.model.account().active - 1;
         self.admit(slot, &view, content);
         let seed = self.model.new_seed();
         frame.views.push(Box::new(LiveView::<P, T>::new(self.probe, view, None, seed)));
@@ -154,7 +153,6 @@ impl<P: Probe> Machine<'_, P> {
     /// As [`keep`](Self::keep), for a view whose shape is borrowed from the shape cache.
     fn keep_lent<'s, T: Sample>(
         &mut self,
-        scope: &Scope<'s, P::Backend>,
         frame: &mut Frame<'_, 's, P>,
         lent: Option<ViewAndShape<'s, P, T>>,
         dims: &[usize],
@@ -162,7 +160,8 @@ impl<P: Probe> Machine<'_, P> {
     ) {
         let Some((view, shape)) = lent else { return };
         self.model.account().shaped += 1;
-        self.admit(scope.active_slots() - 1, &view, content);
+        let slot = self.model.account().active - 1;
+        self.admit(slot, &view, content);
         let seed = self.model.new_seed();
         let shape = Some((shape, dims.to_vec()));
         frame.views.push(Box::new(LiveView::<P, T>::new(self.probe, view, shape, seed)));
@@ -285,7 +284,7 @@ impl<P: Probe> Machine<'_, P> {
         let Some(matrix) = self.take(scope, || T::recycle_nd(scope, [rows, columns])) else {
             return;
         };
-        let slot = scope.active_slots() - 1;
+        let slot = self.model.account().active - 1;
         let (upper, lower) = matrix.split_at(at);
         assert_eq!((upper.shape(), lower.shape()), (&[at, columns][..], &[rows - at, columns][..]));
         let (upper, lower) = (upper.into_view(), lower.into_view());
@@ -321,7 +320,7 @@ impl<P: Probe> Machine<'_, P> {
         let source = samples::<T>(seed, MISSHAPEN_LENGTH - 1);
         let copied = view.copy_from_host(&source);
         assert!(copied.is_err(), "a copy from a source of another length was done");
-        self.keep(scope, frame, Some(view), MISSHAPEN_LENGTH, Content::Samples(seed));
+        self.keep(frame, Some(view), MISSHAPEN_LENGTH, Content::Samples(seed));
     }
 
     /// A request that no pool can fulfil: the right error, and nothing is taken.

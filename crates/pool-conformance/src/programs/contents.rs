@@ -5,55 +5,102 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// The contents of blocks, by the blocks' numbers. What the model does not see it may forget: it then demands less.
-#[derive(Debug, Default)]
-pub(super) struct Contents {
-    blocks: BTreeMap<usize, Remains>,
+#[derive(Debug)]
+pub(super) enum Contents {
+    /// Every view begins where its block does.
+    Slots(BTreeMap<usize, SlotContents>),
+    /// Views lie anywhere in a block: the ranges of it that were marked and not read since.
+    Stack(BTreeMap<usize, Vec<Range<usize>>>),
 }
 
-/// What former uses of a block left behind.
+/// What former uses of a slot's block left behind.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Remains {
+pub(super) struct SlotContents {
     /// So many bytes at the start were written by uses that mark, since the block was last read recycled.
     marked: usize,
     /// Bytes that were zeroed with the last mark, and not written since.
     zeroed: Range<usize>,
 }
 
+/// Which bytes of a view that reads must be zeros, counted from its start.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Remains {
+    zeros: Vec<Range<usize>>,
+}
+
 impl Contents {
-    /// Of a block, the first `asked` bytes were asked for, to be written.
-    pub(super) fn write(&mut self, block: usize, asked: usize) {
-        if let Some(remains) = self.blocks.get_mut(&block) {
-            remains.write(asked);
+    /// No blocks yet, of pools with slots or of stacks.
+    pub(super) const fn new(has_slots: bool) -> Self {
+        if has_slots { Self::Slots(BTreeMap::new()) } else { Self::Stack(BTreeMap::new()) }
+    }
+
+    /// A range of a block was asked for, to be written.
+    pub(super) fn write(&mut self, block: usize, asked: Range<usize>) {
+        match self {
+            Self::Slots(blocks) => {
+                if let Some(slot) = blocks.get_mut(&block) {
+                    slot.write(asked.end);
+                }
+            }
+            // What a use that writes leaves in a dirty range is zeroed as well.
+            Self::Stack(_) => {}
         }
     }
 
-    /// As [`write`](Self::write), by a use that marks; the first `written` bytes were written.
-    pub(super) fn mark(&mut self, block: usize, asked: usize, written: usize) {
-        let remains = self.blocks.entry(block).or_default();
-        remains.write(asked);
-        remains.marked = remains.marked.max(written);
+    /// As [`write`](Self::write), by a use at `offset` that marks; its first `written` bytes were written.
+    pub(super) fn mark(&mut self, block: usize, offset: usize, asked: usize, written: usize) {
+        match self {
+            Self::Slots(blocks) => {
+                let slot = blocks.entry(block).or_default();
+                slot.write(offset + asked);
+                slot.marked = slot.marked.max(offset + written);
+            }
+            Self::Stack(blocks) => {
+                blocks.entry(block).or_default().push(offset..offset + written);
+            }
+        }
     }
 
-    /// Of a block, the first `length` bytes are read recycled; what they were before.
-    pub(super) fn read(&mut self, block: usize, length: usize) -> Remains {
-        self.blocks.get_mut(&block).map(|remains| remains.read(length)).unwrap_or_default()
+    /// A range of a block is read recycled; what it held before.
+    pub(super) fn read(&mut self, block: usize, range: Range<usize>) -> Remains {
+        match self {
+            Self::Slots(blocks) => {
+                blocks.get_mut(&block).map(|slot| slot.read(range.end)).unwrap_or_default()
+            }
+            Self::Stack(blocks) => {
+                let Some(marked) = blocks.get_mut(&block) else { return Remains::default() };
+                let mut zeros = Vec::new();
+                for dirty in std::mem::take(marked) {
+                    let below = dirty.start..dirty.end.min(range.start);
+                    let above = dirty.start.max(range.end)..dirty.end;
+                    marked.extend([below, above].into_iter().filter(|part| !part.is_empty()));
+                    let within = dirty.start.max(range.start)..dirty.end.min(range.end);
+                    if !within.is_empty() {
+                        zeros.push(within.start - range.start..within.end - range.start);
+                    }
+                }
+                Remains { zeros }
+            }
+        }
     }
 
     /// Some block was written, and nobody knows which.
     pub(super) fn lose_track(&mut self) {
-        for remains in self.blocks.values_mut() {
-            remains.zeroed = 0..0;
+        match self {
+            Self::Slots(blocks) => blocks.values_mut().for_each(|slot| slot.zeroed = 0..0),
+            // A dirty range stays one until it is read.
+            Self::Stack(_) => {}
         }
     }
 }
 
-impl Remains {
+impl SlotContents {
     fn write(&mut self, asked: usize) {
         self.zeroed.start = self.zeroed.start.max(asked);
     }
 
-    fn read(&mut self, length: usize) -> Self {
-        let before = self.clone();
+    fn read(&mut self, length: usize) -> Remains {
+        let zeros = Vec::from([0..self.marked, self.zeroed.clone()]);
         if self.marked > length {
             let further = if self.marked >= self.zeroed.start { self.zeroed.end } else { 0 };
             self.zeroed = length..self.marked.max(further);
@@ -61,19 +108,19 @@ impl Remains {
             self.write(length);
         }
         self.marked = 0;
-        before
+        Remains { zeros }
     }
+}
 
+impl Remains {
     /// Whether a use that reads must find zeros in the first `length` bytes.
     pub(super) fn has_zeros(&self, length: usize) -> bool {
-        [0..self.marked, self.zeroed.clone()]
-            .iter()
-            .any(|zeros| zeros.start < zeros.end.min(length))
+        self.zeros.iter().any(|zeros| zeros.start < zeros.end.min(length))
     }
 
-    /// Whether these bytes, at `offset` of the block, may be what is read.
+    /// Whether these bytes, at `offset` of the view, may be what is read.
     pub(super) fn allow(&self, offset: usize, bytes: &[u8]) -> bool {
-        [0..self.marked, self.zeroed.clone()].into_iter().all(|zeros| {
+        self.zeros.iter().all(|zeros| {
             let end = zeros.end.saturating_sub(offset).min(bytes.len());
             let start = zeros.start.saturating_sub(offset).min(end);
             // Compared in one piece, which takes Miri no time.
@@ -116,22 +163,22 @@ mod tests {
             ((state >> 16) % end) as usize
         };
         for _ in 0..if cfg!(miri) { 3 } else { 300 } {
-            let mut contents = Contents::default();
+            let mut contents = Contents::new(true);
             let mut bytes = Bytes { marked: 0, zeroed: vec![false; 24] };
             for _ in 0..40 {
                 let length = below(24);
                 match below(3) {
                     0 => {
-                        contents.write(1, length);
+                        contents.write(1, 0..length);
                         bytes.write(length);
                     }
                     1 => {
-                        contents.mark(1, length, length / 2);
+                        contents.mark(1, 0, length, length / 2);
                         bytes.write(length);
                         bytes.marked = bytes.marked.max(length / 2);
                     }
                     _ => {
-                        let remains = contents.read(1, length);
+                        let remains = contents.read(1, 0..length);
                         let zeroed = bytes.read(length);
                         // A byte that is not zero is allowed where, and only where, nothing is promised.
                         for (offset, &zeroed) in zeroed.iter().enumerate() {
@@ -147,5 +194,16 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_dirty_range_of_a_stack_is_zeros_once() {
+        let mut contents = Contents::new(false);
+        contents.mark(1, 64, 100, 100);
+        let remains = contents.read(1, 128..256);
+        assert!(remains.allow(0, &[0; 36]) && !remains.allow(35, &[1]) && remains.allow(36, &[1]));
+        assert!(!contents.read(1, 128..256).has_zeros(128));
+        assert!(contents.read(1, 64..128).has_zeros(1));
+        assert!(!contents.read(2, 64..128).has_zeros(64));
     }
 }

@@ -10,7 +10,7 @@ use super::program::{DynamicProgram, DynamicStep, Fill, Form, Setting};
 use super::tally::Tally;
 use crate::element::{Kind, with_kind};
 use crate::ledger::Refusal;
-use crate::panics::{catch_planned, panic_as_planned};
+use crate::panics::{catch_planned, catch_quietly, panic_as_planned};
 use crate::probe::{Probe, Watching};
 
 /// Beyond this many slots the model would take too long.
@@ -63,15 +63,11 @@ impl<P: Probe> Machine<'_, P> {
                 assert_eq!(pool.checkpoint(), subject.checkpoints.len() - 1, "depth");
             }
             DynamicStep::Rewind => {
-                pool.rewind();
                 let depth = (subject.checkpoints.len() - 1).max(1);
-                self.rewound(subject, depth);
+                self.rewind(subject, depth, DynamicPool::rewind);
             }
             &DynamicStep::RewindTo(pick) => self.rewind_to(subject, pick),
-            DynamicStep::Reset => {
-                pool.reset();
-                self.rewound(subject, 0);
-            }
+            DynamicStep::Reset => self.rewind(subject, 0, DynamicPool::reset),
             &DynamicStep::Rewrite(pick) => {
                 let count = subject.entries.len();
                 if count > 0 {
@@ -131,18 +127,35 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
+    /// Goes back to a depth that there is, by a call which may panic in an allocation: a stack merges its chunks where
+    /// nothing is handed out any more.
+    fn rewind(
+        &mut self,
+        subject: &mut Subject<P>,
+        depth: usize,
+        call: impl FnOnce(&mut DynamicPool<P::Backend>),
+    ) {
+        let before = self.probe.held();
+        let ended = catch_quietly(|| call(&mut subject.pool));
+        self.rewound(subject, depth);
+        if let Err(payload) = ended {
+            self.unwind(payload, before)
+        }
+    }
+
     /// Goes back to a depth that there is, or asks for the one above the top, which is refused.
     fn rewind_to(&mut self, subject: &mut Subject<P>, pick: usize) {
         let top = subject.checkpoints.len() - 1;
         let asked = pick % (top + 2);
+        if asked <= top {
+            return self.rewind(subject, asked, |pool| {
+                pool.rewind_to(asked).unwrap_or_else(|error| panic!("a depth is refused: {error}"));
+            });
+        }
         match subject.pool.rewind_to(asked) {
-            Ok(()) => {
-                assert!(asked <= top, "rewound to a depth that there is not");
-                self.rewound(subject, asked);
-            }
+            Ok(()) => panic!("rewound to a depth that there is not"),
             Err(PoolError::NoSuchCheckpoint { asked: told, top: told_top }) => {
                 assert_eq!((told, told_top), (asked, top), "numbers of the error");
-                assert_eq!(asked, top + 1, "a depth that there is was refused");
             }
             Err(other) => panic!("rewinding got another error: {other}"),
         }

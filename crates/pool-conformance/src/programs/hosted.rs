@@ -14,13 +14,21 @@ use crate::host::{Extent, HeldSlice, HostAcquire, HostForm, HostKind, Moment};
 use crate::panics::{is_in_allocation, is_planned, panic_as_planned};
 use crate::probe::{Probe, View, Watching};
 
+/// Bytes that a vector wrote.
+struct Written {
+    /// The number of the block, and where in it the vector began.
+    place: (usize, usize),
+    asked: usize,
+    written: usize,
+}
+
 /// What happened in the middle of an acquire, to be told to the model afterwards.
 #[derive(Default)]
 pub(super) struct Happenings {
     /// Whether code that makes elements ran.
     pub(super) entered: Cell<bool>,
-    /// What a vector wrote: a block's number, and the bytes of it that were asked for and written.
-    written: RefCell<Vec<(usize, usize, usize)>>,
+    /// What a vector wrote: where it began, and the bytes that were asked for and written.
+    written: RefCell<Vec<Written>>,
     /// How many slots each move of a vector reserved, of those that the scope had not handed out before.
     moves: RefCell<Vec<usize>>,
 }
@@ -43,8 +51,8 @@ impl Happenings {
             }
             // The block may be gone when the acquire is over.
             Moment::Written { start, written, asked } => {
-                let number = probe.place_of(start).map(|(number, _)| number);
-                self.written.borrow_mut().extend(number.map(|number| (number, asked, written)));
+                let written = probe.place_of(start).map(|place| Written { place, asked, written });
+                self.written.borrow_mut().extend(written);
             }
             Moment::Moved => self.moves.borrow_mut().push(reentered + 2),
         }
@@ -52,11 +60,11 @@ impl Happenings {
 
     /// Tells the model, before it knows of the slots that were handed out.
     pub(super) fn tell(&self, account: &mut Account, contents: &mut Contents, marks: bool) -> u64 {
-        for (number, asked, written) in self.written.take() {
+        for Written { place: (block, offset), asked, written } in self.written.take() {
             if marks {
-                contents.mark(number, asked, written);
+                contents.mark(block, offset, asked, written);
             } else {
-                contents.write(number, asked);
+                contents.write(block, offset..offset + asked);
             }
         }
         let moves = self.moves.take();

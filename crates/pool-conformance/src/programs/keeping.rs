@@ -81,7 +81,7 @@ impl<P: Probe> Machine<'_, P> {
             return self.run_without_keeping(scope, frame, keep);
         };
         let (active, seed, before) =
-            (scope.active_slots(), self.model.new_seed(), self.probe.held());
+            (self.model.account().active, self.model.new_seed(), self.probe.held());
         let mut body = Body {
             machine: self,
             frame,

@@ -52,7 +52,9 @@ impl<P: Probe> Machine<'_, P> {
     fn run_round(&mut self, pool: &mut Pool<P::Backend>, round: &Round) {
         match round {
             Round::Scope(nested) => {
-                self.run_nested(&mut pool.scope(), &mut Frame::outermost(), nested);
+                // A stack may allocate here: it merges its chunks.
+                let mut scope = self.call_plain(|| pool.scope());
+                self.run_nested(&mut scope, &mut Frame::outermost(), nested);
             }
             Round::Trim => self.trim(|| pool.trim()),
             Round::Clear => {
@@ -153,7 +155,7 @@ impl<P: Probe> Machine<'_, P> {
         kind: Kind,
         count: usize,
     ) {
-        let room = MOST_SLOTS.saturating_sub(scope.active_slots());
+        let room = MOST_SLOTS.saturating_sub(self.model.account().active);
         for index in 0..count.min(room) {
             let form = Form::Flat(Fill::Recycled, index % 4);
             self.acquire(scope, frame, &Acquire { kind, form, panics: false });
@@ -176,7 +178,7 @@ impl<P: Probe> Machine<'_, P> {
         frame: &mut Frame<'_, 's, P>,
         nested: &Nested,
     ) -> Flow {
-        let active = scope.active_slots();
+        let active = self.model.account().active;
         for _ in 0..nested.times {
             let flow = self.run_refusing(scope, frame, nested);
             self.model.give_back(active);

@@ -34,7 +34,7 @@ pub(super) enum Outcome<P: Probe, V> {
 impl<'p, P: Probe> Machine<'p, P> {
     pub(super) fn new(probe: &'p P) -> Self {
         let tally = Tally { programs: 1, ..Tally::default() };
-        Self { probe, checks: Checks::new(probe), model: Model::default(), tally }
+        Self { probe, checks: Checks::new(probe), model: Model::new(P::HAS_SLOTS), tally }
     }
 
     /// Calls the library, which may refuse or panic.
@@ -128,7 +128,13 @@ impl<'p, P: Probe> Machine<'p, P> {
 
     /// Compares a scope with the model.
     pub(super) fn check_scope(&mut self, scope: &Scope<'_, P::Backend>) {
-        assert_eq!(scope.active_slots(), self.model.account().active, "active slots of a scope");
+        if P::HAS_SLOTS {
+            assert_eq!(
+                scope.active_slots(),
+                self.model.account().active,
+                "active slots of a scope"
+            );
+        }
         self.check_stats(&scope.stats());
     }
 

@@ -20,7 +20,7 @@ struct Range {
 }
 
 /// The state that the pools should be in.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Model {
     live: Vec<Range>,
     /// The open pools; the last one is in use, those before it rest.
@@ -28,9 +28,16 @@ pub(super) struct Model {
     /// What the blocks of all pools hold.
     pub(super) contents: Contents,
     last_seed: u64,
+    has_slots: bool,
 }
 
 impl Model {
+    /// The state before any pool is made.
+    pub(super) fn new(has_slots: bool) -> Self {
+        let contents = Contents::new(has_slots);
+        Self { live: Vec::new(), accounts: Vec::new(), contents, last_seed: 0, has_slots }
+    }
+
     /// A content that was not written before.
     pub(super) fn new_seed(&mut self) -> u64 {
         self.last_seed += 1;
@@ -39,7 +46,7 @@ impl Model {
 
     /// A pool was made; it is in use until it is closed.
     pub(super) fn open(&mut self, setting: Setting, held: Option<BlockCounts>) {
-        self.accounts.push(Account::open(setting, held));
+        self.accounts.push(Account::open(setting, held, self.has_slots));
     }
 
     /// The pool in use was dropped.
@@ -92,23 +99,24 @@ impl Model {
             assert!(apart, "two live views overlap: {new:?} and {old:?}");
             let same_slot = (new.pool, new.slot) == (old.pool, old.slot);
             let same_block = new.block.is_some() && new.block == old.block;
-            assert!(same_slot || !same_block, "two slots share a block: {new:?} and {old:?}");
+            let may_share = same_slot || !self.has_slots;
+            assert!(may_share || !same_block, "two slots share a block: {new:?} and {old:?}");
         }
         self.live.push(new);
     }
 
-    /// A view of a block's first bytes was handed out recycled, for as many bytes; what they may be.
+    /// A view was handed out recycled, for as many bytes; what they may be.
     pub(super) fn read<P: Probe>(&mut self, probe: &P, start: usize, bytes: usize) -> Remains {
         match probe.place_of(start) {
-            Some((block, offset)) if bytes > 0 => self.contents.read(block, offset + bytes),
+            Some((block, offset)) if bytes > 0 => self.contents.read(block, offset..offset + bytes),
             _ => Remains::default(),
         }
     }
 
-    /// A view of a block's first bytes was handed out to be written, for as many bytes.
+    /// A view was handed out to be written, for as many bytes.
     pub(super) fn write<P: Probe>(&mut self, probe: &P, start: usize, bytes: usize) {
         if let Some((block, offset)) = probe.place_of(start) {
-            self.contents.write(block, offset + bytes);
+            self.contents.write(block, offset..offset + bytes);
         }
     }
 
@@ -116,9 +124,9 @@ impl Model {
     pub(super) fn write_host<P: Probe>(&mut self, probe: &P, extent: Extent, marks: bool) {
         let Some((block, offset)) = probe.place_of(extent.start) else { return };
         if marks {
-            self.contents.mark(block, extent.asked, offset + extent.bytes);
+            self.contents.mark(block, offset, extent.asked, extent.bytes);
         } else {
-            self.contents.write(block, extent.asked);
+            self.contents.write(block, offset..offset + extent.asked);
         }
     }
 }

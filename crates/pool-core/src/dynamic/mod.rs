@@ -320,6 +320,8 @@ impl<B: PoolBackend> DynamicPool<B> {
     pub fn clear(&mut self) -> ReleaseReport {
         self.reset();
         let released = self.trim();
+        // The memory that the cursor was at may be gone.
+        self.move_to(0);
         self.pool.state().forget_peaks();
         released
     }

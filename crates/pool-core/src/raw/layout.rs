@@ -14,6 +14,7 @@ use crate::stats::PoolStats;
 pub struct Slots;
 
 impl<B: PoolBackend> Layout<B> for Slots {
+    const HAS_SLOTS: bool = true;
     type Root = SlotRoot<B>;
     type State = State<B>;
     type Cursor = SlotCursor<B>;

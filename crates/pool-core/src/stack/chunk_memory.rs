@@ -43,7 +43,7 @@ pub(super) fn lengthen<B: StackedBackend>(
     Ok(())
 }
 
-/// Allocates a block of `generous` bytes, or else of `needed` bytes, as a chunk where `live` bytes are live before it.
+/// Allocates a block of `generous` bytes, or else, once the backend has settled, of `needed` bytes, as a chunk where `live` bytes are live before it.
 ///
 /// # Errors
 ///
@@ -62,11 +62,10 @@ pub(super) fn allocate<B: StackedBackend>(
         let limit = config.byte_limit;
         return Err(PoolError::LimitExceeded { requested: needed, reserved, limit });
     }
-    let generous = generous.min(room);
-    let larger = (generous > needed).then(|| B::allocate(&state.context, generous, advice));
-    let (block, block_bytes) = match larger {
-        Some(Ok(block)) => (block, generous),
-        _ => {
+    let generous = generous.clamp(needed, room);
+    let (block, block_bytes) = match B::allocate(&state.context, generous, advice) {
+        Ok(block) => (block, generous),
+        Err(_) => {
             B::settle(&state.context);
             match B::allocate(&state.context, needed, advice) {
                 Ok(block) => (block, needed),

@@ -2,7 +2,7 @@
 //! settled, a dirty range, a mode of the configuration: one compare sends all of these to [`prepare`].
 
 use core::alloc::Layout;
-use core::ptr::{NonNull, without_provenance_mut};
+use core::ptr::NonNull;
 
 use super::chunk_memory::{allocate, free_above, lengthen};
 use super::chunks::{Chunk, Chunks};
@@ -67,13 +67,14 @@ pub(super) unsafe fn prepare<B: StackedBackend>(
     }
     let Some(_busy) = state.busy() else { return Err(PoolError::Reentered) };
     if bytes == 0 {
-        return Ok(nothing(at, demand.element.align()));
+        // SAFETY: addresses of a pool are not null.
+        return Ok(nothing(unsafe { NonNull::new_unchecked(at) }, demand.element.align()));
     }
     // SAFETY: the caller's promise; the pool is marked.
     let (span, live) = match unsafe { find(state, at, bytes, demand.element.align()) } {
         Some(found) => found,
         // SAFETY: as above.
-        None => unsafe { grow(state, at, bytes, demand.element.align()) }?,
+        None => unsafe { grow(state, at, bytes, demand) }?,
     };
     // SAFETY: nothing views the span (caller); the pool is marked.
     unsafe { put_in_order(state, span, bytes, demand) }?;
@@ -104,12 +105,11 @@ pub(super) unsafe fn prepare_or_panic<B: StackedBackend>(
     }
 }
 
-/// Where elements without bytes are: at the cursor, unless they are aligned to more.
-fn nothing(at: *mut u8, align: usize) -> Span {
-    let dangling = without_provenance_mut(align);
-    let start = if at.addr() % align == 0 { at } else { dangling };
-    // SAFETY: neither a cursor nor an alignment is 0.
-    Span { start: unsafe { NonNull::new_unchecked(start) }, next: at }
+/// Where elements without bytes are: at the first aligned address from the cursor on. The next array may begin before it.
+fn nothing(at: NonNull<u8>, align: usize) -> Span {
+    let padding = at.addr().get().wrapping_neg() & (align - 1);
+    let start = NonNull::new(at.as_ptr().wrapping_add(padding)).unwrap_or(at);
+    Span { start, next: at.as_ptr() }
 }
 
 /// The span of `bytes` bytes at `at`, or after it where `align` asks for it; `None` where it ends above the chunk.
@@ -161,7 +161,7 @@ fn live_at(chunks: &Chunks, position: Option<usize>, at: *mut u8) -> usize {
 }
 
 /// Allocates a chunk after the cursor's: as large as all that the pool holds, which doubles it, or else exactly large
-/// enough. Later chunks are freed first.
+/// enough. Later chunks are freed first; where that is not enough, so is a first chunk of which nothing is handed out.
 ///
 /// # Errors
 ///
@@ -174,13 +174,14 @@ unsafe fn grow<B: StackedBackend>(
     state: &StackState<B>,
     at: *mut u8,
     bytes: usize,
-    align: usize,
+    demand: Demand,
 ) -> Result<(Span, usize), PoolError<B::Error>> {
     // The ends stay null until a first cursor acquires again (invariant 3).
     state.unsettle();
-    let (position, live) = state.with_chunks(|chunks| {
+    let (position, live, is_idle) = state.with_chunks(|chunks| {
         let position = chunks.position(at);
-        (position, live_at(chunks, position, at))
+        let is_first = position == Some(0) && chunks.get(0).is_some_and(|chunk| chunk.start == at);
+        (position, live_at(chunks, position, at), is_first && demand.kept_bytes == 0)
     });
     let keep = position.map_or(0, |position| position + 1);
     let held = state.reserved();
@@ -189,17 +190,57 @@ unsafe fn grow<B: StackedBackend>(
     lengthen(state)?;
 
     // One line more than the elements need (invariant 4).
+    let align = demand.element.align();
     let padding = if align > B::ALIGN { align } else { 0 };
     let needed = lines::<B>(bytes) + padding + B::ALIGN;
     let generous = if state.config().fresh { needed } else { held.max(LEAST).max(needed) };
-    let chunk = allocate(state, needed, lines::<B>(generous), live)?;
-    state.note_allocated(&chunk);
+    let chunk = match allocate(state, needed, lines::<B>(generous), live) {
+        Err(PoolError::LimitExceeded { .. } | PoolError::OutOfMemory { .. }) if is_idle => {
+            // SAFETY: the cursor is where the first chunk begins, so it holds nothing; the cursors become stray.
+            unsafe { free_above(state, 0) };
+            allocate(state, needed, needed, live)?
+        }
+        allocated => allocated?,
+    };
+    let is_stray = state.with_chunks(|chunks| chunks.position(at)).is_none();
+    let chunk = if is_stray && chunk.contains(at) && chunk.start != at {
+        // SAFETY: just allocated, and the pool is marked.
+        unsafe { allocate_elsewhere(state, chunk, needed) }?
+    } else {
+        state.note_allocated(&chunk);
+        chunk
+    };
     state.with_chunks(|chunks| chunks.push(chunk));
     // The chunk was made large enough for it.
     let Some(span) = fit::<B>(&chunk, chunk.start, bytes, align) else {
         return Err(PoolError::SizeOverflow { elements: bytes, element_size: 1 });
     };
     Ok((span, chunk.live_at(span.next)))
+}
+
+/// Allocates another chunk instead of one that a stray cursor is within. For such a cursor it would look as if what is below
+/// it in the chunk was handed out (invariant 1).
+///
+/// # Errors
+///
+/// As for [`allocate`]: both chunks are held for a moment.
+///
+/// # Safety
+///
+/// The chunk was just allocated, is not noted yet, and nothing views it. The pool is marked as busy.
+unsafe fn allocate_elsewhere<B: StackedBackend>(
+    state: &StackState<B>,
+    chunk: Chunk,
+    needed: usize,
+) -> Result<Chunk, PoolError<B::Error>> {
+    state.note_allocated(&chunk);
+    let other = allocate(state, needed, needed, chunk.live_before);
+    if let Ok(other) = &other {
+        state.note_allocated(other);
+    }
+    // SAFETY: the caller's promise.
+    unsafe { state.free(chunk) };
+    other
 }
 
 /// The bytes of the smallest chunk that a pool allocates by itself.

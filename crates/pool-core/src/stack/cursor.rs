@@ -177,7 +177,7 @@ impl<B: StackedBackend> ScopeCursor<Stacked<B>> for StackCursor<B> {
 
     #[inline(always)]
     unsafe fn step_back(&self, taken: StackMemory<'_, B>) {
-        if ptr::eq(self.at.get().as_ptr(), taken.next) {
+        if ptr::eq(self.at.get().as_ptr(), taken.next) && taken.bytes() > 0 {
             self.at.set(taken.start);
         }
     }

@@ -9,13 +9,14 @@ const RANGES: usize = 8;
 
 /// Disjoint ranges of addresses, in ascending order.
 pub(super) struct DirtyRanges {
-    ranges: [Cell<(usize, usize)>; RANGES],
+    /// One more than are kept: the parts that a removal leaves may be one more.
+    ranges: [Cell<(usize, usize)>; RANGES + 1],
     count: Cell<usize>,
 }
 
 impl DirtyRanges {
     pub(super) const fn new() -> Self {
-        Self { ranges: [const { Cell::new((0, 0)) }; RANGES], count: Cell::new(0) }
+        Self { ranges: [const { Cell::new((0, 0)) }; RANGES + 1], count: Cell::new(0) }
     }
 
     /// The lowest dirty address; `usize::MAX` where nothing is dirty.
@@ -39,10 +40,8 @@ impl DirtyRanges {
             }
             !touches
         });
-        if self.count.get() == RANGES {
-            self.merge_closest();
-        }
         self.insert(start, end);
+        self.merge_surplus(&(end..end));
     }
 
     /// Removes a range: its bytes are initialised, or freed.
@@ -59,11 +58,15 @@ impl DirtyRanges {
             !overlaps
         });
         for (start, end) in rest.into_iter().flatten() {
-            if self.count.get() == RANGES {
-                self.merge_closest();
-            }
             self.insert(start, end);
         }
+        self.merge_surplus(range);
+    }
+
+    /// Removes all that is not in a range: it is memory of no chunk any more.
+    pub(super) fn keep_within(&self, range: &Range<usize>) {
+        self.remove(&(0..range.start));
+        self.remove(&(range.end..usize::MAX));
     }
 
     /// The first part of a range that is dirty.
@@ -103,11 +106,19 @@ impl DirtyRanges {
         self.count.set(count + 1);
     }
 
-    /// Merges the two neighbours with the shortest gap. The bytes between them become dirty, which is no loss: what is
-    /// dirty is zeroed before it is read.
-    fn merge_closest(&self) {
-        let gap = |index: usize| self.ranges[index + 1].get().0 - self.ranges[index].get().1;
-        let Some(first) = (0..self.count.get() - 1).min_by_key(|&index| gap(index)) else { return };
+    /// Merges the two neighbours with the shortest gap where there is a range too many. The bytes between them become
+    /// dirty, which is no loss: what is dirty is zeroed before it is read. `clean` stays clean.
+    fn merge_surplus(&self, clean: &Range<usize>) {
+        if self.count.get() <= RANGES {
+            return;
+        }
+        let gap = |index: usize| self.ranges[index].get().1..self.ranges[index + 1].get().0;
+        let may_merge =
+            |&index: &usize| gap(index).end <= clean.start || clean.end <= gap(index).start;
+        let gaps = 0..self.count.get() - 1;
+        let Some(first) = gaps.filter(may_merge).min_by_key(|&index| gap(index).len()) else {
+            return;
+        };
         let (start, end) = (self.ranges[first].get().0, self.ranges[first + 1].get().1);
         self.ranges[first].set((start, end));
         for index in first + 1..self.count.get() - 1 {
@@ -145,13 +156,41 @@ mod tests {
                     assert_eq!(dirty.first_in(&range), None);
                     model[range].fill(false);
                 }
-                for byte in 0..model.len() {
+                for (byte, &was_marked) in model.iter().enumerate() {
                     let is_dirty = dirty.first_in(&(byte..byte + 1)).is_some();
-                    assert!(is_dirty || !model[byte], "byte {byte}");
+                    assert!(is_dirty || !was_marked, "byte {byte}");
                     assert!(!is_dirty || dirty.lowest() <= byte);
                 }
                 let starts: Vec<_> = dirty.iter().map(|range| range.start).collect();
                 assert!(starts.is_sorted(), "{starts:?}");
+            }
+        }
+    }
+
+    /// The parts that a removal leaves may be one more than there is room for. They are closer to each other than to any
+    /// other range; still they may not be merged.
+    #[test]
+    fn what_was_removed_stays_removed_where_the_list_is_full() {
+        for gap in [1, 5, 11, 40] {
+            for split in 0..RANGES {
+                let dirty = DirtyRanges::new();
+                let start =
+                    |range: usize| if range > split { 100 * range + gap - 70 } else { 100 * range };
+                for range in 0..RANGES {
+                    dirty.add(start(range)..start(range) + 30);
+                }
+                let model: Vec<_> =
+                    (0..900).map(|byte| dirty.first_in(&(byte..byte + 1)).is_some()).collect();
+                let removed = start(split) + 10..start(split) + 20;
+                dirty.remove(&removed);
+                assert_eq!(dirty.first_in(&removed), None, "gap {gap}, range {split}");
+                for (byte, was_dirty) in model.into_iter().enumerate() {
+                    let is_dirty = dirty.first_in(&(byte..byte + 1)).is_some();
+                    assert!(is_dirty || !was_dirty || removed.contains(&byte), "{byte}");
+                }
+                let ranges: Vec<_> = dirty.iter().collect();
+                assert!(ranges.windows(2).all(|pair| pair[0].end <= pair[1].start), "{ranges:?}");
+                assert!(ranges.len() <= RANGES);
             }
         }
     }

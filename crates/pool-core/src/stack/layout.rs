@@ -13,6 +13,7 @@ use crate::stats::PoolStats;
 use core::ptr::NonNull;
 
 impl<B: StackedBackend> Layout<Stacked<B>> for Stack {
+    const HAS_SLOTS: bool = false;
     type Root = StackRoot<B>;
     type State = StackState<B>;
     type Cursor = StackCursor<B>;

@@ -89,9 +89,10 @@ impl<'s, B: StackedBackend> StackMemory<'s, B> {
         unsafe { self.state.as_ref() }
     }
 
-    /// Bytes from the start of the array to the start of the next one.
+    /// Bytes from the start of the array to the start of the next one; 0 for an array without bytes, which may begin after
+    /// the next one.
     pub(super) fn bytes(self) -> usize {
-        self.next.addr() - self.start.addr().get()
+        self.next.addr().saturating_sub(self.start.addr().get())
     }
 }
 

@@ -6,7 +6,9 @@
 //!
 //! 1. **A cursor is an address in a chunk of its pool**, from the chunk's start to its end, or a *stray* address: `STRAY`,
 //!    or one where there is no chunk any more. A stray cursor has nothing of the pool below it, because a chunk is freed
-//!    only where the cursors that may be used again are at its start or in earlier chunks. `STRAY` is above every end.
+//!    only where the cursors that may be used again are at its start or in earlier chunks. `STRAY` is above every end. No
+//!    chunk is allocated around a stray cursor: for an address within a chunk, what is below it in the chunk may be handed
+//!    out.
 //! 2. **What is at or above the cursor of the innermost scope is not viewed**: the rest of its chunk, and every later
 //!    chunk. Only that is zeroed, freed, or handed out.
 //! 3. **The hot path hands out only below an end of the cursor's own chunk.** The ends are null unless the pool is

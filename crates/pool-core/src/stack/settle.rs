@@ -29,8 +29,10 @@ pub(super) unsafe fn settle<B: StackedBackend>(state: &StackState<B>) {
         chunk.live_before = 0;
         (count == 1).then_some(chunk.start)
     });
-    if let Some(start) = first {
+    // While passes are sampled, each of them begins at `STRAY`.
+    if let Some(start) = first.filter(|_| state.samples_left.get() == 0) {
         state.pass_peak.set(0);
+        state.forget_dirty_outside();
         state.base.set(start);
     }
     // Sets the ends.

@@ -196,6 +196,14 @@ impl<B: StackedBackend> StackState<B> {
         chunk.block_bytes
     }
 
+    /// Forgets dirty bytes that are not in the first chunk, which is the only one: ranges of freed chunks may have been
+    /// merged with others.
+    pub(super) fn forget_dirty_outside(&self) {
+        if let Some(chunk) = self.with_chunks(|chunks| chunks.get(0).copied()) {
+            self.dirty.keep_within(&addresses(&chunk));
+        }
+    }
+
     /// Notes that `bytes` bytes are live.
     pub(super) fn note_live(&self, bytes: usize) {
         self.pass_peak.set(self.pass_peak.get().max(bytes));

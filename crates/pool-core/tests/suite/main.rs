@@ -48,6 +48,9 @@ mod shape_programs;
 mod simulation;
 mod slots;
 mod stacked;
+mod stacked_attacks;
+mod stacked_probe;
+mod stacked_programs;
 
 mod stats;
 mod support;

@@ -1,0 +1,281 @@
+//! Attacks on stacks: what a bug in the layout was found by, and what its invariants are for.
+
+use std::cell::RefCell;
+
+use pool_conformance::adapted::{AdaptedError, Adaptor, StackedAdaptor};
+use pool_conformance::{AdaptedBackend, HeapBackend, Ledger, Refusal};
+use pool_core::{
+    Advice, Compaction, DynamicPool, Pool, PoolBackend, PoolConfig, PoolError, Stacked,
+};
+
+use crate::support::{assert_initialised, assert_stamped, stamp};
+
+type StackedHeap = Stacked<HeapBackend>;
+
+fn stack_with(config: PoolConfig) -> (Pool<StackedHeap>, Ledger) {
+    let ledger = Ledger::new();
+    (Pool::with_config(ledger.clone(), config).unwrap(), ledger)
+}
+
+/// Host memory whose addresses the test chooses.
+struct Placed {
+    ledger: Ledger,
+    arena: RefCell<Vec<Line>>,
+    /// Where the next chunks are, in lines, the last one first.
+    next: RefCell<Vec<usize>>,
+}
+
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+struct Line(#[expect(dead_code, reason = "memory")] [u8; 64]);
+
+impl Placed {
+    fn new(mut lines: Vec<usize>) -> Self {
+        lines.reverse();
+        let arena = RefCell::new(vec![Line([0; 64]); 4_096]);
+        Self { ledger: Ledger::new(), arena, next: RefCell::new(lines) }
+    }
+}
+
+// SAFETY: the blocks are parts of one allocation; the tests choose parts that are apart.
+unsafe impl Adaptor for Placed {
+    type Inner = HeapBackend;
+    type Descriptor = u64;
+
+    fn inner(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    fn allocate(
+        &self,
+        bytes: usize,
+        advice: Advice,
+    ) -> Result<std::ptr::NonNull<u8>, AdaptedError<Self>> {
+        let Some(line) = self.next.borrow_mut().pop() else {
+            return HeapBackend::allocate(&self.ledger, bytes, advice).map_err(AdaptedError::Inner);
+        };
+        let mut arena = self.arena.borrow_mut();
+        assert!(line * 64 + bytes <= arena.len() * 64);
+        let start = std::ptr::NonNull::new(arena.as_mut_ptr()).unwrap();
+        // SAFETY: within the arena.
+        Ok(unsafe { start.add(line) }.cast())
+    }
+
+    unsafe fn free(&self, block: std::ptr::NonNull<u8>, bytes: usize) {
+        let arena = self.arena.borrow().as_ptr_range();
+        if !(arena.start.addr()..arena.end.addr()).contains(&block.addr().get()) {
+            // SAFETY: the caller's promise.
+            unsafe { HeapBackend::free(&self.ledger, block, bytes) };
+        }
+    }
+}
+
+// SAFETY: the views are the heap's, which ignore the reference; nothing else is overridden.
+unsafe impl StackedAdaptor for Placed {}
+
+/// A cursor without a chunk may be an address within the next chunk: nothing of that chunk is below the cursor.
+#[test]
+fn what_is_kept_is_in_no_chunk_that_covers_a_stray_cursor() {
+    for second in [56, 60, 62, 40] {
+        let placed = Placed::new(vec![64, second, 1_024, 2_048]);
+        let mut pool = Pool::<Stacked<AdaptedBackend<Placed>>>::new(placed);
+        pool.scope().acquire::<u8, _>(4_032);
+        let mut scope = pool.scope();
+        assert_eq!(scope.trim().slots, 1);
+        // The cursor is at line 64, and the chunk of the inner scope begins below.
+        let kept = scope.keep(|inner| {
+            let array = inner.acquire::<u64, _>(200);
+            stamp(array, 1);
+            array
+        });
+        let next = scope.acquire::<u64, _>(200);
+        stamp(next, 2);
+        assert_stamped(kept, 1);
+        assert_stamped(next, 2);
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[repr(align(256))]
+struct Wide(u8);
+
+#[test]
+fn an_empty_vector_of_wide_elements_grows_above_what_is_live() {
+    let (mut pool, _) = stack_with(PoolConfig::new());
+    for _ in 0..3 {
+        let scope = pool.scope();
+        let mut held: Vec<&mut [u64]> = Vec::new();
+        for round in 0..8 {
+            let array = scope.acquire::<u64, _>(3);
+            stamp(array, round);
+            held.push(array);
+            let mut vector = scope.acquire_vec::<Wide>(0);
+            for element in 0..5 {
+                vector.push(Wide(element));
+            }
+            assert_eq!(vector[4], Wide(4));
+            let collected = scope.acquire_from_iter((0..3).map(Wide));
+            assert_eq!(collected, [Wide(0), Wide(1), Wide(2)]);
+            let none = scope.acquire_from_iter((0..0).map(Wide));
+            assert!(none.is_empty());
+        }
+        for (round, array) in (0..).zip(held) {
+            assert_stamped(array, round);
+        }
+    }
+}
+
+/// A refused push of wide elements leaves the cursor where it was, above what is live.
+#[test]
+fn a_refused_vector_of_wide_elements_moves_no_cursor() {
+    let (mut pool, ledger) = stack_with(PoolConfig::new());
+    let scope = pool.scope();
+    let held = scope.acquire::<u64, _>(3);
+    stamp(held, 1);
+    ledger.refuse(Refusal::From(0));
+    let refused = scope.try_acquire_from_iter((0..100_000_u32).map(|_| Wide(7)));
+    assert!(matches!(refused, Err(PoolError::OutOfMemory { .. })));
+    ledger.refuse(Refusal::Never);
+    for round in 2..40 {
+        stamp(scope.acquire::<u64, _>(3), round);
+    }
+    assert_stamped(held, 1);
+}
+
+#[test]
+fn equal_passes_of_wide_elements_allocate_nothing() {
+    for first in 1..40 {
+        let (mut pool, ledger) = stack_with(PoolConfig::new());
+        let mut pass = || {
+            let scope = pool.scope();
+            scope.acquire::<u8, _>(first * 64);
+            let one = scope.acquire_with(1, |_| Wide(1));
+            scope.acquire::<u8, _>(1);
+            let two = scope.acquire_with(2, |_| Wide(2));
+            assert_eq!((one[0].0, two[1].0), (1, 2));
+            assert_eq!((one.as_ptr().addr() | two.as_ptr().addr()) % 256, 0);
+            ledger.allocations()
+        };
+        for _ in 0..3 {
+            pass();
+        }
+        let settled = pass();
+        for _ in 0..10 {
+            assert_eq!(pass(), settled, "after {first} lines");
+        }
+    }
+}
+
+/// An idle chunk makes room, as an idle block does.
+#[test]
+fn the_limit_counts_an_idle_chunk_as_free() {
+    let (mut pool, ledger) = stack_with(PoolConfig::new().byte_limit(10_000));
+    pool.scope().acquire::<u8, _>(4_032);
+    let scope = pool.scope();
+    let array = scope.try_acquire::<u64, _>(1_200).expect("nothing else is live");
+    stamp(array, 1);
+    assert_stamped(array, 1);
+    assert!(ledger.peak_bytes() <= 10_000);
+    assert!(matches!(
+        scope.try_acquire::<u64, _>(1_200),
+        Err(PoolError::LimitExceeded { limit: 10_000, .. })
+    ));
+    assert_stamped(array, 1);
+}
+
+/// A vector is in the chunk that would otherwise be idle.
+#[test]
+fn the_limit_does_not_free_the_chunk_of_a_vector_that_grows() {
+    let (mut pool, ledger) = stack_with(PoolConfig::new().byte_limit(10_000));
+    let scope = pool.scope();
+    let mut vector = scope.acquire_vec::<u64>(500);
+    vector.extend((0..500).map(|element| element + 7));
+    assert!(matches!(vector.try_reserve(700), Err(PoolError::LimitExceeded { .. })));
+    assert!(vector.iter().copied().eq(7..507));
+    assert_eq!(ledger.live_blocks(), 1);
+}
+
+#[test]
+fn one_refusal_is_made_up_for() {
+    let (mut pool, ledger) = stack_with(PoolConfig::new());
+    let scope = pool.scope();
+    for length in [10, 10_000, 300_000] {
+        ledger.refuse(Refusal::Once(0));
+        stamp(scope.try_acquire::<u64, _>(length).unwrap(), 1);
+        assert_eq!(ledger.refusal(), Refusal::Never);
+    }
+}
+
+#[test]
+fn samples_come_to_an_end() {
+    let (mut pool, _) = stack_with(PoolConfig::new());
+    let mut pass = || {
+        {
+            let scope = pool.scope();
+            scope.acquire::<u64, _>(100);
+            scope.acquire::<u64, _>(200);
+        }
+        pool.stats().cold_acquires
+    };
+    for _ in 0..3 {
+        pass();
+    }
+    let settled = pass();
+    assert_eq!(pass(), settled);
+    pool.sample_lengths();
+    let mut pass = || {
+        pool.scope().acquire::<u64, _>(100);
+        pool.stats().cold_acquires
+    };
+    for _ in 0..Compaction::SAMPLES {
+        pass();
+    }
+    let sampled = pass();
+    assert_eq!(pass(), sampled, "the sampling has ended");
+}
+
+#[test]
+fn giving_memory_back_allocates_nothing() {
+    let (mut pool, ledger) = stack_with(PoolConfig::new());
+    for call in [|pool: &mut Pool<StackedHeap>| pool.trim(), Pool::clear] {
+        for length in [1_000, 50_000] {
+            pool.scope().acquire::<u64, _>(length);
+        }
+        pool.scope().acquire::<u64, _>(70_000);
+        let before = ledger.held();
+        let released = call(&mut pool);
+        assert_eq!((released.bytes, released.slots), (before.bytes, before.blocks));
+        assert_eq!((ledger.allocations(), ledger.live_blocks()), (before.allocations, 0));
+    }
+    let mut dynamic = DynamicPool::<StackedHeap>::new(ledger.clone());
+    for length in [1_000, 50_000] {
+        dynamic.acquire::<u64>(length);
+    }
+    let before = ledger.held();
+    assert_eq!(dynamic.clear().bytes, before.bytes);
+    assert_eq!((ledger.allocations(), ledger.live_blocks()), (before.allocations, 0));
+    let handle = dynamic.acquire_filled(10, 3_u8);
+    assert_eq!(dynamic.get(handle).unwrap(), [3; 10]);
+}
+
+/// Writes pairs, whose padding is not initialised, at many places, and reads all of them.
+#[test]
+fn many_dirty_ranges_are_zeroed_and_leave_the_pool_hot() {
+    let (mut pool, _) = stack_with(PoolConfig::new());
+    for pass in 0..4 {
+        for lengths in [[3, 1], [9, 2], [2, 5], [17, 1]] {
+            let scope = pool.scope();
+            for round in 0..12 {
+                scope.acquire_with(lengths[0] * 20, |i| (round, i as u64));
+                scope.acquire_with(lengths[1] * 100, |i| i as u64);
+            }
+        }
+        let mut scope = pool.scope();
+        scope.acquire_with(100 * pass, |i| i as u64);
+        for length in [8, 16, 64, 8, 300, 5_000] {
+            let inner = scope.scope();
+            let numbers = inner.acquire::<u64, _>(length);
+            assert_initialised(bytemuck::cast_slice(numbers));
+        }
+    }
+}
