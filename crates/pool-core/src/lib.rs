@@ -69,6 +69,7 @@ extern crate std;
 // pool: backend, config, error, raw, scope, stats
 // dynamic: backend, config, element, error, pool, raw, scope, stats
 // free_list: backend, pool, raw
+// thread_list: backend, config, error, pool, raw, reserve, scope, stats
 
 mod acquire;
 mod backend;
@@ -93,6 +94,7 @@ mod shape;
 mod slot_ref;
 pub mod soundness;
 mod stats;
+pub mod thread_list;
 mod threads;
 mod view;
 

@@ -73,12 +73,14 @@
 //
 // compiler_errors, local, macros, markers: nothing
 // prelude: local, markers
+// trim_all: local, markers
 
 pub mod compiler_errors;
 mod local;
 mod macros;
 mod markers;
 pub mod prelude;
+mod trim_all;
 
 #[doc(hidden)]
 pub use local::ListAccess;
@@ -114,6 +116,7 @@ pub use pool_graph;
 pub use pool_wgpu;
 #[cfg(feature = "wgpu")]
 pub use pool_wgpu::{BufferView, BufferViewMut, WgpuError};
+pub use trim_all::{stats_all, trim_all};
 
 /// Compiles the code of the crate's README.
 #[cfg(all(doctest, feature = "cpu"))]

@@ -27,7 +27,7 @@
 //! 6. A slot is emptied (advertised, real, serial, shape set) before its block is freed, and filled
 //!    only after its new block was allocated: a panic or an error at any point leaves it valid.
 //! 7. Everything here runs on the thread that owns the pool: `Pool` is not `Sync`, and scopes and
-//!    raw slots are not `Send`.
+//!    raw slots are not `Send`. The counters (`count`) alone are read by other threads.
 //! 8. **A shape in a slot's set fits the slot's block**: it is put there for an acquire that the block
 //!    was made ready for, and whatever gives the slot another block takes the set out of its place with
 //!    the old one.
@@ -64,8 +64,9 @@
 
 // Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
 //
-// busy, fits, host, identity, live, shape_set, table_list, words: nothing
-// state: busy, live, table_list, words
+// busy, count, fits, host, identity, live, shape_set, words: nothing
+// table_list: count
+// state: busy, count, live, table_list, words
 // table: fits, shape_set, state, words
 // slot: shape_set, state, table, words
 // advertise: fits, slot
@@ -88,6 +89,7 @@ mod best_fit;
 mod block;
 mod busy;
 mod cold;
+mod count;
 mod cursor;
 mod exchange;
 mod fits;
@@ -109,6 +111,7 @@ mod table_list;
 mod tables;
 mod words;
 
+pub(crate) use count::Count;
 pub(crate) use cursor::Cursor;
 pub(crate) use hand_out::FirstUse;
 pub(crate) use place::Place;

@@ -8,11 +8,13 @@
 //! and keeps them.
 
 #[cfg(feature = "cpu")]
-mod cpu;
+pub(crate) mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
 mod guard;
-mod idle_pools;
+mod held;
+pub(crate) mod idle_pools;
+pub(crate) mod requests;
 mod slot_watch;
 #[cfg(feature = "wgpu")]
 mod wgpu;

@@ -2,7 +2,8 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use pool_core::{Pool, PoolBackend};
+use super::LocalPool;
+use super::held::Held;
 
 static WARNS: AtomicBool = AtomicBool::new(true);
 
@@ -26,7 +27,7 @@ pub(super) struct SlotWatch {
 impl SlotWatch {
     /// Begins to watch.
     #[inline(always)]
-    pub(super) fn begin<B: PoolBackend>(pool: &Pool<B>) -> Self {
+    pub(super) fn begin<B: LocalPool>(pool: &Held<B>) -> Self {
         let _ = pool;
         Self {
             #[cfg(all(debug_assertions, not(feature = "tracing")))]
@@ -36,7 +37,7 @@ impl SlotWatch {
 
     /// Says so where the pool has handed out very many slots for the first time since then.
     #[inline(always)]
-    pub(super) fn end<B: PoolBackend>(&self, pool: &Pool<B>) {
+    pub(super) fn end<B: LocalPool>(&self, pool: &Held<B>) {
         let _ = pool;
         #[cfg(all(debug_assertions, not(feature = "tracing")))]
         if WARNS.load(Ordering::Relaxed) {
