@@ -74,15 +74,14 @@ pub(super) struct Past {
 
 impl Past {
     const fn new() -> Self {
-        const NONE: Count = Count::new(0);
         Self {
-            high_water: NONE,
-            peak: NONE,
-            leaked: NONE,
-            growths: NONE,
-            cold_acquires: NONE,
-            hits: NONE,
-            misses: NONE,
+            high_water: Count::new(0),
+            peak: Count::new(0),
+            leaked: Count::new(0),
+            growths: Count::new(0),
+            cold_acquires: Count::new(0),
+            hits: Count::new(0),
+            misses: Count::new(0),
         }
     }
 

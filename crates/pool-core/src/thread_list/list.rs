@@ -80,15 +80,16 @@ impl<B: PoolBackend> ThreadList<B> {
 
     /// Puts an entry into the list; a closed list frees it with its pool.
     pub fn put(&self, held: HeldPool<B>) {
+        let HeldPool { entry } = held;
         let head = self.head();
         if head.addr() == CLOSED {
             // SAFETY: made by `HeldPool::new`, and not in the list. A list is closed after its record was removed from
             // the registry (`close`), with all of its entries.
-            return unsafe { Entry::free(held.entry) };
+            return unsafe { Entry::free(entry) };
         }
         // SAFETY: a held entry is live, and out of the list.
-        unsafe { &held.entry.as_ref().next }.store(head, Ordering::Release);
-        self.head.store(held.entry.as_ptr(), Ordering::Release);
+        unsafe { &entry.as_ref().next }.store(head, Ordering::Release);
+        self.head.store(entry.as_ptr(), Ordering::Release);
     }
 
     /// Runs `f` on each entry that is in the list now; the entries keep their order. Takes no memory.

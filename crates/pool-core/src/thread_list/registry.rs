@@ -203,7 +203,7 @@ impl<B: PoolBackend> ThreadLists<B> {
         sum
     }
 
-    /// How many idle pools hold blocks.
+    /// How many idle pools hold blocks, or have replaced one that does.
     ///
     /// # Safety
     ///
@@ -213,7 +213,11 @@ impl<B: PoolBackend> ThreadLists<B> {
         let mut count = 0;
         for record in self.records() {
             // SAFETY: the lists are at their addresses (caller).
-            unsafe { record.for_each_idle(|entry| count += usize::from(holds_blocks(entry))) };
+            unsafe {
+                record.for_each_idle(|entry| {
+                    count += usize::from(holds_blocks(entry) || has_retired(entry))
+                })
+            };
         }
         count
     }
@@ -238,7 +242,7 @@ impl<B: PoolBackend> ThreadLists<B> {
                 if !holds_blocks(entry) {
                     return;
                 }
-                if !entry.retired.load(Ordering::Relaxed).is_null() {
+                if has_retired(entry) {
                     complete = false;
                     return;
                 }
@@ -281,13 +285,18 @@ impl<B: PoolBackend> ThreadLists<B> {
     }
 }
 
-/// Whether the entry has a pool with blocks, or a pool that was replaced and not dropped.
+/// Whether the entry's pool has blocks.
 fn holds_blocks<B: PoolBackend>(entry: &Entry<B>) -> bool {
     // SAFETY: an entry always has the root of a live pool, which is replaced and dropped under the registry's lock.
     let root: Root<B> = unsafe { Root::from_raw(entry.pool.load(Ordering::Acquire)) };
     // SAFETY: as above; one atomic is read.
     let state = unsafe { root.state() };
-    state.reserved() > 0 || !entry.retired.load(Ordering::Relaxed).is_null()
+    state.reserved() > 0
+}
+
+/// Whether the entry has a pool that was replaced and not dropped.
+fn has_retired<B: PoolBackend>(entry: &Entry<B>) -> bool {
+    !entry.retired.load(Ordering::Relaxed).is_null()
 }
 
 impl<B: PoolBackend> Default for ThreadLists<B> {

@@ -49,6 +49,7 @@ mod simulation;
 mod slots;
 mod stats;
 mod support;
+mod thread_list;
 mod threads;
 mod uninit;
 mod user_code;
