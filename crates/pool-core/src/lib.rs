@@ -52,14 +52,15 @@ extern crate std;
 
 // Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
 //
-// block_watch, device, element, error, reserve, slot_ref, soundness, threads: nothing
+// block_watch, device, element, error, reserve, slot_ref, slot_warning, soundness, threads: nothing
 // config, lengths: error
+// memory_checks: config
 // stats: device
 // nd_array: error, lengths
 // view: element, error, nd_array
 // backend: device, element, error, slot_ref, view
 // nd_view: error, lengths, nd_array, view
-// raw: backend, config, element, error, lengths, slot_ref, stats, threads
+// raw: backend, config, element, error, lengths, memory_checks, slot_ref, slot_warning, stats, threads
 // scope: backend, config, raw, stats
 // engine: backend, element, error, lengths, nd_array, nd_view, raw
 // shape: engine, lengths, nd_array, nd_view
@@ -84,6 +85,7 @@ mod error;
 mod free_list;
 mod host;
 mod lengths;
+mod memory_checks;
 mod nd_array;
 mod nd_view;
 mod pool;
@@ -92,6 +94,7 @@ pub mod reserve;
 mod scope;
 mod shape;
 mod slot_ref;
+mod slot_warning;
 pub mod soundness;
 mod stats;
 pub mod thread_list;
@@ -113,6 +116,7 @@ pub use free_list::FreeList;
 pub use half;
 pub use host::{CapacityError, FixedVec, HostAcquireResult, HostArray, PoolVec};
 pub use lengths::{DynamicShape, element_count};
+pub use memory_checks::MemoryChecks;
 pub use nd_view::NdView;
 #[cfg(feature = "complex")]
 pub use num_complex;
@@ -120,5 +124,6 @@ pub use pool::Pool;
 pub use scope::Scope;
 pub use shape::{FixedShape, Shape};
 pub use slot_ref::SlotRef;
+pub use slot_warning::{SlotWarning, SlotWarningHook, set_slot_warning_hook};
 pub use stats::{PoolStats, ReleaseReport};
 pub use view::{LendView, PoolView, PoolViewMut};

@@ -72,6 +72,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     #[inline]
     #[track_caller]
     pub fn acquire_fixed_vec<T: HostElement + 's>(&self, capacity: usize) -> FixedVec<'s, T> {
+        self.cursor.note_caller();
         self.try_acquire_fixed_vec(capacity).unwrap_or_else(|error| Cursor::<B>::fail(&error))
     }
 

@@ -36,6 +36,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     #[inline]
     #[track_caller]
     pub fn scratch(&self, bytes: usize, align: usize) -> &'s mut [MaybeUninit<u8>] {
+        self.cursor.note_caller();
         self.try_scratch(bytes, align).unwrap_or_else(|error| Cursor::<B>::fail(&error))
     }
 

@@ -37,6 +37,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         &self,
         shape: S,
     ) -> S::Array<'s, &'s mut [MaybeUninit<T>]> {
+        self.cursor.note_caller();
         self.try_acquire_uninit(shape).unwrap_or_else(|error| Cursor::<B>::fail(&error))
     }
 

@@ -3,6 +3,8 @@
 
 use core::cell::Cell;
 use core::fmt;
+#[cfg(debug_assertions)]
+use core::panic::Location;
 use core::ptr::NonNull;
 
 use super::cold;
@@ -216,6 +218,14 @@ impl<B: PoolBackend> Cursor<B> {
     pub(crate) fn sample_lengths(&self) {
         // SAFETY: no view of a slot at or above the cursor is in use (`new`).
         unsafe { idle::sample_lengths(self.state(), self.active()) };
+    }
+
+    /// Notes the caller of a method without `try_`, for the report of a debug build. In release builds it is nothing.
+    #[inline(always)]
+    #[track_caller]
+    pub(crate) fn note_caller(&self) {
+        #[cfg(debug_assertions)]
+        self.state().note_caller(self.active(), Location::caller());
     }
 
     /// Panics with the text of an error: what the twins without `try_` do.

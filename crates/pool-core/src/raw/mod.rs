@@ -55,7 +55,7 @@
 //! | `block::install` | `reuse`, `free`, `Drop` of descriptors | busy; the new block is in its slot |
 //! | `hand_out::put_in_order` | `reuse`, `set_bytes` (a marked block, poison) | busy |
 //! | `LiveBytes::note` | the allocator (a count that the configuration asks for) | busy; the slot has its block |
-//! | `State::note_use` | a `tracing` subscriber (event) | busy; the slot has its block |
+//! | `State::note_use` | a `tracing` subscriber (event), the hook of slot warnings | busy; the slot has its block |
 //! | `shape_cache::insert` | the allocator, `Default` and `Drop` of descriptors | busy; a set changes only between calls |
 //! | `idle::trim`, `idle::compact` | `reuse`, `free`, `settle`, `allocate`, `Drop` of descriptors, a subscriber | busy; every slot at or above the cursor advertises nothing, and is empty before its block is freed |
 //! | `State::configure`, `State::destroy`, `State::create` | the same | the pool is exclusively borrowed or unknown: out of reach |
@@ -64,9 +64,9 @@
 
 // Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
 //
-// busy, count, fits, host, identity, live, shape_set, words: nothing
+// busy, count, fits, host, identity, live, shape_set, slot_report, words: nothing
 // table_list: count
-// state: busy, count, live, table_list, words
+// state: busy, count, live, slot_report, table_list, words
 // table: fits, shape_set, state, words
 // slot: shape_set, state, table, words
 // advertise: fits, slot
@@ -105,6 +105,8 @@ mod root;
 mod shape_cache;
 mod shape_set;
 mod slot;
+#[cfg(debug_assertions)]
+mod slot_report;
 mod state;
 mod table;
 mod table_list;

@@ -2,10 +2,14 @@
 //! and the counters. Only cold code touches them.
 
 use core::cell::Cell;
+#[cfg(debug_assertions)]
+use core::panic::Location;
 
 use super::busy::{BusyGuard, BusyMark};
 use super::count::{Count, LongCount};
 use super::live::LiveBytes;
+#[cfg(debug_assertions)]
+use super::slot_report::SlotReport;
 use super::table_list::TableList;
 use super::words::Slot;
 use crate::backend::PoolBackend;
@@ -31,6 +35,8 @@ pub(crate) struct State<B: PoolBackend> {
     pub(super) live: LiveBytes,
     growths: LongCount,
     cold_acquires: LongCount,
+    #[cfg(debug_assertions)]
+    slot_report: SlotReport,
     pub(super) shape_hits: LongCount,
     pub(super) shape_misses: LongCount,
 }
@@ -53,6 +59,8 @@ impl<B: PoolBackend> State<B> {
             live: LiveBytes::new(),
             growths: LongCount::new(),
             cold_acquires: LongCount::new(),
+            #[cfg(debug_assertions)]
+            slot_report: SlotReport::new(),
             shape_hits: LongCount::new(),
             shape_misses: LongCount::new(),
         }
@@ -129,9 +137,17 @@ impl<B: PoolBackend> State<B> {
             return;
         }
         self.high_water.set(slots);
+        #[cfg(debug_assertions)]
+        self.slot_report.note(self.config.get(), slots, self.reserved.get());
         if slots >= PoolConfig::WARNING_SLOTS && slots.is_power_of_two() {
             self.warn_many_slots(slots);
         }
+    }
+
+    /// Notes which call is about to acquire slot `number`.
+    #[cfg(debug_assertions)]
+    pub(super) fn note_caller(&self, number: usize, caller: &'static Location<'static>) {
+        self.slot_report.note_caller(number, caller);
     }
 
     /// The most slots that were ever handed out at once.

@@ -79,6 +79,7 @@ impl<B: PoolBackend> ThreadList<B> {
     }
 
     /// Puts an entry into the list; a closed list frees it with its pool.
+    #[expect(clippy::needless_pass_by_value, reason = "what is put is not held any more")]
     pub fn put(&self, held: HeldPool<B>) {
         let HeldPool { entry } = held;
         let head = self.head();

@@ -215,8 +215,8 @@ impl<B: PoolBackend> ThreadLists<B> {
             // SAFETY: the lists are at their addresses (caller).
             unsafe {
                 record.for_each_idle(|entry| {
-                    count += usize::from(holds_blocks(entry) || has_retired(entry))
-                })
+                    count += usize::from(holds_blocks(entry) || has_retired(entry));
+                });
             };
         }
         count

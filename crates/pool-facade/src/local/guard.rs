@@ -11,7 +11,6 @@ use pool_core::{
 use super::LocalPool;
 use super::held::Held;
 use super::idle_pools;
-use super::slot_watch::SlotWatch;
 
 /// A pool of this thread, in your hands until the guard is dropped.
 ///
@@ -24,7 +23,6 @@ use super::slot_watch::SlotWatch;
 /// ```
 pub struct LocalGuard<B: LocalPool> {
     pool: ManuallyDrop<Held<B>>,
-    slots: SlotWatch,
     owned: PhantomData<Pool<B>>,
 }
 
@@ -106,8 +104,7 @@ fn make_or_panic<B: LocalPool>() -> Held<B> {
 impl<B: LocalPool> LocalGuard<B> {
     #[inline]
     fn of(pool: Held<B>) -> Self {
-        let slots = SlotWatch::begin(&pool);
-        Self { pool: ManuallyDrop::new(pool), slots, owned: PhantomData }
+        Self { pool: ManuallyDrop::new(pool), owned: PhantomData }
     }
 
     /// Opens a scope in the guard's pool.
@@ -155,7 +152,6 @@ impl<B: LocalPool> LocalGuard<B> {
 impl<B: LocalPool> Drop for LocalGuard<B> {
     #[inline]
     fn drop(&mut self) {
-        self.slots.end(&self.pool);
         // SAFETY: the guard is being dropped, so the pool is not used through it again.
         let pool = unsafe { ManuallyDrop::take(&mut self.pool) };
         idle_pools::put(pool);

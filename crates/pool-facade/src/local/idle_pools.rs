@@ -15,6 +15,7 @@ use pool_core::{
 use super::LocalPool;
 use super::held::Held;
 use super::requests::{OF_DEVICES, OF_HOST};
+use crate::diagnostics;
 
 /// The idle pools that a thread has of one backend, and the configuration of those that it makes.
 ///
@@ -164,6 +165,9 @@ pub(super) fn take<B: LocalPool>() -> Option<Held<B>> {
 /// Makes a pool, for when none is idle.
 #[cold]
 pub(super) fn make<B: LocalPool>() -> Result<Held<B>, PoolError<B::Error>> {
+    diagnostics::set_up();
+    #[cfg(debug_assertions)]
+    diagnostics::print_warnings();
     if B::ACCESS.is_shared() {
         serve_requests::<B>();
     }

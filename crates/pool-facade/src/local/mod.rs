@@ -15,7 +15,6 @@ mod guard;
 mod held;
 pub(crate) mod idle_pools;
 pub(crate) mod requests;
-mod slot_watch;
 #[cfg(feature = "wgpu")]
 mod wgpu;
 
@@ -23,7 +22,6 @@ use pool_core::PoolBackend;
 
 pub use guard::{LocalGuard, local, try_local};
 pub use idle_pools::{IdlePools, IdlePoolsCloser, ListAccess};
-pub use slot_watch::warn_of_many_slots;
 
 /// A backend that keeps pools for each thread: what [`with_pool!`](crate::with_pool) and [`local()`]
 /// ask for.

@@ -1,6 +1,7 @@
 //! The numbers of all threads.
 
 use std::sync::Barrier;
+use std::thread::ScopedJoinHandle;
 
 use pool_facade::prelude::*;
 use pool_facade::{stats_all, trim_all};
@@ -14,7 +15,7 @@ fn pools_in_use_count() {
         let before = stats_all();
         let barrier = Barrier::new(2);
         std::thread::scope(|threads| {
-            threads.spawn(|| {
+            let thread = threads.spawn(|| {
                 with_pool!(|scope| {
                     scope.acquire_filled(1_000, 1_u64);
                     barrier.wait();
@@ -31,6 +32,8 @@ fn pools_in_use_count() {
                 ("all threads", "cpu", usize::MAX)
             );
             barrier.wait();
+            // A scope does not wait for the destructors of its threads.
+            thread.join().unwrap();
         });
         assert_eq!(stats_all().pools, before.pools);
     });
@@ -70,7 +73,7 @@ fn numbers_are_read_while_pools_change() {
                     })
                 })
                 .collect();
-            while !busy.iter().all(|thread| thread.is_finished()) {
+            while !busy.iter().all(ScopedJoinHandle::is_finished) {
                 assert!(stats_all().reserved_bytes < 1 << 30);
             }
         });

@@ -13,14 +13,18 @@ use pool_facade::{stats_all, trim_all};
 pub(crate) const AT_ONCE: bool = cfg!(all(target_os = "linux", not(miri)));
 
 /// Runs a test on a thread of its own, which has ended before the next one begins: the numbers are those of the process.
-/// It starts without idle memory.
+/// It starts
+/// without pools.
 pub(crate) fn alone(test: impl FnOnce() + Send) {
     static ONE: Mutex<()> = Mutex::new(());
     let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
-    trim_all();
     std::thread::scope(|threads| {
         threads.spawn(test).join().unwrap_or_else(|panic| resume_unwind(panic));
     });
+    // A scope of threads does not wait for the destructors of their thread-locals.
+    while stats_all().pools > 0 {
+        std::thread::yield_now();
+    }
 }
 
 /// Opens `depth` nested blocks, each with an array of `length` numbers, and checks every number of each.
