@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::{JoinHandle, spawn};
 
 use pool_facade::prelude::*;
-use pool_facade::{stats_all, trim_all};
+use pool_facade::stats_all;
 
 /// Whether this system releases the pools of other threads at once.
 pub(crate) const AT_ONCE: bool = cfg!(all(target_os = "linux", not(miri)));
