@@ -177,6 +177,29 @@ fn pools_that_are_visited_stay() {
     assert_eq!(thread.release(|| true), (2, true));
 }
 
+/// What is put into the list during a visit comes after those that are visited.
+#[test]
+fn pools_that_are_put_during_a_visit_come_after() {
+    let thread = Thread::new();
+    let (one, two) = (thread.make(), thread.make());
+    let mut three = Some(thread.make());
+    thread.list.put(one);
+    thread.list.put(two);
+    let mut number = 10;
+    thread.list.for_each(|held| {
+        number -= 1;
+        fill(held, number);
+        if let Some(three) = three.take() {
+            assert!(thread.list.take().is_none(), "the visited pools are out of the list");
+            thread.list.put(three);
+        }
+    });
+    let mut contents = Vec::new();
+    thread.list.for_each(|held| contents.push(held.scope().acquire::<u64, _>(100)[0]));
+    assert_eq!(contents, [9, 8, 1]);
+    assert_eq!(thread.release(|| true), (3, true));
+}
+
 /// A barrier that the system refuses after the replacement: nothing is released, and nothing is lost.
 #[test]
 fn refused_barrier_releases_nothing() {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use pool_facade::prelude::*;
 use pool_facade::{LocalGuard, stats_all, trim_all};
 
-use crate::support::{alone, held, work};
+use crate::support::{Ending, alone, held, work};
 
 #[test]
 fn threads_that_end_meanwhile() {
@@ -14,6 +14,7 @@ fn threads_that_end_meanwhile() {
         let pools = stats_all().pools;
         let ends = AtomicBool::new(false);
         std::thread::scope(|threads| {
+            let ending = Ending(&ends);
             threads.spawn(|| {
                 while !ends.load(Ordering::Relaxed) {
                     trim_all();
@@ -25,7 +26,7 @@ fn threads_that_end_meanwhile() {
                     (1..5).map(|depth| threads.spawn(move || work(depth, 10 + round))).collect();
                 batch.into_iter().for_each(|thread| thread.join().unwrap());
             }
-            ends.store(true, Ordering::Relaxed);
+            drop(ending);
         });
         trim_all();
         assert_eq!(

@@ -1,11 +1,12 @@
 //! Threads that wait: their idle pools are released, whatever they wait for.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 
 use pool_facade::prelude::*;
 use pool_facade::{stats_all, trim_all};
 
-use crate::support::{AT_ONCE, Worker, alone, held, work};
+use crate::support::{AT_ONCE, Ending, Worker, alone, held, work};
 
 const LENGTH: usize = 4_000;
 
@@ -154,22 +155,34 @@ fn released_pools_keep_their_configuration() {
             assert!(guard.scope().try_acquire::<u8, _>(1 << 17).is_err());
             assert!(guard.scope().try_acquire::<u8, _>(1 << 15).is_ok());
         });
-        // And what a thread sets beside a release stays.
-        for round in 0..if cfg!(miri) { 2 } else { 200 } {
-            let limit = (1 << 12) + 64 * round;
-            std::thread::scope(|threads| {
-                let set = threads.spawn(move || {
-                    work(2, 10);
+    });
+}
+
+/// What a thread configures while another one releases pools stays.
+#[test]
+fn configurations_stay_while_another_thread_releases() {
+    alone(|| {
+        let worker = Worker::start();
+        let ends = AtomicBool::new(false);
+        std::thread::scope(|threads| {
+            let ending = Ending(&ends);
+            threads.spawn(|| {
+                while !ends.load(Ordering::Relaxed) {
+                    trim_all();
+                }
+            });
+            worker.run(|| {
+                for round in 0..if cfg!(miri) { 2 } else { 20_000 } {
+                    with_pool!(|scope| scope.acquire_filled(8, 1_u8)[7]);
+                    let limit = (1 << 12) + 64 * round;
                     let mut guard = local::<Cpu>();
                     guard.configure(PoolConfig::new().byte_limit(limit)).unwrap();
                     assert!(guard.scope().try_acquire::<u8, _>(limit + 64).is_err());
-                    assert_eq!(guard.stats().byte_limit, limit);
                     drop(guard);
                     assert!(local::<Cpu>().scope().try_acquire::<u8, _>(limit + 64).is_err());
-                });
-                trim_all();
-                set.join().unwrap();
+                }
             });
-        }
+            drop(ending);
+        });
     });
 }

@@ -41,6 +41,33 @@ fn release_from_an_allocators_hook() {
     });
 }
 
+/// The hook of the n-th allocation or free of a release releases pools and works, for each n.
+#[test]
+fn release_inside_a_release_sweep() {
+    alone(|| {
+        let worker = Worker::start();
+        for number in 1.. {
+            worker.run(|| work(3, 1_000));
+            work(2, 1_000);
+            LEFT.set(number);
+            let once = || {
+                LEFT.set(LEFT.get().saturating_sub(1));
+                if LEFT.get() == 0 {
+                    LEFT.set(usize::MAX);
+                    trim_all();
+                    work(2, 10);
+                }
+                true
+            };
+            with_hook(once, trim_all);
+            if LEFT.get() < usize::MAX / 2 {
+                break;
+            }
+        }
+        worker.run(|| work(3, 1_000));
+    });
+}
+
 /// The n-th allocation of a release fails, for each n: what is not released stays whole.
 #[test]
 fn refused_memory_sweep() {

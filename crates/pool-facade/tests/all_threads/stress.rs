@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use pool_facade::trim_all;
 
-use crate::support::{AT_ONCE, Worker, alone, held, work};
+use crate::support::{AT_ONCE, Ending, Worker, alone, held, work};
 
 /// How often each thread does something.
 fn rounds() -> usize {
@@ -17,6 +17,7 @@ fn eight_threads_at_work_while_two_release() {
         let workers: Vec<_> = (0..8).map(|_| Worker::start()).collect();
         let (ends, released) = (AtomicBool::new(false), AtomicBool::new(false));
         std::thread::scope(|threads| {
+            let ending = Ending(&ends);
             for _ in 0..2 {
                 threads.spawn(|| {
                     while !ends.load(Ordering::Relaxed) {
@@ -35,7 +36,7 @@ fn eight_threads_at_work_while_two_release() {
                 });
             }
             workers.iter().for_each(Worker::wait);
-            ends.store(true, Ordering::Relaxed);
+            drop(ending);
         });
         assert!(released.into_inner() || cfg!(miri), "nothing was released while they worked");
         trim_all();
@@ -50,6 +51,7 @@ fn shortest_blocks_while_another_thread_releases() {
         let worker = Worker::start();
         let ends = AtomicBool::new(false);
         std::thread::scope(|threads| {
+            let ending = Ending(&ends);
             threads.spawn(|| {
                 while !ends.load(Ordering::Relaxed) {
                     trim_all();
@@ -63,7 +65,7 @@ fn shortest_blocks_while_another_thread_releases() {
                     });
                 }
             });
-            ends.store(true, Ordering::Relaxed);
+            drop(ending);
         });
     });
 }

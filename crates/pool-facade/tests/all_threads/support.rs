@@ -1,7 +1,7 @@
 //! What the tests share: one test at a time, work with contents that are checked, and threads that wait.
 
 use std::panic::resume_unwind;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread::{JoinHandle, spawn};
@@ -47,6 +47,15 @@ pub(crate) fn work(depth: usize, length: usize) {
 /// The bytes that the blocks of all threads hold.
 pub(crate) fn held() -> usize {
     stats_all().reserved_bytes
+}
+
+/// Tells a thread that runs beside a test to end, also where the test panics.
+pub(crate) struct Ending<'a>(pub(crate) &'a AtomicBool);
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 /// What a [`Worker`] is told to run.
