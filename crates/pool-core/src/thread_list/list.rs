@@ -56,7 +56,8 @@ impl<B: PoolBackend> ThreadList<B> {
         let entry = unsafe { NonNull::new_unchecked(head) };
         // SAFETY: as above.
         let next = unsafe { &entry.as_ref().next }.load(Ordering::Relaxed);
-        self.head.store(next, Ordering::Relaxed);
+        // Releases, because a walk that reads this head may release the pool below, which was used before.
+        self.head.store(next, Ordering::Release);
         // Only then the address of the entry's pool may be loaded: see the protocol of the module.
         compiler_fence(Ordering::SeqCst);
         Some(HeldPool::of(entry))

@@ -30,6 +30,8 @@ struct Protocol {
     pool_after_head: bool,
     /// The store that puts an entry back releases.
     put_releases: bool,
+    /// The store that takes an entry releases.
+    take_releases: bool,
 }
 
 const SHIPPED: Protocol = Protocol {
@@ -38,6 +40,7 @@ const SHIPPED: Protocol = Protocol {
     second_walk: true,
     pool_after_head: true,
     put_releases: true,
+    take_releases: true,
 };
 
 struct Entry {
@@ -70,7 +73,8 @@ impl World {
         let entry = self.head.load(Ordering::Relaxed);
         let Entry { next, pool } = self.entries.get(entry)?;
         let early = pool.load(Ordering::Acquire);
-        self.head.store(next.load(Ordering::Relaxed), Ordering::Relaxed);
+        let order = if protocol.take_releases { Ordering::Release } else { Ordering::Relaxed };
+        self.head.store(next.load(Ordering::Relaxed), order);
         if protocol.owner_fence {
             fence(Ordering::SeqCst);
         }
@@ -200,6 +204,12 @@ fn without_the_second_walk_it_fails() {
 #[should_panic(expected = "Causality violation")]
 fn with_the_pool_loaded_before_the_head_is_stored_it_fails() {
     check(Protocol { pool_after_head: false, ..SHIPPED }, false);
+}
+
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn without_the_release_of_the_take_it_fails() {
+    check(Protocol { take_releases: false, ..SHIPPED }, true);
 }
 
 #[test]
