@@ -62,7 +62,7 @@ pub(crate) const INPUTS: &[Inputs] = &[
     ("kernels", &[&["testing/pool-kernels/", "testing/cudarc-user/"]]),
     ("simulated-driver", &[CODE, GRAPHS]),
     ("gpu-archive", &[CODE, &["scripts/"]]),
-    ("interleavings", &[GRAPH]),
+    ("interleavings", &[HOST, GRAPH]),
     ("release-tests", &[HOST, GRAPH]),
     ("assembly", &[HOST, &["testing/hot-path/"]]),
     ("examples", &[CODE]),
@@ -208,6 +208,7 @@ mod tests {
         let Manifests { workspace_root, packages } = workspace::describe().unwrap();
         let graph: &[&str] = &["pool-graph"];
         let steps = [
+            ("interleavings", &["pool-core"]),
             ("interleavings", graph),
             ("release-tests", RELEASE_TESTED),
             ("release-tests", graph),

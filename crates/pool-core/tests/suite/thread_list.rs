@@ -3,6 +3,7 @@
 
 use std::cell::RefCell;
 use std::ptr::NonNull;
+use std::rc::Rc;
 
 use pool_conformance::{HeapBackend, Ledger};
 use pool_core::thread_list::{HeldPool, ThreadList, ThreadLists, ThreadRecord};
@@ -11,17 +12,17 @@ use pool_core::{Device, Pool, PoolConfig, PoolStats};
 /// A thread with its list, and the registry.
 struct Thread {
     ledger: Ledger,
-    list: Box<ThreadList<HeapBackend>>,
+    list: Rc<ThreadList<HeapBackend>>,
     record: NonNull<ThreadRecord<HeapBackend>>,
     registry: RefCell<ThreadLists<HeapBackend>>,
 }
 
 impl Thread {
     fn new() -> Self {
-        let list = Box::new(ThreadList::new());
+        let list = Rc::new(ThreadList::new());
         let record = ThreadRecord::new(&list, PoolConfig::new().name("thread")).unwrap();
         let mut registry = ThreadLists::new();
-        // SAFETY: a new record, whose list is in a box until `drop` has removed the record.
+        // SAFETY: a new record, whose list is at its address until `drop` has removed the record.
         unsafe { registry.add(record) };
         Self { ledger: Ledger::new(), list, record, registry: RefCell::new(registry) }
     }
@@ -43,7 +44,7 @@ impl Thread {
         let mut spares: Vec<_> = (0..4).map(|_| Pool::new(self.ledger.clone())).collect();
         let mut released = Vec::with_capacity(4);
         let mut registry = self.registry.borrow_mut();
-        // SAFETY: the list is in its box. There is one thread, so each step of it is seen by the next.
+        // SAFETY: the list is at its address. There is one thread, so each step of it is seen by the next.
         let complete = unsafe { registry.release(&mut spares, &mut released, barrier) };
         (released.len(), complete)
     }
@@ -274,7 +275,7 @@ fn too_few_spares_leave_pools_for_the_next_call() {
         let complete = unsafe { registry.release(&mut spares, &mut released, || true) };
         (released.len(), complete)
     };
-    // SAFETY: the list is in its box.
+    // SAFETY: the list is at its address.
     let idle = || unsafe { thread.registry.borrow().count_idle() };
     assert_eq!((idle(), release(0, 4)), (3, (0, false)));
     assert_eq!((idle(), release(1, 4)), (3, (1, false)));

@@ -10,7 +10,6 @@ use pool_core::{
 };
 
 use super::LocalPool;
-use super::idle_pools;
 
 /// The pool of a guard. Dropping it leaks the pool.
 #[must_use = "dropping it leaks the pool"]
@@ -110,7 +109,7 @@ impl<B: LocalPool> Held<B> {
         if B::ACCESS.is_shared() {
             // A call of `trim_all` that met this pool in the list may still put another pool in its place. When it has
             // ended, this pool stays where it is until the guard gives it back.
-            idle_pools::wait_for_release::<B>();
+            B::ACCESS.wait_for_release();
             // SAFETY: as in `scope`.
             return unsafe { &mut self.listed }.configure(config);
         }

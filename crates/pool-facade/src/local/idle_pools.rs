@@ -139,6 +139,13 @@ impl<B: PoolBackend> ListAccess<B> {
     pub(super) const fn is_shared(&self) -> bool {
         self.lists.is_some()
     }
+
+    /// Waits until no other thread is releasing idle pools.
+    pub(super) fn wait_for_release(&self) {
+        if let Some(lists) = self.lists {
+            drop(lists());
+        }
+    }
 }
 
 impl<B: PoolBackend> fmt::Debug for ListAccess<B> {
@@ -229,13 +236,6 @@ fn register<B: LocalPool>(
         unsafe { lists().add_entry(record, held) };
     }
     Ok(())
-}
-
-/// Waits until no other thread is releasing the idle pools of this backend.
-pub(super) fn wait_for_release<B: LocalPool>() {
-    if let Some(lists) = B::ACCESS.lists {
-        drop(lists());
-    }
 }
 
 /// Gives a pool back to the calling thread.

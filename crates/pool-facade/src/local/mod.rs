@@ -2,10 +2,9 @@
 //! borrows one.
 //!
 //! The list of a thread and backend is a `const` thread-local without destructor, so it can be used at any time. A second
-//! thread-local with a destructor closes it when the thread ends; pools that return later are dropped. A pool that
-//! returns to the list as it left it, which nested blocks do, still links to the pool below it, and one store puts it
-//! back. That link is valid because no pool of an open list of `Cpu` is ever dropped: `clear` empties the idle pools
-//! and keeps them.
+//! thread-local with a destructor closes it when the thread ends; pools that return later are dropped. The pools of `Cpu`
+//! are in entries, which a registry of all threads knows, so that other threads can release them. An entry that returns
+//! to the list as it left it, which nested blocks do, still links to the entry below it, and one store puts it back.
 
 #[cfg(feature = "cpu")]
 pub(crate) mod cpu;
