@@ -8,6 +8,8 @@ use pool_facade::{stats_all, trim_all};
 use crate::allocator::with_hook;
 use crate::support::{AT_ONCE, Worker, alone, held, work};
 
+const LENGTH: usize = if cfg!(miri) { 100 } else { 1_000 };
+
 thread_local! {
     /// Calls of the hook that are still to be served.
     static LEFT: Cell<usize> = const { Cell::new(0) };
@@ -17,7 +19,7 @@ thread_local! {
 fn release_from_an_allocators_hook() {
     alone(|| {
         let idle = Worker::start();
-        idle.run(|| work(3, 1_000));
+        idle.run(|| work(3, LENGTH));
         let worker = Worker::start();
         worker.run(|| {
             let at_each_call = || {
@@ -37,7 +39,7 @@ fn release_from_an_allocators_hook() {
             });
             work(4, 100);
         });
-        idle.run(|| work(3, 1_000));
+        idle.run(|| work(3, LENGTH));
     });
 }
 
@@ -47,8 +49,8 @@ fn release_inside_a_release_sweep() {
     alone(|| {
         let worker = Worker::start();
         for number in 1.. {
-            worker.run(|| work(3, 1_000));
-            work(2, 1_000);
+            worker.run(|| work(3, LENGTH));
+            work(2, LENGTH);
             LEFT.set(number);
             let once = || {
                 LEFT.set(LEFT.get().saturating_sub(1));
@@ -64,7 +66,7 @@ fn release_inside_a_release_sweep() {
                 break;
             }
         }
-        worker.run(|| work(3, 1_000));
+        worker.run(|| work(3, LENGTH));
     });
 }
 
@@ -74,8 +76,8 @@ fn refused_memory_sweep() {
     alone(|| {
         let worker = Worker::start();
         for served in 0.. {
-            worker.run(|| work(3, 1_000));
-            work(2, 1_000);
+            worker.run(|| work(3, LENGTH));
+            work(2, LENGTH);
             let before = held();
             LEFT.set(served);
             let count = || {
@@ -86,12 +88,12 @@ fn refused_memory_sweep() {
             let released = with_hook(count, trim_all);
             let is_last = LEFT.get() > 0;
             assert_eq!(held() + released.bytes, before, "after {served} calls");
-            assert!(released.bytes >= 2 * 1_000 * 12, "at least the pools of this thread");
+            assert!(released.bytes >= 2 * LENGTH * 12, "at least the pools of this thread");
             if is_last {
                 assert!(!AT_ONCE || held() == 0);
                 break;
             }
         }
-        worker.run(|| work(3, 1_000));
+        worker.run(|| work(3, LENGTH));
     });
 }
