@@ -40,8 +40,9 @@ use crate::local::requests::OF_DEVICES;
 /// | pools | released |
 /// |---|---|
 /// | of [`Cpu`](crate::Cpu), idle | before this call returns |
-/// | of `Cpu`, taken by their thread during the call | if the call was first, some memory stays until the next call or the end of the thread, and the pool is empty when its guard is gone |
-/// | of `Cpu`, where the system has no `membarrier` (not Linux, or refused) | those of the calling thread before this call returns, those of another thread when it next needs a new pool |
+/// | of `Cpu`, taken by their thread during the call | by the next call, or when the thread ends |
+/// | of `Cpu`, on other systems than Linux | those of the calling thread before this call returns, those of another thread when it next takes a pool, which costs some instructions there |
+/// | of `Cpu`, where Linux refuses `membarrier` | those of the calling thread before this call returns, those of another thread when it next calls `stats` or `configure` of a guard, or returns pools out of order |
 /// | of `Cuda` and `Wgpu`, of the calling thread | before this call returns |
 /// | of `Cuda`, `Wgpu` and backends of other crates, of another thread | when that thread next takes a pool of the backend |
 ///
@@ -49,7 +50,7 @@ use crate::local::requests::OF_DEVICES;
 ///
 /// # Why the hot path pays nothing for it
 ///
-/// A thread takes and returns its pools without a lock, a fence or an atomic read-modify-write. The price is paid here:
+/// On Linux a thread takes and returns its pools without a lock, a fence or an atomic read-modify-write. The price is paid here:
 /// `membarrier` makes each running thread execute a barrier, in some microseconds. `pool_core::thread_list` has the
 /// protocol and its proof. The call needs memory for a new, empty table (4 KiB) for each pool that it releases. Where
 /// there is none, it releases the idle pools of the calling thread alone.

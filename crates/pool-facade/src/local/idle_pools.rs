@@ -154,10 +154,17 @@ impl<B: PoolBackend> fmt::Debug for ListAccess<B> {
     }
 }
 
+/// Whether the system is one that has a barrier on all threads. It may still refuse it; then requests are served where a
+/// pool comes back out of order, and where a method of a guard looks at the idle pools.
+const HAS_BARRIER: bool = cfg!(all(target_os = "linux", not(miri)));
+
 /// Takes an idle pool of the calling thread.
 #[inline]
 pub(super) fn take<B: LocalPool>() -> Option<Held<B>> {
     if B::ACCESS.is_shared() {
+        if !HAS_BARRIER {
+            serve_requests::<B>();
+        }
         let held = B::with_idle_pools(|idle| idle.shared.take())?;
         // SAFETY: access is shared.
         return Some(unsafe { Held::listed(held) });
@@ -175,9 +182,6 @@ pub(super) fn make<B: LocalPool>() -> Result<Held<B>, PoolError<B::Error>> {
     diagnostics::set_up();
     #[cfg(debug_assertions)]
     diagnostics::print_warnings();
-    if B::ACCESS.is_shared() {
-        serve_requests::<B>();
-    }
     let context = B::thread_context()
         .map_err(|source| PoolError::Backend { operation: "open the device", source })?;
     let config = B::with_idle_pools(|idle| idle.config.get());
@@ -259,6 +263,7 @@ pub(super) fn put<B: LocalPool>(held: Held<B>) {
 #[cold]
 #[inline(never)]
 fn put_out_of_order<B: LocalPool>(held: HeldPool<B>) {
+    serve_requests::<B>();
     B::with_idle_pools(|idle| idle.shared.put(held));
 }
 
@@ -284,6 +289,7 @@ pub(crate) fn trim<B: LocalPool>() -> ReleaseReport {
 
 /// The numbers of the idle pools of this thread, added to `stats`.
 pub(super) fn add_stats<B: LocalPool>(mut stats: PoolStats) -> PoolStats {
+    serve_requests::<B>();
     B::with_idle_pools(|idle| {
         idle.list.for_each(|pool| stats = stats.plus(&pool.stats()));
         idle.shared.for_each(|held| stats = stats.plus(&held.stats()));
@@ -315,6 +321,7 @@ pub(super) fn clear<B: LocalPool>() -> ReleaseReport {
 
 /// Takes a configuration for the idle pools of this thread and for pools that it makes from now on.
 pub(super) fn configure<B: LocalPool>(config: PoolConfig) -> Result<(), PoolError<B::Error>> {
+    serve_requests::<B>();
     let mut result = Ok(());
     // First: what is called back meanwhile may make pools.
     B::with_idle_pools(|idle| idle.config.set(config));

@@ -9,9 +9,13 @@
 )]
 
 mod allocator;
+mod devices;
 mod endings;
 mod idle;
 mod numbers;
 mod reentrant;
+#[path = "../suite/own_backend/shelf.rs"]
+#[allow(dead_code, reason = "another binary uses the rest")]
+mod shelf;
 mod stress;
 mod support;
