@@ -94,7 +94,7 @@ mod tests {
         let flows = flows();
         let workers = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
         let expected = workers.install(|| medians(&flows));
-        let held = |stats: &[pool_facade::PoolStats]| -> usize {
+        let held = |stats: &[PoolStats]| -> usize {
             stats.iter().map(|stats| stats.reserved_bytes).sum()
         };
         assert!(held(&workers.broadcast(|_| local::<Cpu>().stats())) > 0);
