@@ -94,9 +94,8 @@ mod tests {
         let flows = flows();
         let workers = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
         let expected = workers.install(|| medians(&flows));
-        let held = |stats: &[PoolStats]| -> usize {
-            stats.iter().map(|stats| stats.reserved_bytes).sum()
-        };
+        let held =
+            |stats: &[PoolStats]| -> usize { stats.iter().map(|stats| stats.reserved_bytes).sum() };
         assert!(held(&workers.broadcast(|_| local::<Cpu>().stats())) > 0);
         let released = pool_facade::trim_all();
         let left = workers.broadcast(|_| local::<Cpu>().stats());
