@@ -98,7 +98,11 @@ impl<B: PoolBackend> ThreadList<B> {
     ///
     /// While `f` runs, these entries are not in the list: an entry that is taken meanwhile is another one, and an entry
     /// that is put meanwhile comes after them. After a panic of `f` the entries are in the list again.
-    pub fn for_each(&self, mut f: impl FnMut(&mut HeldPool<B>)) {
+    ///
+    /// # Safety
+    ///
+    /// `f` leaves each held pool in its place: it does not exchange it for another one.
+    pub unsafe fn for_each(&self, mut f: impl FnMut(&mut HeldPool<B>)) {
         let first = self.head();
         if first.addr() <= CLOSED {
             return;

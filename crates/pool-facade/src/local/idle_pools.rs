@@ -267,6 +267,12 @@ fn put_out_of_order<B: LocalPool>(held: HeldPool<B>) {
     B::with_idle_pools(|idle| idle.shared.put(held));
 }
 
+/// Runs `f` on each idle entry of this thread.
+fn for_each_shared<B: LocalPool>(idle: &IdlePools<B>, f: impl FnMut(&mut HeldPool<B>)) {
+    // SAFETY: the callers, all below, call methods of what they are given and leave it in its place.
+    unsafe { idle.shared.for_each(f) };
+}
+
 /// Releases the idle pools if another thread has asked for it since the last call.
 #[inline]
 pub(super) fn serve_requests<B: LocalPool>() {
@@ -282,7 +288,7 @@ pub(crate) fn trim<B: LocalPool>() -> ReleaseReport {
     let mut released = ReleaseReport::default();
     B::with_idle_pools(|idle| {
         idle.list.for_each(|pool| released = released.plus(pool.trim()));
-        idle.shared.for_each(|held| released = released.plus(held.trim()));
+        for_each_shared(idle, |held| released = released.plus(held.trim()));
     });
     released
 }
@@ -292,7 +298,7 @@ pub(super) fn add_stats<B: LocalPool>(mut stats: PoolStats) -> PoolStats {
     serve_requests::<B>();
     B::with_idle_pools(|idle| {
         idle.list.for_each(|pool| stats = stats.plus(&pool.stats()));
-        idle.shared.for_each(|held| stats = stats.plus(&held.stats()));
+        for_each_shared(idle, |held| stats = stats.plus(&held.stats()));
     });
     stats
 }
@@ -302,7 +308,7 @@ pub(super) fn compact<B: LocalPool>(compaction: &Compaction) -> ReleaseReport {
     let mut released = ReleaseReport::default();
     B::with_idle_pools(|idle| {
         idle.list.for_each(|pool| released = released.plus(pool.compact(compaction)));
-        idle.shared.for_each(|held| released = released.plus(held.compact(compaction)));
+        for_each_shared(idle, |held| released = released.plus(held.compact(compaction)));
     });
     released
 }
@@ -313,7 +319,7 @@ pub(super) fn clear<B: LocalPool>() -> ReleaseReport {
     let mut released = ReleaseReport::default();
     B::with_idle_pools(|idle| {
         idle.list.for_each(|pool| released = released.plus(pool.clear()));
-        idle.shared.for_each(|held| released = released.plus(held.clear()));
+        for_each_shared(idle, |held| released = released.plus(held.clear()));
         idle.list.clear();
     });
     released
@@ -335,7 +341,7 @@ pub(super) fn configure<B: LocalPool>(config: PoolConfig) -> Result<(), PoolErro
     }
     B::with_idle_pools(|idle| {
         idle.list.for_each(|pool| result = pool.configure(config));
-        idle.shared.for_each(|held| result = held.configure(config));
+        for_each_shared(idle, |held| result = held.configure(config));
     });
     result
 }
