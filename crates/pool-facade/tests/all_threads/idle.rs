@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use pool_facade::prelude::*;
 use pool_facade::{stats_all, trim_all};
 
-use crate::support::{AT_ONCE, Ending, Worker, alone, held, work};
+use crate::support::{AT_ONCE, Ending, Worker, alone, forget, held, work};
 
 const LENGTH: usize = if cfg!(miri) { 100 } else { 4_000 };
 
@@ -128,7 +128,7 @@ fn guards_out_of_order_and_forgotten() {
             }
             guards.truncate(2);
             // The memory of the pool that is forgotten here is lost, as ever.
-            std::mem::forget(guards.pop());
+            forget(guards.pop());
         });
         trim_all();
         assert!(held() >= LENGTH * 8, "the forgotten pool");

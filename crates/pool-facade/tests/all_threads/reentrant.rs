@@ -28,7 +28,7 @@ fn release_from_an_allocators_hook() {
                 true
             };
             with_hook(at_each_call, || {
-                for length in [10, 100, 10_000] {
+                for length in [10, 100, if cfg!(miri) { 200 } else { 10_000 }] {
                     work(4, length);
                 }
                 let mut guard = local::<Cpu>();

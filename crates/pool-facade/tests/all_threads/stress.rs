@@ -8,7 +8,7 @@ use crate::support::{AT_ONCE, Ending, Worker, alone, held, work};
 
 /// How often each thread does something.
 fn rounds() -> usize {
-    if cfg!(miri) { 5 } else { 2_000 }
+    if cfg!(miri) { 3 } else { 2_000 }
 }
 
 #[test]
@@ -31,7 +31,10 @@ fn eight_threads_at_work_while_two_release() {
                 worker.begin(move || {
                     let mut random = fastrand::Rng::with_seed(seed);
                     for _ in 0..rounds() {
-                        work(random.usize(1..5), random.usize(1..500));
+                        work(
+                            random.usize(1..5),
+                            random.usize(1..if cfg!(miri) { 30 } else { 500 }),
+                        );
                     }
                 });
             }

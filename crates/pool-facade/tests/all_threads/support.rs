@@ -1,7 +1,7 @@
 //! What the tests share: one test at a time, work with contents that are checked, and threads that wait.
 
 use std::panic::resume_unwind;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread::{JoinHandle, spawn};
@@ -47,6 +47,13 @@ pub(crate) fn work(depth: usize, length: usize) {
 /// The bytes that the blocks of all threads hold.
 pub(crate) fn held() -> usize {
     stats_all().reserved_bytes
+}
+
+/// Forgets a value where leak checkers find it.
+pub(crate) fn forget<T>(value: T) {
+    static FORGOTTEN: Mutex<Vec<AtomicPtr<()>>> = Mutex::new(Vec::new());
+    let place = AtomicPtr::new(Box::into_raw(Box::new(value)).cast());
+    FORGOTTEN.lock().unwrap_or_else(PoisonError::into_inner).push(place);
 }
 
 /// Tells a thread that runs beside a test to end, also where the test panics.
