@@ -48,12 +48,15 @@ use crate::local::requests::OF_DEVICES;
 ///
 /// The report has what was released before the call returned.
 ///
-/// # Why the hot path pays nothing for it
+/// # What the hot path pays for it
 ///
-/// On Linux a thread takes and returns its pools without a lock, a fence or an atomic read-modify-write. The price is paid here:
-/// `membarrier` makes each running thread execute a barrier, in some microseconds. `pool_core::thread_list` has the
-/// protocol and its proof. The call needs memory for a new, empty table (4 KiB) for each pool that it releases. Where
-/// there is none, it releases the idle pools of the calling thread alone.
+/// An acquire pays nothing. A thread takes and returns its pools without a lock, a fence or an atomic
+/// read-modify-write. To open a thread-local scope loads the address of the pool, where it was copied before: at most one
+/// instruction more. The price is paid here: `membarrier` makes each running thread execute a barrier, in some
+/// microseconds. `pool_core::thread_list` has the protocol and its proof.
+///
+/// The call needs memory for a new, empty table (about 4 KiB) for each pool that it releases. Where there is none, it
+/// releases the idle pools of the calling thread alone.
 ///
 /// It may be called from anywhere: from inside a scope, from an allocator's hook, from the destructor of a
 /// thread-local.
