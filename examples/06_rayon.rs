@@ -52,7 +52,12 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{Mutex, PoisonError};
+
     use super::*;
+
+    /// The tests that count allocations, or release the pools of all threads, run one after the other.
+    static ONE: Mutex<()> = Mutex::new(());
 
     fn flows() -> Vec<f64> {
         nile::series().unwrap().iter().map(|year| year.flow).collect()
@@ -70,6 +75,7 @@ mod tests {
 
     #[test]
     fn a_worker_allocates_once_in_one_pool() {
+        let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
         let flows = flows();
         let workers = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
         let found = workers.install(|| medians(&flows));
@@ -79,5 +85,24 @@ mod tests {
             assert!(stats.growths <= 1, "{stats}");
             assert_eq!(stats.active_slots, 0);
         }
+    }
+
+    /// Workers without work sleep. Their pools are released all the same, and they go on with right results.
+    #[test]
+    fn the_pools_of_idle_workers_are_released() {
+        let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let flows = flows();
+        let workers = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
+        let expected = workers.install(|| medians(&flows));
+        let held =
+            |stats: &[PoolStats]| -> usize { stats.iter().map(|stats| stats.reserved_bytes).sum() };
+        assert!(held(&workers.broadcast(|_| local::<Cpu>().stats())) > 0);
+        let released = pool_facade::trim_all();
+        let left = workers.broadcast(|_| local::<Cpu>().stats());
+        if cfg!(target_os = "linux") {
+            assert!(released.bytes > 0, "{released:?}");
+            assert_eq!(held(&left), 0);
+        }
+        assert_eq!(workers.install(|| medians(&flows)), expected);
     }
 }

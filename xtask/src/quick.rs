@@ -7,11 +7,15 @@ use tasks::quick::{self, Arguments, Profile};
 use crate::TaskError;
 use crate::test::features::ALL_FEATURES;
 
-/// Integration tests that do not run after each edit: one takes 22 s of processor time; one is empty without `cfg(loom)`;
+/// Integration tests that do not run after each edit: one takes 22 s of processor time; two are empty without `cfg(loom)`;
 /// all others are ignored, but for single ones, unless `cargo xtask sim-test` runs them on the simulated driver. The suites
 /// left take at most 17 s, with as many random programs as [`tasks::quick`] asks for.
-const SLOW_SUITES: &[(&str, &str)] =
-    &[("pool-graph", "large_graphs"), ("pool-graph", "interleavings"), ("device-tests", "*")];
+const SLOW_SUITES: &[(&str, &str)] = &[
+    ("pool-core", "interleavings"),
+    ("pool-graph", "large_graphs"),
+    ("pool-graph", "interleavings"),
+    ("device-tests", "*"),
+];
 
 /// Checks the changed crates.
 ///

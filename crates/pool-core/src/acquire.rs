@@ -43,6 +43,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     #[inline]
     #[track_caller]
     pub fn acquire<T: PodElement, S: Shape>(&self, shape: S) -> NdArray<'s, B, T, S> {
+        self.cursor.note_caller();
         // This body is not that of `try_acquire`: a cold function that panics returns a slot and no result, so
         // the hot path has nothing to look at but the slot.
         // SAFETY: the pool lives for `'s`; the slot is at the cursor, so nothing borrowed from its set is in use.
@@ -82,6 +83,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     #[inline]
     #[track_caller]
     pub fn acquire_zeroed<T: Element, S: Shape>(&self, shape: S) -> NdArray<'s, B, T, S> {
+        self.cursor.note_caller();
         self.try_acquire_zeroed(shape).unwrap_or_else(|error| panic_with(&error))
     }
 
@@ -106,6 +108,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     #[inline]
     #[track_caller]
     pub fn acquire_filled<T: Element, S: Shape>(&self, shape: S, value: T) -> NdArray<'s, B, T, S> {
+        self.cursor.note_caller();
         self.try_acquire_filled(shape, value).unwrap_or_else(|error| panic_with(&error))
     }
 
@@ -135,6 +138,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     #[inline]
     #[track_caller]
     pub fn acquire_from<T: Element>(&self, source: &[T]) -> B::View<'s, T> {
+        self.cursor.note_caller();
         self.try_acquire_from(source).unwrap_or_else(|error| panic_with(&error))
     }
 

@@ -423,6 +423,10 @@ pub trait PoolState<B: PoolBackend> {
     /// The numbers of the pool, as seen from where `active` arrays are handed out.
     fn stats(&self, active: usize) -> PoolStats;
 
+    /// The numbers of the pool that any thread may read while the pool lives, put into `none`. Those of the
+    /// configuration, of the device and of live bytes are not among them.
+    fn shared_numbers(&self, none: PoolStats) -> PoolStats;
+
     /// Forgets the peaks, as `clear` does.
     fn forget_peaks(&self);
 
@@ -597,6 +601,11 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
 
     /// Starts to note the lengths of the next acquires.
     fn sample_lengths(&self);
+
+    /// Notes the caller of a method without `try_`, for the report of a debug build. In release builds it does nothing.
+    #[inline(always)]
+    #[track_caller]
+    fn note_caller(&self) {}
 }
 
 /// An array that a handle names.

@@ -19,12 +19,16 @@ pub struct PoolConfig {
     pub(crate) fresh: bool,
     pub(crate) best_fit: bool,
     pub(crate) measure_live_bytes: bool,
+    pub(crate) warnings: bool,
     pub(crate) ways: usize,
 }
 
 impl PoolConfig {
     /// The number of slots from which on every doubling is warned of (feature `tracing`).
     pub const WARNING_SLOTS: usize = 512;
+
+    /// The number of slots at which debug builds report a pool, once: see [`warnings`](Self::warnings).
+    pub const REPORTED_SLOTS: usize = 4096;
 
     /// The default configuration: no limit, growth by 1.5 (less for large blocks), huge pages for large blocks,
     /// 4 ways, nothing for debugging.
@@ -39,6 +43,7 @@ impl PoolConfig {
             fresh: false,
             best_fit: false,
             measure_live_bytes: false,
+            warnings: true,
             ways: 4,
         }
     }
@@ -143,6 +148,16 @@ impl PoolConfig {
     #[must_use]
     pub const fn measure_live_bytes(mut self, on: bool) -> Self {
         self.measure_live_bytes = on;
+        self
+    }
+
+    /// Sets whether a debug build reports a pool that has handed out [`REPORTED_SLOTS`](Self::REPORTED_SLOTS) slots at
+    /// once; it does by default. That many slots are nearly always a loop without a scope of its own: each pass takes new
+    /// slots, and the pool grows. The warning names the call that acquired the last slot. `pool-facade` prints it to
+    /// standard error. Release builds have no such warning.
+    #[must_use]
+    pub const fn warnings(mut self, on: bool) -> Self {
+        self.warnings = on;
         self
     }
 

@@ -52,17 +52,18 @@ extern crate std;
 
 // Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
 //
-// block_watch, busy, device, element, error, identity, reserve, slot_ref, soundness, threads, try_box: nothing
+// block_watch, busy, count, device, element, error, identity, reserve, slot_ref, slot_warning, soundness, threads, try_box: nothing
 // config: error
 // lengths: error
 // stats: device
+// memory_checks: config
 // nd_array: error, lengths
 // shape_set: lengths
 // view: element, error, nd_array
 // backend: config, device, element, error, shape_set, slot_ref, stats, view
 // nd_view: error, lengths, nd_array, view
 // engine: backend, element, error, lengths, nd_array
-// raw: backend, busy, config, element, error, identity, lengths, shape_set, slot_ref, stats, threads, try_box
+// raw: backend, busy, config, count, element, error, identity, lengths, memory_checks, shape_set, slot_ref, slot_warning, stats, threads, try_box
 // scope: backend, config, stats
 // described: backend, element, error, lengths, scope, shape_set, slot_ref
 // pool: backend, config, error, scope, stats
@@ -72,13 +73,15 @@ extern crate std;
 // dynamic: backend, config, element, error, pool, scope, stats
 // free_list: backend, pool
 // host: backend, element, engine, error, nd_array, scope, shape
-// stack: backend, busy, config, element, error, identity, lengths, shape_set, slot_ref, stacked, stats, threads, try_box
+// stack: backend, busy, config, count, element, error, identity, lengths, memory_checks, shape_set, slot_ref, stacked, stats, threads, try_box
+// thread_list: backend, config, count, device, error, pool, reserve, scope, stats
 
 mod acquire;
 mod backend;
 mod block_watch;
 mod busy;
 mod config;
+mod count;
 mod described;
 mod device;
 mod dynamic;
@@ -89,6 +92,7 @@ mod free_list;
 mod host;
 mod identity;
 mod lengths;
+mod memory_checks;
 mod nd_array;
 mod nd_view;
 mod pool;
@@ -98,10 +102,12 @@ mod scope;
 mod shape;
 mod shape_set;
 mod slot_ref;
+mod slot_warning;
 pub mod soundness;
 mod stack;
 mod stacked;
 mod stats;
+pub mod thread_list;
 mod threads;
 mod try_box;
 mod view;
@@ -121,6 +127,7 @@ pub use free_list::FreeList;
 pub use half;
 pub use host::{CapacityError, FixedVec, HostAcquireResult, HostArray, PoolVec};
 pub use lengths::{DynamicShape, element_count};
+pub use memory_checks::MemoryChecks;
 pub use nd_view::NdView;
 #[cfg(feature = "complex")]
 pub use num_complex;
@@ -129,6 +136,7 @@ pub use raw::Slots;
 pub use scope::Scope;
 pub use shape::{FixedShape, Shape};
 pub use slot_ref::SlotRef;
+pub use slot_warning::{SlotWarning, SlotWarningHook, set_slot_warning_hook};
 pub use stacked::{Stack, Stacked, StackedBackend};
 pub use stats::{PoolStats, ReleaseReport};
 pub use view::{LendView, PoolView, PoolViewMut};

@@ -47,6 +47,28 @@ pub struct PoolStats {
 }
 
 impl PoolStats {
+    /// The numbers of no pool, to which those of pools are [added](Self::plus).
+    #[must_use]
+    pub const fn none(name: &'static str, device: Device) -> Self {
+        Self {
+            name,
+            device,
+            pools: 0,
+            active_slots: 0,
+            high_water_slots: 0,
+            reserved_bytes: 0,
+            peak_reserved_bytes: 0,
+            peak_live_bytes: None,
+            leaked_bytes: 0,
+            bookkeeping_bytes: 0,
+            byte_limit: usize::MAX,
+            growths: 0,
+            cold_acquires: 0,
+            shape_hits: 0,
+            shape_misses: 0,
+        }
+    }
+
     /// The numbers of two pools, or groups of pools, added together; name, device and limit stay those of
     /// `self`.
     #[must_use]

@@ -46,7 +46,7 @@ extern crate alloc;
 
 // Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
 //
-// block, error, into_ndarray: nothing
+// barrier, block, error, into_ndarray: nothing
 // header: error
 // backend: block, error, header
 // host_memory: backend, error, header
@@ -56,6 +56,7 @@ extern crate alloc;
 #[cfg(feature = "ndarray")]
 mod array;
 mod backend;
+mod barrier;
 mod block;
 mod error;
 #[cfg(feature = "ndarray")]
@@ -70,6 +71,8 @@ mod shaped;
 #[cfg(feature = "ndarray")]
 pub use array::{AcquireArray, ArrayResult};
 pub use backend::Cpu;
+#[doc(hidden)]
+pub use barrier::barrier_on_all_threads;
 pub use error::CpuError;
 #[cfg(feature = "ndarray")]
 pub use into_ndarray::IntoNdarray;

@@ -71,20 +71,23 @@
 
 // Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
 //
-// compiler_errors, local, macros, markers: nothing
+// compiler_errors, diagnostics, macros, markers: nothing
+// local: diagnostics
 // prelude: local, markers
+// trim_all: local, markers
 
 pub mod compiler_errors;
+mod diagnostics;
 mod local;
 mod macros;
 mod markers;
 pub mod prelude;
+mod trim_all;
 
+pub use diagnostics::check_memory;
 #[doc(hidden)]
 pub use local::ListAccess;
-pub use local::{
-    IdlePools, IdlePoolsCloser, LocalGuard, LocalPool, local, try_local, warn_of_many_slots,
-};
+pub use local::{IdlePools, IdlePoolsCloser, LocalGuard, LocalPool, local, try_local};
 pub use markers::{Cpu, Cuda, Wgpu};
 #[cfg(feature = "half")]
 pub use pool_core::half;
@@ -93,9 +96,9 @@ pub use pool_core::num_complex;
 pub use pool_core::{
     AcquireResult, CapacityError, Compaction, ConfigError, Device, DynamicPool, DynamicShape,
     Element, FixedShape, FixedVec, Handle, Handles, HostAcquireResult, HostArray, HostBackend,
-    HostElement, LendView, NdArray, NdView, PodElement, Pool, PoolBackend, PoolConfig, PoolError,
-    PoolStats, PoolVec, PoolView, PoolViewMut, ReleaseReport, Scope, Shape, ShapeError, Slots,
-    Stack, Stacked, StackedBackend, ViewError, bytemuck, error_chain,
+    HostElement, LendView, MemoryChecks, NdArray, NdView, PodElement, Pool, PoolBackend,
+    PoolConfig, PoolError, PoolStats, PoolVec, PoolView, PoolViewMut, ReleaseReport, Scope, Shape,
+    ShapeError, Slots, Stack, Stacked, StackedBackend, ViewError, bytemuck, error_chain,
 };
 #[cfg(feature = "cpu")]
 pub use pool_cpu::CpuError;
@@ -114,6 +117,7 @@ pub use pool_graph;
 pub use pool_wgpu;
 #[cfg(feature = "wgpu")]
 pub use pool_wgpu::{BufferView, BufferViewMut, WgpuError};
+pub use trim_all::{stats_all, trim_all};
 
 /// Compiles the code of the crate's README.
 #[cfg(all(doctest, feature = "cpu"))]

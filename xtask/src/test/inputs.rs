@@ -62,7 +62,7 @@ pub(crate) const INPUTS: &[Inputs] = &[
     ("kernels", &[&["testing/pool-kernels/", "testing/cudarc-user/"]]),
     ("simulated-driver", &[CODE, GRAPHS]),
     ("gpu-archive", &[CODE, &["scripts/"]]),
-    ("interleavings", &[GRAPH]),
+    ("interleavings", &[HOST, GRAPH]),
     ("release-tests", &[HOST, GRAPH]),
     ("assembly", &[HOST, &["testing/hot-path/"]]),
     ("examples", &[CODE]),
@@ -207,7 +207,9 @@ mod tests {
     fn steps_of_some_crates_read_all_that_those_need() {
         let Manifests { workspace_root, packages } = workspace::describe().unwrap();
         let graph: &[&str] = &["pool-graph"];
+        let core: &[&str] = &["pool-core"];
         let steps = [
+            ("interleavings", core),
             ("interleavings", graph),
             ("release-tests", RELEASE_TESTED),
             ("release-tests", graph),

@@ -46,7 +46,7 @@ pub(crate) const STEPS: &[Step<Setting>] = &[
     ),
     Step::in_turn(
         "interleavings",
-        "every order of the threads of graph memory, by loom",
+        "every order of the threads of graph memory and of releases, by loom",
         interleavings,
     ),
     Step::in_turn("release-tests", "the same without overflow checks", release_tests),
@@ -247,11 +247,13 @@ fn kernels(_: &Setting) -> Result<Vec<Invocation>, String> {
 
 /// In a build of its own: all that is built for it is built with `cfg(loom)`.
 fn interleavings(setting: &Setting) -> Result<Vec<Invocation>, String> {
-    let test = Invocation::tests("test --test interleavings").with(GRAPH_WITHOUT_CUDA);
+    let test = Invocation::tests("test --test interleavings");
     let directory = setting.own_target_directory("loom");
     let test = test.variable("RUSTFLAGS", "--cfg loom").variable("CARGO_TARGET_DIR", directory);
     // They run for a second: building them is what takes time.
-    Ok(vec![test.variable("CARGO_PROFILE_DEV_OPT_LEVEL", "0")])
+    let test = test.variable("CARGO_PROFILE_DEV_OPT_LEVEL", "0");
+    let lists = test.clone().with(["--package", "pool-core"]);
+    Ok(vec![lists, test.with(GRAPH_WITHOUT_CUDA)])
 }
 
 fn simulator_sanitizers(setting: &Setting) -> Result<Vec<Invocation>, String> {

@@ -34,6 +34,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         &self,
         elements: impl IntoIterator<Item = T>,
     ) -> &'s mut [T] {
+        self.cursor.note_caller();
         self.try_acquire_from_iter(elements).unwrap_or_else(|error| panic_with(&error))
     }
 

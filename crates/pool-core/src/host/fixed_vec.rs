@@ -10,7 +10,7 @@ use core::slice;
 use thiserror::Error;
 
 use super::plain::is_known_plain;
-use crate::backend::{ArrayMemory, HostBackend};
+use crate::backend::{ArrayMemory, HostBackend, ScopeCursor};
 use crate::element::HostElement;
 use crate::error::{PoolError, panic_with};
 use crate::scope::Scope;
@@ -71,6 +71,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     #[inline]
     #[track_caller]
     pub fn acquire_fixed_vec<T: HostElement + 's>(&self, capacity: usize) -> FixedVec<'s, T> {
+        self.cursor.note_caller();
         self.try_acquire_fixed_vec(capacity).unwrap_or_else(|error| panic_with(&error))
     }
 

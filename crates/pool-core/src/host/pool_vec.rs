@@ -58,6 +58,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     #[inline]
     #[track_caller]
     pub fn acquire_vec<T: HostElement + 's>(&self, capacity: usize) -> PoolVec<'_, 's, B, T> {
+        self.cursor.note_caller();
         self.try_acquire_vec(capacity).unwrap_or_else(|error| panic_with(&error))
     }
 

@@ -4,7 +4,7 @@
 use core::mem::MaybeUninit;
 
 use super::HostAcquireResult;
-use crate::backend::HostBackend;
+use crate::backend::{HostBackend, ScopeCursor};
 use crate::error::{PoolError, panic_with};
 use crate::scope::Scope;
 
@@ -35,6 +35,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     #[inline]
     #[track_caller]
     pub fn scratch(&self, bytes: usize, align: usize) -> &'s mut [MaybeUninit<u8>] {
+        self.cursor.note_caller();
         self.try_scratch(bytes, align).unwrap_or_else(|error| panic_with(&error))
     }
 

@@ -72,6 +72,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         shape: S,
         element: impl FnMut(S::Index) -> T,
     ) -> S::Array<'s, &'s mut [T]> {
+        self.cursor.note_caller();
         self.try_acquire_with(shape, element).unwrap_or_else(|error| panic_with(&error))
     }
 

@@ -3,7 +3,7 @@
 use core::mem::MaybeUninit;
 
 use super::HostAcquireResult;
-use crate::backend::{ArrayMemory, HostBackend};
+use crate::backend::{ArrayMemory, HostBackend, ScopeCursor};
 use crate::element::HostElement;
 use crate::engine::FromParts;
 use crate::error::panic_with;
@@ -37,6 +37,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         &self,
         shape: S,
     ) -> S::Array<'s, &'s mut [MaybeUninit<T>]> {
+        self.cursor.note_caller();
         self.try_acquire_uninit(shape).unwrap_or_else(|error| panic_with(&error))
     }
 

@@ -2,6 +2,8 @@
 
 use core::cell::Cell;
 use core::fmt;
+#[cfg(debug_assertions)]
+use core::panic::Location;
 use core::ptr::NonNull;
 
 use super::cold;
@@ -160,5 +162,12 @@ impl<B: PoolBackend> ScopeCursor<B> for SlotCursor<B> {
     fn sample_lengths(&self) {
         // SAFETY: no view of a slot at or above the cursor is in use (`new`).
         unsafe { idle::sample_lengths(self.state(), self.active()) };
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    fn note_caller(&self) {
+        #[cfg(debug_assertions)]
+        self.state().note_caller(self.active(), Location::caller());
     }
 }

@@ -35,6 +35,10 @@ impl<B: PoolBackend> PoolState<B> for State<B> {
         self.stats(active)
     }
 
+    fn shared_numbers(&self, none: PoolStats) -> PoolStats {
+        self.shared_numbers(none)
+    }
+
     fn forget_peaks(&self) {
         self.forget_peaks();
     }

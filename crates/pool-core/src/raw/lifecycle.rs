@@ -11,6 +11,7 @@ use crate::backend::PoolBackend;
 use crate::config::PoolConfig;
 use crate::error::{ConfigError, PoolError};
 use crate::identity::next_identity;
+use crate::memory_checks::MemoryChecks;
 use crate::try_box::{into_box, try_box};
 
 impl<B: PoolBackend> State<B> {
@@ -20,6 +21,7 @@ impl<B: PoolBackend> State<B> {
         config: PoolConfig,
     ) -> Result<NonNull<Table<B>>, PoolError<B::Error>> {
         config.validate()?;
+        let config = MemoryChecks::applied_to(config);
         let id = next_identity().ok_or(PoolError::IdentitiesExhausted { most: usize::MAX - 1 })?;
         let state = try_box(Self::new(id, context, config))
             .ok_or(PoolError::Bookkeeping { requested: size_of::<Self>() })?;
@@ -42,6 +44,7 @@ impl<B: PoolBackend> State<B> {
     /// The pool is borrowed exclusively, so that no view of any slot is in use.
     pub(crate) unsafe fn configure(&self, config: PoolConfig) -> Result<(), ConfigError> {
         config.validate()?;
+        let config = MemoryChecks::applied_to(config);
         self.set_config(config);
         for slot in self.slots_from(0) {
             // SAFETY: no view of the slot is in use (caller).

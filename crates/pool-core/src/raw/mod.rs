@@ -27,7 +27,7 @@
 //! 6. A slot is emptied (advertised, real, serial, shape set) before its block is freed, and filled
 //!    only after its new block was allocated: a panic or an error at any point leaves it valid.
 //! 7. Everything here runs on the thread that owns the pool: `Pool` is not `Sync`, and scopes and
-//!    raw slots are not `Send`.
+//!    raw slots are not `Send`. The counters (`count`) alone are read by other threads.
 //! 8. **A shape in a slot's set fits the slot's block**: it is put there for an acquire that the block
 //!    was made ready for, and whatever gives the slot another block takes the set out of its place with
 //!    the old one.
@@ -55,7 +55,7 @@
 //! | `block::install` | `reuse`, `free`, `Drop` of descriptors | busy; the new block is in its slot |
 //! | `hand_out::put_in_order` | `reuse`, `set_bytes` (a marked block, poison) | busy |
 //! | `LiveBytes::note` | the allocator (a count that the configuration asks for) | busy; the slot has its block |
-//! | `State::note_use` | a `tracing` subscriber (event) | busy; the slot has its block |
+//! | `State::note_use` | a `tracing` subscriber (event), the hook of slot warnings | busy; the slot has its block |
 //! | `shape_cache::insert` | the allocator, `Default` and `Drop` of descriptors | busy; a set changes only between calls |
 //! | `idle::trim`, `idle::compact` | `reuse`, `free`, `settle`, `allocate`, `Drop` of descriptors, a subscriber | busy; every slot at or above the cursor advertises nothing, and is empty before its block is freed |
 //! | `State::configure`, `State::destroy`, `State::create` | the same | the pool is exclusively borrowed or unknown: out of reach |
@@ -64,8 +64,8 @@
 
 // Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
 //
-// fits, live, table_list, words: nothing
-// state: live, table_list, words
+// fits, live, slot_report, table_list, words: nothing
+// state: live, slot_report, table_list, words
 // table: fits, state, words
 // slot: state, table, words
 // advertise: fits, slot
@@ -104,6 +104,8 @@ mod place;
 mod root;
 mod shape_cache;
 mod slot;
+#[cfg(debug_assertions)]
+mod slot_report;
 mod state;
 mod table;
 mod table_list;

@@ -40,8 +40,7 @@ pub(super) unsafe fn find<'s, B: PoolBackend, T: Element>(
 /// Counts a hit of the shape cache.
 #[inline(always)]
 pub(super) fn note_hit<B: PoolBackend>(slot: SlotPointer<'_, B>) {
-    let hits = &slot.state().shape_hits;
-    hits.set(hits.get() + 1);
+    slot.state().shape_hits.increment();
 }
 
 /// The shape `dims` of `count` elements `T` in the slot's set; a miss puts it there.
@@ -98,8 +97,7 @@ unsafe fn insert_of_type<'s, B: PoolBackend>(
     let Some(_busy) = state.busy() else { return Err(PoolError::Reentered) };
     // SAFETY: the slot is idle (caller), and stays so: acquires are refused while the pool is marked.
     let _withdrawn = unsafe { WithdrawnSlot::new(slot) };
-    let misses = &state.shape_misses;
-    misses.set(misses.get() + 1);
+    state.shape_misses.increment();
 
     let lengths = Lengths::of(dims).map_err(|requested| PoolError::Bookkeeping { requested })?;
     let way = Way { element, lengths, count, descriptor: B::Descriptor::default() };

@@ -3,13 +3,18 @@
 
 use core::cell::Cell;
 use core::fmt;
+#[cfg(debug_assertions)]
+use core::panic::Location;
 
 use super::live::LiveBytes;
+#[cfg(debug_assertions)]
+use super::slot_report::SlotReport;
 use super::table_list::TableList;
 use super::words::Slot;
 use crate::backend::PoolBackend;
 use crate::busy::{BusyGuard, BusyMark};
 use crate::config::PoolConfig;
+use crate::count::{Count, LongCount};
 use crate::stats::PoolStats;
 
 /// The state of one pool.
@@ -24,15 +29,17 @@ pub struct State<B: PoolBackend> {
     busy: BusyMark,
     /// The first slots of the tables, at whose addresses the tables are.
     pub(super) tables: TableList<Slot<B>>,
-    reserved: Cell<usize>,
-    peak_reserved: Cell<usize>,
-    leaked: Cell<usize>,
-    high_water: Cell<usize>,
+    reserved: Count,
+    peak_reserved: Count,
+    leaked: Count,
+    high_water: Count,
     pub(super) live: LiveBytes,
-    growths: Cell<u64>,
-    cold_acquires: Cell<u64>,
-    pub(super) shape_hits: Cell<u64>,
-    pub(super) shape_misses: Cell<u64>,
+    growths: LongCount,
+    cold_acquires: LongCount,
+    #[cfg(debug_assertions)]
+    slot_report: SlotReport,
+    pub(super) shape_hits: LongCount,
+    pub(super) shape_misses: LongCount,
 }
 
 impl<B: PoolBackend> State<B> {
@@ -46,15 +53,17 @@ impl<B: PoolBackend> State<B> {
             last_serial: Cell::new(0),
             busy: BusyMark::new(),
             tables: TableList::new(),
-            reserved: Cell::new(0),
-            peak_reserved: Cell::new(0),
-            leaked: Cell::new(0),
-            high_water: Cell::new(0),
+            reserved: Count::new(0),
+            peak_reserved: Count::new(0),
+            leaked: Count::new(0),
+            high_water: Count::new(0),
             live: LiveBytes::new(),
-            growths: Cell::new(0),
-            cold_acquires: Cell::new(0),
-            shape_hits: Cell::new(0),
-            shape_misses: Cell::new(0),
+            growths: LongCount::new(),
+            cold_acquires: LongCount::new(),
+            #[cfg(debug_assertions)]
+            slot_report: SlotReport::new(),
+            shape_hits: LongCount::new(),
+            shape_misses: LongCount::new(),
         }
     }
 
@@ -94,7 +103,7 @@ impl<B: PoolBackend> State<B> {
     }
 
     /// Bytes that blocks hold now.
-    pub(super) fn reserved(&self) -> usize {
+    pub(crate) fn reserved(&self) -> usize {
         self.reserved.get()
     }
 
@@ -107,7 +116,7 @@ impl<B: PoolBackend> State<B> {
         let reserved = self.reserved.get() + bytes;
         self.reserved.set(reserved);
         self.peak_reserved.set(self.peak_reserved.get().max(reserved));
-        self.growths.set(self.growths.get() + 1);
+        self.growths.increment();
     }
 
     pub(super) fn note_released(&self, bytes: usize) {
@@ -119,7 +128,7 @@ impl<B: PoolBackend> State<B> {
     }
 
     pub(super) fn note_cold_acquire(&self) {
-        self.cold_acquires.set(self.cold_acquires.get() + 1);
+        self.cold_acquires.increment();
     }
 
     /// Notes that slot `number` is about to be handed out, and warns where very many slots are.
@@ -129,9 +138,17 @@ impl<B: PoolBackend> State<B> {
             return;
         }
         self.high_water.set(slots);
+        #[cfg(debug_assertions)]
+        self.slot_report.note(self.config.get(), slots, self.reserved.get());
         if slots >= PoolConfig::WARNING_SLOTS && slots.is_power_of_two() {
             self.warn_many_slots(slots);
         }
+    }
+
+    /// Notes which call is about to acquire slot `number`.
+    #[cfg(debug_assertions)]
+    pub(super) fn note_caller(&self, number: usize, caller: &'static Location<'static>) {
+        self.slot_report.note_caller(number, caller);
     }
 
     /// The most slots that were ever handed out at once.
@@ -158,6 +175,22 @@ impl<B: PoolBackend> State<B> {
         self.high_water.set(0);
         self.live.forget_peak();
         self.peak_reserved.set(self.reserved.get());
+    }
+
+    /// The numbers of the pool that any thread may read while the pool lives. Those of the configuration, of the device
+    /// and of live bytes are not among them.
+    pub(crate) fn shared_numbers(&self, mut stats: PoolStats) -> PoolStats {
+        stats.high_water_slots = self.high_water.get();
+        stats.reserved_bytes = self.reserved.get();
+        stats.peak_reserved_bytes = self.peak_reserved.get();
+        stats.leaked_bytes = self.leaked.get();
+        stats.bookkeeping_bytes = size_of::<Self>() + self.table_bytes();
+        stats.growths = self.growths.get();
+        stats.cold_acquires = self.cold_acquires.get();
+        stats.shape_hits = self.shape_hits.get();
+        stats.shape_misses = self.shape_misses.get();
+        stats.pools = 1;
+        stats
     }
 
     /// The numbers of the pool, whose tables take `table_bytes`.

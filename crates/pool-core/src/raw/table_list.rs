@@ -5,13 +5,19 @@ use core::cell::UnsafeCell;
 use core::mem;
 use core::ptr::NonNull;
 
+use crate::count::Count;
+
 /// Addresses that are added one by one, and never leave.
-pub(super) struct TableList<T>(UnsafeCell<Vec<NonNull<T>>>);
+pub(super) struct TableList<T> {
+    list: UnsafeCell<Vec<NonNull<T>>>,
+    /// The length of the list, for other threads that ask for it.
+    count: Count,
+}
 
 impl<T> TableList<T> {
     /// A list without addresses.
     pub(super) const fn new() -> Self {
-        Self(UnsafeCell::new(Vec::new()))
+        Self { list: UnsafeCell::new(Vec::new()), count: Count::new(0) }
     }
 
     /// How many addresses there are.
@@ -19,8 +25,13 @@ impl<T> TableList<T> {
         // SAFETY: the list is referred to in the methods of this type alone, on one thread (invariant 7),
         // and none of them calls anything, not even the allocator, while it has the reference: so this is
         // the only one, or one of several shared ones.
-        let list = unsafe { &*self.0.get() };
+        let list = unsafe { &*self.list.get() };
         list.len()
+    }
+
+    /// How many addresses there are, as any thread may ask.
+    pub(super) fn counted(&self) -> usize {
+        self.count.get()
     }
 
     /// The address of a number.
@@ -30,7 +41,7 @@ impl<T> TableList<T> {
     /// There are more than `number` addresses.
     pub(super) unsafe fn get(&self, number: usize) -> NonNull<T> {
         // SAFETY: as in `len`.
-        let list = unsafe { &*self.0.get() };
+        let list = unsafe { &*self.list.get() };
         debug_assert!(number < list.len(), "table {number} of {}", list.len());
         // SAFETY: the caller's promise.
         unsafe { *list.get_unchecked(number) }
@@ -41,16 +52,16 @@ impl<T> TableList<T> {
     pub(super) fn make_room(&self) -> Result<(), usize> {
         let count = self.len();
         // SAFETY: as in `len`.
-        if unsafe { &*self.0.get() }.capacity() > count {
+        if unsafe { &*self.list.get() }.capacity() > count {
             return Ok(());
         }
         let longer = (2 * count).max(4);
         let mut list = Vec::new();
         list.try_reserve_exact(longer).map_err(|_| longer * size_of::<NonNull<T>>())?;
         // SAFETY: as in `len`; there is room, so the allocator is not called.
-        list.extend_from_slice(unsafe { &*self.0.get() });
+        list.extend_from_slice(unsafe { &*self.list.get() });
         // SAFETY: as in `len`: swapping calls nobody.
-        mem::swap(unsafe { &mut *self.0.get() }, &mut list);
+        mem::swap(unsafe { &mut *self.list.get() }, &mut list);
         // Here the old list is freed, which nothing refers to any more.
         drop(list);
         Ok(())
@@ -63,7 +74,8 @@ impl<T> TableList<T> {
     /// [`make_room`](Self::make_room) has made room for it, and nothing was added since.
     pub(super) unsafe fn push(&self, address: NonNull<T>) {
         // SAFETY: as in `len`; there is room (caller), so the allocator is not called.
-        let list = unsafe { &mut *self.0.get() };
+        let list = unsafe { &mut *self.list.get() };
         list.push(address);
+        self.count.set(list.len());
     }
 }

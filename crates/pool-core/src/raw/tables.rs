@@ -125,6 +125,11 @@ impl<B: PoolBackend> State<B> {
 
     /// The numbers of the pool, as seen from where `active` slots are handed out.
     pub(crate) fn stats(&self, active: usize) -> PoolStats {
-        self.numbers(active, self.tables.len() * Table::<B>::BYTES)
+        self.numbers(active, self.table_bytes())
+    }
+
+    /// Bytes of the tables, as any thread may ask for them.
+    pub(super) fn table_bytes(&self) -> usize {
+        self.tables.counted() * Table::<B>::BYTES
     }
 }

@@ -43,7 +43,8 @@ pub(super) fn lengthen<B: StackedBackend>(
     Ok(())
 }
 
-/// Allocates a block of `generous` bytes, or else, once the backend has settled, of `needed` bytes, as a chunk where `live` bytes are live before it.
+/// Allocates a block of `generous` bytes, or else, once the backend has settled, of `needed` bytes: a chunk with `live`
+/// live bytes before it.
 ///
 /// # Errors
 ///

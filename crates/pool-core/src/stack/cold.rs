@@ -79,7 +79,7 @@ pub(super) unsafe fn prepare<B: StackedBackend>(
     // SAFETY: nothing views the span (caller); the pool is marked.
     unsafe { put_in_order(state, span, bytes, demand) }?;
     state.note_live(live);
-    state.cold_acquires.set(state.cold_acquires.get() + 1);
+    state.cold_acquires.increment();
     Ok(span)
 }
 

@@ -8,6 +8,7 @@ use super::state::StackState;
 use crate::backend::{Layout, NamedArray, PoolState};
 use crate::config::PoolConfig;
 use crate::error::ConfigError;
+use crate::memory_checks::MemoryChecks;
 use crate::stacked::{Stack, Stacked, StackedBackend};
 use crate::stats::PoolStats;
 use core::ptr::NonNull;
@@ -34,13 +35,17 @@ impl<B: StackedBackend> PoolState<Stacked<B>> for StackState<B> {
         self.stats(active)
     }
 
+    fn shared_numbers(&self, none: PoolStats) -> PoolStats {
+        self.shared_numbers(none)
+    }
+
     fn forget_peaks(&self) {
         self.forget_peaks();
     }
 
     unsafe fn configure(&self, config: PoolConfig) -> Result<(), ConfigError> {
         config.validate()?;
-        self.set_config(config);
+        self.set_config(MemoryChecks::applied_to(config));
         // SAFETY: nothing of the pool is in use (caller).
         unsafe { shapes::clear(self) };
         Ok(())

@@ -11,6 +11,7 @@ use crate::backend::PoolRoot;
 use crate::config::PoolConfig;
 use crate::error::PoolError;
 use crate::identity::next_identity;
+use crate::memory_checks::MemoryChecks;
 use crate::stacked::{Stacked, StackedBackend};
 use crate::try_box::{into_box, try_box};
 
@@ -38,6 +39,7 @@ impl<B: StackedBackend> PoolRoot<Stacked<B>> for StackRoot<B> {
     #[inline(never)]
     fn create(context: B::Context, config: PoolConfig) -> Result<Self, PoolError<B::Error>> {
         config.validate()?;
+        let config = MemoryChecks::applied_to(config);
         let id = next_identity().ok_or(PoolError::IdentitiesExhausted { most: usize::MAX - 1 })?;
         let state = try_box(StackState::new(id, context, config));
         let requested = size_of::<StackState<B>>();

@@ -48,7 +48,7 @@ pub(super) unsafe fn fitting<'s, B: StackedBackend, T: Element>(
         return None;
     }
     let span = fit_bytes::<B>(at, state.end.get(), bytes)?;
-    state.shape_hits.set(state.shape_hits.get() + 1);
+    state.shape_hits.increment();
     Some((span, way))
 }
 
@@ -116,11 +116,11 @@ unsafe fn find_or_insert<'s, B: StackedBackend>(
     let set = set_at(state, offset).map_err(|requested| PoolError::Bookkeeping { requested })?;
     // SAFETY: as in `fitting`.
     if let Some(way) = unsafe { &mut *set.as_ptr() }.find(element, dims) {
-        state.shape_hits.set(state.shape_hits.get() + 1);
+        state.shape_hits.increment();
         // SAFETY: as above: the only reference to the set for `'s`; the one before has the same origin.
         return Ok(unsafe { &mut *core::ptr::from_mut(way) });
     }
-    state.shape_misses.set(state.shape_misses.get() + 1);
+    state.shape_misses.increment();
     let lengths = Lengths::of(dims).map_err(|requested| PoolError::Bookkeeping { requested })?;
     let way = Way { element, lengths, count, descriptor: B::Descriptor::default() };
     // SAFETY: as in `fitting`.

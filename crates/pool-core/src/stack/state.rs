@@ -11,6 +11,7 @@ use super::dirty::DirtyRanges;
 use crate::backend::PoolBackend;
 use crate::busy::BusyMark;
 use crate::config::PoolConfig;
+use crate::count::{Count, LongCount};
 use crate::shape_set::ShapeSet;
 use crate::stacked::StackedBackend;
 use crate::stats::PoolStats;
@@ -27,8 +28,8 @@ pub struct StackState<B: StackedBackend> {
     pub(super) top: Cell<*mut u8>,
     /// For the low bits of an offset, in lines: where the shape set of such an offset was found last.
     pub(super) shape_hints: [Cell<u16>; SHAPE_HINTS],
-    pub(super) shape_hits: Cell<u64>,
-    pub(super) shape_misses: Cell<u64>,
+    pub(super) shape_hits: LongCount,
+    pub(super) shape_misses: LongCount,
     pub(super) context: B::Context,
     config: Cell<PoolConfig>,
     id: u64,
@@ -48,10 +49,10 @@ pub struct StackState<B: StackedBackend> {
     /// Passes that are still sampled, and the most bytes that were live in them.
     pub(super) samples_left: Cell<u16>,
     pub(super) largest_sample: Cell<usize>,
-    reserved: Cell<usize>,
-    peak_reserved: Cell<usize>,
-    growths: Cell<u64>,
-    pub(super) cold_acquires: Cell<u64>,
+    reserved: Count,
+    peak_reserved: Count,
+    growths: LongCount,
+    pub(super) cold_acquires: LongCount,
     /// The next pool of a free list.
     pub(super) next_idle: Cell<*mut ()>,
 }
@@ -98,8 +99,8 @@ impl<B: StackedBackend> StackState<B> {
             base: Cell::new(without_provenance_mut(STRAY)),
             top: Cell::new(without_provenance_mut(STRAY)),
             shape_hints: [const { Cell::new(0) }; SHAPE_HINTS],
-            shape_hits: Cell::new(0),
-            shape_misses: Cell::new(0),
+            shape_hits: LongCount::new(),
+            shape_misses: LongCount::new(),
             context,
             config: Cell::new(config),
             id,
@@ -113,10 +114,10 @@ impl<B: StackedBackend> StackState<B> {
             live_peak: Cell::new(None),
             samples_left: Cell::new(0),
             largest_sample: Cell::new(0),
-            reserved: Cell::new(0),
-            peak_reserved: Cell::new(0),
-            growths: Cell::new(0),
-            cold_acquires: Cell::new(0),
+            reserved: Count::new(0),
+            peak_reserved: Count::new(0),
+            growths: LongCount::new(),
+            cold_acquires: LongCount::new(),
             next_idle: Cell::new(null_mut()),
         }
     }
@@ -178,7 +179,7 @@ impl<B: StackedBackend> StackState<B> {
         let reserved = self.reserved.get() + chunk.block_bytes;
         self.reserved.set(reserved);
         self.peak_reserved.set(self.peak_reserved.get().max(reserved));
-        self.growths.set(self.growths.get() + 1);
+        self.growths.increment();
     }
 
     /// Frees a chunk that was taken out of the list; returns its bytes.
@@ -262,6 +263,20 @@ impl<B: StackedBackend> StackState<B> {
     /// How many named arrays there are.
     pub(super) fn named_count(&self) -> usize {
         self.with_names(|names| names.len())
+    }
+
+    /// The numbers of the pool that any thread may read while the pool lives. The lists of chunks, names and shapes are
+    /// not among them.
+    pub(super) fn shared_numbers(&self, mut stats: PoolStats) -> PoolStats {
+        stats.pools = 1;
+        stats.reserved_bytes = self.reserved.get();
+        stats.peak_reserved_bytes = self.peak_reserved.get();
+        stats.bookkeeping_bytes = size_of::<Self>();
+        stats.growths = self.growths.get();
+        stats.cold_acquires = self.cold_acquires.get();
+        stats.shape_hits = self.shape_hits.get();
+        stats.shape_misses = self.shape_misses.get();
+        stats
     }
 
     /// The numbers of the pool.

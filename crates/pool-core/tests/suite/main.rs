@@ -54,6 +54,7 @@ mod stacked_programs;
 
 mod stats;
 mod support;
+mod thread_list;
 mod threads;
 mod uninit;
 mod user_code;

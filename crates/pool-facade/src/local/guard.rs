@@ -1,6 +1,7 @@
 //! The guard that owns a pool of its thread, and the functions that make one.
 
 use std::fmt;
+use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 
 use pool_core::{
@@ -8,8 +9,8 @@ use pool_core::{
 };
 
 use super::LocalPool;
+use super::held::Held;
 use super::idle_pools;
-use super::slot_watch::SlotWatch;
 
 /// A pool of this thread, in your hands until the guard is dropped.
 ///
@@ -21,8 +22,8 @@ use super::slot_watch::SlotWatch;
 /// is_send::<pool_facade::LocalGuard<pool_facade::Cpu>>(); // guard_not_send
 /// ```
 pub struct LocalGuard<B: LocalPool> {
-    pool: ManuallyDrop<Pool<B>>,
-    slots: SlotWatch,
+    pool: ManuallyDrop<Held<B>>,
+    owned: PhantomData<Pool<B>>,
 }
 
 /// Implemented for nothing, so that [`LocalGuard`] is neither [`Send`] nor [`Sync`]: the idle pools that its methods reach
@@ -96,15 +97,14 @@ pub fn try_local<B: LocalPool>() -> Result<LocalGuard<B>, PoolError<B::Error>> {
 #[inline(never)]
 #[track_caller]
 #[expect(clippy::panic, reason = "the documented behaviour of the twin without `try_`")]
-fn make_or_panic<B: LocalPool>() -> Pool<B> {
+fn make_or_panic<B: LocalPool>() -> Held<B> {
     idle_pools::make().unwrap_or_else(|error| panic!("{}", error_chain(&error)))
 }
 
 impl<B: LocalPool> LocalGuard<B> {
     #[inline]
-    fn of(pool: Pool<B>) -> Self {
-        let slots = SlotWatch::begin(&pool);
-        Self { pool: ManuallyDrop::new(pool), slots }
+    fn of(pool: Held<B>) -> Self {
+        Self { pool: ManuallyDrop::new(pool), owned: PhantomData }
     }
 
     /// Opens a scope in the guard's pool.
@@ -116,33 +116,24 @@ impl<B: LocalPool> LocalGuard<B> {
     /// The numbers of this pool and of the thread's idle pools together.
     #[must_use]
     pub fn stats(&self) -> PoolStats {
-        let mut stats = self.pool.stats();
-        idle_pools::for_each::<B>(|pool| stats = stats.plus(&pool.stats()));
-        stats
+        idle_pools::add_stats::<B>(self.pool.stats())
     }
 
     /// Frees every block of this pool and of the thread's idle pools.
     pub fn trim(&mut self) -> ReleaseReport {
-        let mut released = self.pool.trim();
-        idle_pools::for_each::<B>(|pool| released = released.plus(pool.trim()));
-        released
+        self.pool.trim().plus(idle_pools::trim::<B>())
     }
 
     /// Swaps oversized blocks of this pool and of the thread's idle pools; see [`Compaction`].
     pub fn compact(&mut self, compaction: &Compaction) -> ReleaseReport {
-        let mut released = self.pool.compact(compaction);
-        idle_pools::for_each::<B>(|pool| released = released.plus(pool.compact(compaction)));
-        released
+        self.pool.compact(compaction).plus(idle_pools::compact::<B>(compaction))
     }
 
     /// Frees every block of this pool and of the thread's idle pools, and forgets their peaks. Idle
     /// pools that may hold more than memory are dropped, which are those of every backend but
     /// [`Cpu`](crate::Cpu): those of [`Cuda`](crate::Cuda), with their streams.
     pub fn clear(&mut self) -> ReleaseReport {
-        let mut released = self.pool.clear();
-        idle_pools::for_each::<B>(|pool| released = released.plus(pool.clear()));
-        idle_pools::drop_holders::<B>();
-        released
+        self.pool.clear().plus(idle_pools::clear::<B>())
     }
 
     /// Takes a configuration for this pool, the thread's idle pools, and every pool that this thread
@@ -154,18 +145,13 @@ impl<B: LocalPool> LocalGuard<B> {
     /// [`PoolError::Config`] for a value out of its range; nothing is then changed.
     pub fn configure(&mut self, config: PoolConfig) -> Result<(), PoolError<B::Error>> {
         self.pool.configure(config)?;
-        // First: what is called back meanwhile may make pools.
-        idle_pools::set_config::<B>(config);
-        let mut result = Ok(());
-        idle_pools::for_each::<B>(|pool| result = pool.configure(config));
-        result
+        idle_pools::configure::<B>(config)
     }
 }
 
 impl<B: LocalPool> Drop for LocalGuard<B> {
     #[inline]
     fn drop(&mut self) {
-        self.slots.end(&self.pool);
         // SAFETY: the guard is being dropped, so the pool is not used through it again.
         let pool = unsafe { ManuallyDrop::take(&mut self.pool) };
         idle_pools::put(pool);

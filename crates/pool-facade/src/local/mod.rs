@@ -2,18 +2,18 @@
 //! borrows one.
 //!
 //! The list of a thread and backend is a `const` thread-local without destructor, so it can be used at any time. A second
-//! thread-local with a destructor closes it when the thread ends; pools that return later are dropped. A pool that
-//! returns to the list as it left it, which nested blocks do, still links to the pool below it, and one store puts it
-//! back. That link is valid because no pool of an open list of `Cpu` is ever dropped: `clear` empties the idle pools
-//! and keeps them.
+//! thread-local with a destructor closes it when the thread ends; pools that return later are dropped. The pools of `Cpu`
+//! are in entries, which a registry of all threads knows, so that other threads can release them. An entry that returns
+//! to the list as it left it, which nested blocks do, still links to the entry below it, and one store puts it back.
 
 #[cfg(feature = "cpu")]
-mod cpu;
+pub(crate) mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
 mod guard;
-mod idle_pools;
-mod slot_watch;
+mod held;
+pub(crate) mod idle_pools;
+pub(crate) mod requests;
 #[cfg(feature = "wgpu")]
 mod wgpu;
 
@@ -21,7 +21,6 @@ use pool_core::PoolBackend;
 
 pub use guard::{LocalGuard, local, try_local};
 pub use idle_pools::{IdlePools, IdlePoolsCloser, ListAccess};
-pub use slot_watch::warn_of_many_slots;
 
 /// A backend that keeps pools for each thread: what [`with_pool!`](crate::with_pool) and [`local()`]
 /// ask for.

@@ -16,6 +16,7 @@ mod guards;
 mod local_pools;
 mod macro_forms;
 mod many_slots;
+mod memory_checks;
 mod own_backend;
 mod programs;
 mod repetition;

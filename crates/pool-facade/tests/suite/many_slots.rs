@@ -1,4 +1,4 @@
-//! A loop without a scope of its own is noticed in debug builds, once a pool, also without the feature `tracing`.
+//! A loop without a scope of its own is reported in debug builds, once a pool, with the call in the loop.
 
 use std::process::Command;
 
@@ -8,45 +8,102 @@ use pool_facade::prelude::*;
 const TASK: &str = "POOL_TEST_MANY_SLOTS";
 
 /// The text that is looked for.
-const TEXT: &str = "is a scope missing around a loop body?";
+const TEXT: &str = "Is a scope missing around a loop body?";
+
+const MOST: usize = PoolConfig::REPORTED_SLOTS;
 
 /// What a callback of the type `Fn` does: it has its scope shared, so its passes take new slots.
-fn grow(passes: usize) {
+fn grow(passes: usize) -> u32 {
     with_pool!(|scope| {
         let callback = |x: f64| scope.acquire_filled(8, x)[0];
         assert_eq!((0..passes).map(|_| callback(1.0)).sum::<f64>(), passes as f64);
     });
+    line!() - 3
 }
 
-/// The child of the test below; nothing without its task.
+/// Grows a pool of its own by one method, and prints the line of the call.
+fn grow_by(method: &str) {
+    let mut pool = Pool::<Cpu>::new(());
+    let scope = pool.scope();
+    let mut line = 0;
+    for _ in 0..MOST {
+        line = line!() + 1;
+        match method {
+            "acquire" => drop(scope.acquire::<u8, _>(1)),
+            "rank" => drop(scope.acquire::<u8, _>([1, 1])),
+            "dynamic" => drop(scope.acquire::<u8, _>(&[1][..])),
+            "zeroed" => drop(scope.acquire_zeroed::<bool, _>(1)),
+            "from" => drop(scope.acquire_from(&[1_u8])),
+            "with" => drop(scope.acquire_with(1, |_| 1_u8)),
+            "vec" => drop(scope.acquire_vec::<u8>(1)),
+            "uninit" => drop(scope.acquire_uninit::<u8, _>(1)),
+            _ => drop(scope.try_acquire::<u8, _>(1).unwrap()),
+        }
+    }
+    eprintln!("lines {line} to {}", line + 10);
+}
+
+/// The child of the tests below; nothing without its task.
 #[test]
 fn child() {
-    match std::env::var(TASK).as_deref() {
-        Ok("few") => grow(PoolConfig::WARNING_SLOTS - 1),
-        Ok("many") => {
-            grow(PoolConfig::WARNING_SLOTS);
-            grow(3 * PoolConfig::WARNING_SLOTS);
+    let Ok(task) = std::env::var(TASK) else { return };
+    match task.as_str() {
+        "few" => {
+            grow(MOST - 1);
         }
-        Ok("off") => {
-            pool_facade::warn_of_many_slots(false);
-            grow(PoolConfig::WARNING_SLOTS);
+        "many" => {
+            let line = grow(MOST);
+            eprintln!("lines {line} to {line}");
+            grow(3 * MOST);
         }
-        _ => {}
+        "off" => {
+            local::<Cpu>().configure(PoolConfig::new().warnings(false)).unwrap();
+            grow(MOST);
+        }
+        "without a hook" => grow_by("acquire"),
+        method => {
+            // The first thread-local pool has warnings printed.
+            drop(local::<Cpu>());
+            grow_by(method);
+        }
     }
+}
+
+/// What a child writes to standard error.
+fn said(task: &str) -> String {
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "many_slots::child", "--nocapture"])
+        .env(TASK, task)
+        .output()
+        .unwrap();
+    assert!(output.status.success());
+    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 #[test]
 #[cfg_attr(miri, ignore = "SKIPPED: Miri starts no processes")]
 fn debug_builds_say_it_once_a_pool() {
-    let said = |task: &str| {
-        let output = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "many_slots::child", "--nocapture"])
-            .env(TASK, task)
-            .output()
-            .unwrap();
-        assert!(output.status.success());
-        String::from_utf8_lossy(&output.stderr).matches(TEXT).count()
-    };
-    let once = usize::from(cfg!(debug_assertions) && !cfg!(feature = "tracing"));
-    assert_eq!((said("few"), said("many"), said("off")), (0, once, 0));
+    let times = |task: &str| said(task).matches(TEXT).count();
+    let once = usize::from(cfg!(debug_assertions));
+    assert_eq!((times("few"), times("many"), times("off")), (0, once, 0));
+    assert_eq!(times("without a hook"), 0);
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "SKIPPED: Miri starts no processes")]
+#[cfg(debug_assertions)]
+fn the_warning_names_the_call() {
+    let methods = ["acquire", "rank", "dynamic", "zeroed", "from", "with", "vec", "uninit"];
+    for task in methods.into_iter().chain(["many"]) {
+        let text = said(task);
+        let (_, lines) = text.rsplit_once("lines ").unwrap();
+        let (first, last) = lines.trim().split_once(" to ").unwrap();
+        let lines = first.parse::<u32>().unwrap()..=last.parse().unwrap();
+        let (_, place) = text.split_once("many_slots.rs:").expect(task);
+        let line = place.split(':').next().unwrap().parse::<u32>().unwrap();
+        assert!(lines.contains(&line), "{task}: line {line} and not {lines:?}");
+        assert!(text.contains("4096 slots"), "{text}");
+    }
+    let text = said("a method that returns errors");
+    assert!(text.contains(TEXT) && !text.contains("the last one at"), "{text}");
 }

@@ -1,0 +1,78 @@
+//! Modes for finding mistakes that hold for each pool of the process, whatever its own configuration is.
+
+use core::sync::atomic::{AtomicU8, Ordering};
+
+use crate::config::PoolConfig;
+
+/// The modes for finding mistakes that the whole process has, on top of those of each pool's [`PoolConfig`].
+///
+/// ```
+/// use pool_core::MemoryChecks;
+/// let checks = MemoryChecks::new().poison(true);
+/// assert!(checks.poisons() && !checks.is_fresh());
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MemoryChecks {
+    poison: bool,
+    fresh: bool,
+}
+
+const POISON: u8 = 1;
+const FRESH: u8 = 2;
+
+static CHECKS: AtomicU8 = AtomicU8::new(0);
+
+impl MemoryChecks {
+    /// No modes.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { poison: false, fresh: false }
+    }
+
+    /// Sets whether each acquire is overwritten with 0xFF bytes first: see [`PoolConfig::poison`].
+    #[must_use]
+    pub const fn poison(mut self, on: bool) -> Self {
+        self.poison = on;
+        self
+    }
+
+    /// Sets whether each acquire gets a new block: see [`PoolConfig::fresh`].
+    #[must_use]
+    pub const fn fresh(mut self, on: bool) -> Self {
+        self.fresh = on;
+        self
+    }
+
+    /// Whether acquires are overwritten.
+    #[must_use]
+    pub const fn poisons(&self) -> bool {
+        self.poison
+    }
+
+    /// Whether acquires get new blocks.
+    #[must_use]
+    pub const fn is_fresh(&self) -> bool {
+        self.fresh
+    }
+
+    /// The modes that the process has now.
+    #[must_use]
+    pub fn of_process() -> Self {
+        let bits = CHECKS.load(Ordering::Relaxed);
+        Self { poison: bits & POISON != 0, fresh: bits & FRESH != 0 }
+    }
+
+    /// Makes these the modes of the process. Pools follow that are made or configured from now on.
+    pub fn set_for_process(self) {
+        let bits = u8::from(self.poison) * POISON + u8::from(self.fresh) * FRESH;
+        CHECKS.store(bits, Ordering::Relaxed);
+    }
+
+    /// A pool's configuration with the modes of the process.
+    pub(crate) fn applied_to(mut config: PoolConfig) -> PoolConfig {
+        let checks = Self::of_process();
+        config.poison |= checks.poison;
+        config.fresh |= checks.fresh;
+        config
+    }
+}

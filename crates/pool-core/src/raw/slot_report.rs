@@ -1,0 +1,36 @@
+//! When a debug build reports a pool with very many slots, and the call that it names.
+
+use core::cell::Cell;
+use core::panic::Location;
+
+use crate::config::PoolConfig;
+use crate::slot_warning::{SlotWarning, report};
+
+/// What one pool knows for its report.
+pub(super) struct SlotReport {
+    /// The slot that a call was about to acquire, and the call.
+    caller: Cell<Option<(usize, &'static Location<'static>)>>,
+    is_done: Cell<bool>,
+}
+
+impl SlotReport {
+    pub(super) const fn new() -> Self {
+        Self { caller: Cell::new(None), is_done: Cell::new(false) }
+    }
+
+    /// Notes which call is about to acquire slot `number`.
+    pub(super) fn note_caller(&self, number: usize, caller: &'static Location<'static>) {
+        self.caller.set(Some((number, caller)));
+    }
+
+    /// Notes that `slots` slots are handed out, and reports the first time that they are very many.
+    pub(super) fn note(&self, config: PoolConfig, slots: usize, reserved_bytes: usize) {
+        if slots < PoolConfig::REPORTED_SLOTS || !config.warnings || self.is_done.replace(true) {
+            return;
+        }
+        // Methods that return errors note nothing: then the last call is about another slot.
+        let location = self.caller.get().filter(|&(number, _)| number + 1 == slots);
+        let location = location.map(|(_, location)| location);
+        report(&SlotWarning { pool: config.name, slots, reserved_bytes, location });
+    }
+}

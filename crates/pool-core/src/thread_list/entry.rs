@@ -1,0 +1,236 @@
+//! An entry of a thread's list: a link, and the address of a pool, which another thread may replace.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::cell::Cell;
+use core::fmt;
+use core::mem::ManuallyDrop;
+use core::ptr::{NonNull, null_mut};
+use core::sync::atomic::{AtomicPtr, Ordering};
+
+use crate::backend::{PoolBackend, PoolRoot, Root};
+use crate::config::{Compaction, PoolConfig};
+use crate::count::Count;
+use crate::error::PoolError;
+use crate::pool::Pool;
+use crate::reserve::{NoHostMemory, list};
+use crate::scope::Scope;
+use crate::stats::{PoolStats, ReleaseReport};
+
+/// One entry. It stays at its address until its thread frees it.
+pub(super) struct Entry<B: PoolBackend> {
+    /// The entry below this one in the list. Written only while this entry is out of the list.
+    pub(super) next: AtomicPtr<Self>,
+    /// The root of the entry's pool.
+    pub(super) pool: AtomicPtr<()>,
+    /// The root of a pool that was replaced and is not dropped yet, null for none.
+    pub(super) retired: AtomicPtr<()>,
+    /// The next entry that the same thread made. Used under the registry's lock.
+    pub(super) sibling: Cell<*mut Self>,
+    /// The numbers of pools that were replaced.
+    pub(super) past: Past,
+}
+
+impl<B: PoolBackend> Entry<B> {
+    /// Drops an entry with its pools.
+    ///
+    /// # Safety
+    ///
+    /// The entry was made by [`HeldPool::new`]. It is in no list and no registry, and is not used afterwards.
+    pub(super) unsafe fn free(entry: NonNull<Self>) {
+        // SAFETY: `HeldPool::new` took it out of a box, and the caller gives it up.
+        let entry = unsafe { Box::from_raw(entry.as_ptr()) };
+        for root in [entry.pool.load(Ordering::Relaxed), entry.retired.load(Ordering::Relaxed)] {
+            if !root.is_null() {
+                // SAFETY: the root of a pool that the entry owns, and that nothing else refers to (caller).
+                drop(unsafe { owned::<B>(root) });
+            }
+        }
+    }
+}
+
+/// The pool of a root.
+///
+/// # Safety
+///
+/// `root` is the address of a root from `Pool::into_root`, and the caller takes over the pool.
+pub(super) unsafe fn owned<B: PoolBackend>(root: *mut ()) -> Pool<B> {
+    // SAFETY: the caller's promise.
+    let root = unsafe { Root::<B>::from_raw(root) };
+    // SAFETY: the caller's promise.
+    unsafe { Pool::from_root(root) }
+}
+
+/// What is kept of the statistics of pools that were replaced, so that a thread's numbers do not go back.
+pub(super) struct Past {
+    high_water: Count,
+    peak: Count,
+    leaked: Count,
+    growths: Count,
+    cold_acquires: Count,
+    hits: Count,
+    misses: Count,
+}
+
+impl Past {
+    const fn new() -> Self {
+        Self {
+            high_water: Count::new(0),
+            peak: Count::new(0),
+            leaked: Count::new(0),
+            growths: Count::new(0),
+            cold_acquires: Count::new(0),
+            hits: Count::new(0),
+            misses: Count::new(0),
+        }
+    }
+
+    /// Adds the numbers of a pool that is about to be dropped. Called under the registry's lock.
+    pub(super) fn note(&self, stats: &PoolStats) {
+        let add = |count: &Count, more: u64| {
+            count.set(count.get().saturating_add(usize::try_from(more).unwrap_or(usize::MAX)));
+        };
+        self.high_water.set(self.high_water.get().max(stats.high_water_slots));
+        self.peak.set(self.peak.get().max(stats.peak_reserved_bytes));
+        self.leaked.set(self.leaked.get().saturating_add(stats.leaked_bytes));
+        add(&self.growths, stats.growths);
+        add(&self.cold_acquires, stats.cold_acquires);
+        add(&self.hits, stats.shape_hits);
+        add(&self.misses, stats.shape_misses);
+    }
+
+    /// Forgets the peaks.
+    fn forget_peaks(&self) {
+        self.high_water.set(0);
+        self.peak.set(0);
+    }
+
+    /// The numbers of the entry's pool together with those of the pools before it.
+    pub(super) fn with(&self, mut stats: PoolStats) -> PoolStats {
+        let more = |count: &Count| u64::try_from(count.get()).unwrap_or(u64::MAX);
+        stats.high_water_slots = stats.high_water_slots.max(self.high_water.get());
+        stats.peak_reserved_bytes = stats.peak_reserved_bytes.max(self.peak.get());
+        stats.leaked_bytes = stats.leaked_bytes.saturating_add(self.leaked.get());
+        stats.growths = stats.growths.saturating_add(more(&self.growths));
+        stats.cold_acquires = stats.cold_acquires.saturating_add(more(&self.cold_acquires));
+        stats.shape_hits = stats.shape_hits.saturating_add(more(&self.hits));
+        stats.shape_misses = stats.shape_misses.saturating_add(more(&self.misses));
+        stats
+    }
+}
+
+/// A pool that its thread has taken from its list, or has just made.
+///
+/// Each method loads the address of the pool anew. A call of [`ThreadLists::release`](super::ThreadLists::release) that
+/// runs meanwhile may have replaced the pool. Dropping a held pool leaks it.
+#[must_use = "dropping a held pool leaks it"]
+pub struct HeldPool<B: PoolBackend> {
+    pub(super) entry: NonNull<Entry<B>>,
+}
+
+impl<B: PoolBackend> HeldPool<B> {
+    /// Makes an entry for a pool.
+    ///
+    /// # Errors
+    ///
+    /// [`NoHostMemory`] where the host has no memory for the entry. The pool is then dropped.
+    pub fn new(pool: Pool<B>) -> Result<Self, NoHostMemory> {
+        let mut memory: Vec<Entry<B>> = list(1)?;
+        memory.push(Entry {
+            next: AtomicPtr::new(null_mut()),
+            pool: AtomicPtr::new(pool.into_root().into_raw()),
+            retired: AtomicPtr::new(null_mut()),
+            sibling: Cell::new(null_mut()),
+            past: Past::new(),
+        });
+        // Exactly one element, so nothing is allocated again.
+        let boxed: Box<[Entry<B>]> = memory.into_boxed_slice();
+        let entry = Box::into_raw(boxed).cast::<Entry<B>>();
+        // SAFETY: a box is never null.
+        Ok(Self { entry: unsafe { NonNull::new_unchecked(entry) } })
+    }
+
+    #[inline(always)]
+    pub(super) fn of(entry: NonNull<Entry<B>>) -> Self {
+        Self { entry }
+    }
+
+    #[inline(always)]
+    fn entry(&self) -> &Entry<B> {
+        // SAFETY: an entry that is taken is freed by nobody else, and there are only shared references to it.
+        unsafe { self.entry.as_ref() }
+    }
+
+    /// The root of the pool. The load comes after the store that took the entry out of its list (see the
+    /// [protocol](super)), and acquires what another thread has done to a pool that it put here.
+    #[inline(always)]
+    fn root(&self) -> Root<B> {
+        let root = self.entry().pool.load(Ordering::Acquire);
+        // SAFETY: an entry always has the root of a live pool.
+        unsafe { Root::<B>::from_raw(root) }
+    }
+
+    /// The pool, which still belongs to the entry.
+    fn pool(&self) -> ManuallyDrop<Pool<B>> {
+        // SAFETY: the entry owns the pool, and this one is never dropped. No other `Pool` of the root exists: the entry
+        // is held, and each method has at most one.
+        ManuallyDrop::new(unsafe { Pool::from_root(self.root()) })
+    }
+
+    /// Drops the entry with its pools.
+    ///
+    /// # Safety
+    ///
+    /// The entry is in no registry.
+    pub unsafe fn free(self) {
+        // SAFETY: made by `new`, held and hence in no list, and in no registry (caller).
+        unsafe { Entry::free(self.entry) };
+    }
+
+    /// Opens a scope in the pool.
+    #[inline(always)]
+    pub fn scope(&mut self) -> Scope<'_, B> {
+        // SAFETY: `self` is borrowed exclusively for the lifetime of the scope and its views, so no other cursor of the
+        // pool is used meanwhile. A pool that is replaced meanwhile stays alive until the entry is met in its list.
+        let cursor = unsafe { self.root().cursor() };
+        // SAFETY: as above.
+        unsafe { Scope::from_cursor(cursor) }
+    }
+
+    /// The numbers of the pool, and of the pools that it replaced.
+    #[must_use]
+    pub fn stats(&self) -> PoolStats {
+        self.entry().past.with(self.pool().stats())
+    }
+
+    /// As [`Pool::trim`].
+    pub fn trim(&mut self) -> ReleaseReport {
+        self.pool().trim()
+    }
+
+    /// As [`Pool::compact`].
+    pub fn compact(&mut self, compaction: &Compaction) -> ReleaseReport {
+        self.pool().compact(compaction)
+    }
+
+    /// As [`Pool::clear`].
+    pub fn clear(&mut self) -> ReleaseReport {
+        self.entry().past.forget_peaks();
+        self.pool().clear()
+    }
+
+    /// As [`Pool::configure`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Pool::configure`].
+    pub fn configure(&mut self, config: PoolConfig) -> Result<(), PoolError<B::Error>> {
+        self.pool().configure(config)
+    }
+}
+
+impl<B: PoolBackend> fmt::Debug for HeldPool<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HeldPool").field("pool", &*self.pool()).finish()
+    }
+}

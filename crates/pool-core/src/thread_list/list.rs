@@ -1,0 +1,187 @@
+//! The list itself: one word in thread-local memory, and the hot path that takes and returns entries.
+
+use core::fmt;
+use core::marker::PhantomData;
+use core::ptr::{NonNull, null_mut, without_provenance_mut};
+use core::sync::atomic::{AtomicPtr, Ordering, compiler_fence};
+
+use super::entry::{Entry, HeldPool};
+use crate::backend::PoolBackend;
+use crate::pool::Pool;
+
+/// The idle pools of one thread, last in first out.
+///
+/// Made to be a `const` thread-local without destructor: dropping a list frees nothing, so [`close`](Self::close) it
+/// where its thread ends. Only the thread that has the list uses it. Other threads read its head through a
+/// [`ThreadRecord`](super::ThreadRecord).
+///
+/// ```compile_fail,E0277
+/// # use pool_conformance::HeapBackend as Memory;
+/// use pool_core::thread_list::ThreadList;
+/// static SHARED: ThreadList<Memory> = ThreadList::new(); // thread_list_not_shared
+/// ```
+pub struct ThreadList<B: PoolBackend> {
+    /// The newest idle entry, null for none, [`CLOSED`] after `close`. Only the list's thread writes it.
+    pub(super) head: AtomicPtr<Entry<B>>,
+    /// The list owns pools, and is not shared.
+    owned: PhantomData<Pool<B>>,
+}
+
+/// The address that marks a closed list: no entry has it, because it is not aligned for one.
+pub(super) const CLOSED: usize = 1;
+
+impl<B: PoolBackend> ThreadList<B> {
+    /// An open, empty list.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { head: AtomicPtr::new(null_mut()), owned: PhantomData }
+    }
+
+    /// The head, as the list's own thread reads it: without an atomic load, which the compiler would not put into the
+    /// comparison that uses it.
+    #[inline(always)]
+    fn head(&self) -> *mut Entry<B> {
+        // SAFETY: the address is that of a live atomic. Only this thread writes there, so no write races with this read.
+        unsafe { *self.head.as_ptr() }
+    }
+
+    /// Takes the entry that was put last; `None` from an empty or closed list.
+    #[inline(always)]
+    pub fn take(&self) -> Option<HeldPool<B>> {
+        let head = self.head();
+        if head.addr() <= CLOSED {
+            return None;
+        }
+        // SAFETY: not null, and the list's entries are live.
+        let entry = unsafe { NonNull::new_unchecked(head) };
+        // SAFETY: as above.
+        let next = unsafe { &entry.as_ref().next }.load(Ordering::Relaxed);
+        // Releases, because a walk that reads this head may release the pool below, which was used before.
+        self.head.store(next, Ordering::Release);
+        // Only then the address of the entry's pool may be loaded: see the protocol of the module.
+        compiler_fence(Ordering::SeqCst);
+        Some(HeldPool::of(entry))
+    }
+
+    /// Puts back an entry that was taken, if the list is what it was then. Otherwise returns the entry.
+    ///
+    /// The entry's link is good as it is where it leads to the head: an entry of an open list is never freed, so an equal
+    /// address is the same entry.
+    #[inline(always)]
+    #[must_use]
+    pub fn put_back(&self, held: HeldPool<B>) -> Option<HeldPool<B>> {
+        // SAFETY: a held entry is live.
+        let next = unsafe { &held.entry.as_ref().next }.load(Ordering::Relaxed);
+        if next != self.head() {
+            return Some(held);
+        }
+        self.head.store(held.entry.as_ptr(), Ordering::Release);
+        None
+    }
+
+    /// Puts an entry into the list; a closed list frees it with its pool.
+    #[expect(clippy::needless_pass_by_value, reason = "what is put is not held any more")]
+    pub fn put(&self, held: HeldPool<B>) {
+        let HeldPool { entry } = held;
+        let head = self.head();
+        if head.addr() == CLOSED {
+            // SAFETY: made by `HeldPool::new`, and not in the list. A list is closed after its record was removed from
+            // the registry (`close`), with all of its entries.
+            return unsafe { Entry::free(entry) };
+        }
+        // SAFETY: a held entry is live, and out of the list.
+        unsafe { &entry.as_ref().next }.store(head, Ordering::Release);
+        self.head.store(entry.as_ptr(), Ordering::Release);
+    }
+
+    /// Runs `f` on each entry that is in the list now; the entries keep their order. Takes no memory.
+    ///
+    /// While `f` runs, these entries are not in the list: an entry that is taken meanwhile is another one, and an entry
+    /// that is put meanwhile comes after them. After a panic of `f` the entries are in the list again.
+    ///
+    /// # Safety
+    ///
+    /// `f` leaves each held pool in its place: it does not exchange it for another one.
+    pub unsafe fn for_each(&self, mut f: impl FnMut(&mut HeldPool<B>)) {
+        let first = self.head();
+        if first.addr() <= CLOSED {
+            return;
+        }
+        self.head.store(null_mut(), Ordering::Relaxed);
+        compiler_fence(Ordering::SeqCst);
+        let _detached = Detached { list: self, first };
+        let mut next = NonNull::new(first);
+        while let Some(entry) = next {
+            f(&mut HeldPool::of(entry));
+            // SAFETY: a detached entry is live, and nobody writes its link.
+            next = NonNull::new(unsafe { &entry.as_ref().next }.load(Ordering::Relaxed));
+        }
+    }
+
+    /// Whether the list was closed.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.head().addr() == CLOSED
+    }
+
+    /// Frees the entries in the list with their pools, and every entry that is put into it from now on.
+    ///
+    /// # Safety
+    ///
+    /// The list's record is in no registry any more, or there was none.
+    pub unsafe fn close(&self) {
+        // The list is closed before any pool is dropped: what a backend does in `free` may come back to it.
+        let mut first = self.head();
+        self.head.store(without_provenance_mut(CLOSED), Ordering::Relaxed);
+        while first.addr() > CLOSED {
+            // SAFETY: an entry of the list is live and not null.
+            let entry = unsafe { NonNull::new_unchecked(first) };
+            // SAFETY: as above.
+            first = unsafe { &entry.as_ref().next }.load(Ordering::Relaxed);
+            // SAFETY: made by `HeldPool::new`, and just taken out of the list; the registry knows it no more (caller).
+            unsafe { Entry::free(entry) };
+        }
+    }
+}
+
+/// Entries that are out of their list while they are visited. They return before those that the list has then.
+struct Detached<'a, B: PoolBackend> {
+    list: &'a ThreadList<B>,
+    first: *mut Entry<B>,
+}
+
+impl<B: PoolBackend> Drop for Detached<'_, B> {
+    fn drop(&mut self) {
+        let head = self.list.head();
+        if head.addr() == CLOSED {
+            // Closed while the entries were visited. The entries are this list's, and go as it does.
+            let closing = ThreadList { head: AtomicPtr::new(self.first), owned: PhantomData };
+            // SAFETY: the list was closed, so its record is in no registry.
+            return unsafe { closing.close() };
+        }
+        let mut last = self.first;
+        loop {
+            // SAFETY: a detached entry is live.
+            let next = unsafe { &(*last).next };
+            let below = next.load(Ordering::Relaxed);
+            if below.is_null() {
+                next.store(head, Ordering::Release);
+                break;
+            }
+            last = below;
+        }
+        self.list.head.store(self.first, Ordering::Release);
+    }
+}
+
+impl<B: PoolBackend> Default for ThreadList<B> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<B: PoolBackend> fmt::Debug for ThreadList<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ThreadList").field("closed", &self.is_closed()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,40 @@
+//! The idle pools of one thread, which other threads can release although the thread takes and returns pools without a
+//! lock. For `pool-facade`.
+//!
+//! # The protocol
+//!
+//! A list links *entries*. An entry has the address of a pool. A thread that takes an entry unlinks it first, and loads
+//! the address of its pool afterwards. Another thread releases an idle pool in four steps:
+//!
+//! 1. It replaces the address in the entry by that of a new, empty pool. The old pool is now *retired*.
+//! 2. It executes a *barrier on all threads*: each thread of the process executes a full memory barrier at some moment
+//!    of the call (`membarrier` on Linux).
+//! 3. It walks over the list again.
+//! 4. Where it meets the entry, the retired pool is its own, and it drops the pool. Where it does not, the entry was
+//!    taken. Then it cannot know which of the two pools the owner uses. The retired pool stays with the entry until a
+//!    later call meets the entry, or the thread ends.
+//!
+//! # Why this is sound
+//!
+//! Let X be the moment of the barrier in the owner's program.
+//!
+//! - **What a walk meets after X was in the list at or after X.** A link of an entry is written only while the entry is
+//!   out of the list. So a link that is read leads to an entry that was in the list when the link was written, or for as
+//!   long as the entry that links to it. Both times reach beyond the moment at which the walk read the head.
+//! - **Nobody uses the retired pool then.** A use before that moment ended when the entry was put into the list. Each
+//!   store of the head releases, that of a take included, and the walk acquires. A use after it belongs to a later take. The take loads the pool's address
+//!   after it has stored the head, hence after X. So it gets the new pool.
+//! - **The order of the owner's store and load** is kept in the program by a compiler fence and on the processor by the
+//!   barrier. The hot path therefore has no fence and no atomic read-modify-write.
+//! - Entries are freed by the thread that made them, after the thread's record has left the registry. A registry is used
+//!   under a lock. So what a walk reaches is allocated.
+//!
+//! Where the system has no such barrier, nobody calls [`ThreadLists::release`], and all of this is single-threaded.
+
+mod entry;
+mod list;
+mod registry;
+
+pub use entry::HeldPool;
+pub use list::ThreadList;
+pub use registry::{ThreadLists, ThreadRecord};

@@ -1,0 +1,315 @@
+//! The lists of all threads, which a process keeps behind one lock.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::fmt;
+use core::ptr::{NonNull, null_mut};
+use core::sync::atomic::Ordering;
+
+use super::entry::{Entry, HeldPool, owned};
+use super::list::{CLOSED, ThreadList};
+use crate::backend::{PoolBackend, PoolRoot, PoolState, Root};
+use crate::config::PoolConfig;
+use crate::device::Device;
+use crate::pool::Pool;
+use crate::reserve::{NoHostMemory, list};
+use crate::stats::PoolStats;
+
+/// What a registry knows of one thread: its list, its entries, and the configuration of its pools.
+pub struct ThreadRecord<B: PoolBackend> {
+    list: NonNull<ThreadList<B>>,
+    config: PoolConfig,
+    /// The newest entry that the thread made, in its list or not.
+    entries: *mut Entry<B>,
+    count: usize,
+    next: *mut Self,
+}
+
+impl<B: PoolBackend> ThreadRecord<B> {
+    /// Makes a record for a thread's list.
+    ///
+    /// # Errors
+    ///
+    /// [`NoHostMemory`] where the host has no memory for it.
+    pub fn new(
+        thread_list: &ThreadList<B>,
+        config: PoolConfig,
+    ) -> Result<NonNull<Self>, NoHostMemory> {
+        let mut memory: Vec<Self> = list(1)?;
+        let list = NonNull::from(thread_list);
+        memory.push(Self { list, config, entries: null_mut(), count: 0, next: null_mut() });
+        // Exactly one element, so nothing is allocated again.
+        let record = Box::into_raw(memory.into_boxed_slice()).cast::<Self>();
+        // SAFETY: a box is never null.
+        Ok(unsafe { NonNull::new_unchecked(record) })
+    }
+
+    /// Frees a record.
+    ///
+    /// # Safety
+    ///
+    /// The record is from [`new`](Self::new), in no registry, and is not used afterwards.
+    pub unsafe fn free(record: NonNull<Self>) {
+        // SAFETY: taken out of a box by `new`, and given up by the caller.
+        drop(unsafe { Box::from_raw(record.as_ptr()) });
+    }
+
+    /// Runs `f` on each entry that the list has now, or has had since the call began.
+    ///
+    /// # Safety
+    ///
+    /// The list is at its address, and the record is in a registry that the caller has locked.
+    unsafe fn for_each_idle(&self, mut f: impl FnMut(&Entry<B>)) {
+        // SAFETY: the list is at its address (caller), and its head is an atomic.
+        let head = unsafe { &raw const (*self.list.as_ptr()).head };
+        // SAFETY: as above.
+        let mut next = unsafe { &*head }.load(Ordering::Acquire);
+        // A thread that reorders its entries meanwhile could lead the walk in circles.
+        for _ in 0..self.count {
+            if next.addr() <= CLOSED {
+                return;
+            }
+            // SAFETY: entries of a registered list are live.
+            let entry = unsafe { &*next };
+            f(entry);
+            next = entry.next.load(Ordering::Acquire);
+        }
+    }
+}
+
+impl<B: PoolBackend> fmt::Debug for ThreadRecord<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ThreadRecord").field("entries", &self.count).finish_non_exhaustive()
+    }
+}
+
+/// The records of all threads of a process. Keep it in a lock: its methods allocate nothing, free nothing, and call no
+/// code of a user.
+pub struct ThreadLists<B: PoolBackend> {
+    first: *mut ThreadRecord<B>,
+}
+
+// SAFETY: the registry is used under a lock. What it reaches of other threads is atomic, guarded by that lock, or a pool
+// that the protocol of the module has made its own. Such a pool may be sent (the bound).
+unsafe impl<B: PoolBackend> Send for ThreadLists<B> where Pool<B>: Send {}
+
+impl<B: PoolBackend> ThreadLists<B> {
+    /// A registry without records.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { first: null_mut() }
+    }
+
+    /// Adds a thread's record.
+    ///
+    /// # Safety
+    ///
+    /// The record is from [`ThreadRecord::new`] and in no registry. Its list stays where it is until
+    /// [`remove`](Self::remove) returns.
+    pub unsafe fn add(&mut self, record: NonNull<ThreadRecord<B>>) {
+        // SAFETY: a live record, which nobody else uses.
+        unsafe { (*record.as_ptr()).next = self.first };
+        self.first = record.as_ptr();
+    }
+
+    /// Adds an entry to the record of the thread that made it.
+    ///
+    /// # Safety
+    ///
+    /// The record is in this registry, and the entry in none. The entry is put into the record's list alone.
+    pub unsafe fn add_entry(&mut self, record: NonNull<ThreadRecord<B>>, held: &HeldPool<B>) {
+        // SAFETY: a record of this registry is live, and used under its lock alone.
+        let record = unsafe { &mut *record.as_ptr() };
+        // SAFETY: a held entry is live.
+        unsafe { held.entry.as_ref() }.sibling.set(record.entries);
+        record.entries = held.entry.as_ptr();
+        record.count += 1;
+    }
+
+    /// Sets the configuration of the pools that [`release`](Self::release) puts into the thread's entries.
+    ///
+    /// # Safety
+    ///
+    /// The record is in this registry.
+    pub unsafe fn configure(&mut self, record: NonNull<ThreadRecord<B>>, config: PoolConfig) {
+        // SAFETY: a record of this registry is live, and used under its lock alone.
+        unsafe { (*record.as_ptr()).config = config };
+    }
+
+    /// Removes a thread's record, and with it the thread's entries.
+    ///
+    /// # Safety
+    ///
+    /// The record is in this registry.
+    pub unsafe fn remove(&mut self, record: NonNull<ThreadRecord<B>>) {
+        let mut place = &raw mut self.first;
+        loop {
+            // SAFETY: the address of the registry's first link, or of one in a live record.
+            let at = unsafe { *place };
+            if at.is_null() {
+                return;
+            }
+            if at == record.as_ptr() {
+                // SAFETY: the record is live.
+                let next = unsafe { (*at).next };
+                // SAFETY: as above.
+                unsafe { *place = next };
+                return;
+            }
+            // SAFETY: as above.
+            place = unsafe { &raw mut (*at).next };
+        }
+    }
+
+    /// The records, which are live while the registry is locked.
+    fn records(&self) -> impl Iterator<Item = &ThreadRecord<B>> {
+        let mut next = self.first.cast_const();
+        core::iter::from_fn(move || {
+            // SAFETY: a record of this registry is live, and changed by `&mut self` alone.
+            let record = unsafe { next.as_ref() }?;
+            next = record.next.cast_const();
+            Some(record)
+        })
+    }
+
+    /// How many threads and how many pools there are.
+    #[must_use]
+    pub fn len(&self) -> (usize, usize) {
+        self.records().fold((0, 0), |(threads, pools), record| (threads + 1, pools + record.count))
+    }
+
+    /// Whether there is no thread.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.first.is_null()
+    }
+
+    /// Adds the numbers of all pools, in use or idle, to `none`, which are those of no pool.
+    #[must_use]
+    pub fn stats(&self, none: PoolStats) -> PoolStats {
+        let mut sum = none;
+        for record in self.records() {
+            let mut next = record.entries.cast_const();
+            // SAFETY: the entries of a record are live.
+            while let Some(entry) = unsafe { next.as_ref() } {
+                // SAFETY: an entry always has the root of a live pool. It is replaced and dropped under the lock alone.
+                let root: Root<B> =
+                    unsafe { Root::<B>::from_raw(entry.pool.load(Ordering::Acquire)) };
+                // SAFETY: as above; of the state only atomics are read.
+                let state = unsafe { root.state() };
+                sum = sum.plus(&entry.past.with(state.shared_numbers(none)));
+                next = entry.sibling.get().cast_const();
+            }
+        }
+        sum
+    }
+
+    /// How many idle pools hold blocks, or have replaced one that does.
+    ///
+    /// # Safety
+    ///
+    /// As for [`release`](Self::release), without the barrier.
+    #[must_use]
+    pub unsafe fn count_idle(&self) -> usize {
+        let mut count = 0;
+        for record in self.records() {
+            // SAFETY: the lists are at their addresses (caller).
+            unsafe {
+                record.for_each_idle(|entry| {
+                    count += usize::from(holds_blocks(entry) || has_retired(entry));
+                });
+            };
+        }
+        count
+    }
+
+    /// Replaces the idle pools that hold blocks by `spares`, which are empty, and moves those that were replaced to
+    /// `released`. Returns whether all were: none is where `spares` or the capacity of `released` is used up, or where a
+    /// thread has taken a pool meanwhile. Drop the released pools when the registry is unlocked.
+    ///
+    /// # Safety
+    ///
+    /// The lists of all records are at their addresses, and the caller may read them. Each thread of the process
+    /// executes a full memory barrier while `barrier` runs, unless it returns `false`.
+    pub unsafe fn release(
+        &mut self,
+        spares: &mut Vec<Pool<B>>,
+        released: &mut Vec<Pool<B>>,
+        barrier: impl FnOnce() -> bool,
+    ) -> bool {
+        let mut complete = true;
+        for record in self.records() {
+            let replace = |entry: &Entry<B>| {
+                if !holds_blocks(entry) {
+                    return;
+                }
+                if has_retired(entry) {
+                    complete = false;
+                    return;
+                }
+                let Some(mut spare) = spares.pop() else {
+                    complete = false;
+                    return;
+                };
+                // A record's configuration was validated.
+                _ = spare.configure(record.config);
+                let old = entry.pool.swap(spare.into_root().into_raw(), Ordering::AcqRel);
+                entry.retired.store(old, Ordering::Relaxed);
+            };
+            // SAFETY: the list is at its address (caller).
+            unsafe { record.for_each_idle(replace) };
+        }
+        if !barrier() {
+            return false;
+        }
+        for record in self.records() {
+            let collect = |entry: &Entry<B>| {
+                let retired = entry.retired.load(Ordering::Relaxed);
+                if retired.is_null() {
+                    return;
+                }
+                if released.len() == released.capacity() {
+                    complete = false;
+                    return;
+                }
+                entry.retired.store(null_mut(), Ordering::Relaxed);
+                // SAFETY: the entry was in its list after the barrier, so nobody uses the pool that was replaced before
+                // (the protocol of the module).
+                let pool: Pool<B> = unsafe { owned(retired) };
+                entry.past.note(&pool.stats());
+                released.push(pool);
+            };
+            // SAFETY: the list is at its address (caller).
+            unsafe { record.for_each_idle(collect) };
+        }
+        complete
+    }
+}
+
+/// Whether the entry's pool has blocks.
+fn holds_blocks<B: PoolBackend>(entry: &Entry<B>) -> bool {
+    // SAFETY: an entry always has the root of a live pool, which is replaced and dropped under the registry's lock.
+    let root: Root<B> = unsafe { Root::<B>::from_raw(entry.pool.load(Ordering::Acquire)) };
+    // SAFETY: as above; atomics are read.
+    let state = unsafe { root.state() };
+    let none = PoolStats::none("", Device { kind: "", ordinal: None });
+    state.shared_numbers(none).reserved_bytes > 0
+}
+
+/// Whether the entry has a pool that was replaced and not dropped.
+fn has_retired<B: PoolBackend>(entry: &Entry<B>) -> bool {
+    !entry.retired.load(Ordering::Relaxed).is_null()
+}
+
+impl<B: PoolBackend> Default for ThreadLists<B> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<B: PoolBackend> fmt::Debug for ThreadLists<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (threads, pools) = self.len();
+        f.debug_struct("ThreadLists").field("threads", &threads).field("pools", &pools).finish()
+    }
+}

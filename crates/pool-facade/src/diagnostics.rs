@@ -1,0 +1,74 @@
+//! What a program needs of the standard library to look for mistakes: environment variables that turn modes on, and
+//! standard error for warnings.
+
+use std::env;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use pool_core::MemoryChecks;
+
+/// Whether the environment was read.
+static IS_READ: AtomicBool = AtomicBool::new(false);
+
+/// Turns poison and fresh blocks on or off for the whole process.
+///
+/// - With [`poison`](MemoryChecks::poison) each acquire is first overwritten with 0xFF bytes, which is NaN for floats.
+///   This shows code that reads what it did not write.
+/// - With [`fresh`](MemoryChecks::fresh) each acquire gets a new block. This lets a memory checker see pointers that
+///   outlived their scope.
+///
+/// The modes hold on all backends, for pools that are made or configured after the call, thread-local or your own. The
+/// pools that threads have by then keep their modes until [`trim_all`](crate::trim_all) releases them, so call it at the
+/// start of `main`.
+///
+/// ```
+/// # #[cfg(feature = "cpu")] {
+/// use pool_facade::prelude::*;
+/// use pool_facade::{MemoryChecks, check_memory};
+///
+/// check_memory(MemoryChecks::new().poison(true));
+/// with_pool!(|scope| {
+///     assert!(scope.acquire::<f32, _>(10).iter().all(|number| number.is_nan()));
+/// });
+/// # }
+/// ```
+///
+/// # Environment variables
+///
+/// `POOL_POISON=1` and `POOL_FRESH=1` turn the modes on without a change of the program. They are read once, when the
+/// first thread-local pool of the process is made. A [`Pool`](crate::Pool) of your own that is made earlier does not
+/// follow them. Any value but the empty one and `0` counts as on. A call of this function takes precedence.
+pub fn check_memory(checks: MemoryChecks) {
+    IS_READ.store(true, Ordering::Relaxed);
+    checks.set_for_process();
+}
+
+/// Reads the environment, and has warnings printed. Called where a thread-local pool is made.
+pub(crate) fn set_up() {
+    if IS_READ.load(Ordering::Relaxed) {
+        return;
+    }
+    let checks = MemoryChecks::new().poison(is_on("POOL_POISON")).fresh(is_on("POOL_FRESH"));
+    // Only then: another thread that makes its first pool meanwhile reads for itself, and does not go on without.
+    if !IS_READ.load(Ordering::Relaxed) && checks != MemoryChecks::new() {
+        checks.set_for_process();
+    }
+    IS_READ.store(true, Ordering::Relaxed);
+}
+
+fn is_on(variable: &str) -> bool {
+    env::var_os(variable).is_some_and(|value| !value.is_empty() && value != "0")
+}
+
+/// Has debug builds print the warning of pools with very many slots.
+#[cfg(debug_assertions)]
+pub(crate) fn print_warnings() {
+    use std::io::Write;
+
+    use pool_core::{SlotWarningHook, set_slot_warning_hook};
+
+    static PRINT: SlotWarningHook = |warning| {
+        // A closed standard error is no reason to panic.
+        let _ = writeln!(std::io::stderr(), "pool-facade: {warning}");
+    };
+    set_slot_warning_hook(&PRINT);
+}

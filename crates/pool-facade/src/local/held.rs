@@ -1,0 +1,125 @@
+//! A pool that a guard holds: an entry of a list that other threads can release, or a pool by itself. The backend decides
+//! at compile time, so it is one word.
+
+use std::fmt;
+use std::mem::ManuallyDrop;
+
+use pool_core::thread_list::HeldPool;
+use pool_core::{
+    Compaction, Pool, PoolBackend, PoolConfig, PoolError, PoolStats, ReleaseReport, Scope,
+};
+
+use super::LocalPool;
+
+/// The pool of a guard. Dropping it leaks the pool.
+#[must_use = "dropping it leaks the pool"]
+pub(super) union Held<B: PoolBackend> {
+    /// Of backends whose [`ACCESS`](LocalPool::ACCESS) is shared.
+    listed: ManuallyDrop<HeldPool<B>>,
+    /// Of all others.
+    alone: ManuallyDrop<Pool<B>>,
+}
+
+impl<B: LocalPool> Held<B> {
+    /// # Safety
+    ///
+    /// `B::ACCESS` is shared.
+    #[inline(always)]
+    pub(super) unsafe fn listed(held: HeldPool<B>) -> Self {
+        Self { listed: ManuallyDrop::new(held) }
+    }
+
+    /// # Safety
+    ///
+    /// `B::ACCESS` is not shared.
+    #[inline(always)]
+    pub(super) unsafe fn alone(pool: Pool<B>) -> Self {
+        Self { alone: ManuallyDrop::new(pool) }
+    }
+
+    /// The entry.
+    ///
+    /// # Safety
+    ///
+    /// `B::ACCESS` is shared.
+    #[inline(always)]
+    pub(super) unsafe fn into_listed(self) -> HeldPool<B> {
+        // SAFETY: the field that was written (caller).
+        ManuallyDrop::into_inner(unsafe { self.listed })
+    }
+
+    /// The pool.
+    ///
+    /// # Safety
+    ///
+    /// `B::ACCESS` is not shared.
+    #[inline(always)]
+    pub(super) unsafe fn into_alone(self) -> Pool<B> {
+        // SAFETY: the field that was written (caller).
+        ManuallyDrop::into_inner(unsafe { self.alone })
+    }
+
+    #[inline(always)]
+    pub(super) fn scope(&mut self) -> Scope<'_, B> {
+        if B::ACCESS.is_shared() {
+            // SAFETY: the field that was written (`listed`).
+            return unsafe { &mut self.listed }.scope();
+        }
+        // SAFETY: the field that was written (`alone`).
+        unsafe { &mut self.alone }.scope()
+    }
+
+    pub(super) fn stats(&self) -> PoolStats {
+        if B::ACCESS.is_shared() {
+            // SAFETY: as in `scope`.
+            return unsafe { &self.listed }.stats();
+        }
+        // SAFETY: as in `scope`.
+        unsafe { &self.alone }.stats()
+    }
+
+    pub(super) fn trim(&mut self) -> ReleaseReport {
+        if B::ACCESS.is_shared() {
+            // SAFETY: as in `scope`.
+            return unsafe { &mut self.listed }.trim();
+        }
+        // SAFETY: as in `scope`.
+        unsafe { &mut self.alone }.trim()
+    }
+
+    pub(super) fn compact(&mut self, compaction: &Compaction) -> ReleaseReport {
+        if B::ACCESS.is_shared() {
+            // SAFETY: as in `scope`.
+            return unsafe { &mut self.listed }.compact(compaction);
+        }
+        // SAFETY: as in `scope`.
+        unsafe { &mut self.alone }.compact(compaction)
+    }
+
+    pub(super) fn clear(&mut self) -> ReleaseReport {
+        if B::ACCESS.is_shared() {
+            // SAFETY: as in `scope`.
+            return unsafe { &mut self.listed }.clear();
+        }
+        // SAFETY: as in `scope`.
+        unsafe { &mut self.alone }.clear()
+    }
+
+    pub(super) fn configure(&mut self, config: PoolConfig) -> Result<(), PoolError<B::Error>> {
+        if B::ACCESS.is_shared() {
+            // A call of `trim_all` that met this pool in the list may still put another pool in its place. When it has
+            // ended, this pool stays where it is until the guard gives it back.
+            B::ACCESS.wait_for_release();
+            // SAFETY: as in `scope`.
+            return unsafe { &mut self.listed }.configure(config);
+        }
+        // SAFETY: as in `scope`.
+        unsafe { &mut self.alone }.configure(config)
+    }
+}
+
+impl<B: LocalPool> fmt::Debug for Held<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pool").field("stats", &self.stats()).finish_non_exhaustive()
+    }
+}

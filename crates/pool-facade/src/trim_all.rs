@@ -1,0 +1,164 @@
+//! Control over the pools of all threads: release the idle ones, and add up their numbers.
+
+use pool_core::{PoolStats, ReleaseReport};
+
+#[cfg(feature = "cpu")]
+use crate::local::cpu::{lists, stack_lists};
+use crate::local::requests::OF_DEVICES;
+
+/// Releases the memory of the idle pools of every thread, and returns how much that was.
+///
+/// A pool is idle while no guard of [`local()`](crate::local()) and no block of [`with_pool!`](crate::with_pool) has it.
+/// Its thread may sleep, wait in a condition variable as the workers of rayon do, or compute something else: nothing
+/// runs there. Pools that are in use keep their memory. So do pools of your own ([`Pool`](crate::Pool)), which belong to
+/// you. A pool that was released begins anew: the next acquire of each slot allocates.
+///
+/// ```
+/// # #[cfg(feature = "cpu")] {
+/// use pool_facade::prelude::*;
+/// use pool_facade::{stats_all, trim_all};
+///
+/// let sums: Vec<f64> = std::thread::scope(|threads| {
+///     let worker = threads.spawn(|| {
+///         let sum = with_pool!(|scope| scope.acquire_filled(1 << 16, 0.5_f64).iter().sum());
+///         std::thread::park(); // idle: its pool has half a mebibyte
+///         sum
+///     });
+///     while stats_all().reserved_bytes < 8 << 16 {
+///         std::thread::yield_now();
+///     }
+///     trim_all();
+///     worker.thread().unpark();
+///     worker.join().into_iter().collect()
+/// });
+/// assert_eq!(sums, [32768.0]);
+/// trim_all();
+/// assert_eq!(stats_all().reserved_bytes, 0);
+/// # }
+/// ```
+///
+/// # When each thread's memory is released
+///
+/// | pools | released |
+/// |---|---|
+/// | of [`Cpu`](crate::Cpu), stacked ones too, idle | before this call returns |
+/// | of `Cpu`, taken by their thread during the call | by the next call, or when the thread ends |
+/// | of `Cpu`, on other systems than Linux | those of the calling thread before this call returns, those of another thread when it next takes a pool, which costs some instructions there |
+/// | of `Cpu`, where Linux refuses `membarrier` | those of the calling thread before this call returns, those of another thread when it next calls `stats` or `configure` of a guard, or returns pools out of order |
+/// | of `Cuda` and `Wgpu`, of the calling thread | before this call returns |
+/// | of `Cuda`, `Wgpu` and backends of other crates, of another thread | when that thread next takes a pool of the backend |
+///
+/// The report has what was released before the call returned.
+///
+/// # What the hot path pays for it
+///
+/// An acquire pays nothing. A thread takes and returns its pools without a lock, a fence or an atomic
+/// read-modify-write. To open a thread-local scope loads the address of the pool, where it was copied before: at most one
+/// instruction more. The price is paid here: `membarrier` makes each running thread execute a barrier, in some
+/// microseconds. `pool_core::thread_list` has the protocol and its proof.
+///
+/// The call needs memory for a new, empty table (about 4 KiB) for each pool that it releases. Where there is none, it
+/// releases the idle pools of the calling thread alone.
+///
+/// It may be called from anywhere: from inside a scope, from an allocator's hook, from the destructor of a
+/// thread-local.
+pub fn trim_all() -> ReleaseReport {
+    OF_DEVICES.ask();
+    #[cfg_attr(
+        not(any(feature = "cpu", feature = "cuda", feature = "wgpu")),
+        expect(unused_mut, reason = "there are no pools then")
+    )]
+    let mut released = ReleaseReport::default();
+    #[cfg(feature = "cpu")]
+    {
+        released = released.plus(host::release(lists));
+        released = released.plus(host::release(stack_lists));
+    }
+    #[cfg(feature = "cuda")]
+    {
+        released = released.plus(crate::local::idle_pools::trim::<crate::Cuda>());
+    }
+    #[cfg(feature = "wgpu")]
+    {
+        released = released.plus(crate::local::idle_pools::trim::<crate::Wgpu>());
+    }
+    released
+}
+
+/// The numbers of all thread-local pools of [`Cpu`](crate::Cpu) and `Stacked<Cpu>` together, those of other threads and those in use
+/// included.
+///
+/// Other threads may work meanwhile: each number is one that its pool had at some moment of the call. Slots that are
+/// handed out now and peaks of live bytes are not among them. Pools that a thread makes while it ends are not counted.
+#[must_use]
+pub fn stats_all() -> PoolStats {
+    #[cfg(feature = "cpu")]
+    let stats = host::stats(lists, "all threads").plus(&host::stats(stack_lists, "all threads"));
+    #[cfg(not(feature = "cpu"))]
+    let stats = PoolStats::none("all threads", pool_core::Device { kind: "cpu", ordinal: None });
+    stats
+}
+
+#[cfg(feature = "cpu")]
+mod host {
+    //! The pools of `Cpu` and of `Stacked<Cpu>`.
+
+    use pool_core::reserve::list;
+    use pool_core::{Pool, PoolStats, ReleaseReport};
+    use std::sync::MutexGuard;
+
+    use pool_core::thread_list::ThreadLists;
+    use pool_cpu::barrier_on_all_threads;
+
+    use crate::LocalPool;
+    use crate::local::idle_pools;
+    use crate::local::requests::OF_HOST;
+
+    /// How often a call begins again because it met more idle pools than before, or such that were taken meanwhile.
+    const ROUNDS: usize = 4;
+
+    /// Locks the registry of a backend.
+    type Lock<B> = fn() -> MutexGuard<'static, ThreadLists<B>>;
+
+    pub(super) fn release<B: LocalPool<Context = ()>>(lists: Lock<B>) -> ReleaseReport {
+        // First without pools: it tells whether the system has the barrier.
+        if !barrier_on_all_threads() {
+            OF_HOST.ask();
+            return idle_pools::trim::<B>();
+        }
+        let mut released = ReleaseReport::default();
+        for _ in 0..ROUNDS {
+            // SAFETY: there is a barrier, hence this is Linux. There a registered list is in thread-local memory that
+            // stays until its thread has removed its record.
+            let idle = unsafe { lists().count_idle() };
+            if idle == 0 {
+                break;
+            }
+            let (Ok(mut spares), Ok(mut old)) = (list(idle), list(2 * idle)) else { break };
+            spares.extend((0..idle).map_while(|_| Pool::with_config((), Default::default()).ok()));
+            if spares.is_empty() {
+                break;
+            }
+            // SAFETY: as above; and the barrier is one on all threads of the process.
+            let complete =
+                unsafe { lists().release(&mut spares, &mut old, barrier_on_all_threads) };
+            // Only now, when the registry is unlocked: what the allocator calls back may want it.
+            for mut pool in old {
+                released = released.plus(pool.trim());
+            }
+            if complete {
+                return released;
+            }
+        }
+        // Where there was no memory for new pools, those of this thread are emptied without any.
+        released.plus(idle_pools::trim::<B>())
+    }
+
+    pub(super) fn stats<B: LocalPool<Context = ()>>(
+        lists: Lock<B>,
+        name: &'static str,
+    ) -> PoolStats {
+        let none = PoolStats::none(name, B::device(&()));
+        lists().stats(none)
+    }
+}
