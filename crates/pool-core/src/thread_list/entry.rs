@@ -157,7 +157,7 @@ impl<B: PoolBackend> HeldPool<B> {
 
     #[inline(always)]
     fn entry(&self) -> &Entry<B> {
-        // SAFETY: an entry that is taken is freed by nobody else, and there are only shared references to it.
+        // SAFETY: an entry that is taken is freed by its holder alone, and there are only shared references to it.
         unsafe { self.entry.as_ref() }
     }
 

@@ -113,7 +113,7 @@ impl<B: PoolBackend> ThreadList<B> {
         let mut next = NonNull::new(first);
         while let Some(entry) = next {
             f(&mut HeldPool::of(entry));
-            // SAFETY: a detached entry is live, and nobody writes its link.
+            // SAFETY: a detached entry is live, and its link is not written.
             next = NonNull::new(unsafe { &entry.as_ref().next }.load(Ordering::Relaxed));
         }
     }

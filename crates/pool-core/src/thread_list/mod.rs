@@ -21,7 +21,7 @@
 //! - **What a walk meets after X was in the list at or after X.** A link of an entry is written only while the entry is
 //!   out of the list. So a link that is read leads to an entry that was in the list when the link was written, or for as
 //!   long as the entry that links to it. Both times reach beyond the moment at which the walk read the head.
-//! - **Nobody uses the retired pool then.** A use before that moment ended when the entry was put into the list. Each
+//! - **The retired pool is out of use then.** A use before that moment ended when the entry was put into the list. Each
 //!   store of the head releases, that of a take included, and the walk acquires. A use after it belongs to a later take. The take loads the pool's address
 //!   after it has stored the head, hence after X. So it gets the new pool.
 //! - **The order of the owner's store and load** is kept in the program by a compiler fence and on the processor by the
@@ -29,7 +29,7 @@
 //! - Entries are freed by the thread that made them, after the thread's record has left the registry. A registry is used
 //!   under a lock. So what a walk reaches is allocated.
 //!
-//! Where the system has no such barrier, nobody calls [`ThreadLists::release`], and all of this is single-threaded.
+//! Where the system has no such barrier, [`ThreadLists::release`] is not called, and all of this is single-threaded.
 
 mod entry;
 mod list;

@@ -107,7 +107,7 @@ impl<B: PoolBackend> ThreadLists<B> {
     /// The record is from [`ThreadRecord::new`] and in no registry. Its list stays where it is until
     /// [`remove`](Self::remove) returns.
     pub unsafe fn add(&mut self, record: NonNull<ThreadRecord<B>>) {
-        // SAFETY: a live record, which nobody else uses.
+        // SAFETY: a live record, which only the caller has.
         unsafe { (*record.as_ptr()).next = self.first };
         self.first = record.as_ptr();
     }
@@ -273,7 +273,7 @@ impl<B: PoolBackend> ThreadLists<B> {
                     return;
                 }
                 entry.retired.store(null_mut(), Ordering::Relaxed);
-                // SAFETY: the entry was in its list after the barrier, so nobody uses the pool that was replaced before
+                // SAFETY: the entry was in its list after the barrier, so the pool that was replaced before is out of use
                 // (the protocol of the module).
                 let pool: Pool<B> = unsafe { owned(retired) };
                 entry.past.note(&pool.stats());

@@ -53,7 +53,7 @@ struct Entry {
 struct World {
     head: AtomicUsize,
     entries: [Entry; 2],
-    /// What is in the pools: whoever uses or drops one accesses it exclusively.
+    /// What is in the pools: a use and a drop are exclusive accesses.
     pools: [UnsafeCell<u32>; 4],
 }
 

@@ -229,7 +229,7 @@ fn register<B: LocalPool>(
             closer.record.set(Some(new));
             // SAFETY: the record is new. The list is a thread-local, which stays where it is until its thread has run
             // its destructors, and the closer's removes the record. Where the system keeps thread-locals in another
-            // way there is no barrier on all threads, and nobody reads the list.
+            // way there is no barrier on all threads, and the list is not read.
             unsafe { lists().add(new) };
         }
         (_, None) => {}
