@@ -44,7 +44,7 @@ pub(super) unsafe fn settle<B: StackedBackend>(state: &StackState<B>) -> NonNull
         state.base.set(start);
     }
     state.set_ends();
-    // SAFETY: a chunk starts at the address of its block, which is not null.
+    // SAFETY: a chunk starts in its block, whose addresses are not null.
     unsafe { NonNull::new_unchecked(start) }
 }
 
@@ -56,8 +56,10 @@ unsafe fn merge<B: StackedBackend>(state: &StackState<B>) {
         (chunks.len(), chunks.get(0).map_or(0, super::chunks::Chunk::capacity))
     });
     let peak = state.pass_peak.get();
-    let needed = lines::<B>(peak) + B::ALIGN;
-    let generous = lines::<B>(peak + peak / SLACK_DIVISOR) + B::ALIGN;
+    // The peak was counted in chunks that may have started at smaller multiples.
+    let padding = 2 * state.padding() + B::ALIGN;
+    let needed = lines::<B>(peak) + padding;
+    let generous = lines::<B>(peak + peak / SLACK_DIVISOR) + padding;
     if state.config().fresh {
         // Each array has a chunk of its own, which its scope has ended with.
         // SAFETY: nothing is in use (caller), and the pool is marked.
