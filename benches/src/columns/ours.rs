@@ -4,39 +4,88 @@ use pool_facade::prelude::*;
 
 use crate::column::{Address, BenchElement, Column, NestingColumn};
 
-/// A pool of the caller's own.
-#[derive(Debug)]
-pub struct Explicit(pub Pool<Cpu>);
+/// A pool of the caller's own and one of the thread, of one backend.
+macro_rules! scoped_columns {
+    ($backend:ty, $explicit:ident, $thread_local:ident) => {
+        /// A pool of the caller's own.
+        #[derive(Debug)]
+        pub struct $explicit(pub Pool<$backend>);
 
-impl Column for Explicit {
-    type Scope<'s> = Scope<'s, Cpu>;
-    type Buffer<'s, T: BenchElement> = &'s mut [T];
+        impl Column for $explicit {
+            type Scope<'s> = Scope<'s, $backend>;
+            type Buffer<'s, T: BenchElement> = &'s mut [T];
 
-    fn new() -> Self {
-        Self(Pool::new(()))
-    }
+            fn new() -> Self {
+                Self(Pool::new(()))
+            }
 
-    #[inline(always)]
-    fn scoped<R>(&mut self, body: impl FnOnce(&mut Scope<'_, Cpu>) -> R) -> R {
-        body(&mut self.0.scope())
-    }
+            #[inline(always)]
+            fn scoped<R>(&mut self, body: impl FnOnce(&mut Scope<'_, $backend>) -> R) -> R {
+                body(&mut self.0.scope())
+            }
 
-    #[inline(always)]
-    fn acquire<'s: 's, T: BenchElement>(
-        scope: &mut Scope<'s, Cpu>,
-        _: usize,
-        length: usize,
-    ) -> &'s mut [T] {
-        scope.acquire(length)
-    }
+            #[inline(always)]
+            fn acquire<'s: 's, T: BenchElement>(
+                scope: &mut Scope<'s, $backend>,
+                _: usize,
+                length: usize,
+            ) -> &'s mut [T] {
+                scope.acquire(length)
+            }
+        }
+
+        impl NestingColumn for $explicit {
+            #[inline(always)]
+            fn nested<R>(
+                scope: &mut Scope<'_, $backend>,
+                body: impl FnOnce(&mut Scope<'_, $backend>) -> R,
+            ) -> R {
+                body(&mut scope.scope())
+            }
+        }
+
+        /// A pool of the thread, by `with_pool!`.
+        #[derive(Debug)]
+        pub struct $thread_local;
+
+        impl Column for $thread_local {
+            type Scope<'s> = Scope<'s, $backend>;
+            type Buffer<'s, T: BenchElement> = &'s mut [T];
+
+            fn new() -> Self {
+                Self
+            }
+
+            #[inline(always)]
+            fn scoped<R>(&mut self, body: impl FnOnce(&mut Scope<'_, $backend>) -> R) -> R {
+                with_pool!($backend, |scope| { body(&mut scope) })
+            }
+
+            #[inline(always)]
+            fn acquire<'s: 's, T: BenchElement>(
+                scope: &mut Scope<'s, $backend>,
+                _: usize,
+                length: usize,
+            ) -> &'s mut [T] {
+                scope.acquire(length)
+            }
+        }
+
+        impl NestingColumn for $thread_local {
+            /// Through the macro again, as a helper would that is not given the scope.
+            #[inline(always)]
+            fn nested<R>(
+                _: &mut Scope<'_, $backend>,
+                body: impl FnOnce(&mut Scope<'_, $backend>) -> R,
+            ) -> R {
+                with_pool!($backend, |scope| { body(&mut scope) })
+            }
+        }
+    };
 }
 
-impl NestingColumn for Explicit {
-    #[inline(always)]
-    fn nested<R>(scope: &mut Scope<'_, Cpu>, body: impl FnOnce(&mut Scope<'_, Cpu>) -> R) -> R {
-        body(&mut scope.scope())
-    }
-}
+scoped_columns!(Cpu, Explicit, ThreadLocal);
+scoped_columns!(Stacked<Cpu>, StackedExplicit, StackedThreadLocal);
 
 /// A pool of the caller's own, whose acquires get the idle block that fits best.
 #[derive(Debug)]
@@ -65,41 +114,6 @@ impl Column for BestFit {
         length: usize,
     ) -> &'s mut [T] {
         Explicit::acquire(scope, position, length)
-    }
-}
-
-/// A pool of the thread, by `with_pool!`.
-#[derive(Debug)]
-pub struct ThreadLocal;
-
-impl Column for ThreadLocal {
-    type Scope<'s> = Scope<'s, Cpu>;
-    type Buffer<'s, T: BenchElement> = &'s mut [T];
-
-    fn new() -> Self {
-        Self
-    }
-
-    #[inline(always)]
-    fn scoped<R>(&mut self, body: impl FnOnce(&mut Scope<'_, Cpu>) -> R) -> R {
-        with_pool!(|scope| { body(&mut scope) })
-    }
-
-    #[inline(always)]
-    fn acquire<'s: 's, T: BenchElement>(
-        scope: &mut Scope<'s, Cpu>,
-        _: usize,
-        length: usize,
-    ) -> &'s mut [T] {
-        scope.acquire(length)
-    }
-}
-
-impl NestingColumn for ThreadLocal {
-    /// Through the macro again, as a helper would that is not given the scope.
-    #[inline(always)]
-    fn nested<R>(_: &mut Scope<'_, Cpu>, body: impl FnOnce(&mut Scope<'_, Cpu>) -> R) -> R {
-        with_pool!(|scope| { body(&mut scope) })
     }
 }
 

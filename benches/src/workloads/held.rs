@@ -129,8 +129,9 @@ trait Holder {
 pub fn measure() -> Vec<Held> {
     let mut records = Vec::new();
     for (pattern, draw) in PATTERNS {
-        let columns: [(&str, Box<dyn Holder>); 7] = [
+        let columns: [(&str, Box<dyn Holder>); 8] = [
             ("pool", Box::new(Slots::new(PoolConfig::new(), false))),
+            ("pool, stacked", Box::new(OneStack(Pool::new(())))),
             ("pool, compacted", Box::new(Slots::new(PoolConfig::new(), true))),
             ("pool, best fit", Box::new(Slots::new(PoolConfig::new().best_fit(true), false))),
             (
@@ -196,7 +197,7 @@ impl Slots {
 
 impl Holder for Slots {
     fn run(&mut self, tree: &Tree) {
-        in_slots(&mut self.pool.scope(), tree);
+        in_pool(&mut self.pool.scope(), tree);
     }
 
     fn held(&self) -> usize {
@@ -215,7 +216,24 @@ impl Holder for Slots {
     }
 }
 
-fn in_slots(scope: &mut Scope<'_, Cpu>, tree: &Tree) {
+/// The stacked pool.
+struct OneStack(Pool<Stacked<Cpu>>);
+
+impl Holder for OneStack {
+    fn run(&mut self, tree: &Tree) {
+        in_pool(&mut self.0.scope(), tree);
+    }
+
+    fn held(&self) -> usize {
+        self.0.stats().reserved_bytes
+    }
+
+    fn growths(&self) -> Option<u64> {
+        Some(self.0.stats().growths)
+    }
+}
+
+fn in_pool<B: PoolBackend>(scope: &mut Scope<'_, B>, tree: &Tree) {
     for request in &tree.requests {
         let length = request.length;
         match request.element {
@@ -229,7 +247,7 @@ fn in_slots(scope: &mut Scope<'_, Cpu>, tree: &Tree) {
         }
     }
     for inner in &tree.inner {
-        in_slots(&mut scope.scope(), inner);
+        in_pool(&mut scope.scope(), inner);
     }
 }
 

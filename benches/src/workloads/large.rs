@@ -8,7 +8,7 @@ use crate::columns::arenas::{BumpReset, BumpScoped, Bumpalo};
 use crate::columns::heap::{WithCapacity, Zeroed};
 use crate::columns::kept::CallerKept;
 use crate::columns::opool::Opool;
-use crate::columns::ours::{Dynamic, Explicit, ThreadLocal};
+use crate::columns::ours::{Dynamic, Explicit, StackedExplicit, StackedThreadLocal, ThreadLocal};
 use crate::columns::published::FullCheckpoint;
 use crate::columns::stack::DynStack;
 
@@ -17,7 +17,9 @@ macro_rules! of_size {
         on_columns!("large arrays", $variant:
             "caller-kept" => Large<CallerKept, $arrays, $length>,
             "pool, explicit" => Large<Explicit, $arrays, $length>,
+            "pool, stacked" => Large<StackedExplicit, $arrays, $length>,
             "pool, thread-local" => Large<ThreadLocal, $arrays, $length>,
+            "pool, stacked, thread-local" => Large<StackedThreadLocal, $arrays, $length>,
             "pool, dynamic" => Large<Dynamic, $arrays, $length>,
             "bump-scope, scoped" => Large<BumpScoped, $arrays, $length>,
             "bump-scope, reset" => Large<BumpReset, $arrays, $length>,

@@ -10,7 +10,7 @@ use crate::column::{Column, NestingColumn, touch};
 use crate::columns::arenas::{BumpGuard, BumpScoped};
 use crate::columns::heap::{WithCapacity, Zeroed};
 use crate::columns::kept::CallerKept;
-use crate::columns::ours::{Dynamic, Explicit, ThreadLocal};
+use crate::columns::ours::{Dynamic, Explicit, StackedExplicit, StackedThreadLocal, ThreadLocal};
 use crate::columns::published::{FullCheckpoint, TypedCheckpoint};
 use crate::columns::stack::DynStack;
 
@@ -19,8 +19,10 @@ pub(super) fn cases() -> Vec<Case> {
         "empty" => Empty,
         "caller-kept" => Nested<CallerKept>,
         "pool, explicit" => Nested<Explicit>,
+        "pool, stacked" => Nested<StackedExplicit>,
         "pool, explicit, by value" => ByValue,
         "pool, thread-local" => Nested<ThreadLocal>,
+        "pool, stacked, thread-local" => Nested<StackedThreadLocal>,
         "pool, dynamic" => Nested<Dynamic>,
         "bump-scope, scoped" => Nested<BumpScoped>,
         "bump-scope, guard" => Nested<BumpGuard>,

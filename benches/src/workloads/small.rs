@@ -12,7 +12,9 @@ use crate::columns::arenas::{BumpGuard, BumpReset, BumpScoped, Bumpalo};
 use crate::columns::heap::{WithCapacity, Zeroed};
 use crate::columns::kept::CallerKept;
 use crate::columns::opool::Opool;
-use crate::columns::ours::{BestFit, Dynamic, Explicit, ThreadLocal};
+use crate::columns::ours::{
+    BestFit, Dynamic, Explicit, StackedExplicit, StackedThreadLocal, ThreadLocal,
+};
 use crate::columns::published::{FullCheckpoint, TypedCheckpoint};
 use crate::columns::stack::DynStack;
 
@@ -23,7 +25,9 @@ pub(super) fn cases() -> Vec<Case> {
         "empty" => Empty,
         "caller-kept" => ThreeArrays<CallerKept>,
         "pool, explicit" => ThreeArrays<Explicit>,
+        "pool, stacked" => ThreeArrays<StackedExplicit>,
         "pool, thread-local" => ThreeArrays<ThreadLocal>,
+        "pool, stacked, thread-local" => ThreeArrays<StackedThreadLocal>,
         "pool, best fit" => ThreeArrays<BestFit>,
         "pool, dynamic" => ThreeArrays<Dynamic>,
         "bump-scope, scoped" => ThreeArrays<BumpScoped>,
@@ -41,8 +45,10 @@ pub(super) fn cases() -> Vec<Case> {
         "empty" => Empty,
         "caller-kept" => Helped<CallerKept>,
         "pool, explicit" => Helped<Explicit>,
+        "pool, stacked" => Helped<StackedExplicit>,
         "pool, own scope" => HelpedByOwnScope,
         "pool, thread-local" => Helped<ThreadLocal>,
+        "pool, stacked, thread-local" => Helped<StackedThreadLocal>,
         "pool, dynamic" => Helped<Dynamic>,
         "bump-scope, scoped" => Helped<BumpScoped>,
         "bump-scope, guard" => Helped<BumpGuard>,

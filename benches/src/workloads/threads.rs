@@ -5,7 +5,7 @@ use super::small::ThreeArrays;
 use crate::case::Case;
 use crate::columns::arenas::BumpScoped;
 use crate::columns::kept::CallerKept;
-use crate::columns::ours::{Explicit, ThreadLocal};
+use crate::columns::ours::{Explicit, StackedExplicit, StackedThreadLocal, ThreadLocal};
 
 /// The cases; [`harness::threads`](crate::harness::threads) runs each on one and on two threads.
 #[must_use]
@@ -13,7 +13,9 @@ pub fn cases() -> Vec<Case> {
     on_columns!("threads", "one thread":
         "caller-kept" => ThreeArrays<CallerKept>,
         "pool, explicit" => ThreeArrays<Explicit>,
+        "pool, stacked" => ThreeArrays<StackedExplicit>,
         "pool, thread-local" => ThreeArrays<ThreadLocal>,
+        "pool, stacked, thread-local" => ThreeArrays<StackedThreadLocal>,
         "bump-scope, scoped" => ThreeArrays<BumpScoped>,
     )
     .to_vec()

@@ -11,7 +11,7 @@ use crate::columns::arenas::{BumpGuard, BumpReset, BumpScoped, Bumpalo};
 use crate::columns::heap::{WithCapacity, Zeroed};
 use crate::columns::kept::CallerKept;
 use crate::columns::opool::Opool;
-use crate::columns::ours::{Dynamic, Explicit, ThreadLocal};
+use crate::columns::ours::{Dynamic, Explicit, StackedExplicit, StackedThreadLocal, ThreadLocal};
 use crate::columns::published::{FullCheckpoint, TypedCheckpoint};
 use crate::columns::stack::DynStack;
 
@@ -25,7 +25,9 @@ macro_rules! of_types {
             "empty" => Empty,
             "caller-kept" => $work<CallerKept>,
             "pool, explicit" => $work<Explicit>,
+            "pool, stacked" => $work<StackedExplicit>,
             "pool, thread-local" => $work<ThreadLocal>,
+            "pool, stacked, thread-local" => $work<StackedThreadLocal>,
             "pool, dynamic" => $work<Dynamic>,
             "bump-scope, scoped" => $work<BumpScoped>,
             "bump-scope, guard" => $work<BumpGuard>,

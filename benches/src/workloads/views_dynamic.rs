@@ -18,6 +18,7 @@ macro_rules! of_shapes {
             "empty" => Empty,
             "pool, explicit" => Arrays<Cached, $rank, $shapes>,
             "pool, thread-local" => Arrays<CachedLocal, $rank, $shapes>,
+            "pool, stacked" => Arrays<CachedStack, $rank, $shapes>,
             "pool, explicit, shape only" => Arrays<CachedShape, $rank, $shapes>,
             "caller-kept, ndarray's view" => Arrays<Constructed<CallerKept>, $rank, $shapes>,
             "bump-scope, ndarray's view" => Arrays<Constructed<BumpScoped>, $rank, $shapes>,
@@ -88,6 +89,26 @@ impl DynamicArrays for Cached {
     #[inline(always)]
     fn three_arrays(&mut self, shape: &[usize]) {
         cached_arrays(&self.0.scope(), shape);
+    }
+}
+
+/// The same in a stacked pool.
+#[derive(Debug)]
+pub struct CachedStack(Pool<Stacked<Cpu>>);
+
+impl DynamicArrays for CachedStack {
+    fn new() -> Self {
+        Self(Pool::new(()))
+    }
+
+    #[inline(always)]
+    fn three_arrays(&mut self, shape: &[usize]) {
+        let scope = self.0.scope();
+        for _ in 0..3 {
+            let array = scope.acquire_array_dyn::<f64>(shape);
+            touch(&mut Address(array.as_mut_ptr().cast()));
+            escape(array);
+        }
     }
 }
 

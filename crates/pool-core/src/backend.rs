@@ -460,13 +460,6 @@ pub trait PoolState<B: PoolBackend> {
     /// As for [`PoolRoot::cursor`], but the views of the first `number` arrays may be in use; at least `number` arrays
     /// are handed out.
     unsafe fn cursor(&self, number: usize) -> Self::Cursor;
-
-    /// A cursor at the beginning of the pool's memory, to give memory back through. It allocates nothing.
-    ///
-    /// # Safety
-    ///
-    /// As for [`cursor`](Self::cursor) with 0.
-    unsafe fn resting_cursor(&self) -> Self::Cursor;
 }
 
 /// The position of a scope in its pool's memory. Reserving looks at the memory there, stepping moves past it. It moves

@@ -52,23 +52,27 @@ extern crate std;
 
 // Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
 //
-// block_watch, device, element, error, reserve, slot_ref, soundness, threads: nothing
-// config, lengths: error
+// block_watch, busy, device, element, error, identity, reserve, slot_ref, soundness, threads, try_box: nothing
+// config: error
+// lengths: error
 // stats: device
 // nd_array: error, lengths
+// shape_set: lengths
 // view: element, error, nd_array
-// backend: device, element, error, slot_ref, view
+// backend: config, device, element, error, shape_set, slot_ref, stats, view
 // nd_view: error, lengths, nd_array, view
-// raw: backend, config, element, error, lengths, slot_ref, stats, threads
-// scope: backend, config, raw, stats
-// engine: backend, element, error, lengths, nd_array, nd_view, raw
-// shape: engine, lengths, nd_array, nd_view
-// acquire: backend, element, engine, error, raw, scope, shape
-// described: backend, element, error, lengths, raw, scope, slot_ref
-// host: backend, element, engine, error, nd_array, nd_view, raw, scope, shape
-// pool: backend, config, error, raw, scope, stats
-// dynamic: backend, config, element, error, pool, raw, scope, stats
-// free_list: backend, pool, raw
+// engine: backend, element, error, lengths, nd_array
+// raw: backend, busy, config, element, error, identity, lengths, shape_set, slot_ref, stats, threads, try_box
+// scope: backend, config, stats
+// described: backend, element, error, lengths, scope, shape_set, slot_ref
+// pool: backend, config, error, scope, stats
+// shape: engine, lengths, nd_array
+// stacked: backend, device, element, raw, slot_ref
+// acquire: backend, element, engine, error, scope, shape
+// dynamic: backend, config, element, error, pool, scope, stats
+// free_list: backend, pool
+// host: backend, element, engine, error, nd_array, scope, shape
+// stack: backend, busy, config, element, error, identity, lengths, shape_set, slot_ref, stacked, stats, threads, try_box
 
 mod acquire;
 mod backend;
@@ -125,7 +129,6 @@ pub use raw::Slots;
 pub use scope::Scope;
 pub use shape::{FixedShape, Shape};
 pub use slot_ref::SlotRef;
-pub use stack::Stack;
-pub use stacked::{Stacked, StackedBackend};
+pub use stacked::{Stack, Stacked, StackedBackend};
 pub use stats::{PoolStats, ReleaseReport};
 pub use view::{LendView, PoolView, PoolViewMut};

@@ -6,7 +6,7 @@ use crate::error::ShapeError;
 use crate::lengths::element_count;
 
 /// The elements of a view `V` as a row-major array with the lengths `D`: `[usize; N]`, or
-/// [`DynamicShape`] for a rank known at run time.
+/// [`DynamicShape`](crate::DynamicShape) for a rank known at run time.
 ///
 /// Host arrays are indexed with `array[[row, column]]`; `as_slice` and `as_mut_slice` give the
 /// elements in row-major order, and the feature `ndarray` of the host backend turns an array into an

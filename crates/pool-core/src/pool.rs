@@ -4,7 +4,7 @@ use core::fmt;
 use core::marker::PhantomData;
 use core::panic::{RefUnwindSafe, UnwindSafe};
 
-use crate::backend::{Cursor, PoolBackend, PoolRoot, PoolState, Root, ScopeCursor, State};
+use crate::backend::{Cursor, PoolBackend, PoolRoot, PoolState, Root, State};
 use crate::config::{Compaction, PoolConfig};
 use crate::error::{PoolError, panic_with};
 use crate::scope::Scope;
@@ -85,17 +85,17 @@ impl<B: PoolBackend> Pool<B> {
 
     /// Frees every block. The slots stay, and their next acquires allocate again.
     pub fn trim(&mut self) -> ReleaseReport {
-        self.resting_cursor().trim()
+        self.scope().trim()
     }
 
     /// Swaps oversized blocks for smaller ones; see [`Compaction`].
     pub fn compact(&mut self, compaction: &Compaction) -> ReleaseReport {
-        self.resting_cursor().compact(compaction)
+        self.scope().compact(compaction)
     }
 
     /// Starts to note the lengths of coming acquires, by which [`compact`](Self::compact) judges.
     pub fn sample_lengths(&mut self) {
-        self.resting_cursor().sample_lengths();
+        self.scope().sample_lengths();
     }
 
     /// Frees every block and forgets the peaks: the pool is as new.
@@ -137,12 +137,6 @@ impl<B: PoolBackend> Pool<B> {
     pub(crate) fn state(&self) -> &State<B> {
         // SAFETY: the pool is live while it is borrowed.
         unsafe { self.root.state() }
-    }
-
-    /// A cursor to give memory back through.
-    fn resting_cursor(&mut self) -> Cursor<B> {
-        // SAFETY: the pool is borrowed exclusively, so no view is in use, and the callers drop this cursor at once.
-        unsafe { self.state().resting_cursor() }
     }
 
     /// A cursor at the beginning of the pool's memory.

@@ -9,7 +9,6 @@ use crate::device::Device;
 use crate::element::Element;
 use crate::raw::Slots;
 use crate::slot_ref::SlotRef;
-use crate::stack::Stack;
 
 /// The backend `B` with the layout [`Stack`]: a pool holds the most bytes that were live at once.
 ///
@@ -40,6 +39,10 @@ impl<B> fmt::Debug for Stacked<B> {
         f.write_str("Stacked")
     }
 }
+
+/// The layout in which arrays lie one after the other: see [`Stacked`].
+#[derive(Clone, Copy, Debug)]
+pub struct Stack;
 
 /// A backend whose blocks can be divided, so that [`Stacked`] makes stacks of them.
 ///
@@ -103,8 +106,10 @@ unsafe impl<B: StackedBackend> PoolBackend for Stacked<B> {
         slot: SlotRef<Self>,
         length: usize,
     ) -> B::View<'s, T> {
-        // SAFETY: the caller's promise; the view ignores the reference (`StackedBackend`).
-        unsafe { B::view(block, SlotRef::new(slot.address()), length) }
+        // SAFETY: the view ignores the reference (`StackedBackend`).
+        let slot = unsafe { SlotRef::new(slot.address()) };
+        // SAFETY: the caller's promise.
+        unsafe { B::view(block, slot, length) }
     }
 
     #[inline(always)]
@@ -114,7 +119,9 @@ unsafe impl<B: StackedBackend> PoolBackend for Stacked<B> {
         length: usize,
     ) -> B::ViewRef<'s, T> {
         // SAFETY: as in `view`.
-        unsafe { B::view_ref(block, SlotRef::new(slot.address()), length) }
+        let slot = unsafe { SlotRef::new(slot.address()) };
+        // SAFETY: the caller's promise.
+        unsafe { B::view_ref(block, slot, length) }
     }
 
     unsafe fn reuse(context: &B::Context, block: B::Block, why: Reuse) -> Result<(), B::Error> {

@@ -4,8 +4,8 @@
 use ndarray::{ArrayRef, ArrayViewMut, IxDyn, ShapeBuilder};
 use pool_core::{PodElement, PoolError, Scope};
 
-use crate::backend::Cpu;
 use crate::error::CpuError;
+use crate::host_memory::HostMemory;
 use crate::shaped::{acquire_for, count_of, view_of};
 
 /// What a `try_` acquire of an `ndarray` view returns.
@@ -176,7 +176,7 @@ pub trait AcquireArray<'s> {
     ) -> Result<&'s mut ArrayRef<T, IxDyn>, PoolError<CpuError>>;
 }
 
-impl<'s> AcquireArray<'s> for Scope<'s, Cpu> {
+impl<'s, B: HostMemory> AcquireArray<'s> for Scope<'s, B> {
     #[inline]
     #[track_caller]
     fn acquire_array<T: PodElement, Sh: ShapeBuilder>(
@@ -195,7 +195,7 @@ impl<'s> AcquireArray<'s> for Scope<'s, Cpu> {
         shape: Sh,
     ) -> ArrayResult<'s, T, Sh::Dim> {
         let shape = shape.into_shape_with_order();
-        let elements = self.try_acquire(count_of::<T, _>(shape.raw_dim())?)?;
+        let elements = B::elements(self.try_acquire::<T, _>(count_of::<T, _>(shape.raw_dim())?)?);
         // SAFETY: acquired for this shape.
         Ok(unsafe { view_of(elements, shape) })
     }

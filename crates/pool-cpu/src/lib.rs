@@ -49,8 +49,9 @@ extern crate alloc;
 // block, error, into_ndarray: nothing
 // header: error
 // backend: block, error, header
-// shaped: backend, error
-// array: backend, error, shaped
+// host_memory: backend, error, header
+// shaped: error, host_memory
+// array: error, host_memory, shaped
 
 #[cfg(feature = "ndarray")]
 mod array;
@@ -59,6 +60,8 @@ mod block;
 mod error;
 #[cfg(feature = "ndarray")]
 mod header;
+#[cfg(feature = "ndarray")]
+mod host_memory;
 #[cfg(feature = "ndarray")]
 mod into_ndarray;
 #[cfg(feature = "ndarray")]

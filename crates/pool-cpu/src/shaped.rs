@@ -5,17 +5,17 @@ use core::marker::PhantomData;
 use ndarray::{ArrayViewMut, Dimension, Shape};
 use pool_core::{PodElement, PoolError, Scope, ShapeError, element_count, error_chain};
 
-use crate::backend::Cpu;
 use crate::error::CpuError;
+use crate::host_memory::HostMemory;
 
 /// The elements of an array of these lengths, recycled: for a fixed rank by the hot path of that rank.
 #[inline]
 #[track_caller]
-pub(crate) fn acquire_for<'s, T: PodElement, D: Dimension>(
-    scope: &Scope<'s, Cpu>,
+pub(crate) fn acquire_for<'s, B: HostMemory, T: PodElement, D: Dimension>(
+    scope: &Scope<'s, B>,
     dim: &D,
 ) -> &'s mut [T] {
-    match Rank::<D>::FIXED {
+    let view = match Rank::<D>::FIXED {
         1 => scope.acquire::<T, _>(lengths::<1, D>(dim)).into_view(),
         2 => scope.acquire::<T, _>(lengths::<2, D>(dim)).into_view(),
         3 => scope.acquire::<T, _>(lengths::<3, D>(dim)).into_view(),
@@ -23,16 +23,17 @@ pub(crate) fn acquire_for<'s, T: PodElement, D: Dimension>(
         5 => scope.acquire::<T, _>(lengths::<5, D>(dim)).into_view(),
         6 => scope.acquire::<T, _>(lengths::<6, D>(dim)).into_view(),
         _ => acquire_for_any_rank(scope, dim),
-    }
+    };
+    B::elements(view)
 }
 
 /// As [`acquire_for`], where the rank is 0, or known only at run time.
 #[inline]
 #[track_caller]
-fn acquire_for_any_rank<'s, T: PodElement, D: Dimension>(
-    scope: &Scope<'s, Cpu>,
+fn acquire_for_any_rank<'s, B: HostMemory, T: PodElement, D: Dimension>(
+    scope: &Scope<'s, B>,
     dim: &D,
-) -> &'s mut [T] {
+) -> B::View<'s, T> {
     match count_of::<T, D>(dim) {
         Ok(count) => scope.acquire(count),
         Err(error) => fail(&error),

@@ -11,35 +11,27 @@ use crate::capture_mode::with_relaxed_capture_mode;
 use crate::code::DriverCode;
 use crate::context::{bind, bound_handle};
 use crate::error::CudaError;
-use crate::leftovers::{LeftoverKind, Place, Resource, ResourceOwner};
+use crate::handle::{ContextHandle, HandleKind};
+use crate::leftovers::{LeftoverKind, Place, ResourceOwner};
 
 /// A point in a stream's order that other streams, or the host, can wait for.
-pub struct Event(ResourceOwner<EventHandle>);
-
-/// What the driver knows an event by.
-struct EventHandle {
-    handle: sys::CUevent,
-    context: Arc<CudaContext>,
-}
+pub struct Event(ResourceOwner<ContextHandle<EventKind>>);
 
 // SAFETY: the driver's calls on an event may be made from any thread; the value itself never changes.
 unsafe impl Sync for Event {}
 
-// SAFETY: as above.
-unsafe impl Send for EventHandle {}
+enum EventKind {}
 
-impl Resource for EventHandle {
+// SAFETY: as above.
+unsafe impl HandleKind for EventKind {
+    type Handle = sys::CUevent;
+
     const KIND: LeftoverKind = LeftoverKind::Event;
 
-    fn context(&self) -> Option<&CudaContext> {
-        Some(&self.context)
-    }
-
-    /// Destroys the event. What was recorded with it stays in its stream, and whoever waits for it still does.
-    unsafe fn give_back(&mut self) -> Result<(), CudaError> {
-        bind(&self.context)?;
-        // SAFETY: the event is live and nobody else has it (caller).
-        answer("cuEventDestroy", unsafe { result::event::destroy(self.handle) })
+    /// Destroys the event. What was recorded with it stays in its stream, and streams that wait for it still do.
+    unsafe fn destroy(event: sys::CUevent) -> Result<(), CudaError> {
+        // SAFETY: the event is live, and this is its last use (caller).
+        answer("cuEventDestroy", unsafe { result::event::destroy(event) })
     }
 }
 
@@ -50,7 +42,8 @@ impl Event {
         bind(context)?;
         let without_time = sys::CUevent_flags_enum::CU_EVENT_DISABLE_TIMING;
         let handle = answer("cuEventCreate", result::event::create(without_time))?;
-        Ok(Self(place.own(EventHandle { handle, context: Arc::clone(context) })))
+        // SAFETY: the event was made this moment, in this context.
+        Ok(Self(place.own(unsafe { ContextHandle::new(handle, context) })))
     }
 
     /// Marks the place that a stream of the event's context has come to. Whoever waited for an earlier mark
@@ -96,7 +89,7 @@ impl Event {
     /// As for [`order_handles`](Self::order_handles).
     unsafe fn record_handle(&self, stream: sys::CUstream) -> Result<(), CudaError> {
         // SAFETY: the event is live until `self` is dropped, the stream by the caller's promise.
-        answer("cuEventRecord", unsafe { result::event::record(self.0.handle, stream) })
+        answer("cuEventRecord", unsafe { result::event::record(self.0.get(), stream) })
     }
 
     /// # Safety
@@ -105,14 +98,14 @@ impl Event {
     unsafe fn hold_back_handle(&self, stream: sys::CUstream) -> Result<(), CudaError> {
         let flags = sys::CUevent_wait_flags_enum::CU_EVENT_WAIT_DEFAULT;
         // SAFETY: as in `record_handle`.
-        let waits = unsafe { result::stream::wait_event(stream, self.0.handle, flags) };
+        let waits = unsafe { result::stream::wait_event(stream, self.0.get(), flags) };
         answer("cuStreamWaitEvent", waits)
     }
 
     /// Whether the work before the mark is done.
     pub fn is_done(&self) -> Result<bool, CudaError> {
         // SAFETY: the event is live until `self` is dropped.
-        match with_relaxed_capture_mode(|| unsafe { result::event::query(self.0.handle) }) {
+        match with_relaxed_capture_mode(|| unsafe { result::event::query(self.0.get()) }) {
             Ok(()) => Ok(true),
             Err(error) if DriverCode::from(error) == DriverCode::NOT_READY => Ok(false),
             Err(error) => Err(CudaError::Call { call: "cuEventQuery", code: error.into() }),
@@ -123,13 +116,13 @@ impl Event {
     pub fn synchronize(&self) -> Result<(), CudaError> {
         // SAFETY: as in `is_done`.
         let waited =
-            with_relaxed_capture_mode(|| unsafe { result::event::synchronize(self.0.handle) });
+            with_relaxed_capture_mode(|| unsafe { result::event::synchronize(self.0.get()) });
         answer("cuEventSynchronize", waited)
     }
 }
 
 impl fmt::Debug for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Event").field(&self.0.handle).finish()
+        f.debug_tuple("Event").field(&self.0.get()).finish()
     }
 }

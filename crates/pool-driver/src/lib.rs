@@ -51,12 +51,13 @@
 // gone: answer, code, context, error
 // calls: answer, capture_mode, captures_under_way, context, error, gone
 // leftovers: error, gone, leftover_kind
+// handle: context, error, leftover_kind, leftovers
 // versioned: answer, entry_point, error, library
 // capture: answer, context, error, versioned
-// event: answer, capture_mode, code, context, error, leftover_kind, leftovers
+// event: answer, capture_mode, code, context, error, handle, leftover_kind, leftovers
 // guard_event: answer, context, error, leftover_kind, leftovers, versioned
 // host_buffer: calls, error, leftover_kind, leftovers
-// memory_pool: answer, capture_mode, context, error, leftover_kind, leftovers, versioned
+// memory_pool: answer, capture_mode, context, error, handle, leftover_kind, leftovers, versioned
 // copy_completion: capture, code, error, event
 // page_locked: calls, context, copy_completion, error, host_buffer, leftover_kind, leftovers
 
@@ -75,6 +76,7 @@ pub mod error;
 pub mod event;
 pub mod gone;
 pub mod guard_event;
+pub mod handle;
 pub mod host_buffer;
 mod leftover_kind;
 pub mod leftovers;

@@ -9,38 +9,29 @@ use crate::answer::answer;
 use crate::capture_mode::with_relaxed_capture_mode;
 use crate::context::bind;
 use crate::error::CudaError;
-use crate::leftovers::{LeftoverKind, Place, Resource, ResourceOwner};
+use crate::handle::{ContextHandle, HandleKind};
+use crate::leftovers::{LeftoverKind, Place, ResourceOwner};
 use crate::versioned::create_memory_pool;
 
 /// The memory pool of one `CudaDevice` of `pool-cuda`.
 #[derive(Debug)]
-pub struct MemoryPool(ResourceOwner<MemoryPoolHandle>);
+pub struct MemoryPool(ResourceOwner<ContextHandle<MemoryPoolKind>>);
 
 // SAFETY: the driver's calls on a memory pool may be made from any thread, and the value itself never changes.
 unsafe impl Sync for MemoryPool {}
 
-/// What the driver knows a memory pool by.
-#[derive(Debug)]
-struct MemoryPoolHandle {
-    handle: sys::CUmemoryPool,
-    context: Arc<CudaContext>,
-}
+enum MemoryPoolKind {}
 
-// SAFETY: the driver's calls on a memory pool may be made from any thread.
-unsafe impl Send for MemoryPoolHandle {}
+// SAFETY: as above.
+unsafe impl HandleKind for MemoryPoolKind {
+    type Handle = sys::CUmemoryPool;
 
-impl Resource for MemoryPoolHandle {
     const KIND: LeftoverKind = LeftoverKind::MemoryPool;
 
-    fn context(&self) -> Option<&CudaContext> {
-        Some(&self.context)
-    }
-
     /// Destroys the memory pool. The driver gives its memory back once the last block of it is freed.
-    unsafe fn give_back(&mut self) -> Result<(), CudaError> {
-        bind(&self.context)?;
-        // SAFETY: the memory pool is live and nobody else has it (caller).
-        answer("cuMemPoolDestroy", unsafe { result::mem_pool::destroy(self.handle) })
+    unsafe fn destroy(pool: sys::CUmemoryPool) -> Result<(), CudaError> {
+        // SAFETY: the memory pool is live, and this is its last use (caller).
+        answer("cuMemPoolDestroy", unsafe { result::mem_pool::destroy(pool) })
     }
 }
 
@@ -50,13 +41,14 @@ impl MemoryPool {
         let place = Place::new()?;
         bind(context)?;
         let handle = create_memory_pool(context.cu_device())?;
-        Ok(Self(place.own(MemoryPoolHandle { handle, context: Arc::clone(context) })))
+        // SAFETY: the memory pool was made this moment, in this context.
+        Ok(Self(place.own(unsafe { ContextHandle::new(handle, context) })))
     }
 
     /// The driver's handle of the memory pool, which is live for as long as `self`.
     #[must_use]
     pub fn handle(&self) -> sys::CUmemoryPool {
-        self.0.handle
+        self.0.get()
     }
 
     /// Gives the memory that is free back to the device.

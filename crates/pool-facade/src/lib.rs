@@ -94,8 +94,8 @@ pub use pool_core::{
     AcquireResult, CapacityError, Compaction, ConfigError, Device, DynamicPool, DynamicShape,
     Element, FixedShape, FixedVec, Handle, Handles, HostAcquireResult, HostArray, HostBackend,
     HostElement, LendView, NdArray, NdView, PodElement, Pool, PoolBackend, PoolConfig, PoolError,
-    PoolStats, PoolVec, PoolView, PoolViewMut, ReleaseReport, Scope, Shape, ShapeError, ViewError,
-    bytemuck, error_chain,
+    PoolStats, PoolVec, PoolView, PoolViewMut, ReleaseReport, Scope, Shape, ShapeError, Slots,
+    Stack, Stacked, StackedBackend, ViewError, bytemuck, error_chain,
 };
 #[cfg(feature = "cpu")]
 pub use pool_cpu::CpuError;

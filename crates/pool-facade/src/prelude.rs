@@ -6,6 +6,6 @@ pub use crate::{AcquireArray, IntoNdarray};
 pub use crate::{AcquireShaped, CudaDevice, CudaError, DeviceStream, Launch};
 pub use crate::{
     Cpu, Cuda, DynamicPool, Element, FixedVec, Handle, LendView, NdView, PodElement, Pool,
-    PoolBackend, PoolConfig, PoolError, PoolStats, PoolVec, PoolView, PoolViewMut, Scope, Wgpu,
-    local, try_local, try_with_pool, with_pool,
+    PoolBackend, PoolConfig, PoolError, PoolStats, PoolVec, PoolView, PoolViewMut, Scope, Stacked,
+    Wgpu, local, try_local, try_with_pool, with_pool,
 };

@@ -227,7 +227,7 @@ pub enum WgpuError {
          scope and call `trim` on the pool, which then allocates another one"
     )]
     BufferDestroyed {
-        /// The block's number, as [`BufferView::identity`](crate::BufferView::identity) counts.
+        /// The block's number, as [`BufferView::address`](crate::BufferView::address) counts.
         identity: u64,
         /// The buffer's size, in bytes.
         bytes: u64,

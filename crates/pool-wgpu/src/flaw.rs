@@ -1,30 +1,123 @@
-//! What streams do wrong on purpose, in the tests that show that the suite of all backends notices it. In other builds
-//! there is nothing of it.
+//! Planted mistakes, for the tests that show that the suite of all backends notices them. In the unit tests, streams
+//! record through the [`Recorder`] of this file, which wraps the real one. No other build contains it.
 
 use std::cell::Cell;
+use std::ops::{Deref, DerefMut};
+
+use crate::error::WgpuError;
+use crate::memory::Allocation;
+use crate::recorder::{Recorder as Real, Recording};
+use crate::setup::Setup;
 
 /// One mistake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flaw {
     /// Whole words from the host are written before everything that is recorded.
     UploadsOvertake,
-    /// Copies of views outside of passes go before all else of their batch.
+    /// Copies of whole words between buffers are done before everything that is recorded.
     CopiesOvertake,
-    /// Zeroes outside of passes go before all else of their batch.
+    /// Zeroing of whole words is done before everything that is recorded.
     ZeroesOvertake,
     /// A fill leaves the last word out.
     FillsShort,
-    /// A buffer that is given back is kept, and nobody is told.
-    Leaks,
+    /// No watch is told of a freed buffer. The probe makes this mistake.
+    Unreported,
 }
 
 thread_local! {
     static PLANTED: Cell<Option<Flaw>> = const { Cell::new(None) };
 }
 
-/// Whether the streams of this thread make this mistake.
-pub(crate) fn is_planted(flaw: Flaw) -> bool {
-    PLANTED.get() == Some(flaw)
+/// A recorder that makes the mistake that is planted on this thread. All else is the real recorder's.
+pub(crate) struct Recorder<'a> {
+    real: Real<'a>,
+    setup: &'a Setup,
+}
+
+impl<'a> Recorder<'a> {
+    pub(crate) fn new(setup: &'a Setup, recording: &'a mut Recording, freed: &[u64]) -> Self {
+        Self { real: Real::new(setup, recording, freed), setup }
+    }
+
+    pub(crate) fn fill(
+        &mut self,
+        allocation: &Allocation,
+        start: u64,
+        end: u64,
+        element: &[u8],
+    ) -> Result<(), WgpuError> {
+        let is_zero = element.iter().all(|byte| *byte == 0);
+        match PLANTED.get() {
+            Some(Flaw::ZeroesOvertake) if is_zero && start < end && are_words([start, end]) => {
+                self.overtake(|encoder| {
+                    encoder.clear_buffer(&allocation.buffer, start, Some(end - start));
+                });
+                Ok(())
+            }
+            Some(Flaw::FillsShort) => {
+                self.real.fill(allocation, start, end.saturating_sub(4).max(start), element)
+            }
+            _ => self.real.fill(allocation, start, end, element),
+        }
+    }
+
+    pub(crate) fn copy(
+        &mut self,
+        from: (&Allocation, u64),
+        to: (&Allocation, u64),
+        bytes: u64,
+    ) -> Result<(), WgpuError> {
+        let is_between = from.0.identity != to.0.identity;
+        let is_planted = PLANTED.get() == Some(Flaw::CopiesOvertake);
+        if !(is_planted && is_between && are_words([from.1, to.1, bytes])) {
+            return self.real.copy(from, to, bytes);
+        }
+        self.overtake(|encoder| {
+            encoder.copy_buffer_to_buffer(&from.0.buffer, from.1, &to.0.buffer, to.1, bytes);
+        });
+        Ok(())
+    }
+
+    pub(crate) fn upload(
+        &mut self,
+        allocation: &Allocation,
+        offset: u64,
+        source: &[u8],
+    ) -> Result<(), WgpuError> {
+        let is_planted = PLANTED.get() == Some(Flaw::UploadsOvertake);
+        if !(is_planted && are_words([offset, source.len() as u64])) {
+            return self.real.upload(allocation, offset, source);
+        }
+        self.setup.calls.queue.write_buffer(&allocation.buffer, offset, source);
+        Ok(())
+    }
+
+    /// Submits commands at once, so that they come before the batch.
+    fn overtake(&self, record: impl FnOnce(&mut wgpu::CommandEncoder)) {
+        let calls = &self.setup.calls;
+        let mut encoder = calls.device.create_command_encoder(&Default::default());
+        record(&mut encoder);
+        calls.queue.submit([encoder.finish()]);
+    }
+}
+
+impl<'a> Deref for Recorder<'a> {
+    type Target = Real<'a>;
+
+    fn deref(&self) -> &Real<'a> {
+        &self.real
+    }
+}
+
+impl<'a> DerefMut for Recorder<'a> {
+    fn deref_mut(&mut self) -> &mut Real<'a> {
+        &mut self.real
+    }
+}
+
+/// Reports that all numbers of bytes are of whole words, as WebGPU's own commands need them.
+fn are_words<const N: usize>(numbers: [u64; N]) -> bool {
+    numbers.iter().all(|number| number.is_multiple_of(4))
 }
 
 #[path = "../tests/suite/support/mod.rs"]
@@ -57,17 +150,23 @@ mod tests {
         (Flaw::CopiesOvertake, "what a view is given comes after older work, before newer"),
         (Flaw::ZeroesOvertake, "zeroing comes after the work of former views"),
         (Flaw::FillsShort, "a fill reaches the last of a mebibyte"),
-        (Flaw::Leaks, "memory is back when trim, compact and clear return"),
+        (Flaw::Unreported, "memory is back when trim, compact and clear return"),
     ];
 
-    /// What a case says where a mistake is made; `None` where it passes.
-    fn failure(name: &str, flaw: Flaw, probe: &WgpuProbe) -> Option<String> {
+    /// The message with which a case fails while a mistake is made; `None` if it passes.
+    fn failure(name: &str, flaw: Flaw, probe: WgpuProbe) -> Option<String> {
         let case = all().into_iter().find(|case| case.name() == name);
         let case = case.unwrap_or_else(|| panic!("no case \"{name}\""));
-        PLANTED.set(Some(flaw));
-        let ended = catch_quietly(|| case.run(probe));
+        let ended = catch_quietly(|| case.run(&plant(flaw, probe)));
         PLANTED.set(None);
         ended.err().map(|payload| text(payload.as_ref()).to_owned())
+    }
+
+    /// Plants a mistake on this thread, in streams or in the probe.
+    fn plant(flaw: Flaw, mut probe: WgpuProbe) -> WgpuProbe {
+        PLANTED.set(Some(flaw));
+        probe.reports_frees = flaw != Flaw::Unreported;
+        probe
     }
 
     /// How many of some random programs, which compare what they read when they end, notice a mistake.
@@ -77,8 +176,7 @@ mod tests {
         let mut notices = || {
             let program = lexical_program(true).new_tree(&mut runner).unwrap().current();
             let probe = WgpuProbe::with_snapshots(stream.clone(), snapshots.clone());
-            PLANTED.set(Some(flaw));
-            let ended = catch_quietly(|| run_lexical(&probe, &program));
+            let ended = catch_quietly(|| run_lexical(&plant(flaw, probe), &program));
             PLANTED.set(None);
             ended.is_err()
         };
@@ -88,7 +186,9 @@ mod tests {
     #[test]
     fn random_programs_notice_every_mistake_that_they_can_make() {
         // They copy no views.
-        for flaw in [Flaw::UploadsOvertake, Flaw::ZeroesOvertake, Flaw::FillsShort, Flaw::Leaks] {
+        let others =
+            [Flaw::UploadsOvertake, Flaw::ZeroesOvertake, Flaw::FillsShort, Flaw::Unreported];
+        for flaw in others {
             let Some((stream, _quiet)) = own_stream(wgpu::Limits::default()) else { return };
             let noticed = noticed(flaw, &stream, 20);
             println!("{flaw:?}: {noticed} of 20 random programs");
@@ -100,7 +200,7 @@ mod tests {
     fn the_suite_names_every_mistake_by_a_case_of_its_own() {
         for (flaw, name) in CASES {
             let Some((stream, _quiet)) = own_stream(wgpu::Limits::default()) else { return };
-            let said = failure(name, flaw, &WgpuProbe::new(stream));
+            let said = failure(name, flaw, WgpuProbe::new(stream));
             println!("{flaw:?} | {name} | {said:.100?}");
             // Not only by the checks that follow every case.
             let is_named = said.as_ref().is_some_and(|said| !said.contains("afterwards: "));

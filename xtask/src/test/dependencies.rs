@@ -1,6 +1,7 @@
-//! Holds `docs/dependencies.md` against the manifests: a dependency without a reason fails here.
+//! Holds `docs/dependencies.md` against the manifests. A dependency without a reason fails here, and so does one whose
+//! row does not name the crates that have it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 
@@ -13,6 +14,7 @@ struct Manifests {
 
 #[derive(Deserialize)]
 struct Package {
+    name: String,
     dependencies: Vec<Dependency>,
 }
 
@@ -23,34 +25,57 @@ struct Dependency {
     path: Option<String>,
 }
 
-/// What the manifests of this workspace, the planner's and the simulator's take from elsewhere, under every feature and for
-/// every target.
-fn declared(workspace: &Workspace) -> BTreeSet<String> {
+/// For each dependency, the names of the crates that have it.
+type Users = BTreeMap<String, BTreeSet<String>>;
+
+/// The packages of this workspace, the planner's and the simulator's.
+fn packages(workspace: &Workspace) -> Vec<Package> {
     let described = |directory: &str| -> Manifests {
         workspace::describe_at(&workspace.root.join(directory)).unwrap()
     };
-    let packages = [".", "planner", "sim"].into_iter().flat_map(|one| described(one).packages);
-    let dependencies = packages.flat_map(|package| package.dependencies);
-    dependencies.filter(|one| one.path.is_none()).map(|one| one.name).collect()
+    [".", "planner", "sim"].into_iter().flat_map(|one| described(one).packages).collect()
 }
 
-/// The first column of the tables, between its backticks.
-fn explained(page: &str) -> BTreeSet<String> {
-    let name = |line: &str| Some(line.strip_prefix("| `")?.split_once('`')?.0.to_owned());
-    page.lines().filter_map(name).collect()
+/// What packages take from elsewhere, under every feature, for every target, and for their tests.
+fn declared(packages: &[Package]) -> Users {
+    let mut declared = Users::new();
+    for package in packages {
+        for dependency in package.dependencies.iter().filter(|one| one.path.is_none()) {
+            declared.entry(dependency.name.clone()).or_default().insert(package.name.clone());
+        }
+    }
+    declared
+}
+
+/// The rows of the tables: a name in backticks, and the crates among `known` that the second column names.
+fn explained(page: &str, known: &BTreeSet<&str>) -> Users {
+    let row = |line: &str| {
+        let (name, rest) = line.strip_prefix("| `")?.split_once("` | ")?;
+        let (place, _) = rest.split_once(" | ")?;
+        // A command, such as `xtask bench`, stands for its crate.
+        let quoted = place.split('`').skip(1).step_by(2).filter_map(|text| text.split(' ').next());
+        let users = quoted.filter(|user| known.contains(user)).map(str::to_owned).collect();
+        Some((name.to_owned(), users))
+    };
+    page.lines().filter_map(row).collect()
 }
 
 #[test]
-fn every_dependency_has_a_reason_and_every_reason_a_dependency() {
+fn every_dependency_has_a_reason_and_the_names_of_its_users() {
     let workspace: Workspace = workspace::describe().unwrap();
     let page = std::fs::read_to_string(workspace.root.join("docs/dependencies.md")).unwrap();
-    let (declared, explained) = (declared(&workspace), explained(&page));
-    let difference = |these: &BTreeSet<String>, those| these.difference(those).cloned().collect();
-    let without_reason: Vec<String> = difference(&declared, &explained);
-    let without_use: Vec<String> = difference(&explained, &declared);
+    let packages = packages(&workspace);
+    let known = packages.iter().map(|package| package.name.as_str()).collect();
+    let (declared, explained) = (declared(&packages), explained(&page, &known));
     assert!(declared.len() > 3);
-    assert_eq!(without_reason, [""; 0], "add these to docs/dependencies.md");
-    assert_eq!(without_use, [""; 0], "docs/dependencies.md explains what is no longer used");
+    let missing = |from: &Users, these: &Users| -> Vec<String> {
+        these.keys().filter(|name| !from.contains_key(*name)).cloned().collect()
+    };
+    assert_eq!(missing(&explained, &declared), [""; 0], "add these to docs/dependencies.md");
+    assert_eq!(missing(&declared, &explained), [""; 0], "docs/dependencies.md explains too much");
+    for (name, users) in &declared {
+        assert_eq!(&explained[name], users, "docs/dependencies.md: who has `{name}`");
+    }
 }
 
 /// What a crate is built from with these features, its tests left out: `cargo tree`.

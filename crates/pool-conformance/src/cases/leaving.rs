@@ -100,7 +100,6 @@ fn question_mark<P: Probe>(world: &World<'_, P>, scope: &mut Scope<'_, P::Backen
     panic!("more bytes than an address space were given")
 }
 
-#[expect(clippy::forget_non_drop, reason = "that a scope has no Drop is what makes this harmless")]
 fn forgotten<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     for _ in 0..3 {
         let mut outer = pool.scope();

@@ -5,7 +5,8 @@ use std::cell::{Cell, RefCell};
 
 use pool_core::bytemuck::cast_slice;
 use pool_core::{
-    LendView, PoolBackend, PoolError, PoolView, ReleaseReport, Scope, ShapeError, error_chain,
+    LendView, PoolBackend, PoolError, PoolView, PoolViewMut, ReleaseReport, Scope, ShapeError,
+    error_chain,
 };
 
 use super::contents::Remains;
@@ -17,6 +18,9 @@ use crate::element::{Sample, samples, with_kind};
 use crate::ledger::BlockCounts;
 use crate::panics::panic_as_planned;
 use crate::probe::{Failure, Probe, SharedView, View, Watching};
+
+/// Elements of the copy that is given a shape of another length.
+pub(super) const MISSHAPEN_LENGTH: usize = 3;
 
 /// The content that a view should have when it is handed out.
 #[derive(Clone, Copy, PartialEq)]
@@ -94,6 +98,7 @@ impl<P: Probe> Machine<'_, P> {
             &Form::Split(rows, columns, at) => {
                 self.acquire_split::<T>(scope, frame, [rows, columns], at % (rows + 1));
             }
+            Form::Misshapen => self.acquire_misshapen::<T>(scope, frame, seed),
             &Form::Impossible(impossible) => self.acquire_impossible::<T>(scope, impossible),
         }
     }
@@ -298,6 +303,24 @@ impl<P: Probe> Machine<'_, P> {
             let seed = self.model.new_seed();
             frame.views.push(Box::new(LiveView::<P, T>::new(self.probe, part, None, seed)));
         }
+    }
+
+    /// A copy that is given a shape of another length: the right error, and the copy keeps slot and content.
+    fn acquire_misshapen<'s, T: Sample>(
+        &mut self,
+        scope: &Scope<'s, P::Backend>,
+        frame: &mut Frame<'_, 's, P>,
+        seed: u64,
+    ) {
+        let copy = || flat::<P, T>(scope, Fill::Copied, MISSHAPEN_LENGTH, seed, false);
+        let Some(mut view) = self.take(scope, copy) else { return };
+        let refused = view.reborrow().try_reshape([2, 1]).map(drop);
+        let error = ShapeError::LengthMismatch { asked: 2, length: MISSHAPEN_LENGTH };
+        assert_eq!(refused, Err(error), "a shape of another length than its elements");
+        let source = samples::<T>(seed, MISSHAPEN_LENGTH - 1);
+        let copied = view.copy_from_host(&source);
+        assert!(copied.is_err(), "a copy from a source of another length was done");
+        self.keep(frame, Some(view), MISSHAPEN_LENGTH, Content::Samples(seed));
     }
 
     /// A request that no pool can fulfil: the right error, and nothing is taken.

@@ -208,7 +208,6 @@ impl<P: Probe> Machine<'_, P> {
         flow.unwrap_or_else(|| panic_as_planned())
     }
 
-    #[expect(clippy::forget_non_drop, reason = "a scope has no Drop, and this shows it")]
     fn run_once(
         &mut self,
         scope: &mut Scope<'_, P::Backend>,

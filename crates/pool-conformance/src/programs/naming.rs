@@ -5,6 +5,7 @@ use std::cell::Cell;
 
 use pool_core::{DynamicPool, Handle, LendView, PoolError, PoolView, ReleaseReport, error_chain};
 
+use super::acquire::MISSHAPEN_LENGTH;
 use super::dynamic::Subject;
 use super::entry::Entry;
 use super::machine::{Machine, Outcome};
@@ -27,6 +28,9 @@ impl<P: Probe> Machine<'_, P> {
             }
             &Form::Split(rows, columns, _) => {
                 self.name_flat::<Array>(subject, kind, Fill::Recycled, rows * columns);
+            }
+            Form::Misshapen => {
+                self.name_flat::<Array>(subject, kind, Fill::Copied, MISSHAPEN_LENGTH);
             }
             Form::Impossible(_) => self.name_impossible::<Array>(subject),
         });

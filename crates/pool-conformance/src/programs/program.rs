@@ -183,6 +183,8 @@ pub enum Form {
     Dynamic(Fill, Vec<usize>),
     /// Rows and columns, split at a row (modulo their number) into two views.
     Split(usize, usize, usize),
+    /// A copy that is given a shape of one element less, which must be refused and leave the copy as it is.
+    Misshapen,
     /// A request that no pool can fulfil.
     Impossible(Impossible),
 }

@@ -255,7 +255,7 @@ impl<'a> Choices<'a> {
     }
 
     fn form(&mut self) -> Form {
-        match self.below(24) {
+        match self.below(25) {
             0..=11 => Form::Flat(self.fill(), self.length()),
             12 => Form::Like,
             13..=14 => Form::With {
@@ -272,6 +272,7 @@ impl<'a> Choices<'a> {
                 Form::Dynamic(fill, self.many(rank, Self::axis))
             }
             22 => Form::Split(self.below(8), self.below(8), self.any()),
+            23 => Form::Misshapen,
             _ => Form::Impossible(self.impossible()),
         }
     }

@@ -318,10 +318,10 @@ impl<B: PoolBackend> DynamicPool<B> {
 
     /// Gives back every slot, forgets every checkpoint, frees every block and forgets the peaks.
     pub fn clear(&mut self) -> ReleaseReport {
-        self.checkpoints.truncate(1);
-        // SAFETY: the pool is borrowed exclusively, so no view is in use; the old cursor is replaced.
-        self.cursor = unsafe { self.pool.state().resting_cursor() };
+        self.reset();
         let released = self.trim();
+        // The memory that the cursor was at may be gone.
+        self.move_to(0);
         self.pool.state().forget_peaks();
         released
     }

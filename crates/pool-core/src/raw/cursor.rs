@@ -47,26 +47,6 @@ impl<B: PoolBackend> SlotCursor<B> {
     pub(super) unsafe fn new(slot: NonNull<Slot<B>>) -> Self {
         Self { slot: Cell::new(slot) }
     }
-
-    /// Hands out the block of a slot that was taken for no elements, for `length` elements of `T` which are then written.
-    ///
-    /// # Errors
-    ///
-    /// As for [`try_reserve`](Self::try_reserve); the slot stays taken.
-    ///
-    /// # Safety
-    ///
-    /// This cursor has stepped past `taken`, and no view has a byte of its block.
-    pub(crate) unsafe fn hand_out_taken<T>(
-        &self,
-        taken: SlotPointer<'_, B>,
-        length: usize,
-    ) -> Result<(), PoolError<B::Error>> {
-        const { assert_aligned::<B, T>() };
-        // SAFETY: the slot is below the cursor and not viewed (caller); no view of the cursor's slot or of one above it
-        // is in use (`new`).
-        unsafe { cold::hand_out_taken(taken, self.slot.get(), length, size_of::<T>()) }
-    }
 }
 
 impl<B: PoolBackend> ScopeCursor<B> for SlotCursor<B> {
@@ -119,7 +99,7 @@ impl<B: PoolBackend> ScopeCursor<B> for SlotCursor<B> {
         B: HostBackend,
     {
         // SAFETY: the caller's promise.
-        unsafe { vector::enlarge::<B, T>(self, vector, needed) }
+        unsafe { vector::enlarge::<B, T>(self.slot.get(), self.active(), vector, needed) }
     }
 
     unsafe fn keep<T: Copy>(&self, start: *mut T, length: usize, _: bool) -> Option<*mut T>

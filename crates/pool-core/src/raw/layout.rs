@@ -71,9 +71,4 @@ impl<B: PoolBackend> PoolState<B> for State<B> {
         // SAFETY: the caller's promise.
         unsafe { SlotCursor::new(slot) }
     }
-
-    unsafe fn resting_cursor(&self) -> SlotCursor<B> {
-        // SAFETY: the caller's promise.
-        unsafe { PoolState::cursor(self, 0) }
-    }
 }

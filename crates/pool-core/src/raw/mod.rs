@@ -64,24 +64,27 @@
 
 // Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
 //
-// busy, fits, host, identity, live, shape_set, table_list, words: nothing
-// state: busy, live, table_list, words
-// table: fits, shape_set, state, words
-// slot: shape_set, state, table, words
+// fits, live, table_list, words: nothing
+// state: live, table_list, words
+// table: fits, state, words
+// slot: state, table, words
 // advertise: fits, slot
 // best_fit: slot
-// block: host, shape_set, slot, state
+// block: slot, state
 // mark: fits, slot
 // tables: slot, state, table, words
 // idle: advertise, block, fits, slot, state
-// shape_cache: advertise, host, shape_set, slot
+// memory: mark, slot
+// shape_cache: advertise, slot
 // hand_out: best_fit, block, fits, idle, slot, state
-// lifecycle: advertise, block, host, identity, idle, state, table
+// lifecycle: advertise, block, idle, state, table
 // cold: advertise, hand_out, slot, state, table, words
-// place: cold, fits, hand_out, shape_cache, shape_set, slot, words
-// cursor: cold, fits, hand_out, idle, place, slot, state, table, words
+// place: cold, fits, shape_cache, slot, words
+// vector: cold, mark, place, slot, words
+// cursor: cold, fits, idle, place, slot, state, table, vector, words
 // exchange: advertise, cursor, slot
 // root: cursor, state, table
+// layout: cursor, root, slot, state
 
 mod advertise;
 mod best_fit;

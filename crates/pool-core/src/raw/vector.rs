@@ -1,11 +1,13 @@
 //! Vectors in slots: how a vector gets more memory.
 
-use core::ptr;
+use core::ptr::{self, NonNull};
 
-use super::cursor::SlotCursor;
+use super::cold;
 use super::mark::mark;
+use super::place::SlotPlace;
 use super::slot::SlotPointer;
-use crate::backend::{ArrayMemory, FirstUse, HostBackend, ScopeCursor, VectorMemory};
+use super::words::Slot;
+use crate::backend::{ArrayMemory, CursorPlace, FirstUse, HostBackend, VectorMemory};
 use crate::error::PoolError;
 
 /// The memory of a vector in a slot.
@@ -14,7 +16,8 @@ type Vector<'s, B> = VectorMemory<SlotPointer<'s, B>>;
 /// The smallest capacity that a vector grows to.
 const LEAST: usize = 4;
 
-/// Enlarges a vector's memory: in the slot's own block, or else in the next slot's.
+/// Enlarges a vector's memory: in the slot's own block, or else in the next slot's. The cursor stands at the slot
+/// `cursor`, after `active` slots.
 ///
 /// # Errors
 ///
@@ -24,7 +27,8 @@ const LEAST: usize = 4;
 ///
 /// As for [`ScopeCursor::enlarge`].
 pub(super) unsafe fn enlarge<'s, B: HostBackend, T: Copy>(
-    cursor: &SlotCursor<B>,
+    cursor: NonNull<Slot<B>>,
+    active: usize,
     vector: Vector<'s, B>,
     needed: usize,
 ) -> Result<Vector<'s, B>, PoolError<B::Error>> {
@@ -34,7 +38,8 @@ pub(super) unsafe fn enlarge<'s, B: HostBackend, T: Copy>(
     if vector.capacity == 0 {
         // SAFETY: the cursor has stepped past the slot, and the vector, which alone has a view of it, has no byte of
         // its block.
-        let hand_out = |capacity| unsafe { cursor.hand_out_taken::<T>(slot, capacity) };
+        let hand_out =
+            |capacity| unsafe { cold::hand_out_taken(slot, cursor, capacity, size_of::<T>()) };
         hand_out(wanted).or_else(|error| retry(error, || hand_out(needed)))?;
     } else if slot.capacity::<T>() < needed {
         // SAFETY: the caller's promise.
@@ -49,7 +54,7 @@ pub(super) unsafe fn enlarge<'s, B: HostBackend, T: Copy>(
         // SAFETY: the slot's block holds `capacity` elements, and the slot is this vector's.
         unsafe { mark(slot, bytes) };
     }
-    slot.note_used(cursor.active(), bytes);
+    slot.note_used(active, bytes);
     let to = slot.start::<T>();
     if vector.length > 0 && !ptr::eq(from, to) {
         // SAFETY: the elements are in another block of the pool, unchanged since it was the slot's; the slot's block
@@ -66,13 +71,15 @@ pub(super) unsafe fn enlarge<'s, B: HostBackend, T: Copy>(
 ///
 /// As for [`enlarge`].
 unsafe fn take_next_block<B: HostBackend, T>(
-    cursor: &SlotCursor<B>,
+    cursor: NonNull<Slot<B>>,
     slot: SlotPointer<'_, B>,
     capacity: usize,
 ) -> Result<(), PoolError<B::Error>> {
     // The block that the elements are in is below the cursor: it is neither freed nor handed out here.
-    // SAFETY: the pool lives while its slot is used.
-    let next = unsafe { cursor.try_reserve::<T>(capacity, FirstUse::Write) }?;
+    // SAFETY: where the cursor stands, in a pool that lives while its slot is used.
+    let place = unsafe { SlotPlace::new(cursor) };
+    // SAFETY: as above.
+    let next = unsafe { place.prepare::<T>(capacity, FirstUse::Write) }?;
     // SAFETY: both are slots of one pool; the vector alone has a view of its slot, which it takes anew before anything
     // else runs, and the next slot is idle. A host's vector keeps no reference to its slot, and no scope has handles.
     unsafe { slot.exchange_blocks(next) };

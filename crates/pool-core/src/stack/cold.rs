@@ -4,10 +4,12 @@
 use core::alloc::Layout;
 use core::ptr::NonNull;
 
+use super::chunk_memory::{allocate, free_above, lengthen};
 use super::chunks::{Chunk, Chunks};
-use super::memory::Span;
-use super::state::StackState;
-use crate::backend::{Advice, FirstUse};
+use super::memory::{Span, lines};
+use super::settle::settle;
+use super::state::{STRAY, StackState};
+use crate::backend::FirstUse;
 use crate::error::{PoolError, panic_with};
 use crate::stacked::StackedBackend;
 
@@ -41,12 +43,6 @@ impl Demand {
     }
 }
 
-/// `bytes` rounded up to whole lines.
-#[inline(always)]
-pub(super) const fn lines<B: StackedBackend>(bytes: usize) -> usize {
-    (bytes + (B::ALIGN - 1)) & !(B::ALIGN - 1)
-}
-
 /// Finds memory for a demand at a cursor, or in a later chunk.
 ///
 /// # Errors
@@ -64,6 +60,11 @@ pub(super) unsafe fn prepare<B: StackedBackend>(
     demand: Demand,
 ) -> Result<Span, PoolError<B::Error>> {
     let bytes = demand.bytes::<B>(state.padding())?;
+    if at.addr() == STRAY {
+        // A first cursor of a pool that is not settled: nothing of the pool is in use (invariant 1).
+        // SAFETY: as just said.
+        unsafe { settle(state) };
+    }
     let Some(_busy) = state.busy() else { return Err(PoolError::Reentered) };
     if bytes == 0 {
         // SAFETY: addresses of a pool are not null.
@@ -176,8 +177,8 @@ unsafe fn grow<B: StackedBackend>(
     bytes: usize,
     demand: Demand,
 ) -> Result<(Span, usize), PoolError<B::Error>> {
-    // The ends stay null until the first cursor is made again (invariant 3).
-    state.base.set(core::ptr::null_mut());
+    // The ends stay null until a first cursor acquires again (invariant 3).
+    state.unsettle();
     let (position, live, is_idle) = state.with_chunks(|chunks| {
         let position = chunks.position(at);
         let is_first = position == Some(0) && chunks.get(0).is_some_and(|chunk| chunk.start == at);
@@ -244,87 +245,6 @@ unsafe fn allocate_elsewhere<B: StackedBackend>(
 
 /// The bytes of the smallest chunk that a pool allocates by itself.
 const LEAST: usize = 4 << 10;
-
-/// Frees the chunks after the first `keep`; returns the bytes and the chunks.
-///
-/// # Safety
-///
-/// The chunks are not viewed, and the pool is marked as busy or exclusively borrowed.
-pub(super) unsafe fn free_above<B: StackedBackend>(
-    state: &StackState<B>,
-    keep: usize,
-) -> (usize, usize) {
-    let (mut bytes, mut count) = (0, 0);
-    while let Some(chunk) = state.with_chunks(|chunks| chunks.pop_above(keep)) {
-        // SAFETY: taken out of the list, and nothing views it (caller).
-        bytes += unsafe { state.free(chunk) };
-        count += 1;
-    }
-    (bytes, count)
-}
-
-/// Makes room for one more chunk in the list.
-///
-/// # Errors
-///
-/// [`PoolError::Bookkeeping`] where the host has no memory for it.
-pub(super) fn lengthen<B: StackedBackend>(
-    state: &StackState<B>,
-) -> Result<(), PoolError<B::Error>> {
-    if state.with_chunks(|chunks| chunks.has_room()) {
-        return Ok(());
-    }
-    let count = state.with_chunks(|chunks| chunks.len());
-    let longer = Chunks::longer(2 * count);
-    let longer = longer.map_err(|requested| PoolError::Bookkeeping { requested })?;
-    // The old list is freed outside: the allocator may run foreign code.
-    drop(state.with_chunks(|chunks| chunks.move_to(longer)));
-    Ok(())
-}
-
-/// Allocates a block of `generous` bytes, or else, once the backend has settled, of `needed` bytes, as a chunk where `live` bytes are live before it.
-///
-/// # Errors
-///
-/// [`PoolError::LimitExceeded`] and [`PoolError::OutOfMemory`].
-pub(super) fn allocate<B: StackedBackend>(
-    state: &StackState<B>,
-    needed: usize,
-    generous: usize,
-    live: usize,
-) -> Result<Chunk, PoolError<B::Error>> {
-    let config = state.config();
-    let advice = Advice { huge_pages: config.huge_pages };
-    let room = state.room() & !(B::ALIGN - 1);
-    let reserved = state.reserved();
-    if needed > room {
-        let limit = config.byte_limit;
-        return Err(PoolError::LimitExceeded { requested: needed, reserved, limit });
-    }
-    let generous = generous.clamp(needed, room);
-    let (block, block_bytes) = match B::allocate(&state.context, generous, advice) {
-        Ok(block) => (block, generous),
-        Err(_) => {
-            B::settle(&state.context);
-            match B::allocate(&state.context, needed, advice) {
-                Ok(block) => (block, needed),
-                Err(source) => {
-                    let largest = state.with_chunks(|chunks| chunks.largest());
-                    return Err(PoolError::OutOfMemory {
-                        requested: needed,
-                        reserved,
-                        largest,
-                        source,
-                    });
-                }
-            }
-        }
-    };
-    let block = B::address(block).as_ptr();
-    let start = block.wrapping_add(block.addr().wrapping_neg() & (state.most_aligned.get() - 1));
-    let end = block.wrapping_add(block_bytes - B::ALIGN);
-    Ok(Chunk { block, start, end, block_bytes, live_before: live })
-}
 
 /// Zeroes the dirty bytes of a span that is read first, and poisons.
 ///

@@ -6,9 +6,9 @@ use core::fmt;
 use core::marker::PhantomData;
 use core::ptr::{self, NonNull};
 
-use super::cold::{self, Demand, lines};
+use super::cold::{self, Demand};
 use super::idle;
-use super::memory::{Span, StackMemory};
+use super::memory::{MOST_HOT_BYTES, Span, StackMemory, fit_bytes};
 use super::shapes;
 use super::state::StackState;
 use crate::backend::{
@@ -89,19 +89,18 @@ impl<B: StackedBackend> StackCursor<B> {
 /// The span of `length` elements at a cursor, if they end at or below `end`.
 #[inline(always)]
 fn fit<B: StackedBackend, T>(at: NonNull<u8>, end: *mut u8, length: usize) -> Option<Span> {
-    if align_of::<T>() > B::ALIGN {
+    if align_of::<T>() > B::ALIGN || length > const { most_hot(size_of::<T>()) } {
         return None;
     }
-    // A null end, or one below the cursor, leaves no room at all, also for no elements.
-    let room = end.addr().checked_sub(at.addr().get())?;
-    if size_of::<T>() == 0 {
-        return Some(Span { start: at, next: at.as_ptr() });
+    fit_bytes::<B>(at, end, length * size_of::<T>())
+}
+
+/// The most elements that the hot path hands out.
+const fn most_hot(element_size: usize) -> usize {
+    match MOST_HOT_BYTES.checked_div(element_size) {
+        Some(most) => most,
+        None => usize::MAX,
     }
-    if length > room / size_of::<T>() {
-        return None;
-    }
-    // What fits is at most `isize::MAX` bytes. Ends are multiples of a line, so a rounded step ends at or below them.
-    Some(Span { start: at, next: at.as_ptr().wrapping_add(lines::<B>(length * size_of::<T>())) })
 }
 
 impl<B: StackedBackend> ScopeCursor<Stacked<B>> for StackCursor<B> {
@@ -140,12 +139,11 @@ impl<B: StackedBackend> ScopeCursor<Stacked<B>> for StackCursor<B> {
             FirstUse::Read => state.end.get(),
             FirstUse::Write => state.written_end.get(),
         };
+        let demand = Demand::new::<T>(length, first_use);
         let span = match fit::<B, T>(at, end, length) {
             Some(span) => span,
             // SAFETY: the cursor is of this pool, and nothing at or above it is viewed (`new`).
-            None => {
-                unsafe { cold::prepare(state, at.as_ptr(), Demand::new::<T>(length, first_use)) }?
-            }
+            None => unsafe { cold::prepare(state, at.as_ptr(), demand) }?,
         };
         // SAFETY: of this pool, which lives for `'s` (caller).
         Ok(unsafe { StackMemory::new(span, self.state) })
@@ -172,6 +170,7 @@ impl<B: StackedBackend> ScopeCursor<Stacked<B>> for StackCursor<B> {
 
     #[inline(always)]
     unsafe fn step(&self, reserved: StackMemory<'_, B>) {
+        self.pool().top.set(reserved.next);
         // SAFETY: what was reserved ends in its chunk.
         unsafe { self.set(reserved.next) };
     }
@@ -312,10 +311,7 @@ unsafe fn enlarge<'s, B: StackedBackend, T: Copy>(
         ) => reserve(needed),
         reserved => reserved,
     };
-    let span = match reserved {
-        Ok(span) => span,
-        Err(error) => return Err(error),
-    };
+    let span = reserved?;
     // SAFETY: a span of this pool, which lives for `'s`.
     let memory: StackMemory<'s, B> = unsafe { StackMemory::new(span, cursor.state) };
     if length > 0 && memory.start != old.start {

@@ -156,9 +156,9 @@ mod tests {
                     assert_eq!(dirty.first_in(&range), None);
                     model[range].fill(false);
                 }
-                for byte in 0..model.len() {
+                for (byte, &was_marked) in model.iter().enumerate() {
                     let is_dirty = dirty.first_in(&(byte..byte + 1)).is_some();
-                    assert!(is_dirty || !model[byte], "byte {byte}");
+                    assert!(is_dirty || !was_marked, "byte {byte}");
                     assert!(!is_dirty || dirty.lowest() <= byte);
                 }
                 let starts: Vec<_> = dirty.iter().map(|range| range.start).collect();

@@ -1,6 +1,6 @@
 //! What is done to the memory of a stack that is not handed out: freeing it, making it smaller, sampling.
 
-use super::cold::free_above;
+use super::chunk_memory::free_above;
 use super::state::StackState;
 use crate::config::Compaction;
 use crate::stacked::StackedBackend;
@@ -23,7 +23,7 @@ pub(super) unsafe fn trim<B: StackedBackend>(state: &StackState<B>, at: *mut u8)
         return ReleaseReport::default();
     }
     // Cursors of outer scopes may be stray from here on: the pool is not settled (invariants 1 and 3).
-    state.base.set(core::ptr::null_mut());
+    state.unsettle();
     if keep == 0 {
         state.pass_peak.set(0);
     }
@@ -69,5 +69,5 @@ pub(super) fn sample<B: StackedBackend>(state: &StackState<B>) {
     state.largest_sample.set(0);
     state.samples_left.set(Compaction::SAMPLES);
     // The first cursor counts the passes, by the cold way alone.
-    state.base.set(core::ptr::null_mut());
+    state.unsettle();
 }

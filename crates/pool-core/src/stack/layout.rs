@@ -3,20 +3,14 @@
 use super::cursor::StackCursor;
 use super::memory::{Span, StackMemory};
 use super::root::StackRoot;
-use super::settle::settle;
 use super::shapes;
 use super::state::StackState;
 use crate::backend::{Layout, NamedArray, PoolState};
 use crate::config::PoolConfig;
 use crate::error::ConfigError;
-use crate::stacked::{Stacked, StackedBackend};
+use crate::stacked::{Stack, Stacked, StackedBackend};
 use crate::stats::PoolStats;
-use alloc::vec::Vec;
 use core::ptr::NonNull;
-
-/// The layout in which arrays lie one after the other: see [`Stacked`].
-#[derive(Clone, Copy, Debug)]
-pub struct Stack;
 
 impl<B: StackedBackend> Layout<Stacked<B>> for Stack {
     const HAS_SLOTS: bool = false;
@@ -71,20 +65,9 @@ impl<B: StackedBackend> PoolState<Stacked<B>> for StackState<B> {
     unsafe fn cursor(&self, number: usize) -> StackCursor<B> {
         self.with_names(|names| names.truncate(number));
         let last = self.with_names(|names| names.last().map(|name| name.next));
-        let at = match last.and_then(NonNull::new) {
-            Some(at) => at,
-            // SAFETY: no view of the pool is in use, and every cursor is replaced (caller).
-            None => unsafe { settle(self) },
-        };
+        // SAFETY: as in `StackRoot::cursor`; the arrays of a pool are not at null.
+        let at = unsafe { NonNull::new_unchecked(last.unwrap_or(self.base.get())) };
         // SAFETY: where the last array ends, or where the first cursor is made; the rest is the caller's promise.
-        unsafe { StackCursor::new(at, NonNull::from(self)) }
-    }
-
-    unsafe fn resting_cursor(&self) -> StackCursor<B> {
-        self.with_names(Vec::clear);
-        let first = self.with_chunks(|chunks| chunks.get(0).map(|chunk| chunk.start));
-        let at = first.and_then(NonNull::new).unwrap_or_else(|| B::address(B::DANGLING));
-        // SAFETY: the start of the first chunk, or a stray address; the rest is the caller's promise.
         unsafe { StackCursor::new(at, NonNull::from(self)) }
     }
 }

@@ -19,6 +19,29 @@ pub(super) struct Span {
     pub(super) next: *mut u8,
 }
 
+/// The bytes of an array that the hot path hands out at most: rounded up, they fit an operand of 32 bits, and the cursor
+/// after them does not wrap, because cursors are at or below [`STRAY`](super::state::STRAY).
+pub(super) const MOST_HOT_BYTES: usize = (1 << 30) - 1;
+
+/// The span of `bytes` bytes at a cursor, at most [`MOST_HOT_BYTES`], if they end at or below `end`. A null end, or one
+/// below the cursor, has room for nothing, also not for no bytes.
+#[inline(always)]
+pub(super) fn fit_bytes<B: StackedBackend>(
+    at: NonNull<u8>,
+    end: *mut u8,
+    bytes: usize,
+) -> Option<Span> {
+    // Ends are multiples of a line, so a rounded step ends at or below them.
+    let next = at.as_ptr().wrapping_add(lines::<B>(bytes));
+    (next.addr() <= end.addr()).then_some(Span { start: at, next })
+}
+
+/// `bytes` rounded up to whole lines.
+#[inline(always)]
+pub(super) const fn lines<B: StackedBackend>(bytes: usize) -> usize {
+    (bytes + (B::ALIGN - 1)) & !(B::ALIGN - 1)
+}
+
 /// Memory for one array, for the time `'s` of its scope.
 pub struct StackMemory<'s, B: StackedBackend> {
     pub(super) start: NonNull<u8>,

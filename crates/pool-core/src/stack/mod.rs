@@ -4,17 +4,19 @@
 //!
 //! # Invariants
 //!
-//! 1. **A cursor is an address in a chunk of its pool**, from the chunk's start to its end, or a *stray* address: one
-//!    where there is no chunk (any more). A stray cursor has nothing of the pool below it, because a chunk is freed only
-//!    where the cursors that may be used again are at its start or in earlier chunks. No chunk is allocated around a
-//!    stray cursor: for an address within a chunk, what is below it in the chunk may be handed out.
+//! 1. **A cursor is an address in a chunk of its pool**, from the chunk's start to its end, or a *stray* address: `STRAY`,
+//!    or one where there is no chunk any more. A stray cursor has nothing of the pool below it, because a chunk is freed
+//!    only where the cursors that may be used again are at its start or in earlier chunks. `STRAY` is above every end. No
+//!    chunk is allocated around a stray cursor: for an address within a chunk, what is below it in the chunk may be handed
+//!    out.
 //! 2. **What is at or above the cursor of the innermost scope is not viewed**: the rest of its chunk, and every later
 //!    chunk. Only that is zeroed, freed, or handed out.
 //! 3. **The hot path hands out only below an end of the cursor's own chunk.** The ends are null unless the pool is
 //!    *settled*: it has one chunk, all cursors in use are in that chunk, and it is not marked as busy. A null end is
 //!    below every cursor, which sends each acquire to the cold function. So a stray cursor, or one of another chunk,
-//!    never meets an end that is not null. A pool becomes settled only when its first cursor is made (`root`), and
-//!    is not settled any more before a chunk is allocated or freed.
+//!    never meets an end that is not null. A pool becomes settled only where a cursor at `STRAY` acquires: the pool was
+//!    not settled when that cursor was made, and every other cursor in use is at `STRAY` too. It is not settled any more
+//!    before a chunk is allocated or freed.
 //! 4. Every chunk ends one line below the end of its block, so that an address is in at most one chunk, and a cursor at
 //!    the end of a chunk is not at the start of another.
 //! 5. Cursors, ends and starts are multiples of [`PoolBackend::ALIGN`](crate::PoolBackend::ALIGN), a *line*; steps are
@@ -31,17 +33,19 @@
 //!
 // Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
 //
-// dirty, chunks: nothing
+// chunks, dirty: nothing
 // state: chunks, dirty
+// chunk_memory: chunks, state
 // memory: state
-// cold: chunks, memory, state
+// idle: chunk_memory, state
+// settle: chunk_memory, chunks, memory, state
+// cold: chunk_memory, chunks, memory, settle, state
 // shapes: cold, memory, state
-// settle: chunks, state
-// idle: chunks, settle, state
 // cursor: cold, idle, memory, shapes, state
-// root: cursor, settle, state
-// layout: cursor, root, state
+// root: chunk_memory, cursor, shapes, state
+// layout: cursor, memory, root, shapes, state
 
+mod chunk_memory;
 mod chunks;
 mod cold;
 mod cursor;
@@ -53,5 +57,3 @@ mod root;
 mod settle;
 mod shapes;
 mod state;
-
-pub use layout::Stack;

@@ -3,9 +3,8 @@
 use core::fmt;
 use core::ptr::NonNull;
 
-use super::cold::free_above;
+use super::chunk_memory::free_above;
 use super::cursor::StackCursor;
-use super::settle::settle;
 use super::shapes;
 use super::state::StackState;
 use crate::backend::PoolRoot;
@@ -66,11 +65,8 @@ impl<B: StackedBackend> PoolRoot<Stacked<B>> for StackRoot<B> {
     unsafe fn cursor(self) -> StackCursor<B> {
         // SAFETY: the pool is live (caller).
         let state = unsafe { self.state() };
-        let at = match NonNull::new(state.base.get()) {
-            Some(base) => base,
-            // SAFETY: no view or cursor is in use (caller).
-            None => unsafe { settle(state) },
-        };
+        // SAFETY: a chunk does not start at null, and neither is a stray cursor there.
+        let at = unsafe { NonNull::new_unchecked(state.base.get()) };
         // SAFETY: the start of the first chunk, or a stray address; the rest is the caller's promise.
         unsafe { StackCursor::new(at, self.0) }
     }

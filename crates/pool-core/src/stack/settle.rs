@@ -1,8 +1,7 @@
 //! The merge of a pool's chunks into one, where its first cursor is made and nothing is live.
 
-use core::ptr::NonNull;
-
-use super::cold::{allocate, free_above, lengthen, lines};
+use super::chunk_memory::{allocate, free_above, lengthen};
+use super::memory::lines;
 use super::state::StackState;
 use crate::stacked::StackedBackend;
 
@@ -12,40 +11,32 @@ const SLACK_DIVISOR: usize = 64;
 /// A chunk that is larger than it would be made by this part of it is made anew.
 const EXCESS_DIVISOR: usize = 32;
 
-/// The address of a pool's first cursor. Several chunks become one, as large as the most bytes that were live at once; so
-/// does one chunk that is too large. Where no such chunk can be allocated, the chunks stay as they are.
+/// Merges a pool's chunks into one, as large as the most bytes that were live at once; so it does with one chunk that is
+/// too large. Where no such chunk can be allocated, the chunks stay as they are. A pool with one chunk is settled then.
 ///
 /// # Safety
 ///
-/// No view or cursor of the pool is in use.
-#[cold]
-#[inline(never)]
-pub(super) unsafe fn settle<B: StackedBackend>(state: &StackState<B>) -> NonNull<u8> {
-    // The first cursor is made through an exclusive borrow, so the pool is not busy; if it were, it stays as it is.
-    if let Some(_busy) = state.busy() {
-        // SAFETY: nothing is in use (caller), and the pool is marked.
-        unsafe { merge(state) };
-        if state.samples_left.get() > 0 {
-            state.samples_left.set(state.samples_left.get() - 1);
-        }
-    }
+/// No view of the pool is in use, and no cursor of it is in a chunk.
+pub(super) unsafe fn settle<B: StackedBackend>(state: &StackState<B>) {
+    // Where the pool is busy, an operation of its own is in progress.
+    let Some(busy) = state.busy() else { return };
+    // SAFETY: nothing is in use (caller), and the pool is marked.
+    unsafe { merge(state) };
+    state.samples_left.set(state.samples_left.get().saturating_sub(1));
     let first = state.with_chunks(|chunks| {
         let count = chunks.len();
-        chunks.get_mut(0).map(|chunk| {
-            chunk.live_before = 0;
-            (chunk.start, count)
-        })
+        let chunk = chunks.get_mut(0)?;
+        chunk.live_before = 0;
+        (count == 1).then_some(chunk.start)
     });
-    let Some((start, count)) = first else { return B::address(B::DANGLING) };
-    // While passes are sampled, each of them begins here.
-    if count == 1 && state.samples_left.get() == 0 {
+    // While passes are sampled, each of them begins at `STRAY`.
+    if let Some(start) = first.filter(|_| state.samples_left.get() == 0) {
         state.pass_peak.set(0);
         state.forget_dirty_outside();
         state.base.set(start);
     }
-    state.set_ends();
-    // SAFETY: a chunk starts in its block, whose addresses are not null.
-    unsafe { NonNull::new_unchecked(start) }
+    // Sets the ends.
+    drop(busy);
 }
 
 /// # Safety

@@ -6,8 +6,8 @@ use core::alloc::Layout;
 use core::any::TypeId;
 use core::ptr::NonNull;
 
-use super::cold::{self, Demand, lines};
-use super::memory::Span;
+use super::cold::{self, Demand};
+use super::memory::{MOST_HOT_BYTES, Span, fit_bytes};
 use super::state::{OffsetShapes, SHAPE_HINTS, StackState};
 use crate::backend::FirstUse;
 use crate::element::Element;
@@ -41,14 +41,15 @@ pub(super) unsafe fn fitting<'s, B: StackedBackend, T: Element>(
     // (caller).
     let set: &'s mut ShapeSet<B::Descriptor> = unsafe { &mut *set.as_ptr() };
     let way = set.find(TypeId::of::<T>(), dims)?;
-    // An array takes a line at least, so that no two have the same offset.
+    // An array takes a line at least, so that no two have the same offset. A cached shape was allocated once, so its bytes
+    // are at most `isize::MAX`; the hot path hands out fewer.
     let bytes = (way.count * size_of::<T>()).max(1);
-    let room = state.end.get().addr().checked_sub(at.addr().get())?;
-    if bytes > room || align_of::<T>() > B::ALIGN {
+    if bytes > MOST_HOT_BYTES || align_of::<T>() > B::ALIGN {
         return None;
     }
+    let span = fit_bytes::<B>(at, state.end.get(), bytes)?;
     state.shape_hits.set(state.shape_hits.get() + 1);
-    Some((Span { start: at, next: at.as_ptr().wrapping_add(lines::<B>(bytes)) }, way))
+    Some((span, way))
 }
 
 /// The index of an offset's hint.
@@ -99,6 +100,10 @@ pub(super) unsafe fn prepare<'s, B: StackedBackend, T: Element>(
 ///
 /// The pool lives for `'s`, nothing borrowed from a set at or above the offset is in use, and `count` is the product of
 /// `dims`.
+#[expect(
+    clippy::mut_from_ref,
+    reason = "the way is in a set of its own, which is lent to one array at a time"
+)]
 unsafe fn find_or_insert<'s, B: StackedBackend>(
     state: &'s StackState<B>,
     offset: usize,

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use core::cell::{Cell, UnsafeCell};
 use core::fmt;
 use core::ops::Range;
-use core::ptr::{NonNull, null_mut};
+use core::ptr::{NonNull, null_mut, without_provenance_mut};
 
 use super::chunks::{Chunk, Chunks};
 use super::dirty::DirtyRanges;
@@ -21,8 +21,10 @@ pub struct StackState<B: StackedBackend> {
     pub(super) end: Cell<*mut u8>,
     /// Acquires whose elements are written first reach up to here.
     pub(super) written_end: Cell<*mut u8>,
-    /// The start of the first chunk where the pool is settled, else null.
+    /// The start of the first chunk where the pool is settled, else [`STRAY`].
     pub(super) base: Cell<*mut u8>,
+    /// The cursor after the array that was handed out last: at or above every cursor in use.
+    pub(super) top: Cell<*mut u8>,
     /// For the low bits of an offset, in lines: where the shape set of such an offset was found last.
     pub(super) shape_hints: [Cell<u16>; SHAPE_HINTS],
     pub(super) shape_hits: Cell<u64>,
@@ -56,6 +58,10 @@ pub struct StackState<B: StackedBackend> {
     /// The next pool of a free list.
     pub(super) next_idle: Cell<*mut ()>,
 }
+
+/// The address of a cursor where there is no chunk, which is above every end. It is the top bit of an address: no memory
+/// has it, and it is a multiple of a line.
+pub(super) const STRAY: usize = 1 << (usize::BITS - 1);
 
 /// How many offsets have a hint to their shape set; a power of two.
 pub(super) const SHAPE_HINTS: usize = 32;
@@ -92,7 +98,8 @@ impl<B: StackedBackend> StackState<B> {
         Self {
             end: Cell::new(null_mut()),
             written_end: Cell::new(null_mut()),
-            base: Cell::new(null_mut()),
+            base: Cell::new(without_provenance_mut(STRAY)),
+            top: Cell::new(without_provenance_mut(STRAY)),
             shape_hints: [const { Cell::new(0) }; SHAPE_HINTS],
             shape_hits: Cell::new(0),
             shape_misses: Cell::new(0),
@@ -131,7 +138,7 @@ impl<B: StackedBackend> StackState<B> {
     pub(super) fn set_ends(&self) {
         let config = self.config.get();
         let counted = config.arms_every_use() || self.samples_left.get() > 0;
-        let settled = !self.base.get().is_null();
+        let settled = self.base.get().addr() != STRAY;
         if !settled || counted || self.busy.is_set() {
             self.end.set(null_mut());
             self.written_end.set(null_mut());
@@ -143,6 +150,12 @@ impl<B: StackedBackend> StackState<B> {
         let clean = self.dirty.lowest().clamp(chunk.start.addr(), chunk.end.addr());
         let clean = (clean - chunk.start.addr()) & !(B::ALIGN - 1);
         self.end.set(chunk.start.wrapping_add(clean));
+    }
+
+    /// The pool is not settled any more: its ends are null until its first cursor acquires again.
+    pub(super) fn unsettle(&self) {
+        self.base.set(without_provenance_mut(STRAY));
+        self.set_ends();
     }
 
     /// Runs `f` on the chunks.

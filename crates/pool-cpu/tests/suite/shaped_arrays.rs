@@ -84,6 +84,59 @@ fn every_small_shape_of_every_rank() {
     }
 }
 
+/// Holds a view against `ndarray`'s own array: lengths, strides and contents.
+fn check_same<D: Dimension>(view: &ArrayViewMut<'_, u32, D>, own: &Array<u32, D>) {
+    assert_eq!((view.shape(), view.strides()), (own.shape(), own.strides()));
+    assert_eq!(view, own);
+}
+
+/// Zeros and one value in memory that was written before, in both orders, of a fixed rank and of a dynamic one. An array
+/// in column-major order is one in row-major order with reversed axes.
+macro_rules! check_contents {
+    ($scope:expr, $lengths:expr) => {{
+        let lengths = $lengths;
+        let mut reversed = lengths;
+        reversed.reverse();
+        write_slots($scope, lengths.iter().product());
+        let scope = $scope.scope();
+        let (zeros, sevens) = (Array::zeros(lengths), Array::from_elem(lengths, 7));
+        check_same(&scope.acquire_zeroed(lengths).into_ndarray(), &zeros);
+        check_same(&scope.acquire_filled(lengths, 7).into_ndarray(), &sevens);
+        check_same(&scope.acquire_zeroed(&lengths[..]).into_ndarray(), &zeros.into_dyn());
+        check_same(&scope.acquire_filled(&lengths[..], 7).into_ndarray(), &sevens.into_dyn());
+        let (zeros, sevens) = (Array::zeros(lengths.f()), Array::from_elem(lengths.f(), 7));
+        check_same(&scope.acquire_zeroed(reversed).into_ndarray().reversed_axes(), &zeros);
+        check_same(&scope.acquire_filled(reversed, 7).into_ndarray().reversed_axes(), &sevens);
+    }};
+}
+
+/// Writes the slots that [`check_contents`] uses afterwards.
+fn write_slots(scope: &mut Scope<'_, Cpu>, length: usize) {
+    let scope = scope.scope();
+    for _ in 0..6 {
+        scope.acquire_filled(length, 0xABAD_CAFE_u32);
+    }
+}
+
+#[test]
+fn zeros_and_one_value_of_every_small_shape_in_both_orders() {
+    let mut pool = Pool::<Cpu>::new(());
+    let mut scope = pool.scope();
+    let lengths = if cfg!(miri) { 2..=2_usize } else { 0..=3 };
+    for a in lengths.clone() {
+        check_contents!(&mut scope, [a]);
+        for b in lengths.clone() {
+            check_contents!(&mut scope, [a, b]);
+            for c in lengths.clone() {
+                check_contents!(&mut scope, [a, b, c]);
+                check_contents!(&mut scope, [a, b, 2, c]);
+                check_contents!(&mut scope, [a, 2, b, 1, c]);
+                check_contents!(&mut scope, [a, 2, b, 1, c, 3]);
+            }
+        }
+    }
+}
+
 /// Generic over any rank, as a filter is: the argument's shape, with its order.
 fn doubled<'s, D: Dimension>(
     scope: &Scope<'s, Cpu>,

@@ -11,7 +11,7 @@ use pool_driver::calls::Address;
 use pool_driver::capture::Capture;
 use pool_driver::error::CudaError;
 
-use crate::stream::announced_streams::withdraw;
+use crate::stream::announced_streams::{Withdrawal, withdraw};
 use crate::stream::block_user::BlockUser;
 
 /// The note that somebody uses a block.
@@ -66,21 +66,27 @@ impl BlockUses {
         notes[first..].iter().find(|(_, used)| is_wanted(used)).map(|(number, _)| *number)
     }
 
-    /// Whether the pool alone has the stream of a note and nothing can get another reference to it: the stream gets no
-    /// more work. A copy of the note would be such a reference, so this is asked before one is made.
+    /// Withdraws a note's stream from the announced streams if the pool alone has the stream. Returns whether it did:
+    /// then nothing can get another reference to the stream, and it gets no more work.
     ///
-    /// The stream's entry among the announced streams is a reference, too: it is taken out first, and put back where the
-    /// stream has other owners.
-    pub(crate) fn is_ended(&self, number: u64) -> bool {
+    /// A copy of the note would be another reference, so call this before one is made. The entry among the announced
+    /// streams is one, too. So it is taken out before the references are counted, and put back if the stream has other
+    /// owners.
+    pub(crate) fn withdraw_if_ended(&self, number: u64) -> bool {
         let Some(stream) = self.seems_alone(number) else { return false };
         let withdrawal = withdraw(stream);
-        let is_ended = self.is_alone(number);
-        if let (false, Some(BlockUse { user: BlockUser::Stream(stream), .. })) =
-            (is_ended, self.copy_of(number))
-        {
+        let is_alone = self.is_alone(number);
+        if !is_alone {
+            self.announce_again(number, withdrawal);
+        }
+        is_alone
+    }
+
+    /// Puts the stream of a note back among the announced streams.
+    fn announce_again(&self, number: u64, withdrawal: Withdrawal) {
+        if let Some(BlockUse { user: BlockUser::Stream(stream), .. }) = self.copy_of(number) {
             withdrawal.put_back(&stream);
         }
-        is_ended
     }
 
     /// The stream of a note, where the note seems to have the only reference to it.

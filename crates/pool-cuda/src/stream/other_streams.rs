@@ -87,9 +87,9 @@ impl OtherStreams {
         self.questions.note(block);
     }
 
-    /// Whether a pointer that cudarc asks for on the pool's own stream may be for another device; see
-    /// [`StreamQuestions`].
-    pub(crate) fn may_be_for_another_device(&self, block: Address) -> bool {
+    /// Ends cudarc's questions, because a pointer to a block is given out. Returns whether a pointer for the pool's own
+    /// stream may be for another device; see [`StreamQuestions`].
+    pub(crate) fn end_questions(&self, block: Address) -> bool {
         self.questions.end(block) && self.on.get()
     }
 
@@ -269,7 +269,7 @@ impl OtherStreams {
         let capture = capture_of(own)?;
         let mut from = 0;
         while let Some(number) = self.uses.find(from, &wanted) {
-            let is_ended = self.uses.is_ended(number);
+            let is_ended = self.uses.withdraw_if_ended(number);
             let Some(used) = self.uses.copy_of(number) else { break };
             let joined = self.join_one(&used, own, capture)?;
             if capture.is_none() && (is_ended || joined == Joined::End) {

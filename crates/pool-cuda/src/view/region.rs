@@ -133,11 +133,24 @@ impl Region {
         stream: &'a CudaStream,
         access: ViewAccess,
     ) -> (Address, SyncOnDrop<'a>) {
-        let other_streams = self.stream().other_streams();
-        let may_be_elsewhere = other_streams.may_be_for_another_device(self.block());
-        if self.is_own(stream) {
-            return (self.own_address_for(may_be_elsewhere), NOTHING_TO_DO);
+        let may_be_elsewhere = self.stream().other_streams().end_questions(self.block());
+        if !self.is_own(stream) {
+            return self.pointer_for_other(stream, access);
         }
+        let address = if may_be_elsewhere && self.bytes > 0 {
+            self.address_for_another_device()
+        } else {
+            self.address_if(self.join())
+        };
+        (address, NOTHING_TO_DO)
+    }
+
+    /// The address and the guard for work on a stream that is not the pool's; as [`pointer_for`](Self::pointer_for).
+    fn pointer_for_other<'a>(
+        &'a self,
+        stream: &'a CudaStream,
+        access: ViewAccess,
+    ) -> (Address, SyncOnDrop<'a>) {
         let reached = self.stream().device().check_reach(stream);
         match reached.and_then(|()| self.guarded(stream, access)) {
             Ok(None) => (self.address, NOTHING_TO_DO),
@@ -149,7 +162,7 @@ impl Region {
             Err(error) => {
                 let user = BlockUser::of_borrowed(stream);
                 let waited = self.in_spite_of(error, |own| {
-                    other_streams.lend_by_waiting(self.block(), stream, user, own)
+                    self.stream().other_streams().lend_by_waiting(self.block(), stream, user, own)
                 });
                 (if waited { self.address } else { 0 }, NOTHING_TO_DO)
             }
@@ -174,11 +187,9 @@ impl Region {
         own.other_streams().lend_with_guard(bytes, to, own.stream())
     }
 
-    fn own_address_for(&self, may_be_elsewhere: bool) -> Address {
+    /// The address for a copy on the pool's own stream that may be to another device: that device is noted as a user.
+    fn address_for_another_device(&self) -> Address {
         let joined = self.join();
-        if !may_be_elsewhere || self.bytes == 0 {
-            return self.address_if(joined);
-        }
         // SAFETY: the region's view is in use, on the pool's thread (type).
         unsafe { self.slot.arm() };
         let noted = self.stream().other_streams().note_another_device(self.block());

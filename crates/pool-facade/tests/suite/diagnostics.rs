@@ -49,39 +49,36 @@ const LOCAL_WITHOUT_ITS_FEATURE: Program<'static> = Program {
     "#,
 };
 
-const CUDA_WITHOUT_ITS_FEATURE: Program<'static> = Program {
-    name: "cuda_without_its_feature",
-    features: "cpu",
-    source: r#"
-        use pool_facade::prelude::*;
-        fn main() { with_pool!(Cuda, |scope| { scope.active_slots(); }); }
-    "#,
-};
-
-const WGPU_WITHOUT_ITS_FEATURE: Program<'static> = Program {
-    name: "wgpu_without_its_feature",
-    features: "cpu",
-    source: r#"
-        use pool_facade::prelude::*;
-        fn main() { with_pool!(Wgpu, |scope| { scope.active_slots(); }); }
-    "#,
-};
-
-/// A call of one of the macros in a form that it does not take.
-macro_rules! calling {
-    ($name:literal, $call:literal) => {
+/// A program whose `main` consists of these pieces.
+macro_rules! main_of {
+    ($name:literal, $($piece:literal),+) => {
         Program {
             name: $name,
             features: "cpu",
-            source: concat!(
-                "use pool_facade::prelude::*;\n",
-                "fn main() { let _ = ",
-                $call,
-                "; }\n"
-            ),
+            source: concat!("use pool_facade::prelude::*;\nfn main() { ", $($piece),+, " }\n"),
         }
     };
 }
+
+/// A call of one of the macros.
+macro_rules! calling {
+    ($name:literal, $call:literal) => {
+        main_of!($name, "let _ = ", $call, ";")
+    };
+}
+
+/// An acquire in a scope.
+macro_rules! acquiring {
+    ($name:literal, $call:literal) => {
+        main_of!($name, "with_pool!(|scope| { let _ = scope.", $call, "; });")
+    };
+}
+
+const CUDA_WITHOUT_ITS_FEATURE: Program<'static> =
+    calling!("cuda_without_its_feature", "with_pool!(Cuda, |scope| { scope.active_slots(); })");
+
+const WGPU_WITHOUT_ITS_FEATURE: Program<'static> =
+    calling!("wgpu_without_its_feature", "with_pool!(Wgpu, |scope| { scope.active_slots(); })");
 
 const OTHER_FORMS: [(&str, Program<'static>); 7] = [
     ("with_pool!", calling!("arrow", "with_pool!(scope => { scope.active_slots() })")),
@@ -112,39 +109,10 @@ const NOT_PLAIN_DATA: Program<'static> = Program {
     "#,
 };
 
-const NOT_RECYCLABLE: Program<'static> = Program {
-    name: "not_recyclable",
-    features: "cpu",
-    source: r#"
-        use pool_facade::prelude::*;
-        fn main() { with_pool!(|scope| { scope.acquire::<bool, _>(8); }); }
-    "#,
-};
+const NOT_RECYCLABLE: Program<'static> = acquiring!("not_recyclable", "acquire::<bool, _>(8)");
 
-const NOT_RECYCLABLE_ARRAY: Program<'static> = Program {
-    name: "not_recyclable_array",
-    features: "cpu",
-    source: r#"
-        use pool_facade::prelude::*;
-        fn main() { with_pool!(|scope| { scope.acquire::<char, _>([2, 2]); }); }
-    "#,
-};
-
-/// An acquire of a type that it does not take.
-macro_rules! acquiring {
-    ($name:literal, $call:literal) => {
-        Program {
-            name: $name,
-            features: "cpu",
-            source: concat!(
-                "use pool_facade::prelude::*;\n",
-                "fn main() { with_pool!(|scope| { let _ = scope.",
-                $call,
-                "; }); }\n"
-            ),
-        }
-    };
-}
+const NOT_RECYCLABLE_ARRAY: Program<'static> =
+    acquiring!("not_recyclable_array", "acquire::<char, _>([2, 2])");
 
 const RECYCLED_TUPLE: Program<'static> = acquiring!("recycled_tuple", "acquire::<(u32, u32)>(3)");
 

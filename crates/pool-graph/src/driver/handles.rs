@@ -15,49 +15,42 @@ use std::sync::Arc;
 use pool_driver::answer::answer;
 use pool_driver::capture_mode::with_relaxed_capture_mode;
 use pool_driver::captures_under_way::is_capture_under_way;
-use pool_driver::context::bind;
 use pool_driver::cudarc::driver::{CudaContext, CudaStream, sys};
 use pool_driver::error::CudaError;
-use pool_driver::leftovers::{LeftoverKind, Place, Resource, ResourceOwner};
+use pool_driver::handle::{ContextHandle, HandleKind};
+use pool_driver::leftovers::{LeftoverKind, Place, ResourceOwner};
 
 use super::refusal::{NodeKind, UpdateReason, UpdateRefusal};
 
 /// A graph: what the executable was made from.
 #[derive(Debug)]
-pub(crate) struct Graph(ResourceOwner<GraphHandle>);
+pub(crate) struct Graph(ResourceOwner<ContextHandle<GraphKind>>);
 
 /// The place among the leftovers for a graph that is yet to be made.
-pub(crate) type GraphPlace = Place<GraphHandle>;
+pub(crate) type GraphPlace = Place<ContextHandle<GraphKind>>;
 
-/// What the driver knows a graph by.
-#[derive(Debug)]
-pub(crate) struct GraphHandle {
-    handle: sys::CUgraph,
-    context: Arc<CudaContext>,
-}
+pub(crate) enum GraphKind {}
 
 // SAFETY: the driver's calls on a graph may be made from any thread, one at a time, which `&mut` and
 // the lack of `Sync` see to.
-unsafe impl Send for GraphHandle {}
+unsafe impl HandleKind for GraphKind {
+    type Handle = sys::CUgraph;
 
-impl Resource for GraphHandle {
     const KIND: LeftoverKind = LeftoverKind::Graph;
 
-    fn context(&self) -> Option<&CudaContext> {
-        Some(&self.context)
+    fn check() -> Result<(), CudaError> {
+        check_no_capture()
     }
 
-    /// Destroys the graph, once no session captures: that may invalidate a capture, whichever thread does it.
-    unsafe fn give_back(&mut self) -> Result<(), CudaError> {
-        check_no_capture()?;
-        bind(&self.context)?;
+    unsafe fn destroy(graph: sys::CUgraph) -> Result<(), CudaError> {
         // SAFETY: the handle is good, and this is its last use (caller).
-        let destroyed = with_relaxed_capture_mode(|| unsafe { sys::cuGraphDestroy(self.handle) });
+        let destroyed = with_relaxed_capture_mode(|| unsafe { sys::cuGraphDestroy(graph) });
         answer("cuGraphDestroy", destroyed.result())
     }
 }
 
-/// Checks that no session of the process captures.
+/// Checks that no session of the process captures. Destroying a graph or an executable may invalidate a capture of any
+/// thread.
 fn check_no_capture() -> Result<(), CudaError> {
     match is_capture_under_way() {
         true => Err(CudaError::Capturing { operation: "destroy a graph" }),
@@ -76,13 +69,14 @@ impl Graph {
         context: &Arc<CudaContext>,
         place: GraphPlace,
     ) -> Option<Self> {
-        let context = Arc::clone(context);
-        (!handle.is_null()).then(|| Self(place.own(GraphHandle { handle, context })))
+        // SAFETY: the caller's promise.
+        let own = || place.own(unsafe { ContextHandle::new(handle, context) });
+        (!handle.is_null()).then(|| Self(own()))
     }
 
     /// The handle, for tests that change an unverified graph.
     pub(crate) fn handle(&self) -> sys::CUgraph {
-        self.0.handle
+        self.0.get()
     }
 
     /// Makes the graph executable.
@@ -91,8 +85,8 @@ impl Graph {
         // SAFETY: the graph is good (1), the place, too (3).
         let made = unsafe { sys::cuGraphInstantiateWithFlags(&raw mut handle, self.handle(), 0) };
         answer("cuGraphInstantiate", made.result())?;
-        let context = Arc::clone(&self.0.context);
-        Ok(Executable(place.own(ExecutableHandle { handle, context })))
+        // SAFETY: the executable was made this moment, in the graph's context.
+        Ok(Executable(place.own(unsafe { ContextHandle::new(handle, self.0.context()) })))
     }
 }
 
@@ -107,32 +101,24 @@ struct UpdateResultInfo {
 
 /// A graph ready to be launched. Never given out.
 #[derive(Debug)]
-pub(crate) struct Executable(ResourceOwner<ExecutableHandle>);
+pub(crate) struct Executable(ResourceOwner<ContextHandle<ExecutableKind>>);
 
-/// What the driver knows an executable by.
-#[derive(Debug)]
-struct ExecutableHandle {
-    handle: sys::CUgraphExec,
-    context: Arc<CudaContext>,
-}
+enum ExecutableKind {}
 
-// SAFETY: as for `GraphHandle`.
-unsafe impl Send for ExecutableHandle {}
+// SAFETY: as for `GraphKind`.
+unsafe impl HandleKind for ExecutableKind {
+    type Handle = sys::CUgraphExec;
 
-impl Resource for ExecutableHandle {
     const KIND: LeftoverKind = LeftoverKind::Executable;
 
-    fn context(&self) -> Option<&CudaContext> {
-        Some(&self.context)
+    fn check() -> Result<(), CudaError> {
+        check_no_capture()
     }
 
-    /// Destroys the executable, once no session captures.
-    unsafe fn give_back(&mut self) -> Result<(), CudaError> {
-        check_no_capture()?;
-        bind(&self.context)?;
+    unsafe fn destroy(executable: sys::CUgraphExec) -> Result<(), CudaError> {
         // SAFETY: the handle is good, and this is its last use (caller).
         let destroyed =
-            with_relaxed_capture_mode(|| unsafe { sys::cuGraphExecDestroy(self.handle) });
+            with_relaxed_capture_mode(|| unsafe { sys::cuGraphExecDestroy(executable) });
         answer("cuGraphExecDestroy", destroyed.result())
     }
 }
@@ -141,14 +127,14 @@ impl Executable {
     /// Enqueues a run; the context is bound.
     pub(crate) fn launch(&mut self, stream: &CudaStream) -> Result<(), CudaError> {
         // SAFETY: the executable is good (1), and the stream while its owner is borrowed.
-        let launched = unsafe { sys::cuGraphLaunch(self.0.handle, stream.cu_stream()) };
+        let launched = unsafe { sys::cuGraphLaunch(self.0.get(), stream.cu_stream()) };
         answer("cuGraphLaunch", launched.result())
     }
 
     /// Sends to the device what a launch needs there; the context is bound.
     pub(crate) fn upload(&mut self, stream: &CudaStream) -> Result<(), CudaError> {
         // SAFETY: as above.
-        let uploaded = unsafe { sys::cuGraphUpload(self.0.handle, stream.cu_stream()) };
+        let uploaded = unsafe { sys::cuGraphUpload(self.0.get(), stream.cu_stream()) };
         answer("cuGraphUpload", uploaded.result())
     }
 
@@ -174,7 +160,7 @@ impl Executable {
             UpdateResultInfo { result: 0, node: ptr::null_mut(), _from: ptr::null_mut() };
         let place = (&raw mut told).cast();
         // SAFETY: both graphs are good (1); the place is laid out as the call writes it (3).
-        let updated = unsafe { sys::cuGraphExecUpdate_v2(self.0.handle, graph.handle(), place) };
+        let updated = unsafe { sys::cuGraphExecUpdate_v2(self.0.get(), graph.handle(), place) };
         if updated != sys::CUresult::CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE {
             return answer("cuGraphExecUpdate", updated.result()).map(Ok);
         }

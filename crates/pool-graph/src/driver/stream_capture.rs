@@ -11,7 +11,8 @@ use pool_driver::context::bind;
 use pool_driver::cudarc::driver::{CudaContext, CudaStream, result, sys};
 use pool_driver::error::CudaError;
 use pool_driver::event::Event;
-use pool_driver::leftovers::{LeftoverKind, Place, Resource, ResourceOwner};
+use pool_driver::handle::{ContextHandle, HandleKind};
+use pool_driver::leftovers::{LeftoverKind, Place, ResourceOwner};
 use pool_driver::versioned::set_behind_nothing;
 use result::stream::StreamKind;
 
@@ -45,33 +46,22 @@ impl CaptureMode {
 /// `CUDA_ERROR_STREAM_CAPTURE_UNMATCHED` ("the capture was not initiated in this stream", driver API), and
 /// invalidates the capture.
 #[derive(Debug)]
-struct Origin(ResourceOwner<StreamHandle>);
+struct Origin(ResourceOwner<ContextHandle<OriginKind>>);
 
 // SAFETY: the driver's calls on a stream may be made from any thread; the value itself never changes.
 unsafe impl Sync for Origin {}
 
-/// What the driver knows the origin by.
-#[derive(Debug)]
-struct StreamHandle {
-    stream: sys::CUstream,
-    context: Arc<CudaContext>,
-}
+enum OriginKind {}
 
 // SAFETY: as above.
-unsafe impl Send for StreamHandle {}
+unsafe impl HandleKind for OriginKind {
+    type Handle = sys::CUstream;
 
-impl Resource for StreamHandle {
     const KIND: LeftoverKind = LeftoverKind::Stream;
 
-    fn context(&self) -> Option<&CudaContext> {
-        Some(&self.context)
-    }
-
-    unsafe fn give_back(&mut self) -> Result<(), CudaError> {
-        bind(&self.context)?;
+    unsafe fn destroy(stream: sys::CUstream) -> Result<(), CudaError> {
         // SAFETY: the stream is live, and this is its last use (caller).
-        let destroyed =
-            with_relaxed_capture_mode(|| unsafe { result::stream::destroy(self.stream) });
+        let destroyed = with_relaxed_capture_mode(|| unsafe { result::stream::destroy(stream) });
         answer("cuStreamDestroy", destroyed)
     }
 }
@@ -81,12 +71,13 @@ impl Origin {
     fn new(context: &Arc<CudaContext>) -> Result<Self, CudaError> {
         let place = Place::new()?;
         let made = with_relaxed_capture_mode(|| result::stream::create(StreamKind::NonBlocking));
-        let (stream, context) = (answer("cuStreamCreate", made)?, Arc::clone(context));
-        Ok(Self(place.own(StreamHandle { stream, context })))
+        let stream = answer("cuStreamCreate", made)?;
+        // SAFETY: the stream was made this moment, in this context.
+        Ok(Self(place.own(unsafe { ContextHandle::new(stream, context) })))
     }
 
     fn stream(&self) -> sys::CUstream {
-        self.0.stream
+        self.0.get()
     }
 
     /// Sets the origin behind no node again.
@@ -110,7 +101,7 @@ impl Origin {
         answer("cuStreamEndCapture", ended.result())?;
         let Some(place) = place.take() else { return Ok(None) };
         // SAFETY: the driver gave it this moment, and nobody else has it.
-        Ok(unsafe { Graph::new(graph, &self.0.context, place) })
+        Ok(unsafe { Graph::new(graph, self.0.context(), place) })
     }
 }
 

@@ -25,9 +25,6 @@ pub(super) struct Batch {
     pub(super) commands: usize,
     pub(super) parameters: BatchParameters,
     pub(super) staged: Staged,
-    /// What overtakes the batch where that is a planted mistake.
-    #[cfg(test)]
-    pub(super) overtaking: Option<wgpu::CommandEncoder>,
 }
 
 /// The commands of one closure of a user, or those of the stream between two of them.

@@ -4,8 +4,6 @@ use super::Recorder;
 use super::fill::words;
 use crate::binding::Access;
 use crate::error::WgpuError;
-#[cfg(test)]
-use crate::flaw::Flaw;
 use crate::memory::Allocation;
 
 /// Bytes of the buffer through which bytes go that are copied within a large buffer.
@@ -37,10 +35,7 @@ impl Recorder<'_> {
         }
         let is_of_words = [from.1, to.1, bytes].iter().all(|number| number.is_multiple_of(4));
         if is_of_words && !self.is_in_pass() {
-            #[cfg(not(test))]
             let encoder = self.encoder(&[from.0, to.0])?;
-            #[cfg(test)]
-            let encoder = self.encoder_with(&[from.0, to.0], Flaw::CopiesOvertake)?;
             encoder.copy_buffer_to_buffer(&from.0.buffer, from.1, &to.0.buffer, to.1, bytes);
             return Ok(());
         }

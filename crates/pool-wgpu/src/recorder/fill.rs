@@ -4,8 +4,6 @@
 use super::Recorder;
 use crate::binding::{Access, Binding};
 use crate::error::WgpuError;
-#[cfg(test)]
-use crate::flaw::{self, Flaw};
 use crate::kernel::Kernel;
 use crate::memory::Allocation;
 
@@ -45,9 +43,6 @@ impl Recorder<'_> {
         if start >= end || element.is_empty() {
             return Ok(());
         }
-        #[cfg(test)]
-        let end =
-            if flaw::is_planted(Flaw::FillsShort) { end.saturating_sub(4).max(start) } else { end };
         let is_zero = element.iter().all(|byte| *byte == 0);
         if is_zero {
             return self.zero(allocation, start, end);
@@ -70,10 +65,7 @@ impl Recorder<'_> {
         if self.is_in_pass() || !is_of_words {
             return self.repeat(allocation, start, end, &[0; 4]);
         }
-        #[cfg(not(test))]
         let encoder = self.encoder(&[allocation])?;
-        #[cfg(test)]
-        let encoder = self.encoder_with(&[allocation], Flaw::ZeroesOvertake)?;
         encoder.clear_buffer(&allocation.buffer, start, Some(end - start));
         Ok(())
     }

@@ -10,8 +10,6 @@ mod transfer;
 
 use crate::bind_groups::BindGroups;
 use crate::error::WgpuError;
-#[cfg(test)]
-use crate::flaw::{self, Flaw};
 use crate::kernel::Kernel;
 use crate::memory::Allocation;
 use crate::parameters::{BATCH, Parameters};
@@ -107,24 +105,6 @@ impl<'a> Recorder<'a> {
         self.setup.counters.copies.step();
         self.recording.batch.pass = None;
         Ok(self.recording.batch.encoder(self.setup))
-    }
-
-    /// As [`encoder`](Self::encoder), or, where the mistake is planted, one that is submitted before it.
-    #[cfg(test)]
-    fn encoder_with(
-        &mut self,
-        used: &[&Allocation],
-        mistake: Flaw,
-    ) -> Result<&mut wgpu::CommandEncoder, WgpuError> {
-        self.encoder(used)?;
-        let batch = &mut self.recording.batch;
-        if !flaw::is_planted(mistake) {
-            return Ok(batch.encoder(self.setup));
-        }
-        let device = &self.setup.calls.device;
-        Ok(batch
-            .overtaking
-            .get_or_insert_with(|| device.create_command_encoder(&Default::default())))
     }
 
     /// Checks that the user has not destroyed a block's buffer. wgpu says so of a whole batch alone; once it has

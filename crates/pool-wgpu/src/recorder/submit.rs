@@ -101,8 +101,6 @@ impl Recorder<'_> {
         let prepared = calls.scoped(|| {
             batch.staged.unmap();
             self.recording.parameters.write(&calls.queue, &batch.parameters);
-            #[cfg(test)]
-            calls.queue.submit(batch.overtaking.take().map(wgpu::CommandEncoder::finish));
         });
         let submitted = self.submit_parts(&mut batch.parts, &in_words(prepared));
         let _ = calls.scoped(|| self.recording.uploads.recall(&mut batch.staged));

@@ -15,6 +15,8 @@ pub(crate) struct WgpuProbe {
     /// Through which views are read that are looked at later, so that nothing is submitted for them.
     snapshots: Rc<Snapshots>,
     open_reads: usize,
+    /// False only as a planted mistake.
+    pub(crate) reports_frees: bool,
 }
 
 impl WgpuProbe {
@@ -24,31 +26,37 @@ impl WgpuProbe {
 
     pub(crate) fn with_ledger(stream: Stream, ledger: Ledger) -> Self {
         let snapshots = Snapshots::new(stream.clone());
-        Self { stream, ledger, snapshots, open_reads: 0 }
+        Self { stream, ledger, snapshots, open_reads: 0, reports_frees: true }
     }
 
     /// A probe whose random programs read back once, at their end.
     pub(crate) fn with_snapshots(stream: Stream, snapshots: Rc<Snapshots>) -> Self {
         // More reads than a program has, mostly.
-        Self { stream, ledger: Ledger::new(), snapshots, open_reads: 10_000 }
+        let ledger = Ledger::new();
+        Self { stream, ledger, snapshots, open_reads: 10_000, reports_frees: true }
     }
 }
 
 /// Writes the ledger.
-struct Watch(Ledger);
+struct Watch {
+    ledger: Ledger,
+    reports_frees: bool,
+}
 
 impl BlockWatch for Watch {
     fn admit(&self, bytes: usize) -> bool {
-        self.0.ask(bytes).is_ok()
+        self.ledger.ask(bytes).is_ok()
     }
 
     fn allocated(&self, identity: u64, bytes: usize) {
-        self.0.given(usize::try_from(identity).unwrap(), bytes);
+        self.ledger.given(usize::try_from(identity).unwrap(), bytes);
     }
 
     fn freed(&self, identity: u64, bytes: usize) {
-        // What is wrong about it is in the ledger.
-        let _ = self.0.freed(usize::try_from(identity).unwrap(), bytes);
+        if self.reports_frees {
+            // What is wrong about it is in the ledger.
+            let _ = self.ledger.freed(usize::try_from(identity).unwrap(), bytes);
+        }
     }
 }
 
@@ -66,7 +74,8 @@ impl Probe for WgpuProbe {
     type Backend = Wgpu;
 
     fn context(&self) -> Stream {
-        self.stream.clone().watched(Watch(self.ledger.clone()))
+        let (ledger, reports_frees) = (self.ledger.clone(), self.reports_frees);
+        self.stream.clone().watched(Watch { ledger, reports_frees })
     }
 
     fn shared_address<T: Element>(&self, view: &BufferView<'_, T>) -> usize {

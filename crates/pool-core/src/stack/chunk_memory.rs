@@ -1,0 +1,89 @@
+//! The memory of chunks: how chunks are allocated and freed.
+
+use super::chunks::{Chunk, Chunks};
+use super::state::StackState;
+use crate::backend::Advice;
+use crate::error::PoolError;
+use crate::stacked::StackedBackend;
+
+/// Frees the chunks after the first `keep`; returns the bytes and the chunks.
+///
+/// # Safety
+///
+/// The chunks are not viewed, and the pool is marked as busy or exclusively borrowed.
+pub(super) unsafe fn free_above<B: StackedBackend>(
+    state: &StackState<B>,
+    keep: usize,
+) -> (usize, usize) {
+    let (mut bytes, mut count) = (0, 0);
+    while let Some(chunk) = state.with_chunks(|chunks| chunks.pop_above(keep)) {
+        // SAFETY: taken out of the list, and nothing views it (caller).
+        bytes += unsafe { state.free(chunk) };
+        count += 1;
+    }
+    (bytes, count)
+}
+
+/// Makes room for one more chunk in the list.
+///
+/// # Errors
+///
+/// [`PoolError::Bookkeeping`] where the host has no memory for it.
+pub(super) fn lengthen<B: StackedBackend>(
+    state: &StackState<B>,
+) -> Result<(), PoolError<B::Error>> {
+    if state.with_chunks(|chunks| chunks.has_room()) {
+        return Ok(());
+    }
+    let count = state.with_chunks(|chunks| chunks.len());
+    let longer = Chunks::longer(2 * count);
+    let longer = longer.map_err(|requested| PoolError::Bookkeeping { requested })?;
+    // The old list is freed outside: the allocator may run foreign code.
+    drop(state.with_chunks(|chunks| chunks.move_to(longer)));
+    Ok(())
+}
+
+/// Allocates a block of `generous` bytes, or else, once the backend has settled, of `needed` bytes, as a chunk where `live`
+/// bytes are live before it.
+///
+/// # Errors
+///
+/// [`PoolError::LimitExceeded`] and [`PoolError::OutOfMemory`].
+pub(super) fn allocate<B: StackedBackend>(
+    state: &StackState<B>,
+    needed: usize,
+    generous: usize,
+    live: usize,
+) -> Result<Chunk, PoolError<B::Error>> {
+    let config = state.config();
+    let advice = Advice { huge_pages: config.huge_pages };
+    let room = state.room() & !(B::ALIGN - 1);
+    let reserved = state.reserved();
+    if needed > room {
+        let limit = config.byte_limit;
+        return Err(PoolError::LimitExceeded { requested: needed, reserved, limit });
+    }
+    let generous = generous.clamp(needed, room);
+    let (block, block_bytes) = match B::allocate(&state.context, generous, advice) {
+        Ok(block) => (block, generous),
+        Err(_) => {
+            B::settle(&state.context);
+            match B::allocate(&state.context, needed, advice) {
+                Ok(block) => (block, needed),
+                Err(source) => {
+                    let largest = state.with_chunks(|chunks| chunks.largest());
+                    return Err(PoolError::OutOfMemory {
+                        requested: needed,
+                        reserved,
+                        largest,
+                        source,
+                    });
+                }
+            }
+        }
+    };
+    let block = B::address(block).as_ptr();
+    let start = block.wrapping_add(block.addr().wrapping_neg() & (state.most_aligned.get() - 1));
+    let end = block.wrapping_add(block_bytes - B::ALIGN);
+    Ok(Chunk { block, start, end, block_bytes, live_before: live })
+}

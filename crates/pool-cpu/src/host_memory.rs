@@ -1,0 +1,36 @@
+//! The backends over host memory that `ndarray`'s views are made of: [`Cpu`], with either layout.
+
+use core::ptr::NonNull;
+
+use pool_core::{Element, HostBackend, Stacked};
+
+use crate::backend::Cpu;
+use crate::error::CpuError;
+use crate::header::Header;
+
+/// `Cpu` or `Stacked<Cpu>`, whose views are slices.
+#[diagnostic::on_unimplemented(
+    message = "`ndarray`'s arrays are views of host memory, and `{Self}` has none",
+    label = "not `Cpu` or `Stacked<Cpu>`"
+)]
+pub trait HostMemory:
+    HostBackend<Block = NonNull<u8>, Descriptor = Header, Error = CpuError>
+{
+    /// The elements of a view.
+    #[doc(hidden)]
+    fn elements<'s, T: Element>(view: Self::View<'s, T>) -> &'s mut [T];
+}
+
+impl HostMemory for Cpu {
+    #[inline(always)]
+    fn elements<'s, T: Element>(view: Self::View<'s, T>) -> &'s mut [T] {
+        view
+    }
+}
+
+impl HostMemory for Stacked<Cpu> {
+    #[inline(always)]
+    fn elements<'s, T: Element>(view: Self::View<'s, T>) -> &'s mut [T] {
+        view
+    }
+}
