@@ -19,25 +19,27 @@ pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
     ]
 }
 
-fn counters<P: Probe>(_: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+fn counters<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let mut one = pool.scope();
     one.try_acquire::<u8, _>(1)?;
-    assert_eq!(one.active_slots(), 1);
+    world.assert_active(one.active_slots(), 1, "slots that are handed out");
     {
         let mut two = one.scope();
         two.try_acquire::<f64, _>(2)?;
-        assert_eq!(two.active_slots(), 2);
+        world.assert_active(two.active_slots(), 2, "slots that are handed out");
         {
             let three = two.scope();
-            assert_eq!(three.active_slots(), 2);
+            world.assert_active(three.active_slots(), 2, "slots that are handed out");
             three.try_acquire::<u16, _>(3)?;
-            assert_eq!((three.active_slots(), three.stats().active_slots), (3, 3));
+            world.assert_active(three.active_slots(), 3, "slots that are handed out");
+            world.assert_active(three.stats().active_slots, 3, "slots that are handed out");
         }
-        assert_eq!(two.active_slots(), 2);
+        world.assert_active(two.active_slots(), 2, "slots that are handed out");
     }
-    assert_eq!((one.active_slots(), one.stats().active_slots), (1, 1));
+    world.assert_active(one.active_slots(), 1, "slots that are handed out");
+    world.assert_active(one.stats().active_slots, 1, "slots that are handed out");
     assert_eq!(pool.stats().active_slots, 0);
-    assert_eq!(pool.stats().high_water_slots, 3);
+    world.assert_active(pool.stats().high_water_slots, 3, "slots at most");
     Ok(())
 }
 
@@ -52,17 +54,21 @@ fn counters_over_tables<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backe
             world.write(&mut view, index);
             kept.push(view);
         }
-        let before = outer.active_slots();
-        assert_eq!(before as u64, taken);
+        let before = usize::try_from(taken).expect("a few slots");
+        world.assert_active(outer.active_slots(), before, "slots that are handed out");
         for _ in 0..2 {
             let inner = outer.scope();
             for more in 1..=40 {
                 let mut view = inner.try_acquire::<[u16; 3], _>(3)?;
                 world.write(&mut view, 1_000);
-                assert_eq!(inner.active_slots(), before + more);
+                world.assert_active(
+                    inner.active_slots(),
+                    before + more,
+                    "slots that are handed out",
+                );
             }
         }
-        assert_eq!(outer.active_slots(), before);
+        world.assert_active(outer.active_slots(), before, "slots that are handed out");
         let mut last = outer.try_acquire::<u16, _>(2)?;
         world.write(&mut last, 2_000);
         for (index, view) in (0_u64..).zip(&kept) {
@@ -116,13 +122,13 @@ fn caught_in_the_middle<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backe
         if let Some(outcome) = caught {
             outcome?;
         }
-        assert_eq!(middle.active_slots(), 2);
+        world.assert_active(middle.active_slots(), 2, "slots that are handed out");
         let again = helper(world, &middle, 4)?;
         world.assert_apart::<f32, f32>(&again, &middle_held);
         world.assert_apart::<f32, f32>(&again, &held);
         world.assert_holds(&middle_held, 2);
     }
-    assert_eq!(outer.active_slots(), 1);
+    world.assert_active(outer.active_slots(), 1, "slots that are handed out");
     let again = helper(world, &outer, 5)?;
     world.assert_apart::<f32, f32>(&again, &held);
     world.assert_holds(&held, 1);
@@ -177,7 +183,7 @@ fn plain_function<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -
     let mut scope = pool.scope();
     let held = helper(world, &scope, 1)?;
     assert_eq!(plain(world, &mut scope)?, 10);
-    assert_eq!(scope.active_slots(), 1);
+    world.assert_active(scope.active_slots(), 1, "slots that are handed out");
     world.assert_holds(&held, 1);
     Ok(())
 }

@@ -28,17 +28,17 @@ fn every_way<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Out
     if let Some(outcome) = caught {
         outcome?;
     }
-    assert_eq!(outer.active_slots(), before, "after a panic");
+    world.assert_active(outer.active_slots(), before, "after a panic");
 
     returns_early(world, &mut outer)?;
-    assert_eq!(outer.active_slots(), before, "after an early return");
+    world.assert_active(outer.active_slots(), before, "after an early return");
 
     let refused = question_mark(world, &mut outer);
     assert!(matches!(
         refused,
         Err(PoolError::<BackendError<P>>::SizeOverflow { .. } | PoolError::OutOfMemory { .. })
     ));
-    assert_eq!(outer.active_slots(), before, "after `?`");
+    world.assert_active(outer.active_slots(), before, "after `?`");
 
     'levels: for round in 0..3 {
         let mut inner = outer.scope();
@@ -51,7 +51,7 @@ fn every_way<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Out
             }
         }
     }
-    assert_eq!(outer.active_slots(), before, "after a break through two levels");
+    world.assert_active(outer.active_slots(), before, "after a break through two levels");
 
     let mut again = outer.try_acquire::<u8, _>(50)?;
     world.write(&mut again, 2);
@@ -111,10 +111,10 @@ fn forgotten<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Out
             let innermost = inner.scope();
             forget(innermost.try_acquire::<f32, _>(22)?);
             forget(innermost);
-            assert_eq!(inner.active_slots(), 2);
+            world.assert_active(inner.active_slots(), 2, "slots that are handed out");
             forget(inner);
         }
-        assert_eq!(outer.active_slots(), 1);
+        world.assert_active(outer.active_slots(), 1, "slots that are handed out");
         let mut next = outer.try_acquire::<f32, _>(23)?;
         world.write(&mut next, 6);
         world.assert_holds(&held, 5);
@@ -135,6 +135,6 @@ fn outlives<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outc
         world.assert_holds(&returned, 2);
     }
     world.assert_holds(&held, 1);
-    assert_eq!(outer.active_slots(), 1);
+    world.assert_active(outer.active_slots(), 1, "slots that are handed out");
     Ok(())
 }

@@ -8,7 +8,7 @@ use super::case::{Case, Outcome};
 use super::world::World;
 use crate::ledger::{Ledger, Refusal};
 use crate::panics::{catch_quietly, is_in_allocation};
-use crate::probe::Probe;
+use crate::probe::{Probe, Watching};
 
 pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
     vec![
@@ -25,7 +25,7 @@ fn ledger<'p, P: Probe>(world: &World<'p, P>) -> Option<&'p Ledger> {
 }
 
 /// Elements of an acquire in a slot that had no block before, or a smaller one.
-const MORE: usize = if cfg!(miri) { 300 } else { 10_000 };
+const MORE: usize = if cfg!(miri) { 600 } else { 10_000 };
 
 fn refused<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let Some(ledger) = ledger(world) else { return Ok(()) };
@@ -35,7 +35,9 @@ fn refused<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outco
     let before = (ledger.live_blocks(), ledger.live_bytes(), scope.stats().reserved_bytes);
     let refused = ledger.refused();
     ledger.refuse(Refusal::From(0));
-    for length in [1, 1_000, 100_000] {
+    // One element more fits the chunk of a stack.
+    let lengths = [1, 1_000, 100_000];
+    for &length in &lengths[usize::from(!P::HAS_SLOTS)..] {
         match scope.try_acquire_zeroed::<u64, _>(length) {
             Ok(_) => panic!("{length} elements were given, though the allocation was refused"),
             Err(PoolError::OutOfMemory { requested, reserved, .. }) => {
@@ -44,7 +46,7 @@ fn refused<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outco
             }
             Err(error) => panic!("the wrong error: {}", error_chain(&error)),
         }
-        assert_eq!(scope.active_slots(), 1, "a refused acquire took a slot");
+        world.assert_active(scope.active_slots(), 1, "a refused acquire took a slot");
     }
     assert!(ledger.refused() > refused, "nobody asked the ledger");
     let after = (ledger.live_blocks(), ledger.live_bytes(), scope.stats().reserved_bytes);
@@ -99,14 +101,15 @@ fn panics<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcom
     let mut scope = pool.scope();
     let mut held = scope.try_acquire::<f64, _>(100)?;
     world.write_later(&mut held, 1);
-    for length in [10, MORE] {
+    let lengths = [10, MORE];
+    for &length in &lengths[usize::from(!P::HAS_SLOTS)..] {
         ledger.refuse(Refusal::PanicOnce(0));
         let inner = scope.scope();
         match catch_quietly(|| inner.try_acquire_zeroed::<f64, _>(length).map(drop)) {
             Ok(_) => panic!("the backend did not panic as it was told to"),
             Err(payload) => assert!(is_in_allocation(payload.as_ref()), "another panic"),
         }
-        assert_eq!(inner.active_slots(), 1, "an acquire that panicked took a slot");
+        world.assert_active(inner.active_slots(), 1, "an acquire that panicked took a slot");
         let mut view = inner.try_acquire_zeroed::<f64, _>(length)?;
         world.write_later(&mut view, 2);
         world.assert_holds(&view, 2);

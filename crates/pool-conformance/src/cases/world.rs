@@ -64,6 +64,15 @@ impl<'p, P: Probe> World<'p, P> {
         }
     }
 
+    /// Compares a number of slots with the right one, where the layout has slots.
+    #[track_caller]
+    pub(super) fn assert_active(&self, found: usize, right: usize, what: &str) {
+        let _ = self;
+        if P::HAS_SLOTS {
+            assert_eq!(found, right, "{what}");
+        }
+    }
+
     /// Writes the content `seed`.
     pub(super) fn write<T: Sample>(&self, view: &mut View<'_, P, T>, seed: u64) {
         let content = samples(seed, view.len());

@@ -82,7 +82,8 @@ pub(super) fn allocate<B: StackedBackend>(
             }
         }
     };
-    let start = B::address(block).as_ptr();
-    let end = start.wrapping_add(block_bytes - B::ALIGN);
-    Ok(Chunk { start, end, block_bytes, live_before: live })
+    let block = B::address(block).as_ptr();
+    let start = block.wrapping_add(block.addr().wrapping_neg() & (state.most_aligned.get() - 1));
+    let end = block.wrapping_add(block_bytes - B::ALIGN);
+    Ok(Chunk { block, start, end, block_bytes, live_before: live })
 }

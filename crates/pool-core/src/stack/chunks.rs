@@ -6,6 +6,8 @@ use alloc::vec::Vec;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Chunk {
     /// The address of the block.
+    pub(super) block: *mut u8,
+    /// The first address in the block that is aligned for every element that the pool has seen.
     pub(super) start: *mut u8,
     /// One line before the end of the block (invariant 4).
     pub(super) end: *mut u8,

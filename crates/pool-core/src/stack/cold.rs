@@ -30,14 +30,14 @@ impl Demand {
         Self { length, element: Layout::new::<T>(), first_use, kept_bytes: 0 }
     }
 
-    /// Bytes of the elements.
+    /// Bytes of the elements, for a chunk that may lose `padding` bytes before its start.
     ///
     /// # Errors
     ///
-    /// [`PoolError::SizeOverflow`] where they, rounded up to lines, are more than `isize::MAX` bytes.
-    fn bytes<B: StackedBackend>(self) -> Result<usize, PoolError<B::Error>> {
+    /// [`PoolError::SizeOverflow`] where a chunk for them would be of more than `isize::MAX` bytes.
+    fn bytes<B: StackedBackend>(self, padding: usize) -> Result<usize, PoolError<B::Error>> {
         let element_size = self.element.size();
-        let most = isize::MAX as usize - 2 * B::ALIGN - self.element.align();
+        let most = isize::MAX as usize - 2 * B::ALIGN - self.element.align().max(padding);
         let bytes = self.length.checked_mul(element_size).filter(|&bytes| bytes <= most);
         bytes.ok_or(PoolError::SizeOverflow { elements: self.length, element_size })
     }
@@ -59,7 +59,7 @@ pub(super) unsafe fn prepare<B: StackedBackend>(
     at: *mut u8,
     demand: Demand,
 ) -> Result<Span, PoolError<B::Error>> {
-    let bytes = demand.bytes::<B>()?;
+    let bytes = demand.bytes::<B>(state.padding())?;
     if at.addr() == STRAY {
         // A first cursor of a pool that is not settled: nothing of the pool is in use (invariant 1).
         // SAFETY: as just said.
@@ -70,6 +70,7 @@ pub(super) unsafe fn prepare<B: StackedBackend>(
         // SAFETY: addresses of a pool are not null.
         return Ok(nothing(unsafe { NonNull::new_unchecked(at) }, demand.element.align()));
     }
+    state.most_aligned.set(state.most_aligned.get().max(demand.element.align()));
     // SAFETY: the caller's promise; the pool is marked.
     let (span, live) = match unsafe { find(state, at, bytes, demand.element.align()) } {
         Some(found) => found,
@@ -150,7 +151,7 @@ unsafe fn find<B: StackedBackend>(
         // A later chunk holds nothing: the cursor is in an earlier one (invariant 2).
         let next = chunks.get_mut(position.map_or(0, |position| position + 1))?;
         let span = fit::<B>(next, next.start, bytes, align)?;
-        next.live_before = live;
+        next.live_before = state.live_before_chunk(live);
         Some((span, next.live_at(span.next)))
     })
 }
@@ -190,9 +191,8 @@ unsafe fn grow<B: StackedBackend>(
     lengthen(state)?;
 
     // One line more than the elements need (invariant 4).
-    let align = demand.element.align();
-    let padding = if align > B::ALIGN { align } else { 0 };
-    let needed = lines::<B>(bytes) + padding + B::ALIGN;
+    let needed = lines::<B>(bytes) + state.padding() + B::ALIGN;
+    let live = if live == 0 { 0 } else { state.live_before_chunk(live) };
     let generous = if state.config().fresh { needed } else { held.max(LEAST).max(needed) };
     let chunk = match allocate(state, needed, lines::<B>(generous), live) {
         Err(PoolError::LimitExceeded { .. } | PoolError::OutOfMemory { .. }) if is_idle => {
@@ -212,7 +212,7 @@ unsafe fn grow<B: StackedBackend>(
     };
     state.with_chunks(|chunks| chunks.push(chunk));
     // The chunk was made large enough for it.
-    let Some(span) = fit::<B>(&chunk, chunk.start, bytes, align) else {
+    let Some(span) = fit::<B>(&chunk, chunk.start, bytes, demand.element.align()) else {
         return Err(PoolError::SizeOverflow { elements: bytes, element_size: 1 });
     };
     Ok((span, chunk.live_at(span.next)))

@@ -1,5 +1,6 @@
 //! Memory of a stack that was reserved for one array.
 
+use alloc::vec::Vec;
 use core::fmt;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
@@ -115,14 +116,26 @@ impl<'s, B: StackedBackend> ArrayMemory<'s, Stacked<B>> for StackMemory<'s, B> {
 
     unsafe fn name(self, serial: u64, length: usize) -> Result<usize, PoolError<B::Error>> {
         let Self { start, next, .. } = self;
-        self.state().with_names(|names| {
-            let requested = (names.len() + 1) * size_of::<Name>();
-            if names.len() == names.capacity() && names.try_reserve(1).is_err() {
-                return Err(PoolError::Bookkeeping { requested });
+        let state = self.state();
+        let count = state.named_count();
+        let mut longer = Vec::new();
+        if state.with_names(|names| names.len() == names.capacity()) {
+            let requested = (2 * count + 1) * size_of::<Name>();
+            longer
+                .try_reserve_exact(2 * count + 1)
+                .map_err(|_| PoolError::Bookkeeping { requested })?;
+        }
+        let old = state.with_names(|names| {
+            if names.len() == names.capacity() {
+                longer.append(names);
+                core::mem::swap(names, &mut longer);
             }
             names.push(Name { start, next, serial, length });
-            Ok(names.len() - 1)
-        })
+            longer
+        });
+        // Freed outside: the allocator may run foreign code.
+        drop(old);
+        Ok(count)
     }
 
     #[inline]

@@ -47,8 +47,10 @@ unsafe fn merge<B: StackedBackend>(state: &StackState<B>) {
         (chunks.len(), chunks.get(0).map_or(0, super::chunks::Chunk::capacity))
     });
     let peak = state.pass_peak.get();
-    let needed = lines::<B>(peak) + B::ALIGN;
-    let generous = lines::<B>(peak + peak / SLACK_DIVISOR) + B::ALIGN;
+    // The peak was counted in chunks that may have started at smaller multiples.
+    let padding = 2 * state.padding() + B::ALIGN;
+    let needed = lines::<B>(peak) + padding;
+    let generous = lines::<B>(peak + peak / SLACK_DIVISOR) + padding;
     if state.config().fresh {
         // Each array has a chunk of its own, which its scope has ended with.
         // SAFETY: nothing is in use (caller), and the pool is marked.

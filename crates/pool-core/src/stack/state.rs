@@ -53,6 +53,9 @@ pub struct StackState<B: StackedBackend> {
     peak_reserved: Count,
     growths: LongCount,
     pub(super) cold_acquires: LongCount,
+    /// The largest alignment of elements so far, at least a line. Chunks start at multiples of it, so that arrays of equal
+    /// passes are padded alike in each chunk.
+    pub(super) most_aligned: Cell<usize>,
     /// The next pool of a free list.
     pub(super) next_idle: Cell<*mut ()>,
 }
@@ -118,6 +121,7 @@ impl<B: StackedBackend> StackState<B> {
             peak_reserved: Count::new(0),
             growths: LongCount::new(),
             cold_acquires: LongCount::new(),
+            most_aligned: Cell::new(B::ALIGN),
             next_idle: Cell::new(null_mut()),
         }
     }
@@ -174,6 +178,17 @@ impl<B: StackedBackend> StackState<B> {
         f(unsafe { &mut *self.shapes.get() })
     }
 
+    /// Bytes that a chunk may lose before its start.
+    pub(super) fn padding(&self) -> usize {
+        self.most_aligned.get() - B::ALIGN
+    }
+
+    /// Bytes that count as live before a chunk where `live` bytes are live. Arrays are padded in the chunk as if it began at
+    /// such an offset, so the chunks merged into one need no more than what is counted.
+    pub(super) fn live_before_chunk(&self, live: usize) -> usize {
+        live.next_multiple_of(self.most_aligned.get())
+    }
+
     /// Notes a chunk that was allocated.
     pub(super) fn note_allocated(&self, chunk: &Chunk) {
         let reserved = self.reserved.get() + chunk.block_bytes;
@@ -190,10 +205,10 @@ impl<B: StackedBackend> StackState<B> {
     pub(super) unsafe fn free(&self, chunk: Chunk) -> usize {
         self.dirty.remove(&addresses(&chunk));
         self.reserved.set(self.reserved.get() - chunk.block_bytes);
-        // SAFETY: a chunk starts at the address of its block, which is not null.
-        let start = unsafe { NonNull::new_unchecked(chunk.start) };
+        // SAFETY: the address of a block is not null.
+        let block = unsafe { NonNull::new_unchecked(chunk.block) };
         // SAFETY: allocated with these bytes by `B`, and nothing views it (caller).
-        unsafe { B::free(&self.context, B::block_at(start), chunk.block_bytes) };
+        unsafe { B::free(&self.context, B::block_at(block), chunk.block_bytes) };
         chunk.block_bytes
     }
 
@@ -307,7 +322,7 @@ impl<B: StackedBackend> StackState<B> {
 
 /// The addresses of a chunk's bytes.
 fn addresses(chunk: &Chunk) -> Range<usize> {
-    chunk.start.addr()..chunk.start.addr() + chunk.block_bytes
+    chunk.block.addr()..chunk.block.addr() + chunk.block_bytes
 }
 
 impl<B: StackedBackend> fmt::Debug for StackState<B> {

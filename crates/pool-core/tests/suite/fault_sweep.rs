@@ -1,11 +1,13 @@
 //! Fault sweeps: the acceptance cases and random programs with the n-th block allocation failing, for
 //! n = 1, 2, 3 … until nothing fails any more. Whatever fails: contents, counters and bytes still
-//! agree with the model, the pool is usable, and no block is left.
+//! agree with the model, the pool is usable, and no block is left. Slots and stacks are swept by the same code.
 
 use pool_conformance::cases::{self, Ending};
 use pool_conformance::programs::{run_dynamic, run_lexical, runner, strategy, test_cases};
-use pool_conformance::{HeapProbe, Refusal};
+use pool_conformance::{HeapProbe, Ledger, Probe, Refusal};
 use proptest::strategy::{Strategy, ValueTree};
+
+use crate::stacked_probe::StackedProbe;
 
 /// How the n-th allocation fails: alone, with all that follow, or by a panic.
 const MODES: [fn(usize) -> Refusal; 3] = [Refusal::Once, Refusal::From, Refusal::PanicOnce];
@@ -19,34 +21,52 @@ fn programs() -> u32 {
 
 /// Runs `subject` with the first, the second, … allocation failing until none does; returns how many
 /// did. `subject` is told how the allocations of this run fail.
-fn sweep(mode: fn(usize) -> Refusal, mut subject: impl FnMut(&HeapProbe, Refusal)) -> usize {
+fn sweep<P: Probe + Default>(
+    mode: fn(usize) -> Refusal,
+    mut subject: impl FnMut(&P, Refusal),
+) -> usize {
     for nth in 0.. {
-        let probe = HeapProbe::default();
-        probe.ledger.refuse(mode(nth));
+        let probe = P::default();
+        ledger(&probe).refuse(mode(nth));
         subject(&probe, mode(nth));
-        assert_eq!(probe.ledger.live_blocks(), 0, "{:?} left blocks", mode(nth));
-        if probe.ledger.refused() == 0 {
+        assert_eq!(ledger(&probe).live_blocks(), 0, "{:?} left blocks", mode(nth));
+        if ledger(&probe).refused() == 0 {
             return nth;
         }
     }
     unreachable!("every subject ends")
 }
 
+/// The ledger that refuses the allocations.
+fn ledger<P: Probe>(probe: &P) -> &Ledger {
+    probe.refusal().expect("a probe of the heap")
+}
+
 #[test]
 #[cfg_attr(miri, ignore = "SKIPPED: takes Miri minutes, which runs every case once")]
 fn every_case_with_the_nth_allocation_failing() {
-    for case in cases::all::<HeapProbe>() {
-        if let Ending::Skipped(why) = case.run(&HeapProbe::default()) {
+    sweep_cases::<HeapProbe>();
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "SKIPPED: takes Miri minutes, which runs every case once")]
+fn every_case_of_stacks_with_the_nth_allocation_failing() {
+    sweep_cases::<StackedProbe>();
+}
+
+fn sweep_cases<P: Probe + Default>() {
+    for case in cases::all::<P>() {
+        if let Ending::Skipped(why) = case.run(&P::default()) {
             println!("SKIPPED: case \"{}\": {why}", case.name());
             continue;
         }
         let mut allocations = [0; 3];
         for (mode, allocations) in MODES.into_iter().zip(&mut allocations) {
-            *allocations = sweep(mode, |probe, refusal| {
+            *allocations = sweep(mode, |probe: &P, refusal| {
                 let ending = case.run(probe);
                 // At the byte limit a pool has freed what is idle before it asks, and asks once.
                 let at_limit = case.name().contains("limit");
-                let allowed = match (probe.ledger.refused(), refusal) {
+                let allowed = match (ledger(probe).refused(), refusal) {
                     (0, _) => [Ending::Passed, Ending::Passed],
                     // One refusal is made up for: by asking for less, or by freeing what is idle.
                     (_, Refusal::Once(_)) if !at_limit => [Ending::Passed, Ending::Passed],
@@ -71,7 +91,20 @@ fn every_case_with_the_nth_allocation_failing() {
     ignore = "SKIPPED: takes Miri half a minute, whose random programs have allocations fail as well"
 )]
 fn random_lexical_programs_with_the_nth_allocation_failing() {
-    let failed = sweep_programs(&strategy::lexical_program(false), |probe, program| {
+    sweep_lexical::<HeapProbe>();
+}
+
+#[test]
+#[cfg_attr(
+    miri,
+    ignore = "SKIPPED: takes Miri half a minute, whose random programs have allocations fail as well"
+)]
+fn random_lexical_programs_of_stacks_with_the_nth_allocation_failing() {
+    sweep_lexical::<StackedProbe>();
+}
+
+fn sweep_lexical<P: Probe + Default>() {
+    let failed = sweep_programs(&strategy::lexical_program(false), |probe: &P, program| {
         run_lexical(probe, program);
     });
     assert!(failed > 0, "no program allocated anything");
@@ -83,14 +116,30 @@ fn random_lexical_programs_with_the_nth_allocation_failing() {
     ignore = "SKIPPED: takes Miri half a minute, whose random programs have allocations fail as well"
 )]
 fn random_dynamic_programs_with_the_nth_allocation_failing() {
-    let failed = sweep_programs(&strategy::dynamic_program(false), |probe, program| {
+    sweep_dynamic::<HeapProbe>();
+}
+
+#[test]
+#[cfg_attr(
+    miri,
+    ignore = "SKIPPED: takes Miri half a minute, whose random programs have allocations fail as well"
+)]
+fn random_dynamic_programs_of_stacks_with_the_nth_allocation_failing() {
+    sweep_dynamic::<StackedProbe>();
+}
+
+fn sweep_dynamic<P: Probe + Default>() {
+    let failed = sweep_programs(&strategy::dynamic_program(false), |probe: &P, program| {
         run_dynamic(probe, program);
     });
     assert!(failed > 0, "no program allocated anything");
 }
 
 /// Sweeps over some random programs; returns how many runs had an allocation fail.
-fn sweep_programs<S: Strategy>(strategy: &S, run: impl Fn(&HeapProbe, &S::Value)) -> usize {
+fn sweep_programs<P: Probe + Default, S: Strategy>(
+    strategy: &S,
+    run: impl Fn(&P, &S::Value),
+) -> usize {
     let mut runner = runner(programs());
     let mut failed = 0;
     for _ in 0..programs() {

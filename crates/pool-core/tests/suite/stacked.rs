@@ -40,7 +40,7 @@ fn pass(pool: &mut Pool<StackedHeap>, lengths: &[usize]) -> Vec<usize> {
 #[test]
 fn the_third_equal_pass_allocates_nothing_and_has_the_same_addresses() {
     let (mut pool, ledger) = stack();
-    let lengths = [1_000, 3, 70_000, 1, 5_000];
+    let lengths = [1_000, 3, rounds(70_000, 7_000), 1, 5_000];
     pass(&mut pool, &lengths);
     let second = pass(&mut pool, &lengths);
     let allocations = ledger.allocations();
@@ -79,7 +79,7 @@ fn an_outer_scope_goes_on_where_it_was_after_an_inner_one_grew() {
         let mut scope = pool.scope();
         let first = scope.acquire::<u64, _>(10);
         stamp(first, 1);
-        for inner_length in [50_000, 400_000, 10] {
+        for inner_length in [rounds(50_000, 2_000), rounds(400_000, 8_000), 10] {
             let inner = scope.scope();
             let large = inner.acquire::<u64, _>(inner_length);
             stamp(large, 2);
@@ -139,7 +139,7 @@ fn what_is_over_the_limit_is_a_typed_error_and_the_pool_is_usable() {
 #[test]
 fn a_merge_that_is_refused_keeps_the_chunks() {
     let (mut pool, ledger) = stack();
-    let lengths = [10_000, 20_000, 40_000];
+    let lengths = [1_000, 2_000, 4_000].map(|length| length * rounds(10, 1));
     pass(&mut pool, &lengths);
     ledger.refuse(Refusal::From(0));
     pass(&mut pool, &lengths);
