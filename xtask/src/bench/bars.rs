@@ -66,6 +66,7 @@ const HELPED: &str = "in a helper that gets the scope by reference";
 const FIXED: &str = "10 × 10, fixed rank";
 const OURS: &str = "pool, explicit";
 const LOCAL: &str = "pool, thread-local";
+const STACKED: &str = "pool, stacked";
 const KEPT: &str = "caller-kept";
 const EMPTY: &str = "empty";
 const BUMP: &str = "bump-scope, scoped";
@@ -112,6 +113,11 @@ const BARS: &[Bar] = &[
     bar("small arrays", SMALL, LOCAL, Measure::By("published, full"), 0.15),
     bar("small arrays", HELPED, OURS, Measure::By(KEPT), 1.25),
     bar("small arrays", HELPED, "pool, own scope", Measure::By(KEPT), 1.25),
+    bar("small arrays", SMALL, STACKED, Measure::Instructions, 45.0),
+    bar("small arrays", SMALL, STACKED, Measure::By(KEPT), 1.25),
+    bar("small arrays", SMALL, STACKED, Measure::By(BUMP), 0.60),
+    bar("nesting", NESTED, STACKED, Measure::By(BUMP), 0.60),
+    bar("array views", "rank 8, hit", STACKED, Measure::By("caller-kept, ndarray's view"), 0.15),
     bar("growth", "a fresh 8 MiB, first write", OURS, Measure::By("kernel, huge pages"), 1.05),
 ];
 
