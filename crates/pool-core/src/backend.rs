@@ -303,10 +303,13 @@ pub struct Advice {
     pub huge_pages: bool,
 }
 
+/// Implemented by the layouts of this crate alone.
+pub trait SealedLayout {}
+
 /// A memory layout of pools: [`Slots`](crate::Slots) or [`Stack`](crate::Stack). The trait is sealed.
 ///
 /// A backend names its layout ([`PoolBackend::Layout`]), so each pool is compiled for one layout.
-pub trait Layout<B: PoolBackend>: Sized + 'static {
+pub trait Layout<B: PoolBackend>: SealedLayout + Sized + 'static {
     /// Whether each array has a slot, with a block of its own.
     ///
     /// [`PoolStats`] counts slots only then: `active_slots` and `high_water_slots` are 0 in the scopes of a layout without

@@ -32,6 +32,29 @@ use crate::slot_ref::SlotRef;
 /// // 1,010 numbers were live at once. With slots, the pool would hold 2,000.
 /// assert!(pool.stats().reserved_bytes < 1_010 * 8 * 105 / 100);
 /// ```
+///
+/// # Passes and memory
+///
+/// A *pass* begins where a scope is opened in the pool itself. In the first pass the pool allocates chunks as it needs them,
+/// each at least as large as all before it. The next pass begins with one chunk of the size that the pass before needed,
+/// and a part in 64 more. Equal passes then allocate nothing, and have equal addresses. A pass that needs more allocates
+/// another chunk, and the pass after it begins with one larger chunk. If that chunk cannot be allocated, the pool keeps
+/// the chunks that it has.
+///
+/// Every acquire of a pass in which a chunk was allocated is cold, so that the pool counts what is live.
+///
+/// # What differs from slots
+///
+/// | | in a stack |
+/// |---|---|
+/// | [`PoolStats::active_slots`](crate::PoolStats::active_slots) | the arrays of a [`DynamicPool`](crate::DynamicPool); 0 for scopes |
+/// | [`PoolStats::high_water_slots`](crate::PoolStats::high_water_slots) | 0 |
+/// | [`PoolConfig::growth_factor`](crate::PoolConfig::growth_factor), [`PoolConfig::best_fit`](crate::PoolConfig::best_fit) | without effect |
+/// | [`PoolConfig::fresh`](crate::PoolConfig::fresh) | a chunk for each array |
+/// | `trim` | frees the chunks after the scope's own, and that one too if nothing is handed out |
+/// | a [`PoolVec`](crate::PoolVec) that grows | grows where it is if it is the last array, else moves |
+/// | [`Scope::keep`](crate::Scope::keep) | moves the kept array down to where the inner scope began |
+/// | alignment of an element | any on the host |
 pub struct Stacked<B>(PhantomData<fn() -> B>);
 
 impl<B> fmt::Debug for Stacked<B> {

@@ -4,7 +4,7 @@ use super::cursor::SlotCursor;
 use super::root::SlotRoot;
 use super::slot::SlotPointer;
 use super::state::State;
-use crate::backend::{Layout, NamedArray, PoolBackend, PoolState};
+use crate::backend::{Layout, NamedArray, PoolBackend, PoolState, SealedLayout};
 use crate::config::PoolConfig;
 use crate::error::ConfigError;
 use crate::stats::PoolStats;
@@ -12,6 +12,8 @@ use crate::stats::PoolStats;
 /// The layout in which the i-th array of a pass has the i-th block, whose address stays from pass to pass.
 #[derive(Clone, Copy, Debug)]
 pub struct Slots;
+
+impl SealedLayout for Slots {}
 
 impl<B: PoolBackend> Layout<B> for Slots {
     const HAS_SLOTS: bool = true;

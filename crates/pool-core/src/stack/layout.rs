@@ -5,13 +5,15 @@ use super::memory::{Span, StackMemory};
 use super::root::StackRoot;
 use super::shapes;
 use super::state::StackState;
-use crate::backend::{Layout, NamedArray, PoolState};
+use crate::backend::{Layout, NamedArray, PoolState, SealedLayout};
 use crate::config::PoolConfig;
 use crate::error::ConfigError;
 use crate::memory_checks::MemoryChecks;
 use crate::stacked::{Stack, Stacked, StackedBackend};
 use crate::stats::PoolStats;
 use core::ptr::NonNull;
+
+impl SealedLayout for Stack {}
 
 impl<B: StackedBackend> Layout<Stacked<B>> for Stack {
     const HAS_SLOTS: bool = false;

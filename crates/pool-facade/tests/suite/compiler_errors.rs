@@ -10,10 +10,11 @@ use crate::programs::{Program, check};
 const PAGE: &str = include_str!("../../src/compiler_errors.md");
 
 /// The words that begin the messages of this repository, which no compiler changes.
-const OUR_WORDS: [&str; 3] = [
+const OUR_WORDS: [&str; 4] = [
     "a scope belongs to one thread",
     "a guard of `local()` belongs to one thread",
     "is not `Copy`, and a pool never drops an element",
+    "cannot be stacked",
 ];
 
 /// A section of the page.
@@ -98,6 +99,7 @@ sections! {
     d04b_guard_sent = "A guard of `local()` gets to another thread";
     d08_element_with_a_destructor = "An element has a destructor";
     d09_element_that_is_not_copy = "An element is a type of your own that is not `Copy`";
+    d13_stack_of_whole_buffers = "A stack of wgpu's buffers";
 }
 
 #[test]
