@@ -200,7 +200,12 @@ fn the_limit_does_not_free_the_chunk_of_a_vector_that_grows() {
     vector.extend((0..500).map(|element| element + 7));
     assert!(matches!(vector.try_reserve(700), Err(PoolError::LimitExceeded { .. })));
     assert!(vector.iter().copied().eq(7..507));
+    // It has the memory also while it is empty.
+    vector.clear();
+    assert!(matches!(vector.try_reserve(2_000), Err(PoolError::LimitExceeded { .. })));
     assert_eq!(ledger.live_blocks(), 1);
+    vector.extend(0..500);
+    assert!(vector.iter().copied().eq(0..500));
 }
 
 #[test]
