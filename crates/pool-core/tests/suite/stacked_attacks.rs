@@ -76,7 +76,9 @@ fn what_is_kept_is_in_no_chunk_that_covers_a_stray_cursor() {
     for second in [56, 60, 62, 40] {
         let placed = Placed::new(vec![64, second, 1_024, 2_048]);
         let mut pool = Pool::<Stacked<AdaptedBackend<Placed>>>::new(placed);
-        pool.scope().acquire::<u8, _>(4_032);
+        for _ in 0..2 {
+            pool.scope().acquire::<u8, _>(4_032);
+        }
         let mut scope = pool.scope();
         assert_eq!(scope.trim().slots, 1);
         // The cursor is at line 64, and the chunk of the inner scope begins below.

@@ -8,6 +8,8 @@ use pool_core::Stacked;
 /// What the modules run over.
 type Heap = Stacked<HeapBackend>;
 
+#[path = "keep.rs"]
+mod keep;
 #[path = "poison.rs"]
 mod poison;
 #[path = "shape_programs.rs"]
