@@ -43,6 +43,7 @@ mod live_bytes;
 mod mark_programs;
 mod marks;
 mod nesting;
+mod overflow;
 mod owners;
 mod poison;
 mod random_programs;

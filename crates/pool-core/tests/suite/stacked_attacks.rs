@@ -128,6 +128,29 @@ fn an_empty_vector_of_wide_elements_grows_above_what_is_live() {
     }
 }
 
+/// The address of a vector without memory may be above the chunk.
+#[test]
+#[cfg_attr(
+    miri,
+    ignore = "SKIPPED: for Miri's symbolic check, memory has the alignment of its block"
+)]
+fn an_empty_vector_of_wide_elements_at_the_end_of_a_chunk_grows_elsewhere() {
+    for lines in 1..64 {
+        let (mut pool, _) = stack_with(PoolConfig::new());
+        let scope = pool.scope();
+        let held = scope.acquire::<u64, _>(8);
+        stamp(held, 1);
+        let more = scope.acquire::<u64, _>(8 * (lines - 1));
+        stamp(more, 2);
+        let mut vector = scope.acquire_vec::<Wide>(0);
+        vector.push(Wide(5));
+        stamp(scope.acquire::<u64, _>(8), 3);
+        assert_eq!(vector[0], Wide(5));
+        assert_stamped(held, 1);
+        assert_stamped(more, 2);
+    }
+}
+
 /// A refused push of wide elements leaves the cursor where it was, above what is live.
 #[test]
 #[cfg_attr(

@@ -10,6 +10,8 @@ type Heap = Stacked<HeapBackend>;
 
 #[path = "keep.rs"]
 mod keep;
+#[path = "overflow.rs"]
+mod overflow;
 #[path = "poison.rs"]
 mod poison;
 #[path = "shape_programs.rs"]
