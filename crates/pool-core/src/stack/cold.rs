@@ -21,13 +21,15 @@ pub(super) struct Demand {
     pub(super) first_use: FirstUse,
     /// How many bytes at the start keep their contents: those of a vector that grows where it is.
     pub(super) kept_bytes: usize,
+    /// Whether memory at the cursor is a vector's, which has it still where this demand is refused.
+    pub(super) is_growth: bool,
 }
 
 impl Demand {
     /// `length` elements of `T`.
     #[inline(always)]
     pub(super) const fn new<T>(length: usize, first_use: FirstUse) -> Self {
-        Self { length, element: Layout::new::<T>(), first_use, kept_bytes: 0 }
+        Self { length, element: Layout::new::<T>(), first_use, kept_bytes: 0, is_growth: false }
     }
 
     /// Bytes of the elements, for a chunk that may lose `padding` bytes before its start.
@@ -98,7 +100,8 @@ pub(super) unsafe fn prepare_or_panic<B: StackedBackend>(
     length: usize,
     element: Layout,
 ) -> Span {
-    let demand = Demand { length, element, first_use: FirstUse::Read, kept_bytes: 0 };
+    let demand =
+        Demand { length, element, first_use: FirstUse::Read, kept_bytes: 0, is_growth: false };
     // SAFETY: the caller's promise.
     match unsafe { prepare(state, at, demand) } {
         Ok(span) => span,
@@ -182,7 +185,7 @@ unsafe fn grow<B: StackedBackend>(
     let (position, live, is_idle) = state.with_chunks(|chunks| {
         let position = chunks.position(at);
         let is_first = position == Some(0) && chunks.get(0).is_some_and(|chunk| chunk.start == at);
-        (position, live_at(chunks, position, at), is_first && demand.kept_bytes == 0)
+        (position, live_at(chunks, position, at), is_first && !demand.is_growth)
     });
     let keep = position.map_or(0, |position| position + 1);
     let held = state.reserved();

@@ -298,7 +298,8 @@ unsafe fn enlarge<'s, B: StackedBackend, T: Copy>(
         (cursor.at.get().as_ptr(), 0)
     };
     let reserve = |capacity| {
-        let demand = Demand { kept_bytes, ..Demand::new::<T>(capacity, FirstUse::Write) };
+        let demand = Demand::new::<T>(capacity, FirstUse::Write);
+        let demand = Demand { kept_bytes, is_growth: is_last, ..demand };
         // SAFETY: nothing above the cursor is viewed, and of the vector's memory only the first `kept_bytes`.
         unsafe { cold::prepare(state, at, demand) }
     };

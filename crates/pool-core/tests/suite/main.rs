@@ -13,6 +13,11 @@
     reason = "that ending and forgetting a scope or a view are the same is what some tests are about"
 )]
 
+use pool_conformance::HeapBackend;
+
+/// What the modules beside this file run over; those that `stacks` names run over stacks, too.
+type Heap = HeapBackend;
+
 mod arming;
 mod backends;
 mod best_fit;
@@ -38,6 +43,7 @@ mod live_bytes;
 mod mark_programs;
 mod marks;
 mod nesting;
+mod overflow;
 mod owners;
 mod poison;
 mod random_programs;
@@ -52,6 +58,7 @@ mod stacked_attacks;
 mod stacked_probe;
 mod stacked_programs;
 
+mod stacks;
 mod stats;
 mod support;
 mod thread_list;

@@ -3,10 +3,11 @@
 //! array lies in the one block that the ledger has for it now.
 
 use pool_conformance::panics::{catch_quietly, text};
-use pool_conformance::{HeapBackend, Ledger, Refusal};
+use pool_conformance::{Ledger, Refusal};
 use pool_core::{Compaction, NdView, PodElement, Pool, PoolConfig, Scope};
 
-use crate::support::{address, heap_pool, rounds};
+use super::Heap;
+use crate::support::{HasSlots, address, pool_of, rounds};
 
 /// Small and large, without elements, and of every kind of comparison.
 const SHAPES: [&[usize]; 9] = [
@@ -22,7 +23,7 @@ const SHAPES: [&[usize]; 9] = [
 ];
 
 /// An array of the scope's next slot, if there is memory, held against what it must be.
-fn array<T: PodElement>(scope: &Scope<'_, HeapBackend>, ledger: &Ledger, dims: &[usize]) {
+fn array<T: PodElement>(scope: &Scope<'_, Heap>, ledger: &Ledger, dims: &[usize]) {
     let Ok(mut array) = scope.try_acquire::<T, _>(dims) else { return };
     let count: usize = dims.iter().product();
     assert_eq!((array.shape(), array.len(), NdView::rank(&array)), (dims, count, dims.len()));
@@ -31,11 +32,13 @@ fn array<T: PodElement>(scope: &Scope<'_, HeapBackend>, ledger: &Ledger, dims: &
     elements.fill(T::zeroed());
     if size_of_val(elements) > 0 {
         let (start, bytes) = ledger.block_of(address(elements)).expect("a block that is live");
-        assert!(address(elements) == start && bytes >= size_of_val(elements), "{dims:?}");
+        let offset = address(elements) - start;
+        assert!(offset + size_of_val(elements) <= bytes, "{dims:?}");
+        assert!(!Heap::HAS_SLOTS || offset == 0, "{dims:?}");
     }
 }
 
-fn any_array(scope: &Scope<'_, HeapBackend>, ledger: &Ledger, number: usize) {
+fn any_array(scope: &Scope<'_, Heap>, ledger: &Ledger, number: usize) {
     let dims = SHAPES[number % SHAPES.len()];
     match number / SHAPES.len() % 4 {
         0 => array::<u8>(scope, ledger, dims),
@@ -45,7 +48,7 @@ fn any_array(scope: &Scope<'_, HeapBackend>, ledger: &Ledger, number: usize) {
     }
 }
 
-fn step(pool: &mut Pool<HeapBackend>, ledger: &Ledger, below: &mut impl FnMut(usize) -> usize) {
+fn step(pool: &mut Pool<Heap>, ledger: &Ledger, below: &mut impl FnMut(usize) -> usize) {
     match below(16) {
         0 => drop(pool.trim()),
         1 => drop(pool.compact(&Compaction { minimum_bytes: 1, ..Compaction::default() })),
@@ -81,7 +84,7 @@ fn every_remembered_shape_fits_the_block_of_its_slot() {
     let mut below = |end: usize| random.usize(..end);
     let (mut hits, mut panics) = (0, 0);
     for _ in 0..rounds(400, 1) {
-        let (mut pool, ledger) = heap_pool();
+        let (mut pool, ledger) = pool_of::<Heap>();
         for _ in 0..rounds(200, 60) {
             let ended = catch_quietly(|| step(&mut pool, &ledger, &mut below));
             if let Err(panic) = ended {

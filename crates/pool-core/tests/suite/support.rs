@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
 
 use pool_conformance::{HeapBackend, Ledger};
-use pool_core::{DynamicPool, Pool, PoolConfig, PoolStats, Scope};
+use pool_core::{DynamicPool, Layout, Pool, PoolBackend, PoolConfig, PoolStats, Scope};
 
 /// A pool of heap memory and the ledger that watches it.
 pub(crate) fn heap_pool() -> (Pool<HeapBackend>, Ledger) {
@@ -17,6 +17,38 @@ pub(crate) fn heap_pool() -> (Pool<HeapBackend>, Ledger) {
 pub(crate) fn heap_pool_with(config: PoolConfig) -> (Pool<HeapBackend>, Ledger) {
     let ledger = Ledger::new();
     (Pool::with_config(ledger.clone(), config).unwrap(), ledger)
+}
+
+/// As [`heap_pool`], of either layout.
+pub(crate) fn pool_of<B: PoolBackend<Context = Ledger>>() -> (Pool<B>, Ledger) {
+    pool_with(PoolConfig::new())
+}
+
+/// As [`pool_of`], with a configuration.
+pub(crate) fn pool_with<B: PoolBackend<Context = Ledger>>(config: PoolConfig) -> (Pool<B>, Ledger) {
+    let ledger = Ledger::new();
+    (Pool::with_config(ledger.clone(), config).unwrap(), ledger)
+}
+
+/// As [`dynamic_heap_pool`], of either layout.
+pub(crate) fn dynamic_pool_of<B: PoolBackend<Context = Ledger>>() -> (DynamicPool<B>, Ledger) {
+    let ledger = Ledger::new();
+    (DynamicPool::new(ledger.clone()), ledger)
+}
+
+/// Whether a backend's pools have slots.
+pub(crate) trait HasSlots: PoolBackend {
+    const HAS_SLOTS: bool = <Self::Layout as Layout<Self>>::HAS_SLOTS;
+}
+
+impl<B: PoolBackend> HasSlots for B {}
+
+/// Compares the slots of a scope with the right number, where the layout has slots.
+#[track_caller]
+pub(crate) fn assert_active<B: HasSlots>(found: usize, right: usize) {
+    if B::HAS_SLOTS {
+        assert_eq!(found, right, "slots that are handed out");
+    }
 }
 
 /// A dynamic pool of heap memory and the ledger that watches it.
@@ -58,7 +90,7 @@ pub(crate) fn assert_initialised(bytes: &[u8]) {
 }
 
 /// Takes so many slots, each with so many `u64`s.
-pub(crate) fn take(scope: &Scope<'_, HeapBackend>, count: usize, length: usize) {
+pub(crate) fn take<B: PoolBackend>(scope: &Scope<'_, B>, count: usize, length: usize) {
     for _ in 0..count {
         scope.acquire::<u64, _>(length);
     }

@@ -5,12 +5,13 @@ use std::cell::Cell;
 use std::iter;
 
 use pool_conformance::panics::catch_quietly;
-use pool_conformance::{HeapBackend, Ledger, Refusal};
+use pool_conformance::{Ledger, Refusal};
 use pool_core::{CapacityError, Compaction, Pool, PoolConfig, PoolError, PoolVec, Scope};
 
+use super::Heap;
 use crate::support::{
-    address, assert_initialised, assert_stamped, heap_pool, heap_pool_with, panic_text, rounds,
-    slots_per_table, stamp,
+    address, assert_active, assert_initialised, assert_stamped, panic_text, pool_of, pool_with,
+    rounds, slots_per_table, stamp,
 };
 
 /// Sixteen bytes, seven of them padding.
@@ -22,7 +23,7 @@ fn pair(number: usize) -> Pair {
 
 #[test]
 fn a_fixed_vector_holds_what_it_was_acquired_for() {
-    let (mut pool, _) = heap_pool();
+    let (mut pool, _) = pool_of::<Heap>();
     let mut scope = pool.scope();
     let mut vector = scope.acquire_fixed_vec::<(char, &str)>(3);
     assert!(vector.is_empty() && !vector.is_full() && vector.pop().is_none());
@@ -55,18 +56,18 @@ fn a_fixed_vector_holds_what_it_was_acquired_for() {
 
 #[test]
 fn a_growing_vector_takes_one_slot_and_needs_no_growth_the_second_time() {
-    let (mut pool, ledger) = heap_pool();
+    let (mut pool, ledger) = pool_of::<Heap>();
     let mut allocations = Vec::new();
     for _ in 0..4 {
         let scope = pool.scope();
         let before = scope.acquire::<u64, _>(5);
         stamp(before, 1);
         let mut vector = scope.acquire_vec(0);
-        assert_eq!(scope.active_slots(), 2);
+        assert_active::<Heap>(scope.active_slots(), 2);
         for number in 0..300 {
             vector.push(pair(number));
         }
-        assert_eq!(scope.active_slots(), 2, "however often it grew");
+        assert_active::<Heap>(scope.active_slots(), 2);
         let after = scope.acquire::<u64, _>(5);
         stamp(after, 2);
         vector.push(pair(300));
@@ -83,14 +84,14 @@ fn a_growing_vector_takes_one_slot_and_needs_no_growth_the_second_time() {
 
 #[test]
 fn a_vector_grows_beside_what_is_acquired_between() {
-    let (mut pool, _) = heap_pool();
+    let (mut pool, _) = pool_of::<Heap>();
     for rest in 0..3 {
         let scope = pool.scope();
         let taken = slots_per_table() - rest;
         for _ in 0..taken {
             scope.acquire::<u64, _>(1);
         }
-        let mut vectors: Vec<PoolVec<'_, '_, HeapBackend, u64>> = Vec::new();
+        let mut vectors: Vec<PoolVec<'_, '_, Heap, u64>> = Vec::new();
         let mut views = Vec::new();
         for number in 0..rounds(200, 40) {
             if number % 20 == 0 {
@@ -114,7 +115,7 @@ fn a_vector_grows_beside_what_is_acquired_between() {
 
 /// One step of a vector and of its model.
 fn step(
-    vector: &mut PoolVec<'_, '_, HeapBackend, Pair>,
+    vector: &mut PoolVec<'_, '_, Heap, Pair>,
     model: &mut Vec<Pair>,
     below: &mut impl FnMut(usize) -> usize,
 ) {
@@ -176,7 +177,7 @@ fn refuse(ledger: &Ledger, below: &mut impl FnMut(usize) -> usize) {
 }
 
 /// Several vectors of one scope beside stamped views, trims and refusals; then recycled uses of their slots.
-fn program(pool: &mut Pool<HeapBackend>, ledger: &Ledger, below: &mut impl FnMut(usize) -> usize) {
+fn program(pool: &mut Pool<Heap>, ledger: &Ledger, below: &mut impl FnMut(usize) -> usize) {
     refuse(ledger, below);
     let scope = pool.scope();
     let mut vectors = Vec::new();
@@ -224,7 +225,7 @@ fn vectors_agree_with_vectors_of_the_heap() {
     let mut below = |end: usize| if end == 0 { 0 } else { random.usize(..end) };
     for round in 0..rounds(300, 1) {
         let config = PoolConfig::new().poison(round % 5 == 4).fresh(round % 7 == 6);
-        let (mut pool, ledger) = heap_pool_with(config.byte_limit(40_000));
+        let (mut pool, ledger) = pool_with::<Heap>(config.byte_limit(40_000));
         for _ in 0..rounds(10, 2) {
             // A panic of the allocator that nobody caught ends the program, and nothing else.
             _ = catch_quietly(|| program(&mut pool, &ledger, &mut below)).map_err(|panic| {
@@ -241,7 +242,7 @@ fn vectors_agree_with_vectors_of_the_heap() {
 /// by the vector itself and by what is acquired from its former block.
 #[test]
 fn a_vector_that_is_passed_by_value_may_grow() {
-    fn fill<'s>(scope: &Scope<'s, HeapBackend>, mut vector: HeapVec<'_, 's>) -> &'s mut [u64] {
+    fn fill<'s>(scope: &Scope<'s, Heap>, mut vector: HeapVec<'_, 's>) -> &'s mut [u64] {
         let taken = vector.capacity() as u64;
         for number in 0..40 {
             vector.push(number);
@@ -251,8 +252,8 @@ fn a_vector_that_is_passed_by_value_may_grow() {
         vector.into_slice()
     }
 
-    type HeapVec<'a, 's> = PoolVec<'a, 's, HeapBackend, u64>;
-    let (mut pool, _) = heap_pool();
+    type HeapVec<'a, 's> = PoolVec<'a, 's, Heap, u64>;
+    let (mut pool, _) = pool_of::<Heap>();
     for capacity in [0, 1, 3, 16, 0] {
         // In the second pass, the vector grows in the block that it was acquired in.
         for _ in 0..2 {
@@ -265,7 +266,7 @@ fn a_vector_that_is_passed_by_value_may_grow() {
 
 #[test]
 fn a_growth_that_fails_leaves_the_vector_as_it_was() {
-    let (mut pool, ledger) = heap_pool();
+    let (mut pool, ledger) = pool_of::<Heap>();
     let scope = pool.scope();
     let mut vector = scope.acquire_vec(4);
     vector.extend((0..4).map(pair));
@@ -284,12 +285,13 @@ fn a_growth_that_fails_leaves_the_vector_as_it_was() {
     ledger.refuse(Refusal::PanicOnce(0));
     assert!(catch_quietly(|| vector.reserve(50_000)).is_err());
     assert!(vector[..length].iter().copied().eq((0..length).map(pair)));
-    assert_eq!((vector.len(), scope.active_slots()), (length + 500, 1));
+    assert_eq!(vector.len(), length + 500);
+    assert_active::<Heap>(scope.active_slots(), 1);
 }
 
 #[test]
 fn a_vector_of_no_size_never_grows() {
-    let (mut pool, ledger) = heap_pool();
+    let (mut pool, ledger) = pool_of::<Heap>();
     let scope = pool.scope();
     let mut units = scope.acquire_vec(0);
     units.extend(iter::repeat_n((), 1_000));
@@ -300,8 +302,8 @@ fn a_vector_of_no_size_never_grows() {
 
 #[test]
 fn compaction_leaves_a_vector_the_block_that_it_grew_to() {
-    let (mut pool, ledger) = heap_pool();
-    let fill = |pool: &mut Pool<HeapBackend>| {
+    let (mut pool, ledger) = pool_of::<Heap>();
+    let fill = |pool: &mut Pool<Heap>| {
         let scope = pool.scope();
         let mut vector = scope.acquire_vec(1);
         vector.extend(0..rounds(1_000, 200) as u64);
@@ -317,7 +319,7 @@ fn compaction_leaves_a_vector_the_block_that_it_grew_to() {
 
 #[test]
 fn a_vector_marks_as_far_as_it_was_filled() {
-    let (mut pool, _) = heap_pool();
+    let (mut pool, _) = pool_of::<Heap>();
     for round in 0..4 {
         let mut bytes = 0;
         {
@@ -349,14 +351,14 @@ fn iterators_are_collected_whatever_they_say() {
             self.1
         }
     }
-    let (mut pool, _) = heap_pool();
+    let (mut pool, _) = pool_of::<Heap>();
     let scope = pool.scope();
     let expected: Vec<_> = (0..100).rev().collect();
     for hint in [(0, None), (0, Some(0)), (usize::MAX, None), (1_000, Some(1)), (100, Some(100))] {
         assert_eq!(scope.acquire_from_iter(Liar(100, hint)), expected, "{hint:?}");
         assert_eq!(scope.acquire_from_iter(Liar(0, hint)), [0; 0], "{hint:?}");
     }
-    assert_eq!(scope.active_slots(), 10);
+    assert_active::<Heap>(scope.active_slots(), 10);
     let text = String::from("some words of text");
     let words: &mut [&str] = scope.acquire_from_iter(text.split(' '));
     assert_eq!(words, ["some", "words", "of", "text"]);
@@ -364,7 +366,7 @@ fn iterators_are_collected_whatever_they_say() {
 
 #[test]
 fn an_iterator_may_acquire_collect_panic_and_fail() {
-    let (mut pool, ledger) = heap_pool();
+    let (mut pool, ledger) = pool_of::<Heap>();
     for _ in 0..2 {
         let scope = pool.scope();
         let outer = scope.acquire_from_iter((0..8_usize).map(|number| {
@@ -372,7 +374,7 @@ fn an_iterator_may_acquire_collect_panic_and_fail() {
             (scope.acquire_with(inner.len(), |i| inner[i])[..].len(), address(inner))
         }));
         assert!(outer.iter().enumerate().all(|(number, &(length, _))| length == number));
-        assert_eq!(scope.active_slots(), 17);
+        assert_active::<Heap>(scope.active_slots(), 17);
     }
     let made = Cell::new(0);
     let endless = || {
@@ -383,13 +385,13 @@ fn an_iterator_may_acquire_collect_panic_and_fail() {
     };
     let scope = pool.scope();
     assert_eq!(panic_text(|| scope.acquire_from_iter(endless())), "at 50");
-    assert_eq!(scope.active_slots(), 1, "taken until the scope ends");
+    assert_active::<Heap>(scope.active_slots(), 1);
     pool.trim();
     ledger.refuse(Refusal::From(2));
     let scope = pool.scope();
     let error = scope.try_acquire_from_iter(iter::from_fn(|| Some(pair(1)))).unwrap_err();
     assert!(matches!(error, PoolError::OutOfMemory { .. }), "{error}");
-    assert_eq!(scope.active_slots(), 0, "given back");
+    assert_active::<Heap>(scope.active_slots(), 0);
     ledger.refuse(Refusal::Never);
     assert!(scope.acquire::<u8, _>(4_000).iter().all(|&byte| byte == 0), "and zeroed");
 }

@@ -1,0 +1,24 @@
+//! Test modules of slots, compiled a second time over stacks: one source for both layouts.
+
+#![allow(clippy::duplicate_mod, reason = "each module is of another backend")]
+
+use pool_conformance::HeapBackend;
+use pool_core::Stacked;
+
+/// What the modules run over.
+type Heap = Stacked<HeapBackend>;
+
+#[path = "keep.rs"]
+mod keep;
+#[path = "overflow.rs"]
+mod overflow;
+#[path = "poison.rs"]
+mod poison;
+#[path = "shape_programs.rs"]
+mod shape_programs;
+#[path = "uninit.rs"]
+mod uninit;
+#[path = "user_code.rs"]
+mod user_code;
+#[path = "vectors.rs"]
+mod vectors;
