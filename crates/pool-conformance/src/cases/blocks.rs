@@ -63,8 +63,8 @@ fn places<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcom
     Ok(())
 }
 
-/// The address at which the block of a whole view starts, and the least length of that block; in a stack, where the view
-/// starts, and its bytes.
+/// The address at which the block of a whole view starts, and the least length of that block; in a stack, where the
+/// view starts, and its bytes.
 fn place<P: Probe, T: Sample>(
     world: &World<'_, P>,
     view: &crate::probe::View<'_, P, T>,

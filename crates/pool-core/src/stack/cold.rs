@@ -221,8 +221,8 @@ unsafe fn grow<B: StackedBackend>(
     Ok((span, chunk.live_at(span.next)))
 }
 
-/// Allocates another chunk instead of one that a stray cursor is within. For such a cursor it would look as if what is below
-/// it in the chunk was handed out (invariant 1).
+/// Allocates another chunk instead of one that a stray cursor is within. For such a cursor it would look as if what is
+/// below it in the chunk was handed out (invariant 1).
 ///
 /// # Errors
 ///
