@@ -3,9 +3,9 @@
 
 use std::fmt;
 
-use pool_core::{Advice, HostBackend, PoolBackend};
+use pool_core::{Advice, HostBackend, PoolBackend, StackedBackend};
 
-use crate::adapted::{AdaptedBackend, AdaptedError, Adaptor};
+use crate::adapted::{AdaptedBackend, AdaptedError, Adaptor, StackedAdaptor};
 use crate::ledger::Ledger;
 
 /// A host backend with a [`Ledger`]: `Pool::<LedgeredBackend<B>>::new(unsafe { LedgeredContext::new(context, ledger) })`.
@@ -68,3 +68,6 @@ unsafe impl<B: HostBackend> Adaptor for LedgeredContext<B> {
         B::settle(&self.context);
     }
 }
+
+// SAFETY: the adaptor passes blocks and parts of them on, and its views are the inner backend's, which ignore their slot.
+unsafe impl<B: HostBackend + StackedBackend> StackedAdaptor for LedgeredContext<B> {}

@@ -11,8 +11,9 @@ const SLACK_DIVISOR: usize = 64;
 /// A chunk that is larger than it would be made by this part of it is made anew.
 const EXCESS_DIVISOR: usize = 32;
 
-/// Merges a pool's chunks into one, as large as the most bytes that were live at once; so it does with one chunk that is
-/// too large. Where no such chunk can be allocated, the chunks stay as they are. A pool with one chunk is settled then.
+/// Merges a pool's chunks into one, as large as the most bytes that were live at once. A single chunk that is too large is
+/// replaced by one of that size. Where no such chunk can be allocated, the chunks stay as they are. A pool with one chunk
+/// is settled then.
 ///
 /// # Safety
 ///
