@@ -17,7 +17,7 @@ static IS_READ: AtomicBool = AtomicBool::new(false);
 ///   outlived their scope.
 ///
 /// The modes hold on all backends, for pools that are made or configured after the call, thread-local or your own. The
-/// pools that threads have by then keep their modes until [`trim_all`](crate::trim_all) releases them, so call it at the
+/// pools that threads have by then keep their modes until [`trim_all`](crate::trim_all()) releases them, so call it at the
 /// start of `main`.
 ///
 /// ```
