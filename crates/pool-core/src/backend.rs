@@ -73,7 +73,7 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 ///   the pool that calls it. Methods may run code
 ///   that is not the backend's own (an allocator's hooks, a driver's callbacks, a subscriber of logs), and
 ///   that code may reach the same pool: an acquire is refused there with
-///   [`PoolError::Reentered`](crate::PoolError::Reentered), and
+///   [`PoolError::Reentered`], and
 ///   `trim` and its kin do nothing. A backend must not hold a lock or a borrow of its own meanwhile that
 ///   its views need, too.
 ///

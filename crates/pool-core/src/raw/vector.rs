@@ -25,7 +25,7 @@ const LEAST: usize = 4;
 ///
 /// # Safety
 ///
-/// As for [`ScopeCursor::enlarge`].
+/// As for [`ScopeCursor::enlarge`](crate::backend::ScopeCursor::enlarge).
 pub(super) unsafe fn enlarge<'s, B: HostBackend, T: Copy>(
     cursor: NonNull<Slot<B>>,
     active: usize,
