@@ -36,8 +36,10 @@ pub fn barrier_on_all_threads() -> bool {
 
 #[cfg(all(target_os = "linux", not(miri)))]
 mod system {
-    pub(super) const BARRIER: libc::c_int = libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED;
-    pub(super) const REGISTER: libc::c_int = libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED;
+    /// `MEMBARRIER_CMD_PRIVATE_EXPEDITED` of `linux/membarrier.h`. A dependent's lock file may have a `libc` without it.
+    pub(super) const BARRIER: libc::c_int = 1 << 3;
+    /// `MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED`, likewise.
+    pub(super) const REGISTER: libc::c_int = 1 << 4;
 
     pub(super) fn call(command: libc::c_int) -> bool {
         let flags: libc::c_uint = 0;
