@@ -14,7 +14,22 @@ impl BusyMark {
 
     /// Marks the pool until the guard is dropped, by unwinding too; `None` where the pool is marked already.
     pub(crate) fn set(&self) -> Option<BusyGuard<'_>> {
-        if self.0.replace(true) { None } else { Some(BusyGuard(self)) }
+        self.try_mark().then(|| BusyGuard(self))
+    }
+
+    /// Marks the pool until [`clear`](Self::clear); `false` where the pool is marked already.
+    pub(crate) fn try_mark(&self) -> bool {
+        !self.0.replace(true)
+    }
+
+    /// Takes the mark off.
+    pub(crate) fn clear(&self) {
+        self.0.set(false);
+    }
+
+    /// Whether the pool is marked.
+    pub(crate) fn is_set(&self) -> bool {
+        self.0.get()
     }
 }
 
@@ -24,23 +39,6 @@ pub(crate) struct BusyGuard<'a>(&'a BusyMark);
 
 impl Drop for BusyGuard<'_> {
     fn drop(&mut self) {
-        self.0.0.set(false);
-    }
-}
-
-impl BusyMark {
-    /// Whether the pool is marked.
-    pub(crate) fn is_set(&self) -> bool {
-        self.0.get()
-    }
-
-    /// Marks the pool; `false` where it is marked already.
-    pub(crate) fn try_mark(&self) -> bool {
-        !self.0.replace(true)
-    }
-
-    /// Takes the mark off.
-    pub(crate) fn clear(&self) {
-        self.0.set(false);
+        self.0.clear();
     }
 }
