@@ -38,6 +38,18 @@ mod tests {
     use tasks::crates::Crates;
 
     use super::SLOW_SUITES;
+    use crate::test::features::ALL_FEATURES;
+
+    #[test]
+    fn every_suite_is_built() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().unwrap();
+        let crates = Crates::of(&root).unwrap();
+        for one in crates.iter().filter(|one| one.workspace == root) {
+            for suite in &one.suites {
+                assert!(one.builds(suite, ALL_FEATURES), "{} has {}", one.name, suite.name);
+            }
+        }
+    }
 
     #[test]
     fn every_slow_suite_exists() {
@@ -47,7 +59,7 @@ mod tests {
             let of_name = crates.iter().find(|one| one.name == package && one.workspace == root);
             let suites = &of_name.unwrap_or_else(|| panic!("no crate {package}")).suites;
             assert!(
-                suites.iter().any(|own| own == suite || suite == "*"),
+                suites.iter().any(|own| own.name == suite || suite == "*"),
                 "{package} has no {suite}"
             );
         }

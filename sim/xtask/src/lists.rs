@@ -66,7 +66,7 @@ mod tests {
             };
             let found = crates.iter().find(of_name);
             assert!(
-                found.is_some_and(|one| one.suites.iter().any(|own| own == suite)),
+                found.is_some_and(|one| one.suites.iter().any(|own| own.name == suite)),
                 "{package}"
             );
         }

@@ -27,10 +27,21 @@ pub struct Crate {
     pub has_library: bool,
     /// Whether it has a program.
     pub has_program: bool,
-    /// Its integration tests that need no feature.
-    pub suites: Vec<String>,
+    /// Its integration tests.
+    pub suites: Vec<Suite>,
+    /// Its features, each with the features that it turns on.
+    pub(crate) features: BTreeMap<String, Vec<String>>,
     /// The directories of the crates that it depends on by path.
     pub(crate) dependencies: BTreeSet<PathBuf>,
+}
+
+/// An integration test of a crate.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Suite {
+    /// Its name.
+    pub name: String,
+    /// The features of its crate that it is built with.
+    pub required_features: Vec<String>,
 }
 
 /// All crates of a workspace and those of others that they depend on, by directory.
@@ -60,6 +71,8 @@ struct Package {
     manifest_path: PathBuf,
     targets: Vec<Target>,
     dependencies: Vec<Dependency>,
+    #[serde(default)]
+    features: BTreeMap<String, Vec<String>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -175,6 +188,28 @@ impl Crates {
 }
 
 impl Crate {
+    /// Whether an integration test is built with the default features and with `chosen`, each as `crate/feature`.
+    #[must_use]
+    pub fn builds(&self, suite: &Suite, chosen: &[&str]) -> bool {
+        let own = chosen.iter().filter_map(|feature| feature.split_once('/'));
+        let own = own.filter(|(package, _)| *package == self.name).map(|(_, feature)| feature);
+        let on = self.turned_on(own);
+        suite.required_features.iter().all(|feature| on.contains(feature.as_str()))
+    }
+
+    /// The default features, these, and what they turn on.
+    fn turned_on<'c>(&'c self, chosen: impl Iterator<Item = &'c str>) -> BTreeSet<&'c str> {
+        let mut waiting: Vec<&str> = chosen.chain(["default"]).collect();
+        let mut on = BTreeSet::new();
+        while let Some(feature) = waiting.pop() {
+            if on.insert(feature) {
+                waiting
+                    .extend(self.features.get(feature).into_iter().flatten().map(String::as_str));
+            }
+        }
+        on
+    }
+
     fn read(package: &Package, workspace: &Path) -> Self {
         let is = |target: &Target, kinds: &[&str]| {
             target.kind.iter().any(|kind| kinds.contains(&kind.as_str()))
@@ -182,13 +217,17 @@ impl Crate {
         let has =
             |kinds: &[&str]| package.targets.iter().any(|target| target.test && is(target, kinds));
         let suites = package.targets.iter().filter(|target| is(target, &["test"]));
-        let suites = suites.filter(|target| target.required_features.is_empty());
+        let suites = suites.map(|target| Suite {
+            name: target.name.clone(),
+            required_features: target.required_features.clone(),
+        });
         Self {
             name: package.name.clone(),
             workspace: workspace.to_owned(),
             has_library: has(&["lib", "rlib", "cdylib", "staticlib", "dylib", "proc-macro"]),
             has_program: has(&["bin"]),
-            suites: suites.map(|target| target.name.clone()).collect(),
+            suites: suites.collect(),
+            features: package.features.clone(),
             dependencies: package.dependencies.iter().filter_map(|one| one.path.clone()).collect(),
         }
     }
@@ -301,7 +340,11 @@ mod tests {
         };
         assert_eq!((names("/r"), names("/r/planner")), (vec!["plan"], vec!["app"]));
         let plan = crates.at(Path::new("/r/plan")).unwrap();
-        assert!(plan.has_library && !plan.has_program && plan.suites == ["suite"]);
+        assert!(plan.has_library && !plan.has_program);
+        let suites: Vec<&str> = plan.suites.iter().map(|suite| suite.name.as_str()).collect();
+        assert_eq!(suites, ["suite", "of_devices"]);
+        assert!(plan.builds(&plan.suites[0], &[]) && !plan.builds(&plan.suites[1], &["core/d"]));
+        assert!(plan.builds(&plan.suites[1], &["plan/d"]));
     }
 
     #[test]

@@ -22,6 +22,10 @@ pub struct Arguments {
     /// Check what differs from the merge base with this revision; without it, with `main` or else `origin/main`.
     #[arg(long, value_name = "REV")]
     since: Option<String>,
+
+    /// Stop after the first step that fails.
+    #[arg(long)]
+    fail_fast: bool,
 }
 
 /// The workspace that is checked, as its `xtask` knows it.
@@ -77,7 +81,7 @@ pub fn run(arguments: &Arguments, profile: Profile) -> Result<ExitCode, TaskErro
     let applies = |step: &&Step<Quick>| (step.plan)(&quick).map_or(true, |plan| !plan.is_empty());
     let steps: Vec<Step<Quick>> = STEPS.iter().filter(applies).copied().collect();
     let logs = quick.workspace.target_directory.join("xtask/quick");
-    steps::run_all(&steps, &[], false, &quick, &logs)
+    steps::run_all(&steps, &[], arguments.fail_fast, &quick, &logs)
 }
 
 impl Quick {
@@ -139,7 +143,8 @@ impl Quick {
     fn fast_suites<'c>(&self, of: &'c Crate) -> Vec<&'c str> {
         let is_named = |name| self.profile.slow_suites.contains(&(of.name.as_str(), name));
         let slow = |suite| is_named(suite) || is_named("*");
-        of.suites.iter().map(String::as_str).filter(|suite| !slow(suite)).collect()
+        let built = of.suites.iter().filter(|suite| of.builds(suite, &self.profile.features));
+        built.map(|suite| suite.name.as_str()).filter(|suite| !slow(suite)).collect()
     }
 }
 
@@ -239,6 +244,7 @@ mod tests {
     use std::path::PathBuf;
 
     use super::{Crate, Profile, Quick, STEPS};
+    use crate::crates::Suite;
     use crate::workspace::Workspace;
 
     /// The commands of each step that a change of `changed` has, one line a command.
@@ -255,9 +261,14 @@ mod tests {
         Crate {
             name: name.to_owned(),
             has_library: true,
-            suites: suites.iter().copied().map(str::to_owned).collect(),
+            suites: suites.iter().copied().map(|name| suite(name, &[])).collect(),
             ..Crate::default()
         }
+    }
+
+    fn suite(name: &str, required_features: &[&str]) -> Suite {
+        let required_features = required_features.iter().copied().map(str::to_owned).collect();
+        Suite { name: name.to_owned(), required_features }
     }
 
     fn program(name: &str) -> Crate {
@@ -294,6 +305,27 @@ mod tests {
             "POOL_TEST_CASES=100 cargo test --no-fail-fast --package a --features a/x --test fast",
         ];
         assert_eq!(commands(&quick), expected);
+    }
+
+    #[test]
+    fn a_suite_runs_with_the_features_that_are_chosen_or_on_by_default() {
+        let features = [("default", vec!["host"]), ("host", vec!["dep:host"]), ("x", vec!["y"])];
+        let features = features.map(|(name, on)| {
+            (name.to_owned(), on.into_iter().map(str::to_owned).collect::<Vec<_>>())
+        });
+        let of_a = Crate {
+            suites: vec![
+                suite("of_default", &["host"]),
+                suite("of_both", &["y", "host"]),
+                suite("of_another", &["host", "device"]),
+            ],
+            features: features.into(),
+            ..library("a", &[])
+        };
+        assert_eq!(
+            quick(vec![of_a.clone()], Vec::new()).fast_suites(&of_a),
+            ["of_default", "of_both"]
+        );
     }
 
     #[test]
