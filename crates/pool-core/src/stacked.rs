@@ -77,6 +77,8 @@ pub struct Stack;
 /// - [`block_at`](Self::block_at) of an address within an allocated block, with the provenance of that block's address,
 ///   is a block that ends where the allocated one does: every method of the backend but
 ///   [`free`](PoolBackend::free) accepts it. Of the address of an allocated block it is that block, which `free` accepts.
+/// - Where [`may_exchange_blocks`](Self::may_exchange_blocks) returns `true`, a block that was allocated under one of the
+///   two contexts is one of the other, until both are dropped.
 /// - [`view`](PoolBackend::view) and [`view_ref`](PoolBackend::view_ref) ignore their [`SlotRef`].
 #[diagnostic::on_unimplemented(
     message = "pools of `{Self}` cannot be stacked",
@@ -90,6 +92,13 @@ pub unsafe trait StackedBackend: PoolBackend<Layout = Slots> {
 
     /// The block that begins at an address.
     fn block_at(address: NonNull<u8>) -> Self::Block;
+
+    /// Whether blocks of one context may be used and freed under another one, without further order. Pools of one thread
+    /// whose contexts allow it share memory where their scopes are nested. Contexts without state do, which is the default.
+    fn may_exchange_blocks(own: &Self::Context, other: &Self::Context) -> bool {
+        _ = (own, other);
+        size_of::<Self::Context>() == 0
+    }
 }
 
 // SAFETY: every method passes its arguments on to `B`, whose contract is the same; a part of a block is a block for

@@ -14,10 +14,12 @@ use crate::stats::ReleaseReport;
 /// `at` is a cursor of the pool, and nothing at or above it is viewed.
 pub(super) unsafe fn trim<B: StackedBackend>(state: &StackState<B>, at: *mut u8) -> ReleaseReport {
     let Some(_busy) = state.busy() else { return ReleaseReport::default() };
+    // What is lent or borrowed of the first chunk is not this pool's to free.
+    let least = usize::from(state.shares_memory());
     let keep = state.with_chunks(|chunks| match chunks.position(at) {
-        Some(0) if chunks.get(0).is_some_and(|chunk| chunk.start == at) => 0,
+        Some(0) if chunks.get(0).is_some_and(|chunk| chunk.start == at) => least,
         Some(position) => position + 1,
-        None => 0,
+        None => least,
     });
     if state.with_chunks(|chunks| chunks.len()) == keep {
         return ReleaseReport::default();
@@ -26,6 +28,7 @@ pub(super) unsafe fn trim<B: StackedBackend>(state: &StackState<B>, at: *mut u8)
     state.unsettle();
     if keep == 0 {
         state.pass_peak.set(0);
+        state.needed.set(0);
     }
     // SAFETY: the chunks hold nothing (invariant 2), and the pool is marked.
     let (bytes, slots) = unsafe { free_above(state, keep) };

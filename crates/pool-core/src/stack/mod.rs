@@ -35,14 +35,16 @@
 //
 // chunks, dirty: nothing
 // state: chunks, dirty
-// chunk_memory: chunks, state
+// loans: chunks, state
 // memory: state
+// chunk_memory: chunks, loans, state
 // idle: chunk_memory, state
+// nesting: chunk_memory, loans, state
 // settle: chunk_memory, chunks, memory, state
 // cold: chunk_memory, chunks, memory, settle, state
 // shapes: cold, memory, state
 // cursor: cold, idle, memory, shapes, state
-// root: chunk_memory, cursor, shapes, state
+// root: chunk_memory, cursor, nesting, shapes, state
 // layout: cursor, memory, root, shapes, state
 
 mod chunk_memory;
@@ -52,7 +54,9 @@ mod cursor;
 mod dirty;
 mod idle;
 mod layout;
+mod loans;
 mod memory;
+mod nesting;
 mod root;
 mod settle;
 mod shapes;

@@ -25,6 +25,8 @@ pub(super) struct Entry<B: PoolBackend> {
     pub(super) pool: AtomicPtr<()>,
     /// The root of a pool that was replaced and is not dropped yet, null for none.
     pub(super) retired: AtomicPtr<()>,
+    /// The root of the pool that entered the chain of pools in use, null for none. Used by the thread that made the entry.
+    entered: Cell<*mut ()>,
     /// The next entry that the same thread made. Used under the registry's lock.
     pub(super) sibling: Cell<*mut Self>,
     /// The numbers of pools that were replaced.
@@ -140,6 +142,7 @@ impl<B: PoolBackend> HeldPool<B> {
             next: AtomicPtr::new(null_mut()),
             pool: AtomicPtr::new(pool.into_root().into_raw()),
             retired: AtomicPtr::new(null_mut()),
+            entered: Cell::new(null_mut()),
             sibling: Cell::new(null_mut()),
             past: Past::new(),
         });
@@ -177,11 +180,43 @@ impl<B: PoolBackend> HeldPool<B> {
         ManuallyDrop::new(unsafe { Pool::from_root(self.root()) })
     }
 
+    /// The pool comes into use inside the innermost one of its list's thread, for backends whose pools are nested.
+    #[inline(always)]
+    pub(super) fn enter(&self, innermost: &Cell<*mut ()>) {
+        if !Root::<B>::NESTS || !self.entry().entered.get().is_null() {
+            return;
+        }
+        let root = self.root();
+        self.entry().entered.set(root.into_raw());
+        // SAFETY: the pool is live until it leaves: the entry is held, or leaked. No scope is open in it, as this handle
+        // was just made. The cell was set by these functions.
+        unsafe { root.enter(innermost) };
+    }
+
+    /// The pool that entered goes out of use; not the one that may have replaced it. Returns `false` where it entered by
+    /// another list, in which it is the innermost one: then it stays in use, and the entry must be leaked.
+    #[inline(always)]
+    #[must_use]
+    pub(super) fn leave(&self, innermost: &Cell<*mut ()>) -> bool {
+        if !Root::<B>::NESTS {
+            return true;
+        }
+        let entered = self.entry().entered.replace(null_mut());
+        if entered.is_null() {
+            return true;
+        }
+        // SAFETY: the address of a root.
+        let root = unsafe { Root::<B>::from_raw(entered) };
+        // SAFETY: it entered, and is live: where it was replaced, it is freed when the entry is in its list again. The
+        // scopes of the handle have ended.
+        unsafe { root.leave(innermost) }
+    }
+
     /// Drops the entry with its pools.
     ///
     /// # Safety
     ///
-    /// The entry is in no registry.
+    /// The entry is in no registry, and no list was told of it ([`ThreadList::enter`](super::ThreadList::enter)).
     pub unsafe fn free(self) {
         // SAFETY: made by `new`, held and hence in no list, and in no registry (caller).
         unsafe { Entry::free(self.entry) };
