@@ -42,8 +42,7 @@ impl Offer {
             && lender.neighbours.borrower.get().is_none()
             && !lender.config().fresh
             && B::may_exchange_blocks(&lender.context, &borrower.context);
-        let may_borrow = !borrower.config().fresh && borrower.samples_left.get() == 0;
-        if !may_lend || !may_borrow {
+        if !may_lend || borrower.config().fresh {
             return None;
         }
         let top = lender.top.get();
@@ -87,6 +86,8 @@ impl Offer {
         from.set_ends();
         to.neighbours.lender.set(Some(lender));
         to.with_chunks(|chunks| chunks.push(self.chunk));
+        // A pass begins here.
+        to.samples_left.set(to.samples_left.get().saturating_sub(1));
         to.settle_at(self.chunk.start);
     }
 }

@@ -73,9 +73,10 @@ fn is_offered_enough<B: StackedBackend>(state: &StackState<B>, innermost: &Cell<
     offer.is_some_and(|offer| offer.bytes() >= needed)
 }
 
-/// The most bytes that were live in a pool's recent passes.
+/// The most bytes that were live in a pool's recent passes. While a pool is settled, only some of its acquires are counted.
 fn most_needed<B: StackedBackend>(state: &StackState<B>) -> usize {
-    state.needed.get().max(state.pass_peak.get())
+    let (needed, counted) = (state.needed.get(), state.pass_peak.get());
+    if state.is_settled() || counted == 0 { needed.max(counted) } else { counted }
 }
 
 /// Frees a pool's chunks, and has its list ready for a borrowed one. Without memory for that, the list has no room.
@@ -132,12 +133,16 @@ pub(super) unsafe fn leave<B: StackedBackend>(
     true
 }
 
-/// Tells the outer pool how many bytes were live above its arrays, if that was more than it can lend. The outer pool's next
-/// pass then begins with a larger chunk.
+/// Tells the outer pool how many bytes were live above its arrays, if that was more than it can lend, or if its passes are
+/// sampled. Where it was more, the outer pool's next pass begins with a larger chunk.
 fn report<B: StackedBackend>(state: &StackState<B>, outer: &StackState<B>) {
-    // A pool without chunks of its own had enough, unless the cold function counted more.
-    let kept = if state.reserved() == 0 { 0 } else { state.needed.get() };
-    let needed = kept.max(state.pass_peak.get());
+    let is_sampled = outer.samples_left.get() > 0;
+    let needed = match most_needed(state) {
+        // Without chunks of its own, the pool had enough, unless the cold function counted more.
+        _ if state.reserved() == 0 && !is_sampled => state.pass_peak.get(),
+        0 => state.borrowed(),
+        needed => needed,
+    };
     if needed == 0 {
         return;
     }
@@ -151,9 +156,11 @@ fn report<B: StackedBackend>(state: &StackState<B>, outer: &StackState<B>) {
         (live, first.map_or(0, |chunk| end(chunk.end).addr() - chunk.start.addr()))
     });
     let total = live.next_multiple_of(state.most_aligned.get()).saturating_add(needed);
-    if total > capacity {
+    if total > capacity || is_sampled {
         outer.pass_peak.set(outer.pass_peak.get().max(total));
         outer.largest_sample.set(outer.largest_sample.get().max(total));
+    }
+    if total > capacity {
         outer.merge_next();
     }
 }

@@ -32,10 +32,13 @@ pub(super) unsafe fn settle<B: StackedBackend>(state: &StackState<B>) {
         chunk.live_before = 0;
         (count == 1).then_some(chunk.start)
     });
-    // While passes are sampled, each of them begins at `STRAY`.
-    if let Some(start) = first.filter(|_| state.samples_left.get() == 0) {
+    if let Some(start) = first {
         state.forget_dirty_outside();
-        state.settle_at(start);
+        if state.samples_left.get() > 0 {
+            state.settle_sampled_at(start);
+        } else {
+            state.settle_at(start);
+        }
     }
     // Sets the ends.
     drop(busy);

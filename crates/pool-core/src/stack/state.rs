@@ -210,6 +210,11 @@ impl<B: StackedBackend> StackState<B> {
             self.needed.set(self.pass_peak.replace(0));
         }
         self.base.set(start);
+        self.settle_sampled_at(start);
+    }
+
+    /// As [`settle_at`](Self::settle_at), but the next first cursor is stray too, and what is live is counted on.
+    pub(super) fn settle_sampled_at(&self, start: *mut u8) {
         self.origin.set(start);
         self.set_ends();
     }
