@@ -43,6 +43,26 @@ use crate::slot_ref::SlotRef;
 ///
 /// Every acquire of a pass in which a chunk was allocated is cold, so that the pool counts what is live.
 ///
+/// # Nested scopes of one thread
+///
+/// A thread-local scope inside another one borrows the rest of the outer scope's chunk, so a call chain in which each
+/// function opens a scope of its own holds what is live, at every depth. The memory goes back when the inner guard is
+/// dropped. `pool_facade` has these scopes: `with_pool!(Stacked<Cpu>, |scope| { … })`.
+///
+/// | | |
+/// |---|---|
+/// | an inner scope needs more than the outer one has left | it allocates a chunk of its own; the outer pool's next pass begins with a chunk for both |
+/// | the outer scope acquires while the inner guard lives | it gets another chunk where the rest of its own was lent |
+/// | guards are dropped in any order | the memory goes to the guard that still has arrays in it |
+/// | a guard is forgotten | what it had is never handed out again; later scopes borrow from it |
+/// | an outer scope stays open in a loop | inner scopes keep their own chunk, and later passes allocate nothing |
+/// | [`PoolStats::reserved_bytes`](crate::PoolStats::reserved_bytes) | borrowed bytes count in the pool that owns the chunk |
+/// | [`PoolConfig::byte_limit`](crate::PoolConfig::byte_limit) | each pool's own; borrowed bytes count for the borrower too |
+/// | `trim`, `compact`, `clear` | free nothing that is lent or borrowed |
+///
+/// The outer pool lends what is above the array that it handed out last. An inner lexical scope that has ended before may
+/// have handed out that array: then its memory is not lent.
+///
 /// # What differs from slots
 ///
 /// | | in a stack |

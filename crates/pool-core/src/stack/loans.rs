@@ -37,6 +37,7 @@ impl Offer {
         lender: &StackState<B>,
         borrower: &StackState<B>,
     ) -> Option<Self> {
+        // In the middle of an operation, memory at `top` may be reserved for an array that the cursor has not stepped past.
         let may_lend = lender.is_settled()
             && !lender.is_busy()
             && lender.neighbours.borrower.get().is_none()

@@ -42,6 +42,7 @@ mod limits;
 mod live_bytes;
 mod mark_programs;
 mod marks;
+mod nested_hooks;
 mod nested_programs;
 mod nested_stacks;
 mod nested_support;

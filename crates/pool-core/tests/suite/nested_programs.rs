@@ -318,7 +318,7 @@ fn pass(stacks: &Stacks, lengths: &[usize]) {
 fn run(seed: u64) -> Counts {
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         let mut program = Program::new(seed);
-        for _ in 0..if cfg!(miri) { 60 } else { 150 } {
+        for _ in 0..if cfg!(miri) { 40 } else { 150 } {
             program.step();
         }
         program.finish()
@@ -328,7 +328,7 @@ fn run(seed: u64) -> Counts {
 
 #[test]
 fn random_programs_of_nested_guards_agree_with_the_model() {
-    let programs = u64::from(test_cases()) / if cfg!(miri) { 2 } else { 1 };
+    let programs = u64::from(test_cases()) / if cfg!(miri) { 8 } else { 1 };
     let mut sum = [0_usize; 6];
     for seed in 0..programs {
         let Counts { refused, forgotten, out_of_order, borrowed, released, kept } = run(seed);
