@@ -391,6 +391,17 @@ pub trait PoolRoot<B: PoolBackend>: Copy {
     /// Whether pools of a thread that are in use at once know each other: see [`enter`](Self::enter).
     const NESTS: bool = false;
 
+    /// As [`cursor`](Self::cursor), for a pool that may have entered.
+    ///
+    /// # Safety
+    ///
+    /// As for [`cursor`](Self::cursor).
+    #[inline(always)]
+    unsafe fn nested_cursor(self) -> Self::Cursor {
+        // SAFETY: the caller's promise.
+        unsafe { self.cursor() }
+    }
+
     /// The pool comes into use inside the innermost one of its thread, and becomes the innermost one. Called where
     /// [`NESTS`](Self::NESTS).
     ///

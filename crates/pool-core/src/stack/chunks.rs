@@ -121,6 +121,11 @@ impl Chunks {
         if self.0.len() > keep { self.0.pop() } else { None }
     }
 
+    /// Forgets the chunks, which are not freed.
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
+    }
+
     /// Takes the first chunk.
     pub(super) fn take_first(&mut self) -> Option<Chunk> {
         if self.0.is_empty() { None } else { Some(self.0.remove(0)) }

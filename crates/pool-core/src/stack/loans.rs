@@ -17,10 +17,10 @@
 //!
 //! Borrowed bytes are counted as reserved by the pool that owns the block. They count for the limit of both pools.
 
-use core::ptr::{NonNull, null_mut};
+use core::ptr::{NonNull, null_mut, without_provenance_mut};
 
 use super::chunks::Chunk;
-use super::state::StackState;
+use super::state::{STRAY, StackState};
 use crate::stacked::StackedBackend;
 
 /// Memory that may be lent: from the lender's `top` to the end of its chunk.
@@ -89,8 +89,79 @@ impl Offer {
         to.with_chunks(|chunks| chunks.push(self.chunk));
         // A pass begins here.
         to.samples_left.set(to.samples_left.get().saturating_sub(1));
+        to.top.set(self.chunk.start);
         to.settle_at(self.chunk.start);
     }
+}
+
+/// As [`Offer::lend`], where nothing is special about either pool; returns whether that is so.
+///
+/// # Safety
+///
+/// Both pools are live until they part with the chunk. No view or cursor of the borrower is in use, and
+/// [`may_borrow_simply`](StackState::may_borrow_simply) holds for it.
+#[inline(always)]
+pub(super) unsafe fn lend_simply<B: StackedBackend>(
+    lender: NonNull<StackState<B>>,
+    borrower: NonNull<StackState<B>>,
+) -> bool {
+    // SAFETY: live (caller).
+    let (to, from) = unsafe { (borrower.as_ref(), lender.as_ref()) };
+    let (top, end) = (from.top.get(), from.written_end.get());
+    // Both ends are the chunk's, or null.
+    let is_plain = from.end.get() == end && from.neighbours.borrower.get().is_none();
+    let has_room = from.origin.get().addr() <= top.addr() && top.addr() < end.addr();
+    if !is_plain || !has_room || !B::may_exchange_blocks(&from.context, &to.context) {
+        return false;
+    }
+    from.with_first(|chunk| chunk.end = top);
+    from.neighbours.unlent_end.set(end);
+    from.neighbours.borrower.set(Some(borrower));
+    from.end.set(top);
+    from.written_end.set(top);
+    to.neighbours.lender.set(Some(lender));
+    let chunk = Chunk { block: null_mut(), start: top, end, block_bytes: 0, live_before: 0 };
+    to.with_chunks(|chunks| chunks.push(chunk));
+    to.base.set(top);
+    to.origin.set(top);
+    to.top.set(top);
+    to.end.set(end);
+    to.written_end.set(end);
+    true
+}
+
+/// Gives a pool's only chunk back to its lender, where nothing is special about either pool; returns whether that is so.
+/// Nothing of the pool is in use.
+#[inline(always)]
+pub(super) fn give_back_simply<B: StackedBackend>(
+    state: &StackState<B>,
+    lender: &StackState<B>,
+) -> bool {
+    let links = &state.neighbours;
+    let is_lender = links.lender.get() == Some(NonNull::from(lender));
+    let end = lender.written_end.get();
+    // The lender's ends are where the lent memory begins, or null.
+    let is_plain = !end.is_null() && lender.end.get() == end && lender.dirty.is_empty();
+    // Of the pool nothing was counted, and no byte is dirty.
+    let is_unchanged = state.reserved() == 0
+        && state.pass_peak.get() == 0
+        && state.dirty.is_empty()
+        && links.borrower.get().is_none();
+    if !is_lender || !is_plain || !is_unchanged {
+        return false;
+    }
+    links.lender.set(None);
+    state.with_chunks(|chunks| chunks.clear());
+    state.base.set(without_provenance_mut(STRAY));
+    state.origin.set(null_mut());
+    state.end.set(null_mut());
+    state.written_end.set(null_mut());
+    lender.neighbours.borrower.set(None);
+    let end = lender.neighbours.unlent_end.replace(null_mut());
+    lender.with_first(|chunk| chunk.end = end);
+    lender.end.set(end);
+    lender.written_end.set(end);
+    true
 }
 
 /// Parts with a chunk that was taken out of the pool's list, if it is lent or borrowed: hands the block over to the

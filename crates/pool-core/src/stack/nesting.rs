@@ -27,7 +27,7 @@ use core::cell::Cell;
 use core::ptr::{NonNull, null_mut};
 
 use super::chunk_memory::{free_above, lengthen};
-use super::loans::{Offer, part_with};
+use super::loans::{Offer, give_back_simply, lend_simply, part_with};
 use super::state::StackState;
 use crate::stacked::StackedBackend;
 
@@ -37,7 +37,6 @@ use crate::stacked::StackedBackend;
 ///
 /// `innermost` has the address of the state of a pool in the chain, all of which are live and used by this thread alone.
 /// So is the pool of `root`, which is not in the chain; no view or cursor of it is in use.
-#[cold]
 #[inline(never)]
 pub(super) unsafe fn enter<B: StackedBackend>(
     root: NonNull<StackState<B>>,
@@ -45,7 +44,8 @@ pub(super) unsafe fn enter<B: StackedBackend>(
 ) {
     // SAFETY: live (caller).
     let state = unsafe { root.as_ref() };
-    if is_offered_enough(state, innermost) {
+    let is_simple = state.may_borrow_simply();
+    if !is_simple && is_offered_enough(state, innermost) {
         // SAFETY: no view or cursor of the pool is in use (caller).
         unsafe { give_up_chunks(state) };
     }
@@ -56,6 +56,10 @@ pub(super) unsafe fn enter<B: StackedBackend>(
     // SAFETY: a pool in the chain is live (caller).
     let outer = unsafe { lender.as_ref() };
     outer.neighbours.inner.set(Some(root));
+    // SAFETY: both are live, and nothing of the pool is in use (caller).
+    if is_simple && unsafe { lend_simply(lender, root) } {
+        return;
+    }
     let can_hold = state.with_chunks(|chunks| chunks.len() == 0 && chunks.has_room());
     if let Some(offer) = Offer::of(outer, state).filter(|_| can_hold) {
         // SAFETY: the offer was just made for these two; nothing of the pool is in use (caller), and it has no chunk.
@@ -98,7 +102,6 @@ unsafe fn give_up_chunks<B: StackedBackend>(state: &StackState<B>) {
 /// # Safety
 ///
 /// As for [`enter`], but the pool of `root` is in a chain. No view or cursor of it is in use.
-#[cold]
 #[inline(never)]
 pub(super) unsafe fn leave<B: StackedBackend>(
     root: NonNull<StackState<B>>,
@@ -121,6 +124,9 @@ pub(super) unsafe fn leave<B: StackedBackend>(
         // SAFETY: as above.
         let outer = unsafe { outer.as_ref() };
         outer.neighbours.inner.set(inner);
+        if give_back_simply(state, outer) {
+            return true;
+        }
         report(state, outer);
     }
     if state.shares_memory() {

@@ -69,7 +69,6 @@ impl<B: StackedBackend> PoolRoot<Stacked<B>> for StackRoot<B> {
     unsafe fn cursor(self) -> StackCursor<B> {
         // SAFETY: the pool is live (caller).
         let state = unsafe { self.state() };
-        state.top.set(state.base.get());
         // SAFETY: a chunk does not start at null, and neither is a stray cursor there.
         let at = unsafe { NonNull::new_unchecked(state.base.get()) };
         // SAFETY: the start of the first chunk, or a stray address; the rest is the caller's promise.
@@ -77,6 +76,15 @@ impl<B: StackedBackend> PoolRoot<Stacked<B>> for StackRoot<B> {
     }
 
     const NESTS: bool = true;
+
+    #[inline(always)]
+    unsafe fn nested_cursor(self) -> StackCursor<B> {
+        // SAFETY: the pool is live (caller).
+        let state = unsafe { self.state() };
+        state.top.set(state.base.get());
+        // SAFETY: the caller's promise.
+        unsafe { self.cursor() }
+    }
 
     #[inline(always)]
     unsafe fn enter(self, innermost: &Cell<*mut ()>) {

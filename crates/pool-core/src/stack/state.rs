@@ -353,6 +353,20 @@ impl<B: StackedBackend> StackState<B> {
         })
     }
 
+    /// Whether the pool has no memory, and nothing is special about what it borrows: no mode, limit or alignment.
+    #[inline(always)]
+    pub(super) fn may_borrow_simply(&self) -> bool {
+        let config = self.config.get();
+        let is_idle =
+            self.reserved.get() == 0 && self.pass_peak.get() == 0 && self.dirty.is_empty();
+        is_idle
+            && !config.arms_every_use()
+            && config.byte_limit == usize::MAX
+            && self.samples_left.get() == 0
+            && self.most_aligned.get() == B::ALIGN
+            && self.with_chunks(|chunks| chunks.len() == 0 && chunks.has_room())
+    }
+
     /// Whether the first chunk is lent or borrowed in part.
     pub(super) fn shares_memory(&self) -> bool {
         self.neighbours.lender.get().is_some() || self.neighbours.borrower.get().is_some()

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::cell::Cell;
 use core::fmt;
 use core::mem::ManuallyDrop;
-use core::ptr::{NonNull, null_mut};
+use core::ptr::{NonNull, null_mut, without_provenance_mut};
 use core::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::backend::{PoolBackend, PoolRoot, Root};
@@ -17,6 +17,9 @@ use crate::reserve::{NoHostMemory, list};
 use crate::scope::Scope;
 use crate::stats::{PoolStats, ReleaseReport};
 
+/// An address that no root has: it is not aligned for one.
+const NEVER: usize = 1;
+
 /// One entry. It stays at its address until its thread frees it.
 pub(super) struct Entry<B: PoolBackend> {
     /// The entry below this one in the list. Written only while this entry is out of the list.
@@ -25,7 +28,8 @@ pub(super) struct Entry<B: PoolBackend> {
     pub(super) pool: AtomicPtr<()>,
     /// The root of a pool that was replaced and is not dropped yet, null for none.
     pub(super) retired: AtomicPtr<()>,
-    /// The root of the pool that entered the chain of pools in use, null for none. Used by the thread that made the entry.
+    /// The root of the pool that entered the chain of pools in use last; [`NEVER`] for none. Used by the thread that made
+    /// the entry.
     entered: Cell<*mut ()>,
     /// The next entry that the same thread made. Used under the registry's lock.
     pub(super) sibling: Cell<*mut Self>,
@@ -142,7 +146,7 @@ impl<B: PoolBackend> HeldPool<B> {
             next: AtomicPtr::new(null_mut()),
             pool: AtomicPtr::new(pool.into_root().into_raw()),
             retired: AtomicPtr::new(null_mut()),
-            entered: Cell::new(null_mut()),
+            entered: Cell::new(without_provenance_mut(NEVER)),
             sibling: Cell::new(null_mut()),
             past: Past::new(),
         });
@@ -180,10 +184,16 @@ impl<B: PoolBackend> HeldPool<B> {
         ManuallyDrop::new(unsafe { Pool::from_root(self.root()) })
     }
 
-    /// The pool comes into use inside the innermost one of its list's thread, for backends whose pools are nested.
+    /// Whether the pool entered the chain and has not left it. Right while the entry is held.
+    pub(super) fn is_entered(&self) -> bool {
+        self.entry().entered.get().addr() != NEVER
+    }
+
+    /// The pool comes into use inside the innermost one of its list's thread, for backends whose pools are nested. It has
+    /// not entered.
     #[inline(always)]
     pub(super) fn enter(&self, innermost: &Cell<*mut ()>) {
-        if !Root::<B>::NESTS || !self.entry().entered.get().is_null() {
+        if !Root::<B>::NESTS {
             return;
         }
         let root = self.root();
@@ -201,8 +211,8 @@ impl<B: PoolBackend> HeldPool<B> {
         if !Root::<B>::NESTS {
             return true;
         }
-        let entered = self.entry().entered.replace(null_mut());
-        if entered.is_null() {
+        let entered = self.entry().entered.get();
+        if entered.addr() == NEVER {
             return true;
         }
         // SAFETY: the address of a root.
@@ -210,6 +220,11 @@ impl<B: PoolBackend> HeldPool<B> {
         // SAFETY: it entered, and is live: where it was replaced, it is freed when the entry is in its list again. The
         // scopes of the handle have ended.
         unsafe { root.leave(innermost) }
+    }
+
+    /// Notes that the pool has left, where the entry is not put into the list at once.
+    pub(super) fn note_left(&self) {
+        self.entry().entered.set(without_provenance_mut(NEVER));
     }
 
     /// Drops the entry with its pools.
@@ -227,7 +242,7 @@ impl<B: PoolBackend> HeldPool<B> {
     pub fn scope(&mut self) -> Scope<'_, B> {
         // SAFETY: `self` is borrowed exclusively for the lifetime of the scope and its views, so no other cursor of the
         // pool is used meanwhile. A pool that is replaced meanwhile stays alive until the entry is met in its list.
-        let cursor = unsafe { self.root().cursor() };
+        let cursor = unsafe { self.root().nested_cursor() };
         // SAFETY: as above.
         unsafe { Scope::from_cursor(cursor) }
     }

@@ -75,7 +75,9 @@ impl<B: PoolBackend> ThreadList<B> {
 
     /// Tells the list of a pool that was just made and will be put into it: it comes into use, as one that is taken.
     pub fn enter(&self, held: &HeldPool<B>) {
-        held.enter(&self.innermost);
+        if !held.is_entered() {
+            held.enter(&self.innermost);
+        }
     }
 
     /// Puts back an entry that was taken, if the list is what it was then. Otherwise returns the entry.
@@ -91,6 +93,7 @@ impl<B: PoolBackend> ThreadList<B> {
         // SAFETY: a held entry is live.
         let next = unsafe { &held.entry.as_ref().next }.load(Ordering::Relaxed);
         if next != self.head() {
+            held.note_left();
             return Some(held);
         }
         self.head.store(held.entry.as_ptr(), Ordering::Release);
