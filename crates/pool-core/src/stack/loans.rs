@@ -19,7 +19,7 @@
 
 use core::ptr::{NonNull, null_mut, without_provenance_mut};
 
-use super::chunks::Chunk;
+use super::chunks::{Chunk, Chunks};
 use super::state::{STRAY, StackState};
 use crate::stacked::StackedBackend;
 
@@ -76,7 +76,9 @@ impl Offer {
         borrower: NonNull<StackState<B>>,
     ) {
         // SAFETY: live (caller).
-        let (to, from) = unsafe { (borrower.as_ref(), lender.as_ref()) };
+        let to = unsafe { borrower.as_ref() };
+        // SAFETY: as above.
+        let from = unsafe { lender.as_ref() };
         let lent = from.top.get();
         // The borrower has no memory, so what it has noted is of freed chunks.
         to.dirty.keep_within(&(0..0));
@@ -106,7 +108,9 @@ pub(super) unsafe fn lend_simply<B: StackedBackend>(
     borrower: NonNull<StackState<B>>,
 ) -> bool {
     // SAFETY: live (caller).
-    let (to, from) = unsafe { (borrower.as_ref(), lender.as_ref()) };
+    let to = unsafe { borrower.as_ref() };
+    // SAFETY: as above.
+    let from = unsafe { lender.as_ref() };
     let (top, end) = (from.top.get(), from.written_end.get());
     // Both ends are the chunk's, or null.
     let is_plain = from.end.get() == end && from.neighbours.borrower.get().is_none();
@@ -151,7 +155,7 @@ pub(super) fn give_back_simply<B: StackedBackend>(
         return false;
     }
     links.lender.set(None);
-    state.with_chunks(|chunks| chunks.clear());
+    state.with_chunks(Chunks::clear);
     state.base.set(without_provenance_mut(STRAY));
     state.origin.set(null_mut());
     state.end.set(null_mut());
@@ -213,7 +217,7 @@ unsafe fn hand_over<B: StackedBackend>(
         lent_addresses(lender)
     } else {
         heir.with_first(|first| {
-            (first.block, first.block_bytes) = (chunk.block, chunk.block_bytes)
+            (first.block, first.block_bytes) = (chunk.block, chunk.block_bytes);
         });
         state.remove_reserved(chunk.block_bytes);
         heir.add_reserved(chunk.block_bytes);

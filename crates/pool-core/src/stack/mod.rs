@@ -37,9 +37,9 @@
 //!    or above the offset of a cursor are not borrowed. An array of dynamic rank takes a line at least, so that two of
 //!    them never have one offset.
 //! 10. **`top` is at or above every cursor in use of a settled pool's chunk**, and a first cursor sets it to `base`. Memory
-//!    is lent from `top` on. It may be too high: a scope that has ended leaves it where it was. Then less is lent.
+//!     is lent from `top` on. It may be too high: a scope that has ended leaves it where it was. Then less is lent.
 //! 11. **A chunk that is lent or borrowed is never given to the backend.** `chunk_memory::free` is the only place that
-//!    frees, and it parts with such a chunk instead (`loans`).
+//!     frees, and it parts with such a chunk instead (`loans`).
 //!
 // Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
 //
@@ -49,7 +49,7 @@
 // memory: state
 // chunk_memory: chunks, loans, state
 // idle: chunk_memory, state
-// nesting: chunk_memory, loans, state
+// nesting: chunk_memory, chunks, loans, state
 // settle: chunk_memory, chunks, memory, state
 // cold: chunk_memory, chunks, memory, settle, state
 // shapes: cold, memory, state

@@ -27,6 +27,7 @@ use core::cell::Cell;
 use core::ptr::{NonNull, null_mut};
 
 use super::chunk_memory::{free_above, lengthen};
+use super::chunks::Chunks;
 use super::loans::{Offer, give_back_simply, lend_simply, part_with};
 use super::state::StackState;
 use crate::stacked::StackedBackend;
@@ -130,7 +131,7 @@ pub(super) unsafe fn leave<B: StackedBackend>(
         report(state, outer);
     }
     if state.shares_memory() {
-        if let Some(chunk) = state.with_chunks(|chunks| chunks.take_first()) {
+        if let Some(chunk) = state.with_chunks(Chunks::take_first) {
             // SAFETY: nothing of the pool is in use (caller).
             unsafe { part_with(state, &chunk) };
         }

@@ -35,13 +35,12 @@ struct Hand {
 
 impl Hand {
     fn open(&mut self) {
-        // SAFETY: only the innermost scope of a guard is used. All of them end before the guard is used or dropped.
-        let scope: Scope<'static, Heap> = unsafe {
-            match self.levels.last_mut() {
-                Some(level) => transmute::<Scope<'_, Heap>, _>(level.scope.scope()),
-                None => transmute::<Scope<'_, Heap>, _>(self.guard.scope()),
-            }
+        let scope = match self.levels.last_mut() {
+            Some(level) => level.scope.scope(),
+            None => self.guard.scope(),
         };
+        // SAFETY: only the innermost scope of a guard is used. All of them end before the guard is used or dropped.
+        let scope = unsafe { transmute::<Scope<'_, Heap>, Scope<'static, Heap>>(scope) };
         self.levels.push(Level { scope, arrays: Vec::new() });
     }
 
@@ -204,7 +203,7 @@ impl Program {
         }
         stamp(array, owner);
         // SAFETY: the array lives as long as its level, which is dropped before the guard.
-        let array: &'static mut [u64] = unsafe { transmute(array) };
+        let array = unsafe { transmute::<&mut [u64], &'static mut [u64]>(array) };
         level.arrays.push(Live { array, owner });
         self.check_apart();
     }
