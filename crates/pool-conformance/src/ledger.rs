@@ -33,6 +33,13 @@ use crate::panics::panic_in_allocation;
 #[derive(Clone, Debug, Default)]
 pub struct Ledger(Arc<Mutex<Entries>>);
 
+impl Ledger {
+    /// Whether both are the same ledger.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
 #[derive(Debug, Default)]
 struct Entries {
     /// Every block that is allocated, by its address.

@@ -2,6 +2,7 @@
 //! its contract, and the small types that its methods speak in. The operations of a memory layout stand here
 //! too, because a backend names its layout and a layout is generic over the backend.
 
+use core::cell::Cell;
 use core::error::Error;
 use core::fmt;
 use core::slice;
@@ -386,6 +387,43 @@ pub trait PoolRoot<B: PoolBackend>: Copy {
     ///
     /// The pool outlives the cursor, no view of the pool is in use, and no other cursor of it is used while this one is.
     unsafe fn cursor(self) -> Self::Cursor;
+
+    /// Whether pools of a thread that are in use at once know each other: see [`enter`](Self::enter).
+    const NESTS: bool = false;
+
+    /// As [`cursor`](Self::cursor), for a pool that may have entered.
+    ///
+    /// # Safety
+    ///
+    /// As for [`cursor`](Self::cursor).
+    #[inline(always)]
+    unsafe fn nested_cursor(self) -> Self::Cursor {
+        // SAFETY: the caller's promise.
+        unsafe { self.cursor() }
+    }
+
+    /// The pool comes into use inside the innermost one of its thread, and becomes the innermost one. Called where
+    /// [`NESTS`](Self::NESTS).
+    ///
+    /// # Safety
+    ///
+    /// `innermost` is null or was set by these functions, for pools that are live until they leave. The pool is live, no
+    /// view or cursor of it is in use, and it has not entered.
+    unsafe fn enter(self, innermost: &Cell<*mut ()>) {
+        _ = innermost;
+    }
+
+    /// The pool goes out of use. Returns `false` where it is the innermost one of another chain: then it has not left, and
+    /// must stay live for good.
+    ///
+    /// # Safety
+    ///
+    /// The pool has entered, is live, and no view or cursor of it is in use. The same holds for all that have entered, but
+    /// for the views and cursors.
+    unsafe fn leave(self, innermost: &Cell<*mut ()>) -> bool {
+        _ = innermost;
+        true
+    }
 
     /// The next pool of the free list that this one is in.
     ///

@@ -43,6 +43,26 @@ use crate::slot_ref::SlotRef;
 ///
 /// Every acquire of a pass in which a chunk was allocated is cold, so that the pool counts what is live.
 ///
+/// # Nested scopes of one thread
+///
+/// A thread-local scope inside another one borrows the rest of the outer scope's chunk, so a call chain in which each
+/// function opens a scope of its own holds what is live, at every depth. The memory goes back when the inner guard is
+/// dropped. `pool_facade` has these scopes: `with_pool!(Stacked<Cpu>, |scope| { … })`.
+///
+/// | | |
+/// |---|---|
+/// | an inner scope needs more than the outer one has left | it allocates a chunk of its own; the outer pool's next pass begins with a chunk for both |
+/// | the outer scope acquires while the inner guard lives | it gets another chunk where the rest of its own was lent |
+/// | guards are dropped in any order | the memory goes to the guard that still has arrays in it |
+/// | a guard is forgotten | what it had is never handed out again; later scopes borrow from it |
+/// | an outer scope stays open in a loop | inner scopes keep their own chunk, and later passes allocate nothing |
+/// | [`PoolStats::reserved_bytes`](crate::PoolStats::reserved_bytes) | borrowed bytes count in the pool that owns the chunk |
+/// | [`PoolConfig::byte_limit`](crate::PoolConfig::byte_limit) | each pool's own; borrowed bytes count for the borrower too |
+/// | `trim`, `compact`, `clear` | free nothing that is lent or borrowed |
+///
+/// The outer pool lends what is above the array that it handed out last. An inner lexical scope that has ended before may
+/// have handed out that array: then its memory is not lent.
+///
 /// # What differs from slots
 ///
 /// | | in a stack |
@@ -77,6 +97,8 @@ pub struct Stack;
 /// - [`block_at`](Self::block_at) of an address within an allocated block, with the provenance of that block's address,
 ///   is a block that ends where the allocated one does: every method of the backend but
 ///   [`free`](PoolBackend::free) accepts it. Of the address of an allocated block it is that block, which `free` accepts.
+/// - Where [`may_exchange_blocks`](Self::may_exchange_blocks) returns `true`, a block that was allocated under one of the
+///   two contexts is one of the other, until both are dropped.
 /// - [`view`](PoolBackend::view) and [`view_ref`](PoolBackend::view_ref) ignore their [`SlotRef`].
 #[diagnostic::on_unimplemented(
     message = "pools of `{Self}` cannot be stacked",
@@ -90,6 +112,13 @@ pub unsafe trait StackedBackend: PoolBackend<Layout = Slots> {
 
     /// The block that begins at an address.
     fn block_at(address: NonNull<u8>) -> Self::Block;
+
+    /// Whether blocks of one context may be used and freed under another one, without further order. Pools of one thread
+    /// whose contexts allow it share memory where their scopes are nested. Contexts without state do, which is the default.
+    fn may_exchange_blocks(own: &Self::Context, other: &Self::Context) -> bool {
+        _ = (own, other);
+        size_of::<Self::Context>() == 0
+    }
 }
 
 // SAFETY: every method passes its arguments on to `B`, whose contract is the same; a part of a block is a block for

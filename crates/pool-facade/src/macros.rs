@@ -29,8 +29,9 @@
 /// to its thread's list. `?` leaves the function, not the macro. Views and scopes cannot leave the
 /// block.
 ///
-/// A `with_pool!` inside another takes another pool, so a helper that is called from inside should
-/// take the scope as an argument instead; recursion through the macro costs one pool a level.
+/// A `with_pool!` inside another takes another pool. With slots, that pool holds memory of its own, so a helper that is
+/// called from inside should take the scope as an argument. Stacks share theirs: a `with_pool!(Stacked<Cpu>, …)` inside
+/// another one borrows what the outer one has left, and holds nothing itself.
 ///
 /// # Panics
 ///

@@ -1,6 +1,9 @@
 //! The memory of chunks: how chunks are allocated and freed.
 
+use core::ptr::NonNull;
+
 use super::chunks::{Chunk, Chunks};
+use super::loans::part_with;
 use super::state::StackState;
 use crate::backend::Advice;
 use crate::error::PoolError;
@@ -18,10 +21,31 @@ pub(super) unsafe fn free_above<B: StackedBackend>(
     let (mut bytes, mut count) = (0, 0);
     while let Some(chunk) = state.with_chunks(|chunks| chunks.pop_above(keep)) {
         // SAFETY: taken out of the list, and nothing views it (caller).
-        bytes += unsafe { state.free(chunk) };
-        count += 1;
+        let freed = unsafe { free(state, chunk) };
+        bytes += freed;
+        count += usize::from(freed > 0);
     }
     (bytes, count)
+}
+
+/// Frees a chunk that was taken out of the list; returns its bytes. A chunk that is lent goes to its borrower, and a
+/// borrowed one to its lender, which is 0 bytes.
+///
+/// # Safety
+///
+/// The chunk is of this pool, and no view of it is in use. The pool is marked as busy or exclusively borrowed.
+pub(super) unsafe fn free<B: StackedBackend>(state: &StackState<B>, chunk: Chunk) -> usize {
+    // SAFETY: nothing is in the chunk (caller).
+    if unsafe { part_with(state, &chunk) } {
+        return 0;
+    }
+    state.dirty.remove(&chunk.block_addresses());
+    state.remove_reserved(chunk.block_bytes);
+    // SAFETY: the address of a block is not null.
+    let block = unsafe { NonNull::new_unchecked(chunk.block) };
+    // SAFETY: allocated with these bytes by `B`, and nothing views it (caller).
+    unsafe { B::free(&state.context, B::block_at(block), chunk.block_bytes) };
+    chunk.block_bytes
 }
 
 /// Makes room for one more chunk in the list.

@@ -1,17 +1,18 @@
 //! The chunks of a stack, in the order in which the arrays of a pass lie in them.
 
 use alloc::vec::Vec;
+use core::ops::Range;
 
-/// A chunk: a block of the backend, all but its last line.
+/// A chunk: a block of the backend, all but its last line; or a part of another pool's chunk.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Chunk {
-    /// The address of the block.
+    /// The address of the block; null where the chunk is borrowed.
     pub(super) block: *mut u8,
     /// The first address in the block that is aligned for every element that the pool has seen.
     pub(super) start: *mut u8,
-    /// One line before the end of the block (invariant 4).
+    /// One line before the end of the block (invariant 4), or lower where the rest is lent or another pool's.
     pub(super) end: *mut u8,
-    /// The bytes of the block.
+    /// The bytes of the block; 0 where the chunk is borrowed.
     pub(super) block_bytes: usize,
     /// The bytes that were live in earlier chunks when this one was entered.
     pub(super) live_before: usize,
@@ -26,6 +27,16 @@ impl Chunk {
     /// The bytes that are live where the cursor is at an address of the chunk.
     pub(super) fn live_at(&self, at: *const u8) -> usize {
         self.live_before + (at.addr() - self.start.addr())
+    }
+
+    /// Whether the chunk is a part of another pool's chunk.
+    pub(super) fn is_borrowed(&self) -> bool {
+        self.block.is_null()
+    }
+
+    /// The addresses of the block's bytes.
+    pub(super) fn block_addresses(&self) -> Range<usize> {
+        self.block.addr()..self.block.addr() + self.block_bytes
     }
 
     /// Bytes that arrays can have.
@@ -108,6 +119,16 @@ impl Chunks {
     /// Takes the last chunk, if there are more than `keep`.
     pub(super) fn pop_above(&mut self, keep: usize) -> Option<Chunk> {
         if self.0.len() > keep { self.0.pop() } else { None }
+    }
+
+    /// Forgets the chunks, which are not freed.
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// Takes the first chunk.
+    pub(super) fn take_first(&mut self) -> Option<Chunk> {
+        if self.0.is_empty() { None } else { Some(self.0.remove(0)) }
     }
 
     /// The capacities of the largest chunks, the largest first.

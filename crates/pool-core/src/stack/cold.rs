@@ -4,7 +4,7 @@
 use core::alloc::Layout;
 use core::ptr::NonNull;
 
-use super::chunk_memory::{allocate, free_above, lengthen};
+use super::chunk_memory::{allocate, free, free_above, lengthen};
 use super::chunks::{Chunk, Chunks};
 use super::memory::{Span, lines};
 use super::settle::settle;
@@ -77,7 +77,7 @@ pub(super) unsafe fn prepare<B: StackedBackend>(
     let (span, live) = match unsafe { find(state, at, bytes, demand.element.align()) } {
         Some(found) => found,
         // SAFETY: as above.
-        None => unsafe { grow(state, at, bytes, demand) }?,
+        None => unsafe { grow_within_limit(state, at, bytes, demand) }?,
     };
     // SAFETY: nothing views the span (caller); the pool is marked.
     unsafe { put_in_order(state, span, bytes, demand) }?;
@@ -164,6 +164,41 @@ fn live_at(chunks: &Chunks, position: Option<usize>, at: *mut u8) -> usize {
     position.and_then(|position| chunks.get(position)).map_or(0, |chunk| chunk.live_at(at))
 }
 
+/// As [`grow`]. Memory above the cursor in a borrowed chunk does not count for the pool's limit, and is not used any more
+/// where there is another chunk after it.
+///
+/// # Errors
+///
+/// As for [`grow`].
+///
+/// # Safety
+///
+/// As for [`grow`].
+unsafe fn grow_within_limit<B: StackedBackend>(
+    state: &StackState<B>,
+    at: *mut u8,
+    bytes: usize,
+    demand: Demand,
+) -> Result<(Span, usize), PoolError<B::Error>> {
+    let mut unused = None;
+    // A vector's memory is above the cursor that it is moved from.
+    state.with_first(|chunk| {
+        if chunk.is_borrowed() && chunk.contains(at) && !demand.is_growth {
+            unused = Some(core::mem::replace(&mut chunk.end, at));
+        }
+    });
+    // SAFETY: the caller's promise.
+    let grown = unsafe { grow(state, at, bytes, demand) };
+    if let (Err(_), Some(end)) = (&grown, unused) {
+        state.with_first(|chunk| {
+            if chunk.is_borrowed() && chunk.end == at {
+                chunk.end = end;
+            }
+        });
+    }
+    grown
+}
+
 /// Allocates a chunk after the cursor's: as large as all that the pool holds, which doubles it, or else exactly large
 /// enough. Later chunks are freed first; where that is not enough, so is a first chunk of which nothing is handed out.
 ///
@@ -242,7 +277,7 @@ unsafe fn allocate_elsewhere<B: StackedBackend>(
         state.note_allocated(other);
     }
     // SAFETY: the caller's promise.
-    unsafe { state.free(chunk) };
+    unsafe { free(state, chunk) };
     other
 }
 

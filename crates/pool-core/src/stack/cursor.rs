@@ -320,6 +320,8 @@ unsafe fn enlarge<'s, B: StackedBackend, T: Copy>(
         // memory is for more of them.
         unsafe { memory.start.cast::<T>().copy_from_nonoverlapping(old.start.cast(), length) };
     }
+    // As `step`: the memory is the vector's from here on.
+    state.top.set(span.next);
     // SAFETY: just reserved.
     unsafe { cursor.set(span.next) };
     if !plain {
@@ -354,6 +356,7 @@ unsafe fn keep<B: StackedBackend, T: Copy>(
     // SAFETY: both are in one chunk, at or above the cursor, where nothing else is viewed (caller).
     unsafe { ptr::copy(start, target, length) };
     let next = align_up(target.cast::<u8>().wrapping_add(bytes), B::ALIGN);
+    state.top.set(next);
     // SAFETY: the elements end at or below where they ended before, and the chunk ends at a line.
     unsafe { cursor.set(next) };
     if !plain {

@@ -19,9 +19,9 @@ impl DirtyRanges {
         Self { ranges: [const { Cell::new((0, 0)) }; RANGES + 1], count: Cell::new(0) }
     }
 
-    /// The lowest dirty address; `usize::MAX` where nothing is dirty.
-    pub(super) fn lowest(&self) -> usize {
-        if self.count.get() == 0 { usize::MAX } else { self.ranges[0].get().0 }
+    /// Whether nothing is dirty.
+    pub(super) fn is_empty(&self) -> bool {
+        self.count.get() == 0
     }
 
     /// Whether a range is dirty already, as a whole.
@@ -61,6 +61,14 @@ impl DirtyRanges {
             self.insert(start, end);
         }
         self.merge_surplus(range);
+    }
+
+    /// Moves the parts of a range to another list.
+    pub(super) fn move_to(&self, other: &Self, range: &Range<usize>) {
+        while let Some(part) = self.first_in(range) {
+            self.remove(&part);
+            other.add(part);
+        }
     }
 
     /// Removes all that is not in a range: it is memory of no chunk any more.
@@ -159,7 +167,8 @@ mod tests {
                 for (byte, &was_marked) in model.iter().enumerate() {
                     let is_dirty = dirty.first_in(&(byte..byte + 1)).is_some();
                     assert!(is_dirty || !was_marked, "byte {byte}");
-                    assert!(!is_dirty || dirty.lowest() <= byte);
+                    let lowest = dirty.first_in(&(0..96)).map(|range| range.start);
+                    assert!(!is_dirty || lowest.is_some_and(|lowest| lowest <= byte));
                 }
                 let starts: Vec<_> = dirty.iter().map(|range| range.start).collect();
                 assert!(starts.is_sorted(), "{starts:?}");

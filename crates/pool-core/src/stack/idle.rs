@@ -14,19 +14,24 @@ use crate::stats::ReleaseReport;
 /// `at` is a cursor of the pool, and nothing at or above it is viewed.
 pub(super) unsafe fn trim<B: StackedBackend>(state: &StackState<B>, at: *mut u8) -> ReleaseReport {
     let Some(_busy) = state.busy() else { return ReleaseReport::default() };
-    let keep = state.with_chunks(|chunks| match chunks.position(at) {
+    // What is lent or borrowed of the first chunk is not this pool's to free.
+    let least = usize::from(state.shares_memory());
+    let first = state.with_chunks(|chunks| match chunks.position(at) {
         Some(0) if chunks.get(0).is_some_and(|chunk| chunk.start == at) => 0,
         Some(position) => position + 1,
         None => 0,
     });
+    let keep = first.max(least);
+    if first == 0 {
+        // Nothing is live.
+        state.pass_peak.set(0);
+        state.needed.set(0);
+    }
     if state.with_chunks(|chunks| chunks.len()) == keep {
         return ReleaseReport::default();
     }
     // Cursors of outer scopes may be stray from here on: the pool is not settled (invariants 1 and 3).
     state.unsettle();
-    if keep == 0 {
-        state.pass_peak.set(0);
-    }
     // SAFETY: the chunks hold nothing (invariant 2), and the pool is marked.
     let (bytes, slots) = unsafe { free_above(state, keep) };
     B::settle(&state.context);
@@ -69,5 +74,5 @@ pub(super) fn sample<B: StackedBackend>(state: &StackState<B>) {
     state.largest_sample.set(0);
     state.samples_left.set(Compaction::SAMPLES);
     // The first cursor counts the passes, by the cold way alone.
-    state.unsettle();
+    state.merge_next();
 }

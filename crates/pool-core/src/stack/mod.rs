@@ -2,6 +2,9 @@
 //! and a pointer to the pool's state; an acquire compares that address with the end of the chunk. When a scope ends, no
 //! code runs: the outer scope still has its own address.
 //!
+//! A chunk is *owned*, or *borrowed*: then it is the rest of a chunk of another pool of the same thread, and that chunk ends
+//! before it (`loans`). So nested thread-local scopes share one stack (`nesting`).
+//!
 //! # Invariants
 //!
 //! 1. **A cursor is an address in a chunk of its pool**, from the chunk's start to its end, or a *stray* address: `STRAY`,
@@ -12,37 +15,46 @@
 //! 2. **What is at or above the cursor of the innermost scope is not viewed**: the rest of its chunk, and every later
 //!    chunk. Only that is zeroed, freed, or handed out.
 //! 3. **The hot path hands out only below an end of the cursor's own chunk.** The ends are null unless the pool is
-//!    *settled*: it has one chunk, all cursors in use are in that chunk, and it is not marked as busy. A null end is
-//!    below every cursor, which sends each acquire to the cold function. So a stray cursor, or one of another chunk,
-//!    never meets an end that is not null. A pool becomes settled only where a cursor at `STRAY` acquires: the pool was
-//!    not settled when that cursor was made, and every other cursor in use is at `STRAY` too. It is not settled any more
-//!    before a chunk is allocated or freed.
-//! 4. Every chunk ends one line below the end of its block, so that an address is in at most one chunk, and a cursor at
-//!    the end of a chunk is not at the start of another.
+//!    *settled*, and not marked as busy. A settled pool has one chunk. All cursors in use are in that chunk, or at
+//!    `STRAY`. A null end is below every cursor, and every end is below `STRAY`: such acquires go to the cold function. A
+//!    pool becomes settled where a cursor at `STRAY` acquires: `base` was `STRAY` when that cursor was made, so every
+//!    other cursor in use is at `STRAY` too. It also becomes settled where it borrows its only chunk, and no cursor is in
+//!    use. It is not settled any more before a chunk is allocated or freed. `base` may become `STRAY` in a settled pool:
+//!    then the next first cursor merges.
+//! 4. Every owned chunk ends one line below the end of its block, or lower, so that an address is in at most one chunk,
+//!    and a cursor at the end of a chunk is not at the start of another. A borrowed chunk begins where no owned chunk of
+//!    its pool is.
 //! 5. Cursors, ends and starts are multiples of [`PoolBackend::ALIGN`](crate::PoolBackend::ALIGN), a *line*; steps are
 //!    rounded up to lines.
 //! 6. **A byte at or above the cursor is initialised, or is in a dirty range** (`dirty`). `end` is at most the lowest
 //!    dirty byte, so an acquire whose elements may be read reaches no dirty byte without the cold function, which zeroes
-//!    it. `written_end` is the end of the chunk, for acquires whose elements are written first.
+//!    it. `written_end` is the end of the chunk, for acquires whose elements are written first. The dirty ranges of lent
+//!    memory are the borrower's.
 //! 7. Everything here runs on the thread that owns the pool.
 //! 8. **While foreign code runs inside an operation, the pool is marked as busy, and its ends are null**: acquires come
 //!    to the cold function and are refused. No reference into the lists of chunks, names or shapes is held meanwhile.
 //! 9. A shape set is of the array that begins at the set's offset. The sets are in the order of their offsets; those at
 //!    or above the offset of a cursor are not borrowed. An array of dynamic rank takes a line at least, so that two of
 //!    them never have one offset.
+//! 10. **`top` is at or above every cursor in use of a settled pool's chunk**, and a first cursor sets it to `base`. Memory
+//!     is lent from `top` on. It may be too high: a scope that has ended leaves it where it was. Then less is lent.
+//! 11. **A chunk that is lent or borrowed is never given to the backend.** `chunk_memory::free` is the only place that
+//!     frees, and it parts with such a chunk instead (`loans`).
 //!
 // Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
 //
 // chunks, dirty: nothing
 // state: chunks, dirty
-// chunk_memory: chunks, state
+// loans: chunks, state
 // memory: state
+// chunk_memory: chunks, loans, state
 // idle: chunk_memory, state
+// nesting: chunk_memory, chunks, loans, state
 // settle: chunk_memory, chunks, memory, state
 // cold: chunk_memory, chunks, memory, settle, state
 // shapes: cold, memory, state
 // cursor: cold, idle, memory, shapes, state
-// root: chunk_memory, cursor, shapes, state
+// root: chunk_memory, cursor, nesting, shapes, state
 // layout: cursor, memory, root, shapes, state
 
 mod chunk_memory;
@@ -52,7 +64,9 @@ mod cursor;
 mod dirty;
 mod idle;
 mod layout;
+mod loans;
 mod memory;
+mod nesting;
 mod root;
 mod settle;
 mod shapes;

@@ -1,10 +1,12 @@
 //! The one word that a stacked pool is: the address of its state.
 
+use core::cell::Cell;
 use core::fmt;
-use core::ptr::NonNull;
+use core::ptr::{NonNull, null_mut};
 
 use super::chunk_memory::free_above;
 use super::cursor::StackCursor;
+use super::nesting;
 use super::shapes;
 use super::state::StackState;
 use crate::backend::PoolRoot;
@@ -71,6 +73,40 @@ impl<B: StackedBackend> PoolRoot<Stacked<B>> for StackRoot<B> {
         let at = unsafe { NonNull::new_unchecked(state.base.get()) };
         // SAFETY: the start of the first chunk, or a stray address; the rest is the caller's promise.
         unsafe { StackCursor::new(at, self.0) }
+    }
+
+    const NESTS: bool = true;
+
+    #[inline(always)]
+    unsafe fn nested_cursor(self) -> StackCursor<B> {
+        // SAFETY: the pool is live (caller).
+        let state = unsafe { self.state() };
+        state.top.set(state.base.get());
+        // SAFETY: the caller's promise.
+        unsafe { self.cursor() }
+    }
+
+    #[inline(always)]
+    unsafe fn enter(self, innermost: &Cell<*mut ()>) {
+        if innermost.get().is_null() {
+            innermost.set(self.into_raw());
+            return;
+        }
+        // SAFETY: the caller's promise.
+        unsafe { nesting::enter(self.0, innermost) };
+    }
+
+    #[inline(always)]
+    unsafe fn leave(self, innermost: &Cell<*mut ()>) -> bool {
+        // SAFETY: the pool is live (caller).
+        let has_outer = unsafe { self.state() }.neighbours.outer.get().is_some();
+        if !has_outer && innermost.get() == self.into_raw() {
+            // The only pool in use: it has nothing of another one.
+            innermost.set(null_mut());
+            return true;
+        }
+        // SAFETY: the caller's promise.
+        unsafe { nesting::leave(self.0, innermost) }
     }
 
     #[inline(always)]

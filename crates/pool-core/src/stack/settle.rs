@@ -21,6 +21,8 @@ const EXCESS_DIVISOR: usize = 32;
 pub(super) unsafe fn settle<B: StackedBackend>(state: &StackState<B>) {
     // Where the pool is busy, an operation of its own is in progress.
     let Some(busy) = state.busy() else { return };
+    state.unsettle();
+    widen(state);
     // SAFETY: nothing is in use (caller), and the pool is marked.
     unsafe { merge(state) };
     state.samples_left.set(state.samples_left.get().saturating_sub(1));
@@ -30,14 +32,29 @@ pub(super) unsafe fn settle<B: StackedBackend>(state: &StackState<B>) {
         chunk.live_before = 0;
         (count == 1).then_some(chunk.start)
     });
-    // While passes are sampled, each of them begins at `STRAY`.
-    if let Some(start) = first.filter(|_| state.samples_left.get() == 0) {
-        state.pass_peak.set(0);
+    if let Some(start) = first {
         state.forget_dirty_outside();
-        state.base.set(start);
+        if state.samples_left.get() > 0 {
+            state.settle_sampled_at(start);
+        } else {
+            state.settle_at(start);
+        }
     }
     // Sets the ends.
     drop(busy);
+}
+
+/// Makes the first chunk as large as its block again: the pool may have borrowed a part of the block before it became the
+/// owner.
+fn widen<B: StackedBackend>(state: &StackState<B>) {
+    let is_lent = state.neighbours.borrower.get().is_some();
+    state.with_first(|chunk| {
+        if !chunk.is_borrowed() && !is_lent {
+            let mask = state.most_aligned.get() - 1;
+            chunk.start = chunk.block.wrapping_add(chunk.block.addr().wrapping_neg() & mask);
+            chunk.end = chunk.block.wrapping_add(chunk.block_bytes - B::ALIGN);
+        }
+    });
 }
 
 /// # Safety
@@ -58,7 +75,9 @@ unsafe fn merge<B: StackedBackend>(state: &StackState<B>) {
         unsafe { free_above(state, 0) };
         return;
     }
-    let fits = capacity <= generous + generous / EXCESS_DIVISOR || state.samples_left.get() > 0;
+    let may_be_larger = state.samples_left.get() > 0 || state.neighbours.lender.get().is_some();
+    let is_too_large = capacity > generous + generous / EXCESS_DIVISOR && !may_be_larger;
+    let fits = capacity >= lines::<B>(peak) && !is_too_large;
     if count == 0 || peak == 0 || (count == 1 && fits) {
         return;
     }

@@ -32,8 +32,8 @@ pub(super) unsafe fn fitting<'s, B: StackedBackend, T: Element>(
     at: NonNull<u8>,
     dims: &[usize],
 ) -> Option<SpanAndShape<'s, B>> {
-    // Where the pool is not settled, the room below is none.
-    let offset = at.addr().get().wrapping_sub(state.base.get().addr());
+    // Where the pool is not settled, the origin is null, and the end below too.
+    let offset = at.addr().get().wrapping_sub(state.origin.get().addr());
     let hint = usize::from(state.shape_hints[hint_of::<B>(offset)].get());
     let set = state
         .with_shapes(|sets| sets.get(hint).filter(|set| set.offset == offset).map(|set| set.set))?;

@@ -3,7 +3,6 @@
 use alloc::vec::Vec;
 use core::cell::{Cell, UnsafeCell};
 use core::fmt;
-use core::ops::Range;
 use core::ptr::{NonNull, null_mut, without_provenance_mut};
 
 use super::chunks::{Chunk, Chunks};
@@ -22,10 +21,15 @@ pub struct StackState<B: StackedBackend> {
     pub(super) end: Cell<*mut u8>,
     /// Acquires whose elements are written first reach up to here.
     pub(super) written_end: Cell<*mut u8>,
-    /// The start of the first chunk where the pool is settled, else [`STRAY`].
+    /// Where first cursors are made: the start of the first chunk, or [`STRAY`] where the next pass begins with a merge.
     pub(super) base: Cell<*mut u8>,
-    /// The cursor after the array that was handed out last: at or above every cursor in use.
+    /// The start of the only chunk where the pool is settled, else null (invariant 3). Shape sets count from here.
+    pub(super) origin: Cell<*mut u8>,
+    /// The cursor after the array that was handed out last, or the first cursor of the pass: at or above every cursor in
+    /// use where the pool is settled. Memory is lent from here on (`loans`).
     pub(super) top: Cell<*mut u8>,
+    /// The other pools of its thread that this one lends to, borrows from, and is between.
+    pub(super) neighbours: Neighbours<B>,
     /// For the low bits of an offset, in lines: where the shape set of such an offset was found last.
     pub(super) shape_hints: [Cell<u16>; SHAPE_HINTS],
     pub(super) shape_hits: LongCount,
@@ -44,6 +48,8 @@ pub struct StackState<B: StackedBackend> {
     shapes: UnsafeCell<Vec<OffsetShapes<B>>>,
     /// The most bytes that were live since the pool was settled last, as the cold function saw them.
     pub(super) pass_peak: Cell<usize>,
+    /// The most bytes that were live in the passes that the cold function counted last.
+    pub(super) needed: Cell<usize>,
     /// The most bytes that were live at once, while they were counted.
     pub(super) live_peak: Cell<Option<usize>>,
     /// Passes that are still sampled, and the most bytes that were live in them.
@@ -83,6 +89,36 @@ pub(super) struct OffsetShapes<B: PoolBackend> {
     pub(super) set: NonNull<ShapeSet<B::Descriptor>>,
 }
 
+/// The pools of one thread that are in use together with a pool. All of these pools are live while they are in use
+/// (`nesting`).
+pub(super) struct Neighbours<B: StackedBackend> {
+    /// The pool that was the innermost one in use when this one came into use.
+    pub(super) outer: Link<B>,
+    /// The pool of which this one is the `outer`.
+    pub(super) inner: Link<B>,
+    /// The pool whose memory the first chunk is.
+    pub(super) lender: Link<B>,
+    /// The pool whose first chunk is memory of this one's first chunk, above its end.
+    pub(super) borrower: Link<B>,
+    /// Where the first chunk ended before its memory was lent.
+    pub(super) unlent_end: Cell<*mut u8>,
+}
+
+/// Another pool's state, if there is one.
+pub(super) type Link<B> = Cell<Option<NonNull<StackState<B>>>>;
+
+impl<B: StackedBackend> Neighbours<B> {
+    const fn new() -> Self {
+        Self {
+            outer: Cell::new(None),
+            inner: Cell::new(None),
+            lender: Cell::new(None),
+            borrower: Cell::new(None),
+            unlent_end: Cell::new(null_mut()),
+        }
+    }
+}
+
 /// Marks a pool as busy, with null ends, until the guard is dropped.
 #[must_use = "the mark is taken off where the guard is dropped"]
 pub(super) struct BusyStack<'a, B: StackedBackend>(&'a StackState<B>);
@@ -100,7 +136,9 @@ impl<B: StackedBackend> StackState<B> {
             end: Cell::new(null_mut()),
             written_end: Cell::new(null_mut()),
             base: Cell::new(without_provenance_mut(STRAY)),
+            origin: Cell::new(null_mut()),
             top: Cell::new(without_provenance_mut(STRAY)),
+            neighbours: Neighbours::new(),
             shape_hints: [const { Cell::new(0) }; SHAPE_HINTS],
             shape_hits: LongCount::new(),
             shape_misses: LongCount::new(),
@@ -114,6 +152,7 @@ impl<B: StackedBackend> StackState<B> {
             names: UnsafeCell::new(Vec::new()),
             shapes: UnsafeCell::new(Vec::new()),
             pass_peak: Cell::new(0),
+            needed: Cell::new(0),
             live_peak: Cell::new(None),
             samples_left: Cell::new(0),
             largest_sample: Cell::new(0),
@@ -139,8 +178,7 @@ impl<B: StackedBackend> StackState<B> {
     pub(super) fn set_ends(&self) {
         let config = self.config.get();
         let counted = config.arms_every_use() || self.samples_left.get() > 0;
-        let settled = self.base.get().addr() != STRAY;
-        if !settled || counted || self.busy.is_set() {
+        if !self.is_settled() || counted || self.busy.is_set() {
             self.end.set(null_mut());
             self.written_end.set(null_mut());
             return;
@@ -148,15 +186,43 @@ impl<B: StackedBackend> StackState<B> {
         let Some(chunk) = self.with_chunks(|chunks| chunks.get(0).copied()) else { return };
         self.written_end.set(chunk.end);
         // Rounded down to a line, and never below the chunk: every cursor is at or above its start.
-        let clean = self.dirty.lowest().clamp(chunk.start.addr(), chunk.end.addr());
+        let addresses = chunk.start.addr()..chunk.end.addr();
+        let clean = self.dirty.first_in(&addresses).map_or(addresses.end, |dirty| dirty.start);
         let clean = (clean - chunk.start.addr()) & !(B::ALIGN - 1);
         self.end.set(chunk.start.wrapping_add(clean));
     }
 
     /// The pool is not settled any more: its ends are null until its first cursor acquires again.
     pub(super) fn unsettle(&self) {
+        self.origin.set(null_mut());
         self.base.set(without_provenance_mut(STRAY));
         self.set_ends();
+    }
+
+    /// Whether the pool is settled, so that its only chunk has all of its cursors.
+    pub(super) fn is_settled(&self) -> bool {
+        !self.origin.get().is_null()
+    }
+
+    /// The pool is settled in its only chunk, which begins at `start`, and nothing is live. A new pass is counted.
+    pub(super) fn settle_at(&self, start: *mut u8) {
+        if self.pass_peak.get() > 0 {
+            self.needed.set(self.pass_peak.replace(0));
+        }
+        self.base.set(start);
+        self.settle_sampled_at(start);
+    }
+
+    /// As [`settle_at`](Self::settle_at), but the next first cursor is stray too, and what is live is counted on.
+    pub(super) fn settle_sampled_at(&self, start: *mut u8) {
+        self.origin.set(start);
+        self.set_ends();
+    }
+
+    /// The next first cursor is stray, so that the pass after this one begins with a merge. The ends stay as they are: a
+    /// stray cursor is above them (invariant 3).
+    pub(super) fn merge_next(&self) {
+        self.base.set(without_provenance_mut(STRAY));
     }
 
     /// Runs `f` on the chunks.
@@ -164,6 +230,20 @@ impl<B: StackedBackend> StackState<B> {
         // SAFETY: the state is used by one thread, and `f` is a function of this module's tree that reaches no state
         // and runs no foreign code, so this is the only reference to the list.
         f(unsafe { &mut *self.chunks.get() })
+    }
+
+    /// Runs `f` on the first chunk, if there is one.
+    pub(super) fn with_first(&self, f: impl FnOnce(&mut Chunk)) {
+        self.with_chunks(|chunks| {
+            if let Some(first) = chunks.get_mut(0) {
+                f(first);
+            }
+        });
+    }
+
+    /// Whether an operation of the pool is in progress.
+    pub(super) fn is_busy(&self) -> bool {
+        self.busy.is_set()
     }
 
     /// Runs `f` on the names.
@@ -191,32 +271,28 @@ impl<B: StackedBackend> StackState<B> {
 
     /// Notes a chunk that was allocated.
     pub(super) fn note_allocated(&self, chunk: &Chunk) {
-        let reserved = self.reserved.get() + chunk.block_bytes;
-        self.reserved.set(reserved);
-        self.peak_reserved.set(self.peak_reserved.get().max(reserved));
+        self.add_reserved(chunk.block_bytes);
         self.growths.increment();
     }
 
-    /// Frees a chunk that was taken out of the list; returns its bytes.
-    ///
-    /// # Safety
-    ///
-    /// The chunk is of this pool, and no view of it is in use. The pool is marked as busy or exclusively borrowed.
-    pub(super) unsafe fn free(&self, chunk: Chunk) -> usize {
-        self.dirty.remove(&addresses(&chunk));
-        self.reserved.set(self.reserved.get() - chunk.block_bytes);
-        // SAFETY: the address of a block is not null.
-        let block = unsafe { NonNull::new_unchecked(chunk.block) };
-        // SAFETY: allocated with these bytes by `B`, and nothing views it (caller).
-        unsafe { B::free(&self.context, B::block_at(block), chunk.block_bytes) };
-        chunk.block_bytes
+    /// Counts bytes that the pool owns from now on.
+    pub(super) fn add_reserved(&self, bytes: usize) {
+        let reserved = self.reserved.get() + bytes;
+        self.reserved.set(reserved);
+        self.peak_reserved.set(self.peak_reserved.get().max(reserved));
     }
 
-    /// Forgets dirty bytes that are not in the first chunk, which is the only one: ranges of freed chunks may have been
-    /// merged with others.
+    /// Counts bytes that the pool does not own any more.
+    pub(super) fn remove_reserved(&self, bytes: usize) {
+        self.reserved.set(self.reserved.get() - bytes);
+    }
+
+    /// Forgets dirty bytes that are not in the first chunk's block, and that chunk is the only one: ranges of freed chunks
+    /// may have been merged with others. Bytes of a borrowed chunk are given back with their ranges, so they stay.
     pub(super) fn forget_dirty_outside(&self) {
-        if let Some(chunk) = self.with_chunks(|chunks| chunks.get(0).copied()) {
-            self.dirty.keep_within(&addresses(&chunk));
+        let first = self.with_chunks(|chunks| chunks.get(0).copied());
+        if let Some(chunk) = first.filter(|chunk| !chunk.is_borrowed()) {
+            self.dirty.keep_within(&chunk.block_addresses());
         }
     }
 
@@ -264,9 +340,36 @@ impl<B: StackedBackend> StackState<B> {
         self.reserved.get()
     }
 
-    /// Bytes that the limit leaves.
+    /// Bytes that the limit leaves. Borrowed bytes count as if the pool had allocated them.
     pub(super) fn room(&self) -> usize {
-        self.config.get().byte_limit.saturating_sub(self.reserved.get())
+        let limit = self.config.get().byte_limit;
+        limit.saturating_sub(self.reserved.get()).saturating_sub(self.borrowed())
+    }
+
+    /// The bytes of the borrowed chunk.
+    pub(super) fn borrowed(&self) -> usize {
+        self.with_chunks(|chunks| {
+            chunks.get(0).filter(|chunk| chunk.is_borrowed()).map_or(0, Chunk::capacity)
+        })
+    }
+
+    /// Whether the pool has no memory, and nothing is special about what it borrows: no mode, limit or alignment.
+    #[inline(always)]
+    pub(super) fn may_borrow_simply(&self) -> bool {
+        let config = self.config.get();
+        let is_idle =
+            self.reserved.get() == 0 && self.pass_peak.get() == 0 && self.dirty.is_empty();
+        is_idle
+            && !config.arms_every_use()
+            && config.byte_limit == usize::MAX
+            && self.samples_left.get() == 0
+            && self.most_aligned.get() == B::ALIGN
+            && self.with_chunks(|chunks| chunks.len() == 0 && chunks.has_room())
+    }
+
+    /// Whether the first chunk is lent or borrowed in part.
+    pub(super) fn shares_memory(&self) -> bool {
+        self.neighbours.lender.get().is_some() || self.neighbours.borrower.get().is_some()
     }
 
     /// Forgets the peaks.
@@ -318,11 +421,6 @@ impl<B: StackedBackend> StackState<B> {
             shape_misses: self.shape_misses.get(),
         }
     }
-}
-
-/// The addresses of a chunk's bytes.
-fn addresses(chunk: &Chunk) -> Range<usize> {
-    chunk.block.addr()..chunk.block.addr() + chunk.block_bytes
 }
 
 impl<B: StackedBackend> fmt::Debug for StackState<B> {

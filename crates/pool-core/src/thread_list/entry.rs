@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::cell::Cell;
 use core::fmt;
 use core::mem::ManuallyDrop;
-use core::ptr::{NonNull, null_mut};
+use core::ptr::{NonNull, null_mut, without_provenance_mut};
 use core::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::backend::{PoolBackend, PoolRoot, Root};
@@ -17,6 +17,9 @@ use crate::reserve::{NoHostMemory, list};
 use crate::scope::Scope;
 use crate::stats::{PoolStats, ReleaseReport};
 
+/// An address that no root has: it is not aligned for one.
+const NEVER: usize = 1;
+
 /// One entry. It stays at its address until its thread frees it.
 pub(super) struct Entry<B: PoolBackend> {
     /// The entry below this one in the list. Written only while this entry is out of the list.
@@ -25,6 +28,9 @@ pub(super) struct Entry<B: PoolBackend> {
     pub(super) pool: AtomicPtr<()>,
     /// The root of a pool that was replaced and is not dropped yet, null for none.
     pub(super) retired: AtomicPtr<()>,
+    /// The root of the pool that entered the chain of pools in use last; [`NEVER`] for none. Used by the thread that made
+    /// the entry.
+    entered: Cell<*mut ()>,
     /// The next entry that the same thread made. Used under the registry's lock.
     pub(super) sibling: Cell<*mut Self>,
     /// The numbers of pools that were replaced.
@@ -140,6 +146,7 @@ impl<B: PoolBackend> HeldPool<B> {
             next: AtomicPtr::new(null_mut()),
             pool: AtomicPtr::new(pool.into_root().into_raw()),
             retired: AtomicPtr::new(null_mut()),
+            entered: Cell::new(without_provenance_mut(NEVER)),
             sibling: Cell::new(null_mut()),
             past: Past::new(),
         });
@@ -177,11 +184,54 @@ impl<B: PoolBackend> HeldPool<B> {
         ManuallyDrop::new(unsafe { Pool::from_root(self.root()) })
     }
 
+    /// Whether the pool entered the chain and has not left it. Right while the entry is held.
+    pub(super) fn is_entered(&self) -> bool {
+        self.entry().entered.get().addr() != NEVER
+    }
+
+    /// The pool comes into use inside the innermost one of its list's thread, for backends whose pools are nested. It has
+    /// not entered.
+    #[inline(always)]
+    pub(super) fn enter(&self, innermost: &Cell<*mut ()>) {
+        if !Root::<B>::NESTS {
+            return;
+        }
+        let root = self.root();
+        self.entry().entered.set(root.into_raw());
+        // SAFETY: the pool is live until it leaves: the entry is held, or leaked. No scope is open in it, as this handle
+        // was just made. The cell was set by these functions.
+        unsafe { root.enter(innermost) };
+    }
+
+    /// The pool that entered goes out of use; not the one that may have replaced it. Returns `false` where it entered by
+    /// another list, in which it is the innermost one: then it stays in use, and the entry must be leaked.
+    #[inline(always)]
+    #[must_use]
+    pub(super) fn leave(&self, innermost: &Cell<*mut ()>) -> bool {
+        if !Root::<B>::NESTS {
+            return true;
+        }
+        let entered = self.entry().entered.get();
+        if entered.addr() == NEVER {
+            return true;
+        }
+        // SAFETY: the address of a root.
+        let root = unsafe { Root::<B>::from_raw(entered) };
+        // SAFETY: it entered, and is live: where it was replaced, it is freed when the entry is in its list again. The
+        // scopes of the handle have ended.
+        unsafe { root.leave(innermost) }
+    }
+
+    /// Notes that the pool has left, where the entry is not put into the list at once.
+    pub(super) fn note_left(&self) {
+        self.entry().entered.set(without_provenance_mut(NEVER));
+    }
+
     /// Drops the entry with its pools.
     ///
     /// # Safety
     ///
-    /// The entry is in no registry.
+    /// The entry is in no registry, and no list was told of it ([`ThreadList::enter`](super::ThreadList::enter)).
     pub unsafe fn free(self) {
         // SAFETY: made by `new`, held and hence in no list, and in no registry (caller).
         unsafe { Entry::free(self.entry) };
@@ -192,7 +242,7 @@ impl<B: PoolBackend> HeldPool<B> {
     pub fn scope(&mut self) -> Scope<'_, B> {
         // SAFETY: `self` is borrowed exclusively for the lifetime of the scope and its views, so no other cursor of the
         // pool is used meanwhile. A pool that is replaced meanwhile stays alive until the entry is met in its list.
-        let cursor = unsafe { self.root().cursor() };
+        let cursor = unsafe { self.root().nested_cursor() };
         // SAFETY: as above.
         unsafe { Scope::from_cursor(cursor) }
     }

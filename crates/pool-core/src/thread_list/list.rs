@@ -1,5 +1,6 @@
 //! The list itself: one word in thread-local memory, and the hot path that takes and returns entries.
 
+use core::cell::Cell;
 use core::fmt;
 use core::marker::PhantomData;
 use core::ptr::{NonNull, null_mut, without_provenance_mut};
@@ -23,6 +24,8 @@ use crate::pool::Pool;
 pub struct ThreadList<B: PoolBackend> {
     /// The newest idle entry, null for none, [`CLOSED`] after `close`. Only the list's thread writes it.
     pub(super) head: AtomicPtr<Entry<B>>,
+    /// The root of the innermost pool in use, for backends whose pools are nested; null for none.
+    innermost: Cell<*mut ()>,
     /// The list owns pools, and is not shared.
     owned: PhantomData<Pool<B>>,
 }
@@ -34,7 +37,12 @@ impl<B: PoolBackend> ThreadList<B> {
     /// An open, empty list.
     #[must_use]
     pub const fn new() -> Self {
-        Self { head: AtomicPtr::new(null_mut()), owned: PhantomData }
+        Self::with_head(null_mut())
+    }
+
+    const fn with_head(head: *mut Entry<B>) -> Self {
+        let innermost = Cell::new(null_mut());
+        Self { head: AtomicPtr::new(head), innermost, owned: PhantomData }
     }
 
     /// The head, as the list's own thread reads it: without an atomic load, which the compiler would not put into the
@@ -60,7 +68,16 @@ impl<B: PoolBackend> ThreadList<B> {
         self.head.store(next, Ordering::Release);
         // Only then the address of the entry's pool may be loaded: see the protocol of the module.
         compiler_fence(Ordering::SeqCst);
-        Some(HeldPool::of(entry))
+        let held = HeldPool::of(entry);
+        held.enter(&self.innermost);
+        Some(held)
+    }
+
+    /// Tells the list of a pool that was just made and will be put into it: it comes into use, as one that is taken.
+    pub fn enter(&self, held: &HeldPool<B>) {
+        if !held.is_entered() {
+            held.enter(&self.innermost);
+        }
     }
 
     /// Puts back an entry that was taken, if the list is what it was then. Otherwise returns the entry.
@@ -70,18 +87,26 @@ impl<B: PoolBackend> ThreadList<B> {
     #[inline(always)]
     #[must_use]
     pub fn put_back(&self, held: HeldPool<B>) -> Option<HeldPool<B>> {
+        if !held.leave(&self.innermost) {
+            return None;
+        }
         // SAFETY: a held entry is live.
         let next = unsafe { &held.entry.as_ref().next }.load(Ordering::Relaxed);
         if next != self.head() {
+            held.note_left();
             return Some(held);
         }
         self.head.store(held.entry.as_ptr(), Ordering::Release);
         None
     }
 
-    /// Puts an entry into the list; a closed list frees it with its pool.
+    /// Puts an entry into the list; a closed list frees it with its pool. An entry that another list was told of is leaked,
+    /// if its pool is still the innermost one there.
     #[expect(clippy::needless_pass_by_value, reason = "what is put is not held any more")]
     pub fn put(&self, held: HeldPool<B>) {
+        if !held.leave(&self.innermost) {
+            return;
+        }
         let HeldPool { entry } = held;
         let head = self.head();
         if head.addr() == CLOSED {
@@ -155,7 +180,7 @@ impl<B: PoolBackend> Drop for Detached<'_, B> {
         let head = self.list.head();
         if head.addr() == CLOSED {
             // Closed while the entries were visited. The entries are this list's, and go as it does.
-            let closing = ThreadList { head: AtomicPtr::new(self.first), owned: PhantomData };
+            let closing = ThreadList::with_head(self.first);
             // SAFETY: the list was closed, so its record is in no registry.
             return unsafe { closing.close() };
         }

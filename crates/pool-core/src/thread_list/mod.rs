@@ -29,6 +29,14 @@
 //! - Entries are freed by the thread that made them, after the thread's record has left the registry. A registry is used
 //!   under a lock. So what a walk reaches is allocated.
 //!
+//! # Nested pools
+//!
+//! Stacks of one thread that are in use know each other, so that inner ones borrow memory from outer ones. The owner alone
+//! uses these links. A pool has none while its entry is in the list: it enters after the load of its address, and leaves
+//! before the store that puts the entry back. So what another thread replaces or drops is reached from no other pool. An
+//! entry remembers which pool entered. If that pool is replaced meanwhile, it leaves all the same before it can be
+//! dropped, because the drop waits until the entry is in the list.
+//!
 //! Where the system has no such barrier, [`ThreadLists::release`] is not called, and all of this is single-threaded.
 
 mod entry;

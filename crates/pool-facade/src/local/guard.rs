@@ -15,7 +15,8 @@ use super::idle_pools;
 /// A pool of this thread, in your hands until the guard is dropped.
 ///
 /// The guard owns its pool. Dropping it, in any order with other guards, gives the pool back to the
-/// thread that drops it; forgetting it leaks that one pool.
+/// thread that drops it; forgetting it leaks that one pool. The pool of a guard of `Stacked<Cpu>` may borrow its memory
+/// from the guard around it: see [`Stacked`](crate::Stacked).
 ///
 /// ```compile_fail,E0277
 /// fn is_send<T: Send>() {}

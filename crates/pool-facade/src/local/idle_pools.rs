@@ -205,6 +205,7 @@ pub(super) fn make<B: LocalPool>() -> Result<Held<B>, PoolError<B::Error>> {
         unsafe { held.free() };
         return Err(no_memory(lacking));
     }
+    B::with_idle_pools(|idle| idle.shared.enter(&held));
     // SAFETY: access is shared.
     Ok(unsafe { Held::listed(held) })
 }

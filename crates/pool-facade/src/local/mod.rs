@@ -5,6 +5,9 @@
 //! thread-local with a destructor closes it when the thread ends; pools that return later are dropped. The pools of `Cpu`
 //! are in entries, which a registry of all threads knows, so that other threads can release them. An entry that returns
 //! to the list as it left it, which nested blocks do, still links to the entry below it, and one store puts it back.
+//!
+//! The list knows the innermost pool in use. A stack that is taken borrows from it, and gives back when it is put
+//! (`pool_core`'s `stack/nesting.rs`). For slots, nothing of this is compiled.
 
 #[cfg(feature = "cpu")]
 pub(crate) mod cpu;

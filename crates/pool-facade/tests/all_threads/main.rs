@@ -12,6 +12,7 @@ mod allocator;
 mod devices;
 mod endings;
 mod idle;
+mod nested_stacks;
 mod numbers;
 mod reentrant;
 #[path = "../suite/own_backend/shelf.rs"]

@@ -1,0 +1,173 @@
+//! The pools of one thread that are in use at once, in the order in which they were taken: a chain from the outermost to
+//! the innermost. A pool that comes into use borrows from the innermost one, so nested scopes of a thread share one stack.
+//!
+//! # What a pool holds
+//!
+//! A pool that cannot borrow enough allocates chunks of its own, and keeps them. When it goes out of use it reports to the
+//! next outer pool how much was needed above that pool's arrays. The outer pool's next pass then begins with a chunk for
+//! both. From then on the inner pool can borrow all that it needs, so it frees its chunks when it next comes into use.
+//! Equal passes therefore end with one chunk, that of the outermost pool, as large as the most that was live at once.
+//!
+//! An outer pool that begins no other pass, because its scope stays open, cannot merge. Then the inner pool goes on with
+//! its own chunk, and no pass allocates.
+//!
+//! # Why this is sound
+//!
+//! - **A pool in the chain is live.** It enters when its thread takes it from the list, and leaves before its thread puts it
+//!   back. Pools are freed, by any thread, only where they are in a list or were replaced in one (`thread_list`). A pool
+//!   that is leaked stays in the chain for good.
+//! - **A pool out of the chain has no loan.** Where it leaves, it parts with what it lent and what it borrowed (`loans`).
+//!   So an idle pool can be released by another thread as before: nothing of the chain is reached from it.
+//! - Another thread may replace the pool of an entry that is in use. The entry remembers the pool that entered, and that
+//!   one leaves. The pool in its place is not in the chain: it owns all of its memory.
+//! - The chain is used by one thread. An allocator's hook that takes and drops guards changes it only where no step is half
+//!   done: what may allocate or free comes first, and the innermost pool is looked up afterwards.
+
+use core::cell::Cell;
+use core::ptr::{NonNull, null_mut};
+
+use super::chunk_memory::{free_above, lengthen};
+use super::chunks::Chunks;
+use super::loans::{Offer, give_back_simply, lend_simply, part_with};
+use super::state::StackState;
+use crate::stacked::StackedBackend;
+
+/// Makes a pool the innermost one in use, where there is one already, and borrows from that one.
+///
+/// # Safety
+///
+/// `innermost` has the address of the state of a pool in the chain, all of which are live and used by this thread alone.
+/// So is the pool of `root`, which is not in the chain; no view or cursor of it is in use.
+#[inline(never)]
+pub(super) unsafe fn enter<B: StackedBackend>(
+    root: NonNull<StackState<B>>,
+    innermost: &Cell<*mut ()>,
+) {
+    // SAFETY: live (caller).
+    let state = unsafe { root.as_ref() };
+    let is_simple = state.may_borrow_simply();
+    if !is_simple && is_offered_enough(state, innermost) {
+        // SAFETY: no view or cursor of the pool is in use (caller).
+        unsafe { give_up_chunks(state) };
+    }
+    // Only now: what the allocator called back may have changed the chain.
+    let outer = NonNull::new(innermost.replace(root.as_ptr().cast()).cast::<StackState<B>>());
+    state.neighbours.outer.set(outer);
+    let Some(lender) = outer else { return };
+    // SAFETY: a pool in the chain is live (caller).
+    let outer = unsafe { lender.as_ref() };
+    outer.neighbours.inner.set(Some(root));
+    // SAFETY: both are live, and nothing of the pool is in use (caller).
+    if is_simple && unsafe { lend_simply(lender, root) } {
+        return;
+    }
+    let can_hold = state.with_chunks(|chunks| chunks.len() == 0 && chunks.has_room());
+    if let Some(offer) = Offer::of(outer, state).filter(|_| can_hold) {
+        // SAFETY: the offer was just made for these two; nothing of the pool is in use (caller), and it has no chunk.
+        unsafe { offer.lend(lender, root) };
+    }
+}
+
+/// Whether the innermost pool can lend memory that makes a pool's own chunks superfluous.
+fn is_offered_enough<B: StackedBackend>(state: &StackState<B>, innermost: &Cell<*mut ()>) -> bool {
+    let outer = innermost.get().cast::<StackState<B>>();
+    // SAFETY: null, or a live pool in the chain (`enter`).
+    let outer = unsafe { outer.as_ref() };
+    let offer = outer.and_then(|outer| Offer::of(outer, state));
+    let needed = if state.reserved() == 0 { 0 } else { most_needed(state) };
+    offer.is_some_and(|offer| offer.bytes() >= needed)
+}
+
+/// The most bytes that were live in a pool's recent passes. While a pool is settled, only some of its acquires are counted.
+fn most_needed<B: StackedBackend>(state: &StackState<B>) -> usize {
+    let (needed, counted) = (state.needed.get(), state.pass_peak.get());
+    if state.is_settled() || counted == 0 { needed.max(counted) } else { counted }
+}
+
+/// Frees a pool's chunks, and has its list ready for a borrowed one. Without memory for that, the list has no room.
+///
+/// # Safety
+///
+/// No view or cursor of the pool is in use.
+unsafe fn give_up_chunks<B: StackedBackend>(state: &StackState<B>) {
+    let Some(_busy) = state.busy() else { return };
+    state.unsettle();
+    // SAFETY: nothing is in use (caller), and the pool is marked.
+    unsafe { free_above(state, 0) };
+    _ = lengthen(state);
+}
+
+/// Takes a pool out of the chain: it reports what it needed, and parts with what it lent or borrowed. Returns `false`,
+/// and does nothing, where the pool is the innermost one of another chain.
+///
+/// # Safety
+///
+/// As for [`enter`], but the pool of `root` is in a chain. No view or cursor of it is in use.
+#[inline(never)]
+pub(super) unsafe fn leave<B: StackedBackend>(
+    root: NonNull<StackState<B>>,
+    innermost: &Cell<*mut ()>,
+) -> bool {
+    // SAFETY: live (caller).
+    let state = unsafe { root.as_ref() };
+    let (outer, inner) = (state.neighbours.outer.get(), state.neighbours.inner.get());
+    if let Some(inner) = inner {
+        // SAFETY: a pool in the chain is live (caller).
+        unsafe { inner.as_ref() }.neighbours.outer.set(outer);
+    } else if innermost.get() == root.as_ptr().cast() {
+        innermost.set(outer.map_or(null_mut(), |outer| outer.as_ptr().cast()));
+    } else {
+        return false;
+    }
+    state.neighbours.outer.set(None);
+    state.neighbours.inner.set(None);
+    if let Some(outer) = outer {
+        // SAFETY: as above.
+        let outer = unsafe { outer.as_ref() };
+        outer.neighbours.inner.set(inner);
+        if give_back_simply(state, outer) {
+            return true;
+        }
+        report(state, outer);
+    }
+    if state.shares_memory() {
+        if let Some(chunk) = state.with_chunks(Chunks::take_first) {
+            // SAFETY: nothing of the pool is in use (caller).
+            unsafe { part_with(state, &chunk) };
+        }
+        state.unsettle();
+    }
+    true
+}
+
+/// Tells the outer pool how many bytes were live above its arrays, if that was more than it can lend, or if its passes are
+/// sampled. Where it was more, the outer pool's next pass begins with a larger chunk.
+fn report<B: StackedBackend>(state: &StackState<B>, outer: &StackState<B>) {
+    let is_sampled = outer.samples_left.get() > 0;
+    let needed = match most_needed(state) {
+        // Without chunks of its own, the pool had enough, unless the cold function counted more.
+        _ if state.reserved() == 0 && !is_sampled => state.pass_peak.get(),
+        0 => state.borrowed(),
+        needed => needed,
+    };
+    if needed == 0 {
+        return;
+    }
+    let top = outer.top.get();
+    let (live, capacity) = outer.with_chunks(|chunks| {
+        let position = chunks.position(top);
+        let live = position.and_then(|at| chunks.get(at)).map_or(0, |chunk| chunk.live_at(top));
+        let unlent_end = outer.neighbours.unlent_end.get();
+        let first = chunks.get(0).filter(|_| chunks.len() == 1);
+        let end = |end: *mut u8| if unlent_end.is_null() { end } else { unlent_end };
+        (live, first.map_or(0, |chunk| end(chunk.end).addr() - chunk.start.addr()))
+    });
+    let total = live.next_multiple_of(state.most_aligned.get()).saturating_add(needed);
+    if total > capacity || is_sampled {
+        outer.pass_peak.set(outer.pass_peak.get().max(total));
+        outer.largest_sample.set(outer.largest_sample.get().max(total));
+    }
+    if total > capacity {
+        outer.merge_next();
+    }
+}
