@@ -68,6 +68,16 @@ impl<B> fmt::Debug for Stacked<B> {
 #[derive(Clone, Copy, Debug)]
 pub struct Stack;
 
+/// The block that a view's bytes lie in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BlockOf<Block> {
+    /// The block of a slot: other bytes of it are those of the same array.
+    Slot(Block),
+    /// The block of a stack's chunk: other arrays lie in it, too.
+    Stack(Block),
+}
+
 /// A backend whose blocks can be divided, so that [`Stacked`] makes stacks of them.
 ///
 /// # Safety
@@ -77,7 +87,10 @@ pub struct Stack;
 /// - [`block_at`](Self::block_at) of an address within an allocated block, with the provenance of that block's address,
 ///   is a block that ends where the allocated one does: every method of the backend but
 ///   [`free`](PoolBackend::free) accepts it. Of the address of an allocated block it is that block, which `free` accepts.
-/// - [`view`](PoolBackend::view) and [`view_ref`](PoolBackend::view_ref) ignore their [`SlotRef`].
+/// - [`view`](PoolBackend::view) and [`view_ref`](PoolBackend::view_ref) ignore their [`SlotRef`], or their views use it
+///   through [`pool_context`](SlotRef::pool_context), [`block_of`](SlotRef::block_of) and
+///   [`arm_bytes`](SlotRef::arm_bytes) alone, which work for both layouts.
+/// - Addresses of blocks are below the upper half of the address space, as those of every user space are.
 #[diagnostic::on_unimplemented(
     message = "pools of `{Self}` cannot be stacked",
     label = "the blocks of this backend cannot be divided among arrays",
@@ -90,10 +103,39 @@ pub unsafe trait StackedBackend: PoolBackend<Layout = Slots> {
 
     /// The block that begins at an address.
     fn block_at(address: NonNull<u8>) -> Self::Block;
+
+    /// [`reuse`](PoolBackend::reuse) for a part of a stack's chunk that a view [armed](SlotRef::arm_bytes): `bytes` bytes
+    /// from the start of `block` are about to be handed out again.
+    ///
+    /// # Errors
+    ///
+    /// As for `reuse`.
+    ///
+    /// # Safety
+    ///
+    /// The bytes are allocated, and no view of them is in use.
+    unsafe fn reuse_bytes(
+        context: &Self::Context,
+        block: Self::Block,
+        bytes: usize,
+    ) -> Result<(), Self::Error> {
+        let _ = (context, block, bytes);
+        Ok(())
+    }
+}
+
+impl<B: StackedBackend> SlotRef<Stacked<B>> {
+    /// The reference that `B`'s views keep.
+    #[inline(always)]
+    #[must_use]
+    pub fn of_backend(self) -> SlotRef<B> {
+        // SAFETY: a reference of this backend is of the state of one of its pools.
+        unsafe { SlotRef::of_stack(self.address()) }
+    }
 }
 
 // SAFETY: every method passes its arguments on to `B`, whose contract is the same; a part of a block is a block for
-// these methods (`StackedBackend`). The slot reference is not used by `B`'s views.
+// these methods (`StackedBackend`). `B`'s views use the reference by methods that work for both layouts.
 unsafe impl<B: StackedBackend> PoolBackend for Stacked<B> {
     type Layout = Stack;
     type Context = B::Context;
@@ -130,10 +172,8 @@ unsafe impl<B: StackedBackend> PoolBackend for Stacked<B> {
         slot: SlotRef<Self>,
         length: usize,
     ) -> B::View<'s, T> {
-        // SAFETY: the view ignores the reference (`StackedBackend`).
-        let slot = unsafe { SlotRef::new(slot.address()) };
         // SAFETY: the caller's promise.
-        unsafe { B::view(block, slot, length) }
+        unsafe { B::view(block, slot.of_backend(), length) }
     }
 
     #[inline(always)]
@@ -142,10 +182,8 @@ unsafe impl<B: StackedBackend> PoolBackend for Stacked<B> {
         slot: SlotRef<Self>,
         length: usize,
     ) -> B::ViewRef<'s, T> {
-        // SAFETY: as in `view`.
-        let slot = unsafe { SlotRef::new(slot.address()) };
         // SAFETY: the caller's promise.
-        unsafe { B::view_ref(block, slot, length) }
+        unsafe { B::view_ref(block, slot.of_backend(), length) }
     }
 
     unsafe fn reuse(context: &B::Context, block: B::Block, why: Reuse) -> Result<(), B::Error> {

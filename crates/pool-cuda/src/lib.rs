@@ -66,6 +66,7 @@ pub use stream::block_source::BlockSource;
 pub use stream::device::CudaDevice;
 pub use stream::device_stream::DeviceStream;
 pub use view::block::DeviceBlock;
+pub use view::device_pool::DevicePool;
 pub use view::device_view::{DeviceView, DeviceViewMut, OnDevice, record_use};
 pub use view::kernel_arguments::OnStream;
 pub use view::launch::Launch;

@@ -77,6 +77,8 @@ pub fn trim_all() -> ReleaseReport {
     #[cfg(feature = "cuda")]
     {
         released = released.plus(crate::local::idle_pools::trim::<crate::Cuda>());
+        let stacked = crate::local::idle_pools::trim::<pool_core::Stacked<crate::Cuda>>();
+        released = released.plus(stacked);
     }
     #[cfg(feature = "wgpu")]
     {

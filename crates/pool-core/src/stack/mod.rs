@@ -30,6 +30,9 @@
 //! 9. A shape set is of the array that begins at the set's offset. The sets are in the order of their offsets; those at
 //!    or above the offset of a cursor are not borrowed. An array of dynamic rank takes a line at least, so that two of
 //!    them never have one offset.
+//! 10. **Bytes that a view armed are handed out only when the backend has ordered them.** Both ends are at most the lowest
+//!    armed byte, so the acquire that reaches it is cold. Armed bytes of a freed chunk are the backend's to order, which
+//!    it does in `free`.
 //!
 // Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
 //
@@ -41,6 +44,7 @@
 // settle: chunk_memory, chunks, memory, state
 // cold: chunk_memory, chunks, memory, settle, state
 // shapes: cold, memory, state
+// reference: state
 // cursor: cold, idle, memory, shapes, state
 // root: chunk_memory, cursor, shapes, state
 // layout: cursor, memory, root, shapes, state
@@ -53,6 +57,7 @@ mod dirty;
 mod idle;
 mod layout;
 mod memory;
+mod reference;
 mod root;
 mod settle;
 mod shapes;

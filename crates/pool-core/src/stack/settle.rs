@@ -33,7 +33,7 @@ pub(super) unsafe fn settle<B: StackedBackend>(state: &StackState<B>) {
     // While passes are sampled, each of them begins at `STRAY`.
     if let Some(start) = first.filter(|_| state.samples_left.get() == 0) {
         state.pass_peak.set(0);
-        state.forget_dirty_outside();
+        state.forget_ranges_outside();
         state.base.set(start);
     }
     // Sets the ends.

@@ -38,6 +38,8 @@ pub struct StackState<B: StackedBackend> {
     /// Reached through `with_chunks` alone.
     chunks: UnsafeCell<Chunks>,
     pub(super) dirty: DirtyRanges,
+    /// The bytes that a view armed: the backend orders them before they are handed out (invariant 10).
+    pub(super) armed: DirtyRanges,
     /// The named arrays, in the order in which they were handed out. Reached through `with_names` alone.
     names: UnsafeCell<Vec<Name>>,
     /// The shape sets, in the order of their offsets. Reached through `with_shapes` alone.
@@ -111,6 +113,7 @@ impl<B: StackedBackend> StackState<B> {
             busy: BusyMark::new(),
             chunks: UnsafeCell::new(Chunks::new()),
             dirty: DirtyRanges::new(),
+            armed: DirtyRanges::new(),
             names: UnsafeCell::new(Vec::new()),
             shapes: UnsafeCell::new(Vec::new()),
             pass_peak: Cell::new(0),
@@ -146,11 +149,14 @@ impl<B: StackedBackend> StackState<B> {
             return;
         }
         let Some(chunk) = self.with_chunks(|chunks| chunks.get(0).copied()) else { return };
-        self.written_end.set(chunk.end);
         // Rounded down to a line, and never below the chunk: every cursor is at or above its start.
-        let clean = self.dirty.lowest().clamp(chunk.start.addr(), chunk.end.addr());
-        let clean = (clean - chunk.start.addr()) & !(B::ALIGN - 1);
-        self.end.set(chunk.start.wrapping_add(clean));
+        let below = |address: usize| {
+            let reached = address.clamp(chunk.start.addr(), chunk.end.addr());
+            chunk.start.wrapping_add((reached - chunk.start.addr()) & !(B::ALIGN - 1))
+        };
+        let ordered = self.armed.lowest();
+        self.written_end.set(below(ordered));
+        self.end.set(below(ordered.min(self.dirty.lowest())));
     }
 
     /// The pool is not settled any more: its ends are null until its first cursor acquires again.
@@ -204,6 +210,8 @@ impl<B: StackedBackend> StackState<B> {
     /// The chunk is of this pool, and no view of it is in use. The pool is marked as busy or exclusively borrowed.
     pub(super) unsafe fn free(&self, chunk: Chunk) -> usize {
         self.dirty.remove(&addresses(&chunk));
+        // The backend orders what is freed by itself.
+        self.armed.remove(&addresses(&chunk));
         self.reserved.set(self.reserved.get() - chunk.block_bytes);
         // SAFETY: the address of a block is not null.
         let block = unsafe { NonNull::new_unchecked(chunk.block) };
@@ -212,11 +220,12 @@ impl<B: StackedBackend> StackState<B> {
         chunk.block_bytes
     }
 
-    /// Forgets dirty bytes that are not in the first chunk, which is the only one: ranges of freed chunks may have been
-    /// merged with others.
-    pub(super) fn forget_dirty_outside(&self) {
+    /// Forgets dirty and armed bytes that are not in the first chunk, which is the only one: ranges of freed chunks may have
+    /// been merged with others.
+    pub(super) fn forget_ranges_outside(&self) {
         if let Some(chunk) = self.with_chunks(|chunks| chunks.get(0).copied()) {
             self.dirty.keep_within(&addresses(&chunk));
+            self.armed.keep_within(&addresses(&chunk));
         }
     }
 
@@ -237,6 +246,16 @@ impl<B: StackedBackend> StackState<B> {
             return;
         }
         self.dirty.add(range);
+        self.set_ends();
+    }
+
+    /// Arms bytes of a view that is in use.
+    pub(super) fn arm(&self, start: *mut u8, bytes: usize) {
+        let range = start.addr()..start.addr() + bytes;
+        if range.is_empty() || self.armed.contains(&range) {
+            return;
+        }
+        self.armed.add(range);
         self.set_ends();
     }
 

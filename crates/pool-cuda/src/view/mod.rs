@@ -3,6 +3,7 @@
 pub(crate) mod block;
 mod contents;
 mod device_pointers;
+pub(crate) mod device_pool;
 pub(crate) mod device_view;
 pub(crate) mod fill;
 pub(crate) mod kernel_arguments;

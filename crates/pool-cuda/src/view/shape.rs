@@ -8,9 +8,9 @@ use pool_core::{DynamicShape, NdView, PodElement, PoolError, Scope};
 use pool_driver::calls::Address;
 use pool_driver::error::CudaError;
 
-use crate::cuda::Cuda;
 use crate::stream::device_stream::DeviceStream;
 use crate::stream::shape_cells::{MOST_AXES, NUMBERS, ShapeCell};
+use crate::view::device_pool::DevicePool;
 use crate::view::device_view::DeviceViewMut;
 
 /// What the shape cache keeps of an array of dynamic rank on the device: where its lengths and strides
@@ -116,7 +116,7 @@ pub trait AcquireShaped<'s> {
     ) -> Result<ShapedArray<'s, T>, PoolError<CudaError>>;
 }
 
-impl<'s> AcquireShaped<'s> for Scope<'s, Cuda> {
+impl<'s, B: DevicePool> AcquireShaped<'s> for Scope<'s, B> {
     fn try_acquire_shaped<T: PodElement>(
         &self,
         dims: &[usize],
@@ -129,9 +129,10 @@ impl<'s> AcquireShaped<'s> for Scope<'s, Cuda> {
             unsafe { self.give_back_described(parts.taken) };
             PoolError::Backend { operation: "write a shape", source }
         })?;
-        // SAFETY: the acquire handed out `length` elements of the slot's block for `'s`, this is the only
+        // SAFETY: the acquire handed out `length` elements of the block for `'s`, this is the only
         // view of them, and any bytes are a `PodElement`.
-        let view = unsafe { DeviceViewMut::new(parts.block, parts.slot, parts.length) };
+        let view =
+            unsafe { DeviceViewMut::new(parts.block, B::of_views(parts.slot), parts.length) };
         Ok(ShapedArray {
             array: NdView::new(view, parts.shape)?,
             shape: DeviceShape { address, rank: parts.shape.dims().len(), scope: PhantomData },
