@@ -1,6 +1,6 @@
 //! Stacked device memory: one chunk has many arrays, and each is ordered by its own bytes.
 
-use cudarc::driver::{DevicePtr, DevicePtrMut};
+use cudarc::driver::DevicePtr;
 use pool_core::{Pool, PoolView, PoolViewMut, Stacked};
 use pool_cuda::{AcquireShaped, Cuda, CudaDevice, announce, record_use};
 use pool_facade::with_pool;
@@ -80,16 +80,15 @@ fn events_of_guards_do_not_pile_up_in_a_chunk() {
     let mut pool = settled(&device);
     for _ in 0..100 {
         let scope = pool.scope();
-        let mut views = [(); 4].map(|()| scope.acquire_filled(N, 1_u32));
-        for view in &mut views {
-            drop(view.device_ptr_mut(&other));
+        for _ in 0..4 {
+            let view = scope.acquire_filled(N, 1_u32).into_view();
             drop(view.device_ptr(&other));
         }
     }
     let created = calls_like(simulator, "cuEventCreate");
     let destroyed = calls_like(simulator, "cuEventDestroy");
-    // Two for each of four arrays may be waiting for the next pass, beside cudarc's own and the pool's.
-    assert!(created > 400 && created - destroyed < 20, "{created} created, {destroyed} destroyed");
+    // One for each of four arrays may be waiting for the next pass, beside cudarc's own and the pool's.
+    assert!(created >= 400 && created - destroyed < 20, "{created} created, {destroyed} destroyed");
     assert_eq!(calls_like(simulator, "cuCtxSynchronize"), 0);
 }
 
