@@ -15,7 +15,7 @@ use crate::stream::device_stream::DeviceStream;
 use crate::view::block::DeviceBlock;
 use crate::view::device_view::{DeviceView, DeviceViewMut};
 use crate::view::fill;
-use crate::view::shape::ShapeDescriptor;
+use crate::view::shape_descriptor::ShapeDescriptor;
 use crate::view::transfer;
 
 /// A block that its pool does not have, while the watch is told of it: freed when this is dropped, because a watch is

@@ -6,7 +6,7 @@ use pool_driver::error::CudaError;
 use crate::cuda::Cuda;
 use crate::stream::device_stream::DeviceStream;
 use crate::view::block::DeviceBlock;
-use crate::view::shape::ShapeDescriptor;
+use crate::view::shape_descriptor::ShapeDescriptor;
 
 /// [`Cuda`] or [`Stacked<Cuda>`](pool_core::Stacked): what a pool of device memory is of. Sealed.
 ///

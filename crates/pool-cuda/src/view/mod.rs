@@ -10,4 +10,5 @@ pub(crate) mod kernel_arguments;
 pub(crate) mod launch;
 pub(crate) mod region;
 pub(crate) mod shape;
+pub(crate) mod shape_descriptor;
 pub(crate) mod transfer;
