@@ -137,6 +137,6 @@ pub use scope::Scope;
 pub use shape::{FixedShape, Shape};
 pub use slot_ref::SlotRef;
 pub use slot_warning::{SlotWarning, SlotWarningHook, set_slot_warning_hook};
-pub use stacked::{Stack, Stacked, StackedBackend};
+pub use stacked::{BlockOf, Stack, Stacked, StackedBackend};
 pub use stats::{PoolStats, ReleaseReport};
 pub use view::{LendView, PoolView, PoolViewMut};

@@ -1,4 +1,4 @@
-//! What a view may keep of the slot that it came from: one word, whose meaning only the raw layer knows.
+//! What a view may keep of the memory that it came from: one word, whose meaning only the layouts know.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -8,12 +8,15 @@ use core::ptr::NonNull;
 /// something, such as a use on a stream that the pool does not order.
 ///
 /// A `SlotRef` is one word. Host backends ignore it, and then it costs nothing. It is neither `Send` nor `Sync`: a view
-/// that keeps one stays on its pool's thread.
+/// that keeps one stays on its pool's thread. A view of a [stacked](crate::Stacked) pool keeps the pool instead of a slot.
 pub struct SlotRef<B> {
     slot: NonNull<()>,
     /// Invariant: what is at the address depends on the backend in every way.
     backend: PhantomData<fn(B) -> B>,
 }
+
+/// Set in the address of a stacked pool's state. Slots and states are aligned to more than one byte, so the bit is free.
+const OF_STACK: usize = 1;
 
 impl<B> Clone for SlotRef<B> {
     fn clone(&self) -> Self {
@@ -36,6 +39,24 @@ impl<B> SlotRef<B> {
     #[inline(always)]
     pub(crate) unsafe fn new(slot: NonNull<()>) -> Self {
         Self { slot, backend: PhantomData }
+    }
+
+    /// # Safety
+    ///
+    /// `state` is the address of the state of a pool of `Stacked<B>`.
+    #[inline(always)]
+    pub(crate) unsafe fn of_stack(state: NonNull<()>) -> Self {
+        Self { slot: state.map_addr(|address| address | OF_STACK), backend: PhantomData }
+    }
+
+    /// The address that the reference was made of, if it is that of a stacked pool's state.
+    #[inline(always)]
+    pub(crate) fn stack(self) -> Option<NonNull<()>> {
+        let address = self.slot.addr().get();
+        if address & OF_STACK == 0 {
+            return None;
+        }
+        NonNull::new(self.slot.as_ptr().with_addr(address & !OF_STACK))
     }
 
     /// The slot's address.

@@ -75,6 +75,7 @@ use crate::slot_ref::SlotRef;
 /// | a [`PoolVec`](crate::PoolVec) that grows | grows where it is if it is the last array, else moves |
 /// | [`Scope::keep`](crate::Scope::keep) | moves the kept array down to where the inner scope began |
 /// | alignment of an element | any on the host |
+/// | device memory that another stream uses | ordered by the bytes of each array; while such an array is live, later acquires are cold |
 /// | an array whose elements have padding, or are uninitialised | zeroed where it is next read; while it is live, later acquires that may be read are cold |
 pub struct Stacked<B>(PhantomData<fn() -> B>);
 
@@ -88,6 +89,16 @@ impl<B> fmt::Debug for Stacked<B> {
 #[derive(Clone, Copy, Debug)]
 pub struct Stack;
 
+/// The block that a view's bytes lie in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BlockOf<Block> {
+    /// The block of a slot: other bytes of it are those of the same array.
+    Slot(Block),
+    /// The block of a stack's chunk: other arrays lie in it, too.
+    Stack(Block),
+}
+
 /// A backend whose blocks can be divided, so that [`Stacked`] makes stacks of them.
 ///
 /// # Safety
@@ -99,7 +110,10 @@ pub struct Stack;
 ///   [`free`](PoolBackend::free) accepts it. Of the address of an allocated block it is that block, which `free` accepts.
 /// - Where [`may_exchange_blocks`](Self::may_exchange_blocks) returns `true`, a block that was allocated under one of the
 ///   two contexts is one of the other, until both are dropped.
-/// - [`view`](PoolBackend::view) and [`view_ref`](PoolBackend::view_ref) ignore their [`SlotRef`].
+/// - [`view`](PoolBackend::view) and [`view_ref`](PoolBackend::view_ref) ignore their [`SlotRef`], or their views use it
+///   through [`pool_context`](SlotRef::pool_context), [`block_of`](SlotRef::block_of) and
+///   [`arm_bytes`](SlotRef::arm_bytes) alone, which work for both layouts.
+/// - Addresses of blocks are below the upper half of the address space, as those of every user space are.
 #[diagnostic::on_unimplemented(
     message = "pools of `{Self}` cannot be stacked",
     label = "the blocks of this backend cannot be divided among arrays",
@@ -119,10 +133,39 @@ pub unsafe trait StackedBackend: PoolBackend<Layout = Slots> {
         _ = (own, other);
         size_of::<Self::Context>() == 0
     }
+
+    /// [`reuse`](PoolBackend::reuse) for a part of a stack's chunk that a view [armed](SlotRef::arm_bytes): `bytes` bytes
+    /// from the start of `block` are about to be handed out again.
+    ///
+    /// # Errors
+    ///
+    /// As for `reuse`.
+    ///
+    /// # Safety
+    ///
+    /// The bytes are allocated, and no view of them is in use.
+    unsafe fn reuse_bytes(
+        context: &Self::Context,
+        block: Self::Block,
+        bytes: usize,
+    ) -> Result<(), Self::Error> {
+        let _ = (context, block, bytes);
+        Ok(())
+    }
+}
+
+impl<B: StackedBackend> SlotRef<Stacked<B>> {
+    /// The reference that `B`'s views keep.
+    #[inline(always)]
+    #[must_use]
+    pub fn of_backend(self) -> SlotRef<B> {
+        // SAFETY: a reference of this backend is of the state of one of its pools.
+        unsafe { SlotRef::of_stack(self.address()) }
+    }
 }
 
 // SAFETY: every method passes its arguments on to `B`, whose contract is the same; a part of a block is a block for
-// these methods (`StackedBackend`). The slot reference is not used by `B`'s views.
+// these methods (`StackedBackend`). `B`'s views use the reference by methods that work for both layouts.
 unsafe impl<B: StackedBackend> PoolBackend for Stacked<B> {
     type Layout = Stack;
     type Context = B::Context;
@@ -159,10 +202,8 @@ unsafe impl<B: StackedBackend> PoolBackend for Stacked<B> {
         slot: SlotRef<Self>,
         length: usize,
     ) -> B::View<'s, T> {
-        // SAFETY: the view ignores the reference (`StackedBackend`).
-        let slot = unsafe { SlotRef::new(slot.address()) };
         // SAFETY: the caller's promise.
-        unsafe { B::view(block, slot, length) }
+        unsafe { B::view(block, slot.of_backend(), length) }
     }
 
     #[inline(always)]
@@ -171,10 +212,8 @@ unsafe impl<B: StackedBackend> PoolBackend for Stacked<B> {
         slot: SlotRef<Self>,
         length: usize,
     ) -> B::ViewRef<'s, T> {
-        // SAFETY: as in `view`.
-        let slot = unsafe { SlotRef::new(slot.address()) };
         // SAFETY: the caller's promise.
-        unsafe { B::view_ref(block, slot, length) }
+        unsafe { B::view_ref(block, slot.of_backend(), length) }
     }
 
     unsafe fn reuse(context: &B::Context, block: B::Block, why: Reuse) -> Result<(), B::Error> {

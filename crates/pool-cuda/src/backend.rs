@@ -2,8 +2,11 @@
 
 use std::mem::ManuallyDrop;
 use std::panic::{self, AssertUnwindSafe};
+use std::ptr::{NonNull, without_provenance_mut};
 
-use pool_core::{Advice, Device, Element, PoolBackend, Reuse, SlotRef, Slots, bytemuck};
+use pool_core::{
+    Advice, Device, Element, PoolBackend, Reuse, SlotRef, Slots, StackedBackend, bytemuck,
+};
 use pool_driver::calls::Address;
 use pool_driver::error::CudaError;
 
@@ -12,7 +15,7 @@ use crate::stream::device_stream::DeviceStream;
 use crate::view::block::DeviceBlock;
 use crate::view::device_view::{DeviceView, DeviceViewMut};
 use crate::view::fill;
-use crate::view::shape::ShapeDescriptor;
+use crate::view::shape_descriptor::ShapeDescriptor;
 use crate::view::transfer;
 
 /// A block that its pool does not have, while the watch is told of it: freed when this is dropped, because a watch is
@@ -142,5 +145,29 @@ unsafe impl PoolBackend for Cuda {
     ) -> Result<(), CudaError> {
         // SAFETY: as in `set_bytes`.
         unsafe { transfer::upload(stream, block.0, bytemuck::cast_slice(source)) }
+    }
+}
+
+// SAFETY: CUDA aligns each allocation to 256 bytes or more. A block is an address alone, so an address within an
+// allocation is a block that ends where the allocation does, and every method but `free` takes it. Under unified addressing
+// (guide, "Unified Virtual Address Space"), which cudarc's contexts have, device and host share one range of addresses, and
+// the host's user space is its lower half. Views use their reference by `pool_context`, `block_of` and `arm_bytes`.
+unsafe impl StackedBackend for Cuda {
+    #[inline]
+    fn address(block: DeviceBlock) -> NonNull<u8> {
+        NonNull::new(without_provenance_mut(block.0 as usize)).unwrap_or(NonNull::dangling())
+    }
+
+    #[inline]
+    fn block_at(address: NonNull<u8>) -> DeviceBlock {
+        DeviceBlock(address.addr().get() as Address)
+    }
+
+    unsafe fn reuse_bytes(
+        stream: &DeviceStream,
+        block: DeviceBlock,
+        bytes: usize,
+    ) -> Result<(), CudaError> {
+        stream.other_streams().settle_bytes(block.0, bytes, stream.stream())
     }
 }

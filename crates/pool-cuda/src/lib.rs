@@ -25,6 +25,9 @@
 //! # Ok::<(), CudaError>(())
 //! ```
 //!
+//! [`Stacked<Cuda>`](pool_core::Stacked) divides one block among the arrays of a pass, and so holds less device memory. The
+//! views are the same.
+//!
 //! The crate builds where there is no CUDA; [`Cuda::is_available`] tells, and every answer is an error
 //! with a name, never a panic. `trim`, `compact` and `clear` wait for the pool's stream and have given
 //! the memory back to the device when they return. Else the host waits only where it reads, before an allocation
@@ -66,7 +69,9 @@ pub use stream::block_source::BlockSource;
 pub use stream::device::CudaDevice;
 pub use stream::device_stream::DeviceStream;
 pub use view::block::DeviceBlock;
+pub use view::device_pool::DevicePool;
 pub use view::device_view::{DeviceView, DeviceViewMut, OnDevice, record_use};
 pub use view::kernel_arguments::OnStream;
 pub use view::launch::Launch;
-pub use view::shape::{AcquireShaped, DeviceShape, ShapeDescriptor, ShapedArray};
+pub use view::shape::{AcquireShaped, DeviceShape, ShapedArray};
+pub use view::shape_descriptor::ShapeDescriptor;

@@ -45,7 +45,7 @@ use crate::local::requests::OF_DEVICES;
 /// | of `Cpu`, taken by their thread during the call | by the next call, or when the thread ends |
 /// | of `Cpu`, on other systems than Linux | those of the calling thread before this call returns, those of another thread when it next takes a pool, which costs some instructions there |
 /// | of `Cpu`, where Linux refuses `membarrier` | those of the calling thread before this call returns, those of another thread when it next calls `stats` or `configure` of a guard, or returns pools out of order |
-/// | of `Cuda` and `Wgpu`, of the calling thread | before this call returns |
+/// | of `Cuda`, stacked ones too, and `Wgpu`, of the calling thread | before this call returns |
 /// | of `Cuda`, `Wgpu` and backends of other crates, of another thread | when that thread next takes a pool of the backend |
 ///
 /// The report has what was released before the call returned.
@@ -77,6 +77,8 @@ pub fn trim_all() -> ReleaseReport {
     #[cfg(feature = "cuda")]
     {
         released = released.plus(crate::local::idle_pools::trim::<crate::Cuda>());
+        let stacked = crate::local::idle_pools::trim::<pool_core::Stacked<crate::Cuda>>();
+        released = released.plus(stacked);
     }
     #[cfg(feature = "wgpu")]
     {

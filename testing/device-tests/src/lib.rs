@@ -1,34 +1,13 @@
-//! How the tests that every backend passes look into device memory: [`CudaProbe`].
+//! How the tests that every backend passes look into device memory: [`CudaProbe`], and [`StackedCudaProbe`] for stacked
+//! pools.
 
 #![allow(clippy::unwrap_used, reason = "a crate of tests: what fails panics")]
 
 use std::cell::RefCell;
 
 use pool_conformance::{Later, Ledger, Probe, SkipReason};
-use pool_core::{Element, PodElement, Pool, PoolView};
+use pool_core::{Element, PodElement, Pool, PoolView, Stacked};
 use pool_cuda::{BlockWatch, Cuda, CudaDevice, DeviceStream, DeviceView, DeviceViewMut};
-
-/// Looks into the memory of one device.
-#[derive(Debug)]
-pub struct CudaProbe {
-    device: CudaDevice,
-    ledger: Ledger,
-    /// What is written elsewhere comes from here: memory of another stream.
-    elsewhere: RefCell<Pool<Cuda>>,
-}
-
-impl CudaProbe {
-    /// A probe whose pools each have a stream of their own on this device.
-    ///
-    /// # Panics
-    ///
-    /// Where the device has no stream to give.
-    #[must_use]
-    pub fn new(device: CudaDevice) -> Self {
-        let elsewhere = RefCell::new(Pool::new(device.new_stream().unwrap()));
-        Self { device, ledger: Ledger::new(), elsewhere }
-    }
-}
 
 /// Writes a probe's ledger.
 struct Watch(Ledger);
@@ -65,8 +44,33 @@ fn elements<T: Element>(length: usize, fill: impl FnOnce(&mut [u8])) -> Vec<T> {
     elements
 }
 
-impl Probe for CudaProbe {
-    type Backend = Cuda;
+/// A probe for pools of a backend.
+macro_rules! device_probe {
+    ($(#[$documentation:meta])* $probe:ident, $backend:ty) => {
+        $(#[$documentation])*
+#[derive(Debug)]
+pub struct $probe {
+    device: CudaDevice,
+    ledger: Ledger,
+    /// What is written elsewhere comes from here: memory of another stream.
+    elsewhere: RefCell<Pool<$backend>>,
+}
+
+impl $probe {
+    /// A probe whose pools each have a stream of their own on this device.
+    ///
+    /// # Panics
+    ///
+    /// Where the device has no stream to give.
+    #[must_use]
+    pub fn new(device: CudaDevice) -> Self {
+        let elsewhere = RefCell::new(Pool::new(device.new_stream().unwrap()));
+        Self { device, ledger: Ledger::new(), elsewhere }
+    }
+}
+
+impl Probe for $probe {
+    type Backend = $backend;
 
     fn context(&self) -> DeviceStream {
         self.device.new_stream().unwrap().watched(Watch(self.ledger.clone()))
@@ -114,3 +118,17 @@ impl Probe for CudaProbe {
         Ok(&self.ledger)
     }
 }
+    };
+}
+
+device_probe!(
+    /// Looks into the memory of one device.
+    CudaProbe,
+    Cuda
+);
+
+device_probe!(
+    /// As [`CudaProbe`], for stacked pools.
+    StackedCudaProbe,
+    Stacked<Cuda>
+);

@@ -40,6 +40,8 @@ pub(super) unsafe fn free<B: StackedBackend>(state: &StackState<B>, chunk: Chunk
         return 0;
     }
     state.dirty.remove(&chunk.block_addresses());
+    // The backend orders what is freed by itself.
+    state.armed.remove(&chunk.block_addresses());
     state.remove_reserved(chunk.block_bytes);
     // SAFETY: the address of a block is not null.
     let block = unsafe { NonNull::new_unchecked(chunk.block) };

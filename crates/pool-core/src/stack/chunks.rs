@@ -68,6 +68,11 @@ impl Chunks {
         self.0.iter().position(|chunk| chunk.contains(at))
     }
 
+    /// The address of the block that an address of an array lies in.
+    pub(super) fn block_around(&self, address: *const u8) -> Option<*mut u8> {
+        self.position(address).and_then(|position| self.get(position)).map(|chunk| chunk.block)
+    }
+
     /// For memory at `start` that is not handed out where the cursor is at `at`: the lowest such address of its chunk.
     /// `None` where the memory is handed out, or in no chunk.
     pub(super) fn idle_base(&mut self, at: *mut u8, start: *const u8) -> Option<*mut u8> {

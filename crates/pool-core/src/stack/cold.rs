@@ -284,7 +284,7 @@ unsafe fn allocate_elsewhere<B: StackedBackend>(
 /// The bytes of the smallest chunk that a pool allocates by itself.
 const LEAST: usize = 4 << 10;
 
-/// Zeroes the dirty bytes of a span that is read first, and poisons.
+/// Has the backend order the armed bytes of a span, zeroes the dirty bytes where it is read first, and poisons.
 ///
 /// # Errors
 ///
@@ -300,23 +300,37 @@ unsafe fn put_in_order<B: StackedBackend>(
     demand: Demand,
 ) -> Result<(), PoolError<B::Error>> {
     let start = span.start.addr().get();
+    let armed = start + demand.kept_bytes..start + bytes;
+    while let Some(part) = state.armed.first_in(&armed) {
+        let block = B::block_at(offset(span.start, part.start - start));
+        // SAFETY: the part is in an allocated chunk, and nothing views it (caller).
+        unsafe { B::reuse_bytes(&state.context, block, part.len()) }.map_err(|source| {
+            PoolError::Backend { operation: "order a block after its last use", source }
+        })?;
+        state.armed.remove(&part);
+    }
     if demand.first_use == FirstUse::Read {
         let range = start..start + bytes;
         while let Some(part) = state.dirty.first_in(&range) {
-            // SAFETY: the part is in the span.
-            let at = unsafe { span.start.add(part.start - start) };
+            let at = offset(span.start, part.start - start);
             // SAFETY: the part is in an allocated chunk, and nothing views it (caller).
             unsafe { set_bytes::<B>(state, at, 0, part.len(), "zero a dirty range") }?;
             state.dirty.remove(&part);
         }
     }
     if state.config().poison && bytes > demand.kept_bytes {
-        // SAFETY: the span has more bytes than that.
-        let at = unsafe { span.start.add(demand.kept_bytes) };
+        let at = offset(span.start, demand.kept_bytes);
         // SAFETY: as above.
         unsafe { set_bytes::<B>(state, at, 0xFF, bytes - demand.kept_bytes, "poison an array") }?;
     }
     Ok(())
+}
+
+/// The address `bytes` bytes after the start of a span that has more. On a device, an address is no pointer that Rust's
+/// own `add` accepts.
+fn offset(start: NonNull<u8>, bytes: usize) -> NonNull<u8> {
+    // Where the sum wrapped, which it does not, the start is in the span, too.
+    NonNull::new(start.as_ptr().wrapping_add(bytes)).unwrap_or(start)
 }
 
 /// # Safety

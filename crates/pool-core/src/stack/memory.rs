@@ -105,7 +105,7 @@ impl<'s, B: StackedBackend> ArrayMemory<'s, Stacked<B>> for StackMemory<'s, B> {
 
     #[inline(always)]
     fn reference(self) -> SlotRef<Stacked<B>> {
-        // SAFETY: views of a stacked backend ignore the reference (`StackedBackend`).
+        // SAFETY: for this backend, a reference is of the state of a pool.
         unsafe { SlotRef::new(self.state.cast()) }
     }
 

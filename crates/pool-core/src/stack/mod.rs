@@ -40,6 +40,9 @@
 //!     is lent from `top` on. It may be too high: a scope that has ended leaves it where it was. Then less is lent.
 //! 11. **A chunk that is lent or borrowed is never given to the backend.** `chunk_memory::free` is the only place that
 //!     frees, and it parts with such a chunk instead (`loans`).
+//! 12. **Bytes that a view armed are handed out only when the backend has ordered them.** Both ends are at most the lowest
+//!     armed byte, so the acquire that reaches it is cold. Armed bytes of a freed chunk are the backend's to order, which
+//!     it does in `free`.
 //!
 // Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
 //
@@ -53,6 +56,7 @@
 // settle: chunk_memory, chunks, memory, state
 // cold: chunk_memory, chunks, memory, settle, state
 // shapes: cold, memory, state
+// reference: state
 // cursor: cold, idle, memory, shapes, state
 // root: chunk_memory, cursor, nesting, shapes, state
 // layout: cursor, memory, root, shapes, state
@@ -67,6 +71,7 @@ mod layout;
 mod loans;
 mod memory;
 mod nesting;
+mod reference;
 mod root;
 mod settle;
 mod shapes;

@@ -33,7 +33,7 @@ pub(super) unsafe fn settle<B: StackedBackend>(state: &StackState<B>) {
         (count == 1).then_some(chunk.start)
     });
     if let Some(start) = first {
-        state.forget_dirty_outside();
+        state.forget_ranges_outside();
         if state.samples_left.get() > 0 {
             state.settle_sampled_at(start);
         } else {

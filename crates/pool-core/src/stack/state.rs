@@ -42,6 +42,8 @@ pub struct StackState<B: StackedBackend> {
     /// Reached through `with_chunks` alone.
     chunks: UnsafeCell<Chunks>,
     pub(super) dirty: DirtyRanges,
+    /// The bytes that a view armed: the backend orders them before they are handed out (invariant 10).
+    pub(super) armed: DirtyRanges,
     /// The named arrays, in the order in which they were handed out. Reached through `with_names` alone.
     names: UnsafeCell<Vec<Name>>,
     /// The shape sets, in the order of their offsets. Reached through `with_shapes` alone.
@@ -149,6 +151,7 @@ impl<B: StackedBackend> StackState<B> {
             busy: BusyMark::new(),
             chunks: UnsafeCell::new(Chunks::new()),
             dirty: DirtyRanges::new(),
+            armed: DirtyRanges::new(),
             names: UnsafeCell::new(Vec::new()),
             shapes: UnsafeCell::new(Vec::new()),
             pass_peak: Cell::new(0),
@@ -184,12 +187,15 @@ impl<B: StackedBackend> StackState<B> {
             return;
         }
         let Some(chunk) = self.with_chunks(|chunks| chunks.get(0).copied()) else { return };
-        self.written_end.set(chunk.end);
         // Rounded down to a line, and never below the chunk: every cursor is at or above its start.
         let addresses = chunk.start.addr()..chunk.end.addr();
-        let clean = self.dirty.first_in(&addresses).map_or(addresses.end, |dirty| dirty.start);
-        let clean = (clean - chunk.start.addr()) & !(B::ALIGN - 1);
-        self.end.set(chunk.start.wrapping_add(clean));
+        let below_first = |ranges: &DirtyRanges| {
+            let reached = ranges.first_in(&addresses).map_or(addresses.end, |range| range.start);
+            (reached - chunk.start.addr()) & !(B::ALIGN - 1)
+        };
+        let ordered = below_first(&self.armed);
+        self.written_end.set(chunk.start.wrapping_add(ordered));
+        self.end.set(chunk.start.wrapping_add(ordered.min(below_first(&self.dirty))));
     }
 
     /// The pool is not settled any more: its ends are null until its first cursor acquires again.
@@ -287,12 +293,13 @@ impl<B: StackedBackend> StackState<B> {
         self.reserved.set(self.reserved.get() - bytes);
     }
 
-    /// Forgets dirty bytes that are not in the first chunk's block, and that chunk is the only one: ranges of freed chunks
+    /// Forgets dirty and armed bytes that are not in the first chunk's block, and that chunk is the only one: ranges of freed chunks
     /// may have been merged with others. Bytes of a borrowed chunk are given back with their ranges, so they stay.
-    pub(super) fn forget_dirty_outside(&self) {
+    pub(super) fn forget_ranges_outside(&self) {
         let first = self.with_chunks(|chunks| chunks.get(0).copied());
         if let Some(chunk) = first.filter(|chunk| !chunk.is_borrowed()) {
             self.dirty.keep_within(&chunk.block_addresses());
+            self.armed.keep_within(&chunk.block_addresses());
         }
     }
 
@@ -313,6 +320,16 @@ impl<B: StackedBackend> StackState<B> {
             return;
         }
         self.dirty.add(range);
+        self.set_ends();
+    }
+
+    /// Arms bytes of a view that is in use.
+    pub(super) fn arm(&self, start: *mut u8, bytes: usize) {
+        let range = start.addr()..start.addr() + bytes;
+        if range.is_empty() || self.armed.contains(&range) {
+            return;
+        }
+        self.armed.add(range);
         self.set_ends();
     }
 

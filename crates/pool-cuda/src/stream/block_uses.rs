@@ -7,17 +7,17 @@ use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
 use pool_core::reserve::lock_reserved;
-use pool_driver::calls::Address;
 use pool_driver::capture::Capture;
 use pool_driver::error::CudaError;
 
 use crate::stream::announced_streams::{Withdrawal, withdraw};
 use crate::stream::block_user::BlockUser;
+use crate::stream::guard_events::Bytes;
 
 /// The note that somebody uses a block.
 #[derive(Clone, Debug)]
 pub(crate) struct BlockUse {
-    pub(crate) block: Address,
+    pub(crate) bytes: Bytes,
     pub(crate) user: BlockUser,
     /// The capture that the pointer was given out in: what the user's stream does there is the graph's.
     pub(crate) capture: Capture,

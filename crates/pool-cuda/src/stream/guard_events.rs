@@ -32,40 +32,57 @@ pub(crate) struct Bytes {
 pub(crate) struct GuardEvents(Cell<Chain<Given>>);
 
 struct Given {
+    /// The bytes that are ordered together with those of the view.
+    ordered: Bytes,
     bytes: Bytes,
     event: GuardEvent,
 }
 
 impl Bytes {
-    fn overlap(&self, other: &Self) -> bool {
-        let end = |bytes: &Self| bytes.start + bytes.length as Address;
-        self.start < end(other) && other.start < end(self)
+    /// All bytes of a block.
+    pub(crate) fn of_block(block: Address) -> Self {
+        Self { block, start: block, length: usize::MAX }
+    }
+
+    pub(crate) fn end(&self) -> Address {
+        self.start.saturating_add(self.length as Address)
+    }
+
+    /// Whether some byte is in both.
+    pub(crate) fn overlap(&self, other: &Self) -> bool {
+        self.block == other.block && self.start < other.end() && other.start < self.end()
+    }
+
+    /// Whether all bytes of the other are in these.
+    pub(crate) fn contain(&self, other: &Self) -> bool {
+        self.block == other.block && self.start <= other.start && other.end() <= self.end()
     }
 }
 
 impl GuardEvents {
-    /// A new event for a guard of a view of these bytes, and its name. `None` where the block has many already, or where
+    /// A new event for a guard of a view of these bytes, and its name. `None` where the bytes that are ordered together with
+    /// them have many already, or where
     /// cudarc does not record what its guards have.
     pub(crate) fn give(
         &self,
-        bytes: Bytes,
+        (ordered, bytes): (Bytes, Bytes),
         context: &Arc<CudaContext>,
     ) -> Result<Option<(UseEnd, NonNull<CudaEvent>)>, CudaError> {
-        let is_of_block = |given: &&Given| given.bytes.block == bytes.block;
-        let given = self.look(|all| all.iter().filter(is_of_block).count());
+        let is_of_these = |given: &&Given| given.ordered.overlap(&ordered);
+        let given = self.look(|all| all.iter().filter(is_of_these).count());
         if given >= MOST || !context.is_managing_stream_synchronization() {
             return Ok(None);
         }
         let event = GuardEvent::new(context)?;
         let (name, place) = (event.name(), event.place());
-        let link = Chain::of(Given { bytes, event })?;
+        let link = Chain::of(Given { ordered, bytes, event })?;
         self.look(|all| all.add(link));
         Ok(Some((name, place)))
     }
 
-    /// Destroys the events of a block, whose views have all ended.
-    pub(crate) fn end_block(&self, block: Address) {
-        drop(self.look(|all| all.unlink(|given| given.bytes.block == block)));
+    /// Destroys the events of bytes whose views have all ended.
+    pub(crate) fn end(&self, has_ended: impl Fn(&Bytes) -> bool) {
+        drop(self.look(|all| all.unlink(|given| has_ended(&given.ordered))));
     }
 
     /// Destroys the events of guards that have ended, because a view has these bytes exclusively, but for those that are

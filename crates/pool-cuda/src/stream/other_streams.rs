@@ -94,28 +94,28 @@ impl OtherStreams {
     }
 
     /// Notes that some stream of another device uses a block.
-    pub(crate) fn note_another_device(&self, block: Address) -> Result<(), CudaError> {
-        self.note(BlockUse { block, user: BlockUser::UnknownDevice, capture: None })
+    pub(crate) fn note_another_device(&self, bytes: Bytes) -> Result<(), CudaError> {
+        self.note(BlockUse { bytes, user: BlockUser::UnknownDevice, capture: None })
     }
 
     /// Makes the borrower's stream, which is not the pool's stream `own`, come after all that `own` holds, and after
     /// all other streams that use the block; notes that the borrower uses the block from now on.
     pub(crate) fn lend(
         &self,
-        block: Address,
+        bytes: Bytes,
         to: Borrower<'_>,
         own: &CudaStream,
     ) -> Result<(), CudaError> {
         if !self.on.get() {
             return Ok(());
         }
-        let ordered = self.order(block, &to, own);
+        let ordered = self.order(bytes, &to, own);
         // Where a call of the driver failed, the caller gets the error, and the borrower counts as a user all the same: a
         // wait too many is harmless.
         if let Ok(capture) | Err((capture, CudaError::Call { .. })) =
             ordered.map_err(|error| (None, error))
         {
-            self.note(BlockUse { block, user: to.user, capture })?;
+            self.note(BlockUse { bytes, user: to.user, capture })?;
         }
         ordered?;
         keep_current(to.stream)
@@ -125,21 +125,21 @@ impl OtherStreams {
     /// the stream is not known. Cudarc records it behind the use when the guard is dropped.
     pub(crate) fn lend_with_guard(
         &self,
-        bytes: Bytes,
+        (ordered, bytes): (Bytes, Bytes),
         mut to: Borrower<'_>,
         own: &CudaStream,
     ) -> Result<Option<NonNull<CudaEvent>>, CudaError> {
         if !self.on.get() {
             return Ok(None);
         }
-        let capture = self.order(bytes.block, &to, own)?;
+        let capture = self.order(ordered, &to, own)?;
         let mut event = None;
         if let (BlockUser::UnknownStream(user), None) = (&mut to.user, capture) {
-            let given = self.guards.give(bytes, to.stream.context())?;
+            let given = self.guards.give((ordered, bytes), to.stream.context())?;
             user.end = given.map(|(end, _)| end);
             event = given.map(|(_, event)| event);
         }
-        self.note(BlockUse { block: bytes.block, user: to.user, capture })?;
+        self.note(BlockUse { bytes: ordered, user: to.user, capture })?;
         keep_current(to.stream)?;
         Ok(event)
     }
@@ -152,13 +152,13 @@ impl OtherStreams {
     /// [`CudaError::Capturing`] where a stream is captured, which waiting would spoil; and why it cannot be waited for.
     pub(crate) fn lend_by_waiting(
         &self,
-        block: Address,
+        bytes: Bytes,
         to: &CudaStream,
         user: BlockUser,
         own: &CudaStream,
     ) -> Result<(), CudaError> {
-        self.wait_for_users(block, own)?;
-        self.note(BlockUse { block, user, capture: None })?;
+        self.wait_for_users(bytes, own)?;
+        self.note(BlockUse { bytes, user, capture: None })?;
         keep_current(to)
     }
 
@@ -167,9 +167,9 @@ impl OtherStreams {
     /// # Errors
     ///
     /// As [`lend_by_waiting`](Self::lend_by_waiting).
-    pub(crate) fn wait_for_users(&self, block: Address, own: &CudaStream) -> Result<(), CudaError> {
+    pub(crate) fn wait_for_users(&self, bytes: Bytes, own: &CudaStream) -> Result<(), CudaError> {
         let mut from = 0;
-        while let Some((number, used)) = self.uses.next(from, |used| used.block == block) {
+        while let Some((number, used)) = self.uses.next(from, |used| used.bytes.overlap(&bytes)) {
             match &used.user {
                 BlockUser::Stream(stream) => wait_outside_capture(stream)?,
                 _ => drop(self.join_one(&used, own, None)?),
@@ -190,7 +190,7 @@ impl OtherStreams {
 
     fn order(
         &self,
-        block: Address,
+        bytes: Bytes,
         to: &Borrower<'_>,
         own: &CudaStream,
     ) -> Result<Capture, CudaError> {
@@ -202,7 +202,7 @@ impl OtherStreams {
         // What a stream did before a capture is no part of the graph, not even where the same stream goes on.
         let is_in_order =
             |used: &BlockUse| used.user.is_same_stream(user) && used.capture == capture;
-        self.join_where(own, |used| used.block == block && !is_in_order(used))?;
+        self.join_where(own, |used| used.bytes.overlap(&bytes) && !is_in_order(used))?;
         if is_per_thread(stream) {
             return wait_for_every_thread(own, capture);
         }
@@ -214,7 +214,7 @@ impl OtherStreams {
 
     fn note(&self, new: BlockUse) -> Result<(), CudaError> {
         let is_known = |used: &BlockUse| {
-            used.block == new.block
+            used.bytes.contain(&new.bytes)
                 && used.capture == new.capture
                 && used.user.is_waited_for_with(&new.user)
         };
@@ -222,8 +222,8 @@ impl OtherStreams {
     }
 
     /// Makes the pool's stream `own` come after all other streams that use the block.
-    pub(crate) fn join(&self, block: Address, own: &CudaStream) -> Result<(), CudaError> {
-        self.join_where(own, |used| used.block == block)
+    pub(crate) fn join(&self, bytes: Bytes, own: &CudaStream) -> Result<(), CudaError> {
+        self.join_where(own, |used| used.bytes.overlap(&bytes))
     }
 
     /// Makes the pool's stream `own` come after all other streams that use any block.
@@ -245,17 +245,32 @@ impl OtherStreams {
     /// As [`join`](Self::join), when nobody can enqueue anything with the block any more: the notes of the block are
     /// removed.
     pub(crate) fn settle(&self, block: Address, own: &CudaStream) -> Result<(), CudaError> {
-        self.join(block, own)?;
-        self.forget(block);
-        Ok(())
+        self.settle_where(own, |bytes| bytes.block == block)
     }
 
-    /// Removes the notes of a block, whose views have ended.
-    pub(crate) fn forget(&self, block: Address) {
-        while let Some(number) = self.uses.find(0, |used| used.block == block) {
+    /// As [`settle`](Self::settle), for a part of a stack's chunk. No view has the part any more, hence no array that a
+    /// note overlaps it for.
+    pub(crate) fn settle_bytes(
+        &self,
+        start: Address,
+        length: usize,
+        own: &CudaStream,
+    ) -> Result<(), CudaError> {
+        let end = start.saturating_add(length as Address);
+        self.settle_where(own, |bytes| bytes.start < end && start < bytes.end())
+    }
+
+    fn settle_where(
+        &self,
+        own: &CudaStream,
+        wanted: impl Fn(&Bytes) -> bool,
+    ) -> Result<(), CudaError> {
+        self.join_where(own, |used| wanted(&used.bytes))?;
+        while let Some(number) = self.uses.find(0, |used| wanted(&used.bytes)) {
             self.uses.remove(number);
         }
-        self.guards.end_block(block);
+        self.guards.end(wanted);
+        Ok(())
     }
 
     fn join_where(

@@ -3,7 +3,7 @@
 use cudarc::driver::{CudaFunction, LaunchArgs};
 use pool_core::Scope;
 
-use crate::cuda::Cuda;
+use crate::view::device_pool::DevicePool;
 
 /// Launching kernels from a scope.
 pub trait Launch {
@@ -20,7 +20,7 @@ pub trait Launch {
     fn launch<'a>(&'a self, function: &'a CudaFunction) -> LaunchArgs<'a>;
 }
 
-impl Launch for Scope<'_, Cuda> {
+impl<B: DevicePool> Launch for Scope<'_, B> {
     #[inline]
     fn launch<'a>(&'a self, function: &'a CudaFunction) -> LaunchArgs<'a> {
         self.context().stream().launch_builder(function)

@@ -1,11 +1,11 @@
 //! What every view is made of: an address in a slot's block, and a reference to the slot, through which the pool's
 //! stream is found and other streams are noted.
 
-use std::ptr::NonNull;
+use std::ptr::{NonNull, without_provenance_mut};
 use std::sync::Arc;
 
 use cudarc::driver::{CudaEvent, CudaStream, SyncOnDrop};
-use pool_core::SlotRef;
+use pool_core::{BlockOf, SlotRef};
 use pool_driver::calls::Address;
 use pool_driver::error::CudaError;
 
@@ -48,7 +48,8 @@ impl Region {
     /// The region is used only inside a view that the slot's pool handed out, which covers these bytes.
     #[inline(always)]
     pub(crate) unsafe fn new(block: DeviceBlock, slot: SlotRef<Cuda>, bytes: usize) -> Self {
-        Self { address: block.0, bytes, slot }
+        // In a stack, also an array without bytes has an address.
+        Self { address: if bytes == 0 { 0 } else { block.0 }, bytes, slot }
     }
 
     /// The first `bytes` bytes, and the rest; the region is at least as long.
@@ -62,14 +63,36 @@ impl Region {
     #[inline]
     pub(crate) fn stream(&self) -> &DeviceStream {
         // SAFETY: the region's view is in use (type), so the pool lives while this is borrowed.
-        unsafe { self.slot.context() }
+        unsafe { self.slot.pool_context() }
     }
 
-    /// The block that the region lies in.
-    fn block(&self) -> Address {
-        // SAFETY: the region's view is in use (type).
-        let block: DeviceBlock = unsafe { self.slot.block() };
-        block.0
+    /// The bytes that are ordered together with the region: of a slot all that its block has, of a stack the region's own.
+    fn ordered(&self) -> Bytes {
+        if self.bytes == 0 {
+            return self.bytes_of(0);
+        }
+        // SAFETY: the region's view is in use, on the pool's thread (type).
+        match unsafe { self.slot.block_of(self.start()) } {
+            BlockOf::Stack(DeviceBlock(block)) => self.bytes_of(block),
+            BlockOf::Slot(DeviceBlock(block)) => Bytes::of_block(block),
+            _ => self.bytes_of(self.address),
+        }
+    }
+
+    /// The region's bytes, which lie in a block.
+    fn bytes_of(&self, block: Address) -> Bytes {
+        Bytes { block, start: self.address, length: self.bytes }
+    }
+
+    /// The region's address, as a pointer. Of a region without bytes it is none of the pool's.
+    fn start(&self) -> NonNull<u8> {
+        NonNull::new(without_provenance_mut(self.address as usize)).unwrap_or(NonNull::dangling())
+    }
+
+    /// Arms the region's bytes.
+    fn arm(&self) {
+        // SAFETY: the region's view is in use, on the pool's thread, and has these bytes (type).
+        unsafe { self.slot.arm_bytes(self.start(), self.bytes) };
     }
 
     /// Makes the pool's stream come after the other streams that use the block, if there are any. Called before
@@ -77,10 +100,10 @@ impl Region {
     #[inline]
     pub(crate) fn join(&self) -> Result<(), CudaError> {
         let stream = self.stream();
-        if stream.other_streams().is_empty() {
+        if stream.other_streams().is_empty() || self.bytes == 0 {
             return Ok(());
         }
-        stream.other_streams().join(self.block(), stream.stream())
+        stream.other_streams().join(self.ordered(), stream.stream())
     }
 
     /// Makes a stream come after the pool's stream. The pool's stream comes after that one when the memory is next
@@ -111,7 +134,7 @@ impl Region {
             return Ok(());
         }
         let own = self.stream();
-        own.other_streams().lend(self.block(), self.borrower(stream, user)?, own.stream())
+        own.other_streams().lend(self.ordered(), self.borrower(stream, user)?, own.stream())
     }
 
     /// Arms the slot, and asks whether the stream may use its block.
@@ -120,8 +143,7 @@ impl Region {
         stream: &'b CudaStream,
         user: BlockUser,
     ) -> Result<Borrower<'b>, CudaError> {
-        // SAFETY: the region's view is in use, on the pool's thread (type).
-        unsafe { self.slot.arm() };
+        self.arm();
         Ok(Borrower { stream, user, admitted: self.stream().admit(stream)? })
     }
 
@@ -133,7 +155,7 @@ impl Region {
         stream: &'a CudaStream,
         access: ViewAccess,
     ) -> (Address, SyncOnDrop<'a>) {
-        let may_be_elsewhere = self.stream().other_streams().end_questions(self.block());
+        let may_be_elsewhere = self.stream().other_streams().end_questions(self.address);
         if !self.is_own(stream) {
             return self.pointer_for_other(stream, access);
         }
@@ -162,7 +184,7 @@ impl Region {
             Err(error) => {
                 let user = BlockUser::of_borrowed(stream);
                 let waited = self.in_spite_of(error, |own| {
-                    self.stream().other_streams().lend_by_waiting(self.block(), stream, user, own)
+                    self.stream().other_streams().lend_by_waiting(self.ordered(), stream, user, own)
                 });
                 (if waited { self.address } else { 0 }, NOTHING_TO_DO)
             }
@@ -179,20 +201,20 @@ impl Region {
             return Ok(None);
         }
         let own = self.stream();
-        let bytes = Bytes { block: self.block(), start: self.address, length: self.bytes };
+        let ordered = self.ordered();
+        let bytes = self.bytes_of(ordered.block);
         if access == ViewAccess::Exclusive {
             own.other_streams().end_guards(&bytes);
         }
         let to = self.borrower(stream, BlockUser::of_borrowed(stream))?;
-        own.other_streams().lend_with_guard(bytes, to, own.stream())
+        own.other_streams().lend_with_guard((ordered, bytes), to, own.stream())
     }
 
     /// The address for a copy on the pool's own stream that may be to another device: that device is noted as a user.
     fn address_for_another_device(&self) -> Address {
         let joined = self.join();
-        // SAFETY: the region's view is in use, on the pool's thread (type).
-        unsafe { self.slot.arm() };
-        let noted = self.stream().other_streams().note_another_device(self.block());
+        self.arm();
+        let noted = self.stream().other_streams().note_another_device(self.ordered());
         // Noting the other device may have run code of others, which may have made another context current, and
         // cudarc goes on with its stream's bare handle.
         self.address_if(joined.and(noted).and(self.stream().bind()))
@@ -200,7 +222,7 @@ impl Region {
 
     /// Notes that cudarc asked for the pool's stream, with which a copy to another device begins.
     pub(crate) fn asked_for_stream(&self) {
-        self.stream().other_streams().note_question(self.block());
+        self.stream().other_streams().note_question(self.address);
     }
 
     /// The address for work on the pool's own stream; as [`pointer_for`](Self::pointer_for).
@@ -226,7 +248,7 @@ impl Region {
     fn address_in_spite_of(&self, error: CudaError) -> Address {
         let other_streams = self.stream().other_streams();
         let waited = self.in_spite_of(error, |own| {
-            other_streams.wait_for_users(self.block(), own).and_then(|()| self.stream().bind())
+            other_streams.wait_for_users(self.ordered(), own).and_then(|()| self.stream().bind())
         });
         if waited { self.address } else { 0 }
     }

@@ -3,10 +3,10 @@
 use std::cell::Cell;
 
 use cuda_sim_control::Settings;
-use device_tests::CudaProbe;
+use device_tests::{CudaProbe, StackedCudaProbe};
 use pool_conformance::cases::{Ending, all};
 use pool_conformance::programs::{run_random_dynamic, run_random_lexical};
-use pool_conformance::run_all;
+use pool_conformance::{Probe, run_all};
 use pool_core::PoolView;
 use pool_cuda::{Cuda, CudaDevice};
 
@@ -17,13 +17,12 @@ const PROGRAMS: u32 = 60;
 
 /// Runs the acceptance cases, all of them in the first order. The long arrays are many bytes of one copy or
 /// fill each, which the others have as well.
-fn run_cases(device: &CudaDevice, is_first: bool) {
-    let probe = CudaProbe::new(device.clone());
+fn run_cases<P: Probe>(probe: &P, is_first: bool) {
     if is_first {
-        return run_all(&probe);
+        return run_all(probe);
     }
-    for case in all::<CudaProbe>().into_iter().filter(|case| !case.is_long()) {
-        match case.run(&probe) {
+    for case in all::<P>().into_iter().filter(|case| !case.is_long()) {
+        match case.run(probe) {
             Ending::Passed | Ending::Skipped(_) => {}
             ending => panic!("case {}: {ending:?}", case.name()),
         }
@@ -47,7 +46,16 @@ fn in_some_orders(program: impl Fn(&CudaDevice)) {
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn cuda_passes_every_case() {
     let first = Cell::new(true);
-    in_many_orders(|device| run_cases(device, first.replace(false)));
+    in_many_orders(|device| run_cases(&CudaProbe::new(device.clone()), first.replace(false)));
+}
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn stacked_cuda_passes_every_case() {
+    let first = Cell::new(true);
+    in_many_orders(|device| {
+        run_cases(&StackedCudaProbe::new(device.clone()), first.replace(false))
+    });
 }
 
 #[test]
@@ -57,7 +65,8 @@ fn plain_allocation_passes_every_case() {
     for order in 0..orders() {
         start_anew(simulator, Settings::default(), order);
         let device = Cuda::device(0).unwrap().without_memory_pool();
-        run_cases(&device, order == 0);
+        run_cases(&CudaProbe::new(device.clone()), order == 0);
+        run_cases(&StackedCudaProbe::new(device.clone()), order == 0);
         drop(device);
         simulator.assert_clean();
         simulator.assert_no_leaks();
@@ -72,6 +81,8 @@ fn random_lexical_programs_agree_with_the_model() {
     in_some_orders(|device| {
         let tally = run_random_lexical(PROGRAMS, || CudaProbe::new(device.clone()));
         assert_eq!(tally.programs, u64::from(PROGRAMS));
+        let tally = run_random_lexical(PROGRAMS, || StackedCudaProbe::new(device.clone()));
+        assert_eq!(tally.programs, u64::from(PROGRAMS));
     });
 }
 
@@ -80,6 +91,8 @@ fn random_lexical_programs_agree_with_the_model() {
 fn random_dynamic_programs_agree_with_the_model() {
     in_some_orders(|device| {
         let tally = run_random_dynamic(PROGRAMS, || CudaProbe::new(device.clone()));
+        assert_eq!(tally.programs, u64::from(PROGRAMS));
+        let tally = run_random_dynamic(PROGRAMS, || StackedCudaProbe::new(device.clone()));
         assert_eq!(tally.programs, u64::from(PROGRAMS));
     });
 }

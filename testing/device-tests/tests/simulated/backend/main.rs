@@ -21,6 +21,7 @@ mod peers;
 mod random;
 mod refusals;
 mod shrink;
+mod stacks;
 mod steady;
 mod subscribers;
 mod support;

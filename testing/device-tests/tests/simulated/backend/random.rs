@@ -7,8 +7,8 @@ use std::sync::Arc;
 use cuda_sim_control::{Settings, Simulator};
 use cudarc::driver::{CudaStream, DevicePtrMut};
 use fastrand::Rng;
-use pool_core::{Pool, PoolView, PoolViewMut, Scope, error_chain};
-use pool_cuda::{Cuda, CudaDevice, DeviceStream, DeviceViewMut, announce, record_use};
+use pool_core::{Pool, PoolBackend, PoolView, PoolViewMut, Scope, Stacked, error_chain};
+use pool_cuda::{Cuda, CudaDevice, DevicePool, DeviceStream, DeviceViewMut, announce, record_use};
 
 use crate::shrink;
 use crate::support::{start, start_anew};
@@ -17,6 +17,13 @@ use crate::support::{start, start_anew};
 const N: usize = 4096;
 /// Pools: two of the first device, one of the second.
 const POOLS: usize = 3;
+
+/// The backends that programs run on.
+trait Layout: DevicePool + for<'s> PoolBackend<View<'s, u8> = DeviceViewMut<'s, u8>> {}
+
+impl Layout for Cuda {}
+
+impl Layout for Stacked<Cuda> {}
 
 /// What is the same for all of a program.
 #[derive(Clone, Copy, Debug)]
@@ -130,8 +137,8 @@ impl Step {
 }
 
 /// What there is while scopes are open.
-struct Open<'s> {
-    scopes: Vec<Scope<'s, Cuda>>,
+struct Open<'s, B: Layout> {
+    scopes: Vec<Scope<'s, B>>,
     views: Vec<View<'s>>,
 }
 
@@ -166,7 +173,7 @@ impl Fault {
 type Checked = Result<(), Fault>;
 
 impl World {
-    fn new(setup: Setup) -> (Self, Vec<Pool<Cuda>>) {
+    fn new<B: Layout>(setup: Setup) -> (Self, Vec<Pool<B>>) {
         let devices = [0, 1].map(|ordinal| Cuda::device(ordinal).unwrap());
         let of = |ordinal: usize| match setup.plain {
             true => devices[ordinal].clone().without_memory_pool(),
@@ -202,8 +209,8 @@ impl World {
     }
 }
 
-impl<'s> Open<'s> {
-    fn new(pools: &'s mut [Pool<Cuda>]) -> Self {
+impl<'s, B: Layout> Open<'s, B> {
+    fn new(pools: &'s mut [Pool<B>]) -> Self {
         Self { scopes: pools.iter_mut().map(Pool::scope).collect(), views: Vec::new() }
     }
 
@@ -332,8 +339,8 @@ fn check(step: Step, found: &[u8], expected: Option<u8>) -> Checked {
     }
 }
 
-fn take_all(setup: Setup, steps: &[Step]) -> Checked {
-    let (mut world, mut pools) = World::new(setup);
+fn take_all<B: Layout>(setup: Setup, steps: &[Step]) -> Checked {
+    let (mut world, mut pools) = World::new::<B>(setup);
     for part in steps.split_inclusive(|step| matches!(step, Step::Close { .. })) {
         let mut open = Open::new(&mut pools);
         part.iter().try_for_each(|step| open.take(*step, &mut world))?;
@@ -358,7 +365,16 @@ pub(crate) fn is_meant(report: &str) -> bool {
 /// errors there were, and how much was wrong. Steps in which cudarc copies from or to the host are left out: those it
 /// orders itself.
 pub(crate) fn take_in_spite_of_failures(number: u64, arm: &dyn Fn()) -> (usize, usize) {
-    let (mut world, mut pools) = World::new(Setup::of(number));
+    // Every second program is on stacks.
+    if number.is_multiple_of(2) {
+        take_on::<Cuda>(number, arm)
+    } else {
+        take_on::<Stacked<Cuda>>(number, arm)
+    }
+}
+
+fn take_on<B: Layout>(number: u64, arm: &dyn Fn()) -> (usize, usize) {
+    let (mut world, mut pools) = World::new::<B>(Setup::of(number));
     let is_ours = |step: &Step| !matches!(step, Step::Upload { .. } | Step::Download { .. });
     let steps: Vec<Step> = Step::all_of(number).into_iter().filter(is_ours).collect();
     let (mut refused, mut wrong) = (0, 0);
@@ -384,10 +400,10 @@ pub(crate) fn take_in_spite_of_failures(number: u64, arm: &dyn Fn()) -> (usize, 
 }
 
 /// Panics with what is wrong with a program.
-fn run(simulator: Simulator, number: u64, setup: Setup, steps: &[Step]) {
+fn run<B: Layout>(simulator: Simulator, number: u64, setup: Setup, steps: &[Step]) {
     let devices = Settings { devices: 2, ..Settings::default() };
     start_anew(simulator, devices, number);
-    let taken = take_all(setup, steps);
+    let taken = take_all::<B>(setup, steps);
     let leftovers = Cuda::give_back_leftovers();
     if let Err(fault) = taken {
         panic!("{}", fault.text());
@@ -403,10 +419,20 @@ fn run(simulator: Simulator, number: u64, setup: Setup, steps: &[Step]) {
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn random_programs_over_two_devices() {
+    println!("FIGURE: two devices, {}", run_all::<Cuda>());
+}
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn random_programs_on_stacks_over_two_devices() {
+    println!("FIGURE: two devices, stacks, {}", run_all::<Stacked<Cuda>>());
+}
+
+/// Runs all programs; returns how many.
+fn run_all<B: Layout>() -> impl std::fmt::Display {
     let simulator = start();
     let program = |number| (Setup::of(number), Step::all_of(number));
-    let taken = shrink::run_programs(program, |number, setup, steps| {
-        run(simulator, number, *setup, steps);
-    });
-    println!("FIGURE: two devices, {taken}");
+    shrink::run_programs(program, |number, setup, steps| {
+        run::<B>(simulator, number, *setup, steps);
+    })
 }

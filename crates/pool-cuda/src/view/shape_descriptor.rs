@@ -1,0 +1,61 @@
+//! What the shape cache keeps beside a shape: where the shape is on the device.
+
+use pool_core::DynamicShape;
+use pool_driver::calls::Address;
+use pool_driver::error::CudaError;
+
+use crate::stream::device_stream::DeviceStream;
+use crate::stream::shape_cells::{MOST_AXES, NUMBERS, ShapeCell};
+
+/// The entry of the shape cache for an array of dynamic rank on the device: where its lengths and strides are, once they
+/// were asked for.
+#[derive(Debug, Default)]
+pub struct ShapeDescriptor(Option<ShapeCell>);
+
+impl ShapeDescriptor {
+    /// Where the shape is on the device. The first call writes the shape there.
+    pub(crate) fn place(
+        &mut self,
+        shape: DynamicShape<'_>,
+        stream: &DeviceStream,
+    ) -> Result<Address, CudaError> {
+        if let Some(cell) = &self.0 {
+            return Ok(cell.address());
+        }
+        let rank = shape.dims().len();
+        if rank > MOST_AXES {
+            return Err(CudaError::RankTooLarge { rank, most: MOST_AXES });
+        }
+        let mut numbers = [0_u64; NUMBERS];
+        let all = [rank, 0].into_iter().chain(shape.dims().iter().chain(shape.strides()).copied());
+        for (number, length) in numbers.iter_mut().zip(all) {
+            *number = length as u64;
+        }
+        let bytes = bytemuck::cast_slice(&numbers[..2 + 2 * rank]);
+        let cell = match stream.source() {
+            Some(source) => {
+                let cell = take_cell(stream)?;
+                stream.bind()?;
+                // SAFETY: the cell is allocated, is long enough for the most axes, and belongs to this
+                // shape; work that reads an earlier shape there is in the pool's stream.
+                unsafe { source.write(cell.address(), bytes) }?;
+                cell
+            }
+            None => {
+                stream.bind_outside_capture("write a new shape")?;
+                let cell = take_cell(stream)?;
+                // SAFETY: as above.
+                unsafe { stream.staging().upload(cell.address(), bytes, stream.stream()) }?;
+                cell
+            }
+        };
+        let address = cell.address();
+        self.0 = Some(cell);
+        Ok(address)
+    }
+}
+
+/// A cell of the pool's own device memory for shapes.
+fn take_cell(stream: &DeviceStream) -> Result<ShapeCell, CudaError> {
+    stream.shapes().take(|bytes| stream.allocate(bytes))
+}
