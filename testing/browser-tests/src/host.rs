@@ -76,7 +76,8 @@ fn a_million_scopes() {
             before = pages();
         }
         let scope = slots.scope();
-        let (a, b, c) = (scope.acquire::<f32, _>(64), scope.acquire::<u8, _>(100), scope.acquire::<f64, _>(33));
+        let (a, b, c) =
+            (scope.acquire::<f32, _>(64), scope.acquire::<u8, _>(100), scope.acquire::<f64, _>(33));
         let of_stack = stack.scope();
         let (d, e) = (of_stack.acquire::<f32, _>(64), of_stack.acquire::<u64, _>(100));
         sum += (a.len() + b.len() + c.len() + d.len() + e.len()) as u64;

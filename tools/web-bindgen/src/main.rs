@@ -14,7 +14,8 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     let mut bindgen = Bindgen::new();
-    bindgen.input_path(module).typescript(false).remove_producers_section(true);
+    bindgen.input_path(module).typescript(false);
+    bindgen.remove_name_section(true).remove_producers_section(true);
     let written = bindgen.web(true).and_then(|bindgen| bindgen.generate(directory));
     if let Err(error) = written {
         eprintln!("{error:?}");

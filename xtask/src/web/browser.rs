@@ -231,9 +231,7 @@ impl Browser {
     ///
     /// As [`call`](Self::call).
     pub(crate) fn press(&mut self, key: &str, code: u32, text: &str) -> Result<(), TaskError> {
-        let event = |kind: &str| {
-            json!({ "type": kind, "key": key, "windowsVirtualKeyCode": code, "text": text })
-        };
+        let event = |kind: &str| json!({ "type": kind, "key": key, "windowsVirtualKeyCode": code, "text": text });
         self.call("Input.dispatchKeyEvent", &event("keyDown"))?;
         let up = json!({ "type": "keyUp", "key": key, "windowsVirtualKeyCode": code });
         self.call("Input.dispatchKeyEvent", &up)?;
@@ -300,7 +298,9 @@ fn complaint(event: &Value) -> Option<String> {
         "Log.entryAdded" if parameters["entry"]["level"] == "error" => {
             Some(parameters["entry"]["text"].to_string())
         }
-        "Runtime.consoleAPICalled" if ["error", "warning"].iter().any(|kind| parameters["type"] == *kind) => {
+        "Runtime.consoleAPICalled"
+            if ["error", "warning"].iter().any(|kind| parameters["type"] == *kind) =>
+        {
             Some(parameters["args"].to_string())
         }
         _ => None,

@@ -17,15 +17,19 @@ const TARGET: &str = "wasm32-unknown-unknown";
 const BINDGEN: &str = "tools/web-bindgen";
 
 /// Flags of the tests: panics unwind, as they do elsewhere, streams can be made to err, and tests wait.
-const FLAGS: &str = "-Cpanic=unwind --cfg pool_browser_tests --cfg getrandom_backend=\"unsupported\"";
+const FLAGS: &str =
+    "-Cpanic=unwind --cfg pool_browser_tests --cfg getrandom_backend=\"unsupported\"";
 
-/// Builds everything; the directory to serve.
+/// Builds the page, the tests, or both; the directory to serve.
 ///
 /// # Errors
 ///
 /// When a part does not build, or a toolchain is missing.
-pub(crate) fn site(workspace: &Workspace, with_page: bool) -> Result<PathBuf, TaskError> {
-    let nightly = Toolchains::detect().nightly_with(&["rust-src"])?;
+pub(crate) fn site(
+    workspace: &Workspace,
+    with_page: bool,
+    with_tests: bool,
+) -> Result<PathBuf, TaskError> {
     let directory = workspace.target_directory.join("web");
     let site = directory.join("site");
     let bindgen = bindgen(workspace, &directory)?;
@@ -34,6 +38,10 @@ pub(crate) fn site(workspace: &Workspace, with_page: bool) -> Result<PathBuf, Ta
         copy_page(&workspace.root.join("examples/19_browser/page"), &site)?;
         run(Command::new(&bindgen).arg(module).arg(&site))?;
     }
+    if !with_tests {
+        return Ok(site);
+    }
+    let nightly = Toolchains::detect().nightly_with(&["rust-src"])?;
     let tests = site.join("tests");
     let module = tests_for(workspace, &nightly, &directory.join("tests"))?;
     copy_page(&workspace.root.join("testing/browser-tests/page"), &tests)?;
@@ -60,11 +68,7 @@ fn page(workspace: &Workspace) -> Result<PathBuf, TaskError> {
 }
 
 /// Builds the tests' module, with a standard library that unwinds.
-fn tests_for(
-    workspace: &Workspace,
-    nightly: &str,
-    target: &Path,
-) -> Result<PathBuf, TaskError> {
+fn tests_for(workspace: &Workspace, nightly: &str, target: &Path) -> Result<PathBuf, TaskError> {
     let mut build = cargo();
     build.arg(format!("+{nightly}")).args(["build", "--quiet", "--locked"]);
     build.args(["-Z", "build-std=std,panic_unwind", "--target", TARGET]);

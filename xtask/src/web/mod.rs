@@ -1,5 +1,5 @@
-//! `cargo xtask web`: the pools in a browser. It builds the page of example 19 and the tests for WebAssembly, and serves
-//! both on this machine. With `--test` Chromium runs the tests, and the page is driven by mouse and keyboard, without a
+//! `cargo xtask web`: the pools in a browser. It builds the page of example 19 for WebAssembly, and serves it on this
+//! machine. With `--test` Chromium runs the tests of other crates, and the page is driven by mouse and keyboard, without a
 //! window.
 
 mod browser;
@@ -25,7 +25,7 @@ pub(crate) struct Arguments {
     /// Run the tests and drive the page in Chromium, without a window. The last line counts the checks.
     #[arg(long)]
     test: bool,
-    /// Run only tests whose names have this in them, and do not drive the page.
+    /// Run only tests whose names have this in them; the page is driven where this is part of `page`.
     #[arg(long, value_name = "TEXT", requires = "test")]
     only: Option<String>,
     /// Serve at this port; 0 takes a free one.
@@ -44,10 +44,12 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     let workspace: Workspace = workspace::describe()?;
     let chromium = if arguments.test { Some(find_chromium()?) } else { None };
-    let site = build::site(&workspace, chromium.is_none() || arguments.only.is_none())?;
+    let with_page = arguments.only.as_ref().is_none_or(|part| "page".contains(part));
+    let with_tests = arguments.test && arguments.only.as_deref() != Some("page");
+    let site = build::site(&workspace, with_page, with_tests)?;
     let server = Server::start(arguments.port, site)?;
     let Some(chromium) = chromium else {
-        println!("the page:  {}\nthe tests: {}tests/", server.address(), server.address());
+        println!("{}", server.address());
         println!("Chromium on Linux needs --enable-unsafe-webgpu; Ctrl-C stops the server.");
         return server.serve_until_stopped();
     };
@@ -56,8 +58,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     let pictures = pictures.unwrap_or_else(|| workspace.target_directory.join("web/pictures"));
     let mut browser = Browser::launch(&chromium, &pictures)?;
     println!("{}", browser.version()?);
-    tests::run(&mut browser, server.address(), arguments.only.as_deref(), &mut checks)?;
-    if arguments.only.is_none() {
+    if with_tests {
+        tests::run(&mut browser, server.address(), arguments.only.as_deref(), &mut checks)?;
+    }
+    if with_page {
         page::run(&mut browser, server.address(), &mut checks)?;
     }
     println!("\n{checks}");

@@ -6,7 +6,9 @@ mod snapshots;
 
 #[cfg(not(target_arch = "wasm32"))]
 use std::pin::pin;
-use std::sync::{Mutex, OnceLock, PoisonError};
+#[cfg(not(target_arch = "wasm32"))]
+use std::sync::OnceLock;
+use std::sync::{Mutex, PoisonError};
 #[cfg(not(target_arch = "wasm32"))]
 use std::task::{Context, Poll, Waker};
 
@@ -66,8 +68,14 @@ fn open(limits: wgpu::Limits) -> Option<(wgpu::Device, wgpu::Queue)> {
 
 /// A device of the first adapter.
 fn open_unkept(limits: wgpu::Limits) -> Option<(wgpu::Device, wgpu::Queue)> {
+    #[cfg(not(target_arch = "wasm32"))]
     static ADAPTER: OnceLock<Result<wgpu::Adapter, String>> = OnceLock::new();
-    let adapter = match ADAPTER.get_or_init(first_adapter) {
+    #[cfg(not(target_arch = "wasm32"))]
+    let adapter = ADAPTER.get_or_init(first_adapter);
+    // In a browser an adapter gives one device.
+    #[cfg(target_arch = "wasm32")]
+    let adapter = &first_adapter();
+    let adapter = match adapter {
         Ok(adapter) => adapter,
         Err(why) => {
             println!("SKIPPED: wgpu finds no adapter: {why}");
@@ -125,7 +133,12 @@ pub(crate) fn ready<T>(future: impl Future<Output = T>) -> T {
 /// Destroys a stream's device. A browser says so later.
 pub(crate) fn destroy(stream: &Stream) {
     stream.device().destroy();
-    run_event_loop();
+    #[cfg(target_arch = "wasm32")]
+    for _ in 0..100_000 {
+        if !stream.is_lost() {
+            run_event_loop();
+        }
+    }
 }
 
 /// Lets a browser's event loop run.

@@ -15,8 +15,8 @@ pub(crate) struct WgpuProbe {
     /// Through which views are read that are looked at later, so that nothing is submitted for them.
     snapshots: Rc<Snapshots>,
     open_reads: usize,
-    /// How often the ledger is told of a freed block: once, but for a planted mistake.
-    pub(crate) reported_frees: usize,
+    /// False only as a planted mistake.
+    pub(crate) reports_frees: bool,
 }
 
 impl WgpuProbe {
@@ -26,21 +26,21 @@ impl WgpuProbe {
 
     pub(crate) fn with_ledger(stream: Stream, ledger: Ledger) -> Self {
         let snapshots = Snapshots::new(stream.clone());
-        Self { stream, ledger, snapshots, open_reads: 0, reported_frees: 1 }
+        Self { stream, ledger, snapshots, open_reads: 0, reports_frees: true }
     }
 
     /// A probe whose random programs read back once, at their end.
     pub(crate) fn with_snapshots(stream: Stream, snapshots: Rc<Snapshots>) -> Self {
         // More reads than a program has, mostly.
         let ledger = Ledger::new();
-        Self { stream, ledger, snapshots, open_reads: 10_000, reported_frees: 1 }
+        Self { stream, ledger, snapshots, open_reads: 10_000, reports_frees: true }
     }
 }
 
 /// Writes the ledger.
 struct Watch {
     ledger: Ledger,
-    reported_frees: usize,
+    reports_frees: bool,
 }
 
 impl BlockWatch for Watch {
@@ -53,7 +53,7 @@ impl BlockWatch for Watch {
     }
 
     fn freed(&self, identity: u64, bytes: usize) {
-        for _ in 0..self.reported_frees {
+        if self.reports_frees {
             // What is wrong about it is in the ledger.
             let _ = self.ledger.freed(usize::try_from(identity).unwrap(), bytes);
         }
@@ -74,8 +74,8 @@ impl Probe for WgpuProbe {
     type Backend = Wgpu;
 
     fn context(&self) -> Stream {
-        let (ledger, reported_frees) = (self.ledger.clone(), self.reported_frees);
-        self.stream.clone().watched(Watch { ledger, reported_frees })
+        let (ledger, reports_frees) = (self.ledger.clone(), self.reports_frees);
+        self.stream.clone().watched(Watch { ledger, reports_frees })
     }
 
     fn shared_address<T: Element>(&self, view: &BufferView<'_, T>) -> usize {
