@@ -277,7 +277,7 @@ async function openDevice() {
   }
 }
 
-await init();
+await init({ module_or_path: new URL("pool_browser_bg.wasm", import.meta.url) });
 state.memoryPages = memory_pages;
 state.hostAgrees = host_agrees_with_native();
 const hostFrame = startHost();

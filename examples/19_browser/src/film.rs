@@ -21,7 +21,7 @@ fn grey(time: i32, x: i32, y: i32) -> u8 {
         across * across + down * down < radius * radius
     };
     let inside = discs.iter().filter(|disc| is_inside(disc)).count();
-    let level = 48 + waves + 70 * i32::try_from(inside).unwrap_or_default();
+    let level = 16 + waves + 120 * i32::try_from(inside).unwrap_or_default();
     u8::try_from(level.clamp(0, 255)).unwrap_or_default()
 }
 

@@ -164,7 +164,7 @@ pub const CHECKED_FRAME: u32 = 77;
 /// Pixels along each side of it.
 pub const CHECKED_SIDE: u32 = 200;
 /// The checksum of the picture.
-pub const EXPECTED: u32 = 3_069_309_018;
+pub const EXPECTED: u32 = 3_376_226_667;
 
 #[cfg(test)]
 mod tests {

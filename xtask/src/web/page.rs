@@ -217,6 +217,7 @@ impl Page<'_> {
             self.browser.call("Page.setWebLifecycleState", &json!({ "state": state }))?;
             std::thread::sleep(std::time::Duration::from_millis(300));
         }
+        self.browser.call("Page.bringToFront", &json!({}))?;
         self.frames(5)?;
         let now = self.created(true)?;
         self.assert("a frozen page goes on and creates nothing", created == now, (created, now));

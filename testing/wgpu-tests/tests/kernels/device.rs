@@ -41,7 +41,8 @@ fn open() -> Result<(wgpu::Device, wgpu::Queue), String> {
     let instance = wgpu::Instance::new(descriptor);
     let adapter = ready(instance.request_adapter(&wgpu::RequestAdapterOptions::default()))
         .map_err(|why| format!("wgpu finds no adapter: {why}"))?;
-    let (device, queue) = ready(adapter.request_device(&wgpu::DeviceDescriptor::default())).unwrap();
+    let (device, queue) =
+        ready(adapter.request_device(&wgpu::DeviceDescriptor::default())).unwrap();
     #[cfg(target_arch = "wasm32")]
     device.on_uncaptured_error(std::sync::Arc::new(crate::messages::note_error));
     Ok((device, queue))
