@@ -5,10 +5,11 @@
 
 // Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
 //
-// assembly, bench, cuda_versions, kernels, mutants, showcase, test: nothing
+// assembly, bench, cuda_versions, kernels, mutants, showcase, web: nothing
 // gpu_test, imports, packages, quick: test
 // gpu_archive: gpu_test
 // sim_test: gpu_test, test
+// test: web
 
 mod assembly;
 mod bench;
@@ -23,6 +24,7 @@ mod quick;
 mod showcase;
 mod sim_test;
 mod test;
+mod web;
 
 use std::process::ExitCode;
 
@@ -72,6 +74,8 @@ enum Task {
     SimTest(cuda_tasks::sim_test::Arguments),
     /// Run every check of the repository; the last line counts them.
     Test(tasks::steps::Arguments),
+    /// Build the pools for a browser, and serve a page that shows them; or test them there.
+    Web(web::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -93,6 +97,7 @@ fn main() -> ExitCode {
         Task::Quick(arguments) => quick::run(&arguments),
         Task::SimTest(arguments) => sim_test::run(&arguments),
         Task::Test(arguments) => test::run(&arguments),
+        Task::Web(arguments) => web::run(&arguments),
     };
     tasks::finish(outcome)
 }

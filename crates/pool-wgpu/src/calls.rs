@@ -1,7 +1,8 @@
 //! Calls of wgpu whose errors come back as values: error scopes, and the loss of the device.
 //!
 //! wgpu tells nobody but a callback that a device is lost, and there is one callback, which is the user's. So a loss is
-//! looked for: a lost device does not say what is wrong with a call.
+//! looked for: a lost device does not say what is wrong with a call. In a browser a device has a promise of its loss
+//! instead, for which any number of callbacks may wait; the event loop calls them.
 
 use std::panic::{self, AssertUnwindSafe};
 use std::pin::pin;
@@ -21,7 +22,7 @@ const QUEUE_TRIES: usize = 100;
 pub(crate) struct Calls {
     pub(crate) device: wgpu::Device,
     pub(crate) queue: wgpu::Queue,
-    is_lost: AtomicBool,
+    is_lost: Arc<AtomicBool>,
     /// A buffer for [`check_thread`](Self::check_thread) to look at.
     probe: wgpu::Buffer,
 }
@@ -35,7 +36,17 @@ impl Calls {
             mapped_at_creation: false,
         };
         let probe = device.create_buffer(&descriptor);
-        Self { device, queue, is_lost: AtomicBool::new(false), probe }
+        let is_lost = Arc::new(AtomicBool::new(false));
+        if cfg!(target_arch = "wasm32") {
+            // The callback lives as long as the device.
+            let noted = Arc::downgrade(&is_lost);
+            device.set_device_lost_callback(move |_, _| {
+                if let Some(is_lost) = noted.upgrade() {
+                    is_lost.store(true, Ordering::Relaxed);
+                }
+            });
+        }
+        Self { device, queue, is_lost, probe }
     }
 
     /// Checks that this thread may call wgpu.

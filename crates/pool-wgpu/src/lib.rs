@@ -53,7 +53,7 @@ extern crate self as pool_wgpu;
 
 // Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
 //
-// bind_groups, config, counts, error, memory: nothing
+// bind_groups, config, counts, error, memory, suspend: nothing
 // binding: memory
 // elements, ending, turn: error
 // calls: ending, error, turn
@@ -62,7 +62,7 @@ extern crate self as pool_wgpu;
 // staging: calls, counts, error
 // parameters: calls, error, kernel
 // setup: calls, counts, ending, error, kernel
-// reading: ending, error, setup, staging
+// reading: ending, error, setup, staging, suspend
 // recorder: bind_groups, binding, calls, error, kernel, memory, parameters, setup, staging, turn
 // stream: binding, config, counts, elements, ending, error, kernel, memory, open, reading, recorder,
 //     setup, staging, turn
@@ -80,8 +80,13 @@ mod counts;
 mod elements;
 mod ending;
 mod error;
-#[cfg(test)]
+#[cfg(all(test, not(pool_browser_tests)))]
 mod flaw;
+// In a browser the tests are a program of their own.
+#[cfg(pool_browser_tests)]
+#[doc(hidden)]
+#[allow(missing_docs, reason = "planted mistakes, for tests alone")]
+pub mod flaw;
 mod kernel;
 mod memory;
 mod open;
@@ -92,6 +97,11 @@ mod recorder;
 mod setup;
 mod staging;
 mod stream;
+#[cfg(all(target_arch = "wasm32", not(pool_browser_tests)))]
+mod suspend;
+#[cfg(all(target_arch = "wasm32", pool_browser_tests))]
+#[doc(hidden)]
+pub mod suspend;
 mod thread;
 mod turn;
 mod view;

@@ -12,11 +12,13 @@ use crate::ending;
 use crate::error::WgpuError;
 use crate::setup::Setup;
 use crate::staging::IdleBuffers;
+#[cfg(target_arch = "wasm32")]
+use crate::suspend;
 
 /// The elements that a view held when [`read`](crate::BufferView::read) was called, on their way to the host.
 ///
 /// It borrows neither the view nor the pool: the copy is submitted, and what is recorded later does not change it.
-/// [`wait`](Self::wait) blocks, and may be called in a callback of wgpu. As a future, it polls the device whenever it is
+/// [`wait`](Self::wait) blocks, and may be called in a callback of wgpu; a browser has the future alone. As a future, it polls the device whenever it is
 /// polled, and asks to be polled again, because outside of a browser no other code polls. Dropped, it gives its staging
 /// buffer back.
 #[must_use = "the elements are on their way, and are dropped with this value"]
@@ -172,6 +174,18 @@ impl<T> Reading<T> {
         Err(WgpuError::Unreadable { message: "wgpu has not mapped the buffer".to_owned() })
     }
 
+    /// Checks that the contents are there: in a browser they come while the event loop runs, which no code may stop.
+    #[cfg(target_arch = "wasm32")]
+    fn wait_until_there(&self) -> Result<(), WgpuError> {
+        let Some(mapping) = &self.mapping else { return Ok(()) };
+        while !self.is_there(mapping)? {
+            if !suspend::run_event_loop() {
+                return Err(WgpuError::CannotWait);
+            }
+        }
+        Ok(())
+    }
+
     /// Reports that the contents are there.
     ///
     /// # Errors
@@ -215,19 +229,22 @@ impl<T> Reading<T> {
 }
 
 impl<T: PodElement> Reading<T> {
-    /// Waits for the elements.
+    /// Waits for the elements. In a browser, where nothing may block, they must have arrived: await the reading there.
     ///
     /// # Errors
     ///
-    /// [`WgpuError::DeviceLost`]; [`WgpuError::Unreadable`] where wgpu cannot map them; [`WgpuError::ThreadEnding`].
-    #[cfg(not(target_arch = "wasm32"))]
+    /// [`WgpuError::DeviceLost`]; [`WgpuError::Unreadable`] where wgpu cannot map them; [`WgpuError::ThreadEnding`];
+    /// in a browser [`WgpuError::CannotWait`] for elements that are still on their way.
     pub fn wait(mut self) -> Result<Vec<T>, WgpuError> {
         self.wait_until_there()?;
         self.elements()
     }
 
     /// Waits for the elements, which are as many as `destination` has.
-    #[cfg(not(target_arch = "wasm32"))]
+    ///
+    /// # Errors
+    ///
+    /// As [`wait`](Self::wait).
     pub(crate) fn wait_into(mut self, destination: &mut [T]) -> Result<(), WgpuError> {
         self.wait_until_there()?;
         self.take(bytes_of_mut(destination))

@@ -11,13 +11,13 @@ use crate::counts::Counts;
 use crate::elements;
 use crate::ending;
 use crate::error::WgpuError;
-#[cfg(test)]
+#[cfg(any(test, pool_browser_tests))]
 use crate::flaw::Recorder;
 use crate::kernel::Kernel;
 use crate::memory::Allocation;
 use crate::open;
 use crate::reading::Reading;
-#[cfg(not(test))]
+#[cfg(not(any(test, pool_browser_tests)))]
 use crate::recorder::Recorder;
 use crate::recorder::{Recording, record_apart};
 use crate::setup::Setup;

@@ -212,14 +212,14 @@ macro_rules! both_kinds {
                 T: PodElement,
             {
                 check_lengths(self.length, destination.len())?;
-                read_into(self.read()?, destination)
+                self.read()?.wait_into(destination)
             }
 
             fn copy_to_vec(&self) -> Result<Vec<T>, WgpuError>
             where
                 T: PodElement,
             {
-                read_all(self.read()?)
+                self.read()?.wait()
             }
 
             fn into_split_at(self, index: usize) -> Result<(Self, Self), ShapeError> {
@@ -326,31 +326,11 @@ impl<T> BufferViewMut<'_, T> {
             return Ok(());
         };
         let count = source.length * size_of::<T>();
-        let bytes = read_all(source.stream().read::<u8>(from, source.part.offset, count)?)?;
+        let bytes = source.stream().read::<u8>(from, source.part.offset, count)?.wait()?;
         self.stream().with(|recorder| recorder.upload(to, self.part.offset, &bytes))
     }
 }
 
 fn check_lengths(from: usize, to: usize) -> Result<(), WgpuError> {
     if from == to { Ok(()) } else { Err(ShapeError::CopyMismatch { from, to }.into()) }
-}
-
-#[cfg(not(target_arch = "wasm32"))]
-fn read_all<T: PodElement>(reading: Reading<T>) -> Result<Vec<T>, WgpuError> {
-    reading.wait()
-}
-
-#[cfg(target_arch = "wasm32")]
-fn read_all<T: PodElement>(_: Reading<T>) -> Result<Vec<T>, WgpuError> {
-    Err(WgpuError::CannotWait)
-}
-
-#[cfg(not(target_arch = "wasm32"))]
-fn read_into<T: PodElement>(reading: Reading<T>, destination: &mut [T]) -> Result<(), WgpuError> {
-    reading.wait_into(destination)
-}
-
-#[cfg(target_arch = "wasm32")]
-fn read_into<T: PodElement>(_: Reading<T>, _: &mut [T]) -> Result<(), WgpuError> {
-    Err(WgpuError::CannotWait)
 }

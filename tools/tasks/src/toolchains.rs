@@ -9,6 +9,8 @@ use std::process::{Command, Stdio};
 #[derive(Debug, Default)]
 pub struct Toolchains {
     nightly: Option<Toolchain>,
+    /// The targets of the toolchain in use.
+    targets: Vec<String>,
     installed: Vec<String>,
 }
 
@@ -34,7 +36,18 @@ impl Toolchains {
             ])),
             name: name.to_owned(),
         });
-        Self { nightly, installed }
+        let targets = first_words(&rustup(&["target", "list", "--installed"]));
+        Self { nightly, targets, installed }
+    }
+
+    /// Checks that the toolchain in use builds for a target.
+    ///
+    /// # Errors
+    ///
+    /// The command that adds the target.
+    pub fn target(&self, name: &str) -> Result<(), String> {
+        let is_installed = self.targets.iter().any(|installed| installed == name);
+        is_installed.then_some(()).ok_or_else(|| format!("`rustup target add {name}` is missing"))
     }
 
     /// The nightly toolchain.
@@ -117,7 +130,7 @@ mod tests {
             components: names(&["miri-x86_64-unknown-linux-gnu", "rust-src"]),
         };
         let installed = names(&["stable-x86_64-unknown-linux-gnu", "1.85.0-x86_64-pc-windows"]);
-        Toolchains { nightly: Some(nightly), installed }
+        Toolchains { nightly: Some(nightly), targets: names(&["wasm32"]), installed }
     }
 
     #[test]
@@ -139,6 +152,13 @@ mod tests {
         assert!(refusal.ends_with("lacks clippy, rust"), "{refusal}");
         let none = Toolchains::default().nightly_with(&[]).unwrap_err();
         assert_eq!(none, "no nightly toolchain");
+    }
+
+    #[test]
+    fn a_missing_target_is_named() {
+        let toolchains = toolchains();
+        assert!(toolchains.target("wasm32").is_ok());
+        assert!(toolchains.target("wasm").unwrap_err().contains("target add wasm"));
     }
 
     #[test]

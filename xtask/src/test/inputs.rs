@@ -11,6 +11,7 @@ use tasks::steps::inputs::Inputs;
 const CODE: &[&str] = &[
     "crates/",
     "sim/",
+    "testing/browser-tests/",
     "testing/device-tests/",
     "testing/edition-2021/",
     "testing/hot-path/",
@@ -73,6 +74,7 @@ pub(crate) const INPUTS: &[Inputs] = &[
     ("address-sanitizer", &[HOST]),
     ("nightly-doc-tests", &[&["crates/"], PAGES]),
     ("planner", &[&["planner/", "planner/*.md", "crates/pool-plan/"]]),
+    ("browser", &[CODE, &["tools/web-bindgen/"]]),
     ("sim", &[&["sim/", "sim/*.md", "testing/pool-kernels/cuda/", "docs/ptx.md"]]),
     ("adopt", &[&["crates/", "testing/adopt/"]]),
     ("no-std", &[HOST]),

@@ -10,6 +10,7 @@ use super::features::{
     all_features_of, belongs,
 };
 use super::setting::Setting;
+use crate::web::find_chromium;
 
 use tasks::programs::installed;
 use tasks::steps::shared::{imports, links};
@@ -69,6 +70,7 @@ pub(crate) const STEPS: &[Step<Setting>] = &[
         "the error codes of what must not compile",
         nightly_doc_tests,
     ),
+    Step::beside("browser", "the pools in Chromium: suites, and the page of example 19", browser),
     Step::beside("sim", "the simulator's workspace, by its own tasks", sim),
     Step::beside("planner", "the planner's workspace, by its own tasks", planner),
     Step::beside("adopt", "other people's crates do with a pool what they did without", adopt),
@@ -421,6 +423,14 @@ fn web(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let systems = ["aarch64-apple-darwin", "x86_64-pc-windows-msvc"];
     let systems = systems.map(|target| check(target, "pool-wgpu"));
     Ok(["ndarray,half,complex", "wgpu"].map(browser).into_iter().chain(systems).collect())
+}
+
+/// In Chromium, which computes WebGPU on the processor.
+fn browser(setting: &Setting) -> Result<Vec<Invocation>, String> {
+    find_chromium()?;
+    setting.toolchains.nightly_with(&["rust-src"])?;
+    setting.toolchains.target("wasm32-unknown-unknown")?;
+    Ok(vec![Invocation::counted_task("xtask web --test")])
 }
 
 fn miri_stacked(setting: &Setting) -> Result<Vec<Invocation>, String> {

@@ -48,14 +48,21 @@ use crate::probe::{Probe, Watching};
 use machine::Machine;
 
 /// How many random programs a property test runs: the variable `POOL_TEST_CASES`, else 2,000, or 25
-/// under Miri.
+/// under Miri, or 200 in a browser, where there are no variables.
 ///
 /// # Panics
 ///
 /// Where the variable is no number.
 #[must_use]
 pub fn test_cases() -> u32 {
-    number("POOL_TEST_CASES").unwrap_or(if cfg!(miri) { 25 } else { 2_000 })
+    let cases = if cfg!(miri) {
+        25
+    } else if cfg!(target_family = "wasm") {
+        200
+    } else {
+        2_000
+    };
+    number("POOL_TEST_CASES").unwrap_or(cases)
 }
 
 fn number(variable: &str) -> Option<u32> {

@@ -1,6 +1,7 @@
 //! What several modules need: a thread of one's own, a look at the pools of a thread, and a way to
 //! forget a value that leak checkers accept.
 
+#[cfg(not(target_arch = "wasm32"))]
 use std::panic::resume_unwind;
 use std::sync::atomic::AtomicPtr;
 use std::sync::{Mutex, PoisonError};
@@ -8,7 +9,14 @@ use std::sync::{Mutex, PoisonError};
 use pool_facade::LocalGuard;
 use pool_facade::prelude::*;
 
+/// Runs the body on a thread that has no pools yet. In a browser each test has an instance of WebAssembly of its own.
+#[cfg(target_arch = "wasm32")]
+pub(crate) fn on_fresh_thread<R>(body: impl FnOnce() -> R) -> R {
+    body()
+}
+
 /// Runs the body on a thread that has no pools yet.
+#[cfg(not(target_arch = "wasm32"))]
 pub(crate) fn on_fresh_thread<R: Send>(body: impl FnOnce() -> R + Send) -> R {
     std::thread::scope(|threads| {
         threads.spawn(body).join().unwrap_or_else(|panic| resume_unwind(panic))

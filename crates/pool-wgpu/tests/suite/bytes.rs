@@ -4,7 +4,6 @@ use pool_core::{LendView, Pool, PoolView, PoolViewMut};
 use pool_wgpu::{BufferViewMut, Stream, Wgpu, wgpu};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use proptest::test_runner::{Config, TestRunner};
 
 use crate::support::{own_stream, stream};
 
@@ -145,9 +144,7 @@ fn run_all(stream: &Stream, operations: &[Operation]) {
 fn bytes_agree_with_a_plain_vector() {
     let Some((stream, _quiet)) = stream() else { return };
     let cases = pool_conformance::programs::test_cases().div_ceil(20);
-    let mut runner =
-        TestRunner::new(Config { cases, failure_persistence: None, ..Config::default() });
-    runner
+    pool_conformance::programs::runner(cases)
         .run(&vec(operation(), 1..40), |operations| {
             run_all(&stream, &operations);
             Ok(())

@@ -1,13 +1,20 @@
 //! What a device has not enough of, and what belongs to another stream: errors with the numbers in them, and a pool
 //! that goes on.
 
+#[cfg(not(target_arch = "wasm32"))]
 use std::process::Command;
 
-use pool_core::{LendView, Pool, PoolError, PoolView};
-use pool_wgpu::{Access, Stream, StreamConfig, Wgpu, WgpuError, wgpu};
+#[cfg(not(target_arch = "wasm32"))]
+use pool_core::PoolError;
+use pool_core::{LendView, Pool, PoolView};
+#[cfg(not(target_arch = "wasm32"))]
+use pool_wgpu::StreamConfig;
+use pool_wgpu::{Access, Stream, Wgpu, WgpuError, wgpu};
 
 use crate::kernels::{axpy, axpy_parameters};
-use crate::support::{one_at_a_time, own_stream, stream};
+#[cfg(not(target_arch = "wasm32"))]
+use crate::support::one_at_a_time;
+use crate::support::{own_stream, stream};
 
 /// Checks that memory of a pool can be had, used by a kernel, and read.
 fn check_usable(pool: &mut Pool<Wgpu>) {
@@ -21,7 +28,9 @@ fn check_usable(pool: &mut Pool<Wgpu>) {
     assert_eq!(y.copy_to_vec().unwrap(), [7.0; 100]);
 }
 
+// A browser gives no device less than the default limits.
 #[test]
+#[cfg(not(target_arch = "wasm32"))]
 fn a_view_above_the_largest_binding_is_refused_and_its_parts_are_not() {
     let limits = wgpu::Limits { max_storage_buffer_binding_size: 4_096, ..Default::default() };
     let Some((stream, _quiet)) = own_stream(limits) else { return };
@@ -38,7 +47,9 @@ fn a_view_above_the_largest_binding_is_refused_and_its_parts_are_not() {
     check_usable(&mut pool);
 }
 
+// A browser gives no device less than the default limits.
 #[test]
+#[cfg(not(target_arch = "wasm32"))]
 fn more_bindings_than_the_device_has_are_refused() {
     let limits = wgpu::Limits { max_storage_buffers_per_shader_stage: 4, ..Default::default() };
     let Some((stream, _quiet)) = own_stream(limits) else { return };
@@ -74,6 +85,7 @@ fn memory_and_kernels_of_another_stream_are_refused() {
 }
 
 #[test]
+#[cfg(not(target_arch = "wasm32"))]
 fn features_that_the_adapter_lacks_are_an_error_with_its_name() {
     let Some((stream, _quiet)) = stream() else { return };
     let all = StreamConfig::new().with_features(wgpu::Features::all());
@@ -88,12 +100,15 @@ fn features_that_the_adapter_lacks_are_an_error_with_its_name() {
 }
 
 /// Bytes of the blocks with which a device's memory is used up.
+#[cfg(not(target_arch = "wasm32"))]
 const LARGE: usize = 64 << 20;
 /// Says that the process runs with little memory.
+#[cfg(not(target_arch = "wasm32"))]
 const WITH_LITTLE_MEMORY: &str = "POOL_WGPU_WITH_LITTLE_MEMORY";
 
 /// The driver itself refuses, because its process may have no more than four gibibytes.
 #[test]
+#[cfg(not(target_arch = "wasm32"))]
 fn a_driver_without_memory_is_told_and_the_pool_goes_on() {
     let Some((stream, _quiet)) = stream() else { return };
     if stream.device().adapter_info().device_type != wgpu::DeviceType::Cpu {
@@ -117,6 +132,7 @@ fn a_driver_without_memory_is_told_and_the_pool_goes_on() {
     assert!(output.status.success() && text.contains("refused after"), "{text}");
 }
 
+#[cfg(not(target_arch = "wasm32"))]
 fn use_memory_up(stream: &Stream) {
     let mut pool = Pool::<Wgpu>::new(stream.clone());
     for _ in 0..2 {

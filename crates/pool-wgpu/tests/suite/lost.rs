@@ -1,7 +1,9 @@
 //! A device that is lost at whatever point of a program: between its steps, amid each of its submissions, amid each of
 //! the calls of wgpu that it leads to.
 
+#[cfg(not(target_arch = "wasm32"))]
 use std::cell::Cell;
+#[cfg(not(target_arch = "wasm32"))]
 use std::rc::Rc;
 
 use pool_conformance::programs::test_cases;
@@ -10,7 +12,9 @@ use pool_core::{LendView, Pool, PoolError, PoolView, PoolViewMut};
 use pool_wgpu::{Kernel, Stream, Wgpu, WgpuError};
 
 use crate::kernels::{axpy, axpy_parameters};
-use crate::support::{WgpuProbe, watching_calls, with_passing_stream};
+#[cfg(not(target_arch = "wasm32"))]
+use crate::support::watching_calls;
+use crate::support::{WgpuProbe, destroy, with_passing_stream};
 
 /// One step of a program that uses everything, with what it returns.
 type Step = fn(&mut Program<'_>) -> Result<(), WgpuError>;
@@ -123,7 +127,7 @@ fn a_device_that_is_lost_before_any_step_is_told_and_nothing_hangs() {
         let told = with_passing_stream(|stream| {
             run_steps(stream, &axpy(stream), |at| {
                 if at == lost_before {
-                    stream.device().destroy();
+                    destroy(stream);
                 }
             })
         });
@@ -134,6 +138,7 @@ fn a_device_that_is_lost_before_any_step_is_told_and_nothing_hangs() {
 
 /// Destroys the device amid the n-th of such calls of wgpu that the steps lead to, for every n, or one of so many, until
 /// there is no n-th; how many there were.
+#[cfg(not(target_arch = "wasm32"))]
 fn sweep(one_of: usize, is_one: fn(&str) -> bool) -> Option<usize> {
     for nth in (1..).step_by(one_of) {
         let calls = Rc::new(Cell::new(0));
@@ -157,6 +162,7 @@ fn sweep(one_of: usize, is_one: fn(&str) -> bool) -> Option<usize> {
 }
 
 #[test]
+#[cfg(not(target_arch = "wasm32"))]
 fn a_device_that_is_lost_amid_any_submission_is_told_and_nothing_hangs() {
     // Behind the end of the encoder, and before the queue has the commands.
     let Some(submissions) = sweep(1, |call| call == "Queue::submit") else { return };
@@ -165,6 +171,7 @@ fn a_device_that_is_lost_amid_any_submission_is_told_and_nothing_hangs() {
 }
 
 #[test]
+#[cfg(not(target_arch = "wasm32"))]
 fn a_device_that_is_lost_amid_any_call_is_told_and_nothing_hangs() {
     // Amid each of them with `--full`: a device is opened for it.
     let one_of = if test_cases() > 2_000 { 1 } else { 7 };

@@ -5,9 +5,13 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
 use pool_core::{LendView, Pool, PoolViewMut};
-use pool_wgpu::{Stream, StreamConfig, Wgpu, WgpuError, wgpu};
+use pool_wgpu::Wgpu;
+#[cfg(not(target_arch = "wasm32"))]
+use pool_wgpu::{Stream, StreamConfig, WgpuError, wgpu};
 
-use crate::support::{keep, one_at_a_time, stream};
+#[cfg(not(target_arch = "wasm32"))]
+use crate::support::{keep, one_at_a_time};
+use crate::support::{run_event_loop, stream};
 
 /// Polls a future until it is done.
 fn block_on<T>(future: impl Future<Output = T>) -> T {
@@ -16,6 +20,7 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
         if let Poll::Ready(answer) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
             return answer;
         }
+        run_event_loop();
     }
 }
 
@@ -70,6 +75,7 @@ fn uploads_use_their_staging_again() {
 }
 
 #[test]
+#[cfg(not(target_arch = "wasm32"))]
 fn a_stream_finds_an_adapter_by_itself() {
     let Some((stream, _quiet)) = stream() else { return };
     // No kernel is compiled here: older validation layers do not know what debug builds write into shaders.

@@ -1,7 +1,10 @@
 //! The device that the tests run on, and a kernel of this project on it.
 
+#[cfg(not(target_arch = "wasm32"))]
 use std::pin::pin;
+#[cfg(not(target_arch = "wasm32"))]
 use std::sync::OnceLock;
+#[cfg(not(target_arch = "wasm32"))]
 use std::task::{Context, Poll, Waker};
 
 use bytemuck::{NoUninit, bytes_of};
@@ -13,9 +16,15 @@ use crate::messages::Quiet;
 /// A stream of one device for all tests, and a guard that fails the test where there was a warning; `None` where there
 /// is no adapter.
 pub(crate) fn stream() -> Option<(Stream, Quiet)> {
+    #[cfg(not(target_arch = "wasm32"))]
     static DEVICE: OnceLock<Result<(wgpu::Device, wgpu::Queue), String>> = OnceLock::new();
     let quiet = Quiet::new();
-    match DEVICE.get_or_init(open) {
+    // In a browser devices stay on their thread.
+    #[cfg(target_arch = "wasm32")]
+    let opened = &open();
+    #[cfg(not(target_arch = "wasm32"))]
+    let opened = DEVICE.get_or_init(open);
+    match opened {
         Ok((device, queue)) => Some((Stream::new(device.clone(), queue.clone()).unwrap(), quiet)),
         Err(why) => {
             println!("SKIPPED: {why}");
@@ -32,10 +41,21 @@ fn open() -> Result<(wgpu::Device, wgpu::Queue), String> {
     let instance = wgpu::Instance::new(descriptor);
     let adapter = ready(instance.request_adapter(&wgpu::RequestAdapterOptions::default()))
         .map_err(|why| format!("wgpu finds no adapter: {why}"))?;
-    Ok(ready(adapter.request_device(&wgpu::DeviceDescriptor::default())).unwrap())
+    let (device, queue) =
+        ready(adapter.request_device(&wgpu::DeviceDescriptor::default())).unwrap();
+    #[cfg(target_arch = "wasm32")]
+    device.on_uncaptured_error(std::sync::Arc::new(crate::messages::note_error));
+    Ok((device, queue))
+}
+
+/// What a future has once the event loop has run.
+#[cfg(target_arch = "wasm32")]
+fn ready<T>(future: impl Future<Output = T>) -> T {
+    pool_wgpu::suspend::wait(future)
 }
 
 /// What a future has at once, as wgpu's have outside of a browser.
+#[cfg(not(target_arch = "wasm32"))]
 fn ready<T>(future: impl Future<Output = T>) -> T {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(answer) => answer,

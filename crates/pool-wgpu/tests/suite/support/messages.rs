@@ -55,6 +55,12 @@ fn tell_watch(record: &Record<'_>) {
     WATCH.set(Some(watch));
 }
 
+/// Keeps an error of a device.
+#[cfg(target_arch = "wasm32")]
+pub(crate) fn note_error(error: pool_wgpu::wgpu::Error) {
+    MESSAGES.lock().unwrap_or_else(PoisonError::into_inner).push(error.to_string());
+}
+
 /// Runs code during which `watch` is told of what this thread has wgpu do, in the midst of it, in wgpu's words.
 pub(crate) fn watching_calls<R>(watch: impl FnMut(&str) + 'static, code: impl FnOnce() -> R) -> R {
     let _level = at_usual_level();

@@ -4,8 +4,12 @@ mod messages;
 mod probe;
 mod snapshots;
 
+#[cfg(not(target_arch = "wasm32"))]
 use std::pin::pin;
-use std::sync::{Mutex, OnceLock, PoisonError};
+#[cfg(not(target_arch = "wasm32"))]
+use std::sync::OnceLock;
+use std::sync::{Mutex, PoisonError};
+#[cfg(not(target_arch = "wasm32"))]
 use std::task::{Context, Poll, Waker};
 
 use pool_wgpu::{Stream, wgpu};
@@ -14,8 +18,16 @@ pub(crate) use messages::{Quiet, watching_calls};
 pub(crate) use probe::WgpuProbe;
 pub(crate) use snapshots::Snapshots;
 
+/// A stream and a guard as everywhere, of a device of its own: in a browser each test has its instance of WebAssembly,
+/// and devices stay on their thread.
+#[cfg(target_arch = "wasm32")]
+pub(crate) fn stream() -> Option<(Stream, Quiet)> {
+    own_stream(wgpu::Limits::default())
+}
+
 /// A stream of one device for all tests, and a guard that fails the test where a validation layer had something to say;
 /// `None` where there is no adapter.
+#[cfg(not(target_arch = "wasm32"))]
 pub(crate) fn stream() -> Option<(Stream, Quiet)> {
     static DEVICE: OnceLock<Option<(wgpu::Device, wgpu::Queue)>> = OnceLock::new();
     let quiet = Quiet::new();
@@ -56,8 +68,14 @@ fn open(limits: wgpu::Limits) -> Option<(wgpu::Device, wgpu::Queue)> {
 
 /// A device of the first adapter.
 fn open_unkept(limits: wgpu::Limits) -> Option<(wgpu::Device, wgpu::Queue)> {
+    #[cfg(not(target_arch = "wasm32"))]
     static ADAPTER: OnceLock<Result<wgpu::Adapter, String>> = OnceLock::new();
-    let adapter = match ADAPTER.get_or_init(first_adapter) {
+    #[cfg(not(target_arch = "wasm32"))]
+    let adapter = ADAPTER.get_or_init(first_adapter);
+    // In a browser an adapter gives one device.
+    #[cfg(target_arch = "wasm32")]
+    let adapter = &first_adapter();
+    let adapter = match adapter {
         Ok(adapter) => adapter,
         Err(why) => {
             println!("SKIPPED: wgpu finds no adapter: {why}");
@@ -70,7 +88,11 @@ fn open_unkept(limits: wgpu::Limits) -> Option<(wgpu::Device, wgpu::Queue)> {
         required_limits: limits,
         ..Default::default()
     };
-    Some(ready(adapter.request_device(&descriptor)).unwrap())
+    let (device, queue) = ready(adapter.request_device(&descriptor)).unwrap();
+    // Elsewhere wgpu's own handler panics, which fails the test at once.
+    #[cfg(target_arch = "wasm32")]
+    device.on_uncaptured_error(std::sync::Arc::new(messages::note_error));
+    Some((device, queue))
 }
 
 /// The first adapter, with the validation of wgpu and of the driver's layers.
@@ -94,9 +116,35 @@ pub(crate) fn keep(device: &wgpu::Device) {
 }
 
 /// What a future has at once, as wgpu's have outside of a browser.
+#[cfg(not(target_arch = "wasm32"))]
 pub(crate) fn ready<T>(future: impl Future<Output = T>) -> T {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(answer) => answer,
         Poll::Pending => panic!("wgpu answers at once"),
+    }
+}
+
+/// What a future has once the event loop has run.
+#[cfg(target_arch = "wasm32")]
+pub(crate) fn ready<T>(future: impl Future<Output = T>) -> T {
+    pool_wgpu::suspend::wait(future)
+}
+
+/// Destroys a stream's device. A browser says so later.
+pub(crate) fn destroy(stream: &Stream) {
+    stream.device().destroy();
+    #[cfg(target_arch = "wasm32")]
+    for _ in 0..100_000 {
+        if !stream.is_lost() {
+            run_event_loop();
+        }
+    }
+}
+
+/// Lets a browser's event loop run.
+pub(crate) fn run_event_loop() {
+    #[cfg(target_arch = "wasm32")]
+    for _ in 0..2 {
+        pool_wgpu::suspend::run_event_loop();
     }
 }

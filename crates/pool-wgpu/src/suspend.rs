@@ -1,0 +1,59 @@
+//! What waits in a browser: no code does, because the event loop must go on.
+//!
+//! The browser's tests are built with `--cfg pool_browser_tests`. There the page suspends WebAssembly's stack until the
+//! event loop has run (JavaScript Promise Integration), so that tests which wait elsewhere wait there, too.
+
+/// Lets the event loop run once; false where that is impossible.
+#[cfg(not(pool_browser_tests))]
+pub(crate) fn run_event_loop() -> bool {
+    false
+}
+
+#[cfg(pool_browser_tests)]
+mod in_tests {
+    use std::cell::Cell;
+    use std::pin::pin;
+    use std::task::{Context, Poll, Waker};
+
+    // SAFETY: the page's `suspend.js` defines it, without parameters and without a result.
+    #[link(wasm_import_module = "pool_suspend")]
+    unsafe extern "C" {
+        /// Suspends the stack until the event loop has run.
+        safe fn suspend();
+    }
+
+    thread_local! {
+        static IS_REFUSED: Cell<bool> = const { Cell::new(false) };
+    }
+
+    /// Lets the event loop run once; false in [`refused`].
+    pub fn run_event_loop() -> bool {
+        if IS_REFUSED.get() {
+            return false;
+        }
+        suspend();
+        true
+    }
+
+    /// Runs code in which the event loop cannot run, as in the programs of users.
+    pub fn refused<R>(code: impl FnOnce() -> R) -> R {
+        IS_REFUSED.set(true);
+        let answer = code();
+        IS_REFUSED.set(false);
+        answer
+    }
+
+    /// Waits for a future.
+    pub fn wait<T>(future: impl Future<Output = T>) -> T {
+        let mut future = pin!(future);
+        loop {
+            match future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+                Poll::Ready(answer) => return answer,
+                Poll::Pending => suspend(),
+            }
+        }
+    }
+}
+
+#[cfg(pool_browser_tests)]
+pub use in_tests::{refused, run_event_loop, wait};

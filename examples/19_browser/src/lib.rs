@@ -1,0 +1,33 @@
+//! Pools in a browser, for the page beside it (`cargo xtask web`): a video filter on WebGPU, with a pool and with buffers
+//! that each frame creates; a heat equation to draw into; and a filter on the host, with `Pool<Cpu>` and with `Vec`.
+//!
+//! The pictures and the host's filter are integer arithmetic, so that every machine has the same bits.
+
+// Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
+//
+// device, film, host: nothing
+// created, heat, pooled: device
+// smooth: device, film, host
+// video: created, device, pooled
+// page: film, host
+
+#[cfg(target_arch = "wasm32")]
+mod created;
+#[cfg(target_arch = "wasm32")]
+pub mod device;
+pub mod film;
+#[cfg(target_arch = "wasm32")]
+#[path = "../../17_video_filter/filter.rs"]
+#[allow(dead_code, reason = "example 17 measures with it")]
+mod filter;
+#[cfg(target_arch = "wasm32")]
+pub mod heat;
+pub mod host;
+#[cfg(target_arch = "wasm32")]
+pub mod page;
+#[cfg(target_arch = "wasm32")]
+mod pooled;
+#[cfg(target_arch = "wasm32")]
+pub mod smooth;
+#[cfg(target_arch = "wasm32")]
+pub mod video;

@@ -1,0 +1,28 @@
+//! The tests of other crates' suites, as a program for a browser: the page calls one test at a time, each in an instance
+//! of its own, through functions of WebAssembly.
+
+#![cfg(target_arch = "wasm32")]
+
+mod flaws;
+mod host;
+mod report;
+pub mod runner;
+mod waiting;
+
+pub(crate) use report::say;
+// Copies name their own modules from the root of the crate.
+#[allow(clippy::wildcard_imports, reason = "the suites")]
+use suites::*;
+
+#[allow(
+    warnings,
+    clippy::all,
+    clippy::pedantic,
+    clippy::restriction,
+    reason = "copies, linted where they are"
+)]
+mod suites {
+    use crate::runner::{Test, check};
+
+    include!(concat!(env!("OUT_DIR"), "/tests.rs"));
+}

@@ -1,0 +1,94 @@
+//! What the server serves: the page of example 19, and the tests.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use tasks::programs::cargo;
+use tasks::toolchains::Toolchains;
+use tasks::workspace::Workspace;
+
+use crate::TaskError;
+
+/// The target that browsers run.
+const TARGET: &str = "wasm32-unknown-unknown";
+
+/// The program that writes the JavaScript around a module, a workspace of its own.
+const BINDGEN: &str = "tools/web-bindgen";
+
+/// Flags of the tests: panics unwind, as they do elsewhere, streams can be made to err, and tests wait.
+const FLAGS: &str =
+    "-Cpanic=unwind --cfg pool_browser_tests --cfg getrandom_backend=\"unsupported\"";
+
+/// Builds the page, the tests, or both; the directory to serve.
+///
+/// # Errors
+///
+/// When a part does not build, or a toolchain is missing.
+pub(crate) fn site(
+    workspace: &Workspace,
+    with_page: bool,
+    with_tests: bool,
+) -> Result<PathBuf, TaskError> {
+    let directory = workspace.target_directory.join("web");
+    let site = directory.join("site");
+    let bindgen = bindgen(workspace, &directory)?;
+    if with_page {
+        let module = page(workspace)?;
+        copy_page(&workspace.root.join("examples/19_browser/page"), &site)?;
+        run(Command::new(&bindgen).arg(module).arg(&site))?;
+    }
+    if !with_tests {
+        return Ok(site);
+    }
+    let nightly = Toolchains::detect().nightly_with(&["rust-src"])?;
+    let tests = site.join("tests");
+    let module = tests_for(workspace, &nightly, &directory.join("tests"))?;
+    copy_page(&workspace.root.join("testing/browser-tests/page"), &tests)?;
+    run(Command::new(&bindgen).arg(module).arg(&tests))?;
+    Ok(site)
+}
+
+fn bindgen(workspace: &Workspace, directory: &Path) -> Result<PathBuf, TaskError> {
+    let target = directory.join("tools");
+    let mut build = cargo();
+    build.args(["build", "--quiet", "--locked", "--manifest-path"]);
+    build.arg(workspace.root.join(BINDGEN).join("Cargo.toml"));
+    run(build.env("CARGO_TARGET_DIR", &target))?;
+    Ok(target.join("debug/web-bindgen"))
+}
+
+/// Builds the page's module with the toolchain that runs this task.
+fn page(workspace: &Workspace) -> Result<PathBuf, TaskError> {
+    let mut build = cargo();
+    build.args(["build", "--quiet", "--locked", "--profile", "web", "--target", TARGET]);
+    run(build.args(["--package", "pool-browser"]).current_dir(&workspace.root))?;
+    let built = workspace.target_directory.join(TARGET).join("web/pool_browser.wasm");
+    Ok(built)
+}
+
+/// Builds the tests' module, with a standard library that unwinds.
+fn tests_for(workspace: &Workspace, nightly: &str, target: &Path) -> Result<PathBuf, TaskError> {
+    let mut build = cargo();
+    build.arg(format!("+{nightly}")).args(["build", "--quiet", "--locked"]);
+    build.args(["-Z", "build-std=std,panic_unwind", "--target", TARGET]);
+    build.args(["--package", "browser-tests"]).current_dir(&workspace.root);
+    build.env("RUSTFLAGS", FLAGS).env("CARGO_TARGET_DIR", target);
+    build.env("CARGO_PROFILE_DEV_DEBUG", "0").env("CARGO_PROFILE_DEV_STRIP", "debuginfo");
+    run(&mut build)?;
+    Ok(target.join(TARGET).join("debug/browser_tests.wasm"))
+}
+
+fn copy_page(from: &Path, to: &Path) -> Result<(), TaskError> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let path = entry?.path();
+        fs::copy(&path, to.join(path.file_name().unwrap_or_default()))?;
+    }
+    Ok(())
+}
+
+fn run(command: &mut Command) -> Result<(), TaskError> {
+    let status = command.status()?;
+    if status.success() { Ok(()) } else { Err(format!("{command:?} ended with {status}").into()) }
+}

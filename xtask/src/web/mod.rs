@@ -1,0 +1,69 @@
+//! `cargo xtask web`: the pools in a browser. It builds the page of example 19 for WebAssembly, and serves it on this
+//! machine. With `--test` Chromium runs the tests of other crates, and the page is driven by mouse and keyboard, without a
+//! window.
+
+mod browser;
+mod build;
+mod page;
+mod server;
+mod tests;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use crate::TaskError;
+use browser::Browser;
+use server::Server;
+use tasks::checks::Checks;
+use tasks::workspace::{self, Workspace};
+
+pub(crate) use browser::find_chromium;
+
+/// What `cargo xtask web` accepts.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// Run the tests and drive the page in Chromium, without a window. The last line counts the checks.
+    #[arg(long)]
+    test: bool,
+    /// Run only tests whose names have this in them; the page is driven where this is part of `page`.
+    #[arg(long, value_name = "TEXT", requires = "test")]
+    only: Option<String>,
+    /// Serve at this port; 0 takes a free one.
+    #[arg(long, default_value_t = 0)]
+    port: u16,
+    /// Put the pictures of the page there.
+    #[arg(long, value_name = "DIRECTORY", requires = "test")]
+    pictures: Option<PathBuf>,
+}
+
+/// Serves the page until it is stopped; with `--test` checks everything in a browser.
+///
+/// # Errors
+///
+/// When something cannot be built, no port is free, or there is no Chromium for `--test`.
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
+    let workspace: Workspace = workspace::describe()?;
+    let chromium = if arguments.test { Some(find_chromium()?) } else { None };
+    let with_page = arguments.only.as_ref().is_none_or(|part| "page".contains(part));
+    let with_tests = arguments.test && arguments.only.as_deref() != Some("page");
+    let site = build::site(&workspace, with_page, with_tests)?;
+    let server = Server::start(arguments.port, site)?;
+    let Some(chromium) = chromium else {
+        println!("{}", server.address());
+        println!("Chromium on Linux needs --enable-unsafe-webgpu; Ctrl-C stops the server.");
+        return server.serve_until_stopped();
+    };
+    let mut checks = Checks::default();
+    let pictures = arguments.pictures.clone();
+    let pictures = pictures.unwrap_or_else(|| workspace.target_directory.join("web/pictures"));
+    let mut browser = Browser::launch(&chromium, &pictures)?;
+    println!("{}", browser.version()?);
+    if with_tests {
+        tests::run(&mut browser, server.address(), arguments.only.as_deref(), &mut checks)?;
+    }
+    if with_page {
+        page::run(&mut browser, server.address(), &mut checks)?;
+    }
+    println!("\n{checks}");
+    Ok(checks.exit_code())
+}
