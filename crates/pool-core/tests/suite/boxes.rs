@@ -123,7 +123,7 @@ fn boxes_hold_any_type() {
     struct Aligned(usize);
     let (mut pool, ledger) = pool_of::<Heap>();
     let scope = pool.scope();
-    let aligned = scope.boxed_slice(2, |index| Aligned(index));
+    let aligned = scope.boxed_slice(2, Aligned);
     assert_eq!((address(&aligned) % 32, aligned[1].0), (0, 1));
     let allocations = ledger.allocations();
     let drops = Rc::new(Cell::new(0));
