@@ -116,6 +116,8 @@ mod try_box;
 mod view;
 
 pub use acquire::{AcquireResult, NdArray};
+#[cfg(feature = "allocator-api2")]
+pub use allocator_api2;
 pub use backend::{Advice, HostBackend, Layout, PoolBackend, Reuse};
 pub use block_watch::BlockWatch;
 pub use bytemuck;
