@@ -107,6 +107,7 @@ pub trait AllocatorMemory: 'static {
     fn run<P: Program>(&mut self, program: &P, length: usize) -> usize;
 
     /// Bytes that are held after a pass, where the memory counts them.
+    #[allow(dead_code, reason = "the program `collections` alone prints them")]
     fn held(&self) -> Option<usize>;
 }
 
@@ -196,6 +197,7 @@ impl<M: AllocatorMemory, P: Program> Work for OnMemory<M, P> {
 
 impl<M: AllocatorMemory, P: Program> OnMemory<M, P> {
     /// Bytes that are held after a pass, where the memory counts them.
+    #[allow(dead_code, reason = "the program `collections` alone prints them")]
     #[must_use]
     pub fn held(&self) -> Option<usize> {
         self.memory.held()
@@ -363,6 +365,11 @@ pub struct WordCount {
 impl Program for WordCount {
     const WARM_UP: u64 = 8;
 
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a number from 1 to 900"
+    )]
     fn new() -> Self {
         let mut random = fastrand::Rng::with_seed(7);
         let mut text = String::new();

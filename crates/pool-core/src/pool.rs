@@ -178,6 +178,16 @@ impl<B: PoolBackend> Drop for Pool<B> {
     }
 }
 
+/// An empty pool with the default configuration and context; it panics as [`Pool::new`].
+impl<B: PoolBackend> Default for Pool<B>
+where
+    B::Context: Default,
+{
+    fn default() -> Self {
+        Self::new(B::Context::default())
+    }
+}
+
 /// A panic cannot leave a pool in a state that it should not be seen in.
 impl<B: PoolBackend> UnwindSafe for Pool<B> {}
 impl<B: PoolBackend> RefUnwindSafe for Pool<B> {}

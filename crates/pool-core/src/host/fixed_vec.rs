@@ -1,5 +1,6 @@
 //! A vector in a scope whose capacity is fixed from the start: it never moves, and knows no pool.
 
+use core::error::Error;
 use core::fmt;
 use core::iter::Copied;
 use core::marker::PhantomData;
@@ -7,8 +8,6 @@ use core::mem::MaybeUninit;
 use core::ops::{Bound, Deref, DerefMut, RangeBounds};
 use core::ptr::NonNull;
 use core::slice;
-
-use thiserror::Error;
 
 use super::plain::is_known_plain;
 use crate::backend::{ArrayMemory, HostBackend, ScopeCursor};
@@ -52,8 +51,7 @@ unsafe impl<T: Send> Send for FixedVec<'_, T> {}
 unsafe impl<T: Sync> Sync for FixedVec<'_, T> {}
 
 /// An element did not fit a [`FixedVec`].
-#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
-#[error("the vector is full: it was acquired for {capacity} elements")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CapacityError<T> {
     /// The first element that did not fit.
@@ -61,6 +59,14 @@ pub struct CapacityError<T> {
     /// How many elements the vector holds at most.
     pub capacity: usize,
 }
+
+impl<T> fmt::Display for CapacityError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the vector is full: it was acquired for {} elements", self.capacity)
+    }
+}
+
+impl<T: fmt::Debug> Error for CapacityError<T> {}
 
 impl<'s, B: HostBackend> Scope<'s, B> {
     /// An empty vector for at most `capacity` elements of any type that is [`Copy`]. It costs what

@@ -598,9 +598,26 @@ unsafe impl StackedAdaptor for Hooking {}
 fn allocate_in_the_middle<B: HostBackend<Context = Hooking>>() {
     let hook = Rc::new(RefCell::new(None::<Hook>));
     let context = Hooking { ledger: Ledger::new(), hook: hook.clone() };
-    let pool: &'static mut Pool<B> = Box::leak(Box::new(Pool::new(context)));
-    let scope = Box::leak(Box::new(pool.scope()));
-    let memory: &'static ScopeAllocator<'static, B> = Box::leak(Box::new(scope.allocator()));
+    // The hook is `'static`, and so is what it uses: leaked until the end of the test.
+    let pool = Box::into_raw(Box::new(Pool::<B>::new(context)));
+    // SAFETY: just made, and used through this reference alone.
+    let scope = Box::into_raw(Box::new(unsafe { &mut *pool }.scope()));
+    // SAFETY: as above.
+    let memory = Box::into_raw(Box::new(unsafe { &*scope }.allocator()));
+    // SAFETY: it is dropped after its last use, below.
+    fill_in_the_middle(unsafe { &*memory }, &hook);
+    // SAFETY: the hook is gone, and nothing else refers to the allocator.
+    drop(unsafe { Box::from_raw(memory) });
+    // SAFETY: the allocator is gone.
+    drop(unsafe { Box::from_raw(scope) });
+    // SAFETY: the scope is gone.
+    drop(unsafe { Box::from_raw(pool) });
+}
+
+fn fill_in_the_middle<B: HostBackend>(
+    memory: &'static ScopeAllocator<'static, B>,
+    hook: &RefCell<Option<Hook>>,
+) {
     let pieces = Rc::new(RefCell::new(Vec::new()));
     let inner = pieces.clone();
     let layout = Layout::from_size_align(24, 8).unwrap();
