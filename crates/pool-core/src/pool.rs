@@ -88,7 +88,9 @@ impl<B: PoolBackend> Pool<B> {
         self.scope().trim()
     }
 
-    /// Swaps oversized blocks for smaller ones; see [`Compaction`].
+    /// Swaps oversized blocks for smaller ones, by the lengths acquired since
+    /// [`sample_lengths`](Self::sample_lengths) or an earlier call. The first call without samples swaps nothing, and starts to
+    /// sample; see [`Compaction`].
     pub fn compact(&mut self, compaction: &Compaction) -> ReleaseReport {
         self.scope().compact(compaction)
     }
