@@ -41,7 +41,7 @@ mod over_the_allocator {
         let mut all = Vec::new_in(&memory);
         for number in 0..60_usize {
             let mut word = PoolString::new_in(&memory);
-            write!(word, "word {}", number % 7).unwrap();
+            assert!(write!(word, "word {}", number % 7).is_ok());
             lines.entry(word).or_insert_with(|| Vec::new_in(&memory)).push(number);
             set.insert(Box::new_in(number % 11, &memory));
             all.push(number);
