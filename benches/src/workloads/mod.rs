@@ -1,5 +1,6 @@
 //! The workloads, each written once over [`Column`](crate::column::Column).
 
+pub mod collections;
 pub mod demo;
 pub mod growth;
 pub mod held;
@@ -29,6 +30,7 @@ pub fn cases() -> Vec<Case> {
         varying::cases(),
         demo::cases(),
         growth::cases(),
+        collections::cases(),
     ]
     .concat()
 }

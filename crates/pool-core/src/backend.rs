@@ -120,10 +120,10 @@ pub unsafe trait PoolBackend: Sized + 'static {
     type Descriptor: Default + 'static;
 
     /// Why memory could not be had, or an operation could not be enqueued.
-    type Error: Error + 'static;
+    type Error: Error + Send + Sync + 'static;
 
     /// Why what is in a view could not be read or written: [`ViewError`](crate::ViewError) where views are slices.
-    type ViewError: Error + From<ShapeError> + 'static;
+    type ViewError: Error + From<ShapeError> + Send + Sync + 'static;
 
     /// The alignment of every block, in bytes; the largest alignment an element may have. Blocks that
     /// are no addresses have identities that are as aligned.

@@ -207,6 +207,8 @@ impl Default for PoolConfig {
 
 /// When `compact` swaps a block, and for which size.
 ///
+/// Lengths are sampled from a call of `sample_lengths` or `compact` on: before the first one, `compact` swaps nothing.
+///
 /// A slot is judged by the lengths that were acquired in it since the last `compact` or
 /// `sample_lengths`, up to [`SAMPLES`](Self::SAMPLES) of them; a slot of which nothing was seen stays
 /// as it is.

@@ -26,7 +26,7 @@ use bytemuck::{NoUninit, Pod, Zeroable};
     note = "for your own type, derive it: `#[derive(Clone, Copy, bytemuck::Zeroable, bytemuck::NoUninit)] #[repr(C)]`",
     note = "for a tuple of one type use an array, `[u32; 2]` for `(u32, u32)`; an array is an element for the lengths that bytemuck knows: up to 32, and powers of two",
     note = "for any other type that is `Copy` (tuples, `Option`, references, pointers, padding) host scopes have `acquire_with`: `acquire_with(n, |_| value)` repeats, `acquire_with(s.len(), |i| s[i])` copies",
-    note = "a type with `Drop`, such as `String` or `Vec`, cannot be in a pool: keep it outside, and in the pool what it is made of"
+    note = "a type with `Drop`, such as `String` or `Vec`, is owned by what `boxed`, `boxed_slice` or a collection over `Scope::allocator` returns, on the host"
 )]
 pub trait Element: NoUninit + Zeroable {}
 
@@ -44,7 +44,7 @@ impl<T: NoUninit + Zeroable> Element for T {}
     note = "for `bool`, `char` and the like use `acquire_zeroed`, `acquire_filled`, `acquire_from` or `acquire_with`",
     note = "for a tuple of one type use an array, `[u32; 2]` for `(u32, u32)`",
     note = "for any other type that is `Copy` (tuples, `Option`, references, pointers, padding) host scopes have `acquire_with`: `acquire_with(n, |_| value)` repeats, `acquire_with(s.len(), |i| s[i])` copies",
-    note = "a type with `Drop`, such as `String` or `Vec`, cannot be in a pool: keep it outside, and in the pool what it is made of"
+    note = "a type with `Drop`, such as `String` or `Vec`, is owned by what `boxed`, `boxed_slice` or a collection over `Scope::allocator` returns, on the host"
 )]
 pub trait PodElement: Element + Pod {}
 
@@ -58,7 +58,7 @@ impl<T: Pod> PodElement for T {}
     message = "`{Self}` is not `Copy`, and a pool never drops an element",
     label = "not `Copy`",
     note = "for your own type without `Drop`, derive it: `#[derive(Clone, Copy)]`",
-    note = "a type with `Drop`, such as `String`, `Vec` or `Box`, cannot be in a pool: keep it outside, and in the pool what it is made of, an index or a reference to it"
+    note = "a type with `Drop`, such as `String`, `Vec` or `Box`, is owned by what `boxed`, `boxed_slice` or a collection over `Scope::allocator` returns"
 )]
 pub trait HostElement: Copy {}
 

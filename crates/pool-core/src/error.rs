@@ -4,21 +4,15 @@
 use core::error::Error;
 use core::fmt;
 
-use thiserror::Error;
-
 /// Why a pool could not do what it was asked. The pool is usable after every one of them.
 ///
 /// `E` is the backend's own error ([`PoolBackend::Error`](crate::PoolBackend::Error)). `Display` says the
 /// pool's part, and [`source`](Error::source) is the backend's error; [`error_chain`] is both in one line.
-#[derive(Clone, Debug, Error, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum PoolError<E> {
     /// The request is larger than any address space: more than `isize::MAX` bytes, rounded up as a
     /// block is.
-    #[error(
-        "{elements} elements of {element_size} bytes are more than an address space holds: check how the \
-         length was computed"
-    )]
     SizeOverflow {
         /// Elements asked for.
         elements: usize,
@@ -26,19 +20,13 @@ pub enum PoolError<E> {
         element_size: usize,
     },
     /// The alignment is not a power of two.
-    #[error("an alignment is a power of two, not {asked}: check how it was computed")]
     Alignment {
         /// The alignment asked for, in bytes.
         asked: usize,
     },
     /// The shape is impossible, or does not fit what it is applied to.
-    #[error(transparent)]
-    Shape(#[from] ShapeError),
+    Shape(ShapeError),
     /// The pool's byte limit does not allow the block, even with every idle block freed.
-    #[error(
-        "a block of {requested} bytes does not fit the pool's limit of {limit} bytes, {reserved} of which \
-         are in use: raise the limit, or end scopes earlier"
-    )]
     LimitExceeded {
         /// Bytes of the block that was asked for.
         requested: usize,
@@ -48,11 +36,6 @@ pub enum PoolError<E> {
         limit: usize,
     },
     /// The backend has no such block, even with every idle block of this pool freed.
-    #[error(
-        "no block of {requested} bytes to be had, with {reserved} bytes of this pool in use{} and its idle \
-         blocks freed: ask for less, end scopes earlier, or trim other pools",
-        LargestBlocks(largest)
-    )]
     OutOfMemory {
         /// Bytes of the block that was asked for.
         requested: usize,
@@ -64,13 +47,11 @@ pub enum PoolError<E> {
         source: E,
     },
     /// The host has no memory for the pool's own bookkeeping.
-    #[error("the host has no {requested} bytes for the pool's own bookkeeping: free host memory")]
     Bookkeeping {
         /// Bytes of the table, shape set or stack that was asked for.
         requested: usize,
     },
     /// The backend could not start, or could not fill, copy or order memory.
-    #[error("the backend failed to {operation}")]
     Backend {
         /// The operation that failed.
         operation: &'static str,
@@ -78,12 +59,8 @@ pub enum PoolError<E> {
         source: E,
     },
     /// A configuration value is out of its range.
-    #[error(transparent)]
-    Config(#[from] ConfigError),
+    Config(ConfigError),
     /// The handle belongs to another pool.
-    #[error(
-        "the handle was made by pool {made_by}, not by this one ({pool}): use it with the pool that made it"
-    )]
     ForeignHandle {
         /// The pool that was asked.
         pool: u64,
@@ -91,10 +68,6 @@ pub enum PoolError<E> {
         made_by: u64,
     },
     /// The array that the handle named was rewound or freed, or its slot was handed out anew.
-    #[error(
-        "the handle of slot {slot} is stale ({active} slots are handed out): it was rewound or replaced, so \
-         acquire again"
-    )]
     StaleHandle {
         /// The slot that the handle names.
         slot: usize,
@@ -102,7 +75,6 @@ pub enum PoolError<E> {
         active: usize,
     },
     /// Two of the handles that were to be borrowed together are the same.
-    #[error("slot {slot} is named twice: only distinct handles can be borrowed together")]
     RepeatedHandle {
         /// The slot that both name.
         slot: usize,
@@ -112,28 +84,101 @@ pub enum PoolError<E> {
     ///
     /// The twins without `try_` panic with this error as with others. An allocator must not unwind, so
     /// its hooks use the `try_` forms.
-    #[error(
-        "the pool is in the middle of an acquire or a trim, which runs the code that acquires: an \
-         allocator's hook, a tracing subscriber or a backend must use another pool"
-    )]
     Reentered,
     /// The process has made as many pools as it can tell apart by their handles: on targets of 32 bits some
     /// four thousand million, elsewhere more than any process makes.
-    #[error(
-        "the process has made {most} pools, as many as it can tell apart: keep pools and use them again"
-    )]
     IdentitiesExhausted {
         /// Pools that a process can make.
         most: usize,
     },
     /// There is no checkpoint of that depth.
-    #[error("there is no checkpoint of depth {asked}: the newest has depth {top} (0 is the root)")]
     NoSuchCheckpoint {
         /// The depth asked for.
         asked: usize,
         /// The depth of the newest checkpoint; 0 is the root.
         top: usize,
     },
+}
+
+impl<E> fmt::Display for PoolError<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::SizeOverflow { elements, element_size } => write!(
+                f,
+                "{elements} elements of {element_size} bytes are more than an address space holds: check how the \
+                 length was computed"
+            ),
+            Self::Alignment { asked } => {
+                write!(f, "an alignment is a power of two, not {asked}: check how it was computed")
+            }
+            Self::Shape(error) => error.fmt(f),
+            Self::LimitExceeded { requested, reserved, limit } => write!(
+                f,
+                "a block of {requested} bytes does not fit the pool's limit of {limit} bytes, {reserved} of which \
+                 are in use: raise the limit, or end scopes earlier"
+            ),
+            Self::OutOfMemory { requested, reserved, largest, .. } => write!(
+                f,
+                "no block of {requested} bytes to be had, with {reserved} bytes of this pool in use{} and its idle \
+                 blocks freed: ask for less, end scopes earlier, or trim other pools",
+                LargestBlocks(largest)
+            ),
+            Self::Bookkeeping { requested } => write!(
+                f,
+                "the host has no {requested} bytes for the pool's own bookkeeping: free host memory"
+            ),
+            Self::Backend { operation, .. } => write!(f, "the backend failed to {operation}"),
+            Self::Config(error) => error.fmt(f),
+            Self::ForeignHandle { pool, made_by } => write!(
+                f,
+                "the handle was made by pool {made_by}, not by this one ({pool}): use it with the pool that made it"
+            ),
+            Self::StaleHandle { slot, active } => write!(
+                f,
+                "the handle of slot {slot} is stale ({active} slots are handed out): it was rewound or replaced, so \
+                 acquire again"
+            ),
+            Self::RepeatedHandle { slot } => write!(
+                f,
+                "slot {slot} is named twice: only distinct handles can be borrowed together"
+            ),
+            Self::Reentered => f.write_str(
+                "the pool is in the middle of an acquire or a trim, which runs the code that acquires: an \
+                 allocator's hook, a tracing subscriber or a backend must use another pool",
+            ),
+            Self::IdentitiesExhausted { most } => write!(
+                f,
+                "the process has made {most} pools, as many as it can tell apart: keep pools and use them again"
+            ),
+            Self::NoSuchCheckpoint { asked, top } => write!(
+                f,
+                "there is no checkpoint of depth {asked}: the newest has depth {top} (0 is the root)"
+            ),
+        }
+    }
+}
+
+impl<E: Error + 'static> Error for PoolError<E> {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::OutOfMemory { source, .. } | Self::Backend { source, .. } => Some(source),
+            Self::Shape(error) => error.source(),
+            Self::Config(error) => error.source(),
+            _ => None,
+        }
+    }
+}
+
+impl<E> From<ShapeError> for PoolError<E> {
+    fn from(error: ShapeError) -> Self {
+        Self::Shape(error)
+    }
+}
+
+impl<E> From<ConfigError> for PoolError<E> {
+    fn from(error: ConfigError) -> Self {
+        Self::Config(error)
+    }
 }
 
 /// The largest blocks of a pool, if it has any.
@@ -150,14 +195,10 @@ impl fmt::Display for LargestBlocks<'_> {
 }
 
 /// Why a shape cannot be.
-#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ShapeError {
     /// The product of the axes that are not zero is above `isize::MAX`, in elements or in bytes.
-    #[error(
-        "the shape of rank {rank} overflows: the product of its axes that are not zero, times \
-         {element_size} bytes, is above isize::MAX"
-    )]
     Overflow {
         /// The number of axes.
         rank: usize,
@@ -165,7 +206,6 @@ pub enum ShapeError {
         element_size: usize,
     },
     /// A shape was given to a view with another number of elements.
-    #[error("a shape of {asked} elements does not fit a view of {length}: the products must agree")]
     LengthMismatch {
         /// Elements that the shape has.
         asked: usize,
@@ -173,7 +213,6 @@ pub enum ShapeError {
         length: usize,
     },
     /// A split beyond the end.
-    #[error("cannot split at {asked}: the length is {extent}")]
     SplitOutOfRange {
         /// Where the split was asked for.
         asked: usize,
@@ -181,7 +220,6 @@ pub enum ShapeError {
         extent: usize,
     },
     /// A copy between different lengths.
-    #[error("cannot copy {from} elements to {to}: the lengths must agree")]
     CopyMismatch {
         /// Elements of the source.
         from: usize,
@@ -189,7 +227,6 @@ pub enum ShapeError {
         to: usize,
     },
     /// A part that is not within its view.
-    #[error("there is no part {start}..{end} of {extent} elements")]
     PartOutOfRange {
         /// The first element asked for.
         start: usize,
@@ -200,20 +237,64 @@ pub enum ShapeError {
     },
 }
 
+impl fmt::Display for ShapeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Overflow { rank, element_size } => write!(
+                f,
+                "the shape of rank {rank} overflows: the product of its axes that are not zero, times \
+                 {element_size} bytes, is above isize::MAX"
+            ),
+            Self::LengthMismatch { asked, length } => write!(
+                f,
+                "a shape of {asked} elements does not fit a view of {length}: the products must agree"
+            ),
+            Self::SplitOutOfRange { asked, extent } => {
+                write!(f, "cannot split at {asked}: the length is {extent}")
+            }
+            Self::CopyMismatch { from, to } => {
+                write!(f, "cannot copy {from} elements to {to}: the lengths must agree")
+            }
+            Self::PartOutOfRange { start, end, extent } => {
+                write!(f, "there is no part {start}..{end} of {extent} elements")
+            }
+        }
+    }
+}
+
+impl Error for ShapeError {}
+
 /// Why what is in a slice could not be read or written as a [`PoolView`](crate::PoolView). As a [`PoolError`] it is the
 /// variant of the same name.
-#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ViewError {
     /// A copy between different lengths, or a part or a split that is not within the view.
-    #[error(transparent)]
-    Shape(#[from] ShapeError),
+    Shape(ShapeError),
     /// The host has no memory for the elements.
-    #[error("the host has no memory for {requested} bytes of elements")]
     Bookkeeping {
         /// Bytes that were asked for.
         requested: usize,
     },
+}
+
+impl fmt::Display for ViewError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Shape(error) => error.fmt(f),
+            Self::Bookkeeping { requested } => {
+                write!(f, "the host has no memory for {requested} bytes of elements")
+            }
+        }
+    }
+}
+
+impl Error for ViewError {}
+
+impl From<ShapeError> for ViewError {
+    fn from(error: ShapeError) -> Self {
+        Self::Shape(error)
+    }
 }
 
 impl<E> From<ViewError> for PoolError<E> {
@@ -226,22 +307,33 @@ impl<E> From<ViewError> for PoolError<E> {
 }
 
 /// Which value of a [`PoolConfig`](crate::PoolConfig) is out of its range.
-#[derive(Clone, Copy, Debug, Error, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum ConfigError {
     /// The shape cache has 1 to 16 ways.
-    #[error("the shape cache has 1 to 16 ways, not {asked}")]
     Ways {
         /// Ways asked for.
         asked: usize,
     },
     /// The growth factor is finite and at least 1.
-    #[error("the growth factor must be finite and at least 1, not {asked}")]
     GrowthFactor {
         /// The factor asked for.
         asked: f64,
     },
 }
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ways { asked } => write!(f, "the shape cache has 1 to 16 ways, not {asked}"),
+            Self::GrowthFactor { asked } => {
+                write!(f, "the growth factor must be finite and at least 1, not {asked}")
+            }
+        }
+    }
+}
+
+impl Error for ConfigError {}
 
 /// An error and its sources, in one line: `error: source: source`.
 ///

@@ -39,11 +39,14 @@
 //!
 //! | feature | gives | costs |
 //! |---|---|---|
+//! | `allocator-api2` | [`Scope::allocator`]: maps, vectors and strings in a scope; `PoolString` | allocator-api2 0.2, which hashbrown uses, too |
+//! | `nightly` | the same by the standard library's trait, for its own collections; turns on `allocator-api2` | a nightly compiler |
 //! | `half` | `half::f16` and `half::bf16` are elements | half |
 //! | `complex` | `num_complex::Complex` is an element | num-complex |
 //! | `tracing` | spans on growth and trim, and a warning when a pool grows past 512, 1024, 2048 … slots | tracing; nothing on the hot path |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
+#![cfg_attr(feature = "nightly", feature(allocator_api))]
 #![no_std]
 
 extern crate alloc;
@@ -113,6 +116,8 @@ mod try_box;
 mod view;
 
 pub use acquire::{AcquireResult, NdArray};
+#[cfg(feature = "allocator-api2")]
+pub use allocator_api2;
 pub use backend::{Advice, HostBackend, Layout, PoolBackend, Reuse};
 pub use block_watch::BlockWatch;
 pub use bytemuck;
@@ -125,7 +130,9 @@ pub use error::{ConfigError, PoolError, ShapeError, ViewError, error_chain};
 pub use free_list::FreeList;
 #[cfg(feature = "half")]
 pub use half;
-pub use host::{CapacityError, FixedVec, HostAcquireResult, HostArray, PoolVec};
+pub use host::{Boxable, CapacityError, FixedVec, HostAcquireResult, HostArray, PoolBox, PoolVec};
+#[cfg(feature = "allocator-api2")]
+pub use host::{PoolString, ScopeAllocator};
 pub use lengths::{DynamicShape, element_count};
 pub use memory_checks::MemoryChecks;
 pub use nd_view::NdView;

@@ -88,7 +88,9 @@ impl<B: PoolBackend> Pool<B> {
         self.scope().trim()
     }
 
-    /// Swaps oversized blocks for smaller ones; see [`Compaction`].
+    /// Swaps oversized blocks for smaller ones, by the lengths acquired since
+    /// [`sample_lengths`](Self::sample_lengths) or an earlier call. The first call without samples swaps nothing, and starts to
+    /// sample; see [`Compaction`].
     pub fn compact(&mut self, compaction: &Compaction) -> ReleaseReport {
         self.scope().compact(compaction)
     }
@@ -175,6 +177,16 @@ impl<B: PoolBackend> Drop for Pool<B> {
         // SAFETY: the pool owns its root; that it is dropped proves that no scope or view, which
         // would borrow it, is in use.
         unsafe { self.root.destroy() };
+    }
+}
+
+/// An empty pool with the default configuration and context; it panics as [`Pool::new`].
+impl<B: PoolBackend> Default for Pool<B>
+where
+    B::Context: Default,
+{
+    fn default() -> Self {
+        Self::new(B::Context::default())
     }
 }
 

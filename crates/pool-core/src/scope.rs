@@ -131,7 +131,9 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         self.cursor.trim()
     }
 
-    /// Swaps oversized blocks of slots that are not handed out for smaller ones; see [`Compaction`]. Where
+    /// Swaps oversized blocks of slots that are not handed out for smaller ones, by the lengths acquired since
+    /// [`sample_lengths`](Self::sample_lengths) or an earlier call. The first call without samples swaps nothing, and starts to
+    /// sample; see [`Compaction`]. Where
     /// [`trim`](Self::trim) would free nothing, no block is swapped.
     pub fn compact(&self, compaction: &Compaction) -> ReleaseReport {
         self.cursor.compact(compaction)

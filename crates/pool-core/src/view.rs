@@ -75,7 +75,7 @@ pub trait PoolView: Sized {
     type Element;
 
     /// Why what is in a view cannot be read or written.
-    type Error: Error + From<ShapeError> + 'static;
+    type Error: Error + From<ShapeError> + Send + Sync + 'static;
 
     /// The number of elements.
     fn len(&self) -> usize;

@@ -1,12 +1,20 @@
 //! The one error of the backend.
 
-use thiserror::Error;
+use core::error::Error;
+use core::fmt;
 
 /// The system has no such block of host memory.
-#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
-#[error("the system refused {bytes} bytes of host memory")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CpuError {
     /// Bytes that were asked for.
     pub bytes: usize,
 }
+
+impl fmt::Display for CpuError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the system refused {} bytes of host memory", self.bytes)
+    }
+}
+
+impl Error for CpuError {}

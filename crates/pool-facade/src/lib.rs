@@ -63,6 +63,8 @@
 //! | `record` | captures and captured graphs give their temporaries as a file for `pool-plan`, as `pool_graph::GraphRecord`; turns on `graph` | serde and serde_json |
 //! | `wgpu` | the backend `Wgpu`: buffers of Vulkan, Metal and Direct3D 12, and of a browser's WebGPU | pool-wgpu, wgpu, and Rust 1.87 |
 //! | `ndarray` | arrays as `ndarray` views: `acquire_array((n, m))` for any shape that `ndarray` takes, `into_ndarray()`, and `acquire_array_dyn(&dims)` of dynamic rank | ndarray |
+//! | `allocator-api2` | [`Scope::allocator`]: `hashbrown` maps, vectors, boxes and strings in a scope | allocator-api2 0.2, which hashbrown uses, too |
+//! | `nightly` | the same by the standard library's trait; turns on `allocator-api2` | a nightly compiler |
 //! | `half` | `half::f16` and `half::bf16` are elements | half |
 //! | `complex` | `num_complex::Complex` is an element | num-complex |
 //! | `tracing` | spans on growth and trim, and a warning at 512, 1024, … slots: is a scope missing? | tracing; nothing on the hot path |
@@ -89,17 +91,22 @@ pub use diagnostics::check_memory;
 pub use local::ListAccess;
 pub use local::{IdlePools, IdlePoolsCloser, LocalGuard, LocalPool, local, try_local};
 pub use markers::{Cpu, Cuda, Wgpu};
+#[cfg(feature = "allocator-api2")]
+pub use pool_core::allocator_api2;
 #[cfg(feature = "half")]
 pub use pool_core::half;
 #[cfg(feature = "complex")]
 pub use pool_core::num_complex;
 pub use pool_core::{
-    AcquireResult, CapacityError, Compaction, ConfigError, Device, DynamicPool, DynamicShape,
-    Element, FixedShape, FixedVec, Handle, Handles, HostAcquireResult, HostArray, HostBackend,
-    HostElement, LendView, MemoryChecks, NdArray, NdView, PodElement, Pool, PoolBackend,
-    PoolConfig, PoolError, PoolStats, PoolVec, PoolView, PoolViewMut, ReleaseReport, Scope, Shape,
-    ShapeError, Slots, Stack, Stacked, StackedBackend, ViewError, bytemuck, error_chain,
+    AcquireResult, Boxable, CapacityError, Compaction, ConfigError, Device, DynamicPool,
+    DynamicShape, Element, FixedShape, FixedVec, Handle, Handles, HostAcquireResult, HostArray,
+    HostBackend, HostElement, LendView, MemoryChecks, NdArray, NdView, PodElement, Pool,
+    PoolBackend, PoolBox, PoolConfig, PoolError, PoolStats, PoolVec, PoolView, PoolViewMut,
+    ReleaseReport, Scope, Shape, ShapeError, Slots, Stack, Stacked, StackedBackend, ViewError,
+    bytemuck, error_chain,
 };
+#[cfg(feature = "allocator-api2")]
+pub use pool_core::{PoolString, ScopeAllocator};
 #[cfg(feature = "cpu")]
 pub use pool_cpu::CpuError;
 #[cfg(all(feature = "cpu", feature = "ndarray"))]

@@ -15,6 +15,10 @@ const WORKLOADS: &[(&str, &str)] = &[
         "A scope with one array of 100 elements. On the host a slot is marked by values that may have padding and by room without a value. A marked slot is cold at every use; it is zeroed, once, before its bytes are next handed out recycled. A pass of the last table has two scopes.",
     ),
     (
+        "collections",
+        "Vectors of the pool beside `allocator-api2`'s vector over the allocator of a scope, and two programs on one allocator after the other. The word count reads 2,000 words into a hashbrown map whose keys are strings, and sorts them; the parser makes a tree of some 1,300 boxes, vectors and strings, evaluates it and drops it. Peers are used through the same trait; `heap` is the global allocator. `cargo run --release -p pool-benches --bin collections` prints time and bytes.",
+    ),
+    (
         "element types",
         "One, three and seven element types in a scope. The seven are those that the published design has built in; the last table is of one that it has not.",
     ),

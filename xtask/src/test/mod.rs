@@ -1,6 +1,8 @@
 //! `cargo xtask test`: every check of the repository, in order, with one closing line of counts.
 
 #[cfg(test)]
+mod comparison;
+#[cfg(test)]
 mod dependencies;
 pub(crate) mod features;
 mod inputs;

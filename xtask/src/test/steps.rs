@@ -155,7 +155,11 @@ fn documentation(_: &Setting) -> Result<Vec<Invocation>, String> {
 /// Unit tests that read documents: a change of a document alone runs these, and no other test of code.
 fn document_tests(_: &Setting) -> Result<Vec<Invocation>, String> {
     let tasks = Invocation::tests("test --package xtask --bins --");
-    let tasks = tasks.with(["every_dependency_has_a_reason", "every_feature_stands_on_the_pages"]);
+    let tasks = tasks.with([
+        "every_dependency_has_a_reason",
+        "every_feature_stands_on_the_pages",
+        "each_row_of_the_comparison_has_its_tests",
+    ]);
     Ok(vec![tasks])
 }
 
@@ -188,8 +192,10 @@ fn published_pages(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let document = Invocation::check("doc --no-deps --lib").on(&nightly);
     let document = document.with(of_libraries(setting));
     let directory = setting.own_target_directory("docs-rs");
-    let document = document.variable("CARGO_TARGET_DIR", directory);
-    Ok(vec![document.variable("RUSTDOCFLAGS", "--cfg docsrs -D warnings")])
+    let unstable = Invocation::check("check --package pool-core --features nightly").on(&nightly);
+    let [document, unstable] =
+        [document, unstable].map(|step| step.variable("CARGO_TARGET_DIR", directory.clone()));
+    Ok(vec![document.variable("RUSTDOCFLAGS", "--cfg docsrs -D warnings"), unstable])
 }
 
 /// Without the programs of the examples, which clippy compiles and the step `examples` runs: linking them takes longer

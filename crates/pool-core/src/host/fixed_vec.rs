@@ -1,13 +1,13 @@
 //! A vector in a scope whose capacity is fixed from the start: it never moves, and knows no pool.
 
+use core::error::Error;
 use core::fmt;
+use core::iter::Copied;
 use core::marker::PhantomData;
 use core::mem::MaybeUninit;
-use core::ops::{Deref, DerefMut};
+use core::ops::{Bound, Deref, DerefMut, RangeBounds};
 use core::ptr::NonNull;
 use core::slice;
-
-use thiserror::Error;
 
 use super::plain::is_known_plain;
 use crate::backend::{ArrayMemory, HostBackend, ScopeCursor};
@@ -51,8 +51,7 @@ unsafe impl<T: Send> Send for FixedVec<'_, T> {}
 unsafe impl<T: Sync> Sync for FixedVec<'_, T> {}
 
 /// An element did not fit a [`FixedVec`].
-#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
-#[error("the vector is full: it was acquired for {capacity} elements")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CapacityError<T> {
     /// The first element that did not fit.
@@ -60,6 +59,14 @@ pub struct CapacityError<T> {
     /// How many elements the vector holds at most.
     pub capacity: usize,
 }
+
+impl<T> fmt::Display for CapacityError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the vector is full: it was acquired for {} elements", self.capacity)
+    }
+}
+
+impl<T: fmt::Debug> Error for CapacityError<T> {}
 
 impl<'s, B: HostBackend> Scope<'s, B> {
     /// An empty vector for at most `capacity` elements of any type that is [`Copy`]. It costs what
@@ -193,6 +200,94 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         Some(element)
     }
 
+    /// Inserts an element before the one at `index`; those from there on move up.
+    ///
+    /// # Errors
+    ///
+    /// [`CapacityError`], with the element, where the vector is full.
+    ///
+    /// # Panics
+    ///
+    /// Where `index` is above the length.
+    #[track_caller]
+    pub fn insert(&mut self, index: usize, element: T) -> Result<(), CapacityError<T>> {
+        assert!(index <= self.length, "index {index} is above the length {}", self.length);
+        self.push(element)?;
+        self[index..].rotate_right(1);
+        Ok(())
+    }
+
+    /// Takes the element at `index`; those after it move down. `None` where there is no such element.
+    pub fn remove(&mut self, index: usize) -> Option<T> {
+        self.get(index)?;
+        self[index..].rotate_left(1);
+        self.pop()
+    }
+
+    /// Takes the elements of a range out, whether the iterator is used or not; those after it move down.
+    ///
+    /// # Panics
+    ///
+    /// Where the range is not within the vector.
+    #[track_caller]
+    pub fn drain(&mut self, range: impl RangeBounds<usize>) -> Copied<slice::Iter<'_, T>> {
+        let start = match range.start_bound() {
+            Bound::Included(&start) => start,
+            Bound::Excluded(&before) => before.saturating_add(1),
+            Bound::Unbounded => 0,
+        };
+        let end = match range.end_bound() {
+            Bound::Included(&last) => last.saturating_add(1),
+            Bound::Excluded(&end) => end,
+            Bound::Unbounded => self.length,
+        };
+        let count = self[start..end].len();
+        self[start..].rotate_left(count);
+        let kept = self.length - count;
+        self.length = kept;
+        // SAFETY: the elements after the kept ones are within the memory.
+        let drained = unsafe { self.start().add(kept) };
+        // SAFETY: `count` elements are initialised there, and the vector is borrowed for as long as the slice.
+        unsafe { slice::from_raw_parts(drained, count) }.iter().copied()
+    }
+
+    /// Makes the vector `length` elements long: copies of `element` are appended, or elements forgotten.
+    ///
+    /// # Errors
+    ///
+    /// [`CapacityError`] where they do not fit; the vector is then as it was.
+    pub fn resize(&mut self, length: usize, element: T) -> Result<(), CapacityError<T>> {
+        let capacity = self.capacity();
+        if length > capacity {
+            return Err(CapacityError { element, capacity });
+        }
+        self.truncate(length);
+        while self.length < length {
+            self.push(element)?;
+        }
+        Ok(())
+    }
+
+    /// Appends the elements of another vector, which is empty then.
+    ///
+    /// # Errors
+    ///
+    /// [`CapacityError`], with the first element that would not fit; both vectors are then as they were.
+    pub fn append(&mut self, other: &mut FixedVec<'_, T>) -> Result<(), CapacityError<T>> {
+        self.extend_from_slice(other)?;
+        other.clear();
+        Ok(())
+    }
+
+    /// Forgets each element that equals the one before it.
+    pub fn dedup(&mut self)
+    where
+        T: PartialEq,
+    {
+        let mut last = None;
+        self.retain(|element| last.replace(*element).as_ref() != Some(element));
+    }
+
     /// Keeps the first `length` elements, or all where there are fewer.
     #[inline]
     pub fn truncate(&mut self, length: usize) {
@@ -251,6 +346,15 @@ impl<T> DerefMut for FixedVec<'_, T> {
     fn deref_mut(&mut self) -> &mut [T] {
         // SAFETY: as many elements are initialised, and what is written are values of `T`.
         unsafe { slice::from_raw_parts_mut(self.start(), self.length) }
+    }
+}
+
+impl<'s, T: Copy> IntoIterator for FixedVec<'s, T> {
+    type Item = T;
+    type IntoIter = Copied<slice::Iter<'s, T>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.into_slice().iter().copied()
     }
 }
 

@@ -2,10 +2,15 @@
 //! pointer: padding, pointers, references, tuples, and memory without a value. Such a use marks its slot
 //! before the first write, and the slot is zeroed before it is handed out to be read (`raw`, invariant 10).
 
+#[cfg(feature = "allocator-api2")]
+mod allocator;
 mod collect;
 mod fixed_vec;
 mod keep;
 mod plain;
+mod pool_box;
+#[cfg(feature = "allocator-api2")]
+mod pool_string;
 mod pool_vec;
 mod scratch;
 mod slices;
@@ -15,7 +20,12 @@ use crate::backend::PoolBackend;
 use crate::error::PoolError;
 use crate::nd_view::NdView;
 use crate::shape::Shape;
+#[cfg(feature = "allocator-api2")]
+pub use allocator::ScopeAllocator;
 pub use fixed_vec::{CapacityError, FixedVec};
+pub use pool_box::{Boxable, PoolBox};
+#[cfg(feature = "allocator-api2")]
+pub use pool_string::PoolString;
 pub use pool_vec::PoolVec;
 
 /// What a `try_` acquire of elements that the host writes returns: by default a slice, else the array of the shape `S`.

@@ -1,89 +1,91 @@
-//! Whether a type is known to be plain: a type whose values leave no byte uninitialised, so that writing them
-//! marks no slot.
+//! Whether a type is plain: a type whose values leave no byte uninitialised, so that writing them marks no slot.
 //!
-//! A function that is generic over `T: Copy` cannot ask whether `T` has padding, or is `NoUninit`. It can
-//! compare the identity of `T` with those of types that have none. Whatever else `T` is, it may have padding.
+//! Such types implement [`bytemuck::NoUninit`]. A function that is generic over `T: Copy` has no bound to ask for it. It
+//! asks the standard library: an adaptor that does nothing for iterators with a certain trait shows whether an iterator
+//! has the trait, and that iterator has it where `T` is `NoUninit`. The compiler knows the result where it knows `T`.
 
-use core::any::TypeId;
+use core::iter::FusedIterator;
 use core::marker::PhantomData;
-use core::mem;
 
-/// Whether `T` is one of the numbers, a point or colour of them, `bool` or `char`; the compiler knows the answer
-/// where it knows `T`.
+use bytemuck::NoUninit;
+
+/// Whether `T` is plain. A type without the trait counts as one that may have padding.
+///
+/// The result is never wrong where it is true: [`Iterator::fuse`] returns `None` for ever after the first `None`, unless the
+/// iterator is a [`FusedIterator`], which it passes through. Should it stop doing so, types would count as not plain.
+///
+/// Where only `T` with some lifetimes is `NoUninit`, the result may be true for other lifetimes. Padding does not depend
+/// on lifetimes.
 #[inline(always)]
 pub(super) fn is_known_plain<T>() -> bool {
-    let this = identity_of::<T>();
-    macro_rules! is_any_of {
-        ($($plain:ty),+ $(,)?) => { $(this == TypeId::of::<$plain>())||+ };
-    }
-    let is_number = is_any_of!(
-        u8, u16, u32, u64, u128, usize, i8, i16, i32, i64, i128, isize, f32, f64, bool, char,
-    );
-    // Points and colours. Of arrays there are too many to name them all.
-    let is_number = is_number
-        || is_any_of!([f32; 2], [f32; 3], [f32; 4], [f64; 2], [f64; 3], [f64; 4], [u8; 3], [u8; 4]);
-    #[cfg(feature = "half")]
-    let is_number = is_number || is_any_of!(half::f16, half::bf16);
-    #[cfg(feature = "complex")]
-    let is_number = is_number || is_any_of!(num_complex::Complex<f32>, num_complex::Complex<f64>);
-    is_number
+    let mut calls = Calls::<T> { ended: false, of: PhantomData }.fuse();
+    calls.next();
+    calls.next().is_some()
 }
 
-/// The identity of `T` with every lifetime in it taken as `'static`. Two types that differ in their lifetimes
-/// alone have the same identity; a type without lifetimes shares its identity with no other.
-#[inline(always)]
-fn identity_of<T>() -> TypeId {
-    /// What has an identity once its lifetimes are forgotten.
-    trait Identity {
-        fn identity(&self) -> TypeId
-        where
-            Self: 'static;
-    }
+/// Ends at its first call, and goes on at the second.
+struct Calls<T> {
+    ended: bool,
+    of: PhantomData<T>,
+}
 
-    impl<T> Identity for PhantomData<T> {
-        #[inline(always)]
-        fn identity(&self) -> TypeId
-        where
-            Self: 'static,
-        {
-            TypeId::of::<T>()
+impl<T> Iterator for Calls<T> {
+    type Item = ();
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<()> {
+        if self.ended {
+            return Some(());
         }
+        self.ended = true;
+        None
     }
-
-    let value = PhantomData::<T>;
-    let with_lifetimes: &dyn Identity = &value;
-    // SAFETY: lifetimes are not there when a program runs: both types are a pointer and a table of methods, and
-    // the value is one without data, of which no method reads or returns anything. The reference ends here.
-    let without: &(dyn Identity + 'static) = unsafe { mem::transmute(with_lifetimes) };
-    without.identity()
 }
+
+impl<T: NoUninit> FusedIterator for Calls<T> {}
 
 #[cfg(test)]
 mod tests {
+    use core::mem::MaybeUninit;
+
     use super::*;
 
     #[derive(Clone, Copy)]
     #[allow(dead_code, reason = "only its type is asked about")]
     struct Wrapper(f64);
 
+    #[derive(Clone, Copy, bytemuck::NoUninit)]
+    #[repr(C)]
+    #[allow(dead_code, reason = "only its type is asked about")]
+    struct Particle {
+        position: [f64; 3],
+        kind: u32,
+        is_fixed: bool,
+        padding: [u8; 3],
+    }
+
     #[test]
-    fn numbers_are_plain_and_what_may_have_padding_is_not() {
+    fn plain_data_is_plain_and_what_may_have_padding_is_not() {
         assert!(is_known_plain::<u8>() && is_known_plain::<f64>() && is_known_plain::<bool>());
-        assert!(is_known_plain::<[f64; 3]>() && !is_known_plain::<[f64; 5]>());
+        assert!(is_known_plain::<char>() && is_known_plain::<[f64; 5]>());
+        assert!(is_known_plain::<Particle>() && !is_known_plain::<[Wrapper; 2]>());
         assert!(!is_known_plain::<(u8, u32)>());
         assert!(!is_known_plain::<Option<u8>>());
         assert!(!is_known_plain::<*const u8>());
         assert!(!is_known_plain::<Wrapper>());
-        assert!(!is_known_plain::<mem::MaybeUninit<f64>>());
+        assert!(!is_known_plain::<MaybeUninit<f64>>());
+        #[cfg(feature = "half")]
+        assert!(is_known_plain::<half::f16>() && is_known_plain::<half::bf16>());
+        #[cfg(feature = "complex")]
+        assert!(is_known_plain::<num_complex::Complex<f32>>());
     }
 
     #[test]
-    fn a_reference_has_an_identity_whatever_its_lifetime() {
+    fn a_reference_is_not_plain_whatever_its_lifetime() {
         fn of_a_local<T>(_: T) -> bool {
             is_known_plain::<T>()
         }
         let local = 3_u8;
         assert!(!of_a_local(&local) && of_a_local(local));
-        assert_eq!(identity_of::<&u8>(), TypeId::of::<&'static u8>());
     }
 }

@@ -1,7 +1,8 @@
 //! A vector in a scope that grows: it stays in its slot, whose block it exchanges for a larger one.
 
 use core::fmt;
-use core::ops::{Deref, DerefMut};
+use core::iter::Copied;
+use core::ops::{Deref, DerefMut, RangeBounds};
 use core::slice;
 
 use super::fixed_vec::FixedVec;
@@ -181,6 +182,102 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         self.elements.swap_remove(index)
     }
 
+    /// Inserts an element before the one at `index`; those from there on move up.
+    ///
+    /// # Panics
+    ///
+    /// Where `index` is above the length, and with the text of the error that [`try_insert`](Self::try_insert) returns.
+    #[track_caller]
+    pub fn insert(&mut self, index: usize, element: T) {
+        self.try_insert(index, element).unwrap_or_else(|error| panic_with(&error));
+    }
+
+    /// As [`insert`](Self::insert).
+    ///
+    /// # Errors
+    ///
+    /// As [`Scope::try_acquire`]; the vector is then as it was.
+    ///
+    /// # Panics
+    ///
+    /// Where `index` is above the length.
+    #[track_caller]
+    pub fn try_insert(&mut self, index: usize, element: T) -> Result<(), PoolError<B::Error>> {
+        self.try_reserve(1)?;
+        // There is room now.
+        _ = self.elements.insert(index, element);
+        Ok(())
+    }
+
+    /// Takes the element at `index`; those after it move down. `None` where there is no such element.
+    pub fn remove(&mut self, index: usize) -> Option<T> {
+        self.elements.remove(index)
+    }
+
+    /// Takes the elements of a range out, whether the iterator is used or not; those after it move down.
+    ///
+    /// # Panics
+    ///
+    /// Where the range is not within the vector.
+    #[track_caller]
+    pub fn drain(&mut self, range: impl RangeBounds<usize>) -> Copied<slice::Iter<'_, T>> {
+        self.elements.drain(range)
+    }
+
+    /// Makes the vector `length` elements long: copies of `element` are appended, or elements forgotten.
+    ///
+    /// # Panics
+    ///
+    /// With the text of the error that [`try_resize`](Self::try_resize) returns.
+    #[track_caller]
+    pub fn resize(&mut self, length: usize, element: T) {
+        self.try_resize(length, element).unwrap_or_else(|error| panic_with(&error));
+    }
+
+    /// As [`resize`](Self::resize).
+    ///
+    /// # Errors
+    ///
+    /// As [`Scope::try_acquire`]; the vector is then as it was.
+    pub fn try_resize(&mut self, length: usize, element: T) -> Result<(), PoolError<B::Error>> {
+        self.try_reserve(length.saturating_sub(self.len()))?;
+        // There is room now.
+        _ = self.elements.resize(length, element);
+        Ok(())
+    }
+
+    /// Appends the elements of another vector, which is empty then.
+    ///
+    /// # Panics
+    ///
+    /// With the text of the error that [`try_append`](Self::try_append) returns.
+    #[track_caller]
+    pub fn append(&mut self, other: &mut PoolVec<'_, '_, B, T>) {
+        self.try_append(other).unwrap_or_else(|error| panic_with(&error));
+    }
+
+    /// As [`append`](Self::append).
+    ///
+    /// # Errors
+    ///
+    /// As [`Scope::try_acquire`]; both vectors are then as they were.
+    pub fn try_append(
+        &mut self,
+        other: &mut PoolVec<'_, '_, B, T>,
+    ) -> Result<(), PoolError<B::Error>> {
+        self.try_extend_from_slice(other)?;
+        other.elements.clear();
+        Ok(())
+    }
+
+    /// Forgets each element that equals the one before it.
+    pub fn dedup(&mut self)
+    where
+        T: PartialEq,
+    {
+        self.elements.dedup();
+    }
+
     /// Keeps the first `length` elements, or all where there are fewer.
     #[inline]
     pub fn truncate(&mut self, length: usize) {
@@ -245,6 +342,24 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
 impl<'s, B: HostBackend, T: Copy + 's> Extend<T> for PoolVec<'_, 's, B, T> {
     fn extend<I: IntoIterator<Item = T>>(&mut self, elements: I) {
         self.try_extend(elements).unwrap_or_else(|error| panic_with(&error));
+    }
+}
+
+/// # Panics
+///
+/// As [`PoolVec::push`].
+impl<'s, 'e, B: HostBackend, T: Copy + 's + 'e> Extend<&'e T> for PoolVec<'_, 's, B, T> {
+    fn extend<I: IntoIterator<Item = &'e T>>(&mut self, elements: I) {
+        self.extend(elements.into_iter().copied());
+    }
+}
+
+impl<'s, B: HostBackend, T: Copy + 's> IntoIterator for PoolVec<'_, 's, B, T> {
+    type Item = T;
+    type IntoIter = Copied<slice::Iter<'s, T>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.elements.into_iter()
     }
 }
 

@@ -54,13 +54,24 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// # Cost
     ///
-    /// Numbers, `bool`, `char`, and points and colours (`[f32; 2]` to `[f64; 4]`, `[u8; 3]`, `[u8; 4]`) cost what
-    /// [`acquire`](Self::acquire) does, and the writing. Every other type may have padding, which recycled memory must
+    /// Plain data ([`bytemuck::NoUninit`]: numbers, `bool`, `char`, arrays of numbers, your own types that derive it) costs
+    /// what [`acquire`](Self::acquire) does, and the writing. Every other type may have padding, which recycled memory must
     /// not: so its slot is *marked*. A marked slot takes the cold
     /// path of every acquire, and the acquire that is next given its memory unwritten
-    /// ([`acquire`](Self::acquire) and its kin) zeroes first what was marked, and takes the mark off. Plain data of your
-    /// own marks nothing where [`acquire_from`](Self::acquire_from) copies it, or where you write what
-    /// [`acquire`](Self::acquire) hands out.
+    /// ([`acquire`](Self::acquire) and its kin) zeroes first what was marked, and takes the mark off.
+    ///
+    /// ```
+    /// # use pool_conformance::HeapBackend as Memory;
+    /// # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+    /// #[derive(Clone, Copy, bytemuck::NoUninit)]
+    /// #[repr(C)]
+    /// struct Particle {
+    ///     mass: f32,
+    ///     kind: u32,
+    /// }
+    /// pool.scope().acquire_with(8, |i| Particle { mass: 0.5, kind: i as u32 });
+    /// assert_eq!(pool.scope().acquire::<f32, _>(1), [0.5]); // not zeroed: the slot is not marked
+    /// ```
     ///
     /// # Panics
     ///

@@ -18,10 +18,13 @@ use pool_conformance::HeapBackend;
 /// What the modules beside this file run over; those that `stacks` names run over stacks, too.
 type Heap = HeapBackend;
 
+#[cfg(feature = "allocator-api2")]
+mod allocator;
 mod arming;
 mod backends;
 mod best_fit;
 mod bookkeeping;
+mod boxes;
 mod config;
 mod conformance;
 mod counting;

@@ -8,6 +8,11 @@ use pool_core::Stacked;
 /// What the modules run over.
 type Heap = Stacked<HeapBackend>;
 
+#[cfg(feature = "allocator-api2")]
+#[path = "allocator.rs"]
+mod allocator;
+#[path = "boxes.rs"]
+mod boxes;
 #[path = "keep.rs"]
 mod keep;
 #[path = "overflow.rs"]

@@ -120,7 +120,34 @@ fn step(
     below: &mut impl FnMut(usize) -> usize,
 ) {
     let number = below(1_000);
-    match below(9) {
+    match below(14) {
+        8 => {
+            let index = below(model.len() + 1);
+            if vector.try_insert(index, pair(number)).is_ok() {
+                model.insert(index, pair(number));
+            }
+        }
+        9 => {
+            let removed = vector.remove(number % 50);
+            assert_eq!(removed, (number % 50 < model.len()).then(|| model.remove(number % 50)));
+        }
+        10 => {
+            let end = below(model.len() + 1);
+            let start = below(end + 1);
+            let drained = vector.drain(start..end);
+            assert!(drained.eq(model.drain(start..end)));
+            assert!(vector.drain(..model.len().min(1)).rev().eq(model.drain(..model.len().min(1))));
+        }
+        11 => {
+            let length = below(60);
+            if vector.try_resize(length, pair(number)).is_ok() {
+                model.resize(length, pair(number));
+            }
+        }
+        12 => {
+            vector.dedup();
+            model.dedup();
+        }
         0..=2 => {
             if vector.try_push(pair(number)).is_ok() {
                 model.push(pair(number));
@@ -287,6 +314,36 @@ fn a_growth_that_fails_leaves_the_vector_as_it_was() {
     assert!(vector[..length].iter().copied().eq((0..length).map(pair)));
     assert_eq!(vector.len(), length + 500);
     assert_active::<Heap>(scope.active_slots(), 1);
+}
+
+#[test]
+fn a_vector_has_the_methods_of_a_vector_of_the_heap() {
+    let (mut pool, _) = pool_of::<Heap>();
+    let scope = pool.scope();
+    let (mut first, mut second) = (scope.acquire_vec(0), scope.acquire_vec(1));
+    first.extend(&[pair(1), pair(2)]);
+    second.extend([pair(5), pair(5), pair(3)]);
+    first.append(&mut second);
+    assert!(second.is_empty() && second.capacity() >= 3);
+    first.dedup();
+    assert_eq!(first[..], [1, 2, 5, 3].map(pair));
+    assert!(first.drain(1..=1).eq([pair(2)]) && first.drain(3..).len() == 0);
+    let mut fixed = scope.acquire_fixed_vec(4);
+    fixed.resize(2, pair(7)).unwrap();
+    assert_eq!(fixed.resize(5, pair(8)).unwrap_err().capacity, 4);
+    let mut other = scope.acquire_fixed_vec(3);
+    other.try_extend([1, 2, 3].map(pair)).unwrap();
+    assert_eq!(fixed.append(&mut other).unwrap_err().element, pair(3));
+    assert_eq!((fixed.len(), other.len()), (2, 3));
+    assert_eq!(other.drain(..2).len(), 2);
+    fixed.append(&mut other).unwrap();
+    fixed.insert(1, pair(9)).unwrap();
+    assert_eq!(fixed.insert(0, pair(9)).unwrap_err().element, pair(9));
+    assert_eq!((fixed.remove(0), fixed.remove(3)), (Some(pair(7)), None));
+    assert!(fixed.into_iter().eq([9, 7, 3].map(pair)));
+    assert!(first.into_iter().rev().eq([3, 5, 1].map(pair)));
+    assert!(panic_text(|| second.insert(1, pair(1))).contains("index 1 is above the length 0"));
+    assert!(panic_text(|| second.drain(1..).len()).contains("range start index 1"));
 }
 
 #[test]

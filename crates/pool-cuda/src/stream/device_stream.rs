@@ -76,6 +76,15 @@ impl CudaDevice {
     }
 }
 
+/// As [`DeviceStream::from_stream`]: `Pool::<Cuda>::new(stream.try_into()?)`.
+impl TryFrom<Arc<CudaStream>> for DeviceStream {
+    type Error = CudaError;
+
+    fn try_from(stream: Arc<CudaStream>) -> Result<Self, CudaError> {
+        Self::from_stream(stream)
+    }
+}
+
 impl DeviceStream {
     /// A stream that was made elsewhere, of the context that it belongs to.
     ///

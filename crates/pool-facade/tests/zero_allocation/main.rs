@@ -2,6 +2,7 @@
 //! acquire and scope, over a thousand passes and more.
 
 mod arrays;
+mod collections;
 mod counting;
 mod dynamic_pool;
 mod scopes;

@@ -1,0 +1,456 @@
+//! The allocator of a scope: collections that take an `Allocator` live in the scope's memory. It takes chunks of memory
+//! from the scope and divides them up, so that many small allocations share a slot.
+
+use core::alloc::Layout;
+use core::cell::Cell;
+use core::fmt;
+use core::mem::MaybeUninit;
+use core::panic::{RefUnwindSafe, UnwindSafe};
+use core::ptr::{self, NonNull, null_mut};
+
+use allocator_api2::alloc::{AllocError, Allocator};
+
+use crate::backend::{
+    ArrayMemory, FirstUse, HostBackend, Layout as _, Memory, ScopeCursor, VectorMemory,
+};
+use crate::error::PoolError;
+use crate::scope::Scope;
+
+/// Bytes of the smallest chunk.
+const LEAST: usize = 1 << 10;
+
+/// Bytes of the largest chunk that is larger than the allocation it is taken for.
+const MOST_GENEROUS: usize = 64 << 10;
+
+/// A part of a stack's chunk: how much longer a chunk is made than the allocation needs.
+const STACK_DIVISOR: usize = 64;
+
+/// Memory of a scope for collections: an [`Allocator`] of the crate `allocator-api2`.
+///
+/// Made by [`Scope::allocator`]. A reference to it is the allocator of `allocator_api2`'s `Vec` and `Box`, of hashbrown's
+/// maps and sets, and of any other collection with an allocator parameter. With the feature `nightly`, it is the standard
+/// library's trait, and the standard collections take it as well. Elements may have `Drop`; the collection runs it.
+///
+/// ```
+/// # use pool_conformance::HeapBackend as Memory;
+/// # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+/// use allocator_api2::vec::Vec;
+/// use hashbrown::{DefaultHashBuilder, HashMap};
+///
+/// let scope = pool.scope();
+/// let memory = scope.allocator();
+/// let mut lines = HashMap::with_hasher_in(DefaultHashBuilder::default(), &memory);
+/// for (line, word) in "a b a c b a".split(' ').enumerate() {
+///     lines.entry(word).or_insert_with(|| Vec::new_in(&memory)).push(line);
+/// }
+/// assert_eq!(lines["a"], [0, 2, 5]);
+/// ```
+///
+/// # Memory
+///
+/// The allocator takes chunks of the scope and divides them up without rounding. The last allocation grows and shrinks
+/// where it is, and is given back when it is freed. Other freed memory is used again when the scope has ended. In a pool
+/// with slots, chunks grow from 1 KiB to 64 KiB, each in a slot of its own, and a collection that is alone in its chunk
+/// grows by exchanging blocks, as a [`PoolVec`](crate::PoolVec) does. In a stacked pool, a chunk grows where it is until
+/// something else is acquired from the scope. The second pass allocates nothing.
+///
+/// The slots of chunks are marked, as [`acquire_with`](Scope::acquire_with) says under *Cost*.
+///
+/// # Refused allocations
+///
+/// A collection that cannot grow calls `handle_alloc_error`, which ends the process. Methods such as `try_reserve` return
+/// an error instead, without numbers; [`take_refusal`](Self::take_refusal) has them.
+///
+/// # Why this is sound
+///
+/// 1. The memory is the scope's, acquired by the scope's own cursor and never given back before the scope's views end. So
+///    an allocation is valid for `'a`, whatever happens to this value: moving, forgetting and dropping it changes nothing.
+/// 2. The type borrows the scope for `'a`, so no inner scope can be opened, and hand the same memory out, meanwhile.
+/// 3. It is not `Clone`. Copies of a reference to it are one allocator. It stays on its thread, as the scope does.
+/// 4. No pointer that a collection passes in becomes the base of another allocation; only its address is compared.
+/// 5. While the pool runs foreign code, it refuses to hand out a chunk, and an allocation that is being moved
+///    leaves no free bytes in its chunk.
+///
+/// # What does not compile
+///
+/// A collection does not outlive its scope:
+///
+/// ```compile_fail,E0597
+/// # use pool_conformance::HeapBackend as Memory;
+/// # use allocator_api2::vec::Vec;
+/// # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+/// let mut numbers;
+/// {
+///     let scope = pool.scope();
+///     let memory = scope.allocator(); // collection_outlives_its_scope
+///     numbers = Vec::new_in(&memory);
+/// }
+/// numbers.push(1);
+/// ```
+///
+/// The scope opens no inner scope while a collection is in use:
+///
+/// ```compile_fail,E0502
+/// # use pool_conformance::HeapBackend as Memory;
+/// # use allocator_api2::vec::Vec;
+/// # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+/// let mut scope = pool.scope();
+/// let memory = scope.allocator();
+/// let mut numbers = Vec::new_in(&memory);
+/// let inner = scope.scope(); // inner_scope_under_a_collection
+/// numbers.push(inner.acquire::<u8, _>(1)[0]);
+/// ```
+///
+/// A leaked value keeps the scope borrowed, so neither is its memory handed out to an inner scope:
+///
+/// ```compile_fail,E0502
+/// # use pool_conformance::HeapBackend as Memory;
+/// # use allocator_api2::boxed::Box;
+/// # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+/// let mut scope = pool.scope();
+/// let memory = scope.allocator();
+/// let leaked = Box::leak(Box::new_in(1, &memory));
+/// let inner = scope.scope(); // inner_scope_under_a_leaked_value
+/// *leaked = 2;
+/// ```
+///
+/// Neither the allocator nor a collection is sent to another thread:
+///
+/// ```compile_fail,E0277
+/// # use pool_conformance::HeapBackend as Memory;
+/// # use allocator_api2::vec::Vec;
+/// # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+/// let scope = pool.scope();
+/// let memory = scope.allocator();
+/// let mut numbers = Vec::new_in(&memory);
+/// std::thread::scope(|threads| {
+///     threads.spawn(move || numbers.push(1)); // collection_to_thread
+/// });
+/// ```
+///
+/// The allocator is not cloned:
+///
+/// ```compile_fail,E0599
+/// # use pool_conformance::HeapBackend as Memory;
+/// # use pool_core::ScopeAllocator;
+/// # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+/// let scope = pool.scope();
+/// let memory = scope.allocator();
+/// let copy = ScopeAllocator::clone(&memory); // allocator_cloned
+/// ```
+pub struct ScopeAllocator<'a, B: HostBackend> {
+    scope: &'a Scope<'a, B>,
+    /// The first byte of the chunk.
+    start: Cell<*mut u8>,
+    /// The first byte that is not allocated. It is derived from `start`, as each allocation is.
+    next: Cell<*mut u8>,
+    /// The end of the chunk; at or above `next`.
+    end: Cell<*mut u8>,
+    /// The memory of the chunk, or the first part of it. It is not used after `'a`; with that lifetime in its type, the
+    /// allocator would be invariant.
+    memory: Cell<Option<Memory<'static, B>>>,
+    /// The last refusal of the scope.
+    refusal: Cell<Option<PoolError<B::Error>>>,
+}
+
+impl<B: HostBackend> Scope<'_, B> {
+    /// Makes an allocator for collections in this scope. It takes no memory before its first allocation.
+    ///
+    /// The scope goes on acquiring while the collections live, but opens no inner scope.
+    ///
+    /// ```
+    /// # use pool_conformance::HeapBackend as Memory;
+    /// # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+    /// use allocator_api2::{boxed::Box, vec::Vec};
+    /// use pool_core::ScopeAllocator;
+    ///
+    /// /// A tree in a scope.
+    /// struct Node<'a> {
+    ///     value: Box<f64, &'a ScopeAllocator<'a, Memory>>,
+    ///     children: Vec<Node<'a>, &'a ScopeAllocator<'a, Memory>>,
+    /// }
+    ///
+    /// let scope = pool.scope();
+    /// let memory = scope.allocator();
+    /// let leaf = Node { value: Box::new_in(2.0, &memory), children: Vec::new_in(&memory) };
+    /// let mut root = Node { value: Box::new_in(1.0, &memory), children: Vec::new_in(&memory) };
+    /// root.children.push(leaf);
+    /// assert_eq!(*root.value + *root.children[0].value, 3.0);
+    /// ```
+    #[must_use]
+    pub fn allocator(&self) -> ScopeAllocator<'_, B> {
+        ScopeAllocator {
+            scope: self,
+            start: Cell::new(null_mut()),
+            next: Cell::new(null_mut()),
+            end: Cell::new(null_mut()),
+            memory: Cell::new(None),
+            refusal: Cell::new(None),
+        }
+    }
+}
+
+impl<B: HostBackend> ScopeAllocator<'_, B> {
+    /// Takes the error of the last allocation that the pool refused: bytes asked for, held and allowed.
+    ///
+    /// ```
+    /// # use pool_conformance::HeapBackend as Memory;
+    /// use allocator_api2::vec::Vec;
+    /// use pool_core::{Pool, PoolConfig, PoolError};
+    ///
+    /// let config = PoolConfig::new().byte_limit(4096);
+    /// let mut pool = Pool::<Memory>::with_config(Default::default(), config)?;
+    /// let scope = pool.scope();
+    /// let memory = scope.allocator();
+    /// let mut bytes = Vec::<u8, _>::new_in(&memory);
+    /// assert!(bytes.try_reserve(10_000).is_err());
+    /// assert!(matches!(memory.take_refusal(), Some(PoolError::LimitExceeded { limit: 4096, .. })));
+    /// # Ok::<(), PoolError<pool_conformance::RefusalError>>(())
+    /// ```
+    pub fn take_refusal(&self) -> Option<PoolError<B::Error>> {
+        self.refusal.take()
+    }
+
+    /// Takes memory of this layout from the chunk, where it fits.
+    #[inline(always)]
+    fn fit(&self, layout: Layout) -> Option<NonNull<u8>> {
+        let next = self.next.get();
+        let padding = next.addr().wrapping_neg() & (layout.align() - 1);
+        let left = self.end.get().addr() - next.addr();
+        if layout.size() > left || padding > left - layout.size() {
+            return None;
+        }
+        let start = next.wrapping_add(padding);
+        self.next.set(start.wrapping_add(layout.size()));
+        NonNull::new(start)
+    }
+
+    /// Whether an allocation of `size` bytes, not 0, at `start` is the last one of the chunk.
+    #[inline(always)]
+    fn is_last(&self, start: NonNull<u8>, size: usize) -> bool {
+        ptr::eq(start.as_ptr().wrapping_add(size), self.next.get())
+    }
+
+    /// Gives the last `bytes` allocated bytes of the chunk back.
+    #[inline(always)]
+    fn step_back(&self, bytes: usize) {
+        // Not from the pointer of the collection, which may be good for its own bytes alone.
+        self.next.set(self.next.get().wrapping_sub(bytes));
+    }
+
+    /// Takes memory for a layout from a chunk that is enlarged or taken for it.
+    #[cold]
+    #[inline(never)]
+    fn allocate_anew(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
+        // Chunks begin at lines, and stacked ones end there.
+        let padding = layout.align().saturating_sub(B::ALIGN);
+        self.take(layout.size().saturating_add(padding))?;
+        self.fit(layout).ok_or(AllocError)
+    }
+
+    /// Takes a chunk of `needed` bytes or more, or makes the chunk so much longer.
+    fn take(&self, needed: usize) -> Result<(), AllocError> {
+        let has_slots = B::Layout::HAS_SLOTS;
+        let used = self.end.get().addr() - self.start.get().addr();
+        let generous = if has_slots {
+            needed.max((2 * used).clamp(LEAST, MOST_GENEROUS))
+        } else {
+            needed.max(LEAST + used / STACK_DIVISOR)
+        };
+        let reserve = |bytes: usize| {
+            let bytes = bytes.checked_next_multiple_of(B::ALIGN).unwrap_or(usize::MAX);
+            // SAFETY: the pool lives for `'a`, and the memory is not used afterwards.
+            let memory = unsafe { self.scope.cursor.try_reserve::<u8>(bytes, FirstUse::Write) };
+            memory.map(|memory: Memory<'static, B>| (memory, bytes))
+        };
+        let reserved = match reserve(generous) {
+            Err(PoolError::LimitExceeded { .. } | PoolError::OutOfMemory { .. }) => reserve(needed),
+            reserved => reserved,
+        };
+        let (memory, bytes) = reserved.map_err(|error| self.refuse(error))?;
+        // SAFETY: just reserved through this cursor; no foreign code ran since.
+        unsafe { self.scope.cursor.step(memory) };
+        // SAFETY: reserved for as many bytes and stepped past; the scope is open.
+        unsafe { memory.mark(bytes) };
+        let start = memory.start::<u8>();
+        // An address is in one chunk of a stack at most, and the end of one is not the start of another.
+        if has_slots || !ptr::eq(start, self.end.get()) {
+            self.memory.set(Some(memory));
+            self.start.set(start);
+            self.next.set(start);
+        }
+        self.end.set(start.wrapping_add(bytes));
+        Ok(())
+    }
+
+    /// Grows the last allocation, of `old` bytes, to `new` bytes and returns where it is then. `None` where it has to be
+    /// copied to new memory.
+    fn grow_last(&self, old: usize, new: usize) -> Result<Option<NonNull<u8>>, AllocError> {
+        let start = self.next.get().wrapping_sub(old);
+        if new > self.end.get().addr() - start.addr() {
+            if B::Layout::HAS_SLOTS {
+                return self.exchange(old, new);
+            }
+            // Where the new part is not right behind the chunk, it is a chunk of its own, and the allocation is not the last.
+            self.take(new - (self.end.get().addr() - start.addr()))?;
+            if !self.is_last_at(start, old) {
+                return Ok(None);
+            }
+        }
+        self.next.set(start.wrapping_add(new));
+        Ok(NonNull::new(start))
+    }
+
+    /// Whether `start` is still where the last allocation of `old` bytes is.
+    fn is_last_at(&self, start: *mut u8, old: usize) -> bool {
+        NonNull::new(start).is_some_and(|start| self.is_last(start, old))
+    }
+
+    /// Grows an allocation that is alone in its slot: its slot gets the block of another one. `None` where it is not alone.
+    #[cold]
+    fn exchange(&self, old: usize, new: usize) -> Result<Option<NonNull<u8>>, AllocError> {
+        let (start, next, end) = (self.start.get(), self.next.get(), self.end.get());
+        let Some(memory) = self.memory.get() else { return Ok(None) };
+        if !ptr::eq(start.wrapping_add(old), next) {
+            return Ok(None);
+        }
+        // Foreign code that runs meanwhile gets no bytes of this chunk, which would not move with the allocation.
+        self.next.set(end);
+        let capacity = end.addr() - start.addr();
+        let vector = VectorMemory { memory, capacity, length: old, plain: false };
+        // SAFETY: the cursor has stepped past the memory. The allocation is all that is in it, and is its owner's, who
+        // does not use it during this call. `MaybeUninit` needs no value.
+        let grown = unsafe { self.scope.cursor.enlarge::<MaybeUninit<u8>>(vector, new) };
+        match grown {
+            Ok(grown) => {
+                let start = grown.memory.start::<u8>();
+                self.memory.set(Some(grown.memory));
+                self.start.set(start);
+                self.next.set(start.wrapping_add(new));
+                self.end.set(start.wrapping_add(grown.capacity));
+                Ok(NonNull::new(start))
+            }
+            Err(error) => {
+                self.memory.set(Some(memory));
+                self.start.set(start);
+                self.next.set(next);
+                self.end.set(end);
+                Err(self.refuse(error))
+            }
+        }
+    }
+
+    #[cold]
+    fn refuse(&self, error: PoolError<B::Error>) -> AllocError {
+        drop(self.refusal.replace(Some(error)));
+        AllocError
+    }
+}
+
+/// Whether an address is a multiple of `align`.
+#[inline(always)]
+fn is_aligned(start: NonNull<u8>, align: usize) -> bool {
+    start.addr().get() & (align - 1) == 0
+}
+
+// SAFETY: an allocation is memory that the scope's cursor stepped past, and it is handed out once: `next` goes back over
+// an allocation only where it is freed, shrunk or moved. The memory is valid for `'a`, which is at least as long as this
+// value and every reference to it. Moving this value moves no allocation. There are no clones; copies of a reference are the
+// same allocator.
+unsafe impl<B: HostBackend> Allocator for ScopeAllocator<'_, B> {
+    #[inline]
+    fn allocate(&self, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {
+        if layout.size() == 0 {
+            return Ok(NonNull::slice_from_raw_parts(dangling(layout), 0));
+        }
+        let start = match self.fit(layout) {
+            Some(start) => start,
+            None => self.allocate_anew(layout)?,
+        };
+        Ok(NonNull::slice_from_raw_parts(start, layout.size()))
+    }
+
+    #[inline]
+    unsafe fn deallocate(&self, start: NonNull<u8>, layout: Layout) {
+        if layout.size() != 0 && self.is_last(start, layout.size()) {
+            self.step_back(layout.size());
+        }
+    }
+
+    #[inline]
+    unsafe fn grow(
+        &self,
+        start: NonNull<u8>,
+        old: Layout,
+        new: Layout,
+    ) -> Result<NonNull<[u8]>, AllocError> {
+        let in_place =
+            old.size() != 0 && is_aligned(start, new.align()) && self.is_last(start, old.size());
+        if in_place && new.align() <= B::ALIGN {
+            if let Some(start) = self.grow_last(old.size(), new.size())? {
+                return Ok(NonNull::slice_from_raw_parts(start, new.size()));
+            }
+        }
+        let grown = self.allocate(new)?;
+        // SAFETY: the old memory has as many bytes, the new memory has no fewer, and they do not overlap: both are
+        // allocated.
+        unsafe { grown.cast::<u8>().copy_from_nonoverlapping(start, old.size()) };
+        Ok(grown)
+    }
+
+    unsafe fn grow_zeroed(
+        &self,
+        start: NonNull<u8>,
+        old: Layout,
+        new: Layout,
+    ) -> Result<NonNull<[u8]>, AllocError> {
+        // SAFETY: the caller's promise.
+        let grown = unsafe { self.grow(start, old, new) }?;
+        // SAFETY: the memory has `new.size()` bytes, which are no fewer.
+        let tail = unsafe { grown.cast::<u8>().add(old.size()) };
+        // SAFETY: as above.
+        unsafe { tail.write_bytes(0, new.size() - old.size()) };
+        Ok(grown)
+    }
+
+    #[inline]
+    unsafe fn shrink(
+        &self,
+        start: NonNull<u8>,
+        old: Layout,
+        new: Layout,
+    ) -> Result<NonNull<[u8]>, AllocError> {
+        if is_aligned(start, new.align()) {
+            if old.size() != 0 && self.is_last(start, old.size()) {
+                self.step_back(old.size() - new.size());
+            }
+            return Ok(NonNull::slice_from_raw_parts(start, new.size()));
+        }
+        let shrunk = self.allocate(new)?;
+        // SAFETY: both have as many bytes, and are allocated, so they do not overlap.
+        unsafe { shrunk.cast::<u8>().copy_from_nonoverlapping(start, new.size()) };
+        Ok(shrunk)
+    }
+}
+
+/// The address of an allocation without bytes.
+#[inline(always)]
+fn dangling(layout: Layout) -> NonNull<u8> {
+    // An alignment is not null.
+    NonNull::new(ptr::without_provenance_mut(layout.align())).unwrap_or(NonNull::dangling())
+}
+
+/// A panic cannot leave an allocator in a state that it should not be seen in.
+impl<B: HostBackend> UnwindSafe for ScopeAllocator<'_, B> {}
+impl<B: HostBackend> RefUnwindSafe for ScopeAllocator<'_, B> {}
+
+impl<B: HostBackend> fmt::Debug for ScopeAllocator<'_, B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let used = self.next.get().addr() - self.start.get().addr();
+        let left = self.end.get().addr() - self.next.get().addr();
+        f.debug_struct("ScopeAllocator")
+            .field("chunk_used", &used)
+            .field("chunk_left", &left)
+            .finish_non_exhaustive()
+    }
+}

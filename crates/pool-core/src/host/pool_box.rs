@@ -1,0 +1,293 @@
+//! One value, or a slice of values, with `Drop`, in the memory of a scope.
+
+use core::fmt;
+use core::marker::PhantomData;
+use core::mem::{self, ManuallyDrop};
+use core::ops::{Deref, DerefMut};
+use core::ptr::{self, NonNull};
+
+use super::plain::is_known_plain;
+use crate::backend::{ArrayMemory, HostBackend, ScopeCursor};
+use crate::error::{PoolError, panic_with};
+use crate::scope::Scope;
+
+/// An owned value in a scope, dropped with the box; or an owned slice of values, dropped from the last to the first.
+///
+/// Made by [`Scope::boxed`] and [`Scope::boxed_slice`]. The value may be of any type: a file, a guard, a `String` or a
+/// `Vec` of the heap. A box that is forgotten or leaked does not drop its value, and the memory is the scope's all the same.
+///
+/// A box is one pointer and does not borrow the scope, so inner scopes may be opened while it lives. It takes a slot, as an
+/// array does. For many small values, such as the nodes of a tree, use `allocator_api2`'s `Box` with
+/// [`Scope::allocator`], which packs them.
+///
+/// ```
+/// # use pool_conformance::HeapBackend as Memory;
+/// # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+/// let mut scope = pool.scope();
+/// let mut names = scope.boxed_slice(3, |i| format!("part {i}"));
+/// names[0].push_str(" of 3");
+/// let longest = {
+///     let inner = scope.scope();
+///     inner.boxed(names.iter().map(String::len).max()).unwrap_or(0)
+/// };
+/// assert_eq!((longest, &*names[0]), (11, "part 0 of 3"));
+/// ```
+///
+/// A box does not outlive its pool:
+///
+/// ```compile_fail,E0597
+/// # use pool_conformance::HeapBackend as Memory;
+/// let name = {
+///     let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+///     pool.scope().boxed(String::from("gone")) // box_carried_out_of_its_pool
+/// };
+/// assert!(name.is_empty());
+/// ```
+///
+/// Its value does not outlive what it refers to, because dropping the value may use it:
+///
+/// ```compile_fail,E0597
+/// # use pool_conformance::HeapBackend as Memory;
+/// # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+/// struct Shows<'a>(&'a str);
+/// impl Drop for Shows<'_> {
+///     fn drop(&mut self) {
+///         assert_eq!(self.0, "text");
+///     }
+/// }
+/// let scope = pool.scope();
+/// let shows;
+/// {
+///     let text = String::from("text");
+///     shows = scope.boxed(Shows(&text)); // value_outlives_what_it_refers_to
+/// }
+/// ```
+///
+/// A value that may not be sent is not sent in a box:
+///
+/// ```compile_fail,E0277
+/// # use pool_conformance::HeapBackend as Memory;
+/// # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+/// let scope = pool.scope();
+/// let shared = scope.boxed(std::rc::Rc::new(1));
+/// std::thread::scope(|threads| {
+///     threads.spawn(move || drop(shared)); // unsendable_value_to_thread
+/// });
+/// ```
+pub struct PoolBox<'s, T: ?Sized + Boxable> {
+    /// A value that is initialised and is this box's alone, in memory that is valid for `'s`.
+    value: NonNull<T>,
+    owner: PhantomData<(&'s (), T)>,
+}
+
+// SAFETY: the box owns its value, and nothing else uses the memory for `'s`.
+unsafe impl<T: ?Sized + Boxable + Send> Send for PoolBox<'_, T> {}
+
+// SAFETY: a shared box lends `&T` alone.
+unsafe impl<T: ?Sized + Boxable + Sync> Sync for PoolBox<'_, T> {}
+
+/// Implemented here alone.
+pub trait SealedBoxable {
+    /// Drops the value; a slice from the last element to the first.
+    ///
+    /// # Safety
+    ///
+    /// As for [`ptr::drop_in_place`].
+    unsafe fn drop_in_reverse(this: *mut Self);
+}
+
+/// The types that a [`PoolBox`] holds: every sized type, and slices. The trait is sealed.
+pub trait Boxable: SealedBoxable {}
+
+impl<T> Boxable for T {}
+impl<T> Boxable for [T] {}
+
+impl<T> SealedBoxable for T {
+    #[inline]
+    unsafe fn drop_in_reverse(this: *mut Self) {
+        // SAFETY: the caller's promise.
+        unsafe { ptr::drop_in_place(this) };
+    }
+}
+
+impl<T> SealedBoxable for [T] {
+    #[inline]
+    unsafe fn drop_in_reverse(this: *mut Self) {
+        drop(Values { start: this.cast::<T>(), length: this.len() });
+    }
+}
+
+/// Values in a row, dropped from the last to the first. Where the drop of one panics, the others are dropped all the same.
+struct Values<T> {
+    start: *mut T,
+    /// How many are initialised, and not dropped yet.
+    length: usize,
+}
+
+impl<T> Values<T> {
+    /// Drops the values one by one; each is forgotten before its drop, which may panic.
+    fn drop_all(&mut self) {
+        while let Some(last) = self.length.checked_sub(1) {
+            self.length = last;
+            // SAFETY: within the values.
+            let value = unsafe { self.start.add(last) };
+            // SAFETY: it was initialised, and is not dropped again.
+            unsafe { ptr::drop_in_place(value) };
+        }
+    }
+}
+
+impl<T> Drop for Values<T> {
+    fn drop(&mut self) {
+        /// Goes on after a panic. A second panic ends the process.
+        struct GoOn<'a, T>(&'a mut Values<T>);
+        impl<T> Drop for GoOn<'_, T> {
+            fn drop(&mut self) {
+                self.0.drop_all();
+            }
+        }
+        if mem::needs_drop::<T>() {
+            let values = GoOn(self);
+            values.0.drop_all();
+        }
+    }
+}
+
+impl<'s, B: HostBackend> Scope<'s, B> {
+    /// Moves a value into the scope, whatever its type; the box drops it.
+    ///
+    /// # Panics
+    ///
+    /// With the text of the error that [`try_boxed`](Self::try_boxed) returns.
+    #[inline]
+    #[track_caller]
+    pub fn boxed<T: 's>(&self, value: T) -> PoolBox<'s, T> {
+        self.cursor.note_caller();
+        self.try_boxed(value).unwrap_or_else(|error| panic_with(&error))
+    }
+
+    /// As [`boxed`](Self::boxed).
+    ///
+    /// # Errors
+    ///
+    /// As [`try_acquire`](Self::try_acquire). The value is dropped.
+    #[inline]
+    pub fn try_boxed<T: 's>(&self, value: T) -> Result<PoolBox<'s, T>, PoolError<B::Error>> {
+        // SAFETY: what is written is a value of `T`.
+        let memory = unsafe { self.take_unwritten::<T>(1, is_known_plain::<T>()) }?;
+        let place = memory.start::<T>();
+        // SAFETY: taken for one value, aligned for it, and nothing views it.
+        unsafe { place.write(value) };
+        // SAFETY: the address of a block is not null.
+        let value = unsafe { NonNull::new_unchecked(place) };
+        Ok(PoolBox { value, owner: PhantomData })
+    }
+
+    /// Makes `length` values by `element(index)`, in order. The box drops them from the last to the first.
+    ///
+    /// `element` may acquire from the scope. Where it panics, the values that it has made are dropped.
+    ///
+    /// # Panics
+    ///
+    /// With the text of the error that [`try_boxed_slice`](Self::try_boxed_slice) returns.
+    #[inline]
+    #[track_caller]
+    pub fn boxed_slice<T: 's>(
+        &self,
+        length: usize,
+        element: impl FnMut(usize) -> T,
+    ) -> PoolBox<'s, [T]> {
+        self.cursor.note_caller();
+        self.try_boxed_slice(length, element).unwrap_or_else(|error| panic_with(&error))
+    }
+
+    /// As [`boxed_slice`](Self::boxed_slice).
+    ///
+    /// # Errors
+    ///
+    /// As [`try_acquire`](Self::try_acquire); `element` is then not called.
+    #[inline]
+    pub fn try_boxed_slice<T: 's>(
+        &self,
+        length: usize,
+        mut element: impl FnMut(usize) -> T,
+    ) -> Result<PoolBox<'s, [T]>, PoolError<B::Error>> {
+        // SAFETY: what is written are values of `T`.
+        let memory = unsafe { self.take_unwritten::<T>(length, is_known_plain::<T>()) }?;
+        let start = memory.start::<T>();
+        let mut values = Values { start, length: 0 };
+        while values.length < length {
+            let value = element(values.length);
+            // SAFETY: taken for `length` values, and the cursor has stepped past: what `element` acquired is elsewhere.
+            let place = unsafe { start.add(values.length) };
+            // SAFETY: as above; the block is aligned for `T`.
+            unsafe { place.write(value) };
+            values.length += 1;
+        }
+        mem::forget(values);
+        let slice = ptr::slice_from_raw_parts_mut(start, length);
+        // SAFETY: the address of a block is not null.
+        let value = unsafe { NonNull::new_unchecked(slice) };
+        Ok(PoolBox { value, owner: PhantomData })
+    }
+}
+
+impl<'s, T> PoolBox<'s, T> {
+    /// Moves the value out. The memory stays the scope's.
+    #[inline]
+    #[must_use]
+    pub fn into_inner(this: Self) -> T {
+        let this = ManuallyDrop::new(this);
+        // SAFETY: the value is initialised, and the box, which is not dropped, gives it up.
+        unsafe { this.value.read() }
+    }
+}
+
+impl<'s, T: ?Sized + Boxable> PoolBox<'s, T> {
+    /// The value for as long as the scope's views live. It is not dropped.
+    #[inline]
+    #[must_use]
+    pub fn leak(this: Self) -> &'s mut T {
+        let mut this = ManuallyDrop::new(this);
+        // SAFETY: the value is initialised, in memory that is valid for `'s` and was this box's alone.
+        unsafe { this.value.as_mut() }
+    }
+}
+
+impl<T: ?Sized + Boxable> Drop for PoolBox<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: the value is initialised, and nothing uses it afterwards.
+        unsafe { T::drop_in_reverse(self.value.as_ptr()) };
+    }
+}
+
+impl<T: ?Sized + Boxable> Deref for PoolBox<'_, T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        // SAFETY: the value is initialised, and is this box's.
+        unsafe { self.value.as_ref() }
+    }
+}
+
+impl<T: ?Sized + Boxable> DerefMut for PoolBox<'_, T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: as in `deref`.
+        unsafe { self.value.as_mut() }
+    }
+}
+
+impl<T: ?Sized + Boxable + fmt::Debug> fmt::Debug for PoolBox<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&**self, f)
+    }
+}
+
+impl<T: ?Sized + Boxable + fmt::Display> fmt::Display for PoolBox<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&**self, f)
+    }
+}

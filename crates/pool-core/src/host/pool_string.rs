@@ -1,0 +1,246 @@
+//! Text in a vector with an allocator: what `String` is to `Vec<u8>`. The crate `allocator-api2` has no such type.
+
+use core::borrow::Borrow;
+use core::cmp::Ordering;
+use core::fmt;
+use core::hash::{Hash, Hasher};
+use core::ops::{Deref, DerefMut};
+use core::str::{self, Utf8Error};
+
+use allocator_api2::alloc::Allocator;
+use allocator_api2::vec::Vec;
+
+/// A string that grows, with the allocator `A`: usually `&ScopeAllocator`, so that the text is in a scope.
+///
+/// It is a `Vec<u8, A>` of valid UTF-8, and a `str` for reading. `write!` formats into it; where the pool refuses memory,
+/// `write!` returns an error, and the other methods end the process, as a `Vec` does. It hashes and compares as a `str`, so
+/// a map with such keys is searched by `&str`.
+///
+/// The type stands on the allocator and not on [`PoolVec`](crate::PoolVec), because strings are many and short: here they
+/// share the chunks of the allocator, where vectors of a pool take a slot each. Text of a known length that is not changed
+/// needs no string: [`acquire_from`](crate::Scope::acquire_from) copies its bytes.
+///
+/// ```
+/// # use pool_conformance::HeapBackend as Memory;
+/// # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+/// use std::fmt::Write;
+///
+/// use hashbrown::{DefaultHashBuilder, HashMap};
+/// use pool_core::PoolString;
+///
+/// let scope = pool.scope();
+/// let memory = scope.allocator();
+/// let mut sizes = HashMap::with_hasher_in(DefaultHashBuilder::default(), &memory);
+/// for n in 1..4 {
+///     let mut name = PoolString::new_in(&memory);
+///     write!(name, "layer {n}").unwrap();
+///     sizes.insert(name, 64 * n);
+/// }
+/// assert_eq!(sizes["layer 2"], 128);
+/// ```
+#[derive(Clone)]
+pub struct PoolString<A: Allocator> {
+    /// Valid UTF-8.
+    bytes: Vec<u8, A>,
+}
+
+impl<A: Allocator> PoolString<A> {
+    /// Makes an empty string, without memory.
+    #[inline]
+    #[must_use]
+    pub const fn new_in(allocator: A) -> Self {
+        Self { bytes: Vec::new_in(allocator) }
+    }
+
+    /// Makes a copy of `text`.
+    #[must_use]
+    pub fn from_str_in(text: &str, allocator: A) -> Self {
+        let mut bytes = Vec::with_capacity_in(text.len(), allocator);
+        bytes.extend_from_slice(text.as_bytes());
+        Self { bytes }
+    }
+
+    /// Makes a string of bytes, which stay where they are.
+    ///
+    /// # Errors
+    ///
+    /// The position of the first byte that is not UTF-8. The bytes are dropped.
+    pub fn from_utf8(bytes: Vec<u8, A>) -> Result<Self, Utf8Error> {
+        str::from_utf8(&bytes)?;
+        Ok(Self { bytes })
+    }
+
+    /// Appends a character.
+    #[inline]
+    pub fn push(&mut self, character: char) {
+        self.push_str(character.encode_utf8(&mut [0; 4]));
+    }
+
+    /// Appends text.
+    #[inline]
+    pub fn push_str(&mut self, text: &str) {
+        self.bytes.extend_from_slice(text.as_bytes());
+    }
+
+    /// Takes the last character.
+    pub fn pop(&mut self) -> Option<char> {
+        let last = self.chars().next_back()?;
+        self.bytes.truncate(self.bytes.len() - last.len_utf8());
+        Some(last)
+    }
+
+    /// Keeps the first `length` bytes, or all where there are fewer.
+    ///
+    /// # Panics
+    ///
+    /// Where `length` is within a character.
+    #[track_caller]
+    pub fn truncate(&mut self, length: usize) {
+        assert!(
+            length >= self.len() || self.is_char_boundary(length),
+            "byte {length} is within a character"
+        );
+        self.bytes.truncate(length);
+    }
+
+    /// Removes all text. The memory stays.
+    #[inline]
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+    }
+
+    /// The bytes that fit before the string grows.
+    #[inline]
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.bytes.capacity()
+    }
+
+    /// Makes room for `additional` more bytes.
+    #[inline]
+    pub fn reserve(&mut self, additional: usize) {
+        self.bytes.reserve(additional);
+    }
+
+    /// The bytes, where they are. Their methods that may fail, such as `try_reserve`, serve strings, too.
+    #[inline]
+    #[must_use]
+    pub fn into_bytes(self) -> Vec<u8, A> {
+        self.bytes
+    }
+
+    /// The text for as long as the allocator's memory lives. Nothing is copied.
+    #[inline]
+    #[must_use]
+    pub fn leak<'a>(self) -> &'a mut str
+    where
+        A: 'a,
+    {
+        let bytes = self.bytes.leak();
+        // SAFETY: the bytes of a string are UTF-8.
+        unsafe { str::from_utf8_unchecked_mut(bytes) }
+    }
+}
+
+impl<A: Allocator> Deref for PoolString<A> {
+    type Target = str;
+
+    #[inline]
+    fn deref(&self) -> &str {
+        // SAFETY: the bytes of a string are UTF-8.
+        unsafe { str::from_utf8_unchecked(&self.bytes) }
+    }
+}
+
+impl<A: Allocator> DerefMut for PoolString<A> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut str {
+        // SAFETY: the bytes of a string are UTF-8, and a `str` keeps them so.
+        unsafe { str::from_utf8_unchecked_mut(&mut self.bytes) }
+    }
+}
+
+/// Fails where the allocator refuses memory. What was written before stays.
+impl<A: Allocator> fmt::Write for PoolString<A> {
+    #[inline]
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.bytes.try_reserve(text.len()).map_err(|_| fmt::Error)?;
+        self.push_str(text);
+        Ok(())
+    }
+}
+
+impl<A: Allocator> Extend<char> for PoolString<A> {
+    fn extend<I: IntoIterator<Item = char>>(&mut self, characters: I) {
+        characters.into_iter().for_each(|character| self.push(character));
+    }
+}
+
+impl<'t, A: Allocator> Extend<&'t str> for PoolString<A> {
+    fn extend<I: IntoIterator<Item = &'t str>>(&mut self, texts: I) {
+        texts.into_iter().for_each(|text| self.push_str(text));
+    }
+}
+
+impl<A: Allocator> Borrow<str> for PoolString<A> {
+    fn borrow(&self) -> &str {
+        self
+    }
+}
+
+impl<A: Allocator> AsRef<str> for PoolString<A> {
+    fn as_ref(&self) -> &str {
+        self
+    }
+}
+
+impl<A: Allocator> PartialEq for PoolString<A> {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl<A: Allocator> Eq for PoolString<A> {}
+
+impl<A: Allocator> PartialEq<str> for PoolString<A> {
+    fn eq(&self, other: &str) -> bool {
+        **self == *other
+    }
+}
+
+impl<A: Allocator> PartialEq<&str> for PoolString<A> {
+    fn eq(&self, other: &&str) -> bool {
+        **self == **other
+    }
+}
+
+impl<A: Allocator> PartialOrd for PoolString<A> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<A: Allocator> Ord for PoolString<A> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (**self).cmp(other)
+    }
+}
+
+/// As a `str`, so that [`Borrow`] holds.
+impl<A: Allocator> Hash for PoolString<A> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (**self).hash(state);
+    }
+}
+
+impl<A: Allocator> fmt::Display for PoolString<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&**self, f)
+    }
+}
+
+impl<A: Allocator> fmt::Debug for PoolString<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&**self, f)
+    }
+}
