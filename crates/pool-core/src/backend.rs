@@ -119,7 +119,8 @@ pub unsafe trait PoolBackend: Sized + 'static {
     /// dims and strides. A descriptor is dropped when its shape is evicted or the slot's block is replaced.
     type Descriptor: Default + 'static;
 
-    /// Why memory could not be had, or an operation could not be enqueued.
+    /// Why memory could not be had, or an operation could not be enqueued. It may be sent and shared, so that `?` turns a
+    /// [`PoolError`] into `Box<dyn Error + Send + Sync>` in code that is generic over the backend.
     type Error: Error + Send + Sync + 'static;
 
     /// Why what is in a view could not be read or written: [`ViewError`](crate::ViewError) where views are slices.

@@ -91,6 +91,19 @@ impl<B: PoolBackend> Pool<B> {
     /// Swaps oversized blocks for smaller ones, by the lengths acquired since
     /// [`sample_lengths`](Self::sample_lengths) or an earlier call. The first call without samples swaps nothing, and starts to
     /// sample; see [`Compaction`].
+    ///
+    /// ```
+    /// # use pool_conformance::HeapBackend as Memory;
+    /// use pool_core::{Compaction, Pool};
+    ///
+    /// let mut pool = Pool::<Memory>::default();
+    /// let pass = |pool: &mut Pool<Memory>, length| pool.scope().acquire::<f64, _>(length).fill(0.0);
+    /// let compaction = Compaction { minimum_bytes: 1, ..Compaction::default() };
+    /// pass(&mut pool, 100_000); // once, and never again
+    /// assert_eq!(pool.compact(&compaction).bytes, 0); // nothing was sampled; from now on it is
+    /// pass(&mut pool, 100);
+    /// assert!(pool.compact(&compaction).bytes > 790_000);
+    /// ```
     pub fn compact(&mut self, compaction: &Compaction) -> ReleaseReport {
         self.scope().compact(compaction)
     }

@@ -58,6 +58,8 @@ use crate::stats::{PoolStats, ReleaseReport};
 ///    block for an idle slot's. One that was acquired without capacity has no byte of its slot's block: the first push hands the
 ///    block out, as an acquire would. [`keep`](Scope::keep) does the same when its inner scope has ended: the closure
 ///    knows nothing of the inner scope's lifetime, so what it answers with is all that is left of that scope.
+/// 7. A box and an allocator have memory that the cursor stepped past, as a view has. What they free is used again by the
+///    allocator alone, and only as its last bytes; the cursor does not go back over it.
 ///
 /// | misuse | outcome |
 /// |---|---|
@@ -68,13 +70,16 @@ use crate::stats::{PoolStats, ReleaseReport};
 /// | carry a view out of the pool's borrow | compile error |
 /// | acquire recycled `bool`s or over-aligned elements | compile error |
 /// | keep more of an inner scope than its body answers with | compile error |
+/// | open an inner scope while a collection over `Scope::allocator` is in use | compile error |
+/// | forget or leak a box or a collection | its values are not dropped; the memory is the scope's |
 /// | leave padding or uninitialised bytes behind, on the host | zeroed before they are handed out recycled |
 /// | forget a scope, panic in it, return early | harmless |
 /// | ask for too much | typed error, pool unchanged for live views |
 /// | acquire from an allocator's hook or a `tracing` subscriber that runs inside this pool | [`PoolError::Reentered`](crate::PoolError::Reentered) |
 /// | trim or compact from such a hook or subscriber | nothing happens |
 ///
-/// Each compile error of this table has its example on the page [`soundness`](crate::soundness).
+/// Each compile error of this table has its example on the page [`soundness`](crate::soundness), and on those of
+/// [`PoolBox`](crate::PoolBox) and `ScopeAllocator`.
 #[must_use = "a scope does nothing but hand out memory"]
 pub struct Scope<'s, B: PoolBackend> {
     pub(crate) cursor: Cursor<B>,

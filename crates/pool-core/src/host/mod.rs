@@ -1,6 +1,7 @@
 //! What scopes do with elements of any type that is `Copy`, where the host can write a block through a
 //! pointer: padding, pointers, references, tuples, and memory without a value. Such a use marks its slot
-//! before the first write, and the slot is zeroed before it is handed out to be read (`raw`, invariant 10).
+//! before the first write, and the slot is zeroed before it is handed out to be read (`raw`, invariant 10). Values with `Drop` are in
+//! boxes, or in collections over the allocator of a scope.
 
 #[cfg(feature = "allocator-api2")]
 mod allocator;

@@ -18,7 +18,8 @@ use pool_conformance::adapted::{AdaptedError, Adaptor, Block, StackedAdaptor};
 use pool_conformance::panics::{catch_planned, catch_quietly, panic_as_planned};
 use pool_conformance::{AdaptedBackend, HeapBackend, Ledger, Refusal};
 use pool_core::{
-    Advice, HostBackend, Pool, PoolBackend, PoolConfig, PoolError, PoolString, ScopeAllocator,
+    Advice, HostBackend, Pool, PoolBackend, PoolConfig, PoolError, PoolString, Scope,
+    ScopeAllocator,
 };
 
 use super::Heap;
@@ -452,6 +453,25 @@ fn a_refused_allocation_is_an_error_with_numbers() {
     assert!(matches!(memory.take_refusal(), Some(PoolError::SizeOverflow { .. })));
 }
 
+/// Blocks are aligned to less, so an exchange of blocks would move such an allocation to an address that is not.
+#[test]
+fn an_over_aligned_allocation_stays_aligned_when_it_grows() {
+    let (mut pool, _) = pool_of::<Heap>();
+    for round in 0..rounds(40, 6) {
+        let scope = pool.scope();
+        for size in [300, 700, 900] {
+            let memory = scope.allocator();
+            let layout = Layout::from_size_align(size, 128).unwrap();
+            let larger = Layout::from_size_align(5000 + 64 * round, 128).unwrap();
+            let piece = Piece::new(memory.allocate(layout).unwrap(), layout, 3);
+            // SAFETY: allocated by this allocator.
+            let grown = unsafe { memory.grow(piece.start, layout, larger) }.unwrap();
+            Piece { start: grown.cast(), layout: larger, stamp: 3 }.check(size);
+            Piece::new(grown, larger, 4);
+        }
+    }
+}
+
 #[test]
 fn what_has_no_size_takes_no_memory() {
     let (mut pool, ledger) = pool_of::<Heap>();
@@ -597,7 +617,8 @@ unsafe impl StackedAdaptor for Hooking {}
 /// Runs a program whose backend allocates from the same allocator, in the middle of each growth.
 fn allocate_in_the_middle<B: HostBackend<Context = Hooking>>() {
     let hook = Rc::new(RefCell::new(None::<Hook>));
-    let context = Hooking { ledger: Ledger::new(), hook: hook.clone() };
+    let ledger = Ledger::new();
+    let context = Hooking { ledger: ledger.clone(), hook: hook.clone() };
     // The hook is `'static`, and so is what it uses: leaked until the end of the test.
     let pool = Box::into_raw(Box::new(Pool::<B>::new(context)));
     // SAFETY: just made, and used through this reference alone.
@@ -605,7 +626,10 @@ fn allocate_in_the_middle<B: HostBackend<Context = Hooking>>() {
     // SAFETY: as above.
     let memory = Box::into_raw(Box::new(unsafe { &*scope }.allocator()));
     // SAFETY: it is dropped after its last use, below.
-    fill_in_the_middle(unsafe { &*memory }, &hook);
+    let memory_of_test = unsafe { &*memory };
+    // SAFETY: as above.
+    let scope_of_test = unsafe { &*scope };
+    fill_in_the_middle(memory_of_test, scope_of_test, &hook, &ledger);
     // SAFETY: the hook is gone, and nothing else refers to the allocator.
     drop(unsafe { Box::from_raw(memory) });
     // SAFETY: the allocator is gone.
@@ -616,7 +640,9 @@ fn allocate_in_the_middle<B: HostBackend<Context = Hooking>>() {
 
 fn fill_in_the_middle<B: HostBackend>(
     memory: &'static ScopeAllocator<'static, B>,
+    scope: &Scope<'_, B>,
     hook: &RefCell<Option<Hook>>,
+    ledger: &Ledger,
 ) {
     let pieces = Rc::new(RefCell::new(Vec::new()));
     let inner = pieces.clone();
@@ -634,16 +660,20 @@ fn fill_in_the_middle<B: HostBackend>(
         let mut numbers = ScopeVec::new_in(memory);
         let mut beside = ScopeVec::new_in(memory);
         for number in 0..rounds(5000, 400) as u64 {
-            numbers.push(number);
+            // Three words, so that a chunk is not full when it becomes too small.
+            numbers.push([number; 3]);
             if !alone && number % 3 == 0 {
                 beside.push(number);
             }
         }
         let text = PoolString::from_str_in(&"x".repeat(3000), memory);
-        assert!(numbers.iter().copied().eq(0..numbers.len() as u64));
+        assert!(numbers.iter().map(|number| number[2]).eq(0..numbers.len() as u64));
         assert!(beside.iter().enumerate().all(|(index, &number)| number == 3 * index as u64));
         assert!(text.bytes().all(|byte| byte == b'x'));
+        scope.trim();
         for piece in &*pieces.borrow() {
+            let block = ledger.block_of(piece.start.addr().get());
+            assert!(block.is_some(), "an allocation is not in a block of the pool any more");
             piece.check(24);
         }
     }
