@@ -6,10 +6,10 @@
 // Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
 //
 // assembly, bench, cuda_versions, kernels, mutants, showcase, web: nothing
+// test: web
 // gpu_test, imports, packages, quick: test
 // gpu_archive: gpu_test
 // sim_test: gpu_test, test
-// test: web
 
 mod assembly;
 mod bench;

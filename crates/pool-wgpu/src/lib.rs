@@ -64,8 +64,9 @@ extern crate self as pool_wgpu;
 // setup: calls, counts, ending, error, kernel
 // reading: ending, error, setup, staging, suspend
 // recorder: bind_groups, binding, calls, error, kernel, memory, parameters, setup, staging, turn
-// stream: binding, config, counts, elements, ending, error, kernel, memory, open, reading, recorder,
-//     setup, staging, turn
+// flaw: error, memory, recorder, setup
+// stream: binding, config, counts, elements, ending, error, flaw, kernel, memory, open, reading,
+//     recorder, setup, staging, turn
 // part: binding, error, memory, stream
 // thread: error, stream
 // view: binding, error, memory, part, reading, stream

@@ -34,7 +34,7 @@ pub(crate) fn site(
     let site = directory.join("site");
     let bindgen = bindgen(workspace, &directory)?;
     if with_page {
-        let module = page(workspace)?;
+        let module = page(workspace, &directory.join("page"))?;
         copy_page(&workspace.root.join("examples/19_browser/page"), &site)?;
         run(Command::new(&bindgen).arg(module).arg(&site))?;
     }
@@ -59,12 +59,13 @@ fn bindgen(workspace: &Workspace, directory: &Path) -> Result<PathBuf, TaskError
 }
 
 /// Builds the page's module with the toolchain that runs this task.
-fn page(workspace: &Workspace) -> Result<PathBuf, TaskError> {
+fn page(workspace: &Workspace, target: &Path) -> Result<PathBuf, TaskError> {
+    Toolchains::detect().target(TARGET)?;
     let mut build = cargo();
     build.args(["build", "--quiet", "--locked", "--profile", "web", "--target", TARGET]);
-    run(build.args(["--package", "pool-browser"]).current_dir(&workspace.root))?;
-    let built = workspace.target_directory.join(TARGET).join("web/pool_browser.wasm");
-    Ok(built)
+    build.args(["--package", "pool-browser"]).current_dir(&workspace.root);
+    run(build.env("CARGO_TARGET_DIR", target))?;
+    Ok(target.join(TARGET).join("web/pool_browser.wasm"))
 }
 
 /// Builds the tests' module, with a standard library that unwinds.
