@@ -11,8 +11,11 @@ mod sweep;
 mod transport;
 
 use crate::bits::BitMatrix;
+use crate::graph::GraphBuffer;
 use crate::happens_before::HappensBeforeProblem;
 use crate::interval::IntervalProblem;
+use crate::item::Item;
+use crate::timeline::Timeline;
 
 /// The bytes that every plan needs, and the buffers that need them.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -29,12 +32,12 @@ impl IntervalProblem {
     /// The largest number of bytes that are live at one time.
     #[must_use]
     pub fn lower_bound(&self) -> Bound {
-        let buffers = self.buffers();
-        let sizes: Vec<BufferSize> = buffers
-            .iter()
-            .map(|one| BufferSize { size: one.size, alignment: one.alignment, fixed: one.offset })
-            .collect();
-        best(&sizes, |weights| sweep::heaviest(|one| buffers[one].live_spans(), weights))
+        self.bound_on(&Timeline::new(self))
+    }
+
+    /// As [`lower_bound`](Self::lower_bound), on the timeline of this problem.
+    pub(crate) fn bound_on(&self, timeline: &Timeline) -> Bound {
+        best(&timeline.items, |weights| sweep::heaviest_section(timeline, weights))
     }
 }
 
@@ -57,12 +60,13 @@ impl HappensBeforeProblem {
         lifetimes: &[(i64, i64)],
         is_needed: &dyn Fn() -> bool,
     ) -> Bound {
-        let sizes: Vec<BufferSize> = self
-            .buffers()
-            .iter()
-            .map(|one| BufferSize { size: one.size, alignment: one.alignment, fixed: one.offset })
-            .collect();
-        best(&sizes, |weights| {
+        let item = |one: &GraphBuffer| Item {
+            size: one.size,
+            alignment: one.alignment,
+            fixed: one.offset,
+        };
+        let items: Vec<Item> = self.buffers().iter().map(item).collect();
+        best(&items, |weights| {
             antichain::heaviest(precedes, weights, is_needed).unwrap_or_else(|| {
                 let live = sweep::heaviest(|one| lifetimes.get(one).copied(), weights);
                 antichain::maximal(precedes, weights, &live)
@@ -71,20 +75,13 @@ impl HappensBeforeProblem {
     }
 }
 
-/// The size, alignment and fixed offset of a buffer, which the bound is made of.
-struct BufferSize {
-    size: u64,
-    alignment: u64,
-    fixed: Option<u64>,
-}
-
 /// The best bound that sets of conflicting buffers and fixed offsets give.
-fn best(sizes: &[BufferSize], heaviest: impl Fn(&[u64]) -> Vec<usize>) -> Bound {
+fn best(sizes: &[Item], heaviest: impl Fn(&[u64]) -> Vec<usize>) -> Bound {
     let weights: Vec<u64> = sizes.iter().map(|one| one.size).collect();
     let witness = heaviest(&weights);
     let mut bound = Bound { bytes: witness.iter().map(|&one| weights[one]).sum(), witness };
     let granule = sizes.iter().map(|one| one.alignment).min().unwrap_or(1);
-    let padding = |one: &BufferSize| one.size.next_multiple_of(granule) - one.size;
+    let padding = |one: &Item| one.size.next_multiple_of(granule) - one.size;
     if sizes.iter().any(|one| padding(one) > 0) {
         let padded: Vec<u64> = sizes.iter().map(|one| one.size + padding(one)).collect();
         let witness = heaviest(&padded);
@@ -94,7 +91,7 @@ fn best(sizes: &[BufferSize], heaviest: impl Fn(&[u64]) -> Vec<usize>) -> Bound 
             bound = Bound { bytes, witness };
         }
     }
-    let top = |one: &BufferSize| one.fixed.map_or(0, |offset| offset + one.size);
+    let top = |one: &Item| one.fixed.map_or(0, |offset| offset + one.size);
     for (index, one) in sizes.iter().enumerate() {
         if top(one) > bound.bytes {
             bound = Bound { bytes: top(one), witness: vec![index] };

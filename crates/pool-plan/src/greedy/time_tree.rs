@@ -26,6 +26,11 @@ impl TimeTree {
         Self { leaves, spanning: empty.clone(), within: empty }
     }
 
+    /// How many vertices a span makes up, about.
+    pub(crate) fn depth(&self) -> usize {
+        4 * (self.leaves.ilog2() as usize + 1)
+    }
+
     /// Forgets everything.
     pub(crate) fn clear(&mut self) {
         self.spanning.iter_mut().for_each(Ranges::clear);
@@ -33,7 +38,8 @@ impl TimeTree {
     }
 
     /// Occupies addresses `[start, end)` during the sections `[lower, upper)`.
-    pub(crate) fn occupy(&mut self, (lower, upper): (usize, usize), start: u64, end: u64) {
+    pub(crate) fn occupy(&mut self, (lower, upper): (u32, u32), start: u64, end: u64) {
+        let (lower, upper) = (lower as usize, upper as usize);
         let (mut left, mut right) = (lower + self.leaves, upper + self.leaves);
         let (first, last) = (left, right - 1);
         while left < right {
@@ -69,7 +75,8 @@ impl TimeTree {
     }
 
     /// Appends the ranges that are occupied at some time in the sections `[lower, upper)`.
-    pub(crate) fn occupied(&self, (lower, upper): (usize, usize), into: &mut Union) {
+    pub(crate) fn occupied(&self, (lower, upper): (u32, u32), into: &mut Union) {
+        let (lower, upper) = (lower as usize, upper as usize);
         let (mut left, mut right) = (lower + self.leaves, upper + self.leaves);
         let (first, last) = (left, right - 1);
         while left < right {

@@ -3,11 +3,11 @@
 
 use std::sync::Mutex;
 
-use super::limit::Limit;
 use crate::random::Random;
 use crate::search::{
     FOCUSES, HEURISTICS, Instance, LASTING, NicheSearch, Outcome, Ranker, Search, Steps,
 };
+use crate::work::Limit;
 
 /// Steps of a search that goes on in the next round.
 const LASTING_STEPS: u64 = 4_000;

@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::exact::{Attempt, Exact, MANY_ITEMS, Searched, warm_up};
 use super::heuristics::Heuristics;
 use super::improve::{ImprovedPlan, improve};
-use super::limit::Limit;
 use super::repair::{Conflicted, Dearness};
 use super::repairs::{Quest, Repairs};
 use super::standing::Standing;
@@ -17,6 +16,7 @@ use crate::options::Options;
 use crate::random::Random;
 use crate::search::Instance;
 use crate::tasks;
+use crate::work::Limit;
 
 /// Conflicts that each repair of a round looks at for each item, within the limits below.
 const REPAIR_WORK_PER_ITEM: u64 = 1 << 9;

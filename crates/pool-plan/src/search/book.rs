@@ -51,8 +51,8 @@ impl<'a> Book<'a> {
         others.iter().all(|&other| self.is_placed(other))
     }
 
-    /// Notes that an open item is placed.
-    pub(super) fn place(&mut self, item: u32) {
+    /// Notes that an open item is placed. Returns how many boundaries between sections were looked at, beside the sections.
+    pub(super) fn place(&mut self, item: u32) -> usize {
         self.placed[item as usize] = true;
         let size = self.instance.items[item as usize].size;
         for &section in self.instance.sections_of.row(item as usize) {
@@ -62,6 +62,7 @@ impl<'a> Book<'a> {
         for boundary in first + 1..end {
             self.crossing[boundary as usize] -= 1;
         }
+        (end - first) as usize
     }
 
     /// Notes that a placed item is open again.

@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use super::instance::Instance;
 use crate::adjacency::{index, indices};
 use crate::random::Random;
+use crate::work::Work;
 
 /// The properties that make an item come early: the three orders that `MiniMalloc` takes in turn.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -132,9 +133,11 @@ impl Ranks {
         open: &[u64],
         items: &mut [u32],
         before: &mut Vec<(u32, u32)>,
+        work: &Work,
     ) {
         let Some(shapes) = &self.shapes else { return };
         items.sort_by_cached_key(|&item| {
+            work.over(instance.sections_of.row(item as usize));
             let total = crowd(instance, open, item as usize);
             (Reverse((total, shapes[item as usize])), item)
         });

@@ -104,8 +104,10 @@ pub(crate) struct NicheSearch<'a> {
     first_patience: f64,
     /// How many placements were tried.
     steps: u64,
-    /// How many sections of parts were looked at.
-    listed: u64,
+    /// For each item, the least of the tops of its sections, with the choice of a section that it was found for.
+    least_tops: Vec<(u64, u64)>,
+    /// How many choices of a section there were.
+    choices: u64,
 }
 
 impl<'a> NicheSearch<'a> {
@@ -129,7 +131,8 @@ impl<'a> NicheSearch<'a> {
             patience: FIRST_DEAD_ENDS,
             first_patience: FIRST_DEAD_ENDS,
             steps: 0,
-            listed: 0,
+            least_tops: vec![(0, 0); instance.items.len()],
+            choices: 0,
         };
         if is_possible {
             search.root = search.skyline.changes();
@@ -159,6 +162,7 @@ impl<'a> NicheSearch<'a> {
         let instance = self.skyline.instance;
         let preference = PREFERENCES[self.restarts % PREFERENCES.len()];
         let noise = if self.restarts < PREFERENCES.len() { 0.0 } else { NOISE };
+        self.skyline.work().count(instance.items.len());
         for item in 0..instance.items.len() {
             let lifetime = as_float(instance.durations[item]);
             let size = as_float(instance.items[item].size);
@@ -166,7 +170,7 @@ impl<'a> NicheSearch<'a> {
                 Preference::Lifetime => lifetime,
                 Preference::Area => lifetime * size,
                 Preference::FailuresAndLifetime => {
-                    let sections = instance.sections_of.row(item).iter();
+                    let sections = self.skyline.work().over(instance.sections_of.row(item)).iter();
                     let weights = sections.map(|&section| self.skyline.weight(section));
                     weights.fold(0.0, f64::max) * lifetime.sqrt()
                 }
@@ -207,6 +211,7 @@ impl<'a> NicheSearch<'a> {
             return;
         }
         let (first, end) = self.skyline.instance.hulls[item as usize];
+        self.skyline.work().count((end - first) as usize);
         if (first + 1..end).any(|boundary| self.skyline.is_cut(boundary)) {
             self.split(part);
         } else {
@@ -218,7 +223,7 @@ impl<'a> NicheSearch<'a> {
     fn split(&mut self, (begin, end): Range) {
         let first = self.parts.len();
         let mut piece_begin = begin;
-        self.listed += u64::from(end - begin);
+        self.skyline.work().count((end - begin) as usize);
         for boundary in begin + 1..=end {
             if boundary < end && !self.skyline.is_cut(boundary) {
                 continue;
@@ -249,7 +254,8 @@ impl<'a> NicheSearch<'a> {
 
     /// The section of a part that the search goes on with; none where all items are placed.
     fn section(&mut self, (begin, end): Range) -> Option<u32> {
-        self.listed += u64::from(end - begin);
+        self.skyline.work().count((end - begin) as usize);
+        self.choices += 1;
         let lowest_top = (begin..end).map(|section| self.skyline.top(section)).min()?;
         let mut best = None;
         for section in begin..end {
@@ -280,12 +286,18 @@ impl<'a> NicheSearch<'a> {
         }
     }
 
-    /// Whether no open item fits below one that can begin at the floor of a section.
-    fn is_lowest_around(&self, section: u32, floor: u64) -> bool {
-        let sections_of = &self.skyline.instance.sections_of;
-        self.skyline.candidates(section).all(|item| {
-            let sections = sections_of.row(item as usize).iter();
-            sections.copied().all(|section| self.skyline.top(section) > floor)
+    /// Whether no open item fits below one that can begin at the floor of a section. The tops of an item's sections are
+    /// looked at once for each choice of a section: a long-lived item is a candidate of many.
+    fn is_lowest_around(&mut self, section: u32, floor: u64) -> bool {
+        let Self { skyline, least_tops, choices, .. } = self;
+        skyline.candidates(section).all(|item| {
+            let (choice, top) = &mut least_tops[item as usize];
+            if *choice != *choices {
+                let sections = skyline.work().over(skyline.instance.sections_of.row(item as usize));
+                let least = sections.iter().map(|&section| skyline.top(section)).min();
+                (*choice, *top) = (*choices, least.unwrap_or(u64::MAX));
+            }
+            *top > floor
         })
     }
 
@@ -334,7 +346,7 @@ impl Steps for NicheSearch<'_> {
     }
 
     fn work(&self) -> u64 {
-        self.skyline.work() + self.listed
+        self.skyline.work().done()
     }
 
     fn run(&mut self, steps: u64, work: u64) -> Outcome {
