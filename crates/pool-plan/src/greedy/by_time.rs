@@ -12,7 +12,7 @@ use crate::timeline::Timeline;
 use crate::work::Watch;
 
 /// Placements of buffers that meet up to so many others each, in the mean, take less time by neighbours than by a tree.
-const FEW_NEIGHBOURS: u64 = 256;
+const FEW_NEIGHBOURS: u64 = 1_024;
 
 /// Makes greedy plans of one timeline, and keeps its memory between them.
 #[derive(Debug)]

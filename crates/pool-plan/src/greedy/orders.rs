@@ -94,22 +94,24 @@ impl Measures<'_> {
             |(order, fit, ties)| Recipe { heuristic: GreedyHeuristic { order, fit }, ties };
         let rough = self.has_rough_plan.then_some((Start, Best, Rough));
         let by_place = [
+            // It needs the free ranges of one time only, and so takes least time.
             (Start, Best, Place),
-            // No textbook has it, but it is the best of all for most problems.
-            (Size, Best, Large),
-            (Area, First, Place),
+            // Then the one that lowers the mean peak most, of 149 problems of 30 families, given those before it.
             (Size, First, Place),
-            (Size, Best, Place),
-            (Area, Best, Place),
-            (Lifetime, Best, Place),
+            // No textbook has it, but of most problems it is better than each of them.
+            (Size, Best, Large),
+            (End, First, Place),
+            (Area, First, Place),
+            (Lifetime, First, Place),
             (Breadth, Best, Place),
             (End, Best, Place),
-            (Breadth, First, Place),
             (Conflicts, First, Place),
-            (Conflicts, Best, Place),
-            (Lifetime, First, Place),
+            (Size, Best, Place),
+            (Breadth, First, Place),
+            (Area, Best, Place),
             (Start, First, Place),
-            (End, First, Place),
+            (Lifetime, Best, Place),
+            (Conflicts, Best, Place),
         ];
         let by_name = GreedyHeuristic::ALL.map(|one| (one.order, one.fit, Name));
         let by_name = self.named.iter().flat_map(|_| by_name);

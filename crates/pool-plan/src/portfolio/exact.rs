@@ -30,6 +30,8 @@ const MOST_WORK: u64 = 1 << 24;
 /// Items and sections that a search may look at in a round, for more than [`MANY_ITEMS`] items: a search of so many is of
 /// little use, and leaves the time to repairs.
 const LITTLE_WORK: u64 = 1 << 21;
+/// Up to this many items, the exact searches of the first round end in milliseconds.
+pub(super) const FEW_ITEMS: usize = 512;
 /// The number of items up to which exact searches get most of a round.
 pub(super) const MANY_ITEMS: usize = 2_048;
 
@@ -150,12 +152,13 @@ impl<'a> Exact<'a> {
         if let Some(search) = self.niches.get(task) {
             let is_given = usize::from(capacities.is_given);
             let steps = NICHE_STEPS << number.min(NICHE_DOUBLINGS[is_given]);
-            let most = (steps, NICHE_WORK[is_given]);
+            let most = (steps, NICHE_WORK[is_given] >> self.shortening(number, capacities));
             return Some(watched(&mut *search.lock().ok()?, most, limit, is_needed));
         }
         let task = task - self.niches.len();
         let is_large = self.instance.items.len() > MANY_ITEMS;
         let work = if is_large { LITTLE_WORK } else { MOST_WORK };
+        let work = work >> self.shortening(number, capacities);
         if let Some(search) = self.lasting.get(task) {
             let mut search = search.lock().ok()?;
             let begin = || Search::new(self.instance, capacities.goal, self.ranker.lasting(task));
@@ -173,6 +176,13 @@ impl<'a> Exact<'a> {
         let mut search = self.restart(capacity, Attempt { task, ..attempt });
         let steps = (RESTART_STEPS * luby(number + 1)) >> warm_up(number);
         Some(watched(&mut search, (steps, work), limit, is_needed))
+    }
+
+    /// How often the work of a search is halved in a round: where items are not few and no capacity is given, an exact
+    /// search of the first rounds seldom ends.
+    fn shortening(&self, number: u64, capacities: Capacities) -> u64 {
+        let is_short = self.instance.items.len() > FEW_ITEMS && !capacities.is_given;
+        if is_short { 2 * warm_up(number) } else { 0 }
     }
 
     fn niches(&self, goal: u64) -> Vec<Mutex<NicheSearch<'a>>> {

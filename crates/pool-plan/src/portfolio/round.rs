@@ -4,7 +4,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::exact::{Attempt, Exact, MANY_ITEMS, Searched, warm_up};
+use super::exact::{Attempt, Exact, FEW_ITEMS, MANY_ITEMS, Searched, warm_up};
 use super::heuristics::Heuristics;
 use super::improve::{ImprovedPlan, improve};
 use super::repair::{Conflicted, Dearness};
@@ -26,11 +26,20 @@ const REPAIR_WORK: [u64; 2] = [1 << 20, 1 << 24];
 const RECIPES: usize = 4;
 /// Rounds with local searches before exact searches, where there are any, get most of the time.
 const LOCAL_ROUNDS: u64 = 8;
+/// Rounds of nothing but local searches that come first, where no capacity is given and items are not few: they lower
+/// a greedy plan in milliseconds, while an exact search for the bound seldom ends.
+const FIRST_LOCAL_ROUNDS: u64 = 5;
+/// Limits of the conflicts that each repair looks at in the first of these rounds; they double from one to the next.
+const FIRST_REPAIR_WORK: [u64; 2] = [1 << 15, 1 << 20];
+/// Conflicts that each repair looks at for each item in the first of these rounds, within these limits.
+const FIRST_REPAIR_WORK_PER_ITEM: u64 = 1 << 5;
 /// Rounds of nothing but searches that go on from one to the next, where a capacity is given and some are by niches:
 /// most tight packings that are soon found are found by these.
 const CONTINUED_ROUNDS: u64 = 3;
 /// Local searches on the orders of greedy plans.
 const CLIMBS: usize = 2;
+/// What is added to the number of a first local round, for the random choices of its climbs.
+const FIRST_CLIMB: u64 = 1 << 32;
 /// Items that the local searches of a round place, each.
 const CLIMB_ITEMS: usize = 20_000;
 
@@ -103,6 +112,45 @@ impl<P: Place, M: Fn() -> P + Sync> Rounds<'_, M> {
 
     /// A round: its tasks are the exact searches, the repairs and the climbs.
     fn round(&self, number: u64, progress: &mut Progress<'_>, standing: &mut Standing) {
+        let is_many = self.items.len() > FEW_ITEMS;
+        if is_many && self.options.capacity.is_none() && !progress.repairs.is_empty() {
+            match number.checked_sub(FIRST_LOCAL_ROUNDS) {
+                None => self.first_local_round(number, progress, standing),
+                Some(number) => self.full_round(number, progress, standing),
+            }
+        } else {
+            self.full_round(number, progress, standing);
+        }
+    }
+
+    /// A short round of local searches.
+    fn first_local_round(
+        &self,
+        number: u64,
+        progress: &mut Progress<'_>,
+        standing: &mut Standing,
+    ) {
+        let (goal, granule) = (self.goal(progress.granule, standing), progress.granule);
+        let [least, most] = FIRST_REPAIR_WORK;
+        let work = self.items.len() as u64 * FIRST_REPAIR_WORK_PER_ITEM;
+        let work = work.clamp(least, most) << number;
+        let repairs = progress.repairs.as_slice();
+        let findings = tasks::run(self.options.threads, repairs.len() + CLIMBS, |task| {
+            if self.limit.is_reached() {
+                return Finding::Skipped;
+            }
+            match repairs.get(task) {
+                Some(one) => {
+                    self.repair(one, (goal, granule, work), standing, || !self.limit.is_reached())
+                }
+                None => self.climb(number + FIRST_CLIMB, task, standing),
+            }
+        });
+        findings.into_iter().for_each(|finding| self.take(finding, progress, standing));
+    }
+
+    /// A round with all that there is.
+    fn full_round(&self, number: u64, progress: &mut Progress<'_>, standing: &mut Standing) {
         let goal = self.goal(progress.granule, standing);
         let (granule, before) = (progress.granule, standing.peak);
         let is_exact = progress.exact.is_some() && self.items.len() <= MANY_ITEMS;
@@ -132,7 +180,9 @@ impl<P: Place, M: Fn() -> P + Sync> Rounds<'_, M> {
                 let attempt = Attempt { task, number, seed: self.options.seed };
                 exact.run(attempt, capacities, self.limit, is_needed).into()
             } else if let Some(repairs) = local.get(task - searches) {
-                self.repair(repairs, (goal, granule, number), standing, is_needed)
+                let work = self.items.len() as u64 * REPAIR_WORK_PER_ITEM;
+                let work = work.clamp(REPAIR_WORK[0] >> warm_up(number), REPAIR_WORK[1]);
+                self.repair(repairs, (goal, granule, work), standing, is_needed)
             } else {
                 self.climb(number, task, standing)
             };
@@ -166,12 +216,10 @@ impl<P: Place, M: Fn() -> P + Sync> Rounds<'_, M> {
     fn repair(
         &self,
         repairs: &Mutex<Repairs<'_>>,
-        (goal, granule, number): (u64, u64, u64),
+        (goal, granule, work): (u64, u64, u64),
         standing: &Standing,
         is_needed: impl Fn() -> bool,
     ) -> Finding {
-        let work = self.items.len() as u64 * REPAIR_WORK_PER_ITEM;
-        let work = work.clamp(REPAIR_WORK[0] >> warm_up(number), REPAIR_WORK[1]);
         let quest = Quest { offsets: &standing.offsets, peak: standing.peak, goal, granule };
         let Ok(mut repairs) = repairs.lock() else { return Finding::Skipped };
         repairs.run(quest, work, is_needed).map_or(Finding::Skipped, Finding::Plan)
