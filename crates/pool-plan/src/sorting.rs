@@ -50,7 +50,7 @@ pub(crate) fn sort_by_number(
 }
 
 /// One pass: the pairs, stably by one digit.
-// Counted by `sort_by_number`.
+// Uncounted: `sort_by_number` counts each pass.
 fn sort_by_digit(pairs: &[(u64, u32)], shift: u32, into: &mut [(u64, u32)]) {
     let digit = |pair: &(u64, u32)| (pair.0 >> shift) as usize & (VALUES - 1);
     let mut places = [0_usize; VALUES];

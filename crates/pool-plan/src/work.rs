@@ -54,12 +54,6 @@ impl<'a> Watch<'a> {
         !self.is_over.get()
     }
 
-    /// Whether the task goes on, by a look at the clock.
-    pub(crate) fn goes_on(&self) -> bool {
-        self.look();
-        !self.is_over.get()
-    }
-
     #[cold]
     fn look(&self) {
         self.unwatched.set(0);

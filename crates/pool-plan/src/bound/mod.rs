@@ -76,6 +76,7 @@ impl HappensBeforeProblem {
 }
 
 /// The best bound that sets of conflicting buffers and fixed offsets give.
+// Uncounted: some passes over the buffers, before the first plan.
 fn best(sizes: &[Item], heaviest: impl Fn(&[u64]) -> Vec<usize>) -> Bound {
     let weights: Vec<u64> = sizes.iter().map(|one| one.size).collect();
     let witness = heaviest(&weights);

@@ -71,6 +71,7 @@ impl<'a> ConflictPlacer<'a> {
     }
 
     /// Finds the addresses of placed items that conflict with one, by its row.
+    // Uncounted: `place_by_rows` counts the words and what is found.
     fn occupied_by_row(&mut self, index: usize, offsets: &[u64]) {
         let row = self.conflicts.row(index).iter().zip(&self.placed);
         self.met.clear();
@@ -81,6 +82,7 @@ impl<'a> ConflictPlacer<'a> {
     }
 
     /// Finds room for an item that has its turn between the listed ones that it conflicts with.
+    // Uncounted: `place_by_list` counts the list.
     fn room_by_list(&self, item: usize, fit: GreedyFit) -> u64 {
         let row = self.conflicts.row(item);
         let mut room = Room::new(self.items[item].size, self.items[item].alignment, fit);

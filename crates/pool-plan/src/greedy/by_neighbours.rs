@@ -84,6 +84,7 @@ impl<'a> NeighbourPlacer<'a> {
     }
 
     /// Notes the addresses of an item's spans.
+    // Uncounted: the spans of an item, which `gather` has counted.
     fn note(&mut self, index: usize, offset: u64) {
         let size = self.timeline.items[index].size;
         if size > 0 {

@@ -62,6 +62,7 @@ pub(super) fn place_by_start(
 
 /// The items of an order by their first sections: an item with a gap at its lower end begins later than its lower time
 /// says.
+// Uncounted: one sort, before the first plan.
 fn by_first_section<'a>(timeline: &Timeline, order: &'a Order) -> Cow<'a, [u32]> {
     let first = |&item: &u32| hull(timeline, item as usize).0;
     if !order.is_rough {
@@ -96,6 +97,7 @@ struct FreeRanges {
 
 impl FreeRanges {
     /// All addresses but those of some ranges, which are never free.
+    // Uncounted: one sort, before the first plan.
     fn beside(never: impl Iterator<Item = (u64, u64)>) -> Self {
         let mut never: Vec<(u64, u64)> = never.collect();
         never.sort_unstable();
@@ -113,6 +115,7 @@ impl FreeRanges {
     }
 
     /// Takes `size` bytes out of a free range.
+    // Uncounted: the ranges that `looked_at` counts.
     fn take(&mut self, size: u64, alignment: u64, fit: GreedyFit) -> u64 {
         let Some((start, end)) = self.find(size, alignment, fit) else {
             let offset = self.top.next_multiple_of(alignment);
@@ -128,6 +131,7 @@ impl FreeRanges {
     }
 
     /// The free range that the rule takes for `size` bytes, if there is one below the top.
+    // Uncounted: the ranges that `looked_at` counts.
     fn find(&self, size: u64, alignment: u64, fit: GreedyFit) -> Option<(u64, u64)> {
         let fits = |&(start, end): &(u64, u64)| start.next_multiple_of(alignment) + size <= end;
         match fit {

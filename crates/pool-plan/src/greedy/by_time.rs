@@ -94,6 +94,7 @@ impl Place for TimelinePlacer<'_> {
     }
 }
 
+// Uncounted: the spans of an item, which the query before it has counted.
 fn occupy(tree: &mut TimeTree, timeline: &Timeline, index: usize, offset: u64) {
     let size = timeline.items[index].size;
     if size == 0 {

@@ -32,12 +32,14 @@ impl TimeTree {
     }
 
     /// Forgets everything.
+    // Uncounted: one pass over the vertices: 20 milliseconds for a million sections.
     pub(crate) fn clear(&mut self) {
         self.spanning.iter_mut().for_each(Ranges::clear);
         self.within.iter_mut().for_each(Ranges::clear);
     }
 
     /// Occupies addresses `[start, end)` during the sections `[lower, upper)`.
+    // Uncounted: the vertices of a span; the placer counts the depth of the tree.
     pub(crate) fn occupy(&mut self, (lower, upper): (u32, u32), start: u64, end: u64) {
         let (lower, upper) = (lower as usize, upper as usize);
         let (mut left, mut right) = (lower + self.leaves, upper + self.leaves);
@@ -75,6 +77,7 @@ impl TimeTree {
     }
 
     /// Appends the ranges that are occupied at some time in the sections `[lower, upper)`.
+    // Uncounted: the vertices of a span; the placer counts the depth of the tree.
     pub(crate) fn occupied(&self, (lower, upper): (u32, u32), into: &mut Union) {
         let (lower, upper) = (lower as usize, upper as usize);
         let (mut left, mut right) = (lower + self.leaves, upper + self.leaves);

@@ -68,8 +68,9 @@ pub(super) struct Capacities {
 pub(super) struct Exact<'a> {
     instance: &'a Instance,
     ranker: Ranker<'a>,
-    /// Searches by niches for the goal, one for each focus, where there are sections in an order and not many items.
-    niches: Vec<Mutex<NicheSearch<'a>>>,
+    /// Searches by niches for the goal, one for each focus, where there are sections in an order and not many items; each
+    /// once it has begun.
+    niches: Vec<Mutex<Option<NicheSearch<'a>>>>,
     seed: u64,
     /// What the searches that go on search for.
     goal: Option<u64>,
@@ -114,7 +115,9 @@ impl<'a> Exact<'a> {
     ) -> Capacities {
         if self.goal.replace(goal) != Some(goal) {
             self.lasting = Default::default();
-            self.niches = self.niches(goal);
+            let is_small = self.instance.is_linear && self.instance.items.len() <= MANY_ITEMS;
+            let count = if is_small { FOCUSES.len() } else { 0 };
+            self.niches = (0..count).map(|_| Mutex::new(None)).collect();
         }
         let below = peak.saturating_sub(granule);
         let distance = below.saturating_sub(goal) >> self.easier;
@@ -129,6 +132,7 @@ impl<'a> Exact<'a> {
     }
 
     /// Forgets a tenth of the failures.
+    // Uncounted: one pass over the sections.
     pub(super) fn fade(&mut self) {
         for failures in &mut self.failures {
             *failures = *failures * 9 / 10;
@@ -136,6 +140,7 @@ impl<'a> Exact<'a> {
     }
 
     /// Adds the failures of a search.
+    // Uncounted: one pass over the sections.
     pub(super) fn add(&mut self, counts: &[u64]) {
         self.failures.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
     }
@@ -153,7 +158,12 @@ impl<'a> Exact<'a> {
             let is_given = usize::from(capacities.is_given);
             let steps = NICHE_STEPS << number.min(NICHE_DOUBLINGS[is_given]);
             let most = (steps, NICHE_WORK[is_given] >> self.shortening(number, capacities));
-            return Some(watched(&mut *search.lock().ok()?, most, limit, is_needed));
+            let mut search = search.lock().ok()?;
+            let begin = || {
+                let random = Random::new(self.seed, u64::MAX, task as u64);
+                NicheSearch::new(self.instance, capacities.goal, FOCUSES[task], random)
+            };
+            return Some(watched(search.get_or_insert_with(begin), most, limit, is_needed));
         }
         let task = task - self.niches.len();
         let is_large = self.instance.items.len() > MANY_ITEMS;
@@ -183,17 +193,6 @@ impl<'a> Exact<'a> {
     fn shortening(&self, number: u64, capacities: Capacities) -> u64 {
         let is_short = self.instance.items.len() > FEW_ITEMS && !capacities.is_given;
         if is_short { 2 * warm_up(number) } else { 0 }
-    }
-
-    fn niches(&self, goal: u64) -> Vec<Mutex<NicheSearch<'a>>> {
-        if !self.instance.is_linear || self.instance.items.len() > MANY_ITEMS {
-            return Vec::new();
-        }
-        let search = |(focus, task)| {
-            let random = Random::new(self.seed, u64::MAX, task);
-            Mutex::new(NicheSearch::new(self.instance, goal, focus, random))
-        };
-        FOCUSES.into_iter().zip(0..).map(search).collect()
     }
 
     /// A new search with random preferences.
@@ -239,6 +238,7 @@ pub(super) fn warm_up(number: u64) -> u64 {
 }
 
 /// The sequence 1, 1, 2, 1, 1, 2, 4, … of restart lengths (Luby, Sinclair and Zuckerman 1993).
+// Uncounted: the bits of a number.
 fn luby(mut term: u64) -> u64 {
     while !(term + 1).is_power_of_two() {
         term -= (1 << term.ilog2()) - 1;

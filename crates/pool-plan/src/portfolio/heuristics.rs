@@ -48,6 +48,7 @@ impl<'a, P: Place, M: Fn() -> P + Sync> Heuristics<'a, M> {
     }
 
     /// Tries all recipes of textbook heuristics, as [`advance`](Self::advance) does.
+    // Uncounted: a few dozen recipes.
     pub(super) fn advance_textbooks(&mut self, standing: &mut Standing) {
         let last = self.recipes.iter().rposition(Recipe::is_textbook).map_or(0, |last| last + 1);
         self.advance(last.saturating_sub(self.tried), standing);
@@ -96,6 +97,7 @@ impl<'a, P: Place, M: Fn() -> P + Sync> Heuristics<'a, M> {
     }
 
     /// The textbook heuristics that were not tried, or not with both readings of their last tie.
+    // Uncounted: a few dozen recipes.
     pub(super) fn untried(&self) -> Vec<GreedyHeuristic> {
         let left = &self.recipes[self.tried..];
         let is_left = |one: &GreedyHeuristic| left.iter().any(|recipe| recipe.is_of(*one));

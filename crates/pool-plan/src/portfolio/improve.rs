@@ -51,6 +51,7 @@ pub(super) fn improve(
 }
 
 /// Moves one item that reaches the peak, and sometimes any other, to an earlier place.
+// Uncounted: `improve` counts the items before each change.
 fn change(items: &[Item], offsets: &[u64], peak: u64, order: &mut [u32], random: &mut Random) {
     let reaches = |&position: &usize| {
         let item = order[position] as usize;

@@ -26,9 +26,9 @@ const REPAIR_WORK: [u64; 2] = [1 << 20, 1 << 24];
 const RECIPES: usize = 4;
 /// Rounds with local searches before exact searches, where there are any, get most of the time.
 const LOCAL_ROUNDS: u64 = 8;
-/// Rounds of nothing but local searches that come first, where no capacity is given and items are not few: they lower
+/// Rounds of nothing but repairs that come first, where no capacity is given and items are not few: they lower
 /// a greedy plan in milliseconds, while an exact search for the bound seldom ends.
-const FIRST_LOCAL_ROUNDS: u64 = 5;
+const FIRST_LOCAL_ROUNDS: u64 = 6;
 /// Limits of the conflicts that each repair looks at in the first of these rounds; they double from one to the next.
 const FIRST_REPAIR_WORK: [u64; 2] = [1 << 15, 1 << 20];
 /// Conflicts that each repair looks at for each item in the first of these rounds, within these limits.
@@ -38,8 +38,6 @@ const FIRST_REPAIR_WORK_PER_ITEM: u64 = 1 << 5;
 const CONTINUED_ROUNDS: u64 = 3;
 /// Local searches on the orders of greedy plans.
 const CLIMBS: usize = 2;
-/// What is added to the number of a first local round, for the random choices of its climbs.
-const FIRST_CLIMB: u64 = 1 << 32;
 /// Items that the local searches of a round place, each.
 const CLIMB_ITEMS: usize = 20_000;
 
@@ -80,6 +78,7 @@ struct Progress<'a> {
 
 impl<P: Place, M: Fn() -> P + Sync> Rounds<'_, M> {
     /// Improves `standing` until it meets the target, cannot be improved or the limit is reached.
+    // Uncounted: a round looks at the clock before it begins.
     pub(super) fn run(&self, standing: &mut Standing, heuristics: &mut Heuristics<'_, M>) {
         let mut progress = Progress {
             repairs: self.repairs(),
@@ -100,6 +99,7 @@ impl<P: Place, M: Fn() -> P + Sync> Rounds<'_, M> {
     }
 
     /// The repairs, one for each kind.
+    // Uncounted: two repairs.
     fn repairs(&self) -> Vec<Mutex<Repairs<'_>>> {
         let each = self.conflicted.into_iter().flat_map(|conflicted| {
             [Dearness::Area, Dearness::Side].map(|dearness| (conflicted, dearness))
@@ -123,7 +123,7 @@ impl<P: Place, M: Fn() -> P + Sync> Rounds<'_, M> {
         }
     }
 
-    /// A short round of local searches.
+    /// A short round of repairs alone: one climb takes as long as all of them.
     fn first_local_round(
         &self,
         number: u64,
@@ -135,16 +135,9 @@ impl<P: Place, M: Fn() -> P + Sync> Rounds<'_, M> {
         let work = self.items.len() as u64 * FIRST_REPAIR_WORK_PER_ITEM;
         let work = work.clamp(least, most) << number;
         let repairs = progress.repairs.as_slice();
-        let findings = tasks::run(self.options.threads, repairs.len() + CLIMBS, |task| {
-            if self.limit.is_reached() {
-                return Finding::Skipped;
-            }
-            match repairs.get(task) {
-                Some(one) => {
-                    self.repair(one, (goal, granule, work), standing, || !self.limit.is_reached())
-                }
-                None => self.climb(number + FIRST_CLIMB, task, standing),
-            }
+        let findings = tasks::run(self.options.threads, repairs.len(), |task| {
+            let is_needed = || !self.limit.is_reached();
+            self.repair(&repairs[task], (goal, granule, work), standing, is_needed)
         });
         findings.into_iter().for_each(|finding| self.take(finding, progress, standing));
     }
@@ -277,6 +270,7 @@ impl From<Option<Searched>> for Finding {
 
 /// What all offsets of canonical plans, and so their peaks, are multiples of. Every plan has a
 /// canonical one that is no higher, so refuting a peak refutes all up to the next multiple.
+// Uncounted: one pass over the items.
 fn granule(items: &[Item]) -> u64 {
     let numbers = items.iter().flat_map(|item| {
         // An alignment of 1 moves nothing.
@@ -286,6 +280,7 @@ fn granule(items: &[Item]) -> u64 {
     numbers.fold(0, greatest_common_divisor).max(1)
 }
 
+// Uncounted: the bits of two numbers.
 fn greatest_common_divisor(mut one: u64, mut other: u64) -> u64 {
     while other > 0 {
         (one, other) = (other, one % other);

@@ -51,12 +51,18 @@ impl Instance {
         }
         let by_section = (0..count).flat_map(|item| pairs(item).map(move |one| (one, item)));
         let sections = adjacency(timeline.sections, by_section);
+        if !is_needed() {
+            return None;
+        }
         let by_item = (0..count).flat_map(|item| pairs(item).map(move |one| (item, one)));
         let sections_of = adjacency(count, by_item);
         let hull = |item: usize| {
             let (first, last) = (spans(item).first(), spans(item).last());
             (first.map_or(0, |span| span.0), last.map_or(0, |span| span.1))
         };
+        if !is_needed() {
+            return None;
+        }
         let begins = (0..count).flat_map(|item| spans(item).iter().map(move |one| (one.0 as usize, item)));
         let beginning = adjacency(timeline.sections, begins);
         let conflicts = conflicts(count, spans, &sections, &beginning, limit, is_needed)?;
@@ -126,6 +132,7 @@ impl Instance {
 }
 
 /// A set of items with `item` of which each conflicts with each, taking the largest first.
+// Uncounted: the words of some rows; the clock is looked at before each clique.
 fn clique(items: &[Item], matrix: &BitMatrix, item: usize) -> Vec<u32> {
     let mut clique = vec![index(item)];
     let mut common = matrix.row(item).to_vec();

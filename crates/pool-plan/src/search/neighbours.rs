@@ -17,6 +17,7 @@ pub(crate) enum Neighbours<'a> {
 
 impl Neighbours<'_> {
     /// Replaces what `into` holds by the items that conflict with one; some may come twice.
+    // Uncounted: a repair counts what is found.
     pub(crate) fn collect(&self, item: usize, into: &mut Vec<u32>) {
         into.clear();
         match self {

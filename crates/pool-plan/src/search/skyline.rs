@@ -180,6 +180,7 @@ impl<'a> Skyline<'a> {
     }
 
     /// Takes back all changes but the first `kept`.
+    // Uncounted: as long as the changes, which were counted.
     pub(super) fn undo(&mut self, kept: usize) {
         for change in self.changes.drain(kept..).rev() {
             match change {
@@ -191,6 +192,7 @@ impl<'a> Skyline<'a> {
     }
 
     /// Looks at all sections that have changed. Returns whether their open items may fit, if `is_possible` so far.
+    // Uncounted: the sections that were counted when they became dirty.
     pub(super) fn check(&mut self, mut is_possible: bool) -> bool {
         if is_possible && self.is_dirty.get(self.suspect) == Some(&true) {
             self.is_dirty[self.suspect] = false;
@@ -206,6 +208,7 @@ impl<'a> Skyline<'a> {
     }
 
     /// Makes the next failures count for more than those before.
+    // Uncounted: one pass over the sections in 460,000 dead ends.
     pub(super) fn age(&mut self) {
         self.increment *= GROWTH;
         if self.increment > MOST_WEIGHT {
@@ -215,6 +218,7 @@ impl<'a> Skyline<'a> {
     }
 
     /// Forgets which sections have failed.
+    // Uncounted: one pass over the sections in 64 restarts.
     pub(super) fn forget(&mut self) {
         self.weights.fill(1.0);
         self.increment = 1.0;

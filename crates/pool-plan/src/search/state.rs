@@ -101,6 +101,7 @@ impl<'a> State<'a> {
     }
 
     /// Whether the empty plan is possible.
+    // Uncounted: one pass over the instance, of up to 4,000,000 pairs.
     pub(super) fn is_possible(&self) -> bool {
         let fits =
             |item: usize| self.lowest[item] + self.instance.items[item].size <= self.capacity;
@@ -133,6 +134,7 @@ impl<'a> State<'a> {
     }
 
     /// Takes the newest placement back.
+    // Uncounted: as long as the changes, which were counted.
     pub(super) fn undo(&mut self, item: u32, mark: Mark) {
         for (other, lowest) in self.changed_lowest.drain(mark.lowest..).rev() {
             self.lowest[other as usize] = lowest;

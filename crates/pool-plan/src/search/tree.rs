@@ -70,6 +70,7 @@ pub(crate) struct Search<'a> {
 
 impl<'a> Search<'a> {
     /// A search that prefers items of low rank.
+    // Uncounted: one pass over the instance, of up to 4,000,000 pairs.
     pub(crate) fn new(instance: &'a Instance, capacity: u64, ranks: Ranks) -> Self {
         let count = instance.items.len();
         let mut search = Self {
@@ -230,6 +231,7 @@ impl<'a> Search<'a> {
     }
 
     /// Goes back from a choice without candidates to the last one that has others.
+    // Uncounted: as long as the path, each vertex of which was counted.
     fn fail(&mut self) {
         while let Some(vertex) = self.path.pop() {
             match vertex {
@@ -251,6 +253,7 @@ impl<'a> Search<'a> {
     }
 
     /// Keeps the placements of a part whose items are all placed, and goes on with the next part.
+    // Uncounted: as long as the path, each vertex of which was counted.
     fn succeed(&mut self) {
         while let Some(vertex) = self.path.last_mut() {
             match vertex {

@@ -112,6 +112,7 @@ pub(crate) struct NicheSearch<'a> {
 
 impl<'a> NicheSearch<'a> {
     /// A search in an instance whose sections are in an order.
+    // Uncounted: one pass over the instance, of up to 4,000,000 pairs.
     pub(crate) fn new(instance: &'a Instance, capacity: u64, focus: Focus, random: Random) -> Self {
         let mut skyline = Skyline::new(instance, capacity);
         let fits = |(item, &lowest): (usize, &u64)| lowest + instance.items[item].size <= capacity;
@@ -239,6 +240,7 @@ impl<'a> NicheSearch<'a> {
     }
 
     /// Chooses a section of a part, and lists the candidates for its floor.
+    // Uncounted: the candidates, which are counted as they are listed.
     fn enter(&mut self, part: Range) {
         let Some(section) = self.section(part) else {
             self.succeed();
@@ -302,6 +304,7 @@ impl<'a> NicheSearch<'a> {
     }
 
     /// Goes back from a choice of which all was tried to the last one that has more.
+    // Uncounted: as long as the path, each vertex of which was counted.
     fn fail(&mut self, lists: usize) {
         self.dead_ends += 1.0;
         self.skyline.age();
@@ -314,6 +317,7 @@ impl<'a> NicheSearch<'a> {
     }
 
     /// Keeps the placements of a part whose items are all placed, and goes on with the next part.
+    // Uncounted: as long as the path, each vertex of which was counted.
     fn succeed(&mut self) {
         while let Some(vertex) = self.path.last_mut() {
             match vertex {
