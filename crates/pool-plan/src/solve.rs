@@ -14,8 +14,8 @@ use crate::item::Item;
 use crate::operations::Operations;
 use crate::options::{Monitor, Options};
 use crate::order::precedence;
-use crate::plan::Plan;
 use crate::overlaps::LazyOverlaps;
+use crate::plan::Plan;
 use crate::portfolio::Portfolio;
 use crate::search::Instance;
 use crate::sorting::{sort_by_number, unsigned};
@@ -109,8 +109,7 @@ impl HappensBeforeProblem {
         let bound = self.bound_in_budget(&precedes, &lifetimes, start, options, monitor);
         let (conflicts, degrees) = conflicts(precedes, items.len(), options.threads);
         let total_degree = degrees.iter().sum();
-        let breadth =
-            |watch: &Watch<'_>| Timeline::of_lifetimes(&items, &lifetimes).breadth(watch);
+        let breadth = |watch: &Watch<'_>| Timeline::of_lifetimes(&items, &lifetimes).breadth(watch);
         let begins: Vec<i64> =
             self.buffers().iter().map(|buffer| positions.at(buffer.allocated_by)).collect();
         // The conflicts of a buffer stand for the time that it is live.

@@ -87,8 +87,7 @@ impl Timeline {
             ended[section + 1] += ended[section];
         }
         // Spans that begin before the end of one, less those that end before it begins, and less itself.
-        let met =
-            |&(lower, upper): &(u32, u32)| begun[upper as usize] - ended[lower as usize] - 1;
+        let met = |&(lower, upper): &(u32, u32)| begun[upper as usize] - ended[lower as usize] - 1;
         (0..self.items.len()).map(|item| self.spans(item).iter().map(met).sum()).collect()
     }
 

@@ -10,10 +10,37 @@ use crate::TaskError;
 
 /// Calls that take time in proportion to what they go through.
 const LOOPING: &[&str] = &[
-    "all", "any", "collect", "dedup", "extend", "extend_from_slice", "fill", "find", "find_map", "fold", "for_each",
-    "is_sorted", "max", "max_by", "max_by_key", "min", "min_by", "min_by_key", "position", "resize", "retain",
-    "retain_mut", "rposition", "sort", "sort_by", "sort_by_cached_key", "sort_by_key", "sort_unstable",
-    "sort_unstable_by_key", "sum", "to_vec",
+    "all",
+    "any",
+    "collect",
+    "dedup",
+    "extend",
+    "extend_from_slice",
+    "fill",
+    "find",
+    "find_map",
+    "fold",
+    "for_each",
+    "is_sorted",
+    "max",
+    "max_by",
+    "max_by_key",
+    "min",
+    "min_by",
+    "min_by_key",
+    "position",
+    "resize",
+    "retain",
+    "retain_mut",
+    "rposition",
+    "sort",
+    "sort_by",
+    "sort_by_cached_key",
+    "sort_by_key",
+    "sort_unstable",
+    "sort_unstable_by_key",
+    "sum",
+    "to_vec",
 ];
 /// Names of counters, and of what passes a count on.
 const COUNTERS: &[&str] = &["watch", "work", "is_needed", "looked"];
@@ -142,11 +169,20 @@ mod tests {
     fn uncounted_loops_are_found() {
         let found = |text: &str| uncounted(text).unwrap();
         assert_eq!(found("fn a(b: &[u32]) { for c in b {} }"), ["line 1: `a`"]);
-        assert_eq!(found("struct A;\nimpl A { fn b(c: &[u32]) -> u32 { c.iter().sum() } }"), ["line 2: `b`"]);
+        assert_eq!(
+            found("struct A;\nimpl A { fn b(c: &[u32]) -> u32 { c.iter().sum() } }"),
+            ["line 2: `b`"]
+        );
         assert_eq!(found("fn a() { while true {} }\n\nfn b() { loop {} }").len(), 2);
         assert_eq!(found("fn a(b: &[u32], work: &Work) { for c in work.over(b) {} }"), [""; 0]);
-        assert_eq!(found("// Uncounted: there are three.\nfn a(b: &[u32]) { for c in b {} }"), [""; 0]);
-        assert_eq!(found("// Uncounted: not this one.\nfn a() {}\n\nfn b() { loop {} }"), ["line 4: `b`"]);
+        assert_eq!(
+            found("// Uncounted: there are three.\nfn a(b: &[u32]) { for c in b {} }"),
+            [""; 0]
+        );
+        assert_eq!(
+            found("// Uncounted: not this one.\nfn a() {}\n\nfn b() { loop {} }"),
+            ["line 4: `b`"]
+        );
         assert_eq!(found("fn a(b: u32) -> u32 { b.max(3) }"), [""; 0]);
         assert_eq!(found("#[cfg(test)]\nmod tests { fn a() { loop {} } }"), [""; 0]);
     }

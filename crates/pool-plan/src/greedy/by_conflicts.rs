@@ -118,12 +118,7 @@ impl<'a> ConflictPlacer<'a> {
     }
 
     /// Places items by the list; see [`Place::place_while`].
-    fn place_by_list(
-        &mut self,
-        order: &Order,
-        limit: u64,
-        watch: &Watch<'_>,
-    ) -> Placement {
+    fn place_by_list(&mut self, order: &Order, limit: u64, watch: &Watch<'_>) -> Placement {
         let (mut offsets, mut peak) = (vec![0; self.items.len()], 0);
         self.listed.clear();
         self.left.clear();
@@ -168,12 +163,7 @@ impl<'a> ConflictPlacer<'a> {
     }
 
     /// Places items by their rows; see [`Place::place_while`].
-    fn place_by_rows(
-        &mut self,
-        order: &Order,
-        limit: u64,
-        watch: &Watch<'_>,
-    ) -> Placement {
+    fn place_by_rows(&mut self, order: &Order, limit: u64, watch: &Watch<'_>) -> Placement {
         let (mut offsets, mut peak) = (vec![0; self.items.len()], 0);
         self.placed.fill(0);
         for (index, item) in self.items.iter().enumerate() {
@@ -207,12 +197,7 @@ impl<'a> ConflictPlacer<'a> {
 }
 
 impl Place for ConflictPlacer<'_> {
-    fn place_while(
-        &mut self,
-        order: &Order,
-        limit: u64,
-        watch: &Watch<'_>,
-    ) -> Placement {
+    fn place_while(&mut self, order: &Order, limit: u64, watch: &Watch<'_>) -> Placement {
         if order.is_by_start || self.is_dense {
             self.place_by_list(order, limit, watch)
         } else {

@@ -183,8 +183,8 @@ mod tests {
     use crate::greedy::{Order, Place, Placement, TimelinePlacer};
     use crate::heuristic::GreedyFit;
     use crate::interval::IntervalProblem;
-    use crate::random::Random;
     use crate::overlaps::LazyOverlaps;
+    use crate::random::Random;
     use crate::timeline::Timeline;
     use crate::work::Watch;
 

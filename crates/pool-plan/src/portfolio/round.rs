@@ -124,12 +124,7 @@ impl<P: Place, M: Fn() -> P + Sync> Rounds<'_, M> {
     }
 
     /// A short round of repairs alone: one climb takes as long as all of them.
-    fn first_local_round(
-        &self,
-        number: u64,
-        progress: &mut Progress<'_>,
-        standing: &mut Standing,
-    ) {
+    fn first_local_round(&self, number: u64, progress: &mut Progress<'_>, standing: &mut Standing) {
         let (goal, granule) = (self.goal(progress.granule, standing), progress.granule);
         let [least, most] = FIRST_REPAIR_WORK;
         let work = self.items.len() as u64 * FIRST_REPAIR_WORK_PER_ITEM;

@@ -44,7 +44,9 @@ impl Instance {
             let spans = timeline.spans(item);
             if timeline.items[item].size > 0 { spans } else { &[] }
         };
-        let pairs = |item: usize| spans(item).iter().flat_map(|&(lower, upper)| lower as usize..upper as usize);
+        let pairs = |item: usize| {
+            spans(item).iter().flat_map(|&(lower, upper)| lower as usize..upper as usize)
+        };
         let lengths = (0..count).flat_map(spans).map(|&(lower, upper)| (upper - lower) as usize);
         if lengths.sum::<usize>() > limit || !is_needed() {
             return None;
@@ -63,7 +65,8 @@ impl Instance {
         if !is_needed() {
             return None;
         }
-        let begins = (0..count).flat_map(|item| spans(item).iter().map(move |one| (one.0 as usize, item)));
+        let begins =
+            (0..count).flat_map(|item| spans(item).iter().map(move |one| (one.0 as usize, item)));
         let beginning = adjacency(timeline.sections, begins);
         let conflicts = conflicts(count, spans, &sections, &beginning, limit, is_needed)?;
         Some(Self {

@@ -4,7 +4,16 @@ use pool_plan::{Buffer, IntervalProblem};
 
 /// The names of the families.
 pub(crate) const FRESH: [&str; 10] = [
-    "unet", "decode", "experts", "ring", "random_dag", "recompute", "bursts", "staircase", "mixed_tails", "slabs",
+    "unet",
+    "decode",
+    "experts",
+    "ring",
+    "random_dag",
+    "recompute",
+    "bursts",
+    "staircase",
+    "mixed_tails",
+    "slabs",
 ];
 
 /// Random numbers (`SplitMix64`).
@@ -89,11 +98,19 @@ pub(crate) fn problem(family: &str, count: usize, seed: u64) -> IntervalProblem 
             "mixed_tails" => {
                 let mean = if random.within(0, 200) == 0 { n as f64 / 20.0 } else { 25.0 };
                 let begin = random.within(0, n);
-                spans.push((begin, begin + 1 + random.exponential(mean), 512 * (1 + random.exponential(40.0))));
+                spans.push((
+                    begin,
+                    begin + 1 + random.exponential(mean),
+                    512 * (1 + random.exponential(40.0)),
+                ));
             }
             _ => {
                 let begin = random.within(0, n);
-                spans.push((begin, begin + random.within(1, 60), random.within(1, 9) << random.within(8, 18)));
+                spans.push((
+                    begin,
+                    begin + random.within(1, 60),
+                    random.within(1, 9) << random.within(8, 18),
+                ));
             }
         }
     }

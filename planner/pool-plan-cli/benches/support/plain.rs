@@ -9,6 +9,40 @@ use pool_plan::{Buffer, GreedyFit, GreedyOrder};
 
 /// The offsets and the peak of a heuristic; gaps and fixed offsets are not known.
 pub(crate) fn plan(buffers: &[Buffer], order: GreedyOrder, fit: GreedyFit) -> (Vec<u64>, u64) {
+    place_in_order(buffers, &sorted(buffers, order), fit)
+}
+
+/// The peak of hill climbing: two random buffers of an order change places, and the change stays if the peak of the
+/// first-fit plan is no higher. None if there was no time for one plan.
+pub(crate) fn climb(buffers: &[Buffer], goes_on: &mut dyn FnMut() -> bool) -> Option<u64> {
+    let mut order = sorted(buffers, GreedyOrder::Size);
+    let mut best = None;
+    let mut random = 0x9E37_79B9_7F4A_7C15_u64;
+    let mut below = |limit: usize| {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        (random >> 16) as usize % limit
+    };
+    while goes_on() {
+        let (one, other) = (below(order.len()), below(order.len()));
+        order.swap(one, other);
+        let peak = place_in_order(buffers, &order, GreedyFit::First).1;
+        // A plan that was not done in time does not count.
+        if !goes_on() {
+            break;
+        }
+        if best.is_none_or(|best| peak <= best) {
+            best = Some(peak);
+        } else {
+            order.swap(one, other);
+        }
+    }
+    best
+}
+
+/// The offsets and the peak of buffers that are placed one after the other.
+fn place_in_order(buffers: &[Buffer], order: &[u32], fit: GreedyFit) -> (Vec<u64>, u64) {
     let first = buffers.iter().map(|one| one.lower).min().unwrap_or(0);
     let last = buffers.iter().map(|one| one.upper).max().unwrap_or(1);
     let lifetimes: i64 = buffers.iter().map(|one| one.upper - one.lower).sum();
@@ -18,7 +52,7 @@ pub(crate) fn plan(buffers: &[Buffer], order: GreedyOrder, fit: GreedyFit) -> (V
     let mut offsets = vec![0; buffers.len()];
     let mut seen = vec![u32::MAX; buffers.len()];
     let (mut ranges, mut peak) = (Vec::new(), 0);
-    for number in sorted(buffers, order) {
+    for &number in order {
         let one = &buffers[number as usize];
         let own = bucket(one.lower)..=bucket(one.upper - 1);
         ranges.clear();
