@@ -36,7 +36,7 @@ pub enum GreedyOrder {
     Conflicts,
     /// The buffer that is live last comes first: the order of starts, backwards in time.
     End,
-    /// The time at which most bytes are live comes first, and at it the largest buffer (greedy by breadth, TFLite).
+    /// The time at which most bytes are live comes first, and at it the largest buffer (greedy by breadth, as in `TFLite`).
     Breadth,
 }
 

@@ -92,8 +92,8 @@ impl<'a> Overlaps<'a> {
             // What is left of the block is looked at one level lower; the blocks before it, one level higher.
             let begin = end / BLOCK * BLOCK;
             looked += end - begin;
-            for place in begin..end {
-                if below[place] > section {
+            for (place, &latest) in (begin..end).zip(&below[begin..end]) {
+                if latest > section {
                     looked += self.descend(level, place, section, &mut visit);
                 }
             }
@@ -122,8 +122,8 @@ impl<'a> Overlaps<'a> {
         let below = self.below(lower);
         let range = place * BLOCK..below.len().min((place + 1) * BLOCK);
         let mut looked = BLOCK;
-        for place in range {
-            if below[place] > section {
+        for (place, &latest) in range.clone().zip(&below[range]) {
+            if latest > section {
                 looked += self.descend(lower, place, section, visit);
             }
         }

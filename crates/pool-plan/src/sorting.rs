@@ -9,6 +9,8 @@ use crate::work::Watch;
 const DIGIT: u32 = 11;
 /// Values of a digit.
 const VALUES: usize = 1 << DIGIT;
+/// The bits of the lowest digit.
+const MASK: u64 = VALUES as u64 - 1;
 /// Up to this many items, comparing them takes less time.
 const FEW: usize = 1 << 9;
 
@@ -36,7 +38,7 @@ pub(crate) fn sort_by_number(
     let differing = pairs.iter().fold(0, |bits, pair| bits | (pair.0 ^ first));
     let mut sorted = pairs.clone();
     for shift in (0..u64::BITS).step_by(DIGIT as usize) {
-        if differing >> shift & (VALUES as u64 - 1) == 0 {
+        if differing >> shift & MASK == 0 {
             continue;
         }
         if !watch.count(2 * items.len()) {
@@ -52,7 +54,7 @@ pub(crate) fn sort_by_number(
 /// One pass: the pairs, stably by one digit.
 // Uncounted: `sort_by_number` counts each pass.
 fn sort_by_digit(pairs: &[(u64, u32)], shift: u32, into: &mut [(u64, u32)]) {
-    let digit = |pair: &(u64, u32)| (pair.0 >> shift) as usize & (VALUES - 1);
+    let digit = |pair: &(u64, u32)| usize::try_from(pair.0 >> shift & MASK).unwrap_or(0);
     let mut places = [0_usize; VALUES];
     pairs.iter().for_each(|pair| places[digit(pair)] += 1);
     let mut sum = 0;

@@ -1,10 +1,11 @@
 //! The exact lower bounds, each with the buffers that witness it.
 //!
 //! The bound is the heaviest set of buffers of which no two may share bytes, as far as it can be
-//! found exactly: for intervals the buffers live at one time, for a graph an antichain. If all
-//! offsets are multiples of a granule, every buffer of the set but its topmost one is followed by
-//! padding, so the same is done with padded sizes, less the largest padding in the set, and the
-//! larger bound counts.
+//! found exactly: for intervals the buffers live at one time, for a graph an antichain. Of buffers
+//! whose offsets are multiples of a granule, every one of the set but its topmost is followed by
+//! padding. So the same is done with the padded sizes of those buffers, less the largest padding in
+//! the set, for each alignment of an interval problem and for the least one of a graph. The largest
+//! bound counts.
 
 mod antichain;
 mod sweep;
@@ -37,7 +38,10 @@ impl IntervalProblem {
 
     /// As [`lower_bound`](Self::lower_bound), on the timeline of this problem.
     pub(crate) fn bound_on(&self, timeline: &Timeline) -> Bound {
-        best(&timeline.items, |weights| sweep::heaviest_section(timeline, weights))
+        let mut granules: Vec<u64> = timeline.items.iter().map(|item| item.alignment).collect();
+        granules.sort_unstable();
+        granules.dedup();
+        best(&timeline.items, &granules, |weights| sweep::heaviest_section(timeline, weights))
     }
 }
 
@@ -66,7 +70,9 @@ impl HappensBeforeProblem {
             fixed: one.offset,
         };
         let items: Vec<Item> = self.buffers().iter().map(item).collect();
-        best(&items, |weights| {
+        // A flow for each alignment would take long.
+        let least = items.iter().map(|item| item.alignment).min();
+        best(&items, least.as_slice(), |weights| {
             antichain::heaviest(precedes, weights, is_needed).unwrap_or_else(|| {
                 let live = sweep::heaviest(|one| lifetimes.get(one).copied(), weights);
                 antichain::maximal(precedes, weights, &live)
@@ -77,14 +83,18 @@ impl HappensBeforeProblem {
 
 /// The best bound that sets of conflicting buffers and fixed offsets give.
 // Uncounted: some passes over the buffers, before the first plan.
-fn best(sizes: &[Item], heaviest: impl Fn(&[u64]) -> Vec<usize>) -> Bound {
+fn best(sizes: &[Item], granules: &[u64], heaviest: impl Fn(&[u64]) -> Vec<usize>) -> Bound {
     let weights: Vec<u64> = sizes.iter().map(|one| one.size).collect();
     let witness = heaviest(&weights);
     let mut bound = Bound { bytes: witness.iter().map(|&one| weights[one]).sum(), witness };
-    let granule = sizes.iter().map(|one| one.alignment).min().unwrap_or(1);
-    let padding = |one: &Item| one.size.next_multiple_of(granule) - one.size;
-    if sizes.iter().any(|one| padding(one) > 0) {
-        let padded: Vec<u64> = sizes.iter().map(|one| one.size + padding(one)).collect();
+    for &granule in granules {
+        let is_on_grid = |one: &Item| one.size > 0 && one.alignment >= granule;
+        let padding = |one: &Item| one.size.next_multiple_of(granule) - one.size;
+        if !sizes.iter().any(|one| is_on_grid(one) && padding(one) > 0) {
+            continue;
+        }
+        let padded = |one: &Item| if is_on_grid(one) { one.size + padding(one) } else { 0 };
+        let padded: Vec<u64> = sizes.iter().map(padded).collect();
         let witness = heaviest(&padded);
         let topmost = witness.iter().map(|&one| padding(&sizes[one])).max().unwrap_or(0);
         let bytes = witness.iter().map(|&one| padded[one]).sum::<u64>() - topmost;
