@@ -81,7 +81,8 @@ fn repairs_improve_many_buffers_alike_on_any_number_of_threads() {
     let problem = problem(Family::LongTails, 2_100, 5);
     let greedy = problem.solve(&only_greedy()).unwrap();
     let plan = |threads| {
-        let options = Options { rounds: Some(1), threads, ..only_greedy() };
+        // Six rounds are short.
+        let options = Options { rounds: Some(7), threads, ..only_greedy() };
         problem.solve(&options).unwrap()
     };
     let improved = plan(1);
