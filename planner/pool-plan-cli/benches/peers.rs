@@ -239,7 +239,11 @@ fn peers(problem: &IntervalProblem, arguments: &Arguments) -> Result<Vec<Found>,
         // Of some files it finds no end.
         let most = arguments.budgets.iter().copied().fold(1.0, f64::max);
         let mut command = cpu::limited(path, most.ceil() as u64);
-        command.stdout(Stdio::piped()).args(["--max-lives", "5", "--input"]).arg(&file).arg("ex-csv");
+        command
+            .stdout(Stdio::piped())
+            .args(["--max-lives", "5", "--input"])
+            .arg(&file)
+            .arg("ex-csv");
         let output = command.output()?;
         let seconds = seconds(Whose::Commands)? - start;
         let peak = cpu::number_after(&String::from_utf8_lossy(&output.stdout), "Makespan:");

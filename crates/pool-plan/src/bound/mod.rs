@@ -37,6 +37,7 @@ impl IntervalProblem {
     }
 
     /// As [`lower_bound`](Self::lower_bound), on the timeline of this problem.
+    // Uncounted: some passes over the buffers for each alignment, before the first plan.
     pub(crate) fn bound_on(&self, timeline: &Timeline) -> Bound {
         let mut granules: Vec<u64> = timeline.items.iter().map(|item| item.alignment).collect();
         granules.sort_unstable();

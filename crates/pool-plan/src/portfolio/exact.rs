@@ -107,6 +107,7 @@ impl<'a> Exact<'a> {
     }
 
     /// Begins a round: the easier capacity is nearer to the peak the longer nothing is found.
+    // Uncounted: three searches, not begun.
     pub(super) fn begin(
         &mut self,
         goal: u64,

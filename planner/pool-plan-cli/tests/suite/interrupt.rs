@@ -41,6 +41,11 @@ fn an_interrupt_ends_with_the_best_plan() {
         assert!(plan["peak"].as_u64() >= plan["bound"].as_u64(), "{plan}");
     }
     late.sort();
-    println!("{} interrupts: median {:?}, worst {:?}", late.len(), late[late.len() / 2], late.last());
+    println!(
+        "{} interrupts: median {:?}, worst {:?}",
+        late.len(),
+        late[late.len() / 2],
+        late.last()
+    );
     assert!(late.last() <= Some(&MOST_LATE), "late by {:?}", late.last());
 }
