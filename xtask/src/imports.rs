@@ -29,3 +29,36 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     let crates: Vec<Crate<'_>> = libraries.chain(UNPUBLISHED.iter().copied()).collect();
     imports::run(arguments, &crates)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::{Path, PathBuf};
+
+    /// The parts of the solver that run after the first plan.
+    const COUNTED: [&str; 7] =
+        ["bound", "greedy", "overlaps.rs", "portfolio", "search", "sorting.rs", "timeline.rs"];
+
+    fn sources(path: &Path) -> Vec<PathBuf> {
+        if path.is_file() {
+            return vec![path.to_owned()];
+        }
+        let entries = path.read_dir().unwrap().map(|entry| entry.unwrap().path());
+        let mut all: Vec<PathBuf> = entries.flat_map(|entry| sources(&entry)).collect();
+        all.retain(|file| !file.ends_with("tests.rs"));
+        all.sort();
+        all
+    }
+
+    /// A loop of the solver counts its passes, or a comment gives the reason why not.
+    #[test]
+    fn every_loop_is_counted() {
+        let solver = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/pool-plan/src");
+        let mut complaints = Vec::new();
+        for file in COUNTED.iter().flat_map(|part| sources(&solver.join(part))) {
+            let text = std::fs::read_to_string(&file).unwrap();
+            let found = tasks::loops::uncounted(&text).unwrap();
+            complaints.extend(found.into_iter().map(|one| format!("{}, {one}", file.display())));
+        }
+        assert_eq!(complaints, [""; 0], "{} functions", complaints.len());
+    }
+}

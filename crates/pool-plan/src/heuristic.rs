@@ -34,6 +34,10 @@ pub enum GreedyOrder {
     /// The buffer comes first that may not share bytes with most others. A buffer with gaps counts the live
     /// spans of others that each of its own live spans meets.
     Conflicts,
+    /// The buffer that is live last comes first: the order of starts, backwards in time.
+    End,
+    /// The time at which most bytes are live comes first, and at it the largest buffer (greedy by breadth, as in `TFLite`).
+    Breadth,
 }
 
 /// The rule by which a greedy heuristic takes one of the free ranges that are large enough.
@@ -47,10 +51,10 @@ pub enum GreedyFit {
 }
 
 impl GreedyHeuristic {
-    /// All ten heuristics.
-    pub const ALL: [Self; 10] = {
+    /// All fourteen heuristics.
+    pub const ALL: [Self; 14] = {
         use GreedyFit::{Best, First};
-        use GreedyOrder::{Area, Conflicts, Lifetime, Size, Start};
+        use GreedyOrder::{Area, Breadth, Conflicts, End, Lifetime, Size, Start};
         [
             Self::new(Size, First),
             Self::new(Size, Best),
@@ -62,6 +66,10 @@ impl GreedyHeuristic {
             Self::new(Start, Best),
             Self::new(Conflicts, First),
             Self::new(Conflicts, Best),
+            Self::new(End, First),
+            Self::new(End, Best),
+            Self::new(Breadth, First),
+            Self::new(Breadth, Best),
         ]
     };
 
@@ -78,6 +86,8 @@ impl fmt::Display for GreedyHeuristic {
             GreedyOrder::Lifetime => "lifetime",
             GreedyOrder::Start => "start",
             GreedyOrder::Conflicts => "conflicts",
+            GreedyOrder::End => "end",
+            GreedyOrder::Breadth => "breadth",
         };
         let fit = match self.fit {
             GreedyFit::First => "first fit",

@@ -51,19 +51,22 @@
 // buffer, limits: error
 // markers: error, graph, operations
 // options: error, plan
+// work: options
+// sorting: work
 // lists: error, limits
 // validate: buffer, graph, violation
 // happens_before: error, graph, limits, markers, operations, validate, violation
 // interval: buffer, error, limits, validate, violation
 // order: adjacency, bits, graph, happens_before, operations, tasks
 // record: error, graph, happens_before, lists
-// timeline: interval, item
-// bound: bits, happens_before, interval, order
-// greedy: adjacency, bits, heuristic, item, timeline
-// search: adjacency, bits, item, plan, random, timeline
-// portfolio: adjacency, bound, error, greedy, heuristic, item, options, plan, random, search, tasks, timeline
-// solve: bits, bound, error, graph, greedy, happens_before, interval, item, operations, options, order, plan,
-//     portfolio, search, timeline, violation
+// timeline: adjacency, interval, item, sorting, work
+// overlaps: adjacency, timeline
+// bound: bits, graph, happens_before, interval, item, order, timeline
+// greedy: adjacency, bits, heuristic, item, overlaps, sorting, timeline, work
+// search: adjacency, bits, item, overlaps, plan, random, timeline, work
+// portfolio: adjacency, bound, error, greedy, heuristic, item, options, overlaps, plan, random, search, tasks, work
+// solve: adjacency, bits, bound, error, graph, greedy, happens_before, interval, item, operations, options, order,
+//     overlaps, plan, portfolio, search, sorting, timeline, violation, work
 
 mod adjacency;
 mod bits;
@@ -83,6 +86,7 @@ mod markers;
 mod operations;
 mod options;
 mod order;
+mod overlaps;
 mod plan;
 mod portfolio;
 mod random;
@@ -90,11 +94,13 @@ mod random;
 mod record;
 mod search;
 mod solve;
+mod sorting;
 mod tasks;
 mod timeline;
 mod transposed;
 mod validate;
 mod violation;
+mod work;
 
 pub use bound::Bound;
 pub use buffer::{Buffer, Gap};

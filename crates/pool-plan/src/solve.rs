@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use crate::adjacency::indices;
 use crate::bits::BitMatrix;
 use crate::bound::Bound;
 use crate::error::PlanError;
@@ -13,11 +14,14 @@ use crate::item::Item;
 use crate::operations::Operations;
 use crate::options::{Monitor, Options};
 use crate::order::precedence;
+use crate::overlaps::LazyOverlaps;
 use crate::plan::Plan;
-use crate::portfolio::{Limit, Portfolio};
+use crate::portfolio::Portfolio;
 use crate::search::Instance;
+use crate::sorting::{sort_by_number, unsigned};
 use crate::timeline::Timeline;
 use crate::violation::Violation;
+use crate::work::{Limit, Watch};
 
 /// Timelines with more pairs of conflicting items get no exact search: one step would take a millisecond. Repairs
 /// find such pairs without a list.
@@ -49,23 +53,30 @@ impl IntervalProblem {
         let start = Instant::now();
         options.check()?;
         let timeline = Timeline::new(self);
+        let (overlaps, degrees) = (LazyOverlaps::new(&timeline), timeline.degrees());
+        let total_degree = degrees.iter().copied().fold(0, u64::saturating_add);
+        let begins: Vec<i64> = self.buffers().iter().map(|buffer| buffer.lower).collect();
+        let breadth = |watch: &Watch<'_>| timeline.breadth(watch);
         let measures = Measures {
             sizes: timeline.items.iter().map(|item| item.size).collect(),
             durations: timeline.durations.clone(),
-            begins: self.buffers().iter().map(|buffer| buffer.lower).collect(),
-            degrees: timeline.degrees(),
+            by_begin: by_number(&begins),
+            begins,
+            ends: self.buffers().iter().map(|buffer| buffer.upper).collect(),
+            degrees,
+            breadth: &breadth,
             named: places_by_name(self.buffers().iter().map(|buffer| buffer.id.as_str())),
             has_rough_plan: !timeline.is_plain(),
         };
         let portfolio = Portfolio {
             items: &timeline.items,
             measures,
-            placer: || TimelinePlacer::new(&timeline),
+            placer: || TimelinePlacer::new(&timeline, &overlaps, total_degree),
             instance: |is_needed: &dyn Fn() -> bool| {
                 Instance::of_timeline(&timeline, TIMELINE_CONFLICT_LIMIT, is_needed)
             },
-            timeline: Some(&timeline),
-            bound: self.lower_bound(),
+            overlaps: Some(&overlaps),
+            bound: self.bound_on(&timeline),
             start,
             options,
             monitor,
@@ -94,10 +105,25 @@ impl HappensBeforeProblem {
         let items = items(self.buffers());
         let positions = Positions::of(self)?;
         let precedes = precedence(self, options.threads);
-        let bound = self.bound_in_budget(&precedes, &positions, start, options, monitor);
+        let lifetimes = positions.lifetimes(self.buffers());
+        let bound = self.bound_in_budget(&precedes, &lifetimes, start, options, monitor);
         let (conflicts, degrees) = conflicts(precedes, items.len(), options.threads);
         let total_degree = degrees.iter().sum();
-        let measures = measures(self.buffers(), &positions, degrees);
+        let breadth = |watch: &Watch<'_>| Timeline::of_lifetimes(&items, &lifetimes).breadth(watch);
+        let begins: Vec<i64> =
+            self.buffers().iter().map(|buffer| positions.at(buffer.allocated_by)).collect();
+        // The conflicts of a buffer stand for the time that it is live.
+        let measures = Measures {
+            sizes: items.iter().map(|item| item.size).collect(),
+            durations: degrees.clone(),
+            by_begin: by_number(&begins),
+            begins,
+            ends: lifetimes.iter().map(|lifetime| lifetime.1).collect(),
+            degrees,
+            breadth: &breadth,
+            named: places_by_name(self.buffers().iter().map(|buffer| buffer.id.as_str())),
+            has_rough_plan: false,
+        };
         let witness = bound.witness.clone();
         let portfolio = Portfolio {
             items: &items,
@@ -112,7 +138,7 @@ impl HappensBeforeProblem {
                     is_needed,
                 )
             },
-            timeline: None,
+            overlaps: None,
             bound,
             start,
             options,
@@ -127,7 +153,7 @@ impl HappensBeforeProblem {
     fn bound_in_budget(
         &self,
         precedes: &BitMatrix,
-        positions: &Positions,
+        lifetimes: &[(i64, i64)],
         start: Instant,
         options: &Options,
         monitor: &Monitor,
@@ -136,8 +162,7 @@ impl HappensBeforeProblem {
         let first_plan = (now - start) * first_plan_cost(precedes, self.buffers().len());
         let beside = options.budget.saturating_sub(first_plan);
         let limit = Limit { deadline: now.checked_add(beside / 2), monitor };
-        let lifetimes = positions.lifetimes(self.buffers());
-        self.bound_while(precedes, &lifetimes, &|| !limit.is_reached())
+        self.bound_while(precedes, lifetimes, &|| !limit.is_reached())
     }
 }
 
@@ -187,16 +212,12 @@ fn items(buffers: &[GraphBuffer]) -> Vec<Item> {
     buffers.iter().map(item).collect()
 }
 
-/// The numbers that the orders of greedy plans are made of; the conflicts of a buffer stand for the time it is live.
-fn measures(buffers: &[GraphBuffer], positions: &Positions, degrees: Vec<u64>) -> Measures {
-    Measures {
-        sizes: buffers.iter().map(|buffer| buffer.size).collect(),
-        durations: degrees.clone(),
-        begins: buffers.iter().map(|buffer| positions.at(buffer.allocated_by)).collect(),
-        degrees,
-        named: places_by_name(buffers.iter().map(|buffer| buffer.id.as_str())),
-        has_rough_plan: false,
-    }
+/// The items in the order of their numbers.
+fn by_number(numbers: &[i64]) -> Vec<u32> {
+    let mut items: Vec<u32> = indices(numbers.len()).collect();
+    // The first plan needs it.
+    sort_by_number(&mut items, |item| unsigned(numbers[item as usize]), &Watch::new(&|| true));
+    items
 }
 
 /// How many times as long as the relation a first plan takes, at most.

@@ -20,18 +20,23 @@
     reason = "a benchmark: what fails panics, and its numbers are small"
 )]
 
+#[path = "support/cpu.rs"]
+#[allow(dead_code, reason = "only commands are measured here")]
+mod cpu;
 #[path = "../../../crates/pool-plan/tests/support/held_out.rs"]
 #[allow(dead_code, reason = "networks are no tight packings")]
 mod held_out;
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use clap::Parser;
 use comfy_table::{CellAlignment, Table, presets};
 use pool_plan::IntervalProblem;
 use pool_replay::csv;
+
+use cpu::{Whose, limited, number_after};
 
 /// The capacity that every problem fits.
 const CAPACITY: u64 = 1 << 20;
@@ -288,21 +293,6 @@ fn networks(idealloc: &Path) -> Result<Table, Box<dyn Error>> {
     Ok(table)
 }
 
-/// The number that comes after some words of a text.
-fn number_after(text: &str, words: &str) -> Option<u64> {
-    let rest = text.split(words).nth(1)?.trim_start();
-    let end = rest.find(|character: char| !character.is_ascii_digit())?;
-    rest[..end].parse().ok()
-}
-
-/// A command that the system ends after some seconds of CPU time.
-fn limited(path: &Path, seconds: u64) -> Command {
-    let mut command = Command::new("sh");
-    command.args(["-c", &format!("ulimit -t {seconds}; exec \"$@\""), "sh"]).arg(path);
-    command.stdout(Stdio::null()).stderr(Stdio::null());
-    command
-}
-
 fn measured(mut command: Command) -> Result<Run, Box<dyn Error>> {
     let before = children()?;
     let status = command.status()?;
@@ -310,18 +300,6 @@ fn measured(mut command: Command) -> Result<Run, Box<dyn Error>> {
 }
 
 /// Seconds of CPU time of all commands so far.
-#[cfg(unix)]
 fn children() -> Result<f64, Box<dyn Error>> {
-    use nix::sys::resource::{UsageWho, getrusage};
-    use nix::sys::time::TimeValLike;
-
-    let usage = getrusage(UsageWho::RUSAGE_CHILDREN)?;
-    let micros = usage.user_time().num_microseconds() + usage.system_time().num_microseconds();
-    Ok(micros as f64 / 1e6)
-}
-
-/// Only Unix has a limit on CPU time.
-#[cfg(not(unix))]
-fn children() -> Result<f64, Box<dyn Error>> {
-    Err("this benchmark needs Unix, which limits and measures the CPU time of commands".into())
+    cpu::seconds(Whose::Commands)
 }

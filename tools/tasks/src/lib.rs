@@ -2,12 +2,12 @@
 //!
 //! The repository has several workspaces, and each has an `xtask` of its own. An `xtask` lists its steps, feature sets and
 //! crates; this crate runs [`steps`] and counts them, prints named [`checks`], follows [`links`] and holds [`imports`]
-//! against the tables of the workspace. [`quick`] checks what a branch changes: its [`changes`], and the [`crates`] that
+//! against the tables of the workspace. [`loops`] finds loops that nothing counts. [`quick`] checks what a branch changes: its [`changes`], and the [`crates`] that
 //! they touch.
 
 // Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
 //
-// changes, checks, features, files, programs, tally, toolchains, workspace: nothing
+// changes, checks, features, files, loops, programs, tally, toolchains, workspace: nothing
 // crates: changes, workspace
 // imports: checks, workspace
 // links: checks, programs, workspace
@@ -22,6 +22,7 @@ pub mod features;
 pub mod files;
 pub mod imports;
 pub mod links;
+pub mod loops;
 pub mod programs;
 pub mod quick;
 pub mod source;

@@ -23,6 +23,7 @@ pub(super) fn heaviest(
 
 /// An antichain that nothing can be added to, and that may not be the heaviest: the heavier of two, of which one has all
 /// elements of `start`, an antichain itself. Others are added as they weigh, heavy ones first.
+// Uncounted: once for each element, after the budget of the flow has ended.
 pub(super) fn maximal(precedes: &BitMatrix, weights: &[u64], start: &[usize]) -> Vec<usize> {
     let mut heavy: Vec<usize> = (0..weights.len()).filter(|&one| weights[one] > 0).collect();
     heavy.sort_by_key(|&one| Reverse(weights[one]));
@@ -50,6 +51,7 @@ impl<'a> Antichain<'a> {
     }
 
     /// Adds an element that comes neither before nor after what is kept.
+    // Uncounted: the words of a row, once for each element.
     fn add(&mut self, one: usize) {
         let later = self.precedes.row(one);
         let is_before = || later.iter().zip(&self.kept).any(|(later, kept)| later & kept != 0);

@@ -1,18 +1,22 @@
 //! The exact lower bounds, each with the buffers that witness it.
 //!
 //! The bound is the heaviest set of buffers of which no two may share bytes, as far as it can be
-//! found exactly: for intervals the buffers live at one time, for a graph an antichain. If all
-//! offsets are multiples of a granule, every buffer of the set but its topmost one is followed by
-//! padding, so the same is done with padded sizes, less the largest padding in the set, and the
-//! larger bound counts.
+//! found exactly: for intervals the buffers live at one time, for a graph an antichain. Of buffers
+//! whose offsets are multiples of a granule, every one of the set but its topmost is followed by
+//! padding. So the same is done with the padded sizes of those buffers, less the largest padding in
+//! the set, for each alignment of an interval problem and for the least one of a graph. The largest
+//! bound counts.
 
 mod antichain;
 mod sweep;
 mod transport;
 
 use crate::bits::BitMatrix;
+use crate::graph::GraphBuffer;
 use crate::happens_before::HappensBeforeProblem;
 use crate::interval::IntervalProblem;
+use crate::item::Item;
+use crate::timeline::Timeline;
 
 /// The bytes that every plan needs, and the buffers that need them.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -29,12 +33,16 @@ impl IntervalProblem {
     /// The largest number of bytes that are live at one time.
     #[must_use]
     pub fn lower_bound(&self) -> Bound {
-        let buffers = self.buffers();
-        let sizes: Vec<BufferSize> = buffers
-            .iter()
-            .map(|one| BufferSize { size: one.size, alignment: one.alignment, fixed: one.offset })
-            .collect();
-        best(&sizes, |weights| sweep::heaviest(|one| buffers[one].live_spans(), weights))
+        self.bound_on(&Timeline::new(self))
+    }
+
+    /// As [`lower_bound`](Self::lower_bound), on the timeline of this problem.
+    // Uncounted: some passes over the buffers for each alignment, before the first plan.
+    pub(crate) fn bound_on(&self, timeline: &Timeline) -> Bound {
+        let mut granules: Vec<u64> = timeline.items.iter().map(|item| item.alignment).collect();
+        granules.sort_unstable();
+        granules.dedup();
+        best(&timeline.items, &granules, |weights| sweep::heaviest_section(timeline, weights))
     }
 }
 
@@ -57,12 +65,15 @@ impl HappensBeforeProblem {
         lifetimes: &[(i64, i64)],
         is_needed: &dyn Fn() -> bool,
     ) -> Bound {
-        let sizes: Vec<BufferSize> = self
-            .buffers()
-            .iter()
-            .map(|one| BufferSize { size: one.size, alignment: one.alignment, fixed: one.offset })
-            .collect();
-        best(&sizes, |weights| {
+        let item = |one: &GraphBuffer| Item {
+            size: one.size,
+            alignment: one.alignment,
+            fixed: one.offset,
+        };
+        let items: Vec<Item> = self.buffers().iter().map(item).collect();
+        // A flow for each alignment would take long.
+        let least = items.iter().map(|item| item.alignment).min();
+        best(&items, least.as_slice(), |weights| {
             antichain::heaviest(precedes, weights, is_needed).unwrap_or_else(|| {
                 let live = sweep::heaviest(|one| lifetimes.get(one).copied(), weights);
                 antichain::maximal(precedes, weights, &live)
@@ -71,22 +82,20 @@ impl HappensBeforeProblem {
     }
 }
 
-/// The size, alignment and fixed offset of a buffer, which the bound is made of.
-struct BufferSize {
-    size: u64,
-    alignment: u64,
-    fixed: Option<u64>,
-}
-
 /// The best bound that sets of conflicting buffers and fixed offsets give.
-fn best(sizes: &[BufferSize], heaviest: impl Fn(&[u64]) -> Vec<usize>) -> Bound {
+// Uncounted: some passes over the buffers, before the first plan.
+fn best(sizes: &[Item], granules: &[u64], heaviest: impl Fn(&[u64]) -> Vec<usize>) -> Bound {
     let weights: Vec<u64> = sizes.iter().map(|one| one.size).collect();
     let witness = heaviest(&weights);
     let mut bound = Bound { bytes: witness.iter().map(|&one| weights[one]).sum(), witness };
-    let granule = sizes.iter().map(|one| one.alignment).min().unwrap_or(1);
-    let padding = |one: &BufferSize| one.size.next_multiple_of(granule) - one.size;
-    if sizes.iter().any(|one| padding(one) > 0) {
-        let padded: Vec<u64> = sizes.iter().map(|one| one.size + padding(one)).collect();
+    for &granule in granules {
+        let is_on_grid = |one: &Item| one.size > 0 && one.alignment >= granule;
+        let padding = |one: &Item| one.size.next_multiple_of(granule) - one.size;
+        if !sizes.iter().any(|one| is_on_grid(one) && padding(one) > 0) {
+            continue;
+        }
+        let padded = |one: &Item| if is_on_grid(one) { one.size + padding(one) } else { 0 };
+        let padded: Vec<u64> = sizes.iter().map(padded).collect();
         let witness = heaviest(&padded);
         let topmost = witness.iter().map(|&one| padding(&sizes[one])).max().unwrap_or(0);
         let bytes = witness.iter().map(|&one| padded[one]).sum::<u64>() - topmost;
@@ -94,7 +103,7 @@ fn best(sizes: &[BufferSize], heaviest: impl Fn(&[u64]) -> Vec<usize>) -> Bound 
             bound = Bound { bytes, witness };
         }
     }
-    let top = |one: &BufferSize| one.fixed.map_or(0, |offset| offset + one.size);
+    let top = |one: &Item| one.fixed.map_or(0, |offset| offset + one.size);
     for (index, one) in sizes.iter().enumerate() {
         if top(one) > bound.bytes {
             bound = Bound { bytes: top(one), witness: vec![index] };

@@ -1,7 +1,19 @@
 //! The heaviest set of buffers that are live at one time, by a sweep over beginnings and ends.
 
+use crate::timeline::Timeline;
+
+/// The items of the first section in which the `weights` of items sum up highest; those of weight 0 are left out.
+// Uncounted: one pass, before the first plan.
+pub(super) fn heaviest_section(timeline: &Timeline, weights: &[u64]) -> Vec<usize> {
+    let totals = timeline.totals(weights);
+    let most = totals.iter().copied().max().unwrap_or(0);
+    let Some(section) = totals.iter().position(|&total| total == most) else { return Vec::new() };
+    timeline.live_at(section).filter(|&item| weights[item] > 0).collect()
+}
+
 /// The buffers live at the first time at which `weights` of live buffers sum up highest, where `live_spans` says when
 /// a buffer is live.
+// Uncounted: one sort, before the first plan.
 pub(super) fn heaviest<S>(live_spans: impl Fn(usize) -> S, weights: &[u64]) -> Vec<usize>
 where
     S: IntoIterator<Item = (i64, i64)>,

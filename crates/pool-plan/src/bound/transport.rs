@@ -33,6 +33,7 @@ struct Levels {
 
 impl<'a> Transport<'a> {
     /// A flow in which nothing is sent yet.
+    // Uncounted: one pass over the elements.
     pub(super) fn new(precedes: &'a BitMatrix, weights: &[u64]) -> Self {
         let (supply, demand) = (weights.to_vec(), weights.to_vec());
         Self { precedes, supply, demand, taken: vec![Vec::new(); weights.len()] }
@@ -65,6 +66,7 @@ impl<'a> Transport<'a> {
     }
 
     /// Levels up to the first one with a receiver that can take more.
+    // Uncounted: one pass over the rows; `maximise` looks at the clock before each.
     fn levels(&self) -> Levels {
         let count = self.supply.len();
         let has_some = |&sender: &usize| self.supply[sender] > 0;
@@ -146,6 +148,7 @@ impl<'a> Transport<'a> {
     }
 
     /// Extends the path over a receiver to one that it takes from, or marks it as a dead end.
+    // Uncounted: the words of a row; `maximise` looks at the clock meanwhile.
     fn go_on(
         &self,
         receiver: usize,
@@ -169,6 +172,7 @@ impl<'a> Transport<'a> {
 
     /// Sends what fits along a path from `first` to `last`, and cuts it back to the first step that is
     /// used up.
+    // Uncounted: the words of a row; `maximise` looks at the clock meanwhile.
     fn send(&mut self, first: usize, last: usize, path: &mut Vec<Step>) {
         let on_path = path.iter().map(|step| self.taken[step.receiver][step.at].1);
         let amount = on_path.fold(self.supply[first].min(self.demand[last]), u64::min);
@@ -187,6 +191,7 @@ impl<'a> Transport<'a> {
 
     /// The weights that each element sends and takes; `None` where something goes where the relation does not.
     #[cfg(test)]
+    // Uncounted: one pass over the elements.
     pub(super) fn sums(&self) -> Option<(Vec<u64>, Vec<u64>)> {
         let (mut sent, mut taken) = (vec![0; self.supply.len()], vec![0; self.demand.len()]);
         for (receiver, givers) in self.taken.iter().enumerate() {
@@ -201,6 +206,7 @@ impl<'a> Transport<'a> {
         Some((sent, taken))
     }
 
+    // Uncounted: the vertices of a tree, from a leaf to the root.
     fn give(&mut self, sender: usize, receiver: usize, amount: u64) {
         let taken = &mut self.taken[receiver];
         match taken.iter_mut().find(|(giver, _)| *giver == sender) {
@@ -220,6 +226,7 @@ struct Step {
 }
 
 /// The first bit that is set in both rows from a word on; the word moves on to that of the bit.
+// Uncounted: the vertices of a tree, from a leaf to the root.
 fn next(row: &[u64], set: &[u64], word: &mut usize) -> Option<usize> {
     while *word < row.len() {
         let both = row[*word] & set[*word];

@@ -7,18 +7,25 @@
 //! most items conflict, it is no longer than what would have to be sorted.
 
 use super::orders::Order;
-use super::place::{ITEMS_UNWATCHED, Place, Placement};
+use super::place::{Place, Placement};
 use super::ranges::{Room, fit};
 use crate::adjacency::index;
 use crate::bits::{BitMatrix, ones};
 use crate::heuristic::GreedyFit;
 use crate::item::Item;
+use crate::work::Watch;
 
 /// Matrices with at least one conflict of so many pairs are gone through by the list of placed items.
 const PAIRS_A_CONFLICT: u64 = 16;
 
 /// Items are struck off the list once at least one for so many in it was added.
 const LISTED_A_STRUCK: usize = 16;
+
+/// Items placed between two questions whether items are to be struck off.
+const ITEMS_A_STRIKE: usize = 64;
+
+/// Passes that a placement counts beside those over lists.
+const PASSES_BESIDE: usize = 32;
 
 /// Makes greedy plans of items with conflicts, and keeps its memory between them.
 #[derive(Debug)]
@@ -64,6 +71,7 @@ impl<'a> ConflictPlacer<'a> {
     }
 
     /// Finds the addresses of placed items that conflict with one, by its row.
+    // Uncounted: `place_by_rows` counts the words and what is found.
     fn occupied_by_row(&mut self, index: usize, offsets: &[u64]) {
         let row = self.conflicts.row(index).iter().zip(&self.placed);
         self.met.clear();
@@ -74,6 +82,7 @@ impl<'a> ConflictPlacer<'a> {
     }
 
     /// Finds room for an item that has its turn between the listed ones that it conflicts with.
+    // Uncounted: `place_by_list` counts the list.
     fn room_by_list(&self, item: usize, fit: GreedyFit) -> u64 {
         let row = self.conflicts.row(item);
         let mut room = Room::new(self.items[item].size, self.items[item].alignment, fit);
@@ -93,25 +102,23 @@ impl<'a> ConflictPlacer<'a> {
     }
 
     /// Strikes items off the list that conflict with none of those that are left. These only become fewer, so each word of
-    /// an item's row is looked at until nothing of it is left, and then no more.
-    fn strike(&mut self) {
+    /// an item's row is looked at until nothing of it is left, and then no more. Returns how many words were looked at.
+    fn strike(&mut self) -> usize {
         let (conflicts, left) = (self.conflicts, &self.left);
+        let mut looked = self.listed.len();
         self.listed.retain_mut(|one| {
             let from = one.word as usize;
             let mut words = conflicts.row(one.item as usize)[from..].iter().zip(&left[from..]);
             let done = words.position(|(conflicts, left)| conflicts & left != 0);
+            looked += done.unwrap_or(left.len() - from);
             one.word += done.map_or(0, index);
             done.is_some()
         });
+        looked
     }
 
     /// Places items by the list; see [`Place::place_while`].
-    fn place_by_list(
-        &mut self,
-        order: &Order,
-        limit: u64,
-        is_needed: impl Fn() -> bool,
-    ) -> Placement {
+    fn place_by_list(&mut self, order: &Order, limit: u64, watch: &Watch<'_>) -> Placement {
         let (mut offsets, mut peak) = (vec![0; self.items.len()], 0);
         self.listed.clear();
         self.left.clear();
@@ -129,14 +136,14 @@ impl<'a> ConflictPlacer<'a> {
         }
         let mut to_strike = 0;
         for (number, &index) in order.items.iter().enumerate() {
-            if number % ITEMS_UNWATCHED == 0 {
-                if !is_needed() {
+            if number % ITEMS_A_STRIKE == 0 && number >= to_strike {
+                if !watch.count(self.strike()) {
                     return Placement::Stopped;
                 }
-                if number >= to_strike {
-                    self.strike();
-                    to_strike = number + self.listed.len() / LISTED_A_STRUCK;
-                }
+                to_strike = number + self.listed.len() / LISTED_A_STRUCK;
+            }
+            if !watch.count(self.listed.len() + PASSES_BESIDE) {
+                return Placement::Stopped;
             }
             if peak >= limit {
                 return Placement::Higher;
@@ -156,12 +163,7 @@ impl<'a> ConflictPlacer<'a> {
     }
 
     /// Places items by their rows; see [`Place::place_while`].
-    fn place_by_rows(
-        &mut self,
-        order: &Order,
-        limit: u64,
-        is_needed: impl Fn() -> bool,
-    ) -> Placement {
+    fn place_by_rows(&mut self, order: &Order, limit: u64, watch: &Watch<'_>) -> Placement {
         let (mut offsets, mut peak) = (vec![0; self.items.len()], 0);
         self.placed.fill(0);
         for (index, item) in self.items.iter().enumerate() {
@@ -171,10 +173,7 @@ impl<'a> ConflictPlacer<'a> {
                 self.note(index);
             }
         }
-        for (number, &index) in order.items.iter().enumerate() {
-            if number % ITEMS_UNWATCHED == 0 && !is_needed() {
-                return Placement::Stopped;
-            }
+        for &index in &order.items {
             if peak >= limit {
                 return Placement::Higher;
             }
@@ -185,6 +184,9 @@ impl<'a> ConflictPlacer<'a> {
             }
             self.occupied.clear();
             self.occupied_by_row(index, &offsets);
+            if !watch.count(self.met.len() + 4 * self.occupied.len() + PASSES_BESIDE) {
+                return Placement::Stopped;
+            }
             let offset = fit(&self.occupied, item.size, item.alignment, order.fit);
             offsets[index] = offset;
             peak = peak.max(offset + item.size);
@@ -195,16 +197,11 @@ impl<'a> ConflictPlacer<'a> {
 }
 
 impl Place for ConflictPlacer<'_> {
-    fn place_while(
-        &mut self,
-        order: &Order,
-        limit: u64,
-        is_needed: impl Fn() -> bool,
-    ) -> Placement {
+    fn place_while(&mut self, order: &Order, limit: u64, watch: &Watch<'_>) -> Placement {
         if order.is_by_start || self.is_dense {
-            self.place_by_list(order, limit, is_needed)
+            self.place_by_list(order, limit, watch)
         } else {
-            self.place_by_rows(order, limit, is_needed)
+            self.place_by_rows(order, limit, watch)
         }
     }
 }
@@ -217,9 +214,11 @@ mod tests {
     use crate::heuristic::GreedyFit;
     use crate::item::Item;
     use crate::random::Random;
+    use crate::work::Watch;
 
     #[test]
     fn the_list_finds_what_the_rows_say() {
+        let watch = Watch::new(&|| true);
         for seed in 0..1_000 {
             let mut random = Random::new(seed, 0, 0);
             let count = 1 + random.below(90);
@@ -248,11 +247,11 @@ mod tests {
                     Order { items: items_in_order, fit, is_by_start: false, is_rough: false };
                 let mut placer = ConflictPlacer::new(&items, &conflicts, 0);
                 let Placement::Done { offsets: by_list, peak } =
-                    placer.place_by_list(&order, u64::MAX, || true)
+                    placer.place_by_list(&order, u64::MAX, &watch)
                 else {
                     panic!("seed {seed} is not placed");
                 };
-                let rows = placer.place_by_rows(&order, u64::MAX, || true);
+                let rows = placer.place_by_rows(&order, u64::MAX, &watch);
                 let Placement::Done { offsets, peak: by_rows } = rows else {
                     panic!("seed {seed} is not placed: {rows:?}");
                 };

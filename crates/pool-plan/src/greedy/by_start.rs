@@ -10,11 +10,15 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 use super::orders::Order;
-use super::place::{ITEMS_UNWATCHED, Placement};
+use super::place::Placement;
 use crate::adjacency::index;
 use crate::heuristic::GreedyFit;
 use crate::item::Item;
 use crate::timeline::Timeline;
+use crate::work::Watch;
+
+/// Passes that a placement counts beside those over free ranges.
+const PASSES_BESIDE: usize = 32;
 
 /// Places the items of a timeline in `order`, none of which begins before one that comes earlier. An item with gaps
 /// is live in them, too, and the addresses of one with a fixed offset are in use all the time: of such items there
@@ -23,17 +27,14 @@ pub(super) fn place_by_start(
     timeline: &Timeline,
     order: &Order,
     limit: u64,
-    is_needed: impl Fn() -> bool,
+    watch: &Watch<'_>,
 ) -> Placement {
     let mut offsets: Vec<u64> = timeline.items.iter().map(|item| item.fixed.unwrap_or(0)).collect();
-    let mut live: BinaryHeap<Reverse<(usize, u32)>> = BinaryHeap::new();
+    let mut live: BinaryHeap<Reverse<(u32, u32)>> = BinaryHeap::new();
     let mut free = FreeRanges::beside(timeline.items.iter().filter_map(fixed_range));
     let ends = timeline.items.iter().filter_map(|item| Some(item.fixed? + item.size));
     let mut peak = ends.max().unwrap_or(0);
-    for (number, &item) in by_first_section(timeline, order).iter().enumerate() {
-        if number % ITEMS_UNWATCHED == 0 && !is_needed() {
-            return Placement::Stopped;
-        }
+    for &item in by_first_section(timeline, order).iter() {
         let position = item as usize;
         let (now, end) = hull(timeline, position);
         while let Some(&Reverse((_, dead))) = live.peek().filter(|Reverse(next)| next.0 <= now) {
@@ -44,6 +45,9 @@ pub(super) fn place_by_start(
         let one = timeline.items[position];
         if one.size == 0 || one.fixed.is_some() {
             continue;
+        }
+        if !watch.count(PASSES_BESIDE + free.looked_at(order.fit)) {
+            return Placement::Stopped;
         }
         let offset = free.take(one.size, one.alignment, order.fit);
         offsets[position] = offset;
@@ -58,6 +62,7 @@ pub(super) fn place_by_start(
 
 /// The items of an order by their first sections: an item with a gap at its lower end begins later than its lower time
 /// says.
+// Uncounted: one sort, before the first plan.
 fn by_first_section<'a>(timeline: &Timeline, order: &'a Order) -> Cow<'a, [u32]> {
     let first = |&item: &u32| hull(timeline, item as usize).0;
     if !order.is_rough {
@@ -69,7 +74,7 @@ fn by_first_section<'a>(timeline: &Timeline, order: &'a Order) -> Cow<'a, [u32]>
 }
 
 /// The sections from the first to the last in which an item is live.
-fn hull(timeline: &Timeline, item: usize) -> (usize, usize) {
+fn hull(timeline: &Timeline, item: usize) -> (u32, u32) {
     let spans = timeline.spans(item);
     (spans[0].0, spans[spans.len() - 1].1)
 }
@@ -92,6 +97,7 @@ struct FreeRanges {
 
 impl FreeRanges {
     /// All addresses but those of some ranges, which are never free.
+    // Uncounted: one sort, before the first plan.
     fn beside(never: impl Iterator<Item = (u64, u64)>) -> Self {
         let mut never: Vec<(u64, u64)> = never.collect();
         never.sort_unstable();
@@ -103,7 +109,13 @@ impl FreeRanges {
         free
     }
 
+    /// How many free ranges a rule looks at, at most, where alignments do not matter.
+    fn looked_at(&self, fit: GreedyFit) -> usize {
+        if fit == GreedyFit::First { self.ends.len() } else { 0 }
+    }
+
     /// Takes `size` bytes out of a free range.
+    // Uncounted: the ranges that `looked_at` counts.
     fn take(&mut self, size: u64, alignment: u64, fit: GreedyFit) -> u64 {
         let Some((start, end)) = self.find(size, alignment, fit) else {
             let offset = self.top.next_multiple_of(alignment);
@@ -119,6 +131,7 @@ impl FreeRanges {
     }
 
     /// The free range that the rule takes for `size` bytes, if there is one below the top.
+    // Uncounted: the ranges that `looked_at` counts.
     fn find(&self, size: u64, alignment: u64, fit: GreedyFit) -> Option<(u64, u64)> {
         let fits = |&(start, end): &(u64, u64)| start.next_multiple_of(alignment) + size <= end;
         match fit {
@@ -170,8 +183,10 @@ mod tests {
     use crate::greedy::{Order, Place, Placement, TimelinePlacer};
     use crate::heuristic::GreedyFit;
     use crate::interval::IntervalProblem;
+    use crate::overlaps::LazyOverlaps;
     use crate::random::Random;
     use crate::timeline::Timeline;
+    use crate::work::Watch;
 
     fn offsets(placement: Placement) -> Vec<u64> {
         match placement {
@@ -193,15 +208,20 @@ mod tests {
             });
             let problem = IntervalProblem::new(buffers.collect()).expect("valid");
             let timeline = Timeline::new(&problem);
+            let overlaps = LazyOverlaps::new(&timeline);
+            let watch = Watch::new(&|| true);
             let mut items: Vec<u32> = (0..).take(timeline.items.len()).collect();
             items.sort_by_key(|&item| problem.buffers()[item as usize].lower);
             for fit in [GreedyFit::First, GreedyFit::Best] {
                 let mut order =
                     Order { items: items.clone(), fit, is_by_start: true, is_rough: false };
-                let swept = place_by_start(&timeline, &order, u64::MAX, || true);
+                let swept = offsets(place_by_start(&timeline, &order, u64::MAX, &watch));
                 order.is_by_start = false;
-                let placed = TimelinePlacer::new(&timeline).place_while(&order, u64::MAX, || true);
-                assert_eq!(offsets(swept), offsets(placed), "seed {seed}, {fit:?}");
+                for total_degree in [0, u64::MAX] {
+                    let mut placer = TimelinePlacer::new(&timeline, &overlaps, total_degree);
+                    let placed = offsets(placer.place_while(&order, u64::MAX, &watch));
+                    assert_eq!(swept, placed, "seed {seed}, {fit:?}, degree {total_degree}");
+                }
             }
         }
     }
@@ -230,13 +250,15 @@ mod tests {
             let Ok(problem) = IntervalProblem::new(buffers.collect()) else { continue };
             checked += 1;
             let timeline = Timeline::new(&problem);
+            let overlaps = LazyOverlaps::new(&timeline);
+            let watch = Watch::new(&|| true);
             let mut items: Vec<u32> = (0..).take(timeline.items.len()).collect();
             items.sort_by_key(|&item| problem.buffers()[item as usize].lower);
             for fit in [GreedyFit::First, GreedyFit::Best] {
                 let items = items.clone();
                 let order = Order { items, fit, is_by_start: true, is_rough: true };
-                let placement =
-                    TimelinePlacer::new(&timeline).place_while(&order, u64::MAX, || true);
+                let mut placer = TimelinePlacer::new(&timeline, &overlaps, 0);
+                let placement = placer.place_while(&order, u64::MAX, &watch);
                 let Placement::Done { offsets, peak } = placement else {
                     panic!("seed {seed}: {placement:?}");
                 };

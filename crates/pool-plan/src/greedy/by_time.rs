@@ -1,40 +1,47 @@
 //! Places the buffers of a timeline in a given order.
 
+use super::by_neighbours::NeighbourPlacer;
 use super::by_start::place_by_start;
 use super::orders::Order;
-use super::place::{ITEMS_UNWATCHED, Place, Placement};
+use super::place::{Place, Placement};
 use super::ranges::fit;
 use super::time_tree::TimeTree;
 use super::union::Union;
+use crate::overlaps::LazyOverlaps;
 use crate::timeline::Timeline;
+use crate::work::Watch;
+
+/// Placements of buffers that meet up to so many others each, in the mean, take less time by neighbours than by a tree.
+const FEW_NEIGHBOURS: u64 = 1_024;
 
 /// Makes greedy plans of one timeline, and keeps its memory between them.
 #[derive(Debug)]
 pub(crate) struct TimelinePlacer<'a> {
     timeline: &'a Timeline,
+    overlaps: &'a LazyOverlaps<'a>,
+    is_sparse: bool,
+    /// The placer of sparse timelines; made for the first order that needs it.
+    neighbours: Option<NeighbourPlacer<'a>>,
     /// The addresses occupied so far; made for the first order that needs it.
     tree: Option<TimeTree>,
     occupied: Union,
 }
 
 impl<'a> TimelinePlacer<'a> {
-    /// A placer for `timeline`.
-    pub(crate) fn new(timeline: &'a Timeline) -> Self {
-        Self { timeline, tree: None, occupied: Union::default() }
+    /// A placer for `timeline`, whose items meet `total_degree` others together.
+    pub(crate) fn new(
+        timeline: &'a Timeline,
+        overlaps: &'a LazyOverlaps<'a>,
+        total_degree: u64,
+    ) -> Self {
+        let is_sparse = total_degree <= timeline.items.len() as u64 * FEW_NEIGHBOURS;
+        let occupied = Union::default();
+        Self { timeline, overlaps, is_sparse, neighbours: None, tree: None, occupied }
     }
-}
 
-impl Place for TimelinePlacer<'_> {
-    fn place_while(
-        &mut self,
-        order: &Order,
-        limit: u64,
-        is_needed: impl Fn() -> bool,
-    ) -> Placement {
+    /// Places items by the tree; see [`Place::place_while`].
+    fn place_by_tree(&mut self, order: &Order, limit: u64, watch: &Watch<'_>) -> Placement {
         let timeline = self.timeline;
-        if order.is_rough || order.is_by_start && timeline.is_plain() {
-            return place_by_start(timeline, order, limit, is_needed);
-        }
         let tree = self.tree.get_or_insert_with(|| TimeTree::new(timeline.sections));
         tree.clear();
         let (mut offsets, mut peak) = (vec![0; timeline.items.len()], 0);
@@ -45,10 +52,7 @@ impl Place for TimelinePlacer<'_> {
                 occupy(tree, timeline, index, offset);
             }
         }
-        for (number, &index) in order.items.iter().enumerate() {
-            if number % ITEMS_UNWATCHED == 0 && !is_needed() {
-                return Placement::Stopped;
-            }
+        for &index in &order.items {
             if peak >= limit {
                 return Placement::Higher;
             }
@@ -61,7 +65,11 @@ impl Place for TimelinePlacer<'_> {
             for &span in timeline.spans(index) {
                 tree.occupied(span, &mut self.occupied);
             }
-            let offset = fit(self.occupied.ranges(), item.size, item.alignment, order.fit);
+            let ranges = self.occupied.ranges();
+            if !watch.count(tree.depth() + 2 * ranges.len()) {
+                return Placement::Stopped;
+            }
+            let offset = fit(ranges, item.size, item.alignment, order.fit);
             offsets[index] = offset;
             peak = peak.max(offset + item.size);
             occupy(tree, timeline, index, offset);
@@ -70,6 +78,23 @@ impl Place for TimelinePlacer<'_> {
     }
 }
 
+impl Place for TimelinePlacer<'_> {
+    fn place_while(&mut self, order: &Order, limit: u64, watch: &Watch<'_>) -> Placement {
+        let timeline = self.timeline;
+        if order.is_rough || order.is_by_start && timeline.is_plain() {
+            return place_by_start(timeline, order, limit, watch);
+        }
+        if !self.is_sparse {
+            return self.place_by_tree(order, limit, watch);
+        }
+        let placer = self
+            .neighbours
+            .get_or_insert_with(|| NeighbourPlacer::new(timeline, self.overlaps.get()));
+        placer.place(order, limit, watch)
+    }
+}
+
+// Uncounted: the spans of an item, which the query before it has counted.
 fn occupy(tree: &mut TimeTree, timeline: &Timeline, index: usize, offset: u64) {
     let size = timeline.items[index].size;
     if size == 0 {

@@ -2,6 +2,7 @@
 //! not share with it.
 
 mod by_conflicts;
+mod by_neighbours;
 mod by_start;
 mod by_time;
 mod orders;

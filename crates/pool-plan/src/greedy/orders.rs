@@ -1,9 +1,9 @@
 //! The orders in which greedy plans take the buffers.
 
-use std::cmp::Reverse;
-
 use crate::adjacency::indices;
 use crate::heuristic::{GreedyFit, GreedyHeuristic, GreedyOrder};
+use crate::sorting::{sort_by_number, unsigned};
+use crate::work::Watch;
 
 /// Up to as many buffers, ties are also broken by name instead of by place in the problem.
 const MOST_NAMED: usize = 1 << 12;
@@ -41,17 +41,25 @@ pub(crate) struct Recipe {
     ties: Ties,
 }
 
+/// The ranks of items by breadth, unless the watch ends it: the least rank comes first.
+pub(crate) type Breadth<'a> = &'a (dyn Fn(&Watch<'_>) -> Option<Vec<u32>> + Sync);
+
 /// The numbers that orders are made of, one of each kind for each item.
-#[derive(Debug)]
-pub(crate) struct Measures {
+pub(crate) struct Measures<'a> {
     /// The bytes of the item.
     pub(crate) sizes: Vec<u64>,
     /// How long the item is in the way of others.
     pub(crate) durations: Vec<u64>,
     /// When the item is first needed.
     pub(crate) begins: Vec<i64>,
+    /// When the item is no longer needed.
+    pub(crate) ends: Vec<i64>,
     /// How many other items the item is in the way of.
     pub(crate) degrees: Vec<u64>,
+    /// The place in the list of times, broadest first, at which the item is first live.
+    pub(crate) breadth: Breadth<'a>,
+    /// The items in the order of their begins.
+    pub(crate) by_begin: Vec<u32>,
     /// The place of the item in the order of names, if that is another one than the problem's.
     pub(crate) named: Option<Vec<u32>>,
     /// Whether some lifetimes have gaps or some offsets are fixed, so that a rough plan is made first.
@@ -75,29 +83,36 @@ impl Recipe {
     }
 }
 
-impl Measures {
+impl Measures<'_> {
     /// The recipes of a portfolio: first the one that takes least time, then the textbook heuristics, those first that
     /// are best for most problems, and then others.
+    // Uncounted: a few dozen recipes.
     pub(crate) fn recipes(&self) -> Vec<Recipe> {
         use GreedyFit::{Best, First};
-        use GreedyOrder::{Area, Conflicts, Lifetime, Size, Start};
+        use GreedyOrder::{Area, Breadth, Conflicts, End, Lifetime, Size, Start};
         use Ties::{Large, Name, Place, Rough};
         let recipe =
             |(order, fit, ties)| Recipe { heuristic: GreedyHeuristic { order, fit }, ties };
         let rough = self.has_rough_plan.then_some((Start, Best, Rough));
         let by_place = [
+            // It needs the free ranges of one time only, and so takes least time.
             (Start, Best, Place),
-            // No textbook has it, but it is the best of all for most problems.
-            (Size, Best, Large),
-            (Area, First, Place),
+            // Then the one that lowers the mean peak most, of 149 problems of 30 families, given those before it.
             (Size, First, Place),
-            (Size, Best, Place),
-            (Area, Best, Place),
-            (Lifetime, Best, Place),
-            (Conflicts, First, Place),
-            (Conflicts, Best, Place),
+            // No textbook has it, but of most problems it is better than each of them.
+            (Size, Best, Large),
+            (End, First, Place),
+            (Area, First, Place),
             (Lifetime, First, Place),
+            (Breadth, Best, Place),
+            (End, Best, Place),
+            (Conflicts, First, Place),
+            (Size, Best, Place),
+            (Breadth, First, Place),
+            (Area, Best, Place),
             (Start, First, Place),
+            (Lifetime, Best, Place),
+            (Conflicts, Best, Place),
         ];
         let by_name = GreedyHeuristic::ALL.map(|one| (one.order, one.fit, Name));
         let by_name = self.named.iter().flat_map(|_| by_name);
@@ -113,44 +128,56 @@ impl Measures {
         rough.into_iter().chain(by_place).chain(by_name).chain(others).map(recipe).collect()
     }
 
-    /// The order of a recipe.
-    pub(crate) fn order(&self, recipe: Recipe) -> Order {
+    /// The order of a recipe; none if `watch` ended it.
+    pub(crate) fn order(&self, recipe: Recipe, watch: &Watch<'_>) -> Option<Order> {
+        use GreedyOrder::{Area, Breadth, Conflicts, End, Lifetime, Size, Start};
         let GreedyHeuristic { order, fit } = recipe.heuristic;
-        let named = self.named.as_deref().filter(|_| recipe.ties == Ties::Name);
-        let key = |&item: &u32| {
-            let index = item as usize;
-            let second = if recipe.ties == Ties::Large { self.second(order, index) } else { 0 };
-            let last = named.map_or(item, |places| places[index]);
-            (Reverse(self.first(order, index)), Reverse(second), self.begins[index], last)
+        let mut items = self.by_begin.clone();
+        let at = |item: u32| item as usize;
+        // Each sort is stable, so that the last one counts most.
+        let mut sort = |key: &dyn Fn(usize) -> u64| {
+            sort_by_number(&mut items, |item| key(at(item)), watch).then_some(())
         };
-        let mut items: Vec<u32> = indices(self.sizes.len()).collect();
-        items.sort_by_cached_key(key);
+        if let Some(places) = self.named.as_deref().filter(|_| recipe.ties == Ties::Name) {
+            sort(&|item| places[item].into())?;
+            sort(&|item| unsigned(self.begins[item]))?;
+        }
+        match order {
+            Size if recipe.ties == Ties::Large => sort(&|item| !self.durations[item])?,
+            Size => {}
+            _ if recipe.ties == Ties::Large || order == Breadth => sort(&|item| !self.sizes[item])?,
+            _ => {}
+        }
+        match order {
+            Size => sort(&|item| !self.sizes[item])?,
+            Area => {
+                sort(&|item| !self.area(item)[0])?;
+                sort(&|item| !self.area(item)[1])?;
+            }
+            Lifetime => sort(&|item| !self.durations[item])?,
+            Start => sort(&|item| unsigned(self.begins[item]))?,
+            End => sort(&|item| !unsigned(self.ends[item]))?,
+            Conflicts => sort(&|item| !self.degrees[item])?,
+            Breadth => {
+                let ranks = (self.breadth)(watch)?;
+                sort(&|item| ranks[item].into())?;
+            }
+        }
         let is_rough = recipe.ties == Ties::Rough;
-        Order { items, fit, is_by_start: order == GreedyOrder::Start, is_rough }
+        Some(Order { items, fit, is_by_start: order == Start, is_rough })
     }
 
-    /// The number that a greedy order goes by, largest first.
-    fn first(&self, order: GreedyOrder, index: usize) -> u128 {
-        match order {
-            GreedyOrder::Size => self.sizes[index].into(),
-            GreedyOrder::Area => u128::from(self.sizes[index]) * u128::from(self.durations[index]),
-            GreedyOrder::Lifetime => self.durations[index].into(),
-            GreedyOrder::Start => i64::MAX.abs_diff(self.begins[index]).into(),
-            GreedyOrder::Conflicts => self.degrees[index].into(),
-        }
-    }
-
-    /// The number that decides between items with the same first number, largest first.
-    fn second(&self, order: GreedyOrder, index: usize) -> u64 {
-        match order {
-            GreedyOrder::Size => self.durations[index],
-            _ => self.sizes[index],
-        }
+    /// The product of an item's size and lifetime: [the lower 64 bits, the higher ones].
+    #[expect(clippy::cast_possible_truncation, reason = "the halves of a number")]
+    fn area(&self, item: usize) -> [u64; 2] {
+        let area = u128::from(self.sizes[item]) * u128::from(self.durations[item]);
+        [area as u64, (area >> 64) as u64]
     }
 }
 
 /// The place of each name in their order, if that is not the order in which they are given; none for so many
 /// that a second plan of each heuristic would take long.
+// Uncounted: up to 4,096 names.
 pub(crate) fn places_by_name<'a>(
     names: impl ExactSizeIterator<Item = &'a str>,
 ) -> Option<Vec<u32>> {

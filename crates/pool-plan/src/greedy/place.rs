@@ -1,9 +1,7 @@
 //! The interface of the greedy placers, which place items one after the other.
 
 use super::orders::Order;
-
-/// Items placed between two questions whether the plan is still needed.
-pub(super) const ITEMS_UNWATCHED: usize = 64;
+use crate::work::Watch;
 
 /// What has come of placing items one after the other.
 #[derive(Debug)]
@@ -24,7 +22,6 @@ pub(crate) enum Placement {
 /// Places items one after the other.
 pub(crate) trait Place {
     /// Places the items in `order`, those with fixed offsets before all others, as long as the peak stays
-    /// below `limit` and the plan is needed.
-    fn place_while(&mut self, order: &Order, limit: u64, is_needed: impl Fn() -> bool)
-    -> Placement;
+    /// below `limit` and `watch` goes on.
+    fn place_while(&mut self, order: &Order, limit: u64, watch: &Watch<'_>) -> Placement;
 }

@@ -74,6 +74,7 @@ impl Ranges {
 
 /// The offset for `size` bytes between `occupied` ranges, which are in order of their starts; above all
 /// ranges, if no free range is large enough.
+// Uncounted: the placers count the ranges.
 pub(crate) fn fit(occupied: &[(u64, u64)], size: u64, alignment: u64, rule: GreedyFit) -> u64 {
     let mut room = Room::new(size, alignment, rule);
     for &(start, end) in occupied {

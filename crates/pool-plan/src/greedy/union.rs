@@ -21,6 +21,7 @@ impl Union {
     }
 
     /// Adds a list of disjoint ranges in ascending order.
+    // Uncounted: the placer counts the ranges of the union.
     pub(crate) fn add(&mut self, list: &[(u64, u64)]) {
         if !list.is_empty() {
             self.ranges.extend_from_slice(list);
@@ -29,6 +30,7 @@ impl Union {
     }
 
     /// The occupied addresses as disjoint ranges in ascending order, of which no two touch.
+    // Uncounted: the placer counts the ranges of the union.
     pub(crate) fn ranges(&mut self) -> &[(u64, u64)] {
         while self.ends.len() > 1 {
             self.merged.clear();
@@ -48,6 +50,7 @@ impl Union {
 }
 
 /// Appends the union of two sorted lists, in which ranges that touch are one.
+// Uncounted: the placer counts the ranges of the union.
 fn merge<'a>(mut one: &'a [(u64, u64)], mut other: &'a [(u64, u64)], into: &mut Vec<(u64, u64)>) {
     let mut open: Option<(u64, u64)> = None;
     while let Some(next) = lower(&mut one, &mut other) {

@@ -3,11 +3,11 @@
 
 use std::sync::Mutex;
 
-use super::limit::Limit;
 use crate::random::Random;
 use crate::search::{
     FOCUSES, HEURISTICS, Instance, LASTING, NicheSearch, Outcome, Ranker, Search, Steps,
 };
+use crate::work::Limit;
 
 /// Steps of a search that goes on in the next round.
 const LASTING_STEPS: u64 = 4_000;
@@ -30,6 +30,8 @@ const MOST_WORK: u64 = 1 << 24;
 /// Items and sections that a search may look at in a round, for more than [`MANY_ITEMS`] items: a search of so many is of
 /// little use, and leaves the time to repairs.
 const LITTLE_WORK: u64 = 1 << 21;
+/// Up to this many items, the exact searches of the first round end in milliseconds.
+pub(super) const FEW_ITEMS: usize = 512;
 /// The number of items up to which exact searches get most of a round.
 pub(super) const MANY_ITEMS: usize = 2_048;
 
@@ -66,8 +68,9 @@ pub(super) struct Capacities {
 pub(super) struct Exact<'a> {
     instance: &'a Instance,
     ranker: Ranker<'a>,
-    /// Searches by niches for the goal, one for each focus, where there are sections in an order and not many items.
-    niches: Vec<Mutex<NicheSearch<'a>>>,
+    /// Searches by niches for the goal, one for each focus, where there are sections in an order and not many items; each
+    /// once it has begun.
+    niches: Vec<Mutex<Option<NicheSearch<'a>>>>,
     seed: u64,
     /// What the searches that go on search for.
     goal: Option<u64>,
@@ -104,6 +107,7 @@ impl<'a> Exact<'a> {
     }
 
     /// Begins a round: the easier capacity is nearer to the peak the longer nothing is found.
+    // Uncounted: three searches, not begun.
     pub(super) fn begin(
         &mut self,
         goal: u64,
@@ -112,7 +116,9 @@ impl<'a> Exact<'a> {
     ) -> Capacities {
         if self.goal.replace(goal) != Some(goal) {
             self.lasting = Default::default();
-            self.niches = self.niches(goal);
+            let is_small = self.instance.is_linear && self.instance.items.len() <= MANY_ITEMS;
+            let count = if is_small { FOCUSES.len() } else { 0 };
+            self.niches = (0..count).map(|_| Mutex::new(None)).collect();
         }
         let below = peak.saturating_sub(granule);
         let distance = below.saturating_sub(goal) >> self.easier;
@@ -127,6 +133,7 @@ impl<'a> Exact<'a> {
     }
 
     /// Forgets a tenth of the failures.
+    // Uncounted: one pass over the sections.
     pub(super) fn fade(&mut self) {
         for failures in &mut self.failures {
             *failures = *failures * 9 / 10;
@@ -134,6 +141,7 @@ impl<'a> Exact<'a> {
     }
 
     /// Adds the failures of a search.
+    // Uncounted: one pass over the sections.
     pub(super) fn add(&mut self, counts: &[u64]) {
         self.failures.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
     }
@@ -150,12 +158,18 @@ impl<'a> Exact<'a> {
         if let Some(search) = self.niches.get(task) {
             let is_given = usize::from(capacities.is_given);
             let steps = NICHE_STEPS << number.min(NICHE_DOUBLINGS[is_given]);
-            let most = (steps, NICHE_WORK[is_given]);
-            return Some(watched(&mut *search.lock().ok()?, most, limit, is_needed));
+            let most = (steps, NICHE_WORK[is_given] >> self.shortening(number, capacities));
+            let mut search = search.lock().ok()?;
+            let begin = || {
+                let random = Random::new(self.seed, u64::MAX, task as u64);
+                NicheSearch::new(self.instance, capacities.goal, FOCUSES[task], random)
+            };
+            return Some(watched(search.get_or_insert_with(begin), most, limit, is_needed));
         }
         let task = task - self.niches.len();
         let is_large = self.instance.items.len() > MANY_ITEMS;
         let work = if is_large { LITTLE_WORK } else { MOST_WORK };
+        let work = work >> self.shortening(number, capacities);
         if let Some(search) = self.lasting.get(task) {
             let mut search = search.lock().ok()?;
             let begin = || Search::new(self.instance, capacities.goal, self.ranker.lasting(task));
@@ -175,15 +189,11 @@ impl<'a> Exact<'a> {
         Some(watched(&mut search, (steps, work), limit, is_needed))
     }
 
-    fn niches(&self, goal: u64) -> Vec<Mutex<NicheSearch<'a>>> {
-        if !self.instance.is_linear || self.instance.items.len() > MANY_ITEMS {
-            return Vec::new();
-        }
-        let search = |(focus, task)| {
-            let random = Random::new(self.seed, u64::MAX, task);
-            Mutex::new(NicheSearch::new(self.instance, goal, focus, random))
-        };
-        FOCUSES.into_iter().zip(0..).map(search).collect()
+    /// How often the work of a search is halved in a round: where items are not few and no capacity is given, an exact
+    /// search of the first rounds seldom ends.
+    fn shortening(&self, number: u64, capacities: Capacities) -> u64 {
+        let is_short = self.instance.items.len() > FEW_ITEMS && !capacities.is_given;
+        if is_short { 2 * warm_up(number) } else { 0 }
     }
 
     /// A new search with random preferences.
@@ -229,6 +239,7 @@ pub(super) fn warm_up(number: u64) -> u64 {
 }
 
 /// The sequence 1, 1, 2, 1, 1, 2, 4, … of restart lengths (Luby, Sinclair and Zuckerman 1993).
+// Uncounted: the bits of a number.
 fn luby(mut term: u64) -> u64 {
     while !(term + 1).is_power_of_two() {
         term -= (1 << term.ilog2()) - 1;

@@ -2,16 +2,16 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::limit::Limit;
 use super::standing::Standing;
 use crate::error::PlanError;
 use crate::greedy::{Measures, Order, Place, Placement, Recipe};
 use crate::heuristic::GreedyHeuristic;
 use crate::tasks;
+use crate::work::{Limit, Watch};
 
 /// The greedy plans of a portfolio, made a few at a time.
 pub(super) struct Heuristics<'a, M> {
-    measures: &'a Measures,
+    measures: &'a Measures<'a>,
     placer: &'a M,
     threads: usize,
     /// The peak that is low enough.
@@ -25,7 +25,7 @@ pub(super) struct Heuristics<'a, M> {
 impl<'a, P: Place, M: Fn() -> P + Sync> Heuristics<'a, M> {
     /// The greedy plans of some items, none of them made.
     pub(super) fn new(
-        measures: &'a Measures,
+        measures: &'a Measures<'a>,
         placer: &'a M,
         threads: usize,
         target: u64,
@@ -37,10 +37,10 @@ impl<'a, P: Place, M: Fn() -> P + Sync> Heuristics<'a, M> {
 
     /// The plan of the first recipe or a better one, whatever time that takes; no plan is below `bound`.
     pub(super) fn first(&mut self, bound: u64) -> Result<Standing, PlanError> {
-        let (order, placement) = self.make(0, u64::MAX, || true);
+        let made = self.make(0, u64::MAX, &Watch::new(&|| true));
         self.tried = 1;
         // There is always a recipe, and nothing ends it.
-        let Placement::Done { offsets, peak } = placement else {
+        let Made::Plan { order, offsets, peak } = made else {
             return Err(PlanError::Internal { what: "the first order was not placed" });
         };
         self.limit.monitor.set_best(peak);
@@ -48,6 +48,7 @@ impl<'a, P: Place, M: Fn() -> P + Sync> Heuristics<'a, M> {
     }
 
     /// Tries all recipes of textbook heuristics, as [`advance`](Self::advance) does.
+    // Uncounted: a few dozen recipes.
     pub(super) fn advance_textbooks(&mut self, standing: &mut Standing) {
         let last = self.recipes.iter().rposition(Recipe::is_textbook).map_or(0, |last| last + 1);
         self.advance(last.saturating_sub(self.tried), standing);
@@ -65,20 +66,21 @@ impl<'a, P: Place, M: Fn() -> P + Sync> Heuristics<'a, M> {
             let met = AtomicUsize::new(usize::MAX);
             let plans = tasks::run(self.threads, some, |index| {
                 let is_needed = || index < met.load(Ordering::Relaxed) && !self.limit.is_reached();
-                let made = self.make(self.tried + index, standing.peak, is_needed);
-                if matches!(made.1, Placement::Done { peak, .. } if peak <= self.target) {
+                let watch = Watch::new(&is_needed);
+                let made = self.make(self.tried + index, standing.peak, &watch);
+                if matches!(made, Made::Plan { peak, .. } if peak <= self.target) {
                     met.fetch_min(index, Ordering::Relaxed);
                 }
                 made
             });
-            for (order, placement) in plans {
-                match placement {
-                    Placement::Stopped => return,
-                    Placement::Done { offsets, peak } if peak < standing.peak => {
+            for made in plans {
+                match made {
+                    Made::Stopped => return,
+                    Made::Plan { order, offsets, peak } if peak < standing.peak => {
                         self.limit.monitor.set_best(peak);
                         *standing = Standing { offsets, peak, order, ..*standing };
                     }
-                    Placement::Done { .. } | Placement::Higher => {}
+                    Made::Plan { .. } | Made::Higher => {}
                 }
                 self.tried += 1;
                 if standing.peak <= self.target {
@@ -95,21 +97,44 @@ impl<'a, P: Place, M: Fn() -> P + Sync> Heuristics<'a, M> {
     }
 
     /// The textbook heuristics that were not tried, or not with both readings of their last tie.
+    // Uncounted: a few dozen recipes.
     pub(super) fn untried(&self) -> Vec<GreedyHeuristic> {
         let left = &self.recipes[self.tried..];
         let is_left = |one: &GreedyHeuristic| left.iter().any(|recipe| recipe.is_of(*one));
         GreedyHeuristic::ALL.into_iter().filter(is_left).collect()
     }
 
-    fn make(&self, number: usize, below: u64, is_needed: impl Fn() -> bool) -> (Order, Placement) {
+    fn make(&self, number: usize, below: u64, watch: &Watch<'_>) -> Made {
         let recipe = self.recipes[number];
-        let order = self.measures.order(recipe);
+        let Some(order) = self.measures.order(recipe, watch) else { return Made::Stopped };
         // Where no tie is left to names, the plan is the one by place again, and that is no better.
-        let same = recipe.by_place().map(|other| self.measures.order(other));
-        if same.is_some_and(|same| same.items == order.items) {
-            return (order, Placement::Higher);
+        if let Some(other) = recipe.by_place() {
+            let Some(same) = self.measures.order(other, watch) else { return Made::Stopped };
+            if same.items == order.items {
+                return Made::Higher;
+            }
         }
-        let placement = (self.placer)().place_while(&order, below, is_needed);
-        (order, placement)
+        match (self.placer)().place_while(&order, below, watch) {
+            Placement::Done { offsets, peak } => Made::Plan { order, offsets, peak },
+            Placement::Higher => Made::Higher,
+            Placement::Stopped => Made::Stopped,
+        }
     }
+}
+
+/// What has come of a recipe.
+enum Made {
+    /// A plan.
+    Plan {
+        /// The order that it was made from.
+        order: Order,
+        /// The offset of each item.
+        offsets: Vec<u64>,
+        /// The end of the highest byte.
+        peak: u64,
+    },
+    /// The plan reaches the peak that it had to stay below, or is the same as another.
+    Higher,
+    /// The plan was no longer needed before it was done.
+    Stopped,
 }

@@ -1,10 +1,10 @@
 //! Local search: move an item that reaches the peak to an earlier place in a greedy order, place
 //! anew, and keep the order if the peak is no higher (hill climbing, as in TVM's USMP).
 
-use super::limit::Limit;
 use crate::greedy::{Order, Place, Placement};
 use crate::item::Item;
 use crate::random::Random;
+use crate::work::{Limit, Watch};
 
 /// A plan and the order that a greedy placer makes it from.
 #[derive(Debug)]
@@ -27,17 +27,18 @@ pub(super) fn improve(
 ) -> Option<ImprovedPlan> {
     let mut order = order.clone();
     let is_needed = || !limit.is_reached();
-    let first = placer.place_while(&order, u64::MAX, is_needed);
+    let watch = Watch::new(&is_needed);
+    let first = placer.place_while(&order, u64::MAX, &watch);
     let Placement::Done { mut offsets, peak: mut current } = first else { return None };
     // What was moved ahead by one attempt is of no use to a placer that goes by starts.
     (order.is_by_start, order.is_rough) = (false, false);
     for _ in 0..attempts {
-        if current <= target {
+        if current <= target || !watch.count(4 * items.len()) {
             break;
         }
         let undo = order.items.clone();
         change(items, &offsets, current, &mut order.items, random);
-        match placer.place_while(&order, current + 1, is_needed) {
+        match placer.place_while(&order, current + 1, &watch) {
             Placement::Done { offsets: changed, peak } => (current, offsets) = (peak, changed),
             Placement::Higher => order.items = undo,
             Placement::Stopped => {
@@ -50,6 +51,7 @@ pub(super) fn improve(
 }
 
 /// Moves one item that reaches the peak, and sometimes any other, to an earlier place.
+// Uncounted: `improve` counts the items before each change.
 fn change(items: &[Item], offsets: &[u64], peak: u64, order: &mut [u32], random: &mut Random) {
     let reaches = |&position: &usize| {
         let item = order[position] as usize;

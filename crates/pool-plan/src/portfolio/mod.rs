@@ -8,7 +8,6 @@
 mod exact;
 mod heuristics;
 mod improve;
-mod limit;
 mod repair;
 mod repairs;
 mod round;
@@ -21,13 +20,13 @@ use crate::error::PlanError;
 use crate::greedy::{Measures, Place};
 use crate::item::Item;
 use crate::options::{Monitor, Options};
+use crate::overlaps::LazyOverlaps;
 use crate::plan::{Certificate, Plan};
-use crate::search::{Instance, Neighbours, Overlaps};
-use crate::timeline::Timeline;
+use crate::search::{Instance, Neighbours};
+use crate::work::Limit;
 
 use exact::MANY_ITEMS;
 use heuristics::Heuristics;
-pub(crate) use limit::Limit;
 use repair::Conflicted;
 use round::Rounds;
 use standing::Standing;
@@ -40,13 +39,13 @@ pub(crate) struct Portfolio<'a, M, I> {
     /// The items that are to be placed.
     pub(crate) items: &'a [Item],
     /// The numbers that the orders of greedy plans are made of.
-    pub(crate) measures: Measures,
+    pub(crate) measures: Measures<'a>,
     /// Makes a placer.
     pub(crate) placer: M,
     /// Makes the instance of the exact search, if it is small enough for one.
     pub(crate) instance: I,
-    /// The timeline of an interval problem, in which conflicts are found where no instance lists them.
-    pub(crate) timeline: Option<&'a Timeline>,
+    /// The overlaps of an interval problem, in which conflicts are found where no instance lists them.
+    pub(crate) overlaps: Option<&'a LazyOverlaps<'a>>,
     /// The exact lower bound of the problem.
     pub(crate) bound: Bound,
     /// When planning began: the budget pays for the bound too.
@@ -90,9 +89,9 @@ where
         }
         if standing.peak > target && options.rounds != Some(0) && !limit.is_reached() {
             let instance = (self.instance)(&|| !limit.is_reached());
-            let overlaps = self.timeline.filter(|_| instance.is_none()).map(Overlaps::new);
+            let overlaps = self.overlaps.filter(|_| instance.is_none()).map(LazyOverlaps::get);
             let listed = instance.as_ref().map(|one| Neighbours::Listed(&one.conflicts));
-            let neighbours = listed.or(overlaps.as_ref().map(Neighbours::Found));
+            let neighbours = listed.or(overlaps.map(Neighbours::Found));
             let durations = &measures.durations;
             let items = self.items;
             let rounds = Rounds {

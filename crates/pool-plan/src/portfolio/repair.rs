@@ -151,6 +151,7 @@ impl<'a> Repair<'a> {
     }
 
     /// Finds where placed items begin and end that conflict with the item at hand.
+    // Uncounted: `put_back` counts the rivals.
     fn find_edges(&mut self, rivals: &[u32]) {
         self.bottoms.clear();
         self.tops.clear();
@@ -165,6 +166,7 @@ impl<'a> Repair<'a> {
 
     /// The offset at which an item pushes out least: the lowest of several, and none if it would push out
     /// an item that must stay. It is on top of another item, under one, at the bottom or at the capacity.
+    // Uncounted: `put_back` counts the rivals.
     fn cheapest(&self, item: Item) -> Option<u64> {
         let highest = self.capacity.checked_sub(item.size)?;
         let above = self.tops.iter().map(|top| top.0.next_multiple_of(item.alignment));
@@ -178,6 +180,7 @@ impl<'a> Repair<'a> {
     }
 
     /// The cheapest of some offsets, which are in ascending order, with its cost.
+    // Uncounted: `put_back` counts the rivals.
     fn cheapest_of(&self, offsets: impl Iterator<Item = u64>, size: u64) -> Option<(u128, u64)> {
         let (mut tops, mut bottoms) = (self.tops.iter().peekable(), self.bottoms.iter().peekable());
         let (mut ended, mut begun) = (0_u128, 0_u128);
@@ -199,6 +202,7 @@ impl<'a> Repair<'a> {
 }
 
 /// What each item costs to push out for the first time.
+// Uncounted: one pass over the items.
 fn costs(problem: Conflicted<'_>, dearness: Dearness) -> Vec<u64> {
     let measure = |index: usize| {
         let area = as_float(problem.items[index].size) * as_float(problem.durations[index]);

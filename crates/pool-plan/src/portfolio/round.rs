@@ -4,10 +4,9 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::exact::{Attempt, Exact, MANY_ITEMS, Searched, warm_up};
+use super::exact::{Attempt, Exact, FEW_ITEMS, MANY_ITEMS, Searched, warm_up};
 use super::heuristics::Heuristics;
 use super::improve::{ImprovedPlan, improve};
-use super::limit::Limit;
 use super::repair::{Conflicted, Dearness};
 use super::repairs::{Quest, Repairs};
 use super::standing::Standing;
@@ -17,6 +16,7 @@ use crate::options::Options;
 use crate::random::Random;
 use crate::search::Instance;
 use crate::tasks;
+use crate::work::Limit;
 
 /// Conflicts that each repair of a round looks at for each item, within the limits below.
 const REPAIR_WORK_PER_ITEM: u64 = 1 << 9;
@@ -26,6 +26,13 @@ const REPAIR_WORK: [u64; 2] = [1 << 20, 1 << 24];
 const RECIPES: usize = 4;
 /// Rounds with local searches before exact searches, where there are any, get most of the time.
 const LOCAL_ROUNDS: u64 = 8;
+/// Rounds of nothing but repairs that come first, where no capacity is given and items are not few: they lower
+/// a greedy plan in milliseconds, while an exact search for the bound seldom ends.
+const FIRST_LOCAL_ROUNDS: u64 = 6;
+/// Limits of the conflicts that each repair looks at in the first of these rounds; they double from one to the next.
+const FIRST_REPAIR_WORK: [u64; 2] = [1 << 15, 1 << 20];
+/// Conflicts that each repair looks at for each item in the first of these rounds, within these limits.
+const FIRST_REPAIR_WORK_PER_ITEM: u64 = 1 << 5;
 /// Rounds of nothing but searches that go on from one to the next, where a capacity is given and some are by niches:
 /// most tight packings that are soon found are found by these.
 const CONTINUED_ROUNDS: u64 = 3;
@@ -71,6 +78,7 @@ struct Progress<'a> {
 
 impl<P: Place, M: Fn() -> P + Sync> Rounds<'_, M> {
     /// Improves `standing` until it meets the target, cannot be improved or the limit is reached.
+    // Uncounted: a round looks at the clock before it begins.
     pub(super) fn run(&self, standing: &mut Standing, heuristics: &mut Heuristics<'_, M>) {
         let mut progress = Progress {
             repairs: self.repairs(),
@@ -91,6 +99,7 @@ impl<P: Place, M: Fn() -> P + Sync> Rounds<'_, M> {
     }
 
     /// The repairs, one for each kind.
+    // Uncounted: two repairs.
     fn repairs(&self) -> Vec<Mutex<Repairs<'_>>> {
         let each = self.conflicted.into_iter().flat_map(|conflicted| {
             [Dearness::Area, Dearness::Side].map(|dearness| (conflicted, dearness))
@@ -103,6 +112,33 @@ impl<P: Place, M: Fn() -> P + Sync> Rounds<'_, M> {
 
     /// A round: its tasks are the exact searches, the repairs and the climbs.
     fn round(&self, number: u64, progress: &mut Progress<'_>, standing: &mut Standing) {
+        let is_many = self.items.len() > FEW_ITEMS;
+        if is_many && self.options.capacity.is_none() && !progress.repairs.is_empty() {
+            match number.checked_sub(FIRST_LOCAL_ROUNDS) {
+                None => self.first_local_round(number, progress, standing),
+                Some(number) => self.full_round(number, progress, standing),
+            }
+        } else {
+            self.full_round(number, progress, standing);
+        }
+    }
+
+    /// A short round of repairs alone: one climb takes as long as all of them.
+    fn first_local_round(&self, number: u64, progress: &mut Progress<'_>, standing: &mut Standing) {
+        let (goal, granule) = (self.goal(progress.granule, standing), progress.granule);
+        let [least, most] = FIRST_REPAIR_WORK;
+        let work = self.items.len() as u64 * FIRST_REPAIR_WORK_PER_ITEM;
+        let work = work.clamp(least, most) << number;
+        let repairs = progress.repairs.as_slice();
+        let findings = tasks::run(self.options.threads, repairs.len(), |task| {
+            let is_needed = || !self.limit.is_reached();
+            self.repair(&repairs[task], (goal, granule, work), standing, is_needed)
+        });
+        findings.into_iter().for_each(|finding| self.take(finding, progress, standing));
+    }
+
+    /// A round with all that there is.
+    fn full_round(&self, number: u64, progress: &mut Progress<'_>, standing: &mut Standing) {
         let goal = self.goal(progress.granule, standing);
         let (granule, before) = (progress.granule, standing.peak);
         let is_exact = progress.exact.is_some() && self.items.len() <= MANY_ITEMS;
@@ -132,7 +168,9 @@ impl<P: Place, M: Fn() -> P + Sync> Rounds<'_, M> {
                 let attempt = Attempt { task, number, seed: self.options.seed };
                 exact.run(attempt, capacities, self.limit, is_needed).into()
             } else if let Some(repairs) = local.get(task - searches) {
-                self.repair(repairs, (goal, granule, number), standing, is_needed)
+                let work = self.items.len() as u64 * REPAIR_WORK_PER_ITEM;
+                let work = work.clamp(REPAIR_WORK[0] >> warm_up(number), REPAIR_WORK[1]);
+                self.repair(repairs, (goal, granule, work), standing, is_needed)
             } else {
                 self.climb(number, task, standing)
             };
@@ -166,12 +204,10 @@ impl<P: Place, M: Fn() -> P + Sync> Rounds<'_, M> {
     fn repair(
         &self,
         repairs: &Mutex<Repairs<'_>>,
-        (goal, granule, number): (u64, u64, u64),
+        (goal, granule, work): (u64, u64, u64),
         standing: &Standing,
         is_needed: impl Fn() -> bool,
     ) -> Finding {
-        let work = self.items.len() as u64 * REPAIR_WORK_PER_ITEM;
-        let work = work.clamp(REPAIR_WORK[0] >> warm_up(number), REPAIR_WORK[1]);
         let quest = Quest { offsets: &standing.offsets, peak: standing.peak, goal, granule };
         let Ok(mut repairs) = repairs.lock() else { return Finding::Skipped };
         repairs.run(quest, work, is_needed).map_or(Finding::Skipped, Finding::Plan)
@@ -229,6 +265,7 @@ impl From<Option<Searched>> for Finding {
 
 /// What all offsets of canonical plans, and so their peaks, are multiples of. Every plan has a
 /// canonical one that is no higher, so refuting a peak refutes all up to the next multiple.
+// Uncounted: one pass over the items.
 fn granule(items: &[Item]) -> u64 {
     let numbers = items.iter().flat_map(|item| {
         // An alignment of 1 moves nothing.
@@ -238,6 +275,7 @@ fn granule(items: &[Item]) -> u64 {
     numbers.fold(0, greatest_common_divisor).max(1)
 }
 
+// Uncounted: the bits of two numbers.
 fn greatest_common_divisor(mut one: u64, mut other: u64) -> u64 {
     while other > 0 {
         (one, other) = (other, one % other);

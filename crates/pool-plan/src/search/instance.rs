@@ -44,20 +44,29 @@ impl Instance {
             let spans = timeline.spans(item);
             if timeline.items[item].size > 0 { spans } else { &[] }
         };
-        let pairs = |item: usize| spans(item).iter().flat_map(|&(lower, upper)| lower..upper);
-        let lengths = (0..count).flat_map(spans).map(|&(lower, upper)| upper - lower);
+        let pairs = |item: usize| {
+            spans(item).iter().flat_map(|&(lower, upper)| lower as usize..upper as usize)
+        };
+        let lengths = (0..count).flat_map(spans).map(|&(lower, upper)| (upper - lower) as usize);
         if lengths.sum::<usize>() > limit || !is_needed() {
             return None;
         }
         let by_section = (0..count).flat_map(|item| pairs(item).map(move |one| (one, item)));
         let sections = adjacency(timeline.sections, by_section);
+        if !is_needed() {
+            return None;
+        }
         let by_item = (0..count).flat_map(|item| pairs(item).map(move |one| (item, one)));
         let sections_of = adjacency(count, by_item);
         let hull = |item: usize| {
             let (first, last) = (spans(item).first(), spans(item).last());
-            (first.map_or(0, |span| index(span.0)), last.map_or(0, |span| index(span.1)))
+            (first.map_or(0, |span| span.0), last.map_or(0, |span| span.1))
         };
-        let begins = (0..count).flat_map(|item| spans(item).iter().map(move |one| (one.0, item)));
+        if !is_needed() {
+            return None;
+        }
+        let begins =
+            (0..count).flat_map(|item| spans(item).iter().map(move |one| (one.0 as usize, item)));
         let beginning = adjacency(timeline.sections, begins);
         let conflicts = conflicts(count, spans, &sections, &beginning, limit, is_needed)?;
         Some(Self {
@@ -126,6 +135,7 @@ impl Instance {
 }
 
 /// A set of items with `item` of which each conflicts with each, taking the largest first.
+// Uncounted: the words of some rows; the clock is looked at before each clique.
 fn clique(items: &[Item], matrix: &BitMatrix, item: usize) -> Vec<u32> {
     let mut clique = vec![index(item)];
     let mut common = matrix.row(item).to_vec();
@@ -146,7 +156,7 @@ const ITEMS_UNWATCHED: usize = 256;
 /// needed: in the first section of each of its spans all that are live, and after it those that begin.
 fn conflicts<'a>(
     count: usize,
-    spans: impl Fn(usize) -> &'a [(usize, usize)],
+    spans: impl Fn(usize) -> &'a [(u32, u32)],
     sections: &Lists,
     beginning: &Lists,
     limit: usize,
@@ -160,6 +170,7 @@ fn conflicts<'a>(
         }
         met[item] = index(item);
         for &(lower, upper) in spans(item) {
+            let (lower, upper) = (lower as usize, upper as usize);
             let later = (lower + 1..upper).flat_map(|section| beginning.row(section));
             for &other in sections.row(lower).iter().chain(later) {
                 if met[other as usize] != index(item) {

@@ -11,7 +11,7 @@ mod steps;
 mod tree;
 
 pub(crate) use instance::Instance;
-pub(crate) use neighbours::{Neighbours, Overlaps};
+pub(crate) use neighbours::Neighbours;
 pub(crate) use niche::{FOCUSES, NicheSearch};
 pub(crate) use ranks::{HEURISTICS, LASTING, Ranker};
 pub(crate) use steps::{Outcome, Steps};

@@ -1,13 +1,10 @@
 //! The items that an item conflicts with, listed beforehand or found when they are asked for.
 //!
-//! Lists are faster, but for a hundred thousand items they would take gigabytes. A tree over the spans of a
-//! timeline finds those that meet another span in memory that only grows with the items.
+//! Lists are faster, but for a hundred thousand items they would take gigabytes. [`Overlaps`] needs memory that grows
+//! with the items alone.
 
-use crate::adjacency::{Lists, index};
-use crate::timeline::Timeline;
-
-/// Spans in a leaf of the tree.
-const LEAF: usize = 16;
+use crate::adjacency::Lists;
+use crate::overlaps::Overlaps;
 
 /// The conflicts of items.
 #[derive(Clone, Copy, Debug)]
@@ -20,6 +17,7 @@ pub(crate) enum Neighbours<'a> {
 
 impl Neighbours<'_> {
     /// Replaces what `into` holds by the items that conflict with one; some may come twice.
+    // Uncounted: a repair counts what is found.
     pub(crate) fn collect(&self, item: usize, into: &mut Vec<u32>) {
         into.clear();
         match self {
@@ -29,75 +27,12 @@ impl Neighbours<'_> {
     }
 }
 
-/// The spans of a timeline, by the sections in which they begin.
-#[derive(Debug)]
-pub(crate) struct Overlaps<'a> {
-    timeline: &'a Timeline,
-    /// (first section, section after the last, item) of each span of an item with bytes, in ascending order.
-    spans: Vec<(u32, u32, u32)>,
-    /// A tree over leaves of spans, its root at 1: for each vertex, the latest end.
-    latest: Vec<u32>,
-}
-
-impl<'a> Overlaps<'a> {
-    /// The spans of a timeline.
-    pub(crate) fn new(timeline: &'a Timeline) -> Self {
-        let has_bytes = |&item: &usize| timeline.items[item].size > 0;
-        let of_item = |item: usize| {
-            let each = timeline.spans(item).iter();
-            each.map(move |&(lower, upper)| (index(lower), index(upper), index(item)))
-        };
-        let items = 0..timeline.items.len();
-        let mut spans: Vec<_> = items.filter(has_bytes).flat_map(of_item).collect();
-        spans.sort_unstable();
-        let leaves = spans.len().div_ceil(LEAF).next_power_of_two();
-        let mut latest = vec![0; 2 * leaves];
-        for (leaf, some) in spans.chunks(LEAF).enumerate() {
-            latest[leaves + leaf] = some.iter().map(|span| span.1).max().unwrap_or(0);
-        }
-        for vertex in (1..leaves).rev() {
-            latest[vertex] = latest[2 * vertex].max(latest[2 * vertex + 1]);
-        }
-        Self { timeline, spans, latest }
-    }
-
-    fn collect(&self, item: usize, into: &mut Vec<u32>) {
-        for &(lower, upper) in self.timeline.spans(item) {
-            let before = self.spans.partition_point(|span| (span.0 as usize) < upper);
-            let leaves = self.latest.len() / 2;
-            self.visit(1, (0, leaves), (index(item), lower, before), into);
-        }
-    }
-
-    /// Visits a vertex over the leaves `[first, end)`: of the spans `before` some place, those that end after
-    /// `lower` and are not of the item itself.
-    fn visit(
-        &self,
-        vertex: usize,
-        (first, end): (usize, usize),
-        (item, lower, before): (u32, usize, usize),
-        into: &mut Vec<u32>,
-    ) {
-        if first * LEAF >= before || self.latest[vertex] as usize <= lower {
-            return;
-        }
-        if end - first > 1 {
-            let middle = first + (end - first) / 2;
-            self.visit(2 * vertex, (first, middle), (item, lower, before), into);
-            self.visit(2 * vertex + 1, (middle, end), (item, lower, before), into);
-            return;
-        }
-        let spans = &self.spans[first * LEAF..before.min(end * LEAF)];
-        let meeting = spans.iter().filter(|span| span.1 as usize > lower && span.2 != item);
-        into.extend(meeting.map(|span| span.2));
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Neighbours, Overlaps};
+    use super::Neighbours;
     use crate::buffer::{Buffer, Gap};
     use crate::interval::IntervalProblem;
+    use crate::overlaps::Overlaps;
     use crate::random::Random;
     use crate::search::Instance;
     use crate::timeline::Timeline;

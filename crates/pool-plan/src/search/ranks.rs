@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use super::instance::Instance;
 use crate::adjacency::{index, indices};
 use crate::random::Random;
+use crate::work::Work;
 
 /// The properties that make an item come early: the three orders that `MiniMalloc` takes in turn.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -37,6 +38,7 @@ pub(crate) struct Ranker<'a> {
 
 impl<'a> Ranker<'a> {
     /// A ranker of an instance's items.
+    // Uncounted: one pass over the instance, of up to 4,000,000 pairs.
     pub(crate) fn new(instance: &'a Instance) -> Self {
         let size = |&item: &u32| instance.items[item as usize].size;
         let total = |section| instance.sections.row(section).iter().map(size).sum();
@@ -66,6 +68,7 @@ impl<'a> Ranker<'a> {
         Ranks { shapes: None, ..self.sorted(heuristic, failures.unwrap_or(&self.totals), blur) }
     }
 
+    // Uncounted: one sort of the items.
     fn sorted(
         &self,
         heuristic: Heuristic,
@@ -103,6 +106,7 @@ fn by_total(total: u128, shape: (u128, u128)) -> ((u128, u128, u128), (u128, u12
 }
 
 /// The largest of the numbers of an item's sections.
+// Uncounted: `renew` counts the sections; other callers make one pass over the instance.
 fn crowd(instance: &Instance, numbers: &[u64], item: usize) -> u64 {
     let sections = instance.sections_of.row(item).iter();
     sections.map(|&section| numbers[section as usize]).max().unwrap_or(0)
@@ -132,9 +136,11 @@ impl Ranks {
         open: &[u64],
         items: &mut [u32],
         before: &mut Vec<(u32, u32)>,
+        work: &Work,
     ) {
         let Some(shapes) = &self.shapes else { return };
         items.sort_by_cached_key(|&item| {
+            work.over(instance.sections_of.row(item as usize));
             let total = crowd(instance, open, item as usize);
             (Reverse((total, shapes[item as usize])), item)
         });
@@ -145,6 +151,7 @@ impl Ranks {
     }
 
     /// Gives items the ranks that they had before.
+    // Uncounted: as long as the ranking, which was counted.
     pub(super) fn restore(&mut self, before: impl DoubleEndedIterator<Item = (u32, u32)>) {
         for (item, rank) in before.rev() {
             self.ranks[item as usize] = rank;

@@ -9,6 +9,7 @@ use super::book::Book;
 use super::instance::Instance;
 use crate::adjacency::{index, indices};
 use crate::plan::as_float;
+use crate::work::Work;
 
 /// What a failure adds to a weight grows by this factor from one dead end to the next, so that old ones count less.
 const GROWTH: f64 = 1.0005;
@@ -53,7 +54,9 @@ pub(super) struct Skyline<'a> {
     suspect: usize,
     /// Open items of one section, as (lowest, size).
     jobs: Vec<(u64, u64)>,
-    work: u64,
+    /// The candidates of a section that is left; none between two calls.
+    is_candidate: Vec<bool>,
+    work: Work,
 }
 
 impl<'a> Skyline<'a> {
@@ -73,13 +76,14 @@ impl<'a> Skyline<'a> {
             is_dirty: vec![true; sections],
             suspect: 0,
             jobs: Vec::new(),
-            work: 0,
+            is_candidate: vec![false; instance.items.len()],
+            work: Work::default(),
         }
     }
 
-    /// How many items and sections were looked at.
-    pub(super) fn work(&self) -> u64 {
-        self.work
+    /// The count of items and sections that were looked at.
+    pub(super) fn work(&self) -> &Work {
+        &self.work
     }
 
     /// How many changes there are to take back.
@@ -117,12 +121,13 @@ impl<'a> Skyline<'a> {
     /// The open items of a section whose lowest offset is its floor.
     pub(super) fn candidates(&self, section: u32) -> impl Iterator<Item = u32> + '_ {
         let floor = self.sections[section as usize].floor;
-        let items = self.instance.sections.row(section as usize).iter().copied();
+        let items = self.work.over(self.instance.sections.row(section as usize)).iter().copied();
         items.filter(move |&item| !self.book.is_placed(item) && self.lowest[item as usize] == floor)
     }
 
     /// Whether all items that conflict with one are placed: then it is in nobody's way at its lowest offset.
     pub(super) fn is_uncovered(&self, item: u32) -> bool {
+        self.work.count(self.instance.conflicts.row(item as usize).len());
         self.book.is_uncovered(item)
     }
 
@@ -132,11 +137,10 @@ impl<'a> Skyline<'a> {
         let instance = self.instance;
         let size = instance.items[item as usize].size;
         let top = self.lowest[item as usize] + size;
-        self.book.place(item);
+        self.work.count(self.book.place(item));
         self.changes.push(Change::Placed(item));
         self.soil(item);
-        let others = instance.conflicts.row(item as usize);
-        self.work += others.len() as u64;
+        let others = self.work.over(instance.conflicts.row(item as usize));
         let is_possible = others.iter().all(|&other| {
             self.book.is_placed(other)
                 || self.lowest[other as usize] >= top
@@ -150,22 +154,22 @@ impl<'a> Skyline<'a> {
     pub(super) fn leave(&mut self, section: u32, candidates: &[u32]) -> bool {
         let instance = self.instance;
         let floor = self.sections[section as usize].floor;
+        candidates.iter().for_each(|&item| self.is_candidate[item as usize] = true);
         // A candidate that another one lies on is above the floor, too.
         let lowest_end = |&other: &u32| {
-            let is_candidate = candidates.contains(&other);
+            let is_candidate = self.is_candidate[other as usize];
             self.lowest[other as usize]
                 + u64::from(is_candidate)
                 + instance.items[other as usize].size
         };
         let raised = candidates.iter().map(|&item| {
-            let others = instance.conflicts.row(item as usize).iter();
+            let others = self.work.over(instance.conflicts.row(item as usize)).iter();
             let ends = others.filter(|&&other| !self.book.is_placed(other)).map(lowest_end);
             // With nothing to lie on, the item would have been at the floor.
             ends.min().map(|end| end.max(floor + 1))
         });
         let raised: Option<Vec<u64>> = raised.collect();
-        let degrees = candidates.iter().map(|&item| instance.conflicts.row(item as usize).len());
-        self.work += degrees.sum::<usize>() as u64;
+        candidates.iter().for_each(|&item| self.is_candidate[item as usize] = false);
         let is_possible = raised.is_some_and(|raised| {
             candidates.iter().zip(raised).all(|(&item, offset)| self.raise(item, offset))
         });
@@ -176,6 +180,7 @@ impl<'a> Skyline<'a> {
     }
 
     /// Takes back all changes but the first `kept`.
+    // Uncounted: as long as the changes, which were counted.
     pub(super) fn undo(&mut self, kept: usize) {
         for change in self.changes.drain(kept..).rev() {
             match change {
@@ -187,6 +192,7 @@ impl<'a> Skyline<'a> {
     }
 
     /// Looks at all sections that have changed. Returns whether their open items may fit, if `is_possible` so far.
+    // Uncounted: the sections that were counted when they became dirty.
     pub(super) fn check(&mut self, mut is_possible: bool) -> bool {
         if is_possible && self.is_dirty.get(self.suspect) == Some(&true) {
             self.is_dirty[self.suspect] = false;
@@ -202,6 +208,7 @@ impl<'a> Skyline<'a> {
     }
 
     /// Makes the next failures count for more than those before.
+    // Uncounted: one pass over the sections in 460,000 dead ends.
     pub(super) fn age(&mut self) {
         self.increment *= GROWTH;
         if self.increment > MOST_WEIGHT {
@@ -211,6 +218,7 @@ impl<'a> Skyline<'a> {
     }
 
     /// Forgets which sections have failed.
+    // Uncounted: one pass over the sections in 64 restarts.
     pub(super) fn forget(&mut self) {
         self.weights.fill(1.0);
         self.increment = 1.0;
@@ -221,7 +229,7 @@ impl<'a> Skyline<'a> {
         let one = self.instance.items[item as usize];
         let offset = offset.next_multiple_of(one.alignment);
         if one.fixed.is_some() || offset + one.size > self.capacity {
-            let sections = self.instance.sections_of.row(item as usize);
+            let sections = self.work.over(self.instance.sections_of.row(item as usize));
             let share = self.increment / as_float(sections.len() as u64);
             for &section in sections {
                 self.weights[section as usize] += share;
@@ -235,8 +243,7 @@ impl<'a> Skyline<'a> {
     }
 
     fn soil(&mut self, item: u32) {
-        let sections = self.instance.sections_of.row(item as usize);
-        self.work += sections.len() as u64;
+        let sections = self.work.over(self.instance.sections_of.row(item as usize));
         for &section in sections {
             if !std::mem::replace(&mut self.is_dirty[section as usize], true) {
                 self.dirty.push(section);
@@ -252,8 +259,7 @@ impl<'a> Skyline<'a> {
     /// Finds a section's floor and lowest end anew. Returns whether its open items may fit.
     fn look_at(&mut self, section: usize) -> bool {
         let instance = self.instance;
-        let items = instance.sections.row(section);
-        self.work += items.len() as u64;
+        let items = self.work.over(instance.sections.row(section));
         // Only an item that begins above this room can make the section too high.
         let Some(room) = self.capacity.checked_sub(self.book.open()[section]) else { return false };
         let mut now = Section { floor: u64::MAX, top: u64::MAX };

@@ -12,6 +12,7 @@
 use super::book::Book;
 use super::instance::Instance;
 use crate::adjacency::index;
+use crate::work::Work;
 
 /// How long the lists of changes were before a placement, which is taken back down to there.
 #[derive(Clone, Copy, Debug)]
@@ -39,8 +40,8 @@ pub(super) struct State<'a> {
     jobs: Vec<(u64, u64)>,
     /// For each section, how often it was the one whose items could not fit.
     failures: Vec<u64>,
-    /// How many items and sections were looked at.
-    work: u64,
+    /// The count of items and sections that were looked at.
+    work: Work,
 }
 
 impl<'a> State<'a> {
@@ -59,7 +60,7 @@ impl<'a> State<'a> {
             is_dirty: vec![false; sections],
             jobs: Vec::new(),
             failures: vec![0; sections],
-            work: 0,
+            work: Work::default(),
         }
     }
 
@@ -78,13 +79,14 @@ impl<'a> State<'a> {
         &self.failures
     }
 
-    /// How many items and sections were looked at: what a search has taken of time.
-    pub(super) fn work(&self) -> u64 {
-        self.work
+    /// The count of items and sections that were looked at.
+    pub(super) fn work(&self) -> &Work {
+        &self.work
     }
 
     /// Whether all items that conflict with one are placed (see [`Book::is_uncovered`]).
     pub(super) fn is_uncovered(&self, item: u32) -> bool {
+        self.work.count(self.instance.conflicts.row(item as usize).len());
         self.book.is_uncovered(item)
     }
 
@@ -99,6 +101,7 @@ impl<'a> State<'a> {
     }
 
     /// Whether the empty plan is possible.
+    // Uncounted: one pass over the instance, of up to 4,000,000 pairs.
     pub(super) fn is_possible(&self) -> bool {
         let fits =
             |item: usize| self.lowest[item] + self.instance.items[item].size <= self.capacity;
@@ -116,9 +119,8 @@ impl<'a> State<'a> {
         let offset = self.lowest[item as usize];
         let size = instance.items[item as usize].size;
         let top = offset + size;
-        self.book.place(item);
-        let sections_of = instance.sections_of.row(item as usize);
-        self.work += (sections_of.len() + instance.conflicts.row(item as usize).len()) as u64;
+        self.work.count(self.book.place(item));
+        let sections_of = self.work.over(instance.sections_of.row(item as usize));
         for &section in sections_of {
             let section = section as usize;
             if self.floor[section] < top {
@@ -132,6 +134,7 @@ impl<'a> State<'a> {
     }
 
     /// Takes the newest placement back.
+    // Uncounted: as long as the changes, which were counted.
     pub(super) fn undo(&mut self, item: u32, mark: Mark) {
         for (other, lowest) in self.changed_lowest.drain(mark.lowest..).rev() {
             self.lowest[other as usize] = lowest;
@@ -145,7 +148,7 @@ impl<'a> State<'a> {
     /// Moves the open items that conflict with a new item above that item.
     fn raise(&mut self, item: u32, top: u64) -> bool {
         let instance = self.instance;
-        for &other in instance.conflicts.row(item as usize) {
+        for &other in self.work.over(instance.conflicts.row(item as usize)) {
             let old = self.lowest[other as usize];
             if old >= top || self.book.is_placed(other) {
                 continue;
@@ -157,8 +160,7 @@ impl<'a> State<'a> {
             }
             self.changed_lowest.push((other, old));
             self.lowest[other as usize] = new;
-            self.work += instance.sections_of.row(other as usize).len() as u64;
-            for &section in instance.sections_of.row(other as usize) {
+            for &section in self.work.over(instance.sections_of.row(other as usize)) {
                 if !self.is_dirty[section as usize] {
                     self.is_dirty[section as usize] = true;
                     self.dirty.push(section);
@@ -171,6 +173,7 @@ impl<'a> State<'a> {
     /// Whether floors of at least `offset` leave room for the open items.
     fn fits(&self, offset: u64, (first, end): (u32, u32)) -> bool {
         let range = first as usize..end as usize;
+        self.work.count(range.len());
         let mut highest = 0;
         for (&floor, &open) in self.floor[range.clone()].iter().zip(&self.book.open()[range]) {
             let needed = if open > 0 { floor.max(offset) + open } else { 0 };
@@ -189,11 +192,10 @@ impl<'a> State<'a> {
             }
             let section = section as usize;
             self.jobs.clear();
-            self.work += instance.sections.row(section).len() as u64;
             // Room that the section has beside its open items: it can only be missing above that offset.
             let room = self.capacity - self.book.open()[section];
             let (mut floor, mut released) = (u64::MAX, 0);
-            for &item in instance.sections.row(section) {
+            for &item in self.work.over(instance.sections.row(section)) {
                 if self.book.is_placed(item) {
                     continue;
                 }

@@ -23,6 +23,14 @@ struct Part {
     sections: (u32, u32),
 }
 
+/// A piece of a part.
+#[derive(Clone, Copy, Debug)]
+struct Cut {
+    sections: (u32, u32),
+    /// Where its items end in the stack of lists.
+    end: usize,
+}
+
 /// A vertex on the path from the root.
 #[derive(Debug)]
 enum Vertex {
@@ -54,12 +62,15 @@ pub(crate) struct Search<'a> {
     outcome: Outcome,
     /// How many placements were tried.
     steps: u64,
-    /// How many entries of lists were looked at.
-    listed: u64,
+    /// For each section of the part that was split last, its piece.
+    pieces: Vec<u32>,
+    /// The pieces of that part.
+    cuts: Vec<Cut>,
 }
 
 impl<'a> Search<'a> {
     /// A search that prefers items of low rank.
+    // Uncounted: one pass over the instance, of up to 4,000,000 pairs.
     pub(crate) fn new(instance: &'a Instance, capacity: u64, ranks: Ranks) -> Self {
         let count = instance.items.len();
         let mut search = Self {
@@ -72,7 +83,8 @@ impl<'a> Search<'a> {
             offsets: instance.items.iter().map(|item| item.fixed.unwrap_or(0)).collect(),
             outcome: Outcome::Paused,
             steps: 0,
-            listed: 0,
+            pieces: Vec::new(),
+            cuts: Vec::new(),
         };
         if !search.state.is_possible() {
             search.outcome = Outcome::Exhausted;
@@ -96,7 +108,7 @@ impl<'a> Search<'a> {
             return;
         }
         let part = *part;
-        self.listed += (part.items.1 - part.items.0) as u64;
+        self.state.work().count(part.items.1 - part.items.0);
         if candidates.0 == candidates.1 {
             self.fail();
             return;
@@ -112,6 +124,7 @@ impl<'a> Search<'a> {
         *placed = Some((item, mark));
         let (offset, rank) = (self.state.lowest[item as usize], self.ranks.of(item));
         let (first, end) = self.state.instance.hulls[item as usize];
+        self.state.work().count((end - first) as usize);
         let cut = (first + 1..end).any(|boundary| !self.state.is_crossed(boundary as usize));
         if cut {
             self.split(part, item, offset, rank);
@@ -132,31 +145,59 @@ impl<'a> Search<'a> {
         let (lists, first, renewed) = (self.lists.len(), self.parts.len(), self.renewed.len());
         // Ranks of before do not compare with new ones.
         let rank = if self.ranks.is_renewed() { 0 } else { rank };
-        let (begin, end) = part.sections;
-        let mut piece_begin = begin;
-        for boundary in begin + 1..=end {
-            if boundary < end && self.state.is_crossed(boundary as usize) {
-                continue;
-            }
-            let start = self.lists.len();
-            for position in part.items.0..part.items.1 {
-                let item = self.lists[position];
-                let section = self.state.instance.hulls[item as usize].0;
-                if item != placed && (piece_begin..boundary).contains(&section) {
-                    self.lists.push(item);
-                }
-            }
-            if self.lists.len() > start {
+        self.cut(part, placed);
+        let work = self.state.work();
+        let mut start = lists;
+        for piece in 0..self.cuts.len() {
+            let items = (start, self.cuts[piece].end);
+            start = items.1;
+            if items.0 < items.1 {
                 let (instance, open) = (self.state.instance, self.state.open());
-                self.ranks.renew(instance, open, &mut self.lists[start..], &mut self.renewed);
-                let items = (start, self.lists.len());
-                self.parts.push(Part { items, sections: (piece_begin, boundary) });
+                let list = &mut self.lists[items.0..items.1];
+                self.ranks.renew(instance, open, list, &mut self.renewed, work);
+                self.parts.push(Part { items, sections: self.cuts[piece].sections });
             }
-            piece_begin = boundary;
         }
         self.parts[first..].sort_by_key(|part| part.items.1 - part.items.0);
         self.path.push(Vertex::Parts { first, next: first, lists, renewed, offset, rank });
         self.succeed();
+    }
+
+    /// Lists the open items of `part` but `placed` again, by pieces between which no open item crosses, and notes the
+    /// pieces.
+    fn cut(&mut self, part: Part, placed: u32) {
+        let Self { state, lists, pieces, cuts, .. } = self;
+        let ((first, last), (begin, end)) = (part.items, part.sections);
+        state.work().count((end - begin) as usize + 2 * (last - first));
+        pieces.clear();
+        cuts.clear();
+        for section in begin..end {
+            if section == begin || !state.is_crossed(section as usize) {
+                cuts.push(Cut { sections: (section, section), end: 0 });
+            }
+            pieces.push(crate::adjacency::index(cuts.len() - 1));
+            if let Some(cut) = cuts.last_mut() {
+                cut.sections.1 = section + 1;
+            }
+        }
+        let piece = |item: u32| pieces[(state.instance.hulls[item as usize].0 - begin) as usize];
+        let open = |&item: &u32| item != placed;
+        for &item in lists[first..last].iter().filter(|item| open(item)) {
+            cuts[piece(item) as usize].end += 1;
+        }
+        let mut sum = lists.len();
+        for cut in cuts.iter_mut() {
+            sum += std::mem::replace(&mut cut.end, sum);
+        }
+        lists.resize(sum, 0);
+        for position in first..last {
+            let item = lists[position];
+            if open(&item) {
+                let place = &mut cuts[piece(item) as usize].end;
+                lists[*place] = item;
+                *place += 1;
+            }
+        }
     }
 
     /// Lists the candidates for the next item of `part`: placed at or above the item before them,
@@ -166,6 +207,7 @@ impl<'a> Search<'a> {
             self.succeed();
             return;
         }
+        self.state.work().count(2 * (part.items.1 - part.items.0));
         let start = self.lists.len();
         let mut lowest_top = u64::MAX;
         for position in part.items.0..part.items.1 {
@@ -189,6 +231,7 @@ impl<'a> Search<'a> {
     }
 
     /// Goes back from a choice without candidates to the last one that has others.
+    // Uncounted: as long as the path, each vertex of which was counted.
     fn fail(&mut self) {
         while let Some(vertex) = self.path.pop() {
             match vertex {
@@ -210,6 +253,7 @@ impl<'a> Search<'a> {
     }
 
     /// Keeps the placements of a part whose items are all placed, and goes on with the next part.
+    // Uncounted: as long as the path, each vertex of which was counted.
     fn succeed(&mut self) {
         while let Some(vertex) = self.path.last_mut() {
             match vertex {
@@ -260,7 +304,7 @@ impl Steps for Search<'_> {
     }
 
     fn work(&self) -> u64 {
-        self.state.work() + self.listed
+        self.state.work().done()
     }
 
     fn run(&mut self, steps: u64, work: u64) -> Outcome {

@@ -23,6 +23,7 @@ mod synthetic;
 mod trace;
 
 mod brute;
+mod budget;
 mod captures;
 mod errors;
 mod generated;

@@ -14,6 +14,8 @@ pub(crate) struct Naive<'a> {
     buffers: &'a [Buffer],
     /// For each buffer, how many live spans of others meet its own.
     meetings: Vec<usize>,
+    /// For each buffer, the place of the first time at which it is live in the list of times, broadest first.
+    breadths: Vec<usize>,
 }
 
 impl<'a> Naive<'a> {
@@ -25,20 +27,24 @@ impl<'a> Naive<'a> {
             let spans = others.flat_map(Buffer::live_spans);
             spans.map(|span| one.live_spans().filter(|&own| overlap(own, span)).count()).sum()
         };
-        Self { buffers, meetings: buffers.iter().map(meetings).collect() }
+        let meetings = buffers.iter().map(meetings).collect();
+        Self { buffers, meetings, breadths: breadths(buffers) }
     }
 
-    /// The number that an order goes by, smallest first.
-    fn key(&self, order: GreedyOrder, index: usize) -> i128 {
+    /// The numbers that an order goes by, smallest first.
+    fn key(&self, order: GreedyOrder, index: usize) -> (i128, u64) {
         let buffer = &self.buffers[index];
         let lifetime: i128 = buffer.live_spans().map(|(from, to)| i128::from(to - from)).sum();
-        match order {
+        let key = match order {
             GreedyOrder::Size => -i128::from(buffer.size),
             GreedyOrder::Area => -i128::from(buffer.size) * lifetime,
             GreedyOrder::Lifetime => -lifetime,
             GreedyOrder::Start => buffer.lower.into(),
             GreedyOrder::Conflicts => -(self.meetings[index] as i128),
-        }
+            GreedyOrder::End => -i128::from(buffer.upper),
+            GreedyOrder::Breadth => self.breadths[index] as i128,
+        };
+        (key, if order == GreedyOrder::Breadth { u64::MAX - buffer.size } else { 0 })
     }
 
     /// The peak of a heuristic's plan.
@@ -59,6 +65,23 @@ impl<'a> Naive<'a> {
         }
         placed.iter().map(|(offset, buffer)| offset + buffer.size).max().unwrap_or(0)
     }
+}
+
+/// For each buffer, the place of the first time at which it is live in the list of times, broadest first.
+fn breadths(buffers: &[Buffer]) -> Vec<usize> {
+    let is_live = |buffer: &Buffer, time: i64| {
+        buffer.live_spans().any(|(from, to)| from <= time && time < to)
+    };
+    let mut times: Vec<i64> =
+        buffers.iter().flat_map(|buffer| buffer.live_spans().map(|span| span.0)).collect();
+    times.sort_unstable();
+    times.dedup();
+    times.sort_by_key(|&time| {
+        let live = buffers.iter().filter(|buffer| is_live(buffer, time));
+        std::cmp::Reverse(live.map(|buffer| buffer.size).sum::<u64>())
+    });
+    let first = |buffer| times.iter().position(|&time| is_live(buffer, time)).unwrap_or(0);
+    buffers.iter().map(first).collect()
 }
 
 fn overlap(one: (i64, i64), other: (i64, i64)) -> bool {

@@ -16,6 +16,7 @@ mod placed;
 
 mod attacks;
 mod command;
+mod interrupt;
 mod memory;
 mod memory_viz;
 mod outside;

@@ -104,12 +104,15 @@ pub(crate) struct NicheSearch<'a> {
     first_patience: f64,
     /// How many placements were tried.
     steps: u64,
-    /// How many sections of parts were looked at.
-    listed: u64,
+    /// For each item, the least of the tops of its sections, with the choice of a section that it was found for.
+    least_tops: Vec<(u64, u64)>,
+    /// How many choices of a section there were.
+    choices: u64,
 }
 
 impl<'a> NicheSearch<'a> {
     /// A search in an instance whose sections are in an order.
+    // Uncounted: one pass over the instance, of up to 4,000,000 pairs.
     pub(crate) fn new(instance: &'a Instance, capacity: u64, focus: Focus, random: Random) -> Self {
         let mut skyline = Skyline::new(instance, capacity);
         let fits = |(item, &lowest): (usize, &u64)| lowest + instance.items[item].size <= capacity;
@@ -129,7 +132,8 @@ impl<'a> NicheSearch<'a> {
             patience: FIRST_DEAD_ENDS,
             first_patience: FIRST_DEAD_ENDS,
             steps: 0,
-            listed: 0,
+            least_tops: vec![(0, 0); instance.items.len()],
+            choices: 0,
         };
         if is_possible {
             search.root = search.skyline.changes();
@@ -159,6 +163,7 @@ impl<'a> NicheSearch<'a> {
         let instance = self.skyline.instance;
         let preference = PREFERENCES[self.restarts % PREFERENCES.len()];
         let noise = if self.restarts < PREFERENCES.len() { 0.0 } else { NOISE };
+        self.skyline.work().count(instance.items.len());
         for item in 0..instance.items.len() {
             let lifetime = as_float(instance.durations[item]);
             let size = as_float(instance.items[item].size);
@@ -166,7 +171,7 @@ impl<'a> NicheSearch<'a> {
                 Preference::Lifetime => lifetime,
                 Preference::Area => lifetime * size,
                 Preference::FailuresAndLifetime => {
-                    let sections = instance.sections_of.row(item).iter();
+                    let sections = self.skyline.work().over(instance.sections_of.row(item)).iter();
                     let weights = sections.map(|&section| self.skyline.weight(section));
                     weights.fold(0.0, f64::max) * lifetime.sqrt()
                 }
@@ -207,6 +212,7 @@ impl<'a> NicheSearch<'a> {
             return;
         }
         let (first, end) = self.skyline.instance.hulls[item as usize];
+        self.skyline.work().count((end - first) as usize);
         if (first + 1..end).any(|boundary| self.skyline.is_cut(boundary)) {
             self.split(part);
         } else {
@@ -218,7 +224,7 @@ impl<'a> NicheSearch<'a> {
     fn split(&mut self, (begin, end): Range) {
         let first = self.parts.len();
         let mut piece_begin = begin;
-        self.listed += u64::from(end - begin);
+        self.skyline.work().count((end - begin) as usize);
         for boundary in begin + 1..=end {
             if boundary < end && !self.skyline.is_cut(boundary) {
                 continue;
@@ -234,6 +240,7 @@ impl<'a> NicheSearch<'a> {
     }
 
     /// Chooses a section of a part, and lists the candidates for its floor.
+    // Uncounted: the candidates, which are counted as they are listed.
     fn enter(&mut self, part: Range) {
         let Some(section) = self.section(part) else {
             self.succeed();
@@ -249,7 +256,8 @@ impl<'a> NicheSearch<'a> {
 
     /// The section of a part that the search goes on with; none where all items are placed.
     fn section(&mut self, (begin, end): Range) -> Option<u32> {
-        self.listed += u64::from(end - begin);
+        self.skyline.work().count((end - begin) as usize);
+        self.choices += 1;
         let lowest_top = (begin..end).map(|section| self.skyline.top(section)).min()?;
         let mut best = None;
         for section in begin..end {
@@ -280,16 +288,23 @@ impl<'a> NicheSearch<'a> {
         }
     }
 
-    /// Whether no open item fits below one that can begin at the floor of a section.
-    fn is_lowest_around(&self, section: u32, floor: u64) -> bool {
-        let sections_of = &self.skyline.instance.sections_of;
-        self.skyline.candidates(section).all(|item| {
-            let sections = sections_of.row(item as usize).iter();
-            sections.copied().all(|section| self.skyline.top(section) > floor)
+    /// Whether no open item fits below one that can begin at the floor of a section. The tops of an item's sections are
+    /// looked at once for each choice of a section: a long-lived item is a candidate of many.
+    fn is_lowest_around(&mut self, section: u32, floor: u64) -> bool {
+        let Self { skyline, least_tops, choices, .. } = self;
+        skyline.candidates(section).all(|item| {
+            let (choice, top) = &mut least_tops[item as usize];
+            if *choice != *choices {
+                let sections = skyline.work().over(skyline.instance.sections_of.row(item as usize));
+                let least = sections.iter().map(|&section| skyline.top(section)).min();
+                (*choice, *top) = (*choices, least.unwrap_or(u64::MAX));
+            }
+            *top > floor
         })
     }
 
     /// Goes back from a choice of which all was tried to the last one that has more.
+    // Uncounted: as long as the path, each vertex of which was counted.
     fn fail(&mut self, lists: usize) {
         self.dead_ends += 1.0;
         self.skyline.age();
@@ -302,6 +317,7 @@ impl<'a> NicheSearch<'a> {
     }
 
     /// Keeps the placements of a part whose items are all placed, and goes on with the next part.
+    // Uncounted: as long as the path, each vertex of which was counted.
     fn succeed(&mut self) {
         while let Some(vertex) = self.path.last_mut() {
             match vertex {
@@ -334,7 +350,7 @@ impl Steps for NicheSearch<'_> {
     }
 
     fn work(&self) -> u64 {
-        self.skyline.work() + self.listed
+        self.skyline.work().done()
     }
 
     fn run(&mut self, steps: u64, work: u64) -> Outcome {

@@ -1,0 +1,95 @@
+//! Places the buffers of a timeline that meet few others.
+//!
+//! The spans that meet a buffer's own are next to each other in memory, with the addresses of those that are placed.
+//! So these are gathered, sorted and searched for room. A tree over time takes longer where few buffers are live at one
+//! time, and less where many are.
+
+use super::orders::Order;
+use super::place::Placement;
+use super::ranges::fit;
+use crate::overlaps::Overlaps;
+use crate::timeline::Timeline;
+use crate::work::Watch;
+
+/// Passes that a placement counts beside those over neighbours.
+const PASSES_BESIDE: usize = 32;
+
+/// Makes greedy plans of a timeline whose buffers meet few others, and keeps its memory between them.
+#[derive(Debug)]
+pub(super) struct NeighbourPlacer<'a> {
+    timeline: &'a Timeline,
+    overlaps: &'a Overlaps<'a>,
+    /// For each span in the order of `overlaps`, the addresses of its item; an empty range before it is placed.
+    placed: Vec<(u64, u64)>,
+    occupied: Vec<(u64, u64)>,
+}
+
+impl<'a> NeighbourPlacer<'a> {
+    /// A placer for a timeline.
+    pub(super) fn new(timeline: &'a Timeline, overlaps: &'a Overlaps<'a>) -> Self {
+        Self { timeline, overlaps, placed: Vec::new(), occupied: Vec::new() }
+    }
+
+    /// Places items; see [`Place::place_while`](super::place::Place::place_while).
+    pub(super) fn place(&mut self, order: &Order, limit: u64, watch: &Watch<'_>) -> Placement {
+        let timeline = self.timeline;
+        let (mut offsets, mut peak) = (vec![0; timeline.items.len()], 0);
+        self.placed.clear();
+        self.placed.resize(self.overlaps.len(), (0, 0));
+        for (index, item) in timeline.items.iter().enumerate() {
+            if let Some(offset) = item.fixed {
+                offsets[index] = offset;
+                peak = peak.max(offset + item.size);
+                self.note(index, offset);
+            }
+        }
+        for &index in &order.items {
+            if peak >= limit {
+                return Placement::Higher;
+            }
+            let index = index as usize;
+            let item = timeline.items[index];
+            if item.fixed.is_some() || item.size == 0 {
+                continue;
+            }
+            if !watch.count(self.gather(index) + PASSES_BESIDE) {
+                return Placement::Stopped;
+            }
+            self.occupied.sort_unstable();
+            let offset = fit(&self.occupied, item.size, item.alignment, order.fit);
+            offsets[index] = offset;
+            peak = peak.max(offset + item.size);
+            self.note(index, offset);
+        }
+        if peak >= limit { Placement::Higher } else { Placement::Done { offsets, peak } }
+    }
+
+    /// Gathers the addresses of placed neighbours. Returns how many numbers were looked at.
+    fn gather(&mut self, index: usize) -> usize {
+        let Self { timeline, overlaps, placed, occupied } = self;
+        occupied.clear();
+        let mut looked = 0;
+        for &span in timeline.spans(index) {
+            let beginning = &placed[overlaps.beginning(span)];
+            looked += beginning.len();
+            occupied.extend(beginning.iter().filter(|range| range.1 > range.0));
+            looked += overlaps.lasting(span.0, |place| {
+                let range = placed[place];
+                if range.1 > range.0 {
+                    occupied.push(range);
+                }
+            });
+        }
+        looked
+    }
+
+    /// Notes the addresses of an item's spans.
+    // Uncounted: the spans of an item, which `gather` has counted.
+    fn note(&mut self, index: usize, offset: u64) {
+        let size = self.timeline.items[index].size;
+        if size > 0 {
+            let places = self.overlaps.places(index).iter();
+            places.for_each(|&span| self.placed[span as usize] = (offset, offset + size));
+        }
+    }
+}

@@ -1,0 +1,306 @@
+//! The planner beside its peers, for every file and every budget of CPU time, in one run.
+//!
+//! `cargo bench -p pool-plan-cli --bench peers -- [--files PATH,…] [--budgets 0.1,1.5] [--threads 1,2] [--only NAME]`.
+//! Files are those of `crates/pool-plan/tests/data`, the ones given (a folder stands for its CSV files), and problems of
+//! ten families that the portfolio was not tuned on. A row is lost where a peer that took no more CPU time has a lower
+//! peak. The last line counts the lost rows; the exit status is 1 if there is one.
+//!
+//! Peers: the fourteen textbook heuristics and hill climbing on their order, written plainly (`support/plain.rs`);
+//! `MiniMalloc`, which is asked for a plan below this planner's peak; and `idealloc`. The paths of the last two are given by
+//! `--minimalloc` and `--idealloc`, or the variables `POOL_MINIMALLOC` and `POOL_IDEALLOC`. CPU time is that of the process;
+//! commands include the time to read their file.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::cast_possible_truncation,
+    reason = "a benchmark: what fails panics, and its numbers are small"
+)]
+
+#[path = "support/cpu.rs"]
+mod cpu;
+#[path = "support/fresh.rs"]
+mod fresh;
+#[path = "support/plain.rs"]
+mod plain;
+
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::process::{ExitCode, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use clap::Parser;
+use comfy_table::{CellAlignment, Table, presets};
+use pool_plan::{GreedyHeuristic, IntervalProblem, Monitor, Options};
+use pool_replay::csv;
+
+use cpu::{Whose, seconds};
+
+/// How often the CPU time is looked at.
+const LOOK: Duration = Duration::from_micros(500);
+/// A peer's time counts as no more up to this factor, and these seconds: what a clock of ticks may miss.
+const SAME_TIME: (f64, f64) = (1.0, 0.001);
+
+#[derive(Debug, Parser)]
+struct Arguments {
+    /// More files, and folders of files.
+    #[arg(long, value_delimiter = ',')]
+    files: Vec<PathBuf>,
+    /// Seconds of CPU time for each plan.
+    #[arg(long, value_delimiter = ',', default_value = "0.05,0.1,0.5,1.5,10")]
+    budgets: Vec<f64>,
+    /// Numbers of threads of this planner; the CPU time of all counts.
+    #[arg(long, value_delimiter = ',', default_value = "1,2")]
+    threads: Vec<usize>,
+    /// Buffers of each fresh problem.
+    #[arg(long, value_delimiter = ',', default_value = "400,4000")]
+    sizes: Vec<usize>,
+    /// The seed of the fresh problems.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Only problems with one of these in their name.
+    #[arg(long, value_delimiter = ',', default_value = "")]
+    only: Vec<String>,
+    /// The command `minimalloc`.
+    #[arg(long)]
+    minimalloc: Option<PathBuf>,
+    /// The command `idealloc`.
+    #[arg(long)]
+    idealloc: Option<PathBuf>,
+    /// Given by `cargo bench`. Without it, as among the tests, one small problem is solved.
+    #[arg(long, hide = true)]
+    bench: bool,
+}
+
+/// A plan's peak, and the CPU time that it took.
+#[derive(Clone, Debug)]
+struct Found {
+    by: String,
+    peak: u64,
+    seconds: f64,
+}
+
+fn main() -> Result<ExitCode, Box<dyn Error>> {
+    let mut arguments = Arguments::parse();
+    let path = |name| std::env::var_os(name).map(PathBuf::from);
+    arguments.minimalloc = arguments.minimalloc.or_else(|| path("POOL_MINIMALLOC"));
+    arguments.idealloc = arguments.idealloc.or_else(|| path("POOL_IDEALLOC"));
+    if !arguments.bench {
+        (arguments.budgets, arguments.threads) = (vec![0.02], vec![1]);
+        (arguments.sizes, arguments.only) = (vec![60], vec!["unet".to_owned()]);
+        (arguments.minimalloc, arguments.idealloc) = (None, None);
+    }
+    for (name, is_there) in
+        [("MiniMalloc", arguments.minimalloc.is_some()), ("idealloc", arguments.idealloc.is_some())]
+    {
+        if !is_there && arguments.bench {
+            println!("SKIPPED: {name}, since neither an option nor a variable names its command");
+        }
+    }
+    let mut table = Table::new();
+    table.load_preset(presets::ASCII_MARKDOWN);
+    table.set_header([
+        "problem",
+        "buffers",
+        "budget",
+        "threads",
+        "ratio",
+        "CPU s",
+        "untried",
+        "best peer in that time",
+        "its ratio",
+        "CPU s",
+    ]);
+    let (mut rows, mut lost) = (0, Vec::new());
+    for (name, problem) in problems(&arguments)? {
+        if !arguments.only.iter().any(|part| name.contains(part)) {
+            continue;
+        }
+        let bound = problem.lower_bound().bytes.max(1) as f64;
+        let peers = peers(&problem, &arguments)?;
+        for &budget in &arguments.budgets {
+            let climbed = climb(&problem, budget);
+            for &threads in &arguments.threads {
+                let (ours, untried) = this(&problem, budget, threads)?;
+                let mut others: Vec<Found> = peers.iter().chain(&climbed).cloned().collect();
+                others.extend(below(&problem, ours.peak, ours.seconds.max(budget), &arguments)?);
+                let most = ours.seconds.max(budget) * SAME_TIME.0 + SAME_TIME.1;
+                others.retain(|one| one.seconds <= most);
+                let best = others.iter().min_by_key(|one| one.peak);
+                let ratio = |peak: u64| format!("{:.4}", peak as f64 / bound);
+                let mut row = vec![name.clone(), problem.buffers().len().to_string()];
+                row.extend([budget.to_string(), threads.to_string(), ratio(ours.peak)]);
+                row.extend([format!("{:.3}", ours.seconds), untried.to_string()]);
+                row.extend(best.map_or_else(
+                    || vec!["none".to_owned(), "-".to_owned(), "-".to_owned()],
+                    |one| vec![one.by.clone(), ratio(one.peak), format!("{:.3}", one.seconds)],
+                ));
+                eprintln!("{}", row.join(" | "));
+                rows += 1;
+                if let Some(best) = best.filter(|best| best.peak < ours.peak) {
+                    lost.push(format!("{name} within {budget} s on {threads}: {}", best.by));
+                }
+                table.add_row(row);
+            }
+        }
+    }
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    println!("{table}");
+    lost.iter().for_each(|row| println!("lost: {row}"));
+    println!("{} rows, {} lost", rows, lost.len());
+    // A run among the tests is no measurement.
+    let is_lost = arguments.bench && !lost.is_empty();
+    Ok(if is_lost { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// All problems, each with its name.
+fn problems(arguments: &Arguments) -> Result<Vec<(String, IntervalProblem)>, Box<dyn Error>> {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/pool-plan/tests/data");
+    let mut files = Vec::new();
+    for path in std::iter::once(&own).chain(&arguments.files) {
+        if path.is_file() {
+            files.push(path.clone());
+            continue;
+        }
+        let mut listed: Vec<PathBuf> =
+            std::fs::read_dir(path)?.map(|entry| entry.unwrap().path()).collect();
+        listed.retain(|file| file.extension().is_some_and(|extension| extension == "csv"));
+        listed.sort();
+        files.extend(listed);
+    }
+    let mut all = Vec::new();
+    for file in files {
+        let name = file.file_stem().unwrap().to_string_lossy().into_owned();
+        if !arguments.only.iter().any(|part| name.contains(part)) {
+            continue;
+        }
+        let problem = csv::read(&std::fs::read_to_string(&file)?, csv::CsvOptions::default())?;
+        all.push((name, problem));
+    }
+    for name in fresh::FRESH {
+        for &size in &arguments.sizes {
+            all.push((format!("{name} {size}"), fresh::problem(name, size, arguments.seed)));
+        }
+    }
+    Ok(all)
+}
+
+/// This planner's plan within a budget of CPU time, which is validated, and how many heuristics it did not try.
+fn this(
+    problem: &IntervalProblem,
+    budget: f64,
+    threads: usize,
+) -> Result<(Found, usize), Box<dyn Error>> {
+    let (monitor, done) = (Monitor::new(), AtomicBool::new(false));
+    let start = seconds(Whose::Process)?;
+    let plan = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                if seconds(Whose::Process).unwrap() - start >= budget {
+                    monitor.cancel();
+                }
+                std::thread::sleep(LOOK);
+            }
+        });
+        let options = Options { budget: Duration::from_secs(3_600), threads, ..Options::default() };
+        let plan = problem.solve_watched(&options, &monitor);
+        done.store(true, Ordering::Relaxed);
+        plan
+    })?;
+    let spent = seconds(Whose::Process)? - start;
+    assert_eq!(problem.validate(&plan.offsets), Ok(plan.certificate.peak));
+    let found = Found { by: "this".to_owned(), peak: plan.certificate.peak, seconds: spent };
+    Ok((found, plan.untried.len()))
+}
+
+/// The peers whose plans depend on no budget: textbook heuristics, and `idealloc`.
+fn peers(problem: &IntervalProblem, arguments: &Arguments) -> Result<Vec<Found>, Box<dyn Error>> {
+    let has_gaps = problem.buffers().iter().any(|one| !one.gaps.is_empty());
+    let is_fixed = problem.buffers().iter().any(|one| one.offset.is_some());
+    let mut found = Vec::new();
+    if has_gaps || is_fixed {
+        return Ok(found);
+    }
+    for heuristic in GreedyHeuristic::ALL {
+        let start = seconds(Whose::Thread)?;
+        let (offsets, peak) = plain::plan(problem.buffers(), heuristic.order, heuristic.fit);
+        let seconds = seconds(Whose::Thread)? - start;
+        assert_eq!(problem.validate(&offsets), Ok(peak), "{heuristic}");
+        found.push(Found { by: heuristic.to_string(), peak, seconds });
+    }
+    let is_aligned = problem.buffers().iter().any(|one| one.alignment > 1);
+    if let Some(path) = arguments.idealloc.as_ref().filter(|_| !is_aligned) {
+        let file = written(problem)?;
+        let start = seconds(Whose::Commands)?;
+        // Of some files it finds no end.
+        let most = arguments.budgets.iter().copied().fold(1.0, f64::max);
+        let mut command = cpu::limited(path, most.ceil() as u64);
+        command
+            .stdout(Stdio::piped())
+            .args(["--max-lives", "5", "--input"])
+            .arg(&file)
+            .arg("ex-csv");
+        let output = command.output()?;
+        let seconds = seconds(Whose::Commands)? - start;
+        let peak = cpu::number_after(&String::from_utf8_lossy(&output.stdout), "Makespan:");
+        found.extend(peak.map(|peak| Found { by: "idealloc".to_owned(), peak, seconds }));
+    }
+    Ok(found)
+}
+
+/// Hill climbing for some seconds of CPU time.
+fn climb(problem: &IntervalProblem, budget: f64) -> Option<Found> {
+    let buffers = problem.buffers();
+    if buffers.iter().any(|one| !one.gaps.is_empty() || one.offset.is_some()) {
+        return None;
+    }
+    let start = seconds(Whose::Thread).unwrap();
+    let spent = || seconds(Whose::Thread).unwrap() - start;
+    let peak = plain::climb(buffers, &mut || spent() < budget)?;
+    Some(Found { by: "hill climbing".to_owned(), peak, seconds: budget })
+}
+
+/// A plan of `MiniMalloc` below a peak, if it finds one within some seconds of CPU time.
+fn below(
+    problem: &IntervalProblem,
+    peak: u64,
+    budget: f64,
+    arguments: &Arguments,
+) -> Result<Option<Found>, Box<dyn Error>> {
+    let Some(path) = &arguments.minimalloc else { return Ok(None) };
+    if peak <= problem.lower_bound().bytes || peak > i64::MAX as u64 {
+        return Ok(None);
+    }
+    let file = written(problem)?;
+    let mut command = cpu::limited(path, budget.ceil() as u64);
+    command.arg(format!("--capacity={}", peak - 1)).arg(format!("--input={}", file.display()));
+    command.arg(format!("--output={}", file.with_extension("minimalloc.csv").display()));
+    // A clock of seconds is not enough: the search is ended by its own limit, too.
+    command.arg(format!("--timeout={budget}s"));
+    let start = seconds(Whose::Commands)?;
+    let is_found = command.status()?.success();
+    let seconds = seconds(Whose::Commands)? - start;
+    Ok(is_found.then_some(Found { by: "MiniMalloc".to_owned(), peak: peak - 1, seconds }))
+}
+
+/// A file with a problem, for the peers that are commands.
+fn written(problem: &IntervalProblem) -> Result<PathBuf, Box<dyn Error>> {
+    let file =
+        Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("peers-{}.csv", std::process::id()));
+    let is_aligned = problem.buffers().iter().any(|one| one.alignment > 1);
+    let mut text = String::from("id,lower,upper,size");
+    text.push_str(if is_aligned { ",alignment\n" } else { "\n" });
+    for (number, one) in problem.buffers().iter().enumerate() {
+        text.push_str(&format!("{number},{},{},{}", one.lower, one.upper, one.size));
+        if is_aligned {
+            text.push_str(&format!(",{}", one.alignment));
+        }
+        text.push('\n');
+    }
+    std::fs::write(&file, text)?;
+    Ok(file)
+}

@@ -1,0 +1,53 @@
+//! CPU time of this process, of a thread and of commands: what planners are compared by, since other work changes it little.
+
+use std::error::Error;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// A command that the system ends after some seconds of CPU time.
+pub(crate) fn limited(path: &Path, seconds: u64) -> Command {
+    let mut command = Command::new("sh");
+    command.args(["-c", &format!("ulimit -t {seconds}; exec \"$@\""), "sh"]).arg(path);
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    command
+}
+
+/// The number that comes after some words of a text.
+pub(crate) fn number_after(text: &str, words: &str) -> Option<u64> {
+    let rest = text.split(words).nth(1)?.trim_start();
+    let end = rest.find(|character: char| !character.is_ascii_digit())?;
+    rest[..end].parse().ok()
+}
+
+/// Whose CPU time is asked for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Whose {
+    /// Of all commands so far.
+    Commands,
+    /// Of this process.
+    Process,
+    /// Of the thread that asks.
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "only Linux knows it"))]
+    Thread,
+}
+
+/// Seconds of CPU time.
+#[cfg(target_os = "linux")]
+pub(crate) fn seconds(whose: Whose) -> Result<f64, Box<dyn Error>> {
+    use nix::sys::resource::{UsageWho, getrusage};
+    use nix::sys::time::TimeValLike;
+
+    let usage = getrusage(match whose {
+        Whose::Commands => UsageWho::RUSAGE_CHILDREN,
+        Whose::Process => UsageWho::RUSAGE_SELF,
+        Whose::Thread => UsageWho::RUSAGE_THREAD,
+    })?;
+    let micros = usage.user_time().num_microseconds() + usage.system_time().num_microseconds();
+    Ok(micros as f64 / 1e6)
+}
+
+/// Only Linux knows the CPU time of a thread.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn seconds(whose: Whose) -> Result<f64, Box<dyn Error>> {
+    Err(format!("this benchmark needs Linux, which knows the CPU time of {whose:?}").into())
+}

@@ -1,0 +1,51 @@
+//! Ctrl-C ends the search with the best plan so far, soon.
+
+#![cfg(unix)]
+
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Other work on the machine can hold up a process by this time.
+const MOST_LATE: Duration = Duration::from_secs(2);
+
+/// A problem whose search takes longer than any test.
+fn text() -> String {
+    let mut text = String::from("id,lower,upper,size\n");
+    for number in 0..850_u64 {
+        let (size, lower) = (1 + number * number % 9, 3 * number);
+        text.push_str(&format!("l{number},{},{},{size}\n", number % 7, 2_550 - number % 5));
+        let size = 1 + number * 7919 % 90;
+        text.push_str(&format!("s{number},{lower},{},{size}\n", lower + 2 + number % 3));
+    }
+    text
+}
+
+/// `POOL_TEST_CASES=100000` interrupts 200 times, and prints how long each took.
+#[test]
+fn an_interrupt_ends_with_the_best_plan() {
+    let file = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("interrupted.csv");
+    std::fs::write(&file, text()).unwrap();
+    let mut late = Vec::new();
+    for number in 0..(super::cases() / 500).max(1) {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pool-plan"));
+        command.args(["solve", "--budget", "300s", "--json"]).arg(&file);
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(300 + u64::from(number) * 37 % 400));
+        let start = Instant::now();
+        let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+        assert!(killed.success(), "the search ended by itself");
+        let output = child.wait_with_output().unwrap();
+        late.push(start.elapsed());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let plan: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert!(plan["peak"].as_u64() >= plan["bound"].as_u64(), "{plan}");
+    }
+    late.sort();
+    println!(
+        "{} interrupts: median {:?}, worst {:?}",
+        late.len(),
+        late[late.len() / 2],
+        late.last()
+    );
+    assert!(late.last() <= Some(&MOST_LATE), "late by {:?}", late.last());
+}
