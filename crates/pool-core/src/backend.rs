@@ -30,7 +30,7 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 ///
 /// ## Blocks
 ///
-/// - [`ALIGN`](Self::ALIGN) is a power of two, and at least 8.
+/// - [`ALIGN`](Self::ALIGN) is a power of two, and at least 8. So is [`MAX_ALIGN`](Self::MAX_ALIGN), which is no smaller.
 /// - [`allocate`](Self::allocate) is given `bytes > 0`, a multiple of `ALIGN`. What it returns is
 ///   exclusive to the caller, aligned to `ALIGN`, valid for `bytes` bytes until it is freed, never
 ///   moves, and is initialised wherever host code can see it. It may panic; then it has allocated
@@ -124,15 +124,29 @@ pub unsafe trait PoolBackend: Sized + 'static {
     /// Why what is in a view could not be read or written: [`ViewError`](crate::ViewError) where views are slices.
     type ViewError: Error + From<ShapeError> + 'static;
 
-    /// The alignment of every block, in bytes; the largest alignment an element may have. Blocks that
-    /// are no addresses have identities that are as aligned.
+    /// The alignment of every block, in bytes. Blocks that are no addresses have identities that are as aligned.
     const ALIGN: usize;
+
+    /// The largest alignment that an element may have, in bytes. A larger one is a compile error.
+    ///
+    /// A backend whose value is above [`ALIGN`](Self::ALIGN) implements [`align_block`](Self::align_block). The pool then
+    /// acquires room for one element more than it hands out, and hands out the aligned part.
+    const MAX_ALIGN: usize = Self::ALIGN;
 
     /// The block of a slot that has none: what views of no bytes are made of. It is never freed nor
     /// written. A slice needs an address that is not null and as aligned as a block's
     /// (`NonNull::dangling` of a type with that alignment), also where there is no element in it; an opaque
     /// block is whatever names nothing.
     const DANGLING: Self::Block;
+
+    /// The part of a block that begins at its first multiple of `align`, a power of two that is above
+    /// [`ALIGN`](Self::ALIGN) and at most [`MAX_ALIGN`](Self::MAX_ALIGN). Every method but [`free`](Self::free) accepts the
+    /// part. Of a block that is too short, or of [`DANGLING`](Self::DANGLING), it is an aligned block without bytes.
+    #[must_use]
+    fn align_block(block: Self::Block, align: usize) -> Self::Block {
+        let _ = align;
+        block
+    }
 
     /// The device that the context's memory is on.
     fn device(context: &Self::Context) -> Device;
@@ -706,8 +720,8 @@ pub trait CursorPlace<'s, B: PoolBackend>: Copy {
 
 /// Memory that was reserved for one array, for the time `'s` of its scope.
 pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
-    /// The block that begins with the array.
-    fn block(self) -> B::Block;
+    /// The block that begins with the array, where its elements are of type `T`.
+    fn block_for<T>(self) -> B::Block;
 
     /// What a view of the array keeps of the pool.
     fn reference(self) -> SlotRef<B>;
@@ -727,13 +741,13 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
     /// `serial` is no other handle's.
     unsafe fn name(self, serial: u64, length: usize) -> Result<usize, PoolError<B::Error>>;
 
-    /// Notes that the array's first `bytes` bytes may become uninitialised from now on.
+    /// Notes that the array's first `length` elements of `T` may become uninitialised from now on.
     ///
     /// # Safety
     ///
-    /// The memory is reserved for at least `bytes` bytes. The cursor has stepped past it, or nothing else runs before the
+    /// The memory is reserved for at least `length` elements of `T`. The cursor has stepped past it, or nothing else runs before the
     /// memory is what the caller makes of it; its scope is open.
-    unsafe fn mark(self, bytes: usize)
+    unsafe fn mark<T>(self, length: usize)
     where
         B: HostBackend;
 
@@ -747,7 +761,7 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
     unsafe fn view<T: Element>(self, length: usize) -> B::View<'s, T> {
         // SAFETY: reserved for `length` elements, so the block holds them, or is dangling with zero bytes; what is below
         // the cursor stays allocated for `'s`; the caller answers for validity and for exclusiveness.
-        unsafe { B::view(self.block(), self.reference(), length) }
+        unsafe { B::view(self.block_for::<T>(), self.reference(), length) }
     }
 
     /// A shared view of the first `length` elements.
@@ -758,7 +772,7 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
     #[inline]
     unsafe fn view_ref<T: Element>(self, length: usize) -> B::ViewRef<'s, T> {
         // SAFETY: as in `view`.
-        unsafe { B::view_ref(self.block(), self.reference(), length) }
+        unsafe { B::view_ref(self.block_for::<T>(), self.reference(), length) }
     }
 
     /// Zeroes the bytes of `length` elements of `T`.
@@ -777,7 +791,7 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
             return Ok(());
         }
         // SAFETY: the block holds `bytes` bytes (reserved) and nothing views it (caller).
-        unsafe { B::set_bytes(self.context(), self.block(), 0, bytes) }
+        unsafe { B::set_bytes(self.context(), self.block_for::<T>(), 0, bytes) }
             .map_err(|source| PoolError::Backend { operation: "zero a block", source })
     }
 
@@ -796,7 +810,7 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
             return Ok(());
         }
         // SAFETY: the block holds `length` elements (reserved) and nothing views it (caller).
-        unsafe { B::fill(self.context(), self.block(), value, length) }
+        unsafe { B::fill(self.context(), self.block_for::<T>(), value, length) }
             .map_err(|source| PoolError::Backend { operation: "fill a block", source })
     }
 
@@ -815,7 +829,7 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
             return Ok(());
         }
         // SAFETY: the block holds `source.len()` elements (reserved) and nothing views it (caller).
-        unsafe { B::copy_from_host(self.context(), self.block(), source) }
+        unsafe { B::copy_from_host(self.context(), self.block_for::<T>(), source) }
             .map_err(|source| PoolError::Backend { operation: "copy from the host", source })
     }
 
@@ -825,7 +839,7 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
     where
         B: HostBackend,
     {
-        B::host_pointer(self.block()).cast::<T>()
+        B::host_pointer(self.block_for::<T>()).cast::<T>()
     }
 
     /// The first `length` elements, to be used for as long as the scope is open.

@@ -30,6 +30,10 @@ impl PoolConfig {
     /// The number of slots at which debug builds report a pool, once: see [`warnings`](Self::warnings).
     pub const REPORTED_SLOTS: usize = 4096;
 
+    /// The number of consecutive passes in each of which a stack grew, at which debug builds report it, once: see
+    /// [`warnings`](Self::warnings).
+    pub const REPORTED_PASSES: usize = 64;
+
     /// The default configuration: no limit, growth by 1.5 (less for large blocks), huge pages for large blocks,
     /// 4 ways, nothing for debugging.
     #[must_use]
@@ -152,9 +156,10 @@ impl PoolConfig {
     }
 
     /// Sets whether a debug build reports a pool that has handed out [`REPORTED_SLOTS`](Self::REPORTED_SLOTS) slots at
-    /// once; it does by default. That many slots are nearly always a loop without a scope of its own: each pass takes new
-    /// slots, and the pool grows. The warning names the call that acquired the last slot. `pool-facade` prints it to
-    /// standard error. Release builds have no such warning.
+    /// once, and a stack that grew in each of [`REPORTED_PASSES`](Self::REPORTED_PASSES) consecutive passes; it does by
+    /// default. Both are nearly always a loop without a scope of its own: each pass of the loop takes more memory. The
+    /// warning names the call that the pool grew for. `pool-facade` prints it to standard error, once a pool. Release
+    /// builds have no such warning.
     #[must_use]
     pub const fn warnings(mut self, on: bool) -> Self {
         self.warnings = on;

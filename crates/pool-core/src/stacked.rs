@@ -105,6 +105,8 @@ unsafe impl<B: StackedBackend> PoolBackend for Stacked<B> {
     type ViewError = B::ViewError;
 
     const ALIGN: usize = B::ALIGN;
+    // An array begins where its elements are aligned, at any address of a chunk.
+    const MAX_ALIGN: usize = 1 << (usize::BITS - 1);
     const DANGLING: B::Block = B::DANGLING;
 
     fn device(context: &B::Context) -> Device {

@@ -8,7 +8,7 @@ use super::fits::{WORD, block_bytes, round_up};
 use super::idle;
 use super::slot::SlotPointer;
 use super::state::State;
-use crate::backend::{Advice, ArrayMemory, FirstUse, PoolBackend, Reuse};
+use crate::backend::{Advice, FirstUse, PoolBackend, Reuse};
 use crate::error::PoolError;
 
 /// The elements that a block is handed out for.

@@ -55,7 +55,7 @@
 //! | `block::install` | `reuse`, `free`, `Drop` of descriptors | busy; the new block is in its slot |
 //! | `hand_out::put_in_order` | `reuse`, `set_bytes` (a marked block, poison) | busy |
 //! | `LiveBytes::note` | the allocator (a count that the configuration asks for) | busy; the slot has its block |
-//! | `State::note_use` | a `tracing` subscriber (event), the hook of slot warnings | busy; the slot has its block |
+//! | `State::note_use` | a `tracing` subscriber (event), the hook of warnings | busy; the slot has its block |
 //! | `shape_cache::insert` | the allocator, `Default` and `Drop` of descriptors | busy; a set changes only between calls |
 //! | `idle::trim`, `idle::compact` | `reuse`, `free`, `settle`, `allocate`, `Drop` of descriptors, a subscriber | busy; every slot at or above the cursor advertises nothing, and is empty before its block is freed |
 //! | `State::configure`, `State::destroy`, `State::create` | the same | the pool is exclusively borrowed or unknown: out of reach |
@@ -74,13 +74,13 @@
 // mark: fits, slot
 // tables: slot, state, table, words
 // idle: advertise, block, fits, slot, state
-// memory: mark, slot
+// memory: fits, mark, slot
 // shape_cache: advertise, slot
 // hand_out: best_fit, block, fits, idle, slot, state
 // lifecycle: advertise, block, idle, state, table
-// cold: advertise, hand_out, slot, state, table, words
+// cold: advertise, fits, hand_out, slot, state, table, words
 // place: cold, fits, shape_cache, slot, words
-// vector: cold, mark, place, slot, words
+// vector: cold, fits, place, slot, words
 // cursor: cold, fits, idle, place, slot, state, table, vector, words
 // exchange: advertise, cursor, slot
 // root: cursor, state, table

@@ -218,6 +218,9 @@ unsafe fn grow<B: StackedBackend>(
     let Some(span) = fit::<B>(&chunk, chunk.start, bytes, demand.element.align()) else {
         return Err(PoolError::SizeOverflow { elements: bytes, element_size: 1 });
     };
+    // The chunk is in the list: a hook that panics loses nothing.
+    #[cfg(debug_assertions)]
+    state.growth_report.note_growth(state.config(), at.addr(), state.reserved());
     Ok((span, chunk.live_at(span.next)))
 }
 

@@ -203,6 +203,15 @@ impl<B: StackedBackend> ScopeCursor<Stacked<B>> for StackCursor<B> {
     fn sample_lengths(&self) {
         idle::sample(self.pool());
     }
+
+    #[inline(always)]
+    #[track_caller]
+    fn note_caller(&self) {
+        #[cfg(debug_assertions)]
+        self.pool()
+            .growth_report
+            .note_caller(self.at.get().addr().get(), core::panic::Location::caller());
+    }
 }
 
 impl<'s, B: StackedBackend> StackPlace<'s, B> {

@@ -33,8 +33,8 @@
 //!
 // Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
 //
-// chunks, dirty: nothing
-// state: chunks, dirty
+// chunks, dirty, growth_report: nothing
+// state: chunks, dirty, growth_report
 // chunk_memory: chunks, state
 // memory: state
 // idle: chunk_memory, state
@@ -50,6 +50,8 @@ mod chunks;
 mod cold;
 mod cursor;
 mod dirty;
+#[cfg(debug_assertions)]
+mod growth_report;
 mod idle;
 mod layout;
 mod memory;

@@ -8,6 +8,8 @@ use core::ptr::{NonNull, null_mut, without_provenance_mut};
 
 use super::chunks::{Chunk, Chunks};
 use super::dirty::DirtyRanges;
+#[cfg(debug_assertions)]
+use super::growth_report::GrowthReport;
 use crate::backend::PoolBackend;
 use crate::busy::BusyMark;
 use crate::config::PoolConfig;
@@ -56,6 +58,8 @@ pub struct StackState<B: StackedBackend> {
     /// The largest alignment of elements so far, at least a line. Chunks start at multiples of it, so that arrays of equal
     /// passes are padded alike in each chunk.
     pub(super) most_aligned: Cell<usize>,
+    #[cfg(debug_assertions)]
+    pub(super) growth_report: GrowthReport,
     /// The next pool of a free list.
     pub(super) next_idle: Cell<*mut ()>,
 }
@@ -122,6 +126,8 @@ impl<B: StackedBackend> StackState<B> {
             growths: LongCount::new(),
             cold_acquires: LongCount::new(),
             most_aligned: Cell::new(B::ALIGN),
+            #[cfg(debug_assertions)]
+            growth_report: GrowthReport::new(),
             next_idle: Cell::new(null_mut()),
         }
     }
@@ -195,6 +201,13 @@ impl<B: StackedBackend> StackState<B> {
         self.reserved.set(reserved);
         self.peak_reserved.set(self.peak_reserved.get().max(reserved));
         self.growths.increment();
+    }
+
+    /// Notes that a pass begins, for the report of a debug build.
+    #[inline(always)]
+    pub(super) fn note_pass(&self) {
+        #[cfg(debug_assertions)]
+        self.growth_report.note_pass();
     }
 
     /// Frees a chunk that was taken out of the list; returns its bytes.

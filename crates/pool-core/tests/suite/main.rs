@@ -33,6 +33,8 @@ mod family;
 mod fault_sweep;
 mod first_use;
 mod free_list;
+#[cfg(debug_assertions)]
+mod growing_stacks;
 mod growth;
 mod handles;
 mod keep;
@@ -68,3 +70,4 @@ mod user_code;
 mod vectors;
 #[cfg(feature = "tracing")]
 mod warnings;
+mod wide_elements;
