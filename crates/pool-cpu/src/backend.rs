@@ -151,4 +151,9 @@ unsafe impl StackedBackend for Cpu {
     fn block_at(address: NonNull<u8>) -> NonNull<u8> {
         address
     }
+
+    unsafe fn discard((): &(), block: NonNull<u8>, bytes: usize, from: usize) -> usize {
+        // SAFETY: the caller's promise is that of `block::discard`.
+        unsafe { block::discard(block, bytes, from) }
+    }
 }

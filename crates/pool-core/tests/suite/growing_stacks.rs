@@ -154,10 +154,8 @@ fn the_hook_may_acquire_and_panic() {
     let inside = std::ptr::from_ref(&scope);
     let told = warnings(|| {
         INSIDE.set(Some(Box::new(move || {
-            let scope =
-                std::ptr::with_exposed_provenance::<pool_core::Scope<'_, StackedHeap>>(address);
             // SAFETY: the scope lives; only shared references to it are used.
-            let scope = unsafe { &*scope };
+            let scope = unsafe { &*inside };
             assert!(matches!(scope.try_acquire::<u64, _>(1), Err(PoolError::Reentered)));
             assert_eq!(scope.trim().bytes, 0);
             panic!("a hook that panics");
