@@ -593,6 +593,17 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     where
         B: HostBackend;
 
+    /// Gives back what a vector's memory has beyond its elements, where the layout can and nothing was acquired after it.
+    ///
+    /// # Safety
+    ///
+    /// This cursor has stepped past `vector.memory`, and the vector has its only view, which ends with this call; the
+    /// first `vector.length` elements may be viewed afterwards. No other cursor is used while this one is.
+    #[inline(always)]
+    unsafe fn shrink<T>(&self, vector: VectorMemory<Self::Memory<'_>>) {
+        let _ = vector;
+    }
+
     /// Takes the `length` elements at `start` out of the memory that is not handed out, and steps past them; returns
     /// where they are then, or `None` where they are not in such memory.
     ///

@@ -17,7 +17,6 @@ pub struct PoolConfig {
     pub(crate) huge_pages: bool,
     pub(crate) poison: bool,
     pub(crate) fresh: bool,
-    pub(crate) best_fit: bool,
     pub(crate) measure_live_bytes: bool,
     pub(crate) warnings: bool,
     pub(crate) ways: usize,
@@ -45,7 +44,6 @@ impl PoolConfig {
             huge_pages: true,
             poison: false,
             fresh: false,
-            best_fit: false,
             measure_live_bytes: false,
             warnings: true,
             ways: 4,
@@ -98,33 +96,6 @@ impl PoolConfig {
     #[must_use]
     pub const fn fresh(mut self, on: bool) -> Self {
         self.fresh = on;
-        self
-    }
-
-    /// Sets whether an acquire gets the idle block that fits it best, instead of its slot's own block.
-    ///
-    /// Where lengths vary without a pattern, each slot ends with a block for the longest array that it ever had, and
-    /// the pool holds a multiple of what is ever live. With this mode blocks go where they fit: the pool holds little
-    /// more than what is live at most, at the cost of a cold call and a look at every idle slot for each acquire. The
-    /// address of an array is then another one from scope to scope, also where all lengths stay the same.
-    ///
-    /// ```
-    /// # use pool_conformance::HeapBackend as Memory;
-    /// use pool_core::{Pool, PoolConfig};
-    ///
-    /// let config = PoolConfig::new().best_fit(true);
-    /// let mut pool = Pool::<Memory>::with_config(Default::default(), config)?;
-    /// for (first, second) in [(1_000, 10), (10, 1_000), (1_000, 10)] {
-    ///     let scope = pool.scope();
-    ///     scope.acquire::<f64, _>(first);
-    ///     scope.acquire::<f64, _>(second);
-    /// }
-    /// assert_eq!(pool.stats().growths, 2); // one long block and a short one
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[must_use]
-    pub const fn best_fit(mut self, on: bool) -> Self {
-        self.best_fit = on;
         self
     }
 
@@ -185,7 +156,7 @@ impl PoolConfig {
 
     /// Whether a mode sends every acquire to the cold function.
     pub(crate) const fn arms_every_use(&self) -> bool {
-        self.poison || self.fresh || self.best_fit || self.measure_live_bytes
+        self.poison || self.fresh || self.measure_live_bytes
     }
 
     /// Checks every value against its range.

@@ -49,7 +49,7 @@ use crate::slot_ref::SlotRef;
 /// |---|---|
 /// | [`PoolStats::active_slots`](crate::PoolStats::active_slots) | the arrays of a [`DynamicPool`](crate::DynamicPool); 0 for scopes |
 /// | [`PoolStats::high_water_slots`](crate::PoolStats::high_water_slots) | 0 |
-/// | [`PoolConfig::growth_factor`](crate::PoolConfig::growth_factor), [`PoolConfig::best_fit`](crate::PoolConfig::best_fit) | without effect |
+/// | [`PoolConfig::growth_factor`](crate::PoolConfig::growth_factor) | without effect |
 /// | [`PoolConfig::fresh`](crate::PoolConfig::fresh) | a chunk for each array |
 /// | `trim` | frees the chunks after the scope's own, and that one too if nothing is handed out; else whole pages of its rest go back to the system ([`discarded_bytes`](crate::ReleaseReport::discarded_bytes)) |
 /// | a [`PoolVec`](crate::PoolVec) that grows | grows where it is if it is the last array, else moves |

@@ -18,8 +18,7 @@
 //!    while the inner scope or one of its views lives (the borrow checker sees to that). What
 //!    borrows the whole pool exclusively, such as `configure`, proves that there is no view at all. A vector
 //!    that grows has the only view of its slot, and exchanges the slot's block for that of an idle slot
-//!    (`exchange`); so does what keeps an array of an inner scope that has ended. Two idle slots may exchange theirs
-//!    at any acquire (`best_fit`).
+//!    (`exchange`); so does what keeps an array of an inner scope that has ended.
 //!    A vector that was acquired without capacity has taken its slot, and no byte of its block: until the block is
 //!    handed out, at the vector's first use, nothing views it, and it may be grown, freed and exchanged as an idle one.
 //!    **No block is handed out but by `hand_out`**, or by the hot path, for a slot that advertises its block and so has
@@ -69,14 +68,13 @@
 // table: fits, state, words
 // slot: state, table, words
 // advertise: fits, slot
-// best_fit: slot
 // block: slot, state
 // mark: fits, slot
 // tables: slot, state, table, words
 // idle: advertise, block, fits, slot, state
 // memory: fits, mark, slot
 // shape_cache: advertise, slot
-// hand_out: best_fit, block, fits, idle, slot, state
+// hand_out: block, fits, idle, slot, state
 // lifecycle: advertise, block, idle, state, table
 // cold: advertise, fits, hand_out, slot, state, table, words
 // place: cold, fits, shape_cache, slot, words
@@ -87,7 +85,6 @@
 // layout: cursor, root, slot, state
 
 mod advertise;
-mod best_fit;
 mod block;
 mod cold;
 mod cursor;

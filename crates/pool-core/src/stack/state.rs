@@ -46,6 +46,9 @@ pub struct StackState<B: StackedBackend> {
     shapes: UnsafeCell<Vec<OffsetShapes<B>>>,
     /// The most bytes that were live since the pool was settled last, as the cold function saw them.
     pub(super) pass_peak: Cell<usize>,
+    /// The bytes that are live with the whole capacity of the vector that grew last, and the cursor after it: more than
+    /// it needs, maybe. Counted as live once something else is, or in the next pass.
+    capacity_peak: Cell<(usize, *mut u8)>,
     /// The most bytes that were live at once, while they were counted.
     pub(super) live_peak: Cell<Option<usize>>,
     /// Passes that are still sampled, and the most bytes that were live in them.
@@ -118,6 +121,7 @@ impl<B: StackedBackend> StackState<B> {
             names: UnsafeCell::new(Vec::new()),
             shapes: UnsafeCell::new(Vec::new()),
             pass_peak: Cell::new(0),
+            capacity_peak: Cell::new((0, null_mut())),
             live_peak: Cell::new(None),
             samples_left: Cell::new(0),
             largest_sample: Cell::new(0),
@@ -235,7 +239,35 @@ impl<B: StackedBackend> StackState<B> {
 
     /// Notes that `bytes` bytes are live.
     pub(super) fn note_live(&self, bytes: usize) {
+        self.take_capacity_peak();
         self.pass_peak.set(self.pass_peak.get().max(bytes));
+        self.count_live(bytes);
+    }
+
+    /// Notes that `bytes` bytes are live with the whole capacity of a vector, after which the cursor is at `next`.
+    pub(super) fn note_capacity(&self, bytes: usize, next: *mut u8) {
+        // A vector that grows again has needed its old capacity.
+        self.take_capacity_peak();
+        self.capacity_peak.set((bytes, next));
+        self.count_live(bytes);
+    }
+
+    /// Counts the capacity of the vector that grew last as live.
+    pub(super) fn take_capacity_peak(&self) {
+        let (bytes, _) = self.capacity_peak.replace((0, null_mut()));
+        self.pass_peak.set(self.pass_peak.get().max(bytes));
+    }
+
+    /// Notes that a vector which ended at `old` ends at `new`, an address of its memory below that.
+    pub(super) fn forget_capacity(&self, old: *mut u8, new: *mut u8) {
+        let (bytes, next) = self.capacity_peak.get();
+        if next == old && bytes > 0 {
+            self.capacity_peak.set((bytes - (old.addr() - new.addr()), new));
+        }
+    }
+
+    /// Counts live bytes for samples and statistics.
+    fn count_live(&self, bytes: usize) {
         self.largest_sample.set(self.largest_sample.get().max(bytes));
         if self.config.get().measure_live_bytes {
             self.live_peak.set(Some(self.live_peak.get().map_or(bytes, |peak| peak.max(bytes))));

@@ -20,7 +20,6 @@ type Heap = HeapBackend;
 
 mod arming;
 mod backends;
-mod best_fit;
 mod bookkeeping;
 mod config;
 mod conformance;
@@ -59,6 +58,7 @@ mod stacked;
 mod stacked_attacks;
 mod stacked_probe;
 mod stacked_programs;
+mod stacked_vectors;
 
 mod stacks;
 mod stats;

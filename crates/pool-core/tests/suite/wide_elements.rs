@@ -33,7 +33,7 @@ fn wide(owner: usize, index: usize) -> Wide {
 }
 
 fn page(owner: usize, index: usize) -> Page {
-    Page { first: (owner % 251) as u8, last: (owner << 32 | index) as u64 }
+    Page { first: owner.to_le_bytes()[0], last: (owner << 32 | index) as u64 }
 }
 
 /// Checks that a view is aligned and within one live block; returns its addresses.

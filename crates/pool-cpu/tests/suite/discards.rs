@@ -22,12 +22,13 @@ fn resident_pages(bytes: &[u8]) -> usize {
 
 fn page() -> usize {
     // SAFETY: no memory is passed.
-    usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap()
+    usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).expect("a page has a size")
 }
 
 fn stack() -> Pool<Stacked<Cpu>> {
     // Ordinary pages, so that the system's count does not depend on huge ones.
-    Pool::with_config((), PoolConfig::new().huge_pages(false)).unwrap()
+    Pool::with_config((), PoolConfig::new().huge_pages(false))
+        .expect("the configuration is in range")
 }
 
 /// Acquires `bytes` bytes in an inner scope, and writes them; returns their address.
@@ -135,7 +136,7 @@ fn uninitialised_memory_may_be_discarded() {
         let live = scope.acquire_filled(100, 0xCD_u8);
         {
             let inner = scope.scope();
-            inner.acquire_with(MIB, |index| (index as u8, 7_u64));
+            inner.acquire_with(MIB, |index| (index.to_le_bytes()[0], 7_u64));
         }
         scope.trim();
         let inner = scope.scope();
