@@ -79,7 +79,7 @@ fn page(figures: &Figures) -> String {
         }
     }
     page += "\n## held memory\n\n";
-    page += "Bytes held after 8,000 scopes of varying lengths, as a multiple of the most that was ever live at one time; in brackets how many blocks were taken from the system for each thousand scopes of the second half. \"Compacted\" calls `compact` every 250 scopes. \"Best fit\" is the mode of that name of the configuration: each acquire gets the idle block that fits it best. \"Stacked\" is the layout `Stacked<Cpu>`. Addresses in a pool with slots stay where they are until a block grows or is compacted, except in that mode; there, in a stack and in an arena they move with the lengths.\n\n";
+    page += "Bytes held after 8,000 scopes of varying lengths, as a multiple of the most that was ever live at one time; in brackets how many blocks were taken from the system for each thousand scopes of the second half. \"Compacted\" calls `compact` every 250 scopes. \"Stacked\" is the layout `Stacked<Cpu>`. Addresses in a pool with slots stay where they are until a block grows or is compacted; in a stack and in an arena they move with the lengths.\n\n";
     page += &tables::of_held(&figures.held);
     page
 }

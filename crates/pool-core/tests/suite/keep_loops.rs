@@ -12,8 +12,8 @@ const LARGE: usize = 1 << 16;
 fn keep_beside_a_temporary<B: HostBackend>(scope: &mut Scope<'_, B>, arrays: usize) {
     for _ in 0..arrays {
         scope.keep(|inner| {
-            inner.acquire_with(LARGE, |_| 0_u8);
-            inner.acquire_with(64, |_| 0_u8)
+            inner.acquire_uninit::<u8, _>(LARGE);
+            inner.acquire_uninit::<u8, _>(64)
         });
     }
 }
