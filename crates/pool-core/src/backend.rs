@@ -30,7 +30,8 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 ///
 /// ## Blocks
 ///
-/// - [`ALIGN`](Self::ALIGN) is a power of two, and at least 8. So is [`MAX_ALIGN`](Self::MAX_ALIGN), which is no smaller.
+/// - [`ALIGN`](Self::ALIGN) is a power of two, and at least 8. So is [`MAX_ALIGN`](Self::MAX_ALIGN), which is no
+///   smaller.
 /// - [`allocate`](Self::allocate) is given `bytes > 0`, a multiple of `ALIGN`. What it returns is
 ///   exclusive to the caller, aligned to `ALIGN`, valid for `bytes` bytes until it is freed, never
 ///   moves, and is initialised wherever host code can see it. It may panic; then it has allocated
@@ -38,6 +39,8 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 /// - [`free`](Self::free) takes exactly the `bytes` that the block was allocated with, by the route
 ///   it was allocated with whatever the configuration is by then, and never unwinds. Nor does the `Drop`
 ///   of a [`Descriptor`](Self::Descriptor) or of the [`Context`](Self::Context).
+/// - [`align_block`](Self::align_block) returns a part of the block, with the block's rights, that begins less than
+///   `align` bytes after it.
 /// - A [`Block`](Self::Block) is plain data that any thread owning the `Context` may use, so that
 ///   `Context: Send` implies that blocks may move to another thread with it. A backend whose blocks
 ///   are bound to a thread has a `Context` that is not `Send`.
@@ -129,8 +132,8 @@ pub unsafe trait PoolBackend: Sized + 'static {
 
     /// The largest alignment that an element may have, in bytes. A larger one is a compile error.
     ///
-    /// A backend whose value is above [`ALIGN`](Self::ALIGN) implements [`align_block`](Self::align_block). The pool then
-    /// acquires room for one element more than it hands out, and hands out the aligned part.
+    /// A backend whose value is above [`ALIGN`](Self::ALIGN) implements [`align_block`](Self::align_block). The pool
+    /// then acquires room for one element more than it hands out, and hands out the aligned part.
     const MAX_ALIGN: usize = Self::ALIGN;
 
     /// The block of a slot that has none: what views of no bytes are made of. It is never freed nor
@@ -140,8 +143,9 @@ pub unsafe trait PoolBackend: Sized + 'static {
     const DANGLING: Self::Block;
 
     /// The part of a block that begins at its first multiple of `align`, a power of two that is above
-    /// [`ALIGN`](Self::ALIGN) and at most [`MAX_ALIGN`](Self::MAX_ALIGN). Every method but [`free`](Self::free) accepts the
-    /// part. Of a block that is too short, or of [`DANGLING`](Self::DANGLING), it is an aligned block without bytes.
+    /// [`ALIGN`](Self::ALIGN) and at most [`MAX_ALIGN`](Self::MAX_ALIGN). Every method but [`free`](Self::free)
+    /// accepts the part. Of a block that is too short, or of [`DANGLING`](Self::DANGLING), it is an aligned block
+    /// without bytes.
     #[must_use]
     fn align_block(block: Self::Block, align: usize) -> Self::Block {
         let _ = align;
@@ -593,7 +597,8 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     where
         B: HostBackend;
 
-    /// Gives back what a vector's memory has beyond its elements, where the layout can and nothing was acquired after it.
+    /// Gives back what a vector's memory has beyond its elements, where the layout can and nothing was acquired after
+    /// it.
     ///
     /// # Safety
     ///
@@ -731,7 +736,7 @@ pub trait CursorPlace<'s, B: PoolBackend>: Copy {
 
 /// Memory that was reserved for one array, for the time `'s` of its scope.
 pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
-    /// The block that begins with the array, where its elements are of type `T`.
+    /// The block that begins with the array, whose elements are of type `T`.
     fn block_for<T>(self) -> B::Block;
 
     /// What a view of the array keeps of the pool.
@@ -756,8 +761,8 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
     ///
     /// # Safety
     ///
-    /// The memory is reserved for at least `length` elements of `T`. The cursor has stepped past it, or nothing else runs before the
-    /// memory is what the caller makes of it; its scope is open.
+    /// The memory is reserved for at least `length` elements of `T`. The cursor has stepped past it, or nothing else
+    /// runs before the memory is what the caller makes of it; its scope is open.
     unsafe fn mark<T>(self, length: usize)
     where
         B: HostBackend;

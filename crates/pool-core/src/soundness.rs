@@ -143,8 +143,8 @@
 //!
 //! ## An element is not aligned above what the backend can align
 //!
-//! The limit is [`PoolBackend::MAX_ALIGN`](crate::PoolBackend::MAX_ALIGN). Host memory has none. A backend whose blocks are
-//! not divided, such as a device's, has the alignment of its blocks.
+//! The limit is [`PoolBackend::MAX_ALIGN`](crate::PoolBackend::MAX_ALIGN). Host memory has none. A backend whose
+//! blocks are not divided, such as a device's, has the alignment of its blocks.
 //!
 //! ```compile_fail,E0080
 //! # use pool_conformance::DeferredBackend as Memory;

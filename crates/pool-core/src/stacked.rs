@@ -91,14 +91,14 @@ pub unsafe trait StackedBackend: PoolBackend<Layout = Slots> {
     /// The block that begins at an address.
     fn block_at(address: NonNull<u8>) -> Self::Block;
 
-    /// Gives memory of a block back to the system and keeps its addresses: whole pages among the bytes of the block from
-    /// `from` on. Returns their bytes, and 0 where the system has no such service. Bytes that were given back are
+    /// Gives memory of a block back to the system and keeps its addresses: whole pages among the bytes of the block
+    /// from `from` on. Returns their bytes, and 0 where the system has no such service. Bytes that were given back are
     /// initialised.
     ///
     /// # Safety
     ///
-    /// `block` came from [`allocate`](PoolBackend::allocate) of the same context with the same `bytes`, was not freed, and
-    /// nothing views its bytes from `from` on.
+    /// `block` came from [`allocate`](PoolBackend::allocate) of the same context with the same `bytes`, was not freed,
+    /// and nothing views its bytes from `from` on.
     unsafe fn discard(
         context: &Self::Context,
         block: Self::Block,

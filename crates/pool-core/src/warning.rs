@@ -1,5 +1,5 @@
-//! The warnings of debug builds about a pool that grows and grows. This crate has no standard error to print them to, so
-//! it calls a hook, which `pool-facade` sets.
+//! The warnings of debug builds about a pool that grows and grows. This crate has no standard error to print them to,
+//! so it calls a hook, which `pool-facade` sets.
 
 use core::fmt;
 use core::panic::Location;

@@ -42,8 +42,8 @@ pub(crate) unsafe fn free(block: NonNull<u8>, bytes: usize) {
     unsafe { dealloc(block.as_ptr(), layout) };
 }
 
-/// Gives the memory of a block from the byte `from` on back to the system, as whole pages, and keeps its addresses; returns
-/// the bytes. The pages read as zeros then. A block of the global allocator keeps its memory.
+/// Gives the memory of a block from the byte `from` on back to the system, as whole pages, and keeps its addresses;
+/// returns the bytes. The pages read as zeros then. A block of the global allocator keeps its memory.
 ///
 /// # Safety
 ///

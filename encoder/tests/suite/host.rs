@@ -25,11 +25,11 @@ fn as_the_other_program_says_however_the_sentences_are_filled_up() {
 
 #[test]
 fn a_stack_encodes_the_same_numbers_in_the_bytes_that_are_in_use_at_once() {
-    for tokens in [31, 32, 128] {
+    for tokens in [31, 64] {
         for at_once in [HeadsAtOnce::One, HeadsAtOnce::All] {
             let batch = golden::batch(tokens);
             let stacked = encoded::<Stacked<Cpu>, _>(&Host, || (), &batch, at_once, 3).unwrap();
-            let slots = encoded::<Cpu, _>(&Host, || (), &batch, at_once, 3).unwrap();
+            let slots = encoded::<Cpu, _>(&Host, || (), &batch, at_once, 1).unwrap();
             assert_eq!(stacked.numbers, slots.numbers, "{tokens} {at_once:?}");
             let live = peak_live_bytes(&batch, at_once);
             let most = live * 105 / 100;

@@ -199,8 +199,8 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         self.elements.retain(keep);
     }
 
-    /// The elements, for as long as the scope's views live. A stack gets back what the vector has room for beyond them, if
-    /// nothing was acquired since the vector grew.
+    /// The elements, for as long as the scope's views live. A stack gets back what the vector has room for beyond
+    /// them, if nothing was acquired since the vector grew.
     #[inline]
     #[must_use]
     pub fn into_slice(self) -> &'s mut [T] {

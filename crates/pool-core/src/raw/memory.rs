@@ -44,7 +44,7 @@ impl<'s, B: PoolBackend> ArrayMemory<'s, B> for SlotPointer<'s, B> {
     {
         // The elements end within so many from the start of the block.
         let bytes = padded::<T>(length, B::ALIGN) * size_of::<T>();
-        // SAFETY: reserved for so many bytes (caller, `Demand::of`); the rest is the caller's promise.
+        // SAFETY: reserved for so many bytes, padding included (caller); the rest is the caller's promise.
         unsafe { mark(self, bytes) };
     }
 }

@@ -40,8 +40,8 @@ impl GrowthReport {
         self.caller.set(Some((at, caller)));
     }
 
-    /// Notes that the pool grew for an acquire at the address `at`, and reports the first time that it did so in very many
-    /// passes.
+    /// Notes that the pool grew for an acquire at the address `at`, and reports the first time that it did so in very
+    /// many passes.
     pub(super) fn note_growth(&self, config: PoolConfig, at: usize, reserved_bytes: usize) {
         let (pass, last) = (self.passes.get(), self.last_grown.replace(self.passes.get()));
         let consecutive = match pass.wrapping_sub(last) {

@@ -8,8 +8,8 @@ use crate::config::Compaction;
 use crate::stacked::StackedBackend;
 use crate::stats::ReleaseReport;
 
-/// Frees the chunks after the cursor's, and the cursor's own where nothing is handed out; else gives the pages of its rest
-/// back to the system. Where the pool is busy, nothing is freed.
+/// Frees the chunks after the cursor's, and the cursor's own where nothing is handed out; else gives the pages of its
+/// rest back to the system. Where the pool is busy, nothing is freed.
 ///
 /// # Safety
 ///
@@ -37,8 +37,8 @@ pub(super) unsafe fn trim<B: StackedBackend>(state: &StackState<B>, at: *mut u8)
     ReleaseReport { slots, bytes, discarded_bytes }
 }
 
-/// Gives whole pages of the cursor's chunk from the cursor on back to the system; returns their bytes. The chunk and its
-/// dirty ranges stay as they are: bytes that were given back are initialised.
+/// Gives whole pages of the cursor's chunk from the cursor on back to the system; returns their bytes. The chunk and
+/// its dirty ranges stay as they are: bytes that were given back are initialised.
 ///
 /// # Safety
 ///

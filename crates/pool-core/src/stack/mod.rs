@@ -10,7 +10,8 @@
 //!    chunk is allocated around a stray cursor: for an address within a chunk, what is below it in the chunk may be handed
 //!    out.
 //! 2. **What is at or above the cursor of the innermost scope is not viewed**: the rest of its chunk, and every later
-//!    chunk. Only that is zeroed, freed, or handed out.
+//!    chunk. Only that is zeroed, freed, discarded, or handed out. A cursor is set back in two cases, both over the
+//!    last array: filling it failed, or it is a vector that became a slice of fewer elements.
 //! 3. **The hot path hands out only below an end of the cursor's own chunk.** The ends are null unless the pool is
 //!    *settled*: it has one chunk, all cursors in use are in that chunk, and it is not marked as busy. A null end is
 //!    below every cursor, which sends each acquire to the cold function. So a stray cursor, or one of another chunk,

@@ -54,6 +54,7 @@ fn grow(pool: &mut Pool<StackedHeap>, passes: std::ops::Range<usize>) -> u32 {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "SKIPPED: counts passes, of which Miri takes long for so many")]
 fn the_64th_pass_that_grows_warns_once() {
     let mut pool = pool(PoolConfig::new().name("leaky"));
     assert_eq!(warnings(|| _ = grow(&mut pool, 0..PASSES - 1)), [""; 0]);
@@ -71,6 +72,7 @@ fn the_64th_pass_that_grows_warns_once() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "SKIPPED: counts passes, of which Miri takes long for so many")]
 fn a_pass_that_does_not_grow_begins_the_count_anew() {
     let mut pool = pool(PoolConfig::new());
     let told = warnings(|| {
@@ -85,6 +87,7 @@ fn a_pass_that_does_not_grow_begins_the_count_anew() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "SKIPPED: counts passes, of which Miri takes long for so many")]
 fn several_growths_of_one_pass_count_once() {
     let mut pool = pool(PoolConfig::new());
     let told = warnings(|| {
@@ -98,6 +101,7 @@ fn several_growths_of_one_pass_count_once() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "SKIPPED: counts passes, of which Miri takes long for so many")]
 fn equal_passes_of_every_kind_never_warn() {
     for config in [
         PoolConfig::new(),
@@ -112,12 +116,14 @@ fn equal_passes_of_every_kind_never_warn() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "SKIPPED: counts passes, of which Miri takes long for so many")]
 fn the_configuration_disables_the_warning() {
     let mut pool = pool(PoolConfig::new().warnings(false));
     assert_eq!(warnings(|| _ = grow(&mut pool, 0..2 * PASSES)), [""; 0]);
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "SKIPPED: counts passes, of which Miri takes long for so many")]
 fn a_method_that_returns_errors_is_not_named() {
     let mut pool = pool(PoolConfig::new());
     let told = warnings(|| {
@@ -132,6 +138,7 @@ fn a_method_that_returns_errors_is_not_named() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "SKIPPED: counts passes, of which Miri takes long for so many")]
 fn dynamic_pools_warn_as_well() {
     let mut pool = DynamicPool::<StackedHeap>::new(Ledger::new());
     let told = warnings(|| {
@@ -144,6 +151,7 @@ fn dynamic_pools_warn_as_well() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "SKIPPED: counts passes, of which Miri takes long for so many")]
 fn the_hook_may_acquire_and_panic() {
     let raw = Box::into_raw(Box::new(pool(PoolConfig::new())));
     // SAFETY: just made, and given up to no one else until it is dropped below.
@@ -165,6 +173,7 @@ fn the_hook_may_acquire_and_panic() {
     });
     assert_eq!(told.len(), 1, "{told:?}");
     let after = scope.acquire_filled(length(PASSES), 6_u64);
-    assert_eq!((&*below, after[0]), (&[5; 3][..], 6)); // SAFETY: made by `Box::into_raw`, and the scope and its views are not used any more.
+    assert_eq!((&*below, after[0]), (&[5; 3][..], 6));
+    // SAFETY: made by `Box::into_raw`, and the scope and its views are not used any more.
     drop(unsafe { Box::from_raw(raw) });
 }

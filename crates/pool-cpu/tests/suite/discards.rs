@@ -1,5 +1,5 @@
-//! A trim of a stack gives the pages above what is handed out back to the system, and keeps their addresses. Only mappings
-//! of the pool's own are treated so.
+//! A trim of a stack gives the pages above what is handed out back to the system, and keeps their addresses. Only
+//! mappings of the pool's own are treated so.
 
 use pool_core::{Pool, PoolConfig, Scope, Stacked};
 use pool_cpu::Cpu;
