@@ -89,3 +89,20 @@ fn a_vector_that_gets_the_rest_of_its_chunk_ends_with_it() {
         }
     }
 }
+
+/// A vector that is not made a slice may have needed all of its capacity.
+#[test]
+fn a_vector_that_is_dropped_counts_with_its_capacity() {
+    let (mut pool, ledger) = stack();
+    let mut allocations = 0;
+    for pass in 0..6 {
+        let scope = pool.scope();
+        let mut vector = scope.acquire_vec::<u64>(0);
+        vector.extend(0..rounds(5_000, 300) as u64);
+        assert_eq!(vector.len(), rounds(5_000, 300));
+        if pass == 2 {
+            allocations = ledger.allocations();
+        }
+    }
+    assert_eq!(ledger.allocations(), allocations, "equal passes allocate nothing");
+}
