@@ -87,36 +87,6 @@ macro_rules! scoped_columns {
 scoped_columns!(Cpu, Explicit, ThreadLocal);
 scoped_columns!(Stacked<Cpu>, StackedExplicit, StackedThreadLocal);
 
-/// A pool of the caller's own, whose acquires get the idle block that fits best.
-#[derive(Debug)]
-pub struct BestFit(Explicit);
-
-impl Column for BestFit {
-    type Scope<'s> = Scope<'s, Cpu>;
-    type Buffer<'s, T: BenchElement> = &'s mut [T];
-
-    fn new() -> Self {
-        let mut column = Explicit::new();
-        let configured = column.0.configure(PoolConfig::new().best_fit(true));
-        assert!(configured.is_ok(), "the configuration is in range");
-        Self(column)
-    }
-
-    #[inline(always)]
-    fn scoped<R>(&mut self, body: impl FnOnce(&mut Scope<'_, Cpu>) -> R) -> R {
-        self.0.scoped(body)
-    }
-
-    #[inline(always)]
-    fn acquire<'s: 's, T: BenchElement>(
-        scope: &mut Scope<'s, Cpu>,
-        position: usize,
-        length: usize,
-    ) -> &'s mut [T] {
-        Explicit::acquire(scope, position, length)
-    }
-}
-
 /// The dynamic pool: a checkpoint, handles, looked up once each, a rewind.
 #[derive(Debug)]
 pub struct Dynamic(DynamicPool<Cpu>);

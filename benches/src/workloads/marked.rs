@@ -3,12 +3,13 @@
 
 use std::mem::MaybeUninit;
 
+use pool_facade::HostBackend;
 use pool_facade::prelude::*;
 
 use super::on_columns::on_columns;
 use super::small::Empty;
 use crate::case::{Case, Work};
-use crate::column::touch;
+use crate::column::{escape, touch};
 
 /// Sixteen bytes, seven of them padding, so that they mark their slot.
 type Padded = (u8, u64);
@@ -39,7 +40,28 @@ pub(super) fn cases() -> Vec<Case> {
         "pool, not marked" => PlainTurns,
         "vec![x; n], vec![0; n]" => NewTurns,
     );
-    [room.to_vec(), written.to_vec(), turns.to_vec()].concat()
+    let beside = on_columns!("marked slots", "three arrays of f64 beside live pairs with padding":
+        "empty" => Empty,
+        "pool, marked" => MarkedBeside,
+        "pool, not marked" => PlainBeside,
+        "pool, stacked, marked" => StackedMarkedBeside,
+        "pool, stacked, not marked" => StackedPlainBeside,
+    );
+    [room.to_vec(), written.to_vec(), turns.to_vec(), beside.to_vec()].concat()
+}
+
+/// Acquires a pair, and three arrays of numbers that may be read while it is live.
+#[inline(always)]
+fn beside<B, T>(scope: &Scope<'_, B>, pair: T, length: usize)
+where
+    B: HostBackend + for<'s> PoolBackend<View<'s, f64> = &'s mut [f64]>,
+    T: Copy + 'static,
+{
+    let pairs = scope.acquire_with(1, |_| pair);
+    for _ in 0..3 {
+        touch(&mut scope.acquire::<f64, _>(length));
+    }
+    escape(pairs.as_ptr());
 }
 
 /// Works over one state, each of which is one function.
@@ -110,6 +132,22 @@ works! {
     PlainTurns(Pool<Cpu> = Pool::new(())) = |pool, length| {
         touch(&mut pool.scope().acquire_with(length, |_| PLAIN));
         touch(&mut pool.scope().acquire::<u64, _>(2 * length));
+    }
+    "A pair with padding, and numbers while it is live."
+    MarkedBeside(Pool<Cpu> = Pool::new(())) = |pool, length| {
+        beside(&pool.scope(), PADDED, length);
+    }
+    "A pair without padding, and numbers while it is live."
+    PlainBeside(Pool<Cpu> = Pool::new(())) = |pool, length| {
+        beside(&pool.scope(), PLAIN, length);
+    }
+    "A pair with padding in a stack, and numbers while it is live."
+    StackedMarkedBeside(Pool<Stacked<Cpu>> = Pool::new(())) = |pool, length| {
+        beside(&pool.scope(), PADDED, length);
+    }
+    "A pair without padding in a stack, and numbers while it is live."
+    StackedPlainBeside(Pool<Stacked<Cpu>> = Pool::new(())) = |pool, length| {
+        beside(&pool.scope(), PLAIN, length);
     }
     "Pairs in a new vector, and then another one of zeros."
     NewTurns(() = ()) = |_own, length| {

@@ -12,9 +12,7 @@ use crate::columns::arenas::{BumpGuard, BumpReset, BumpScoped, Bumpalo};
 use crate::columns::heap::{WithCapacity, Zeroed};
 use crate::columns::kept::CallerKept;
 use crate::columns::opool::Opool;
-use crate::columns::ours::{
-    BestFit, Dynamic, Explicit, StackedExplicit, StackedThreadLocal, ThreadLocal,
-};
+use crate::columns::ours::{Dynamic, Explicit, StackedExplicit, StackedThreadLocal, ThreadLocal};
 use crate::columns::published::{FullCheckpoint, TypedCheckpoint};
 use crate::columns::stack::DynStack;
 
@@ -28,7 +26,6 @@ pub(super) fn cases() -> Vec<Case> {
         "pool, stacked" => ThreeArrays<StackedExplicit>,
         "pool, thread-local" => ThreeArrays<ThreadLocal>,
         "pool, stacked, thread-local" => ThreeArrays<StackedThreadLocal>,
-        "pool, best fit" => ThreeArrays<BestFit>,
         "pool, dynamic" => ThreeArrays<Dynamic>,
         "bump-scope, scoped" => ThreeArrays<BumpScoped>,
         "bump-scope, guard" => ThreeArrays<BumpGuard>,

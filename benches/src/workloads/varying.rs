@@ -9,9 +9,7 @@ use crate::columns::arenas::{BumpGuard, BumpReset, BumpScoped, Bumpalo};
 use crate::columns::heap::{WithCapacity, Zeroed};
 use crate::columns::kept::CallerKept;
 use crate::columns::opool::Opool;
-use crate::columns::ours::{
-    BestFit, Dynamic, Explicit, StackedExplicit, StackedThreadLocal, ThreadLocal,
-};
+use crate::columns::ours::{Dynamic, Explicit, StackedExplicit, StackedThreadLocal, ThreadLocal};
 use crate::columns::published::{FullCheckpoint, TypedCheckpoint};
 use crate::columns::stack::DynStack;
 
@@ -32,7 +30,6 @@ macro_rules! of_use {
             "pool, stacked" => Varying<StackedExplicit, $write>,
             "pool, thread-local" => Varying<ThreadLocal, $write>,
             "pool, stacked, thread-local" => Varying<StackedThreadLocal, $write>,
-            "pool, best fit" => Varying<BestFit, $write>,
             "pool, dynamic" => Varying<Dynamic, $write>,
             "bump-scope, scoped" => Varying<BumpScoped, $write>,
             "bump-scope, guard" => Varying<BumpGuard, $write>,

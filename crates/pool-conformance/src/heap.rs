@@ -48,7 +48,15 @@ unsafe impl PoolBackend for HeapBackend {
     type ViewError = ViewError;
 
     const ALIGN: usize = 64;
+    const MAX_ALIGN: usize = 1 << (usize::BITS - 1);
     const DANGLING: NonNull<u8> = NonNull::<BlockAlignment>::dangling().cast();
+
+    #[inline(always)]
+    fn align_block(block: NonNull<u8>, align: usize) -> NonNull<u8> {
+        let padding = block.addr().get().wrapping_neg() & (align - 1);
+        // An address of the top of the address space would be null: there is no block.
+        NonNull::new(block.as_ptr().wrapping_add(padding)).unwrap_or(block)
+    }
 
     fn device(_: &Ledger) -> Device {
         Device { kind: "heap", ordinal: None }
@@ -82,7 +90,7 @@ unsafe impl PoolBackend for HeapBackend {
     ) -> &'s mut [T] {
         let _ = slot;
         // SAFETY: the caller answers for `length` valid elements at the block, exclusively for `'s`;
-        // `ALIGN` is enough for `T`, and a dangling block comes with zero bytes.
+        // the block is aligned for `T` (`align_block`), and a dangling block comes with zero bytes.
         unsafe { std::slice::from_raw_parts_mut(block.cast().as_ptr(), length) }
     }
 
@@ -119,7 +127,7 @@ unsafe impl PoolBackend for HeapBackend {
         for index in 0..length {
             // SAFETY: the block holds `length` elements (caller).
             let place = unsafe { block.cast::<T>().add(index) };
-            // SAFETY: within the block, aligned by `ALIGN`, and viewed by nothing (caller).
+            // SAFETY: within the block, aligned for `T`, and viewed by nothing (caller).
             unsafe { place.write(value) };
         }
         Ok(())

@@ -31,7 +31,8 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 ///
 /// ## Blocks
 ///
-/// - [`ALIGN`](Self::ALIGN) is a power of two, and at least 8.
+/// - [`ALIGN`](Self::ALIGN) is a power of two, and at least 8. So is [`MAX_ALIGN`](Self::MAX_ALIGN), which is no
+///   smaller.
 /// - [`allocate`](Self::allocate) is given `bytes > 0`, a multiple of `ALIGN`. What it returns is
 ///   exclusive to the caller, aligned to `ALIGN`, valid for `bytes` bytes until it is freed, never
 ///   moves, and is initialised wherever host code can see it. It may panic; then it has allocated
@@ -39,6 +40,8 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 /// - [`free`](Self::free) takes exactly the `bytes` that the block was allocated with, by the route
 ///   it was allocated with whatever the configuration is by then, and never unwinds. Nor does the `Drop`
 ///   of a [`Descriptor`](Self::Descriptor) or of the [`Context`](Self::Context).
+/// - [`align_block`](Self::align_block) returns a part of the block, with the block's rights, that begins less than
+///   `align` bytes after it.
 /// - A [`Block`](Self::Block) is plain data that any thread owning the `Context` may use, so that
 ///   `Context: Send` implies that blocks may move to another thread with it. A backend whose blocks
 ///   are bound to a thread has a `Context` that is not `Send`.
@@ -126,15 +129,30 @@ pub unsafe trait PoolBackend: Sized + 'static {
     /// Why what is in a view could not be read or written: [`ViewError`](crate::ViewError) where views are slices.
     type ViewError: Error + From<ShapeError> + Send + Sync + 'static;
 
-    /// The alignment of every block, in bytes; the largest alignment an element may have. Blocks that
-    /// are no addresses have identities that are as aligned.
+    /// The alignment of every block, in bytes. Blocks that are no addresses have identities that are as aligned.
     const ALIGN: usize;
+
+    /// The largest alignment that an element may have, in bytes. A larger one is a compile error.
+    ///
+    /// A backend whose value is above [`ALIGN`](Self::ALIGN) implements [`align_block`](Self::align_block). The pool
+    /// then acquires room for one element more than it hands out, and hands out the aligned part.
+    const MAX_ALIGN: usize = Self::ALIGN;
 
     /// The block of a slot that has none: what views of no bytes are made of. It is never freed nor
     /// written. A slice needs an address that is not null and as aligned as a block's
     /// (`NonNull::dangling` of a type with that alignment), also where there is no element in it; an opaque
     /// block is whatever names nothing.
     const DANGLING: Self::Block;
+
+    /// The part of a block that begins at its first multiple of `align`, a power of two that is above
+    /// [`ALIGN`](Self::ALIGN) and at most [`MAX_ALIGN`](Self::MAX_ALIGN). Every method but [`free`](Self::free)
+    /// accepts the part. Of a block that is too short, or of [`DANGLING`](Self::DANGLING), it is an aligned block
+    /// without bytes.
+    #[must_use]
+    fn align_block(block: Self::Block, align: usize) -> Self::Block {
+        let _ = align;
+        block
+    }
 
     /// The device that the context's memory is on.
     fn device(context: &Self::Context) -> Device;
@@ -618,6 +636,18 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     where
         B: HostBackend;
 
+    /// Gives back what a vector's memory has beyond its elements, where the layout can and nothing was acquired after
+    /// it.
+    ///
+    /// # Safety
+    ///
+    /// This cursor has stepped past `vector.memory`, and the vector has its only view, which ends with this call; the
+    /// first `vector.length` elements may be viewed afterwards. No other cursor is used while this one is.
+    #[inline(always)]
+    unsafe fn shrink<T>(&self, vector: VectorMemory<Self::Memory<'_>>) {
+        let _ = vector;
+    }
+
     /// Takes the `length` elements at `start` out of the memory that is not handed out, and steps past them; returns
     /// where they are then, or `None` where they are not in such memory.
     ///
@@ -745,8 +775,8 @@ pub trait CursorPlace<'s, B: PoolBackend>: Copy {
 
 /// Memory that was reserved for one array, for the time `'s` of its scope.
 pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
-    /// The block that begins with the array.
-    fn block(self) -> B::Block;
+    /// The block that begins with the array, whose elements are of type `T`.
+    fn block_for<T>(self) -> B::Block;
 
     /// What a view of the array keeps of the pool.
     fn reference(self) -> SlotRef<B>;
@@ -766,13 +796,13 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
     /// `serial` is no other handle's.
     unsafe fn name(self, serial: u64, length: usize) -> Result<usize, PoolError<B::Error>>;
 
-    /// Notes that the array's first `bytes` bytes may become uninitialised from now on.
+    /// Notes that the array's first `length` elements of `T` may become uninitialised from now on.
     ///
     /// # Safety
     ///
-    /// The memory is reserved for at least `bytes` bytes. The cursor has stepped past it, or nothing else runs before the
-    /// memory is what the caller makes of it; its scope is open.
-    unsafe fn mark(self, bytes: usize)
+    /// The memory is reserved for at least `length` elements of `T`. The cursor has stepped past it, or nothing else
+    /// runs before the memory is what the caller makes of it; its scope is open.
+    unsafe fn mark<T>(self, length: usize)
     where
         B: HostBackend;
 
@@ -786,7 +816,7 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
     unsafe fn view<T: Element>(self, length: usize) -> B::View<'s, T> {
         // SAFETY: reserved for `length` elements, so the block holds them, or is dangling with zero bytes; what is below
         // the cursor stays allocated for `'s`; the caller answers for validity and for exclusiveness.
-        unsafe { B::view(self.block(), self.reference(), length) }
+        unsafe { B::view(self.block_for::<T>(), self.reference(), length) }
     }
 
     /// A shared view of the first `length` elements.
@@ -797,7 +827,7 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
     #[inline]
     unsafe fn view_ref<T: Element>(self, length: usize) -> B::ViewRef<'s, T> {
         // SAFETY: as in `view`.
-        unsafe { B::view_ref(self.block(), self.reference(), length) }
+        unsafe { B::view_ref(self.block_for::<T>(), self.reference(), length) }
     }
 
     /// Zeroes the bytes of `length` elements of `T`.
@@ -816,7 +846,7 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
             return Ok(());
         }
         // SAFETY: the block holds `bytes` bytes (reserved) and nothing views it (caller).
-        unsafe { B::set_bytes(self.context(), self.block(), 0, bytes) }
+        unsafe { B::set_bytes(self.context(), self.block_for::<T>(), 0, bytes) }
             .map_err(|source| PoolError::Backend { operation: "zero a block", source })
     }
 
@@ -835,7 +865,7 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
             return Ok(());
         }
         // SAFETY: the block holds `length` elements (reserved) and nothing views it (caller).
-        unsafe { B::fill(self.context(), self.block(), value, length) }
+        unsafe { B::fill(self.context(), self.block_for::<T>(), value, length) }
             .map_err(|source| PoolError::Backend { operation: "fill a block", source })
     }
 
@@ -854,7 +884,7 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
             return Ok(());
         }
         // SAFETY: the block holds `source.len()` elements (reserved) and nothing views it (caller).
-        unsafe { B::copy_from_host(self.context(), self.block(), source) }
+        unsafe { B::copy_from_host(self.context(), self.block_for::<T>(), source) }
             .map_err(|source| PoolError::Backend { operation: "copy from the host", source })
     }
 
@@ -864,7 +894,7 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
     where
         B: HostBackend,
     {
-        B::host_pointer(self.block()).cast::<T>()
+        B::host_pointer(self.block_for::<T>()).cast::<T>()
     }
 
     /// The first `length` elements, to be used for as long as the scope is open.

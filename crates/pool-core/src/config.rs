@@ -17,7 +17,6 @@ pub struct PoolConfig {
     pub(crate) huge_pages: bool,
     pub(crate) poison: bool,
     pub(crate) fresh: bool,
-    pub(crate) best_fit: bool,
     pub(crate) measure_live_bytes: bool,
     pub(crate) warnings: bool,
     pub(crate) ways: usize,
@@ -30,6 +29,10 @@ impl PoolConfig {
     /// The number of slots at which debug builds report a pool, once: see [`warnings`](Self::warnings).
     pub const REPORTED_SLOTS: usize = 4096;
 
+    /// The number of consecutive passes in each of which a stack grew, at which debug builds report it, once: see
+    /// [`warnings`](Self::warnings).
+    pub const REPORTED_PASSES: usize = 64;
+
     /// The default configuration: no limit, growth by 1.5 (less for large blocks), huge pages for large blocks,
     /// 4 ways, nothing for debugging.
     #[must_use]
@@ -41,7 +44,6 @@ impl PoolConfig {
             huge_pages: true,
             poison: false,
             fresh: false,
-            best_fit: false,
             measure_live_bytes: false,
             warnings: true,
             ways: 4,
@@ -97,33 +99,6 @@ impl PoolConfig {
         self
     }
 
-    /// Sets whether an acquire gets the idle block that fits it best, instead of its slot's own block.
-    ///
-    /// Where lengths vary without a pattern, each slot ends with a block for the longest array that it ever had, and
-    /// the pool holds a multiple of what is ever live. With this mode blocks go where they fit: the pool holds little
-    /// more than what is live at most, at the cost of a cold call and a look at every idle slot for each acquire. The
-    /// address of an array is then another one from scope to scope, also where all lengths stay the same.
-    ///
-    /// ```
-    /// # use pool_conformance::HeapBackend as Memory;
-    /// use pool_core::{Pool, PoolConfig};
-    ///
-    /// let config = PoolConfig::new().best_fit(true);
-    /// let mut pool = Pool::<Memory>::with_config(Default::default(), config)?;
-    /// for (first, second) in [(1_000, 10), (10, 1_000), (1_000, 10)] {
-    ///     let scope = pool.scope();
-    ///     scope.acquire::<f64, _>(first);
-    ///     scope.acquire::<f64, _>(second);
-    /// }
-    /// assert_eq!(pool.stats().growths, 2); // one long block and a short one
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[must_use]
-    pub const fn best_fit(mut self, on: bool) -> Self {
-        self.best_fit = on;
-        self
-    }
-
     /// Sets whether the pool counts how many bytes are live at most, which
     /// [`peak_live_bytes`](crate::PoolStats::peak_live_bytes) then says beside what the blocks hold. It costs a cold
     /// call for each acquire, so turn it on for a few iterations, and off again by
@@ -152,9 +127,10 @@ impl PoolConfig {
     }
 
     /// Sets whether a debug build reports a pool that has handed out [`REPORTED_SLOTS`](Self::REPORTED_SLOTS) slots at
-    /// once; it does by default. That many slots are nearly always a loop without a scope of its own: each pass takes new
-    /// slots, and the pool grows. The warning names the call that acquired the last slot. `pool-facade` prints it to
-    /// standard error. Release builds have no such warning.
+    /// once, and a stack that grew in each of [`REPORTED_PASSES`](Self::REPORTED_PASSES) consecutive passes; it does by
+    /// default. Both are nearly always a loop without a scope of its own: each pass of the loop takes more memory. The
+    /// warning names the call that the pool grew for. `pool-facade` prints it to standard error, once a pool. Release
+    /// builds have no such warning.
     #[must_use]
     pub const fn warnings(mut self, on: bool) -> Self {
         self.warnings = on;
@@ -180,7 +156,7 @@ impl PoolConfig {
 
     /// Whether a mode sends every acquire to the cold function.
     pub(crate) const fn arms_every_use(&self) -> bool {
-        self.poison || self.fresh || self.best_fit || self.measure_live_bytes
+        self.poison || self.fresh || self.measure_live_bytes
     }
 
     /// Checks every value against its range.

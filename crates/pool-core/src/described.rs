@@ -38,7 +38,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         };
         // SAFETY: just reserved through this cursor; what ran meanwhile could not acquire (invariant 9).
         unsafe { self.cursor.step(memory) };
-        Ok(DescribedBlock::new(memory, way))
+        Ok(DescribedBlock::new::<T>(memory, way))
     }
 
     /// As [`try_acquire_described`](Self::try_acquire_described).
@@ -63,7 +63,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         };
         // SAFETY: just reserved through this cursor; what ran meanwhile could not acquire (invariant 9).
         unsafe { self.cursor.step(memory) };
-        DescribedBlock::new(memory, way)
+        DescribedBlock::new::<T>(memory, way)
     }
 }
 
@@ -115,9 +115,9 @@ pub struct DescribedBlock<'s, B: PoolBackend> {
 
 impl<'s, B: PoolBackend> DescribedBlock<'s, B> {
     #[inline(always)]
-    fn new(memory: Memory<'s, B>, way: &'s mut Way<B::Descriptor>) -> Self {
+    fn new<T>(memory: Memory<'s, B>, way: &'s mut Way<B::Descriptor>) -> Self {
         Self {
-            block: memory.block(),
+            block: memory.block_for::<T>(),
             slot: memory.reference(),
             taken: TakenMemory(memory),
             length: way.count,

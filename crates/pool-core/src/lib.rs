@@ -55,7 +55,7 @@ extern crate std;
 
 // Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
 //
-// block_watch, busy, count, device, element, error, identity, reserve, slot_ref, slot_warning, soundness, threads, try_box: nothing
+// block_watch, busy, count, device, element, error, identity, reserve, slot_ref, soundness, threads, try_box, warning: nothing
 // config: error
 // lengths: error
 // stats: device
@@ -66,7 +66,7 @@ extern crate std;
 // backend: config, device, element, error, shape_set, slot_ref, stats, view
 // nd_view: error, lengths, nd_array, view
 // engine: backend, element, error, lengths, nd_array
-// raw: backend, busy, config, count, element, error, identity, lengths, memory_checks, shape_set, slot_ref, slot_warning, stats, threads, try_box
+// raw: backend, busy, config, count, element, error, identity, lengths, memory_checks, shape_set, slot_ref, stats, threads, try_box, warning
 // scope: backend, config, stats
 // described: backend, element, error, lengths, scope, shape_set, slot_ref
 // pool: backend, config, error, scope, stats
@@ -76,7 +76,7 @@ extern crate std;
 // dynamic: backend, config, element, error, pool, scope, stats
 // free_list: backend, pool
 // host: backend, element, engine, error, nd_array, scope, shape
-// stack: backend, busy, config, count, element, error, identity, lengths, memory_checks, shape_set, slot_ref, stacked, stats, threads, try_box
+// stack: backend, busy, config, count, element, error, identity, lengths, memory_checks, shape_set, slot_ref, stacked, stats, threads, try_box, warning
 // thread_list: backend, config, count, device, error, pool, reserve, scope, stats
 
 mod acquire;
@@ -105,7 +105,6 @@ mod scope;
 mod shape;
 mod shape_set;
 mod slot_ref;
-mod slot_warning;
 pub mod soundness;
 mod stack;
 mod stacked;
@@ -114,6 +113,7 @@ pub mod thread_list;
 mod threads;
 mod try_box;
 mod view;
+mod warning;
 
 pub use acquire::{AcquireResult, NdArray};
 #[cfg(feature = "allocator-api2")]
@@ -143,7 +143,7 @@ pub use raw::Slots;
 pub use scope::Scope;
 pub use shape::{FixedShape, Shape};
 pub use slot_ref::SlotRef;
-pub use slot_warning::{SlotWarning, SlotWarningHook, set_slot_warning_hook};
 pub use stacked::{BlockOf, Stack, Stacked, StackedBackend};
 pub use stats::{PoolStats, ReleaseReport};
 pub use view::{LendView, PoolView, PoolViewMut};
+pub use warning::{PoolWarning, WarningHook, set_warning_hook};

@@ -68,7 +68,7 @@ use crate::stats::{PoolStats, ReleaseReport};
 /// | use, move or drop the pool while a view lives | compile error |
 /// | send a scope to another thread | compile error |
 /// | carry a view out of the pool's borrow | compile error |
-/// | acquire recycled `bool`s or over-aligned elements | compile error |
+/// | acquire recycled `bool`s, or elements aligned above [`MAX_ALIGN`](PoolBackend::MAX_ALIGN) | compile error |
 /// | keep more of an inner scope than its body answers with | compile error |
 /// | open an inner scope while a collection over `Scope::allocator` is in use | compile error |
 /// | forget or leak a box or a collection | its values are not dropped; the memory is the scope's |
@@ -129,7 +129,9 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         self.cursor.active()
     }
 
-    /// Frees the blocks of all slots that this scope and those around it have not handed out. Where the call
+    /// Frees the blocks of all slots that this scope and those around it have not handed out. In a stack, frees the
+    /// chunks after this scope's own, and returns pages of that one to the system
+    /// ([`discarded_bytes`](ReleaseReport::discarded_bytes)). Where the call
     /// comes from code that the pool runs inside another operation (see
     /// [`PoolError::Reentered`](crate::PoolError::Reentered)), nothing is freed.
     pub fn trim(&self) -> ReleaseReport {

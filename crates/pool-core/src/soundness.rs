@@ -141,10 +141,13 @@
 //! let boxes = scope.acquire_zeroed::<Option<Box<u8>>, _>(8); // element_with_drop
 //! ```
 //!
-//! ## An element is not aligned above the backend's blocks
+//! ## An element is not aligned above what the backend can align
+//!
+//! The limit is [`PoolBackend::MAX_ALIGN`](crate::PoolBackend::MAX_ALIGN). Host memory has none. A backend whose
+//! blocks are not divided, such as a device's, has the alignment of its blocks.
 //!
 //! ```compile_fail,E0080
-//! # use pool_conformance::HeapBackend as Memory;
+//! # use pool_conformance::DeferredBackend as Memory;
 //! # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
 //! #[derive(Clone, Copy, bytemuck::Zeroable, bytemuck::Pod)]
 //! #[repr(C, align(4096))]

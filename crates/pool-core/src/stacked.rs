@@ -69,9 +69,9 @@ use crate::slot_ref::SlotRef;
 /// |---|---|
 /// | [`PoolStats::active_slots`](crate::PoolStats::active_slots) | the arrays of a [`DynamicPool`](crate::DynamicPool); 0 for scopes |
 /// | [`PoolStats::high_water_slots`](crate::PoolStats::high_water_slots) | 0 |
-/// | [`PoolConfig::growth_factor`](crate::PoolConfig::growth_factor), [`PoolConfig::best_fit`](crate::PoolConfig::best_fit) | without effect |
+/// | [`PoolConfig::growth_factor`](crate::PoolConfig::growth_factor) | without effect |
 /// | [`PoolConfig::fresh`](crate::PoolConfig::fresh) | a chunk for each array |
-/// | `trim` | frees the chunks after the scope's own, and that one too if nothing is handed out |
+/// | `trim` | frees the chunks after the scope's own, and that one too if nothing is handed out; else whole pages of its rest go back to the system ([`discarded_bytes`](crate::ReleaseReport::discarded_bytes)) |
 /// | a [`PoolVec`](crate::PoolVec) that grows | grows where it is if it is the last array, else moves |
 /// | [`Scope::keep`](crate::Scope::keep) | moves the kept array down to where the inner scope began |
 /// | alignment of an element | any on the host |
@@ -152,6 +152,24 @@ pub unsafe trait StackedBackend: PoolBackend<Layout = Slots> {
         let _ = (context, block, bytes);
         Ok(())
     }
+
+    /// Gives memory of a block back to the system and keeps its addresses: whole pages among the bytes of the block
+    /// from `from` on. Returns their bytes, and 0 where the system has no such service. Bytes that were given back are
+    /// initialised.
+    ///
+    /// # Safety
+    ///
+    /// `block` came from [`allocate`](PoolBackend::allocate) of the same context with the same `bytes`, was not freed,
+    /// and nothing views its bytes from `from` on.
+    unsafe fn discard(
+        context: &Self::Context,
+        block: Self::Block,
+        bytes: usize,
+        from: usize,
+    ) -> usize {
+        let _ = (context, block, bytes, from);
+        0
+    }
 }
 
 impl<B: StackedBackend> SlotRef<Stacked<B>> {
@@ -177,6 +195,8 @@ unsafe impl<B: StackedBackend> PoolBackend for Stacked<B> {
     type ViewError = B::ViewError;
 
     const ALIGN: usize = B::ALIGN;
+    // An array begins where its elements are aligned, at any address of a chunk.
+    const MAX_ALIGN: usize = 1 << (usize::BITS - 1);
     const DANGLING: B::Block = B::DANGLING;
 
     fn device(context: &B::Context) -> Device {

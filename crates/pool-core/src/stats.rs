@@ -169,6 +169,10 @@ pub struct ReleaseReport {
     /// Bytes that the pool no longer holds, those included that it had to leak: see
     /// [`PoolStats::leaked_bytes`].
     pub bytes: usize,
+    /// Bytes that the pool still holds and counts as reserved, whose pages went back to the system: those of a stack
+    /// above what is handed out, where its chunk is a mapping of its own (on Linux from 2 MiB on). Their addresses
+    /// stay, and the next use finds zeros there. Pages that were never used are counted, too.
+    pub discarded_bytes: usize,
 }
 
 impl ReleaseReport {
@@ -182,6 +186,7 @@ impl ReleaseReport {
     pub const fn plus(mut self, other: Self) -> Self {
         self.slots = self.slots.saturating_add(other.slots);
         self.bytes = self.bytes.saturating_add(other.bytes);
+        self.discarded_bytes = self.discarded_bytes.saturating_add(other.discarded_bytes);
         self
     }
 }

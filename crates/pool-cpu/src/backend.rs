@@ -39,7 +39,15 @@ unsafe impl PoolBackend for Cpu {
     type ViewError = ViewError;
 
     const ALIGN: usize = block::ALIGN;
+    const MAX_ALIGN: usize = 1 << (usize::BITS - 1);
     const DANGLING: NonNull<u8> = NonNull::<BlockAlignment>::dangling().cast();
+
+    #[inline(always)]
+    fn align_block(block: NonNull<u8>, align: usize) -> NonNull<u8> {
+        let padding = block.addr().get().wrapping_neg() & (align - 1);
+        // An address of the top of the address space would be null: there is no block.
+        NonNull::new(block.as_ptr().wrapping_add(padding)).unwrap_or(block)
+    }
 
     fn device((): &()) -> Device {
         Device { kind: "cpu", ordinal: None }
@@ -61,7 +69,7 @@ unsafe impl PoolBackend for Cpu {
         length: usize,
     ) -> &'s mut [T] {
         // SAFETY: the caller answers for `length` valid elements at the block, exclusively for `'s`;
-        // `ALIGN` is enough for `T`, and a dangling block comes with zero bytes.
+        // the block is aligned for `T` (`align_block`), and a dangling block comes with zero bytes.
         unsafe { core::slice::from_raw_parts_mut(block.cast().as_ptr(), length) }
     }
 
@@ -102,7 +110,7 @@ unsafe impl PoolBackend for Cpu {
         for index in 0..length {
             // SAFETY: the block holds `length` elements (caller).
             let place = unsafe { start.add(index) };
-            // SAFETY: within the block, aligned by `ALIGN`, and viewed by nothing (caller).
+            // SAFETY: within the block, aligned for `T`, and viewed by nothing (caller).
             unsafe { place.write(value) };
         }
         Ok(())
@@ -115,7 +123,7 @@ unsafe impl PoolBackend for Cpu {
         source: &[T],
     ) -> Result<(), CpuError> {
         let from = NonNull::from(source).cast::<T>();
-        // SAFETY: the block holds as many elements (caller), is aligned by `ALIGN`, and a live slice
+        // SAFETY: the block holds as many elements (caller), is aligned for `T`, and a live slice
         // is no part of a block that nothing views.
         unsafe { block.cast::<T>().copy_from_nonoverlapping(from, source.len()) };
         Ok(())
@@ -142,5 +150,10 @@ unsafe impl StackedBackend for Cpu {
     #[inline(always)]
     fn block_at(address: NonNull<u8>) -> NonNull<u8> {
         address
+    }
+
+    unsafe fn discard((): &(), block: NonNull<u8>, bytes: usize, from: usize) -> usize {
+        // SAFETY: the caller's promise is that of `block::discard`.
+        unsafe { block::discard(block, bytes, from) }
     }
 }

@@ -42,6 +42,20 @@ pub(crate) unsafe fn free(block: NonNull<u8>, bytes: usize) {
     unsafe { dealloc(block.as_ptr(), layout) };
 }
 
+/// Gives the memory of a block from the byte `from` on back to the system, as whole pages, and keeps its addresses;
+/// returns the bytes. The pages read as zeros then. A block of the global allocator keeps its memory.
+///
+/// # Safety
+///
+/// `block` came from [`allocate`] with the same `bytes`, and nothing uses its bytes from `from` on.
+pub(crate) unsafe fn discard(block: NonNull<u8>, bytes: usize, from: usize) -> usize {
+    if !is_mapped(bytes) {
+        return 0;
+    }
+    // SAFETY: the caller's promise; the block is mapped.
+    unsafe { mapped::discard_from(block, bytes, from) }
+}
+
 #[cfg(all(target_os = "linux", not(miri)))]
 mod mapped {
     //! Anonymous mappings at a huge-page boundary.
@@ -118,24 +132,42 @@ mod mapped {
             // For whole pages that are mapped it fails only where the system has no mapping left to split
             // one into. The addresses then stay taken.
             // SAFETY: the caller's promise.
-            unsafe { discard(start, bytes) };
+            _ = unsafe { discard(start, bytes) };
         }
     }
 
-    /// Gives the memory of pages back to the system, and keeps their addresses.
+    /// Gives the memory of pages back to the system, and keeps their addresses; `false` where the system refuses, as it
+    /// does for locked pages.
     ///
     /// # Safety
     ///
     /// As for [`unmap`].
-    pub(super) unsafe fn discard(start: NonNull<u8>, bytes: usize) {
+    pub(super) unsafe fn discard(start: NonNull<u8>, bytes: usize) -> bool {
         // SAFETY: the pages are private and anonymous, and nothing uses what is in them (caller).
-        unsafe { libc::madvise(start.as_ptr().cast(), bytes, libc::MADV_DONTNEED) };
+        unsafe { libc::madvise(start.as_ptr().cast(), bytes, libc::MADV_DONTNEED) == 0 }
+    }
+
+    /// Discards the pages of a block that begin at or after its byte `from`; returns their bytes.
+    ///
+    /// # Safety
+    ///
+    /// `block` came from [`allocate`] with the same `bytes`, and nothing uses its bytes from `from` on.
+    pub(super) unsafe fn discard_from(block: NonNull<u8>, bytes: usize, from: usize) -> usize {
+        // The block begins at a page. Bytes of its last page beyond `bytes` are unused.
+        let (first, covered) = (from.next_multiple_of(page()), bytes.next_multiple_of(page()));
+        if first >= covered {
+            return 0;
+        }
+        // SAFETY: within the mapping.
+        let start = unsafe { block.add(first) };
+        // SAFETY: whole pages of the mapping, from `from` on, which nothing uses (caller).
+        if unsafe { discard(start, covered - first) } { bytes.saturating_sub(first) } else { 0 }
     }
 }
 
 #[cfg(not(all(target_os = "linux", not(miri))))]
 mod mapped {
-    //! Stands in on systems where no block is mapped: `is_mapped` is false for every size, so neither function
+    //! Stands in on systems where no block is mapped: `is_mapped` is false for every size, so no function
     //! is reached.
 
     use core::ptr::NonNull;
@@ -148,6 +180,13 @@ mod mapped {
     ///
     /// Never called.
     pub(super) unsafe fn free(_: NonNull<u8>, _: usize) {}
+
+    /// # Safety
+    ///
+    /// Never called.
+    pub(super) unsafe fn discard_from(_: NonNull<u8>, _: usize, _: usize) -> usize {
+        0
+    }
 }
 
 #[cfg(test)]
@@ -184,7 +223,7 @@ mod tests {
         // SAFETY: a block of `bytes` bytes that nothing else uses; so below.
         unsafe { block.write_bytes(7, bytes) };
         // SAFETY: as above.
-        unsafe { mapped::discard(block, bytes) };
+        assert!(unsafe { mapped::discard(block, bytes) });
         // SAFETY: still mapped; pages that were given back read zero when they are touched anew.
         let content = unsafe { core::slice::from_raw_parts(block.as_ptr(), bytes) };
         assert!(content.iter().all(|&byte| byte == 0));

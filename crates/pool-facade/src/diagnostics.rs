@@ -59,16 +59,16 @@ fn is_on(variable: &str) -> bool {
     env::var_os(variable).is_some_and(|value| !value.is_empty() && value != "0")
 }
 
-/// Has debug builds print the warning of pools with very many slots.
+/// Has debug builds print the warnings of pools that grow and grow.
 #[cfg(debug_assertions)]
 pub(crate) fn print_warnings() {
     use std::io::Write;
 
-    use pool_core::{SlotWarningHook, set_slot_warning_hook};
+    use pool_core::{WarningHook, set_warning_hook};
 
-    static PRINT: SlotWarningHook = |warning| {
+    static PRINT: WarningHook = |warning| {
         // A closed standard error is no reason to panic.
         let _ = writeln!(std::io::stderr(), "pool-facade: {warning}");
     };
-    set_slot_warning_hook(&PRINT);
+    set_warning_hook(&PRINT);
 }

@@ -25,6 +25,12 @@ const SYSTEM: &str = "stream";
 impl Column {
     pub(super) const POOL: Self =
         Self { name: "pool", way: "pool", program: SYSTEM, colour: RGBColor(0, 90, 180) };
+    const STACKED: Self = Self {
+        name: "pool, stacked",
+        way: "stacked",
+        colour: RGBColor(60, 170, 220),
+        ..Self::POOL
+    };
     pub(super) const VEC: Self =
         Self { name: "Vec", way: "vec", program: SYSTEM, colour: RGBColor(230, 120, 0) };
     const KEPT: Self = Self {
@@ -56,9 +62,16 @@ impl Column {
         Self { name: "pool, wgpu", way: "wgpu", program: SYSTEM, colour: RGBColor(120, 80, 30) };
 
     /// What every build has, and what is asked for besides.
-    const PLAIN: &[Self] = &[Self::POOL, Self::VEC, Self::KEPT];
-    const ALL: &[Self] =
-        &[Self::POOL, Self::VEC, Self::MIMALLOC, Self::JEMALLOC, Self::BUMP_SCOPE, Self::KEPT];
+    const PLAIN: &[Self] = &[Self::POOL, Self::STACKED, Self::VEC, Self::KEPT];
+    const ALL: &[Self] = &[
+        Self::POOL,
+        Self::STACKED,
+        Self::VEC,
+        Self::MIMALLOC,
+        Self::JEMALLOC,
+        Self::BUMP_SCOPE,
+        Self::KEPT,
+    ];
 
     pub(super) fn is_pool(&self) -> bool {
         *self == Self::POOL

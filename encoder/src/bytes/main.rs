@@ -16,7 +16,7 @@ use pool_encoder::{
     Algebra, Batch, Configuration, Failure, HeadsAtOnce, Ladder, Model, NormOf, Product, Tensor,
     Tensors, encode,
 };
-use pool_facade::{Cuda, Pool, PoolBackend, PoolConfig, Scope};
+use pool_facade::{Cpu, Cuda, Pool, PoolBackend, PoolConfig, Scope, Stacked};
 
 const MINILM: Configuration = Configuration {
     words: 30_522,
@@ -47,9 +47,11 @@ fn main() -> Result<(), Failure> {
     fs::create_dir_all(&logs)?;
     for &tokens in &tokens {
         let (acquires, held) = dry_run(HeadsAtOnce::One, sentences, tokens)?;
-        let path = logs.join(format!("eager-{tokens}.jsonl"));
-        fs::write(path, acquires.log(0).0)?;
-        println!("eager {tokens} {} {} {held}", acquires.sum(), acquires.peak());
+        let stacked = held_by_a_stack(HeadsAtOnce::One, sentences, tokens)?;
+        for (way, held) in [("eager", held), ("stacked", stacked)] {
+            fs::write(logs.join(format!("{way}-{tokens}.jsonl")), acquires.log(0).0)?;
+            println!("{way} {tokens} {} {} {held}", acquires.sum(), acquires.peak());
+        }
     }
     let ladder = Ladder::new(&Cuda::device(0)?, MINILM, &Zeros, sentences, &tokens)?;
     let (mut all, mut at) = (String::new(), 0);
@@ -71,6 +73,41 @@ fn dry_run(
     count: usize,
     tokens: usize,
 ) -> Result<(Acquires, usize), Failure> {
+    let config = PoolConfig::new().measure_live_bytes(true);
+    let mut pool = Pool::<Noted>::with_config(Context::new(), config)?;
+    forwards(&mut pool, at_once, count, tokens, 1)?;
+    let acquires = Acquires::of(|| forwards(&mut pool, at_once, count, tokens, 1))?;
+    let stats = pool.stats();
+    if stats.peak_live_bytes != Some(acquires.peak()) {
+        let counted = stats.peak_live_bytes;
+        return Err(format!(
+            "{} bytes live at most, and the pool says {counted:?}",
+            acquires.peak()
+        )
+        .into());
+    }
+    Ok((acquires, stats.reserved_bytes))
+}
+
+/// The bytes that a stack holds after three forwards.
+fn held_by_a_stack(at_once: HeadsAtOnce, count: usize, tokens: usize) -> Result<usize, Failure> {
+    let mut pool = Pool::<Stacked<Cpu>>::new(());
+    forwards(&mut pool, at_once, count, tokens, 3)?;
+    Ok(pool.stats().reserved_bytes)
+}
+
+/// Runs so many forwards in a pool, which compute nothing.
+fn forwards<B>(
+    pool: &mut Pool<B>,
+    at_once: HeadsAtOnce,
+    count: usize,
+    tokens: usize,
+    times: usize,
+) -> Result<(), Failure>
+where
+    B: for<'s> PoolBackend<View<'s, f32> = &'s mut [f32], ViewRef<'s, f32> = &'s [f32]>,
+    B: for<'s> PoolBackend<ViewRef<'s, u32> = &'s [u32]>,
+{
     let numbers = vec![0.0; MINILM.words * MINILM.hidden];
     let words = vec![0; count * tokens];
     let model = Model::of(MINILM)
@@ -84,26 +121,13 @@ fn dry_run(
         lengths: &words[..count],
     };
     let mut to = vec![0.0; count * MINILM.hidden];
-    let config = PoolConfig::new().measure_live_bytes(true);
-    let mut pool = Pool::<Noted>::with_config(Context::new(), config)?;
-    let mut forward = |pool: &mut Pool<Noted>| {
-        encode(&Nothing, at_once, pool.scope(), &model, &batch, &mut to.as_mut_slice())
-    };
-    forward(&mut pool)?;
-    let acquires = Acquires::of(|| forward(&mut pool))?;
-    let stats = pool.stats();
-    if stats.peak_live_bytes != Some(acquires.peak()) {
-        let counted = stats.peak_live_bytes;
-        return Err(format!(
-            "{} bytes live at most, and the pool says {counted:?}",
-            acquires.peak()
-        )
-        .into());
+    for _ in 0..times {
+        encode(&Nothing, at_once, pool.scope(), &model, &batch, &mut to.as_mut_slice())?;
     }
-    Ok((acquires, stats.reserved_bytes))
+    Ok(())
 }
 
-/// Weights that nobody looks at.
+/// Weights that are not read.
 struct Zeros;
 
 impl Tensors for Zeros {

@@ -1,7 +1,7 @@
 //! The encoder on the host.
 
-use pool_encoder::{Configuration, HeadsAtOnce, Host, tiny};
-use pool_facade::Cpu;
+use pool_encoder::{Batch, Configuration, HeadsAtOnce, Host, Model, Sentences, encode, tiny};
+use pool_facade::{Cpu, DynamicPool, Pool, PoolConfig, Stacked};
 
 use crate::any_backend::encoded;
 use crate::{cases, golden, operations};
@@ -21,6 +21,35 @@ fn as_the_other_program_says_however_the_sentences_are_filled_up() {
             assert!(difference < golden::BOUND, "{tokens} {at_once:?}: {difference:e}");
         }
     }
+}
+
+#[test]
+fn a_stack_encodes_the_same_numbers_in_the_bytes_that_are_in_use_at_once() {
+    for tokens in [31, 64] {
+        for at_once in [HeadsAtOnce::One, HeadsAtOnce::All] {
+            let batch = golden::batch(tokens);
+            let stacked = encoded::<Stacked<Cpu>, _>(&Host, || (), &batch, at_once, 3).unwrap();
+            let slots = encoded::<Cpu, _>(&Host, || (), &batch, at_once, 1).unwrap();
+            assert_eq!(stacked.numbers, slots.numbers, "{tokens} {at_once:?}");
+            let live = peak_live_bytes(&batch, at_once);
+            let most = live * 105 / 100;
+            assert!(stacked.bytes <= most, "{tokens} {at_once:?}: {} of {live}", stacked.bytes);
+        }
+    }
+}
+
+/// The most bytes of temporaries that are in use at once, as a pool with slots counts them.
+fn peak_live_bytes(sentences: &Sentences, at_once: HeadsAtOnce) -> usize {
+    let mut constants = DynamicPool::<Cpu>::new(());
+    let model = Model::upload(&Host, tiny::CONFIGURATION, &tiny::Tiny, &mut constants).unwrap();
+    let batch = Batch::upload(sentences, &mut constants).unwrap();
+    let (constants, _) = constants.split();
+    let (model, batch) = (model.views(&constants).unwrap(), batch.views(&constants).unwrap());
+    let mut to = vec![0.0; sentences.count() * tiny::CONFIGURATION.hidden];
+    let config = PoolConfig::new().measure_live_bytes(true);
+    let mut pool = Pool::<Cpu>::with_config((), config).unwrap();
+    encode(&Host, at_once, pool.scope(), &model, &batch, &mut to.as_mut_slice()).unwrap();
+    pool.stats().peak_live_bytes.unwrap()
 }
 
 /// With one head at a time, what is in use at once is most when a token's inner numbers are: states, inner numbers and

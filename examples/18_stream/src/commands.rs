@@ -93,7 +93,9 @@ fn run(task: Task) -> Result<(), Failure> {
             Ok(())
         }
         Task::Serve { way, workers, churn, live, picture, film } => {
-            local::<Cpu>().configure(PoolConfig::new().measure_live_bytes(live))?;
+            let config = PoolConfig::new().measure_live_bytes(live);
+            local::<Cpu>().configure(config)?;
+            local::<Stacked<Cpu>>().configure(config)?;
             let mut service = Service::new(Film::read(&film)?, way, workers, churn)?;
             service.run(io::stdin().lock(), io::stdout().lock())?;
             match (picture, service.lane()) {
@@ -114,11 +116,13 @@ fn show(film: &Film, frames: usize, picture: &Path) -> Result<(), Failure> {
             if *expected.get_or_insert(record.checksum) != record.checksum {
                 return Err(format!("frame {number} is another picture with {way:?}").into());
             }
+            let held = lane.reserved().map(|bytes| format!(", {:8.3} MB held", bytes as f64 / 1e6));
             println!(
-                "frame {number:3} {:10} {:8.3} ms, {:3} allocations",
+                "frame {number:3} {:10} {:8.3} ms, {:3} allocations{}",
                 format!("{way:?}"),
                 record.processor as f64 / 1e6,
                 record.allocations,
+                held.unwrap_or_default(),
             );
         }
     }

@@ -22,6 +22,8 @@ use crate::ways::on_wgpu::OnWgpu;
 pub enum Way {
     /// The pool of the thread that works on the frame.
     Pool,
+    /// The stack of the thread that works on the frame.
+    Stacked,
     /// A new `Vec` each.
     Vec,
     /// Buffers of the camera, kept by hand.
@@ -44,6 +46,7 @@ pub struct Lane {
 #[derive(Debug)]
 enum Source {
     Pool,
+    Stacked,
     Heap,
     Kept(Box<Kept>),
     #[cfg(feature = "bump-scope")]
@@ -59,6 +62,7 @@ impl Lane {
     pub fn new(way: Way, size: Size) -> Self {
         let source = match way {
             Way::Pool => Source::Pool,
+            Way::Stacked => Source::Stacked,
             Way::Vec => Source::Heap,
             Way::Kept => Source::Kept(Box::new(Kept::new(size))),
             #[cfg(feature = "bump-scope")]
@@ -84,6 +88,9 @@ impl Lane {
         let camera = &mut self.camera;
         match &mut self.source {
             Source::Pool => with_pool!(|scope| { frame(&mut scope, encoded, camera) }),
+            Source::Stacked => {
+                with_pool!(Stacked<Cpu>, |scope| { frame(&mut scope, encoded, camera) })
+            }
             Source::Heap => frame(&mut Heap, encoded, camera),
             Source::Kept(kept) => kept.frame(encoded, camera),
             #[cfg(feature = "bump-scope")]
@@ -106,7 +113,21 @@ impl Lane {
 
     /// The numbers of this thread's pool, where there is one.
     fn pool(&self) -> Option<PoolStats> {
-        matches!(self.source, Source::Pool).then(|| local::<Cpu>().stats())
+        match self.source {
+            Source::Pool => Some(local::<Cpu>().stats()),
+            Source::Stacked => Some(local::<Stacked<Cpu>>().stats()),
+            _ => None,
+        }
+    }
+
+    /// The bytes that this thread's pool or the arena holds for temporaries, where there is one.
+    #[must_use]
+    pub fn reserved(&self) -> Option<usize> {
+        match &self.source {
+            #[cfg(feature = "bump-scope")]
+            Source::Arena(bump) => Some(bump.stats().size()),
+            _ => self.pool().map(|pool| pool.reserved_bytes),
+        }
     }
 
     /// Works through one frame and tells what it took, all but the bytes held.

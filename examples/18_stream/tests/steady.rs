@@ -68,12 +68,36 @@ fn steady(record: Record) -> (u64, u64, Option<u64>) {
 
 #[test]
 fn a_pooled_frame_asks_for_nothing_and_stays_where_it_was() {
+    assert_steady(Way::Pool, || local::<Cpu>().stats());
+}
+
+#[test]
+fn a_stacked_frame_asks_for_nothing_and_stays_where_it_was() {
+    assert_steady(Way::Stacked, || local::<Stacked<Cpu>>().stats());
+}
+
+#[test]
+#[cfg(feature = "bump-scope")]
+fn a_stack_holds_at_most_what_an_arena_does() {
+    for size in [SMALL, Size { width: 97, height: 61 }, Size { width: 320, height: 240 }] {
+        let film = film(size);
+        let held = [Way::Stacked, Way::BumpScope].map(|way| {
+            let mut lane = Lane::new(way, size);
+            (0..2 * LOOP).for_each(|number| lane.frame(film.frame(number)).unwrap());
+            lane.reserved().unwrap()
+        });
+        assert!(held[0] <= held[1], "{size:?}: {held:?}");
+        local::<Stacked<Cpu>>().clear();
+    }
+}
+
+fn assert_steady(way: Way, stats: impl Fn() -> PoolStats) {
     let film = film(SMALL);
-    let mut lane = Lane::new(Way::Pool, SMALL);
+    let mut lane = Lane::new(way, SMALL);
     for number in 0..LOOP {
         lane.measured(film.frame(number)).unwrap();
     }
-    let before = local::<Cpu>().stats();
+    let before = stats();
     let first = lane.measured(film.frame(0)).unwrap();
     assert_eq!(first.allocations, 0);
     assert_ne!(first.addresses, 0);
@@ -84,7 +108,7 @@ fn a_pooled_frame_asks_for_nothing_and_stays_where_it_was() {
             assert_eq!(steady(record).2.unwrap_or(0), 0, "frame {number} faulted");
         }
     }
-    let after = local::<Cpu>().stats();
+    let after = stats();
     assert_eq!(after.reserved_bytes, before.reserved_bytes);
     assert_eq!(after.growths, before.growths);
 }

@@ -12,7 +12,7 @@ const WORKLOADS: &[(&str, &str)] = &[
     ("small arrays", "A scope with three arrays of 100 `f64`, of which one byte is touched."),
     (
         "marked slots",
-        "A scope with one array of 100 elements. On the host a slot is marked by values that may have padding and by room without a value. A marked slot is cold at every use; it is zeroed, once, before its bytes are next handed out recycled. A pass of the last table has two scopes.",
+        "A scope with one array of 100 elements. On the host a slot is marked by values that may have padding and by room without a value. A marked slot is cold at every use; it is zeroed, once, before its bytes are next handed out recycled. In the third table a pass has two scopes. In the last one a pair is live while three arrays of numbers are acquired: in a stack they are cold if the pair has padding, because all bytes above it count as if they might be uninitialised.",
     ),
     (
         "collections",
@@ -83,7 +83,7 @@ fn page(figures: &Figures) -> String {
         }
     }
     page += "\n## held memory\n\n";
-    page += "Bytes held after 8,000 scopes of varying lengths, as a multiple of the most that was ever live at one time; in brackets how many blocks were taken from the system for each thousand scopes of the second half. \"Compacted\" calls `compact` every 250 scopes. \"Best fit\" is the mode of that name of the configuration: each acquire gets the idle block that fits it best. \"Stacked\" is the layout `Stacked<Cpu>`. Addresses in a pool with slots stay where they are until a block grows or is compacted, except in that mode; there, in a stack and in an arena they move with the lengths.\n\n";
+    page += "Bytes held after 8,000 scopes of varying lengths, as a multiple of the most that was ever live at one time; in brackets how many blocks were taken from the system for each thousand scopes of the second half. \"Compacted\" calls `compact` every 250 scopes. \"Stacked\" is the layout `Stacked<Cpu>`. Addresses in a pool with slots stay where they are until a block grows or is compacted; in a stack and in an arena they move with the lengths.\n\n";
     page += &tables::of_held(&figures.held);
     page
 }

@@ -26,8 +26,6 @@ pub struct Setting {
     pub poison: bool,
     /// Whether every acquire gets a new block.
     pub fresh: bool,
-    /// Whether an acquire gets the idle block that fits best.
-    pub best_fit: bool,
     /// Whether the bytes that are live at most are counted.
     pub measure_live_bytes: bool,
     /// The ways of the shape cache.
@@ -44,7 +42,6 @@ impl Setting {
             .growth_factor(self.growth_factor)
             .poison(self.poison)
             .fresh(self.fresh)
-            .best_fit(self.best_fit)
             .measure_live_bytes(self.measure_live_bytes)
             .ways(self.ways)
     }

@@ -113,7 +113,6 @@ impl<'a> Choices<'a> {
             growth_factor: self.one_of(&[(3, 1.5), (1, 1.0), (1, 4.0)]),
             poison: self.of_ten(2),
             fresh: self.of_ten(1),
-            best_fit: self.of_ten(2),
             measure_live_bytes: self.of_ten(1),
             ways: self.between(1, 6),
         }

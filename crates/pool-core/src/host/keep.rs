@@ -29,8 +29,8 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// A block that is kept changes places with the one of the outer scope's next slot. In a loop over `keep` the
     /// temporaries of each pass therefore find the blocks of other slots, and a temporary that is much larger than what
     /// is kept grows one slot after the other: 100 arrays of 64 bytes, each kept beside a temporary of 1 MiB, grow for
-    /// 100 runs of the loop, and then hold 101 MiB. Acquire such a temporary once, before the loop, or turn on
-    /// [`best_fit`](crate::PoolConfig::best_fit), with which the loop holds 1 MiB.
+    /// 100 runs of the loop, and then hold 101 MiB. Acquire such a temporary once, before the loop, or use a
+    /// [stack](crate::Stacked), in which the loop holds 1 MiB.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;

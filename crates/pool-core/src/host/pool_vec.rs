@@ -296,11 +296,18 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         self.elements.retain(keep);
     }
 
-    /// The elements, for as long as the scope's views live.
+    /// The elements, for as long as the scope's views live. A stack gets back what the vector has room for beyond
+    /// them, if nothing was acquired since the vector grew.
     #[inline]
     #[must_use]
     pub fn into_slice(self) -> &'s mut [T] {
-        self.elements.into_slice()
+        let (memory, capacity, length) = (self.memory, self.capacity(), self.elements.length());
+        let vector = VectorMemory { memory, capacity, length, plain: is_known_plain::<T>() };
+        let elements = self.elements.into_slice();
+        // SAFETY: the scope's cursor has stepped past the memory, and the vector ends here; of its memory only `length`
+        // elements are viewed from now on. The vector has borrowed the scope, so no inner scope is open.
+        unsafe { self.scope.cursor.shrink::<T>(vector) };
+        elements
     }
 
     /// The scope that the vector was acquired from.

@@ -126,8 +126,8 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         // SAFETY: just reserved through this cursor.
         unsafe { self.cursor.step(slot) };
         if !plain {
-            // SAFETY: reserved for as many bytes, just stepped past, and the scope is open.
-            unsafe { slot.mark(length * size_of::<T>()) };
+            // SAFETY: reserved for as many elements, just stepped past, and the scope is open.
+            unsafe { slot.mark::<T>(length) };
         }
         Ok(slot)
     }

@@ -2,7 +2,7 @@
 
 use super::slot::SlotPointer;
 use super::state::State;
-use crate::backend::{ArrayMemory, PoolBackend, Reuse};
+use crate::backend::{PoolBackend, Reuse};
 use crate::shape_set::ShapeSet;
 use crate::try_box::into_box;
 use alloc::boxed::Box;

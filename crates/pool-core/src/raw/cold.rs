@@ -6,6 +6,7 @@
 use core::ptr::NonNull;
 
 use super::advertise::WithdrawnSlot;
+use super::fits::padded;
 use super::hand_out::{Demand, hand_out};
 use super::slot::SlotPointer;
 use super::state::State;
@@ -13,6 +14,63 @@ use super::table::{SLOTS, Table};
 use super::words::Slot;
 use crate::backend::{FirstUse, PoolBackend};
 use crate::error::{PoolError, panic_with};
+
+/// Makes the slot under a cursor ready for `length` elements of `T`.
+///
+/// # Errors
+///
+/// As for an acquire.
+///
+/// # Safety
+///
+/// As for [`prepare_bytes`].
+#[inline(always)]
+pub(super) unsafe fn prepare<'s, B: PoolBackend, T>(
+    slot: NonNull<Slot<B>>,
+    length: usize,
+    first_use: FirstUse,
+) -> Result<SlotPointer<'s, B>, PoolError<B::Error>> {
+    let padded = padded::<T>(length, B::ALIGN);
+    // SAFETY: the caller's promise.
+    let prepared = unsafe { prepare_bytes(slot, padded, size_of::<T>(), first_use) };
+    if align_of::<T>() <= B::ALIGN {
+        return prepared;
+    }
+    prepared.map_err(|error| as_asked(error, length))
+}
+
+/// As [`prepare`] for elements that may be read, with a panic instead of an error.
+///
+/// # Safety
+///
+/// As for [`prepare`].
+#[inline(always)]
+#[track_caller]
+pub(super) unsafe fn prepare_or_panic<'s, B: PoolBackend, T>(
+    slot: NonNull<Slot<B>>,
+    length: usize,
+) -> SlotPointer<'s, B> {
+    if align_of::<T>() <= B::ALIGN {
+        // SAFETY: the caller's promise.
+        return unsafe { prepare_bytes_or_panic(slot, length, size_of::<T>()) };
+    }
+    // SAFETY: the caller's promise.
+    match unsafe { prepare::<B, T>(slot, length, FirstUse::Read) } {
+        Ok(slot) => slot,
+        Err(error) => panic_with(&error),
+    }
+}
+
+/// Puts the number of elements that was asked for into an error that has the number with padding.
+#[cold]
+fn as_asked<E>(error: PoolError<E>, length: usize) -> PoolError<E> {
+    match error {
+        PoolError::SizeOverflow { element_size, .. } => {
+            PoolError::SizeOverflow { elements: length, element_size }
+        }
+        other => other,
+    }
+}
 
 /// Makes the slot under a cursor ready for `length` elements of `element_size` bytes.
 ///
@@ -22,7 +80,7 @@ use crate::error::{PoolError, panic_with};
 /// it is in use.
 #[cold]
 #[inline(never)]
-pub(super) unsafe fn prepare<'s, B: PoolBackend>(
+unsafe fn prepare_bytes<'s, B: PoolBackend>(
     slot: NonNull<Slot<B>>,
     length: usize,
     element_size: usize,
@@ -51,28 +109,28 @@ pub(super) unsafe fn prepare<'s, B: PoolBackend>(
     Ok(slot)
 }
 
-/// As [`prepare`] for elements that may be read, with a panic instead of an error.
+/// As [`prepare_bytes`] for elements that may be read, with a panic instead of an error.
 ///
 /// # Safety
 ///
-/// As for [`prepare`].
+/// As for [`prepare_bytes`].
 #[cold]
 #[inline(never)]
 #[track_caller]
-pub(super) unsafe fn prepare_or_panic<'s, B: PoolBackend>(
+unsafe fn prepare_bytes_or_panic<'s, B: PoolBackend>(
     slot: NonNull<Slot<B>>,
     length: usize,
     element_size: usize,
 ) -> SlotPointer<'s, B> {
     // SAFETY: the caller's promise.
-    match unsafe { prepare(slot, length, element_size, FirstUse::Read) } {
+    match unsafe { prepare_bytes(slot, length, element_size, FirstUse::Read) } {
         Ok(slot) => slot,
         Err(error) => panic_with(&error),
     }
 }
 
-/// Hands out the block of a slot that was taken for no elements, now that `length` elements of `element_size` bytes are
-/// to be written there. `cursor` is where the cursor of the slot's scope stands.
+/// Hands out the block of a slot that was taken for no elements, now that `length` elements of `T` are to be written
+/// there. `cursor` is where the cursor of the slot's scope stands.
 ///
 /// # Errors
 ///
@@ -82,8 +140,33 @@ pub(super) unsafe fn prepare_or_panic<'s, B: PoolBackend>(
 ///
 /// The slot is below the cursor, no view has a byte of its block, and no view of the slot at the cursor or of one above
 /// it is in use.
+#[inline]
+pub(super) unsafe fn hand_out_taken<B: PoolBackend, T>(
+    slot: SlotPointer<'_, B>,
+    cursor: NonNull<Slot<B>>,
+    length: usize,
+) -> Result<(), PoolError<B::Error>> {
+    let padded = padded::<T>(length, B::ALIGN);
+    // SAFETY: the caller's promise.
+    let handed_out = unsafe { hand_out_taken_bytes(slot, cursor, padded, size_of::<T>()) };
+    if align_of::<T>() <= B::ALIGN {
+        return handed_out;
+    }
+    handed_out.map_err(|error| as_asked(error, length))
+}
+
+/// As [`hand_out_taken`], compiled once for all types of elements.
+///
+/// # Errors
+///
+/// As for [`hand_out_taken`].
+///
+/// # Safety
+///
+/// As for [`hand_out_taken`].
 #[cold]
-pub(super) unsafe fn hand_out_taken<B: PoolBackend>(
+#[inline(never)]
+unsafe fn hand_out_taken_bytes<B: PoolBackend>(
     slot: SlotPointer<'_, B>,
     cursor: NonNull<Slot<B>>,
     length: usize,

@@ -7,7 +7,7 @@ use core::panic::Location;
 use core::ptr::NonNull;
 
 use super::cold;
-use super::fits::fits;
+use super::fits::{fits, padded};
 use super::idle;
 use super::place::{SlotPlace, assert_aligned};
 use super::slot::SlotPointer;
@@ -67,12 +67,12 @@ impl<B: PoolBackend> ScopeCursor<B> for SlotCursor<B> {
         const { assert_aligned::<B, T>() };
         let slot = self.slot.get();
         // SAFETY: the cursor is at a slot or a sentinel of a live pool (`new`).
-        if fits::<T>(length, unsafe { (*slot.as_ptr()).advertised }) {
+        if fits::<T>(padded::<T>(length, B::ALIGN), unsafe { (*slot.as_ptr()).advertised }) {
             // SAFETY: what fits advertises words, so it is no sentinel (invariant 3).
             return unsafe { SlotPointer::new(slot) };
         }
         // SAFETY: the cursor's slot, of a pool that lives for `'s`; no view of it is in use (`new`).
-        unsafe { cold::prepare_or_panic(slot, length, size_of::<T>()) }
+        unsafe { cold::prepare_or_panic::<B, T>(slot, length) }
     }
 
     #[inline(always)]
@@ -84,12 +84,12 @@ impl<B: PoolBackend> ScopeCursor<B> for SlotCursor<B> {
         const { assert_aligned::<B, T>() };
         let slot = self.slot.get();
         // SAFETY: the cursor is at a slot or a sentinel of a live pool (`new`).
-        if fits::<T>(length, unsafe { (*slot.as_ptr()).advertised }) {
+        if fits::<T>(padded::<T>(length, B::ALIGN), unsafe { (*slot.as_ptr()).advertised }) {
             // SAFETY: what fits advertises words, so it is no sentinel (invariant 3).
             return Ok(unsafe { SlotPointer::new(slot) });
         }
         // SAFETY: the cursor's slot, of a pool that lives for `'s`; no view of it is in use (`new`).
-        unsafe { cold::prepare(slot, length, size_of::<T>(), first_use) }
+        unsafe { cold::prepare::<B, T>(slot, length, first_use) }
     }
 
     unsafe fn enlarge<'s, T: Copy>(

@@ -45,11 +45,13 @@ impl<B: PoolBackend> SlotPointer<'_, B> {
 }
 
 impl<B: HostBackend> SlotPointer<'_, B> {
-    /// How many elements of `T` the slot's block holds.
+    /// How many elements of `T` the slot's block holds, wherever it begins.
     pub(crate) fn capacity<T>(self) -> usize {
         // SAFETY: the record is live and nothing holds a reference to it.
         let real = unsafe { (*self.record().as_ptr()).real };
-        real.checked_div(size_of::<T>()).unwrap_or(usize::MAX)
+        // The bytes before the first aligned address, at most.
+        let skipped = align_of::<T>().saturating_sub(B::ALIGN);
+        real.saturating_sub(skipped).checked_div(size_of::<T>()).unwrap_or(usize::MAX)
     }
 
     /// Notes that the slot, one of the `handed_out` first, uses `bytes` bytes of its block, which `compact` then

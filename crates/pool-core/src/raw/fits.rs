@@ -47,6 +47,17 @@ pub(super) const fn round_up(bytes: usize, align: usize) -> Option<usize> {
     }
 }
 
+/// Elements of `T` that a block has room for, so that `length` of them fit from an aligned address of the block on. An
+/// element whose alignment is above `align`, that of blocks, is at least as large as what lies before that address.
+#[inline(always)]
+pub(super) const fn padded<T>(length: usize, align: usize) -> usize {
+    if align_of::<T>() <= align || size_of::<T>() == 0 || length == 0 {
+        return length;
+    }
+    // At the end of the range it fits no block either way.
+    length.saturating_add(1)
+}
+
 /// Whether elements of `size` bytes fill words without a gap and several to the word, or one each.
 const fn divides_word(size: usize) -> bool {
     size <= WORD && WORD % size == 0

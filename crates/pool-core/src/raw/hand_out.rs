@@ -1,14 +1,13 @@
 //! The one function that hands out a slot's block, for an acquire and for the first use of a vector that was acquired
-//! without capacity. Every duty that comes before the first write is done here, and nowhere else: the best block,
+//! without capacity. Every duty that comes before the first write is done here, and nowhere else:
 //! growth, [`PoolBackend::reuse`], zeroing what is marked, poison, the sample, and the count of live bytes.
 
-use super::best_fit::take_best_fit;
 use super::block::{install, release};
 use super::fits::{WORD, block_bytes, round_up};
 use super::idle;
 use super::slot::SlotPointer;
 use super::state::State;
-use crate::backend::{Advice, ArrayMemory, FirstUse, PoolBackend, Reuse};
+use crate::backend::{Advice, FirstUse, PoolBackend, Reuse};
 use crate::error::PoolError;
 
 /// The elements that a block is handed out for.
@@ -68,15 +67,9 @@ pub(super) unsafe fn hand_out<B: PoolBackend>(
     let config = state.config();
     // Few acquires need it.
     let idle_from = || taken_to.unwrap_or_else(|| slot.number());
-    if config.best_fit {
-        // SAFETY: the caller's promise.
-        unsafe { take_best_fit(slot, idle_from(), demand.block_bytes) };
-    }
     if demand.block_bytes > 0 {
         // SAFETY: the record is live and nothing holds a reference to it.
         let real = unsafe { (*slot.record().as_ptr()).real };
-        // Read again, so that it need not be kept while blocks are exchanged.
-        let config = state.config();
         if real < demand.block_bytes || config.fresh {
             // SAFETY: the caller's promise.
             unsafe { grow(slot, idle_from(), demand.block_bytes) }?;

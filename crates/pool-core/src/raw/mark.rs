@@ -5,7 +5,7 @@
 
 use super::fits::WORD;
 use super::slot::SlotPointer;
-use crate::backend::{ArrayMemory, PoolBackend};
+use crate::backend::PoolBackend;
 use crate::error::PoolError;
 
 /// The mark of a block with more words than a record counts.

@@ -1,5 +1,6 @@
 //! A slot as the memory of an array: what acquires, views and handles do with a slot that was reserved.
 
+use super::fits::padded;
 use super::mark::mark;
 use super::slot::SlotPointer;
 use crate::backend::{ArrayMemory, HostBackend, PoolBackend};
@@ -8,9 +9,11 @@ use crate::slot_ref::SlotRef;
 
 impl<'s, B: PoolBackend> ArrayMemory<'s, B> for SlotPointer<'s, B> {
     #[inline(always)]
-    fn block(self) -> B::Block {
-        // SAFETY: the slot lives for `'s`, and nothing holds a reference to it (invariant 2).
-        unsafe { (*self.slot.as_ptr()).block }
+    fn block_for<T>(self) -> B::Block {
+        if align_of::<T>() > B::ALIGN {
+            return B::align_block(self.block(), align_of::<T>());
+        }
+        self.block()
     }
 
     #[inline(always)]
@@ -35,11 +38,13 @@ impl<'s, B: PoolBackend> ArrayMemory<'s, B> for SlotPointer<'s, B> {
     }
 
     #[inline]
-    unsafe fn mark(self, bytes: usize)
+    unsafe fn mark<T>(self, length: usize)
     where
         B: HostBackend,
     {
-        // SAFETY: the caller's promise.
+        // The elements end within so many from the start of the block.
+        let bytes = padded::<T>(length, B::ALIGN) * size_of::<T>();
+        // SAFETY: reserved for so many bytes, padding included (caller); the rest is the caller's promise.
         unsafe { mark(self, bytes) };
     }
 }

@@ -18,8 +18,7 @@
 //!    while the inner scope or one of its views lives (the borrow checker sees to that). What
 //!    borrows the whole pool exclusively, such as `configure`, proves that there is no view at all. A vector
 //!    that grows has the only view of its slot, and exchanges the slot's block for that of an idle slot
-//!    (`exchange`); so does what keeps an array of an inner scope that has ended. Two idle slots may exchange theirs
-//!    at any acquire (`best_fit`).
+//!    (`exchange`); so does what keeps an array of an inner scope that has ended.
 //!    A vector that was acquired without capacity has taken its slot, and no byte of its block: until the block is
 //!    handed out, at the vector's first use, nothing views it, and it may be grown, freed and exchanged as an idle one.
 //!    **No block is handed out but by `hand_out`**, or by the hot path, for a slot that advertises its block and so has
@@ -55,7 +54,7 @@
 //! | `block::install` | `reuse`, `free`, `Drop` of descriptors | busy; the new block is in its slot |
 //! | `hand_out::put_in_order` | `reuse`, `set_bytes` (a marked block, poison) | busy |
 //! | `LiveBytes::note` | the allocator (a count that the configuration asks for) | busy; the slot has its block |
-//! | `State::note_use` | a `tracing` subscriber (event), the hook of slot warnings | busy; the slot has its block |
+//! | `State::note_use` | a `tracing` subscriber (event), the hook of warnings | busy; the slot has its block |
 //! | `shape_cache::insert` | the allocator, `Default` and `Drop` of descriptors | busy; a set changes only between calls |
 //! | `idle::trim`, `idle::compact` | `reuse`, `free`, `settle`, `allocate`, `Drop` of descriptors, a subscriber | busy; every slot at or above the cursor advertises nothing, and is empty before its block is freed |
 //! | `State::configure`, `State::destroy`, `State::create` | the same | the pool is exclusively borrowed or unknown: out of reach |
@@ -69,25 +68,23 @@
 // table: fits, state, words
 // slot: state, table, words
 // advertise: fits, slot
-// best_fit: slot
 // block: slot, state
 // mark: fits, slot
 // tables: slot, state, table, words
 // idle: advertise, block, fits, slot, state
-// memory: mark, slot
+// memory: fits, mark, slot
 // shape_cache: advertise, slot
-// hand_out: best_fit, block, fits, idle, slot, state
+// hand_out: block, fits, idle, slot, state
 // lifecycle: advertise, block, idle, state, table
-// cold: advertise, hand_out, slot, state, table, words
+// cold: advertise, fits, hand_out, slot, state, table, words
 // place: cold, fits, shape_cache, slot, words
-// vector: cold, mark, place, slot, words
+// vector: cold, fits, place, slot, words
 // cursor: cold, fits, idle, place, slot, state, table, vector, words
 // exchange: advertise, cursor, slot
 // root: cursor, state, table
 // layout: cursor, root, slot, state
 
 mod advertise;
-mod best_fit;
 mod block;
 mod cold;
 mod cursor;

@@ -5,7 +5,7 @@ use core::marker::PhantomData;
 use core::ptr::NonNull;
 
 use super::cold;
-use super::fits::fits;
+use super::fits::{fits, padded};
 use super::shape_cache;
 use super::slot::SlotPointer;
 use super::words::Slot;
@@ -52,7 +52,7 @@ impl<'s, B: PoolBackend> CursorPlace<'s, B> for SlotPlace<'s, B> {
         const { assert_aligned::<B, T>() };
         // SAFETY: a slot or a sentinel of a pool that lives for `'s` (`Cursor::place`).
         let advertised = unsafe { (*self.slot.as_ptr()).advertised };
-        if !fits::<T>(length, advertised) {
+        if !fits::<T>(padded::<T>(length, B::ALIGN), advertised) {
             return None;
         }
         // SAFETY: what fits advertises words, so it is no sentinel (invariant 3).
@@ -83,7 +83,7 @@ impl<'s, B: PoolBackend> CursorPlace<'s, B> for SlotPlace<'s, B> {
             return Ok(slot);
         }
         // SAFETY: the cursor's slot (caller), of a pool that lives for `'s` (`new`).
-        unsafe { cold::prepare(self.slot, length, size_of::<T>(), first_use) }
+        unsafe { cold::prepare::<B, T>(self.slot, length, first_use) }
     }
 
     #[cold]
@@ -120,7 +120,10 @@ impl<'s, B: PoolBackend> CursorPlace<'s, B> for SlotPlace<'s, B> {
     }
 }
 
-/// Refuses, at compile time, elements that a block may be too little aligned for.
+/// Refuses, at compile time, elements that no part of a block can be aligned for.
 pub(super) const fn assert_aligned<B: PoolBackend, T>() {
-    assert!(align_of::<T>() <= B::ALIGN, "the element is aligned above the backend's blocks");
+    assert!(
+        align_of::<T>() <= B::MAX_ALIGN,
+        "the element is aligned above the backend's `MAX_ALIGN`"
+    );
 }

@@ -8,7 +8,7 @@ use core::ptr::NonNull;
 use super::state::State;
 use super::table::{SLOTS, Table};
 use super::words::{Record, Slot};
-use crate::backend::{ArrayMemory, PoolBackend};
+use crate::backend::PoolBackend;
 use crate::shape_set::ShapeSet;
 use crate::slot_ref::SlotRef;
 use crate::threads::ScopeMayLeaveItsThread;
@@ -55,6 +55,13 @@ impl<'s, B: PoolBackend> SlotPointer<'s, B> {
         let (table, _) = unsafe { Table::locate(self.slot) };
         // SAFETY: the pool lives for `'s` (`new`).
         unsafe { Table::state_of(table) }
+    }
+
+    /// The slot's block.
+    #[inline(always)]
+    pub(super) fn block(self) -> B::Block {
+        // SAFETY: the slot lives for `'s`, and nothing holds a reference to it (invariant 2).
+        unsafe { (*self.slot.as_ptr()).block }
     }
 
     /// How many slots come before this one, over all tables.

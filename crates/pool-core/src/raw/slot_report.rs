@@ -4,7 +4,7 @@ use core::cell::Cell;
 use core::panic::Location;
 
 use crate::config::PoolConfig;
-use crate::slot_warning::{SlotWarning, report};
+use crate::warning::{PoolWarning, report};
 
 /// What one pool knows for its report.
 pub(super) struct SlotReport {
@@ -31,6 +31,6 @@ impl SlotReport {
         // Methods that return errors note nothing: then the last call is about another slot.
         let location = self.caller.get().filter(|&(number, _)| number + 1 == slots);
         let location = location.map(|(_, location)| location);
-        report(&SlotWarning { pool: config.name, slots, reserved_bytes, location });
+        report(&PoolWarning::ManySlots { pool: config.name, slots, reserved_bytes, location });
     }
 }

@@ -151,11 +151,6 @@ impl<B: PoolBackend> State<B> {
         self.slot_report.note_caller(number, caller);
     }
 
-    /// The most slots that were ever handed out at once.
-    pub(super) fn high_water(&self) -> usize {
-        self.high_water.get()
-    }
-
     #[cfg(feature = "tracing")]
     fn warn_many_slots(&self, slots: usize) {
         tracing::warn!(

@@ -3,7 +3,7 @@
 use core::ptr::{self, NonNull};
 
 use super::cold;
-use super::mark::mark;
+use super::fits::padded;
 use super::place::SlotPlace;
 use super::slot::SlotPointer;
 use super::words::Slot;
@@ -38,8 +38,7 @@ pub(super) unsafe fn enlarge<'s, B: HostBackend, T: Copy>(
     if vector.capacity == 0 {
         // SAFETY: the cursor has stepped past the slot, and the vector, which alone has a view of it, has no byte of
         // its block.
-        let hand_out =
-            |capacity| unsafe { cold::hand_out_taken(slot, cursor, capacity, size_of::<T>()) };
+        let hand_out = |capacity| unsafe { cold::hand_out_taken::<B, T>(slot, cursor, capacity) };
         hand_out(wanted).or_else(|error| retry(error, || hand_out(needed)))?;
     } else if slot.capacity::<T>() < needed {
         // SAFETY: the caller's promise.
@@ -49,12 +48,11 @@ pub(super) unsafe fn enlarge<'s, B: HostBackend, T: Copy>(
         taken.or_else(|error| retry(error, again))?;
     }
     let capacity = wanted.min(slot.capacity::<T>());
-    let bytes = capacity * size_of::<T>();
     if !vector.plain {
         // SAFETY: the slot's block holds `capacity` elements, and the slot is this vector's.
-        unsafe { mark(slot, bytes) };
+        unsafe { slot.mark::<T>(capacity) };
     }
-    slot.note_used(active, bytes);
+    slot.note_used(active, padded::<T>(capacity, B::ALIGN) * size_of::<T>());
     let to = slot.start::<T>();
     if vector.length > 0 && !ptr::eq(from, to) {
         // SAFETY: the elements are in another block of the pool, unchanged since it was the slot's; the slot's block

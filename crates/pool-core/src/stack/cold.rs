@@ -17,6 +17,8 @@ use crate::stacked::StackedBackend;
 #[derive(Clone, Copy)]
 pub(super) struct Demand {
     pub(super) length: usize,
+    /// The elements that do where the chunk has no room for all: less than `length` for a vector that grows.
+    pub(super) least: usize,
     pub(super) element: Layout,
     pub(super) first_use: FirstUse,
     /// How many bytes at the start keep their contents: those of a vector that grows where it is.
@@ -29,7 +31,8 @@ impl Demand {
     /// `length` elements of `T`.
     #[inline(always)]
     pub(super) const fn new<T>(length: usize, first_use: FirstUse) -> Self {
-        Self { length, element: Layout::new::<T>(), first_use, kept_bytes: 0, is_growth: false }
+        let element = Layout::new::<T>();
+        Self { length, least: length, element, first_use, kept_bytes: 0, is_growth: false }
     }
 
     /// Bytes of the elements, for a chunk that may lose `padding` bytes before its start.
@@ -74,14 +77,20 @@ pub(super) unsafe fn prepare<B: StackedBackend>(
     }
     state.most_aligned.set(state.most_aligned.get().max(demand.element.align()));
     // SAFETY: the caller's promise; the pool is marked.
-    let (span, live) = match unsafe { find(state, at, bytes, demand.element.align()) } {
+    let (span, live) = match unsafe { find(state, at, bytes, demand) } {
         Some(found) => found,
         // SAFETY: as above.
         None => unsafe { grow_within_limit(state, at, bytes, demand) }?,
     };
+    // Fewer where a vector got the rest of its chunk.
+    let bytes = bytes.min(span.next.addr() - span.start.addr().get());
     // SAFETY: nothing views the span (caller); the pool is marked.
     unsafe { put_in_order(state, span, bytes, demand) }?;
-    state.note_live(live);
+    if demand.least < demand.length {
+        state.note_capacity(live, span.next);
+    } else {
+        state.note_live(live);
+    }
     state.cold_acquires.increment();
     Ok(span)
 }
@@ -100,8 +109,14 @@ pub(super) unsafe fn prepare_or_panic<B: StackedBackend>(
     length: usize,
     element: Layout,
 ) -> Span {
-    let demand =
-        Demand { length, element, first_use: FirstUse::Read, kept_bytes: 0, is_growth: false };
+    let demand = Demand {
+        length,
+        least: length,
+        element,
+        first_use: FirstUse::Read,
+        kept_bytes: 0,
+        is_growth: false,
+    };
     // SAFETY: the caller's promise.
     match unsafe { prepare(state, at, demand) } {
         Ok(span) => span,
@@ -116,14 +131,18 @@ fn nothing(at: NonNull<u8>, align: usize) -> Span {
     Span { start, next: at.as_ptr() }
 }
 
+/// The bytes of a chunk from the first aligned address at or above `at` on; `None` where that is above the chunk.
+fn room(chunk: &Chunk, at: *mut u8, align: usize) -> Option<usize> {
+    let padding = at.addr().wrapping_neg() & (align - 1);
+    chunk.end.addr().checked_sub(at.addr())?.checked_sub(padding)
+}
+
 /// The span of `bytes` bytes at `at`, or after it where `align` asks for it; `None` where it ends above the chunk.
 fn fit<B: StackedBackend>(chunk: &Chunk, at: *mut u8, bytes: usize, align: usize) -> Option<Span> {
-    let padding = at.addr().wrapping_neg() & (align - 1);
-    let left = chunk.end.addr().checked_sub(at.addr())?.checked_sub(padding)?;
-    if bytes > left {
+    if bytes > room(chunk, at, align)? {
         return None;
     }
-    let start = at.wrapping_add(padding);
+    let start = at.wrapping_add(at.addr().wrapping_neg() & (align - 1));
     // The start is a multiple of a line too: alignments are powers of two, and `at` is a multiple of a line.
     let next = start.wrapping_add(lines::<B>(bytes));
     Some(Span { start: NonNull::new(start)?, next })
@@ -138,15 +157,20 @@ unsafe fn find<B: StackedBackend>(
     state: &StackState<B>,
     at: *mut u8,
     bytes: usize,
-    align: usize,
+    demand: Demand,
 ) -> Option<(Span, usize)> {
     if state.config().fresh {
         return None;
     }
+    let align = demand.element.align();
+    // While chunks are allocated a vector gets all that it asks for, so that its next pass grows alike.
+    let is_settled = state.is_settled();
+    let least = if is_settled { demand.least * demand.element.size() } else { bytes };
     state.with_chunks(|chunks| {
         let position = chunks.position(at);
         if let Some(chunk) = position.and_then(|position| chunks.get(position)) {
-            if let Some(span) = fit::<B>(chunk, at, bytes, align) {
+            let room = room(chunk, at, align).filter(|&room| room >= least);
+            if let Some(span) = room.and_then(|room| fit::<B>(chunk, at, bytes.min(room), align)) {
                 return Some((span, chunk.live_at(span.next)));
             }
         }
@@ -253,6 +277,9 @@ unsafe fn grow<B: StackedBackend>(
     let Some(span) = fit::<B>(&chunk, chunk.start, bytes, demand.element.align()) else {
         return Err(PoolError::SizeOverflow { elements: bytes, element_size: 1 });
     };
+    // The chunk is in the list: a hook that panics loses nothing.
+    #[cfg(debug_assertions)]
+    state.growth_report.note_growth(state.config(), at.addr(), state.reserved());
     Ok((span, chunk.live_at(span.next)))
 }
 

@@ -8,7 +8,7 @@ use core::ptr::{self, NonNull};
 
 use super::cold::{self, Demand};
 use super::idle;
-use super::memory::{MOST_HOT_BYTES, Span, StackMemory, fit_bytes};
+use super::memory::{MOST_HOT_BYTES, Span, StackMemory, fit_bytes, lines};
 use super::shapes;
 use super::state::StackState;
 use crate::backend::{
@@ -158,6 +158,22 @@ impl<B: StackedBackend> ScopeCursor<Stacked<B>> for StackCursor<B> {
         unsafe { enlarge::<B, T>(self, vector, needed) }
     }
 
+    unsafe fn shrink<T>(&self, vector: VectorMemory<StackMemory<'_, B>>) {
+        let old = vector.memory;
+        if !ptr::eq(self.at.get().as_ptr(), old.next) || old.bytes() == 0 {
+            return;
+        }
+        let used = lines::<B>(vector.length * size_of::<T>());
+        let next = old.start.as_ptr().wrapping_add(used);
+        if next.addr() >= old.next.addr() {
+            return;
+        }
+        let state = self.pool();
+        state.forget_capacity(old.next, next);
+        // SAFETY: within the vector's memory, after its elements; nothing else was acquired after it.
+        unsafe { self.set(next) };
+    }
+
     unsafe fn keep<T: Copy>(&self, start: *mut T, length: usize, plain: bool) -> Option<*mut T> {
         // SAFETY: the caller's promise.
         unsafe { keep(self, start, length, plain) }
@@ -202,6 +218,15 @@ impl<B: StackedBackend> ScopeCursor<Stacked<B>> for StackCursor<B> {
 
     fn sample_lengths(&self) {
         idle::sample(self.pool());
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    fn note_caller(&self) {
+        #[cfg(debug_assertions)]
+        self.pool()
+            .growth_report
+            .note_caller(self.at.get().addr().get(), core::panic::Location::caller());
     }
 }
 
@@ -299,7 +324,7 @@ unsafe fn enlarge<'s, B: StackedBackend, T: Copy>(
     };
     let reserve = |capacity| {
         let demand = Demand::new::<T>(capacity, FirstUse::Write);
-        let demand = Demand { kept_bytes, is_growth: is_last, ..demand };
+        let demand = Demand { kept_bytes, is_growth: is_last, least: needed, ..demand };
         // SAFETY: nothing above the cursor is viewed, and of the vector's memory only the first `kept_bytes`.
         unsafe { cold::prepare(state, at, demand) }
     };

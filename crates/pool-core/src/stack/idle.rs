@@ -1,13 +1,15 @@
 //! What is done to the memory of a stack that is not handed out: freeing it, making it smaller, sampling.
 
+use core::ptr::NonNull;
+
 use super::chunk_memory::free_above;
 use super::state::StackState;
 use crate::config::Compaction;
 use crate::stacked::StackedBackend;
 use crate::stats::ReleaseReport;
 
-/// Frees the chunks after the cursor's, and the cursor's own where nothing is handed out. Where the pool is busy,
-/// nothing is freed.
+/// Frees the chunks after the cursor's, and the cursor's own where nothing is handed out; else gives the pages of its
+/// rest back to the system. Where the pool is busy, nothing is freed.
 ///
 /// # Safety
 ///
@@ -27,15 +29,39 @@ pub(super) unsafe fn trim<B: StackedBackend>(state: &StackState<B>, at: *mut u8)
         state.pass_peak.set(0);
         state.needed.set(0);
     }
+    // SAFETY: nothing at or above the cursor is viewed (caller), and the pool is marked.
+    let discarded_bytes = if keep > 0 { unsafe { discard_rest(state, at) } } else { 0 };
     if state.with_chunks(|chunks| chunks.len()) == keep {
-        return ReleaseReport::default();
+        return ReleaseReport { discarded_bytes, ..ReleaseReport::default() };
     }
     // Cursors of outer scopes may be stray from here on: the pool is not settled (invariants 1 and 3).
     state.unsettle();
     // SAFETY: the chunks hold nothing (invariant 2), and the pool is marked.
     let (bytes, slots) = unsafe { free_above(state, keep) };
     B::settle(&state.context);
-    ReleaseReport { slots, bytes }
+    ReleaseReport { slots, bytes, discarded_bytes }
+}
+
+/// Gives whole pages of the cursor's chunk from the cursor on back to the system; returns their bytes. The chunk and
+/// its dirty ranges stay as they are: bytes that were given back are initialised.
+///
+/// # Safety
+///
+/// As for [`trim`], and the pool is marked as busy.
+unsafe fn discard_rest<B: StackedBackend>(state: &StackState<B>, at: *mut u8) -> usize {
+    // A part of the block may be in use by another pool.
+    if state.shares_memory() {
+        return 0;
+    }
+    let own =
+        state.with_chunks(|chunks| chunks.position(at).and_then(|own| chunks.get(own).copied()));
+    let Some((chunk, block)) = own.and_then(|chunk| Some((chunk, NonNull::new(chunk.block)?)))
+    else {
+        return 0;
+    };
+    let from = at.addr() - chunk.block.addr();
+    // SAFETY: a chunk's block, with its bytes, of which nothing from the cursor on is viewed (caller).
+    unsafe { B::discard(&state.context, B::block_at(block), chunk.block_bytes, from) }
 }
 
 /// Has the next pass begin with a chunk for what the sampled passes needed, where the pool holds much more.

@@ -71,6 +71,9 @@ impl<B: StackedBackend> PoolState<Stacked<B>> for StackState<B> {
 
     unsafe fn cursor(&self, number: usize) -> StackCursor<B> {
         self.with_names(|names| names.truncate(number));
+        if number == 0 {
+            self.note_pass();
+        }
         let last = self.with_names(|names| names.last().map(|name| name.next));
         // SAFETY: as in `StackRoot::cursor`; the arrays of a pool are not at null.
         let at = unsafe { NonNull::new_unchecked(last.unwrap_or(self.base.get())) };

@@ -148,7 +148,7 @@ pub(super) fn give_back_simply<B: StackedBackend>(
     let is_plain = !end.is_null() && lender.end.get() == end && lender.dirty.is_empty();
     // Of the pool nothing was counted, and no byte is dirty.
     let is_unchanged = state.reserved() == 0
-        && state.pass_peak.get() == 0
+        && state.has_counted_nothing()
         && state.dirty.is_empty()
         && links.borrower.get().is_none();
     if !is_lender || !is_plain || !is_unchanged {

@@ -99,7 +99,7 @@ impl<'s, B: StackedBackend> StackMemory<'s, B> {
 
 impl<'s, B: StackedBackend> ArrayMemory<'s, Stacked<B>> for StackMemory<'s, B> {
     #[inline(always)]
-    fn block(self) -> B::Block {
+    fn block_for<T>(self) -> B::Block {
         B::block_at(self.start)
     }
 
@@ -139,7 +139,7 @@ impl<'s, B: StackedBackend> ArrayMemory<'s, Stacked<B>> for StackMemory<'s, B> {
     }
 
     #[inline]
-    unsafe fn mark(self, bytes: usize) {
-        self.state().mark(self.start.as_ptr(), bytes);
+    unsafe fn mark<T>(self, length: usize) {
+        self.state().mark(self.start.as_ptr(), length * size_of::<T>());
     }
 }

@@ -13,7 +13,8 @@
 //!    chunk is allocated around a stray cursor: for an address within a chunk, what is below it in the chunk may be handed
 //!    out.
 //! 2. **What is at or above the cursor of the innermost scope is not viewed**: the rest of its chunk, and every later
-//!    chunk. Only that is zeroed, freed, or handed out.
+//!    chunk. Only that is zeroed, freed, discarded, or handed out. A cursor is set back in two cases, both over the
+//!    last array: filling it failed, or it is a vector that became a slice of fewer elements.
 //! 3. **The hot path hands out only below an end of the cursor's own chunk.** The ends are null unless the pool is
 //!    *settled*, and not marked as busy. A settled pool has one chunk. All cursors in use are in that chunk, or at
 //!    `STRAY`. A null end is below every cursor, and every end is below `STRAY`: such acquires go to the cold function. A
@@ -46,8 +47,8 @@
 //!
 // Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
 //
-// chunks, dirty: nothing
-// state: chunks, dirty
+// chunks, dirty, growth_report: nothing
+// state: chunks, dirty, growth_report
 // loans: chunks, state
 // memory: state
 // chunk_memory: chunks, loans, state
@@ -66,6 +67,8 @@ mod chunks;
 mod cold;
 mod cursor;
 mod dirty;
+#[cfg(debug_assertions)]
+mod growth_report;
 mod idle;
 mod layout;
 mod loans;

@@ -128,6 +128,7 @@ pub(super) unsafe fn leave<B: StackedBackend>(
         if give_back_simply(state, outer) {
             return true;
         }
+        state.take_capacity_peak();
         report(state, outer);
     }
     if state.shares_memory() {

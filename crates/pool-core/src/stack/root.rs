@@ -71,6 +71,7 @@ impl<B: StackedBackend> PoolRoot<Stacked<B>> for StackRoot<B> {
         let state = unsafe { self.state() };
         // SAFETY: a chunk does not start at null, and neither is a stray cursor there.
         let at = unsafe { NonNull::new_unchecked(state.base.get()) };
+        state.note_pass();
         // SAFETY: the start of the first chunk, or a stray address; the rest is the caller's promise.
         unsafe { StackCursor::new(at, self.0) }
     }

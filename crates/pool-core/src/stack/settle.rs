@@ -21,6 +21,7 @@ const EXCESS_DIVISOR: usize = 32;
 pub(super) unsafe fn settle<B: StackedBackend>(state: &StackState<B>) {
     // Where the pool is busy, an operation of its own is in progress.
     let Some(busy) = state.busy() else { return };
+    state.take_capacity_peak();
     state.unsettle();
     widen(state);
     // SAFETY: nothing is in use (caller), and the pool is marked.

@@ -81,7 +81,14 @@ pub(super) unsafe fn prepare<'s, B: StackedBackend, T: Element>(
     } else {
         // A line, aligned for `T`: see `fitting`.
         let element = Layout::new::<u8>().align_to(align_of::<T>()).unwrap_or(Layout::new::<u8>());
-        Demand { length: 1, element, first_use: FirstUse::Write, kept_bytes: 0, is_growth: false }
+        Demand {
+            length: 1,
+            least: 1,
+            element,
+            first_use: FirstUse::Write,
+            kept_bytes: 0,
+            is_growth: false,
+        }
     };
     let offset = state.with_chunks(|chunks| {
         let position = chunks.position(at.as_ptr());

@@ -7,6 +7,8 @@ use core::ptr::{NonNull, null_mut, without_provenance_mut};
 
 use super::chunks::{Chunk, Chunks};
 use super::dirty::DirtyRanges;
+#[cfg(debug_assertions)]
+use super::growth_report::GrowthReport;
 use crate::backend::PoolBackend;
 use crate::busy::BusyMark;
 use crate::config::PoolConfig;
@@ -52,6 +54,9 @@ pub struct StackState<B: StackedBackend> {
     pub(super) pass_peak: Cell<usize>,
     /// The most bytes that were live in the passes that the cold function counted last.
     pub(super) needed: Cell<usize>,
+    /// The bytes that are live with the whole capacity of the vector that grew last, and the cursor after it: more than
+    /// it needs, maybe. Counted as live once something else is, or in the next pass.
+    capacity_peak: Cell<(usize, *mut u8)>,
     /// The most bytes that were live at once, while they were counted.
     pub(super) live_peak: Cell<Option<usize>>,
     /// Passes that are still sampled, and the most bytes that were live in them.
@@ -64,6 +69,8 @@ pub struct StackState<B: StackedBackend> {
     /// The largest alignment of elements so far, at least a line. Chunks start at multiples of it, so that arrays of equal
     /// passes are padded alike in each chunk.
     pub(super) most_aligned: Cell<usize>,
+    #[cfg(debug_assertions)]
+    pub(super) growth_report: GrowthReport,
     /// The next pool of a free list.
     pub(super) next_idle: Cell<*mut ()>,
 }
@@ -156,6 +163,7 @@ impl<B: StackedBackend> StackState<B> {
             shapes: UnsafeCell::new(Vec::new()),
             pass_peak: Cell::new(0),
             needed: Cell::new(0),
+            capacity_peak: Cell::new((0, null_mut())),
             live_peak: Cell::new(None),
             samples_left: Cell::new(0),
             largest_sample: Cell::new(0),
@@ -164,6 +172,8 @@ impl<B: StackedBackend> StackState<B> {
             growths: LongCount::new(),
             cold_acquires: LongCount::new(),
             most_aligned: Cell::new(B::ALIGN),
+            #[cfg(debug_assertions)]
+            growth_report: GrowthReport::new(),
             next_idle: Cell::new(null_mut()),
         }
     }
@@ -281,6 +291,13 @@ impl<B: StackedBackend> StackState<B> {
         self.growths.increment();
     }
 
+    /// Notes that a pass begins, for the report of a debug build.
+    #[inline(always)]
+    pub(super) fn note_pass(&self) {
+        #[cfg(debug_assertions)]
+        self.growth_report.note_pass();
+    }
+
     /// Counts bytes that the pool owns from now on.
     pub(super) fn add_reserved(&self, bytes: usize) {
         let reserved = self.reserved.get() + bytes;
@@ -305,7 +322,41 @@ impl<B: StackedBackend> StackState<B> {
 
     /// Notes that `bytes` bytes are live.
     pub(super) fn note_live(&self, bytes: usize) {
+        self.take_capacity_peak();
         self.pass_peak.set(self.pass_peak.get().max(bytes));
+        self.count_live(bytes);
+    }
+
+    /// Notes that `bytes` bytes are live with the whole capacity of a vector, after which the cursor is at `next`.
+    pub(super) fn note_capacity(&self, bytes: usize, next: *mut u8) {
+        // A vector that grows again has needed its old capacity.
+        self.take_capacity_peak();
+        self.capacity_peak.set((bytes, next));
+        self.count_live(bytes);
+    }
+
+    /// Whether the cold function has noted nothing as live in this pass.
+    #[inline(always)]
+    pub(super) fn has_counted_nothing(&self) -> bool {
+        self.pass_peak.get() == 0 && self.capacity_peak.get().0 == 0
+    }
+
+    /// Counts the capacity of the vector that grew last as live.
+    pub(super) fn take_capacity_peak(&self) {
+        let (bytes, _) = self.capacity_peak.replace((0, null_mut()));
+        self.pass_peak.set(self.pass_peak.get().max(bytes));
+    }
+
+    /// Notes that a vector which ended at `old` ends at `new`, an address of its memory below that.
+    pub(super) fn forget_capacity(&self, old: *mut u8, new: *mut u8) {
+        let (bytes, next) = self.capacity_peak.get();
+        if next == old && bytes > 0 {
+            self.capacity_peak.set((bytes - (old.addr() - new.addr()), new));
+        }
+    }
+
+    /// Counts live bytes for samples and statistics.
+    fn count_live(&self, bytes: usize) {
         self.largest_sample.set(self.largest_sample.get().max(bytes));
         if self.config.get().measure_live_bytes {
             self.live_peak.set(Some(self.live_peak.get().map_or(bytes, |peak| peak.max(bytes))));

@@ -160,25 +160,6 @@ fn a_first_use_counts_its_live_bytes_once() {
     }
 }
 
-#[test]
-fn a_first_use_takes_the_idle_block_that_fits_best() {
-    let (mut pool, ledger) = heap_pool_with(PoolConfig::new().best_fit(true));
-    {
-        let scope = pool.scope();
-        for bytes in [100, 10_000, 1_000] {
-            scope.acquire::<u8, _>(bytes);
-        }
-    }
-    let allocations = ledger.allocations();
-    let scope = pool.scope();
-    let mut vector = scope.acquire_vec::<u8>(0);
-    vector.reserve(900);
-    vector.push(1);
-    let (_, block) = ledger.block_of(address(&vector)).unwrap();
-    assert!((1_000..1_200).contains(&block), "{block}");
-    assert_eq!(ledger.allocations(), allocations);
-}
-
 /// The slot is below the cursor: what is in use above it is neither freed nor handed out.
 #[test]
 fn a_first_use_without_memory_frees_only_what_is_idle() {

@@ -22,7 +22,6 @@ type Heap = HeapBackend;
 mod allocator;
 mod arming;
 mod backends;
-mod best_fit;
 mod bookkeeping;
 mod boxes;
 mod config;
@@ -36,6 +35,8 @@ mod family;
 mod fault_sweep;
 mod first_use;
 mod free_list;
+#[cfg(debug_assertions)]
+mod growing_stacks;
 mod growth;
 mod handles;
 mod keep;
@@ -64,6 +65,7 @@ mod stacked;
 mod stacked_attacks;
 mod stacked_probe;
 mod stacked_programs;
+mod stacked_vectors;
 
 mod stacks;
 mod stats;
@@ -75,3 +77,4 @@ mod user_code;
 mod vectors;
 #[cfg(feature = "tracing")]
 mod warnings;
+mod wide_elements;

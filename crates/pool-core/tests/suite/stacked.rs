@@ -4,7 +4,7 @@
 use std::cell::Cell;
 
 use pool_conformance::{HeapBackend, Ledger, Refusal};
-use pool_core::{Pool, PoolConfig, PoolError, Scope, Stacked};
+use pool_core::{Pool, PoolBackend, PoolConfig, PoolError, Scope, Stacked};
 
 use crate::support::{address, assert_stamped, rounds, stamp};
 
@@ -259,6 +259,45 @@ fn elements_may_be_aligned_to_more_than_blocks() {
         assert_eq!((wide.as_ptr().addr() % 256, wide[2].0), (0, 2));
         let none = scope.acquire_with(0, |_| Wide(0));
         assert_eq!(none.as_ptr().addr() % 256, 0);
+    }
+}
+
+/// Every chunk ends one line below the end of its block, for acquires that read and for those that write first.
+#[test]
+fn no_array_reaches_the_last_line_of_a_block() {
+    type Acquire = fn(&Scope<'_, StackedHeap>, usize) -> (usize, usize);
+    fn ends<T>(view: &[T]) -> (usize, usize) {
+        (address(view), address(view) + size_of_val(view))
+    }
+    let kinds: [(&str, Acquire); 6] = [
+        ("acquire", |scope, bytes| ends(scope.acquire::<u8, _>(bytes))),
+        ("acquire_zeroed", |scope, bytes| ends(scope.acquire_zeroed::<u8, _>(bytes))),
+        ("acquire_with", |scope, bytes| ends(scope.acquire_with(bytes, |_| 1_u8))),
+        ("acquire_from", |scope, bytes| ends(scope.acquire_from(&vec![1_u8; bytes]))),
+        ("acquire_uninit", |scope, bytes| ends(scope.acquire_uninit::<u8, _>(bytes))),
+        ("acquire_vec", |scope, bytes| {
+            let mut vector = scope.acquire_vec::<u8>(0);
+            vector.extend((0..bytes).map(|_| 1));
+            ends(vector.into_slice())
+        }),
+    ];
+    let sizes: &[usize] = if cfg!(miri) { &[130] } else { &[64, 60, 130, 1_000] };
+    for (kind, acquire) in kinds {
+        for &bytes in sizes {
+            let (mut pool, ledger) = stack();
+            for _ in 0..3 {
+                // Afterwards the pool is settled.
+                acquire(&pool.scope(), rounds(10_000, 500));
+            }
+            let allocations = ledger.allocations();
+            let scope = pool.scope();
+            while ledger.allocations() == allocations {
+                let (start, end) = acquire(&scope, bytes);
+                let (block, block_bytes) = ledger.block_of(start).expect("a live block");
+                let last = block + block_bytes - HeapBackend::ALIGN;
+                assert!(end <= last, "{kind} of {bytes} bytes ends {} bytes above", end - last);
+            }
+        }
     }
 }
 

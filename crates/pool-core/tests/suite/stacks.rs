@@ -27,3 +27,5 @@ mod uninit;
 mod user_code;
 #[path = "vectors.rs"]
 mod vectors;
+#[path = "wide_elements.rs"]
+mod wide_elements;

@@ -8,6 +8,8 @@ mod any_copy;
 mod arrays;
 mod blocks;
 mod conformance;
+#[cfg(all(target_os = "linux", not(miri)))]
+mod discards;
 #[cfg(feature = "ndarray")]
 mod dynamic_arrays;
 #[cfg(feature = "ndarray")]

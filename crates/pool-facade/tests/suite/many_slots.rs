@@ -1,4 +1,5 @@
-//! A loop without a scope of its own is reported in debug builds, once a pool, with the call in the loop.
+//! A loop without a scope of its own is reported in debug builds, once a pool, with the call in the loop. So is a stack
+//! that grows in each pass.
 
 use std::process::Command;
 
@@ -43,6 +44,17 @@ fn grow_by(method: &str) {
     eprintln!("lines {line} to {}", line + 10);
 }
 
+/// Grows a stack of the thread in each pass, and prints the line of the call.
+fn grow_stack(config: PoolConfig) {
+    local::<Stacked<Cpu>>().configure(config).unwrap();
+    for pass in 1..=2 * PoolConfig::REPORTED_PASSES {
+        with_pool!(Stacked<Cpu>, |scope| {
+            assert_eq!(scope.acquire_filled(1_000 * pass, 1.0)[0], 1.0);
+        });
+    }
+    eprintln!("lines {0} to {0}", line!() - 3);
+}
+
 /// The child of the tests below; nothing without its task.
 #[test]
 fn child() {
@@ -60,6 +72,8 @@ fn child() {
             local::<Cpu>().configure(PoolConfig::new().warnings(false)).unwrap();
             grow(MOST);
         }
+        "stack" => grow_stack(PoolConfig::new()),
+        "stack, off" => grow_stack(PoolConfig::new().warnings(false)),
         "without a hook" => grow_by("acquire"),
         method => {
             // The first thread-local pool has warnings printed.
@@ -86,6 +100,7 @@ fn debug_builds_say_it_once_a_pool() {
     let times = |task: &str| said(task).matches(TEXT).count();
     let once = usize::from(cfg!(debug_assertions));
     assert_eq!((times("few"), times("many"), times("off")), (0, once, 0));
+    assert_eq!((times("stack"), times("stack, off")), (once, 0));
     assert_eq!(times("without a hook"), 0);
 }
 
@@ -94,7 +109,7 @@ fn debug_builds_say_it_once_a_pool() {
 #[cfg(debug_assertions)]
 fn the_warning_names_the_call() {
     let methods = ["acquire", "rank", "dynamic", "zeroed", "from", "with", "vec", "uninit"];
-    for task in methods.into_iter().chain(["many"]) {
+    for task in methods.into_iter().chain(["many", "stack"]) {
         let text = said(task);
         let (_, lines) = text.rsplit_once("lines ").unwrap();
         let (first, last) = lines.trim().split_once(" to ").unwrap();
@@ -102,7 +117,8 @@ fn the_warning_names_the_call() {
         let (_, place) = text.split_once("many_slots.rs:").expect(task);
         let line = place.split(':').next().unwrap().parse::<u32>().unwrap();
         assert!(lines.contains(&line), "{task}: line {line} and not {lines:?}");
-        assert!(text.contains("4096 slots"), "{text}");
+        let number = if task == "stack" { "64 passes" } else { "4096 slots" };
+        assert!(text.contains(number), "{text}");
     }
     let text = said("a method that returns errors");
     assert!(text.contains(TEXT) && !text.contains("the last one at"), "{text}");

@@ -1,18 +1,24 @@
-//! Temporaries from a scope of a pool.
+//! Temporaries from a scope of a pool, with slots or with a stack.
 
 use pool_facade::prelude::*;
 
 use crate::scratch::{Sample, Scratch};
 
-impl<'s> Scratch for Scope<'s, Cpu> {
-    type Buffer<T: Sample> = &'s mut [T];
-    type Inner<'i> = Scope<'i, Cpu>;
+macro_rules! scratch_of_scopes {
+    ($($backend:ty),+) => {$(
+        impl<'s> Scratch for Scope<'s, $backend> {
+            type Buffer<T: Sample> = &'s mut [T];
+            type Inner<'i> = Scope<'i, $backend>;
 
-    fn provide<T: Sample>(&self, length: usize) -> &'s mut [T] {
-        self.acquire(length)
-    }
+            fn provide<T: Sample>(&self, length: usize) -> &'s mut [T] {
+                self.acquire(length)
+            }
 
-    fn nested<R>(&mut self, work: impl FnOnce(&mut Scope<'_, Cpu>) -> R) -> R {
-        work(&mut self.scope())
-    }
+            fn nested<R>(&mut self, work: impl FnOnce(&mut Scope<'_, $backend>) -> R) -> R {
+                work(&mut self.scope())
+            }
+        }
+    )+};
 }
+
+scratch_of_scopes!(Cpu, Stacked<Cpu>);

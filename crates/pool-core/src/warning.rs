@@ -1,0 +1,92 @@
+//! The warnings of debug builds about a pool that grows and grows. This crate has no standard error to print them to,
+//! so it calls a hook, which `pool-facade` sets.
+
+use core::fmt;
+use core::panic::Location;
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicPtr, Ordering};
+
+/// A pool that looks as if a scope was missing.
+///
+/// Its `Display` is the text for people. `location` is the call that made the pool grow last; `None` for a method that
+/// returns errors.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum PoolWarning {
+    /// A pool has handed out [`PoolConfig::REPORTED_SLOTS`](crate::PoolConfig::REPORTED_SLOTS) slots at once.
+    #[non_exhaustive]
+    ManySlots {
+        /// The pool's name.
+        pool: &'static str,
+        /// Slots that are handed out.
+        slots: usize,
+        /// Bytes that the pool's blocks hold.
+        reserved_bytes: usize,
+        /// The call that acquired the last slot.
+        location: Option<&'static Location<'static>>,
+    },
+    /// A stack has allocated memory in each of [`PoolConfig::REPORTED_PASSES`](crate::PoolConfig::REPORTED_PASSES)
+    /// consecutive passes.
+    #[non_exhaustive]
+    GrowingStack {
+        /// The pool's name.
+        pool: &'static str,
+        /// The passes.
+        passes: usize,
+        /// Bytes that the pool's chunks hold.
+        reserved_bytes: usize,
+        /// The call for which the pool allocated last.
+        location: Option<&'static Location<'static>>,
+    },
+}
+
+impl fmt::Display for PoolWarning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::ManySlots { pool, slots, reserved_bytes, location } => {
+                write!(
+                    f,
+                    "the pool {pool:?} has handed out {slots} slots at once and holds {reserved_bytes} bytes"
+                )?;
+                if let Some(location) = location {
+                    write!(f, ", the last one at {location}")?;
+                }
+            }
+            Self::GrowingStack { pool, passes, reserved_bytes, location } => {
+                write!(
+                    f,
+                    "the stack {pool:?} has grown in each of {passes} passes and holds {reserved_bytes} bytes"
+                )?;
+                if let Some(location) = location {
+                    write!(f, ", the last time at {location}")?;
+                }
+            }
+        }
+        f.write_str(
+            ". Is a scope missing around a loop body? In a callback that has its scope by `&`, open one by \
+             `with_pool!`. `PoolConfig::warnings(false)` disables this warning of debug builds.",
+        )
+    }
+}
+
+/// Receives the warnings.
+pub type WarningHook = fn(&PoolWarning);
+
+static HOOK: AtomicPtr<WarningHook> = AtomicPtr::new(null_mut());
+
+/// Sets the hook that receives the warnings of all pools. Release builds never call it.
+///
+/// It runs inside an acquire. The pool refuses acquires meanwhile, with
+/// [`PoolError::Reentered`](crate::PoolError::Reentered).
+pub fn set_warning_hook(hook: &'static WarningHook) {
+    HOOK.store(core::ptr::from_ref(hook).cast_mut(), Ordering::Release);
+}
+
+/// Calls the hook, if there is one.
+#[cfg(debug_assertions)]
+pub(crate) fn report(warning: &PoolWarning) {
+    // SAFETY: null, or a reference that lives for ever (`set_warning_hook`).
+    if let Some(hook) = unsafe { HOOK.load(Ordering::Acquire).as_ref() } {
+        hook(warning);
+    }
+}
