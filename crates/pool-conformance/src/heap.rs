@@ -5,8 +5,8 @@ use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
 
 use pool_core::{
-    Advice, Device, Element, HostBackend, PoolBackend, Reuse, SlotRef, Slots, StackedBackend,
-    ViewError,
+    Advice, Device, Element, HostBackend, HostMemory, PoolBackend, Reuse, SharedBackend, SlotRef,
+    Slots, StackedBackend, ViewError,
 };
 
 use crate::ledger::{Ledger, RefusalError};
@@ -158,5 +158,15 @@ unsafe impl StackedBackend for HeapBackend {
 
     fn block_at(address: NonNull<u8>) -> NonNull<u8> {
         address
+    }
+}
+
+// SAFETY: there is no barrier.
+unsafe impl SharedBackend for HeapBackend {
+    type Memory = HostMemory<Self>;
+    type Origin = Ledger;
+
+    fn origin(context: Ledger) -> Ledger {
+        context
     }
 }

@@ -303,6 +303,16 @@ pub struct Advice {
     pub huge_pages: bool,
 }
 
+/// A block of host memory that is in no slot.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LooseBlock<K> {
+    pub(crate) block: K,
+    /// The bytes that the block was allocated with; 0 for no block.
+    pub(crate) bytes: usize,
+    /// How many bytes from the start on may be uninitialised.
+    pub(crate) uninitialised: usize,
+}
+
 /// Implemented by the layouts of this crate alone.
 pub trait SealedLayout {}
 

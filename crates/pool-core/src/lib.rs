@@ -39,6 +39,7 @@
 //!
 //! | feature | gives | costs |
 //! |---|---|---|
+//! | `std` | threads take and drop owned arrays without an atomic exchange | the standard library |
 //! | `half` | `half::f16` and `half::bf16` are elements | half |
 //! | `complex` | `num_complex::Complex` is an element | num-complex |
 //! | `tracing` | spans on growth and trim, and a warning when a pool grows past 512, 1024, 2048 … slots | tracing; nothing on the hot path |
@@ -47,7 +48,7 @@
 #![no_std]
 
 extern crate alloc;
-#[cfg(test)]
+#[cfg(any(test, feature = "std"))]
 extern crate std;
 
 // Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
@@ -74,6 +75,7 @@ extern crate std;
 // free_list: backend, pool
 // host: backend, element, engine, error, nd_array, scope, shape
 // stack: backend, busy, config, count, element, error, identity, lengths, memory_checks, shape_set, slot_ref, stacked, stats, threads, try_box
+// shared: backend, config, device, element, error, host, memory_checks, scope, slot_ref, stacked, stats, try_box
 // thread_list: backend, config, count, device, error, pool, reserve, scope, stats
 
 mod acquire;
@@ -101,6 +103,7 @@ pub mod reserve;
 mod scope;
 mod shape;
 mod shape_set;
+mod shared;
 mod slot_ref;
 mod slot_warning;
 pub mod soundness;
@@ -135,6 +138,9 @@ pub use pool::Pool;
 pub use raw::Slots;
 pub use scope::Scope;
 pub use shape::{FixedShape, Shape};
+pub use shared::{
+    HostMemory, Owned, OwnedMemory, SharedBackend, SharedHostBackend, SharedPool, TakeResult,
+};
 pub use slot_ref::SlotRef;
 pub use slot_warning::{SlotWarning, SlotWarningHook, set_slot_warning_hook};
 pub use stacked::{Stack, Stacked, StackedBackend};

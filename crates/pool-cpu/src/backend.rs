@@ -3,10 +3,11 @@
 use core::ptr::NonNull;
 
 use pool_core::{
-    Advice, Device, Element, HostBackend, PoolBackend, Reuse, SlotRef, Slots, StackedBackend,
-    ViewError,
+    Advice, Device, Element, HostBackend, HostMemory, PoolBackend, Reuse, SharedBackend, SlotRef,
+    Slots, StackedBackend, ViewError,
 };
 
+use crate::barrier::barrier_on_all_threads;
 use crate::block;
 use crate::error::CpuError;
 
@@ -142,5 +143,17 @@ unsafe impl StackedBackend for Cpu {
     #[inline(always)]
     fn block_at(address: NonNull<u8>) -> NonNull<u8> {
         address
+    }
+}
+
+// SAFETY: the barrier is one on all threads where it returns `true`.
+unsafe impl SharedBackend for Cpu {
+    type Memory = HostMemory<Self>;
+    type Origin = ();
+
+    fn origin((): ()) {}
+
+    fn barrier_on_all_threads() -> bool {
+        barrier_on_all_threads()
     }
 }

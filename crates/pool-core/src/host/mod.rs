@@ -16,6 +16,7 @@ use crate::error::PoolError;
 use crate::nd_view::NdView;
 use crate::shape::Shape;
 pub use fixed_vec::{CapacityError, FixedVec};
+pub(crate) use plain::is_known_plain;
 pub use pool_vec::PoolVec;
 
 /// What a `try_` acquire of elements that the host writes returns: by default a slice, else the array of the shape `S`.

@@ -11,7 +11,7 @@ use core::mem;
 /// Whether `T` is one of the numbers, a point or colour of them, `bool` or `char`; the compiler knows the answer
 /// where it knows `T`.
 #[inline(always)]
-pub(super) fn is_known_plain<T>() -> bool {
+pub(crate) fn is_known_plain<T>() -> bool {
     let this = identity_of::<T>();
     macro_rules! is_any_of {
         ($($plain:ty),+ $(,)?) => { $(this == TypeId::of::<$plain>())||+ };
