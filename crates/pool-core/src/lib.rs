@@ -75,7 +75,7 @@ extern crate std;
 // free_list: backend, pool
 // host: backend, element, engine, error, nd_array, scope, shape
 // stack: backend, busy, config, count, element, error, identity, lengths, memory_checks, shape_set, slot_ref, stacked, stats, threads, try_box
-// shared: backend, config, device, element, error, host, memory_checks, scope, slot_ref, stacked, stats, try_box
+// shared: backend, config, device, dynamic, element, error, host, identity, memory_checks, raw, scope, slot_ref, stacked, stats, try_box
 // thread_list: backend, config, count, device, error, pool, reserve, scope, stats
 
 mod acquire;
@@ -139,7 +139,8 @@ pub use raw::Slots;
 pub use scope::Scope;
 pub use shape::{FixedShape, Shape};
 pub use shared::{
-    HostMemory, Owned, OwnedMemory, SharedBackend, SharedHostBackend, SharedPool, TakeResult,
+    ContextSource, HostMemory, Owned, OwnedMemory, PooledMemory, SharedBackend, SharedHostBackend,
+    SharedPool, TakeResult,
 };
 pub use slot_ref::SlotRef;
 pub use slot_warning::{SlotWarning, SlotWarningHook, set_slot_warning_hook};

@@ -70,8 +70,8 @@
 // slot: state, table, words
 // advertise: fits, slot
 // best_fit: slot
-// block: slot, state
 // mark: fits, slot
+// block: advertise, mark, slot, state
 // tables: slot, state, table, words
 // idle: advertise, block, fits, slot, state
 // memory: mark, slot
@@ -81,7 +81,7 @@
 // cold: advertise, hand_out, slot, state, table, words
 // place: cold, fits, shape_cache, slot, words
 // vector: cold, mark, place, slot, words
-// cursor: cold, fits, idle, place, slot, state, table, vector, words
+// cursor: block, cold, fits, idle, place, slot, state, table, vector, words
 // exchange: advertise, cursor, slot
 // root: cursor, state, table
 // layout: cursor, root, slot, state
@@ -113,4 +113,5 @@ mod tables;
 mod vector;
 mod words;
 
+pub(crate) use fits::block_bytes;
 pub use layout::Slots;

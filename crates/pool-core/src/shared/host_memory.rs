@@ -205,6 +205,23 @@ where
     }
 }
 
+/// A host backend whose arrays may be owned.
+///
+/// The trait is implemented for each such backend. It is a short name for what the methods for host memory require.
+pub trait SharedHostBackend:
+    SharedBackend<Memory = HostMemory<Self>, Origin = <Self as PoolBackend>::Context>
+    + HostBackend
+    + StackedBackend<Context: Send + Sync>
+{
+}
+
+impl<B> SharedHostBackend for B where
+    B: SharedBackend<Memory = HostMemory<B>, Origin = <B as PoolBackend>::Context>
+        + HostBackend
+        + StackedBackend<Context: Send + Sync>
+{
+}
+
 impl<B: PoolBackend> fmt::Debug for HostMemory<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HostMemory").field("bytes", &self.0.bytes).finish_non_exhaustive()

@@ -16,13 +16,15 @@
 // pooled_memory: memory
 // shard: record, thread_cell
 // store: memory, record, shard, size_class, thread_cell
-// owned: memory, shared_pool, store
+// owned: host_memory, memory, store
 // shared_pool: host_memory, memory, owned, store
-// keep_owned: owned, record, shared_pool, store
+// keep_owned: host_memory, memory, owned, record, shared_pool, store
 
 mod host_memory;
+mod keep_owned;
 mod memory;
 mod owned;
+mod pooled_memory;
 mod record;
 mod shard;
 mod shared_pool;
@@ -31,7 +33,8 @@ mod store;
 #[cfg(feature = "std")]
 mod thread_cell;
 
-pub use host_memory::HostMemory;
+pub use host_memory::{HostMemory, SharedHostBackend};
 pub use memory::{OwnedMemory, SharedBackend};
 pub use owned::Owned;
-pub use shared_pool::{SharedHostBackend, SharedPool, TakeResult};
+pub use pooled_memory::{ContextSource, PooledMemory};
+pub use shared_pool::{SharedPool, TakeResult};

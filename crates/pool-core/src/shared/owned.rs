@@ -7,8 +7,8 @@ use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
 use core::slice;
 
+use super::host_memory::SharedHostBackend;
 use super::memory::{OwnedMemory, SharedBackend};
-use super::shared_pool::SharedHostBackend;
 use super::store::{BlockRecord, Store, give_back};
 use crate::element::Element;
 

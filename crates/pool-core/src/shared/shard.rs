@@ -214,7 +214,7 @@ impl<M> Locked<'_, M> {
         let head = &mut body.lists[list];
         // Nothing is dropped here: a record in no list has no next one, and its place was emptied by the exchange.
         mem::swap(&mut record.next, head);
-        mem::forget(mem::replace(head, Some(record)));
+        mem::forget(head.replace(record));
         body.blocks += 1;
         let occupied = &self.shard().occupied;
         occupied.store(occupied.load(Ordering::Relaxed) | 1 << list, Ordering::Relaxed);

@@ -4,17 +4,16 @@ use alloc::sync::Arc;
 use core::fmt;
 use core::ptr::NonNull;
 
-use super::host_memory::HostMemory;
+use super::host_memory::SharedHostBackend;
 use super::memory::{OwnedMemory, SharedBackend};
 use super::owned::{Owned, TakenBlock};
 use super::store::{Store, close};
-use crate::backend::{HostBackend, PoolBackend};
+use crate::backend::PoolBackend;
 use crate::config::PoolConfig;
 use crate::element::{Element, HostElement, PodElement};
 use crate::error::{PoolError, panic_with};
 use crate::host::is_known_plain;
 use crate::memory_checks::MemoryChecks;
-use crate::stacked::StackedBackend;
 use crate::stats::{PoolStats, ReleaseReport};
 
 /// What a method of [`SharedPool`] returns that takes an array.
@@ -58,17 +57,19 @@ type Name<B, T> = <<B as SharedBackend>::Memory as OwnedMemory<B>>::Name<T>;
 /// # What it holds
 ///
 /// A block exceeds its array by at most a quarter, and 64 bytes. Dropped arrays leave idle blocks. The pool frees idle
-/// blocks rather than hold more than five quarters of the bytes that were live at most, and 64 KiB. Where an array would
-/// need a block beyond that, an idle block of up to four times its bytes serves it. The peak is measured whenever the pool
-/// is about to grow. [`trim`](Self::trim) frees all idle blocks.
+/// blocks rather than hold more than five quarters of the bytes that were live at most, and 64 KiB for each thread. Where an
+/// array would need a block beyond that, a larger idle block may serve it, of up to four times its bytes: while such arrays
+/// live, the pool may hold more. The peak is measured whenever the pool is about to grow. [`trim`](Self::trim) frees all idle blocks.
 ///
 /// # Threads
 ///
-/// Idle blocks lie in shards, each behind a lock that is held for a few instructions. A thread tries one lock after the
-/// other and takes the first that is free. Threads wait only in [`trim`](Self::trim), where the limit is
-/// reached, and where the last handle is dropped. Allocation and freeing happen outside the locks.
+/// With the feature `std`, on Linux, a thread takes from a magazine of its own and returns to it, without an atomic exchange.
+/// Otherwise, and where the magazine is empty or full, blocks go through shards, each behind a lock that is held for a
+/// few instructions. A thread tries one lock after the other and takes the first that is free. Threads wait only in
+/// [`trim`](Self::trim), where the pool may not grow, and where the last handle is dropped. Allocation and freeing happen
+/// outside the locks.
 ///
-/// An interrupt handler must not use a pool that the code it interrupts uses.
+/// A signal or interrupt handler must not use a pool that the code it interrupts uses.
 ///
 /// # Configuration
 ///
@@ -241,23 +242,6 @@ impl<B: SharedBackend> SharedPool<B> {
 #[cold]
 fn too_large<T, E>(elements: usize) -> PoolError<E> {
     PoolError::SizeOverflow { elements, element_size: size_of::<T>() }
-}
-
-/// A host backend whose arrays may be owned.
-///
-/// The trait is implemented for each such backend. It is a short name for what the methods for host memory require.
-pub trait SharedHostBackend:
-    SharedBackend<Memory = HostMemory<Self>, Origin = <Self as PoolBackend>::Context>
-    + HostBackend
-    + StackedBackend<Context: Send + Sync>
-{
-}
-
-impl<B> SharedHostBackend for B where
-    B: SharedBackend<Memory = HostMemory<B>, Origin = <B as PoolBackend>::Context>
-        + HostBackend
-        + StackedBackend<Context: Send + Sync>
-{
 }
 
 impl<B: SharedHostBackend> SharedPool<B> {

@@ -16,8 +16,8 @@
 //!
 //! # What it holds
 //!
-//! A new block may not make the pool hold more than five quarters of what was ever live, and 64 KiB. Where it would, a
-//! larger idle block is handed out instead, of up to four times the bytes; or idle blocks are freed first.
+//! A new block may not make the pool hold more than five quarters of what was ever live, and some slack. Where it would, a
+//! larger idle block is handed out instead ([`Store::find_larger`]), or idle blocks are freed first.
 
 use alloc::boxed::Box;
 use core::array;
@@ -260,15 +260,25 @@ impl<B: SharedBackend> Store<B> {
         let bytes = class_bytes(class).ok_or(None)?;
         let has_room = || self.may_hold() >= self.reserved().saturating_add(bytes);
         if bytes > 0 && !has_room() {
-            // Up to four times as large: two arrays of which one is larger than that fit five quarters of the larger.
-            let larger = Classes { first: class + 1, last: class + 2 * CLASSES_PER_DOUBLING };
-            let found = self.find_in_magazines(exact(class)).or_else(|| self.find(larger));
-            if let Some(record) = found.or_else(|| self.find_in_magazines(larger)) {
+            if let Some(record) = self.find_larger(class, bytes) {
                 return Ok(record);
             }
             self.free_idle(has_room);
         }
         self.grow(class)
+    }
+
+    /// Looks for an idle block of the class in all magazines, and for a larger one everywhere: of up to four times the
+    /// bytes, and only as long as what the array wastes and all live arrays do not exceed the live peak.
+    ///
+    /// Two arrays in turn need no more than four times: where one is larger than that, five quarters hold both.
+    fn find_larger(&self, class: usize, bytes: usize) -> Option<BlockRecord<B>> {
+        let may_waste = self.peak_live.load(Ordering::Relaxed).saturating_sub(self.live().1);
+        let last = class_within(bytes.saturating_add(may_waste).min(isize::MAX as usize));
+        let larger = Classes { first: class, last: last.min(class + 2 * CLASSES_PER_DOUBLING) };
+        self.find_in_magazines(exact(class))
+            .or_else(|| self.find(larger))
+            .or_else(|| self.find_in_magazines(larger))
     }
 
     /// Looks for an idle block in the common shards whose locks are free.

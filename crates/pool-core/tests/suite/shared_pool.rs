@@ -180,7 +180,7 @@ fn padding_is_zeroed_before_it_is_read() {
     drop(pool.take_with(4, |_| (1_u8, 2_u64)));
     drop(pool.take_from(&[3_u8; 50]));
     assert_eq!(pool.take::<u8>(64)[50..], [0; 14]);
-    assert_eq!(ledger.allocations(), 3);
+    assert_eq!(ledger.allocations(), 2);
 }
 
 #[test]
@@ -278,26 +278,34 @@ fn lengths_that_no_address_space_has_are_refused() {
     assert_eq!(pool.stats().active_slots, 0);
 }
 
-#[test]
-fn what_is_held_follows_what_is_live() {
+/// What the pool held at most for a byte that was live at most.
+fn held_per_live(longest: usize, most: usize, rounds: usize) -> f64 {
     let (pool, ledger) = pool();
     let mut random = fastrand::Rng::with_seed(7);
-    let rounds = if cfg!(miri) { 30 } else { 20_000 };
     let (mut held, mut live, mut peak) = (Vec::new(), 0, 0);
     for _ in 0..rounds {
-        if held.len() < 40 && random.bool() {
-            let length = random.usize(1..400_000);
+        if held.len() < most && random.bool() {
+            let length = random.usize(longest / 2..longest);
             held.push(pool.take::<u8>(length));
             live += length;
             peak = peak.max(live);
         } else if let Some(last) = held.len().checked_sub(1) {
             live -= held.swap_remove(random.usize(0..=last)).len();
         }
-        assert!(ledger.live_bytes() <= peak / 4 * 5 + (128 << 10), "peak {peak}");
     }
     let stats = pool.stats();
     assert_eq!(stats.reserved_bytes, ledger.live_bytes());
-    assert!(stats.peak_live_bytes.is_some_and(|noted| noted <= peak + 64 * 40));
+    assert!(stats.peak_live_bytes.is_some_and(|noted| noted <= peak + 64 * most));
+    ledger.peak_bytes() as f64 / peak as f64
+}
+
+#[test]
+fn what_is_held_follows_what_is_live() {
+    let rounds = if cfg!(miri) { 30 } else { 20_000 };
+    for (longest, most) in [(400_000, 200), (1 << 22, 40)] {
+        let ratio = held_per_live(longest, most, rounds);
+        assert!(ratio <= 1.25 || cfg!(miri), "{ratio:.3} for {most} arrays of up to {longest}");
+    }
 }
 
 #[test]
