@@ -5,7 +5,7 @@ pub use crate::{AcquireArray, IntoNdarray};
 #[cfg(feature = "cuda")]
 pub use crate::{AcquireShaped, CudaDevice, CudaError, DeviceStream, Launch};
 pub use crate::{
-    Cpu, Cuda, DynamicPool, Element, FixedVec, Handle, LendView, NdView, PodElement, Pool,
-    PoolBackend, PoolConfig, PoolError, PoolStats, PoolVec, PoolView, PoolViewMut, Scope, Stacked,
-    Wgpu, local, try_local, try_with_pool, with_pool,
+    Cpu, Cuda, DynamicPool, Element, FixedVec, Handle, LendView, NdView, Owned, PodElement, Pool,
+    PoolBackend, PoolConfig, PoolError, PoolStats, PoolVec, PoolView, PoolViewMut, Scope,
+    SharedPool, Stacked, Wgpu, local, try_local, try_with_pool, with_pool,
 };

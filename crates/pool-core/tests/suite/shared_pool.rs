@@ -166,7 +166,7 @@ fn poison_and_fresh_blocks_follow_the_configuration() {
 fn padding_is_zeroed_before_it_is_read() {
     let (pool, ledger) = pool();
     for length in [1, 3, 8] {
-        let padded = pool.take_with(length, |i| (i as u8, u64::MAX));
+        let padded = pool.take_with(length, |i| (i == 0, u64::MAX));
         assert_eq!(padded[length - 1].1, u64::MAX);
         drop(padded);
         let bytes = pool.take::<u8>(length * 16);

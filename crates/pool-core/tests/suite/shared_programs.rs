@@ -13,7 +13,7 @@ struct Live {
 
 impl Live {
     fn element(number: u32, index: usize) -> u32 {
-        number.wrapping_mul(0x9E37_79B9) ^ index as u32
+        number.wrapping_mul(0x9E37_79B9) ^ u32::try_from(index).unwrap()
     }
 
     fn range(&self) -> std::ops::Range<usize> {
@@ -28,7 +28,7 @@ impl Live {
 }
 
 /// The steps of one program.
-const STEPS: usize = if cfg!(miri) { 40 } else { 400 };
+const STEPS: u32 = if cfg!(miri) { 40 } else { 400 };
 
 fn run(seed: u64) {
     let mut random = fastrand::Rng::with_seed(seed);
@@ -38,7 +38,7 @@ fn run(seed: u64) {
     let pool = SharedPool::<HeapBackend>::with_config(ledger.clone(), config).unwrap();
     let mut live: Vec<Live> = Vec::new();
     let longest = if cfg!(miri) { 300 } else { 5_000 };
-    for number in 0..STEPS as u32 {
+    for number in 0..STEPS {
         match random.u8(..10) {
             0..5 => {
                 let length = random.usize(..longest) >> random.u32(..8);
@@ -78,7 +78,7 @@ fn run(seed: u64) {
                 }
             }
             8 => {
-                let padded = pool.try_take_with(random.usize(..20), |i| (i as u8, number));
+                let padded = pool.try_take_with(random.usize(..20), |i| (i == 3, number));
                 drop(padded);
             }
             _ => {
