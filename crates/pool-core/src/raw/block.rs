@@ -30,7 +30,7 @@ pub(super) unsafe fn install<B: PoolBackend>(
     unsafe { (*slot.slot.as_ptr()).block = block };
     // SAFETY: as above.
     unsafe { (*slot.record().as_ptr()).real = bytes };
-    slot.state().note_reserved(bytes);
+    slot.state().note_growth(bytes);
     drop(shapes);
     drop(old);
 }

@@ -402,9 +402,21 @@ impl<B: SharedBackend> Store<B> {
         record
     }
 
-    /// Takes an idle block of the class of a block of so many bytes, which leaves the store.
+    /// Takes an idle block out of the store, to take the place of a block of so many bytes: of the same class, and not
+    /// longer.
     pub(super) fn take_like(&self, bytes: usize) -> Option<B::Memory> {
-        let record = self.find(exact(class_within(bytes)))?;
+        let class = class_within(bytes);
+        let classes = Classes { first: class, last: class };
+        #[cfg(feature = "std")]
+        // SAFETY: the store is live while `self` is borrowed.
+        let own = unsafe { own_magazine(NonNull::from(self)) }.and_then(|mut own| own.pop(classes));
+        #[cfg(not(feature = "std"))]
+        let own = None;
+        let record = own.or_else(|| self.find(classes))?;
+        if record.memory.bytes() > bytes {
+            self.lock_common().push(record);
+            return None;
+        }
         self.note_freed(record.memory.bytes());
         Some(record.memory)
     }
