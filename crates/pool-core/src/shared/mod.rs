@@ -11,7 +11,8 @@
 
 // Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
 //
-// memory, record, size_class, thread_cell: nothing
+// memory, size_class, thread_cell: nothing
+// record: size_class
 // host_memory: memory
 // pooled_memory: memory
 // shard: record, thread_cell

@@ -3,6 +3,7 @@
 use alloc::boxed::Box;
 use core::mem::MaybeUninit;
 
+use super::size_class::class_within;
 use crate::try_box::{into_box, try_box};
 
 /// A block, with what the pool keeps of it.
@@ -10,6 +11,8 @@ use crate::try_box::{into_box, try_box};
 pub(super) struct Record<M> {
     /// The next idle block of the list.
     pub(super) next: Option<Box<Self>>,
+    /// The bytes that the pool counts for the block.
+    pub(super) bytes: usize,
     /// The class whose arrays all fit the block.
     pub(super) class: usize,
     /// The bytes that the array was asked for with, in whole units, where the block is handed out.
@@ -32,9 +35,10 @@ impl<M> RecordPlace<M> {
         Ok(Self(unsafe { into_box(place) }))
     }
 
-    /// The record of a block.
-    pub(super) fn fill(mut self, class: usize, memory: M) -> Box<Record<M>> {
-        self.0.write(Record { next: None, class, live: 0, memory });
+    /// The record of a block of so many bytes.
+    pub(super) fn fill(mut self, bytes: usize, memory: M) -> Box<Record<M>> {
+        let class = class_within(bytes);
+        self.0.write(Record { next: None, bytes, class, live: 0, memory });
         let record = Box::into_raw(self.0).cast::<Record<M>>();
         // SAFETY: out of a box, of the same layout, and written just now.
         unsafe { Box::from_raw(record) }

@@ -313,7 +313,7 @@ impl<B: SharedBackend> Store<B> {
         let memory = self.allocate(bytes)?;
         reserved.keep();
         self.growths.fetch_add(1, Ordering::Relaxed);
-        Ok(place.fill(class_within(memory.bytes()), memory))
+        Ok(place.fill(bytes, memory))
     }
 
     /// Allocates memory; where that fails, once more after all idle blocks were freed.
@@ -396,7 +396,7 @@ impl<B: SharedBackend> Store<B> {
     /// counts it as handed out.
     pub(super) fn adopt(&self, place: RecordPlace<B::Memory>, memory: B::Memory) -> BlockRecord<B> {
         let bytes = memory.bytes();
-        let mut record = place.fill(class_within(bytes), memory);
+        let mut record = place.fill(bytes, memory);
         record.live = bytes.next_multiple_of(UNIT);
         self.lock_common().note_taken(record.live);
         record
@@ -413,11 +413,11 @@ impl<B: SharedBackend> Store<B> {
         #[cfg(not(feature = "std"))]
         let own = None;
         let record = own.or_else(|| self.find(classes))?;
-        if record.memory.bytes() > bytes {
+        if record.bytes > bytes {
             self.lock_common().push(record);
             return None;
         }
-        self.note_freed(record.memory.bytes());
+        self.note_freed(record.bytes);
         Some(record.memory)
     }
 
@@ -430,7 +430,7 @@ impl<B: SharedBackend> Store<B> {
                 // SAFETY: the store is live while `self` is borrowed.
                 let record = unsafe { Locked::wait(NonNull::from(common)) }.pop_any();
                 let Some(record) = record else { break };
-                report.note(record.memory.bytes());
+                report.note(record.bytes);
                 self.free(record);
             }
         }
@@ -481,7 +481,7 @@ impl<B: SharedBackend> Store<B> {
     /// Frees a block that is in no list, and its record.
     #[expect(clippy::boxed_local, reason = "a record is moved as a box everywhere")]
     fn free(&self, record: BlockRecord<B>) {
-        let bytes = record.memory.bytes();
+        let bytes = record.bytes;
         let Record { memory, .. } = *record;
         memory.free(&self.origin);
         self.note_freed(bytes);
