@@ -3,8 +3,8 @@
 
 use loom::cell::UnsafeCell;
 use loom::hint;
-use loom::sync::Arc;
 use loom::sync::atomic::{AtomicUsize, Ordering, fence};
+use loom::sync::{Arc, Mutex};
 use loom::thread;
 
 /// The steps of the protocol of magazines.
@@ -137,11 +137,10 @@ struct Ending {
 
 const ENDING: Ending = Ending { sum_under_locks: true, all_locks: true, closer_counts: true };
 
-/// Two common shards, and what is left of the store.
+/// Two common shards, and what is left of the store. Their locks are loom's, which wait without turning in a circle.
 struct Store {
-    locks: [AtomicUsize; 2],
     /// Arrays that are handed out, and whether the shard is closed.
-    shards: [UnsafeCell<(usize, bool)>; 2],
+    shards: [Mutex<(usize, bool)>; 2],
     remaining: AtomicUsize,
     /// Set when the store is freed; any access before is a read.
     memory: UnsafeCell<bool>,
@@ -149,16 +148,6 @@ struct Store {
 }
 
 impl Store {
-    fn lock(&self, shard: usize) {
-        while self.locks[shard].swap(1, Ordering::Acquire) != 0 {
-            thread::yield_now();
-        }
-    }
-
-    fn unlock(&self, shard: usize) {
-        self.locks[shard].store(0, Ordering::Release);
-    }
-
     fn leave(&self) {
         self.memory.with(|memory| assert!(!unsafe { *memory }, "used after it was freed"));
         if self.remaining.fetch_sub(1, Ordering::AcqRel) == 1 {
@@ -169,36 +158,27 @@ impl Store {
 
     /// Returns an array, to a shard that need not be the one where it was counted.
     fn give_back(&self, shard: usize) {
-        self.lock(shard);
-        let is_closed = self.shards[shard].with_mut(|shard| unsafe {
-            (*shard).0 = (*shard).0.wrapping_sub(1);
-            (*shard).1
-        });
-        self.unlock(shard);
+        let mut locked = self.shards[shard].lock().unwrap();
+        locked.0 = locked.0.wrapping_sub(1);
+        let is_closed = locked.1;
+        drop(locked);
         if is_closed {
             self.leave();
         }
     }
 
     fn close(&self, steps: Ending) {
-        let mut sum = 0_usize;
-        for shard in 0..2 {
-            self.lock(shard);
-            sum = self.shards[shard].with_mut(|shard| unsafe {
-                (*shard).1 = true;
-                sum.wrapping_add((*shard).0)
-            });
-            if !steps.all_locks {
-                self.unlock(shard);
-            }
+        let (mut sum, mut held) = (usize::from(steps.closer_counts), Vec::new());
+        for shard in &self.shards {
+            let mut locked = shard.lock().unwrap();
+            locked.1 = true;
+            sum = sum.wrapping_add(locked.0);
+            held.extend(steps.all_locks.then_some(locked));
         }
-        let sum = sum.wrapping_add(usize::from(steps.closer_counts));
         if steps.sum_under_locks {
             self.remaining.store(sum, Ordering::Relaxed);
         }
-        if steps.all_locks {
-            (0..2).for_each(|shard| self.unlock(shard));
-        }
+        drop(held);
         if !steps.sum_under_locks {
             self.remaining.store(sum, Ordering::Relaxed);
         }
@@ -211,8 +191,7 @@ impl Store {
 fn ending(steps: Ending) {
     loom::model(move || {
         let store = Arc::new(Store {
-            locks: [AtomicUsize::new(0), AtomicUsize::new(0)],
-            shards: [UnsafeCell::new((2, false)), UnsafeCell::new((0, false))],
+            shards: [Mutex::new((2, false)), Mutex::new((0, false))],
             remaining: AtomicUsize::new(0),
             memory: UnsafeCell::new(false),
             freed: AtomicUsize::new(0),
