@@ -5,8 +5,8 @@ use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
 
 use pool_core::{
-    Advice, Device, Element, HostBackend, PoolBackend, Reuse, SlotRef, Slots, StackedBackend,
-    ViewError,
+    Advice, Device, Element, HostBackend, HostMemory, PoolBackend, Reuse, SharedBackend, SlotRef,
+    Slots, StackedBackend, ViewError,
 };
 
 use crate::ledger::{Ledger, RefusalError};
@@ -171,5 +171,15 @@ unsafe impl StackedBackend for HeapBackend {
     /// Contexts of one ledger do.
     fn may_exchange_blocks(own: &Ledger, other: &Ledger) -> bool {
         own.is_same(other)
+    }
+}
+
+// SAFETY: there is no barrier.
+unsafe impl SharedBackend for HeapBackend {
+    type Memory = HostMemory<Self>;
+    type Origin = Ledger;
+
+    fn origin(context: Ledger) -> Ledger {
+        context
     }
 }

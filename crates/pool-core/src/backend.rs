@@ -5,6 +5,7 @@
 use core::cell::Cell;
 use core::error::Error;
 use core::fmt;
+use core::ptr::NonNull;
 use core::slice;
 
 use crate::config::{Compaction, PoolConfig};
@@ -321,6 +322,16 @@ pub enum Reuse {
 pub struct Advice {
     /// Ask the system for huge pages where the block is large enough.
     pub huge_pages: bool,
+}
+
+/// A block of host memory that is in no slot.
+#[derive(Clone, Copy, Debug)]
+pub struct LooseBlock<K> {
+    pub(crate) block: K,
+    /// The bytes that the block was allocated with; 0 for no block.
+    pub(crate) bytes: usize,
+    /// How many bytes from the start on may be uninitialised.
+    pub(crate) uninitialised: usize,
 }
 
 /// Implemented by the layouts of this crate alone.
@@ -658,6 +669,35 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     unsafe fn keep<T: Copy>(&self, start: *mut T, length: usize, plain: bool) -> Option<*mut T>
     where
         B: HostBackend;
+
+    /// The bytes of the block of memory that is not handed out in which the address lies; `None` where there is none, or
+    /// the layout's memory cannot leave the pool.
+    fn idle_block_bytes(&self, address: NonNull<u8>) -> Option<usize>
+    where
+        B: HostBackend,
+    {
+        _ = address;
+        None
+    }
+
+    /// Takes the block that [`idle_block_bytes`](Self::idle_block_bytes) found out of the pool, and puts `spare` in its
+    /// place. Where it returns `None`, `spare` is dropped with it: only if there is no such block.
+    ///
+    /// # Safety
+    ///
+    /// The block has no view but the caller's. The caller owns `spare`, which is of the pool's backend and context. The
+    /// pool is borrowed exclusively.
+    unsafe fn take_idle_block(
+        &self,
+        address: NonNull<u8>,
+        spare: Option<LooseBlock<B::Block>>,
+    ) -> Option<LooseBlock<B::Block>>
+    where
+        B: HostBackend,
+    {
+        _ = (address, spare);
+        None
+    }
 
     /// How many arrays are handed out before the cursor, as far as the layout counts them.
     fn active(&self) -> usize;

@@ -41,6 +41,7 @@
 //! |---|---|---|
 //! | `allocator-api2` | [`Scope::allocator`]: maps, vectors and strings in a scope; `PoolString` | allocator-api2 0.2, which hashbrown uses, too |
 //! | `nightly` | the same by the standard library's trait, for its own collections; turns on `allocator-api2` | a nightly compiler |
+//! | `std` | threads take and drop owned arrays without an atomic exchange | the standard library |
 //! | `half` | `half::f16` and `half::bf16` are elements | half |
 //! | `complex` | `num_complex::Complex` is an element | num-complex |
 //! | `tracing` | spans on growth and trim, and a warning when a pool grows past 512, 1024, 2048 … slots | tracing; nothing on the hot path |
@@ -50,7 +51,7 @@
 #![no_std]
 
 extern crate alloc;
-#[cfg(test)]
+#[cfg(any(test, feature = "std"))]
 extern crate std;
 
 // Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
@@ -77,6 +78,7 @@ extern crate std;
 // free_list: backend, pool
 // host: backend, element, engine, error, nd_array, scope, shape
 // stack: backend, busy, config, count, element, error, identity, lengths, memory_checks, shape_set, slot_ref, stacked, stats, threads, try_box, warning
+// shared: backend, config, device, dynamic, element, error, host, identity, memory_checks, raw, scope, slot_ref, stacked, stats, try_box
 // thread_list: backend, config, count, device, error, pool, reserve, scope, stats
 
 mod acquire;
@@ -104,6 +106,7 @@ pub mod reserve;
 mod scope;
 mod shape;
 mod shape_set;
+mod shared;
 mod slot_ref;
 pub mod soundness;
 mod stack;
@@ -142,6 +145,10 @@ pub use pool::Pool;
 pub use raw::Slots;
 pub use scope::Scope;
 pub use shape::{FixedShape, Shape};
+pub use shared::{
+    ContextSource, HostMemory, Owned, OwnedMemory, PooledMemory, SharedBackend, SharedHostBackend,
+    SharedPool, TakeResult,
+};
 pub use slot_ref::SlotRef;
 pub use stacked::{BlockOf, Stack, Stacked, StackedBackend};
 pub use stats::{PoolStats, ReleaseReport};

@@ -3,10 +3,11 @@
 use core::ptr::NonNull;
 
 use pool_core::{
-    Advice, Device, Element, HostBackend, PoolBackend, Reuse, SlotRef, Slots, StackedBackend,
-    ViewError,
+    Advice, Device, Element, HostBackend, HostMemory, PoolBackend, Reuse, SharedBackend, SlotRef,
+    Slots, StackedBackend, ViewError,
 };
 
+use crate::barrier::barrier_on_all_threads;
 use crate::block;
 use crate::error::CpuError;
 
@@ -155,5 +156,17 @@ unsafe impl StackedBackend for Cpu {
     unsafe fn discard((): &(), block: NonNull<u8>, bytes: usize, from: usize) -> usize {
         // SAFETY: the caller's promise is that of `block::discard`.
         unsafe { block::discard(block, bytes, from) }
+    }
+}
+
+// SAFETY: the barrier is one on all threads where it returns `true`.
+unsafe impl SharedBackend for Cpu {
+    type Memory = HostMemory<Self>;
+    type Origin = ();
+
+    fn origin((): ()) {}
+
+    fn barrier_on_all_threads() -> bool {
+        barrier_on_all_threads()
     }
 }

@@ -48,7 +48,7 @@ extern crate alloc;
 //
 // barrier, block, error, into_ndarray: nothing
 // header: error
-// backend: block, error, header
+// backend: barrier, block, error, header
 // host_memory: backend, error, header
 // shaped: error, host_memory
 // array: error, host_memory, shaped

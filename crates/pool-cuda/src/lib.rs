@@ -52,9 +52,11 @@
 // cuda: stream
 // view: cuda, stream
 // backend: cuda, stream, view
+// shared: cuda, stream
 
 mod backend;
 mod cuda;
+mod shared;
 mod stream;
 mod view;
 
@@ -64,6 +66,7 @@ pub use pool_core::BlockWatch;
 pub use pool_driver::code::DriverCode;
 pub use pool_driver::error::{CudaError, MemoryInfo};
 pub use pool_driver::leftovers::{LeftoverKind, Leftovers};
+pub use shared::SharedStream;
 pub use stream::announced_streams::announce;
 pub use stream::block_source::BlockSource;
 pub use stream::device::CudaDevice;

@@ -47,6 +47,7 @@
 //! - [`with_pool!`] opens a scope in a pool of this thread, [`local()`] is its function form.
 //! - [`Pool`] is a pool of your own, to keep in a struct and to send to another thread.
 //! - [`DynamicPool`] is for work that is not lexical: interpreters, tapes, foreign callers.
+//! - [`SharedPool`] gives [`Owned`] arrays, which leave their scope and may be dropped on any thread.
 //! - [`compiler_errors`] says what to do about what the compiler refuses.
 //!
 //! The backends are features. The pools of `Cuda` are on the device that the thread has chosen
@@ -100,10 +101,10 @@ pub use pool_core::num_complex;
 pub use pool_core::{
     AcquireResult, Boxable, CapacityError, Compaction, ConfigError, Device, DynamicPool,
     DynamicShape, Element, FixedShape, FixedVec, Handle, Handles, HostAcquireResult, HostArray,
-    HostBackend, HostElement, LendView, MemoryChecks, NdArray, NdView, PodElement, Pool,
+    HostBackend, HostElement, LendView, MemoryChecks, NdArray, NdView, Owned, PodElement, Pool,
     PoolBackend, PoolBox, PoolConfig, PoolError, PoolStats, PoolVec, PoolView, PoolViewMut,
-    ReleaseReport, Scope, Shape, ShapeError, Slots, Stack, Stacked, StackedBackend, ViewError,
-    bytemuck, error_chain,
+    ReleaseReport, Scope, Shape, ShapeError, SharedBackend, SharedPool, Slots, Stack, Stacked,
+    StackedBackend, TakeResult, ViewError, bytemuck, error_chain,
 };
 #[cfg(feature = "allocator-api2")]
 pub use pool_core::{PoolString, ScopeAllocator};

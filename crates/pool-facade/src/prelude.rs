@@ -5,9 +5,9 @@ pub use crate::{AcquireArray, IntoNdarray};
 #[cfg(feature = "cuda")]
 pub use crate::{AcquireShaped, CudaDevice, CudaError, DeviceStream, Launch};
 pub use crate::{
-    Compaction, Cpu, Cuda, DynamicPool, Element, FixedVec, Handle, LendView, NdView, PodElement,
-    Pool, PoolBackend, PoolBox, PoolConfig, PoolError, PoolStats, PoolVec, PoolView, PoolViewMut,
-    Scope, Stacked, Wgpu, local, try_local, try_with_pool, with_pool,
+    Compaction, Cpu, Cuda, DynamicPool, Element, FixedVec, Handle, LendView, NdView, Owned,
+    PodElement, Pool, PoolBackend, PoolBox, PoolConfig, PoolError, PoolStats, PoolVec, PoolView,
+    PoolViewMut, Scope, SharedPool, Stacked, Wgpu, local, try_local, try_with_pool, with_pool,
 };
 #[cfg(feature = "allocator-api2")]
 pub use crate::{PoolString, ScopeAllocator};

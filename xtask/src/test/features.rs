@@ -8,6 +8,7 @@ use tasks::features::FeatureSet;
 /// What clippy sees, one run each, beside the whole workspace with all features that go together.
 pub(crate) const CLIPPY_SETS: &[FeatureSet] = &[
     with("pool-core", &[]),
+    with("pool-core", &["std"]),
     with("pool-cpu", &[]),
     with_defaults("pool-facade"),
     with("pool-facade", &[]),
@@ -61,6 +62,7 @@ const NOT_TESTED: &[&str] = &[
 /// Features that a whole-workspace command turns on: all that go together.
 pub(crate) const ALL_FEATURES: &[&str] = &[
     "pool-core/allocator-api2",
+    "pool-core/std",
     "pool-core/half",
     "pool-core/complex",
     "pool-core/tracing",

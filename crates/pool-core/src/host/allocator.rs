@@ -271,7 +271,7 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
         // SAFETY: just reserved through this cursor; no foreign code ran since.
         unsafe { self.scope.cursor.step(memory) };
         // SAFETY: reserved for as many bytes and stepped past; the scope is open.
-        unsafe { memory.mark(bytes) };
+        unsafe { memory.mark::<u8>(bytes) };
         let start = memory.start::<u8>();
         // An address is in one chunk of a stack at most, and the end of one is not the start of another.
         if has_slots || !ptr::eq(start, self.end.get()) {

@@ -24,6 +24,7 @@ use crate::shape::Shape;
 #[cfg(feature = "allocator-api2")]
 pub use allocator::ScopeAllocator;
 pub use fixed_vec::{CapacityError, FixedVec};
+pub(crate) use plain::is_known_plain;
 pub use pool_box::{Boxable, PoolBox};
 #[cfg(feature = "allocator-api2")]
 pub use pool_string::PoolString;

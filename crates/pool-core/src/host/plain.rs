@@ -17,7 +17,7 @@ use bytemuck::NoUninit;
 /// Where only `T` with some lifetimes is `NoUninit`, the result may be true for other lifetimes. Padding does not depend
 /// on lifetimes.
 #[inline(always)]
-pub(super) fn is_known_plain<T>() -> bool {
+pub(crate) fn is_known_plain<T>() -> bool {
     let mut calls = Calls::<T> { ended: false, of: PhantomData }.fuse();
     calls.next();
     calls.next().is_some()

@@ -1,11 +1,13 @@
 //! A slot's block: how it is put into its slot, taken out again and freed, with the shapes that fit it.
 
+use super::advertise::advertise;
 use super::slot::SlotPointer;
 use super::state::State;
-use crate::backend::{PoolBackend, Reuse};
+use crate::backend::{LooseBlock, PoolBackend, Reuse};
 use crate::shape_set::ShapeSet;
 use crate::try_box::into_box;
 use alloc::boxed::Box;
+use core::mem::ManuallyDrop;
 use core::ptr::{NonNull, null_mut};
 
 /// Puts a new block into an idle slot; the old one is freed.
@@ -28,7 +30,7 @@ pub(super) unsafe fn install<B: PoolBackend>(
     unsafe { (*slot.slot.as_ptr()).block = block };
     // SAFETY: as above.
     unsafe { (*slot.record().as_ptr()).real = bytes };
-    slot.state().note_reserved(bytes);
+    slot.state().note_growth(bytes);
     drop(shapes);
     drop(old);
 }
@@ -45,6 +47,35 @@ pub(super) unsafe fn release<B: PoolBackend>(slot: SlotPointer<'_, B>) -> usize 
     let block = unsafe { take_block(slot) };
     drop(shapes);
     block.bytes
+}
+
+/// Takes the block of an idle slot out of the pool, and puts `spare` in its place.
+///
+/// # Safety
+///
+/// The slot is idle and has a block, and the pool is marked as busy or exclusively borrowed. `spare` belongs to the caller
+/// and was allocated as a block of this pool is.
+pub(super) unsafe fn take_out<B: PoolBackend>(
+    slot: SlotPointer<'_, B>,
+    spare: Option<LooseBlock<B::Block>>,
+) -> LooseBlock<B::Block> {
+    // SAFETY: the slot is idle.
+    let shapes = unsafe { take_shapes(slot) };
+    let uninitialised = slot.uninitialised_bytes();
+    // SAFETY: the slot is idle.
+    let taken = ManuallyDrop::new(unsafe { take_block(slot) });
+    if let Some(spare) = spare {
+        // SAFETY: the slot and its record are live and nothing holds a reference to them; so below.
+        unsafe { (*slot.slot.as_ptr()).block = spare.block };
+        // SAFETY: as above.
+        unsafe { (*slot.record().as_ptr()).real = spare.bytes };
+        slot.set_uninitialised_bytes(spare.uninitialised);
+        slot.state().note_reserved(spare.bytes);
+        // SAFETY: the slot is idle, and has its block.
+        unsafe { advertise(slot) };
+    }
+    drop(shapes);
+    LooseBlock { block: taken.block, bytes: taken.bytes, uninitialised }
 }
 
 /// A block that was taken out of its slot, and is freed when this value is dropped.

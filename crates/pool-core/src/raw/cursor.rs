@@ -6,6 +6,7 @@ use core::fmt;
 use core::panic::Location;
 use core::ptr::NonNull;
 
+use super::block::take_out;
 use super::cold;
 use super::fits::{fits, padded};
 use super::idle;
@@ -16,7 +17,7 @@ use super::table::{SLOTS, Table};
 use super::vector;
 use super::words::Slot;
 use crate::backend::{
-    EnlargeResult, FirstUse, HostBackend, PoolBackend, ScopeCursor, VectorMemory,
+    EnlargeResult, FirstUse, HostBackend, LooseBlock, PoolBackend, ScopeCursor, VectorMemory,
 };
 use crate::config::Compaction;
 use crate::error::PoolError;
@@ -113,6 +114,28 @@ impl<B: PoolBackend> ScopeCursor<B> for SlotCursor<B> {
         unsafe { self.step_with_block_of(slot, used) };
         // The elements stay where they are: their block is now that of a slot below the cursor.
         Some(start)
+    }
+
+    fn idle_block_bytes(&self, address: NonNull<u8>) -> Option<usize>
+    where
+        B: HostBackend,
+    {
+        let (slot, _) = self.find_idle(address.as_ptr(), 0)?;
+        // SAFETY: the record is live and nothing holds a reference to it.
+        Some(unsafe { (*slot.record().as_ptr()).real })
+    }
+
+    unsafe fn take_idle_block(
+        &self,
+        address: NonNull<u8>,
+        spare: Option<LooseBlock<B::Block>>,
+    ) -> Option<LooseBlock<B::Block>>
+    where
+        B: HostBackend,
+    {
+        let (slot, _) = self.find_idle(address.as_ptr(), 0)?;
+        // SAFETY: the slot is at or above the cursor, and its block has no view but the caller's, who gives it up.
+        Some(unsafe { take_out(slot, spare) })
     }
 
     #[inline(always)]

@@ -21,7 +21,7 @@ pub(super) const fn fits<T>(length: usize, advertised: usize) -> bool {
 
 /// The bytes of the smallest block that `length` elements of `size` bytes fit by [`fits`], rounded up
 /// to `align`; 0 for no bytes at all; `None` above `isize::MAX`.
-pub(super) const fn block_bytes(length: usize, size: usize, align: usize) -> Option<usize> {
+pub(crate) const fn block_bytes(length: usize, size: usize, align: usize) -> Option<usize> {
     if length == 0 || size == 0 {
         return Some(0);
     }

@@ -45,6 +45,21 @@ pub(super) unsafe fn mark<B: PoolBackend>(slot: SlotPointer<'_, B>, bytes: usize
 }
 
 impl<B: PoolBackend> SlotPointer<'_, B> {
+    /// How many bytes of the slot's block are marked.
+    pub(super) fn uninitialised_bytes(self) -> usize {
+        let record = self.record().as_ptr();
+        // SAFETY: the record is live and nothing holds a reference to it.
+        let words = unsafe { (*record).uninitialised_words };
+        // SAFETY: as above.
+        bytes_of(words, unsafe { (*record).real })
+    }
+
+    /// Sets how many bytes of the slot's block are marked, of a block that was just put there.
+    pub(super) fn set_uninitialised_bytes(self, bytes: usize) {
+        // SAFETY: the record is live and nothing holds a reference to it.
+        unsafe { (*self.record().as_ptr()).uninitialised_words = words_of(bytes) };
+    }
+
     /// Zeroes what is marked of the slot's block, and takes the mark off. Where that fails the mark stays.
     ///
     /// # Safety

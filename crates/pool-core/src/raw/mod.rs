@@ -70,6 +70,7 @@
 // advertise: fits, slot
 // block: slot, state
 // mark: fits, slot
+// block: advertise, mark, slot, state
 // tables: slot, state, table, words
 // idle: advertise, block, fits, slot, state
 // memory: fits, mark, slot
@@ -78,8 +79,8 @@
 // lifecycle: advertise, block, idle, state, table
 // cold: advertise, fits, hand_out, slot, state, table, words
 // place: cold, fits, shape_cache, slot, words
-// vector: cold, fits, place, slot, words
-// cursor: cold, fits, idle, place, slot, state, table, vector, words
+// vector: cold, fits, mark, place, slot, words
+// cursor: block, cold, fits, idle, place, slot, state, table, vector, words
 // exchange: advertise, cursor, slot
 // root: cursor, state, table
 // layout: cursor, root, slot, state
@@ -110,4 +111,5 @@ mod tables;
 mod vector;
 mod words;
 
+pub(crate) use fits::block_bytes;
 pub use layout::Slots;

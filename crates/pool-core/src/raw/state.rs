@@ -112,11 +112,17 @@ impl<B: PoolBackend> State<B> {
         self.config.get().byte_limit.saturating_sub(self.reserved.get())
     }
 
+    /// Counts a block that was allocated for the pool.
+    pub(super) fn note_growth(&self, bytes: usize) {
+        self.note_reserved(bytes);
+        self.growths.increment();
+    }
+
+    /// Counts the bytes of a block that the pool has from now on.
     pub(super) fn note_reserved(&self, bytes: usize) {
         let reserved = self.reserved.get() + bytes;
         self.reserved.set(reserved);
         self.peak_reserved.set(self.peak_reserved.get().max(reserved));
-        self.growths.increment();
     }
 
     pub(super) fn note_released(&self, bytes: usize) {

@@ -9,6 +9,8 @@
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests: a check that fails panics")]
 
+mod shared_pools;
+
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicUsize, Ordering, fence};

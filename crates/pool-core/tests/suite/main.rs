@@ -59,6 +59,8 @@ mod scopes;
 mod settling;
 mod shape_cache;
 mod shape_programs;
+mod shared_pool;
+mod shared_programs;
 mod simulation;
 mod slots;
 mod stacked;

@@ -155,6 +155,13 @@ impl DeviceStream {
         self
     }
 
+    /// The device, the stream, and the watch of the blocks.
+    pub(crate) fn into_parts(
+        mut self,
+    ) -> (CudaDevice, Arc<CudaStream>, Option<Box<dyn BlockWatch + Send>>) {
+        (self.device.clone(), Arc::clone(&self.stream), self.watch.take())
+    }
+
     pub(crate) fn watch(&self) -> Option<&(dyn BlockWatch + Send)> {
         self.watch.as_deref()
     }

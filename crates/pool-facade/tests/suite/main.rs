@@ -18,6 +18,7 @@ mod macro_forms;
 mod many_slots;
 mod memory_checks;
 mod own_backend;
+mod owned;
 mod programs;
 mod repetition;
 #[cfg(feature = "tracing")]

@@ -17,6 +17,7 @@ mod foreign;
 mod hostile;
 mod launches;
 mod lifetimes;
+mod owned;
 mod peers;
 mod random;
 mod refusals;

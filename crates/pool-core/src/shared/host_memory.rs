@@ -1,0 +1,229 @@
+//! Memory of the host: a block, and how much of it may be uninitialised.
+
+use core::fmt;
+use core::ptr::NonNull;
+
+use super::memory::{OwnedMemory, SealedMemory, SharedBackend};
+use crate::backend::{Advice, HostBackend, LooseBlock, PoolBackend};
+use crate::config::PoolConfig;
+use crate::device::Device;
+use crate::element::{Element, PodElement};
+use crate::error::PoolError;
+use crate::slot_ref::SlotRef;
+use crate::stacked::StackedBackend;
+
+/// A block of host memory for one owned array: the [`Memory`](SharedBackend::Memory) of host backends.
+///
+/// # Invariants
+///
+/// 1. The value owns `block`, which has `bytes` bytes; 0 if and only if it is [`DANGLING`](PoolBackend::DANGLING).
+/// 2. All bytes from `uninitialised` on are initialised.
+pub struct HostMemory<B: PoolBackend>(LooseBlock<B::Block>);
+
+// SAFETY: a block is plain data that any thread with the context may use (`PoolBackend`, Blocks), and the methods that
+// need the context get it shared (the bound).
+unsafe impl<B: PoolBackend<Context: Send + Sync>> Send for HostMemory<B> {}
+
+// SAFETY: as above; the methods with `&self` read what owns the block, and view it.
+unsafe impl<B: PoolBackend<Context: Send + Sync>> Sync for HostMemory<B> {}
+
+impl<B: PoolBackend> SealedMemory for HostMemory<B> {}
+
+impl<B: HostBackend> HostMemory<B> {
+    /// Takes a block.
+    ///
+    /// # Safety
+    ///
+    /// The caller owns the block, and what the value says of it is true.
+    pub(super) unsafe fn from_block(block: LooseBlock<B::Block>) -> Self {
+        Self(block)
+    }
+
+    /// The block, which the caller owns from now on.
+    pub(super) fn into_block(self) -> LooseBlock<B::Block> {
+        self.0
+    }
+
+    /// The first element of an array of `T`.
+    pub(super) fn start<T>(&self) -> NonNull<T> {
+        const {
+            assert!(
+                align_of::<T>() <= B::ALIGN,
+                "the element needs a higher alignment than blocks have"
+            );
+        };
+        // SAFETY: a host pointer is not null (`HostBackend`).
+        unsafe { NonNull::new_unchecked(B::host_pointer(self.0.block).cast()) }
+    }
+
+    /// Notes that the first `bytes` bytes may become uninitialised.
+    pub(super) fn mark(&mut self, bytes: usize) {
+        self.0.uninitialised = self.0.uninitialised.max(bytes);
+    }
+
+    fn set_bytes(
+        &mut self,
+        context: &B::Context,
+        value: u8,
+        bytes: usize,
+        operation: &'static str,
+    ) -> Result<(), PoolError<B::Error>> {
+        if bytes == 0 {
+            return Ok(());
+        }
+        // SAFETY: the callers' bytes are at most those of the block, which nothing views (`self` is exclusive).
+        unsafe { B::set_bytes(context, self.0.block, value, bytes) }
+            .map_err(|source| PoolError::Backend { operation, source })?;
+        self.note_written(bytes);
+        Ok(())
+    }
+
+    /// Initialises the block for a use that may read it, and poisons the bytes of the array.
+    #[cold]
+    fn initialise(
+        &mut self,
+        context: &B::Context,
+        bytes: usize,
+        poison: bool,
+    ) -> Result<(), PoolError<B::Error>> {
+        self.set_bytes(context, 0, self.0.uninitialised, "zero a block")?;
+        if poison {
+            self.set_bytes(context, 0xFF, bytes, "poison a block")?;
+        }
+        Ok(())
+    }
+
+    /// Notes that the first `bytes` bytes were written.
+    fn note_written(&mut self, bytes: usize) {
+        if self.0.uninitialised <= bytes {
+            self.0.uninitialised = 0;
+        }
+    }
+}
+
+impl<B> OwnedMemory<B> for HostMemory<B>
+where
+    B: SharedBackend<Memory = Self, Origin = <B as PoolBackend>::Context>,
+    B: HostBackend + StackedBackend<Context: Send + Sync>,
+{
+    type Name<T> = NonNull<T>;
+
+    fn device(origin: &B::Context) -> Device {
+        B::device(origin)
+    }
+
+    #[inline(always)]
+    fn block_bytes(length: usize, element_size: usize) -> Option<usize> {
+        length.checked_mul(element_size).filter(|&bytes| bytes <= isize::MAX as usize)
+    }
+
+    fn allocate(
+        origin: &B::Context,
+        bytes: usize,
+        config: &PoolConfig,
+    ) -> Result<Self, PoolError<B::Error>> {
+        if bytes == 0 {
+            return Ok(Self(LooseBlock { block: B::DANGLING, bytes, uninitialised: 0 }));
+        }
+        let advice = Advice { huge_pages: config.huge_pages };
+        let block = B::allocate(origin, bytes, advice).map_err(|source| {
+            PoolError::OutOfMemory { requested: bytes, reserved: 0, largest: [0; 3], source }
+        })?;
+        Ok(Self(LooseBlock { block, bytes, uninitialised: 0 }))
+    }
+
+    #[inline]
+    fn bytes(&self) -> usize {
+        self.0.bytes
+    }
+
+    fn free(self, origin: &B::Context) {
+        let LooseBlock { block, bytes, .. } = self.0;
+        if bytes > 0 {
+            // SAFETY: the value owned the block, of so many bytes, and is gone: nothing views it.
+            unsafe { B::free(origin, block, bytes) };
+        }
+    }
+
+    fn settle(origin: &B::Context) {
+        B::settle(origin);
+    }
+
+    #[inline(always)]
+    fn recycled<T: PodElement>(
+        &mut self,
+        origin: &B::Context,
+        length: usize,
+        config: &PoolConfig,
+    ) -> Result<NonNull<T>, PoolError<B::Error>> {
+        if self.0.uninitialised > 0 || config.poison {
+            self.initialise(origin, length * size_of::<T>(), config.poison)?;
+        }
+        Ok(self.start())
+    }
+
+    fn zeroed<T: Element>(
+        &mut self,
+        origin: &B::Context,
+        length: usize,
+    ) -> Result<NonNull<T>, PoolError<B::Error>> {
+        self.set_bytes(origin, 0, length * size_of::<T>(), "zero a block")?;
+        Ok(self.start())
+    }
+
+    fn copied<T: Element>(
+        &mut self,
+        origin: &B::Context,
+        source: &[T],
+    ) -> Result<NonNull<T>, PoolError<B::Error>> {
+        if size_of_val(source) > 0 {
+            // SAFETY: the block has the bytes of the elements, and nothing views it (`self` is exclusive).
+            unsafe { B::copy_from_host(origin, self.0.block, source) }
+                .map_err(|source| PoolError::Backend { operation: "copy from the host", source })?;
+            self.note_written(size_of_val(source));
+        }
+        Ok(self.start())
+    }
+
+    #[inline]
+    unsafe fn view<T: Element>(&self, name: NonNull<T>, length: usize) -> B::ViewRef<'_, T> {
+        let block = B::block_at(name.cast());
+        // SAFETY: the views of the backend ignore the reference (`StackedBackend`).
+        let slot = unsafe { SlotRef::new(NonNull::dangling()) };
+        // SAFETY: the array of `length` valid elements is in the block (caller), which is allocated as long as `self` is
+        // borrowed; other views of it are shared.
+        unsafe { B::view_ref(block, slot, length) }
+    }
+
+    #[inline]
+    unsafe fn view_mut<T: Element>(&mut self, name: NonNull<T>, length: usize) -> B::View<'_, T> {
+        let block = B::block_at(name.cast());
+        // SAFETY: the views of the backend ignore the reference (`StackedBackend`).
+        let slot = unsafe { SlotRef::new(NonNull::dangling()) };
+        // SAFETY: as in `view`; `self` is borrowed exclusively, so there is no other view.
+        unsafe { B::view(block, slot, length) }
+    }
+}
+
+/// A host backend whose arrays may be owned.
+///
+/// The trait is implemented for each such backend. It is a short name for what the methods for host memory require.
+pub trait SharedHostBackend:
+    SharedBackend<Memory = HostMemory<Self>, Origin = <Self as PoolBackend>::Context>
+    + HostBackend
+    + StackedBackend<Context: Send + Sync>
+{
+}
+
+impl<B> SharedHostBackend for B where
+    B: SharedBackend<Memory = HostMemory<B>, Origin = <B as PoolBackend>::Context>
+        + HostBackend
+        + StackedBackend<Context: Send + Sync>
+{
+}
+
+impl<B: PoolBackend> fmt::Debug for HostMemory<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HostMemory").field("bytes", &self.0.bytes).finish_non_exhaustive()
+    }
+}

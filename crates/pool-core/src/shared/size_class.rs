@@ -1,0 +1,84 @@
+//! The sizes of blocks: eight to a doubling, so that a block exceeds its array by at most an eighth.
+//!
+//! Sizes are counted in units of 64 bytes. Class 0 has no bytes; up to eight units each count has its class. Above, class
+//! `8 s + m`, for `m` from 9 to 16, has `m << s` units.
+
+/// The bytes of the smallest block.
+pub(super) const UNIT: usize = 64;
+
+/// The classes of a doubling. Up to as many units, each number of units has its own class.
+pub(super) const CLASSES_PER_DOUBLING: usize = 8;
+
+/// The class of the smallest block that holds so many bytes.
+#[inline]
+pub(super) const fn class_of(bytes: usize) -> usize {
+    let units = bytes.div_ceil(UNIT);
+    if units <= CLASSES_PER_DOUBLING {
+        return units;
+    }
+    let last = units - 1;
+    let shift = (last.ilog2() - CLASSES_PER_DOUBLING.ilog2()) as usize;
+    CLASSES_PER_DOUBLING * shift + (last >> shift) + 1
+}
+
+/// The bytes of the blocks of a class; `None` above `isize::MAX`.
+pub(super) const fn class_bytes(class: usize) -> Option<usize> {
+    if class <= CLASSES_PER_DOUBLING {
+        return Some(class * UNIT);
+    }
+    let above = class - CLASSES_PER_DOUBLING - 1;
+    let bytes = (CLASSES_PER_DOUBLING + 1 + above % CLASSES_PER_DOUBLING) * UNIT;
+    let shift = above / CLASSES_PER_DOUBLING;
+    if shift >= bytes.leading_zeros() as usize { None } else { Some(bytes << shift) }
+}
+
+/// The class whose arrays all fit a block of so many bytes.
+pub(super) const fn class_within(bytes: usize) -> usize {
+    let class = class_of(bytes);
+    match class_bytes(class) {
+        Some(whole) if whole <= bytes => class,
+        _ => class - 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Lengths around each power of two, and many in between.
+    fn lengths() -> impl Iterator<Item = usize> {
+        let most = if cfg!(miri) { 300 } else { 70_000 };
+        let edges = (7..usize::BITS - 1).flat_map(|bit| {
+            let power = 1_usize << bit;
+            [power - 1, power, power + 1, power + power / 3]
+        });
+        (0..most).chain(edges).filter(|&bytes| bytes <= isize::MAX as usize / 2)
+    }
+
+    #[test]
+    fn a_class_holds_its_bytes_and_wastes_at_most_an_eighth() {
+        for bytes in lengths() {
+            let class = class_of(bytes);
+            let held = class_bytes(class).unwrap();
+            assert!(held >= bytes, "{bytes} in class {class} of {held}");
+            assert!(held <= bytes.next_multiple_of(UNIT) / 8 * 9 + UNIT, "{bytes} in {held}");
+            assert!(class == 0 || class_bytes(class - 1).unwrap() < bytes, "{bytes}: {class}");
+        }
+    }
+
+    #[test]
+    fn all_arrays_of_the_class_within_a_block_fit_it() {
+        for bytes in lengths().filter(|&bytes| bytes > 0) {
+            let class = class_within(bytes);
+            assert!(class_bytes(class).unwrap() <= bytes, "{bytes}");
+            assert!(class_bytes(class + 1).unwrap() > bytes, "{bytes}");
+        }
+    }
+
+    #[test]
+    fn no_class_has_more_bytes_than_an_address_space() {
+        let last = class_of(isize::MAX as usize);
+        assert!(class_bytes(last).is_none_or(|bytes| bytes <= isize::MAX as usize));
+        assert_eq!(class_bytes(last + 9), None);
+    }
+}

@@ -1,0 +1,666 @@
+//! What all handles and arrays of a shared pool have in common: its shards, its numbers, and how blocks come and go.
+//!
+//! # The way of a block
+//!
+//! A thread takes from its magazine, and returns to it. What a full magazine does not keep goes to a common shard, from
+//! which all threads take. So a block that one thread takes and another returns costs a lock each time, and no barrier.
+//! Magazines of other threads are searched only before the pool would hold too much, or cannot grow. Without the feature
+//! `std`, and where there is no barrier on all threads, all blocks go through the common shards.
+//!
+//! # How long it lives
+//!
+//! Handles count themselves. An array is not counted by an atomic of the pool, which all threads would have to share: the
+//! shard to which it is returned subtracts it. When the last handle is dropped, [`close`] locks all shards, adds up what is
+//! still handed out, and stores the sum. From then on each array that is returned subtracts itself from this sum, and the
+//! last one frees the store.
+//!
+//! # What it holds
+//!
+//! A new block may not make the pool hold more than five quarters of what was ever live, and some slack. Where it would, a
+//! larger idle block is handed out instead ([`Store::find_larger`]), or idle blocks are freed first.
+
+use alloc::boxed::Box;
+use core::array;
+use core::mem;
+use core::ptr::NonNull;
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+use super::memory::{OwnedMemory, SharedBackend};
+use super::record::{Record, RecordPlace};
+use super::shard::{Classes, Locked, Shard};
+use super::size_class::{CLASSES_PER_DOUBLING, UNIT, class_bytes, class_of, class_within};
+#[cfg(feature = "std")]
+use super::thread_cell::{self, own_cell};
+use crate::config::PoolConfig;
+use crate::error::PoolError;
+use crate::identity::next_identity;
+use crate::stats::{PoolStats, ReleaseReport};
+use crate::try_box::{into_box, try_box};
+
+/// A record of a store.
+pub(super) type BlockRecord<B> = Box<Record<<B as SharedBackend>::Memory>>;
+
+/// How far beyond five quarters of the live peak a pool may go, in bytes: so much, and so much for each magazine. It keeps
+/// the small arrays of a thread out of the thread's way.
+const SLACK: usize = 64 << 10;
+
+/// The threads that may have a magazine in a pool.
+#[cfg(feature = "std")]
+const MAGAZINES: usize = 32;
+
+/// The most idle blocks of a magazine.
+#[cfg(feature = "std")]
+const MAGAZINE_BLOCKS: usize = 16;
+
+/// The identity of a pool without magazines, which no other pool has.
+#[cfg(feature = "std")]
+const NO_MAGAZINES: u64 = 0;
+
+/// The common shards of a pool.
+const COMMONS: usize = if usize::BITS >= 64 { 16 } else { 4 };
+
+/// The factor of a multiplicative hash: the golden ratio's part of a word, and odd.
+const GOLDEN: usize = (usize::MAX / 1000 * 618) | 1;
+
+/// Threads choose their first common shard by the mebibyte that their stack is in: the standard library's stacks have two.
+/// Every choice is correct.
+const STACK_BITS: u32 = 20;
+
+/// The common shard that the calling thread tries first.
+#[inline]
+fn first_common() -> usize {
+    let here = 0_u8;
+    let stack = (&raw const here).addr() >> STACK_BITS;
+    stack.wrapping_mul(GOLDEN) >> (usize::BITS - COMMONS.ilog2())
+}
+
+/// The shared part of a pool.
+pub(super) struct Store<B: SharedBackend> {
+    #[cfg(feature = "std")]
+    magazines: [Shard<B::Memory>; MAGAZINES],
+    commons: [Shard<B::Memory>; COMMONS],
+    /// Tells the pool from all others, also from those that are gone.
+    #[cfg_attr(not(feature = "std"), expect(dead_code, reason = "only magazines need it"))]
+    identity: u64,
+    config: PoolConfig,
+    origin: B::Origin,
+    /// Bytes of all blocks.
+    reserved: AtomicUsize,
+    peak_reserved: AtomicUsize,
+    /// The most live bytes that were seen when the pool was about to grow.
+    peak_live: AtomicUsize,
+    growths: AtomicUsize,
+    /// Magazines that have an owner, as far as slack is concerned.
+    owners: AtomicUsize,
+    /// Arrays for which neither magazine nor first common shard had a block.
+    misses: AtomicUsize,
+    /// Arrays that keep a closed store, and the thread that closes it.
+    remaining: AtomicUsize,
+}
+
+impl<B: SharedBackend> Store<B> {
+    /// Makes a store without blocks; it lives until [`close`].
+    ///
+    /// # Errors
+    ///
+    /// [`PoolError::Bookkeeping`] where the host has no memory for it, and [`PoolError::IdentitiesExhausted`].
+    pub(super) fn create(
+        context: B::Context,
+        config: PoolConfig,
+    ) -> Result<NonNull<Self>, PoolError<B::Error>> {
+        let identity =
+            next_identity().ok_or(PoolError::IdentitiesExhausted { most: usize::MAX - 1 })?;
+        // Without a barrier there is no magazine. Fresh blocks are never kept.
+        #[cfg(feature = "std")]
+        let identity =
+            if !config.fresh && B::barrier_on_all_threads() { identity } else { NO_MAGAZINES };
+        try_box(Self {
+            #[cfg(feature = "std")]
+            magazines: array::from_fn(|_| Shard::new(MAGAZINE_BLOCKS)),
+            commons: array::from_fn(|_| Shard::new(usize::MAX)),
+            identity,
+            config,
+            origin: B::origin(context),
+            reserved: AtomicUsize::new(0),
+            peak_reserved: AtomicUsize::new(0),
+            peak_live: AtomicUsize::new(0),
+            growths: AtomicUsize::new(0),
+            owners: AtomicUsize::new(0),
+            misses: AtomicUsize::new(0),
+            remaining: AtomicUsize::new(0),
+        })
+        .ok_or(PoolError::Bookkeeping { requested: size_of::<Self>() })
+    }
+
+    pub(super) fn config(&self) -> &PoolConfig {
+        &self.config
+    }
+
+    pub(super) fn origin(&self) -> &B::Origin {
+        &self.origin
+    }
+
+    #[cfg(feature = "std")]
+    fn magazines(&self) -> &[Shard<B::Memory>] {
+        &self.magazines
+    }
+
+    #[cfg(not(feature = "std"))]
+    fn magazines(&self) -> &[Shard<B::Memory>] {
+        &[]
+    }
+
+    /// Locks a magazine, whoever owns it; `None` where there is no barrier.
+    fn lock_magazine<'a>(
+        &'a self,
+        magazine: &'a Shard<B::Memory>,
+    ) -> Option<Locked<'a, B::Memory>> {
+        let magazine = NonNull::from(magazine);
+        #[cfg(feature = "std")]
+        // SAFETY: the store is live while `self` is borrowed; nothing here uses the thread's own magazine meanwhile; the
+        // barrier is that of the backend.
+        return unsafe { Locked::wait_for_magazine(magazine, B::barrier_on_all_threads) };
+        #[cfg(not(feature = "std"))]
+        // SAFETY: the store is live while `self` is borrowed.
+        return Some(unsafe { Locked::wait(magazine) });
+    }
+
+    /// Makes the calling thread the owner of a magazine, if it is not and one is free.
+    #[cfg(feature = "std")]
+    fn claim_magazine(&self) {
+        if self.identity == NO_MAGAZINES || thread_cell::is_known(self.identity) {
+            return;
+        }
+        let Some(cell) = own_cell() else { return };
+        // SAFETY: the store is live while `self` is borrowed; the cell is the thread's.
+        let claim = |magazine: &&_| unsafe { Locked::claim(NonNull::from(*magazine), cell) };
+        let magazine = self.magazines.iter().find(claim);
+        let owners = self.magazines.iter().filter(|magazine| magazine.has_owner()).count();
+        self.owners.store(owners, Ordering::Relaxed);
+        thread_cell::remember(
+            self.identity,
+            magazine.map(|magazine| NonNull::from(magazine).cast()),
+        );
+    }
+
+    /// Locks a common shard, the first whose lock is free from the thread's own on.
+    fn lock_common(&self) -> Locked<'_, B::Memory> {
+        // SAFETY: the store is live while `self` is borrowed.
+        unsafe { lock_common(NonNull::from(&self.commons)) }
+    }
+
+    /// Takes a block for an array of so many bytes from the thread's magazine, and counts it as handed out.
+    #[inline(always)]
+    pub(super) fn take_near(&self, bytes: usize) -> Option<BlockRecord<B>> {
+        #[cfg(feature = "std")]
+        {
+            // SAFETY: the store is live while `self` is borrowed.
+            let mut magazine = unsafe { own_magazine(NonNull::from(self)) }?;
+            let mut record = magazine.pop_newest(class_of(bytes))?;
+            record.live = live_bytes(bytes);
+            magazine.note_taken(record.live);
+            Some(record)
+        }
+        #[cfg(not(feature = "std"))]
+        {
+            _ = bytes;
+            None
+        }
+    }
+
+    /// Takes a block for an array of so many bytes, where [`take_near`](Self::take_near) has none, and counts it as handed
+    /// out.
+    ///
+    /// # Errors
+    ///
+    /// As [`SharedPool::try_take`](crate::SharedPool::try_take); `None` where a block of the class is larger than an
+    /// address space.
+    #[inline(never)]
+    pub(super) fn take(&self, bytes: usize) -> Result<BlockRecord<B>, Option<PoolError<B::Error>>> {
+        #[cfg(feature = "std")]
+        self.claim_magazine();
+        let (class, live) = (class_of(bytes), live_bytes(bytes));
+        // SAFETY: the store is live while `self` is borrowed.
+        #[cfg(feature = "std")]
+        if let Some(mut magazine) = unsafe { own_magazine(NonNull::from(self)) } {
+            if let Some(mut record) = magazine.pop(exact(class)) {
+                record.live = live;
+                magazine.note_taken(live);
+                return Ok(record);
+            }
+        }
+        let mut common = self.lock_common();
+        common.note_taken(live);
+        let popped = common.pop(exact(class));
+        drop(common);
+        // A backend may panic, and so may an allocator's hook.
+        let taken = Undo::new(|| self.lock_common().note_returned(live));
+        let mut record = match popped {
+            Some(record) => record,
+            None => self.take_elsewhere(class)?,
+        };
+        taken.keep();
+        record.live = live;
+        Ok(record)
+    }
+
+    /// Takes a block for a class that the first common shard does not have either.
+    ///
+    /// # Errors
+    ///
+    /// As for [`take`](Self::take).
+    #[cold]
+    #[inline(never)]
+    fn take_elsewhere(&self, class: usize) -> Result<BlockRecord<B>, Option<PoolError<B::Error>>> {
+        self.misses.fetch_add(1, Ordering::Relaxed);
+        if let Some(record) = self.find(exact(class)) {
+            return Ok(record);
+        }
+        self.note_live_peak();
+        let bytes = class_bytes(class).ok_or(None)?;
+        let has_room = || self.may_hold() >= self.reserved().saturating_add(bytes);
+        if bytes > 0 && !has_room() {
+            if let Some(record) = self.find_larger(class, bytes) {
+                return Ok(record);
+            }
+            self.free_idle(has_room);
+        }
+        self.grow(class)
+    }
+
+    /// Looks for an idle block of the class in all magazines, and for a larger one everywhere: of up to four times the
+    /// bytes, and only as long as what the array wastes and all live arrays do not exceed the live peak.
+    ///
+    /// Two arrays in turn need no more than four times: where one is larger than that, five quarters hold both.
+    fn find_larger(&self, class: usize, bytes: usize) -> Option<BlockRecord<B>> {
+        let may_waste = self.peak_live.load(Ordering::Relaxed).saturating_sub(self.live().1);
+        let last = class_within(bytes.saturating_add(may_waste).min(isize::MAX as usize));
+        let larger = Classes { first: class, last: last.min(class + 2 * CLASSES_PER_DOUBLING) };
+        self.find_in_magazines(exact(class))
+            .or_else(|| self.find(larger))
+            .or_else(|| self.find_in_magazines(larger))
+    }
+
+    /// Looks for an idle block in the common shards whose locks are free.
+    fn find(&self, classes: Classes) -> Option<BlockRecord<B>> {
+        self.commons.iter().filter(|common| common.may_have(classes)).find_map(|common| {
+            // SAFETY: the store is live while `self` is borrowed.
+            unsafe { Locked::try_new(NonNull::from(common)) }?.pop(classes)
+        })
+    }
+
+    /// Looks for an idle block in the magazines of all threads, which costs a barrier for each that may have one.
+    fn find_in_magazines(&self, classes: Classes) -> Option<BlockRecord<B>> {
+        self.magazines()
+            .iter()
+            .filter(|magazine| magazine.may_have(classes))
+            .find_map(|magazine| self.lock_magazine(magazine)?.pop(classes))
+    }
+
+    /// Allocates a block of a class.
+    ///
+    /// # Errors
+    ///
+    /// As for [`take_elsewhere`](Self::take_elsewhere).
+    fn grow(&self, class: usize) -> Result<BlockRecord<B>, Option<PoolError<B::Error>>> {
+        let bytes = class_bytes(class)
+            .and_then(|bytes| bytes.checked_next_multiple_of(B::ALIGN))
+            .filter(|&bytes| bytes <= isize::MAX as usize)
+            .ok_or(None)?;
+        let place = RecordPlace::new().map_err(|requested| PoolError::Bookkeeping { requested })?;
+        self.reserve(bytes)?;
+        let reserved = Undo::new(|| self.note_freed(bytes));
+        let memory = self.allocate(bytes)?;
+        reserved.keep();
+        self.growths.fetch_add(1, Ordering::Relaxed);
+        Ok(place.fill(bytes, memory))
+    }
+
+    /// Allocates memory; where that fails, once more after all idle blocks were freed.
+    fn allocate(&self, bytes: usize) -> Result<B::Memory, PoolError<B::Error>> {
+        #[cfg(feature = "tracing")]
+        let _span = tracing::debug_span!("pool_growth", pool = self.config.name, bytes).entered();
+        let allocate = || B::Memory::allocate(&self.origin, bytes, &self.config);
+        match allocate() {
+            Err(PoolError::OutOfMemory { .. }) => {}
+            allocated => return allocated,
+        }
+        self.trim();
+        allocate().map_err(|error| match error {
+            PoolError::OutOfMemory { requested, largest, source, .. } => {
+                let reserved = self.reserved().saturating_sub(bytes);
+                PoolError::OutOfMemory { requested, reserved, largest, source }
+            }
+            other => other,
+        })
+    }
+
+    /// Counts the bytes of a new block, within the limit.
+    ///
+    /// # Errors
+    ///
+    /// [`PoolError::LimitExceeded`] where they exceed the limit when all idle blocks were freed.
+    pub(super) fn reserve(&self, bytes: usize) -> Result<(), PoolError<B::Error>> {
+        let limit = self.config.byte_limit;
+        let within = |reserved: usize| reserved.checked_add(bytes).filter(|&sum| sum <= limit);
+        let reserve = || self.reserved.fetch_update(Ordering::Relaxed, Ordering::Relaxed, within);
+        let mut reserved = reserve();
+        if reserved.is_err() {
+            self.free_idle(|| within(self.reserved()).is_some());
+            reserved = reserve();
+        }
+        let before = reserved.map_err(|reserved| PoolError::LimitExceeded {
+            requested: bytes,
+            reserved,
+            limit,
+        })?;
+        self.peak_reserved.fetch_max(before + bytes, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Counts the bytes of a block as freed.
+    pub(super) fn note_freed(&self, bytes: usize) {
+        self.reserved.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    fn reserved(&self) -> usize {
+        self.reserved.load(Ordering::Relaxed)
+    }
+
+    /// The bytes that the pool may hold before it frees idle blocks.
+    fn may_hold(&self) -> usize {
+        let peak = self.peak_live.load(Ordering::Relaxed);
+        let slack = SLACK * (1 + self.owners.load(Ordering::Relaxed));
+        peak.saturating_add(peak / 4).saturating_add(slack)
+    }
+
+    /// Arrays that are handed out, and their bytes.
+    fn live(&self) -> (usize, usize) {
+        let sum = |sum: (usize, usize), shard: &Shard<B::Memory>| {
+            let (arrays, bytes) = shard.balance();
+            (sum.0.wrapping_add(arrays), sum.1.wrapping_add(bytes))
+        };
+        self.magazines().iter().chain(&self.commons).fold((0, 0), sum)
+    }
+
+    /// Notes the live bytes if they are more than before.
+    pub(super) fn note_live_peak(&self) {
+        let (_, bytes) = self.live();
+        // While other threads take and return, a sum may miss one of two steps, and be less than nothing.
+        if bytes <= isize::MAX as usize {
+            self.peak_live.fetch_max(bytes, Ordering::Relaxed);
+        }
+    }
+
+    /// Makes a record for a block that the store gets from elsewhere, whose bytes were [reserved](Self::reserve), and
+    /// counts it as handed out.
+    pub(super) fn adopt(&self, place: RecordPlace<B::Memory>, memory: B::Memory) -> BlockRecord<B> {
+        let bytes = memory.bytes();
+        let mut record = place.fill(bytes, memory);
+        record.live = bytes.next_multiple_of(UNIT);
+        self.lock_common().note_taken(record.live);
+        record
+    }
+
+    /// Takes an idle block out of the store, to take the place of a block of so many bytes: of the same class, and not
+    /// longer.
+    pub(super) fn take_like(&self, bytes: usize) -> Option<B::Memory> {
+        let class = class_within(bytes);
+        let classes = Classes { first: class, last: class };
+        #[cfg(feature = "std")]
+        // SAFETY: the store is live while `self` is borrowed.
+        let own = unsafe { own_magazine(NonNull::from(self)) }.and_then(|mut own| own.pop(classes));
+        #[cfg(not(feature = "std"))]
+        let own = None;
+        let record = own.or_else(|| self.find(classes))?;
+        if record.bytes > bytes {
+            self.lock_common().push(record);
+            return None;
+        }
+        self.note_freed(record.bytes);
+        Some(record.memory)
+    }
+
+    /// Frees idle blocks, one after the other, until `is_enough`.
+    fn free_idle(&self, is_enough: impl Fn() -> bool) -> ReleaseReport {
+        let mut report = ReleaseReport::default();
+        self.empty_magazines(&is_enough);
+        for common in &self.commons {
+            while !is_enough() {
+                // SAFETY: the store is live while `self` is borrowed.
+                let record = unsafe { Locked::wait(NonNull::from(common)) }.pop_any();
+                let Some(record) = record else { break };
+                report.note(record.bytes);
+                self.free(record);
+            }
+        }
+        report
+    }
+
+    /// Moves the blocks of magazines to common shards, where it takes no barrier to free them, unless `is_enough`.
+    fn empty_magazines(&self, is_enough: impl Fn() -> bool) {
+        for magazine in self.magazines().iter().filter(|magazine| magazine.may_have_any()) {
+            if is_enough() {
+                return;
+            }
+            let mut blocks = None;
+            if let Some(mut magazine) = self.lock_magazine(magazine) {
+                while let Some(mut record) = magazine.pop_any() {
+                    record.next = blocks;
+                    blocks = Some(record);
+                }
+            }
+            while let Some(mut record) = blocks {
+                blocks = record.next.take();
+                self.lock_common().push(record);
+            }
+        }
+    }
+
+    /// Closes all shards, and counts the arrays that are handed out, and the caller, as the users of the closed store.
+    /// `false` where a magazine cannot be locked because the barrier fails: then the store is never freed.
+    fn close_shards(&self) -> bool {
+        // SAFETY: the store is live while `self` is borrowed.
+        let lock = |common| unsafe { Locked::wait(NonNull::from(common)) };
+        let mut commons = self.commons.each_ref().map(lock);
+        #[cfg(feature = "std")]
+        let magazines = self.magazines.each_ref().map(|magazine| self.lock_magazine(magazine));
+        #[cfg(feature = "std")]
+        if magazines.iter().any(Option::is_none) {
+            return false;
+        }
+        // Each array is added and subtracted in a shard, and all of them are locked: so the sum is exact.
+        let (arrays, _) = self.live();
+        self.remaining.store(arrays.wrapping_add(1), Ordering::Relaxed);
+        commons.iter_mut().for_each(Locked::close);
+        #[cfg(feature = "std")]
+        magazines.into_iter().flatten().for_each(|mut magazine| magazine.close());
+        true
+    }
+
+    /// Frees a block that is in no list, and its record.
+    #[expect(clippy::boxed_local, reason = "a record is moved as a box everywhere")]
+    fn free(&self, record: BlockRecord<B>) {
+        let bytes = record.bytes;
+        let Record { memory, .. } = *record;
+        memory.free(&self.origin);
+        self.note_freed(bytes);
+    }
+
+    /// Frees all idle blocks.
+    pub(super) fn trim(&self) -> ReleaseReport {
+        let report = self.free_idle(|| false);
+        B::Memory::settle(&self.origin);
+        report
+    }
+
+    /// The numbers of the pool.
+    pub(super) fn stats(&self) -> PoolStats {
+        self.note_live_peak();
+        let (arrays, _) = self.live();
+        let count = |counter: &AtomicUsize| counter.load(Ordering::Relaxed);
+        let mut stats = PoolStats::none(self.config.name, B::Memory::device(&self.origin));
+        stats.pools = 1;
+        stats.active_slots = arrays;
+        stats.reserved_bytes = self.reserved();
+        stats.peak_reserved_bytes = count(&self.peak_reserved);
+        stats.peak_live_bytes = Some(count(&self.peak_live));
+        stats.bookkeeping_bytes = size_of::<Self>();
+        stats.byte_limit = self.config.byte_limit;
+        stats.growths = count(&self.growths) as u64;
+        stats.cold_acquires = count(&self.misses) as u64;
+        stats
+    }
+}
+
+/// A step that is undone where this is dropped, by an error or by a panic, unless it is kept.
+struct Undo<F: FnMut()>(F);
+
+impl<F: FnMut()> Undo<F> {
+    fn new(undo: F) -> Self {
+        Self(undo)
+    }
+
+    fn keep(self) {
+        mem::forget(self);
+    }
+}
+
+impl<F: FnMut()> Drop for Undo<F> {
+    fn drop(&mut self) {
+        (self.0)();
+    }
+}
+
+/// What an array of so many bytes counts as: whole units.
+#[inline(always)]
+const fn live_bytes(bytes: usize) -> usize {
+    bytes.div_ceil(UNIT).saturating_mul(UNIT)
+}
+
+/// The class, and the next one where its blocks exceed the bytes by at most a quarter.
+#[inline(always)]
+const fn exact(class: usize) -> Classes {
+    Classes { first: class, last: if class < CLASSES_PER_DOUBLING { class } else { class + 1 } }
+}
+
+/// Locks a common shard, the first whose lock is free from the thread's own on.
+///
+/// # Safety
+///
+/// The shards are live until the lock is released.
+#[inline]
+unsafe fn lock_common<'a, M>(commons: NonNull<[Shard<M>; COMMONS]>) -> Locked<'a, M> {
+    let mut number = first_common();
+    loop {
+        // SAFETY: the number is that of a shard of the array.
+        let common = unsafe { commons.cast::<Shard<M>>().add(number) };
+        // SAFETY: the caller's promise.
+        if let Some(locked) = unsafe { Locked::try_new(common) } {
+            return locked;
+        }
+        number = (number + 1) % COMMONS;
+    }
+}
+
+/// The calling thread's magazine in a store, to be used at once.
+///
+/// # Safety
+///
+/// The store is live until the magazine is released, and the thread uses no other magazine.
+#[cfg(feature = "std")]
+#[inline(always)]
+unsafe fn own_magazine<'a, B: SharedBackend>(
+    store: NonNull<Store<B>>,
+) -> Option<Locked<'a, B::Memory>> {
+    // SAFETY: the store is live (caller), and its identity does not change.
+    let (magazine, cell) = thread_cell::home(unsafe { (*store.as_ptr()).identity })?;
+    // SAFETY: the magazine is one of this store, because no other one has its identity. The cell is the thread's.
+    unsafe { Locked::try_own(magazine.cast(), cell) }
+}
+
+/// Returns the block of an array, on any thread. Frees the store where it is closed and this was its last array.
+///
+/// # Safety
+///
+/// The record was taken from this store, or adopted by it, and its array is gone. The caller does not use the store
+/// afterwards, unless it has a handle.
+#[inline]
+pub(super) unsafe fn give_back<B: SharedBackend>(store: NonNull<Store<B>>, record: BlockRecord<B>) {
+    // A store lives as long as it has arrays, and this one counts until it is subtracted. No reference to the store is an
+    // argument here: it would have to stay valid until this function ends (`shard`, invariant 3).
+    #[cfg(feature = "std")]
+    // SAFETY: as said above.
+    if let Some(mut magazine) = unsafe { own_magazine(store) } {
+        if !magazine.is_full() {
+            magazine.note_returned(record.live);
+            magazine.push(record);
+            return;
+        }
+    }
+    // SAFETY: the caller's promise.
+    unsafe { give_back_to_common(store, record) };
+}
+
+/// As [`give_back`], for a block that no magazine keeps.
+///
+/// # Safety
+///
+/// As for [`give_back`].
+#[inline(never)]
+unsafe fn give_back_to_common<B: SharedBackend>(store: NonNull<Store<B>>, record: BlockRecord<B>) {
+    // SAFETY: a store lives as long as it has arrays, and this one counts until it is subtracted below.
+    let is_fresh = unsafe { (*store.as_ptr()).config.fresh };
+    let live = record.live;
+    let mut record = Some(record);
+    if is_fresh {
+        // SAFETY: as above.
+        record.take().into_iter().for_each(|record| unsafe { store.as_ref() }.free(record));
+    }
+    // SAFETY: as above.
+    let commons = unsafe { &raw mut (*store.as_ptr()).commons };
+    // SAFETY: the address of a field is not null.
+    let commons = unsafe { NonNull::new_unchecked(commons) };
+    // SAFETY: the shards are live until the lock is released.
+    let mut common = unsafe { lock_common(commons) };
+    common.note_returned(live);
+    if !common.is_full() {
+        record.into_iter().for_each(|record| common.push(record));
+        return;
+    }
+    drop(common);
+    // SAFETY: a closed store lives until `remaining` is 0, and this array still counts.
+    record.into_iter().for_each(|record| unsafe { store.as_ref() }.free(record));
+    // SAFETY: as above; this array is subtracted here.
+    unsafe { leave(store) };
+}
+
+/// Closes a store: the last handle is gone. The store lives on until its last array is returned.
+///
+/// # Safety
+///
+/// The store was not closed before, and nothing but its arrays uses it afterwards.
+pub(super) unsafe fn close<B: SharedBackend>(store: NonNull<Store<B>>) {
+    // SAFETY: a store lives until it is closed.
+    if !unsafe { store.as_ref() }.close_shards() {
+        return;
+    }
+    // SAFETY: the store lives as long as this thread counts.
+    unsafe { store.as_ref() }.free_idle(|| false);
+    // SAFETY: as above; it is subtracted here.
+    unsafe { leave(store) };
+}
+
+/// Subtracts one user of a closed store, and frees the store where that was the last.
+///
+/// # Safety
+///
+/// The caller is one of the users that were counted, and does not use the store afterwards.
+unsafe fn leave<B: SharedBackend>(store: NonNull<Store<B>>) {
+    // SAFETY: the store is live until its last user has left.
+    let remaining = unsafe { &(*store.as_ptr()).remaining };
+    if remaining.fetch_sub(1, Ordering::AcqRel) == 1 {
+        // SAFETY: made by `try_box`; no user is left.
+        drop(unsafe { into_box(store) });
+    }
+}

@@ -1,0 +1,132 @@
+//! What a shared pool knows of a thread: the magazine that the thread has in each of its pools, and a cell in which the
+//! thread notes the magazine that it uses.
+//!
+//! Cells are never freed, because other threads read them. A thread that ends leaves its cell, and the magazines that
+//! the cell owns, to a thread that begins.
+
+use alloc::boxed::Box;
+use core::cell::Cell;
+use core::ptr::{NonNull, null_mut};
+use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread_local;
+
+use crate::try_box::{into_box, try_box};
+
+/// The pools of which a thread remembers its magazine.
+const POOLS: usize = 4;
+
+/// A thread, as magazines know their owner.
+#[derive(Debug)]
+pub(super) struct ThreadCell {
+    /// The address of the magazine that the thread uses; 0 while it uses none.
+    pub(super) in_use: AtomicUsize,
+    /// The next cell without a thread.
+    next: AtomicPtr<ThreadCell>,
+}
+
+/// The magazine of a thread in one pool.
+#[derive(Clone, Copy, Debug)]
+struct Home {
+    /// The identity of the pool; 0 for none.
+    pool: u64,
+    /// The magazine, if the pool has one for the thread.
+    magazine: Option<NonNull<()>>,
+}
+
+/// A thread's own part: without a destructor, so that reading it costs as much as reading a static.
+struct ThreadHomes {
+    cell: Cell<Option<&'static ThreadCell>>,
+    has_ended: Cell<bool>,
+    homes: [Cell<Home>; POOLS],
+}
+
+/// The cells whose threads have ended. Under the lock cells are linked, and nothing else.
+static WITHOUT_THREAD: Mutex<AtomicPtr<ThreadCell>> = Mutex::new(AtomicPtr::new(null_mut()));
+
+thread_local! {
+    static THREAD: ThreadHomes = const {
+        ThreadHomes {
+            cell: Cell::new(None),
+            has_ended: Cell::new(false),
+            homes: [const { Cell::new(Home { pool: 0, magazine: None }) }; POOLS],
+        }
+    };
+
+    /// Runs when the thread ends. Touched when a cell is taken, and never while arrays are taken and returned.
+    static ENDING: Ending = const { Ending };
+}
+
+/// Leaves the thread's cell to another thread.
+struct Ending;
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        THREAD.with(|thread| {
+            // From here on this thread has no cell, so that whoever gets the cell is alone with it.
+            thread.has_ended.set(true);
+            if let Some(cell) = thread.cell.take() {
+                let list = WITHOUT_THREAD.lock().unwrap_or_else(PoisonError::into_inner);
+                cell.next.store(list.load(Ordering::Relaxed), Ordering::Relaxed);
+                list.store(core::ptr::from_ref(cell).cast_mut(), Ordering::Relaxed);
+            }
+        });
+    }
+}
+
+/// The calling thread's magazine in the pool of this identity, and the thread's cell.
+#[inline(always)]
+pub(super) fn home(pool: u64) -> Option<(NonNull<()>, &'static ThreadCell)> {
+    THREAD.with(|thread| {
+        let home = thread.homes[place_of(pool)].get();
+        let magazine = home.magazine.filter(|_| home.pool == pool)?;
+        Some((magazine, thread.cell.get()?))
+    })
+}
+
+/// Whether it was tried before to find a magazine for the calling thread in the pool of this identity.
+pub(super) fn is_known(pool: u64) -> bool {
+    THREAD.with(|thread| thread.homes[place_of(pool)].get().pool == pool)
+}
+
+/// Remembers the calling thread's magazine in a pool; `None` where the pool has none for it.
+pub(super) fn remember(pool: u64, magazine: Option<NonNull<()>>) {
+    THREAD.with(|thread| thread.homes[place_of(pool)].set(Home { pool, magazine }));
+}
+
+/// The calling thread's cell; `None` where the thread ends, or the host has no memory for a cell.
+pub(super) fn own_cell() -> Option<&'static ThreadCell> {
+    THREAD.with(|thread| {
+        if let Some(cell) = thread.cell.get() {
+            return Some(cell);
+        }
+        if thread.has_ended.get() || ENDING.try_with(|_| ()).is_err() {
+            return None;
+        }
+        let cell = take_cell().or_else(new_cell)?;
+        thread.cell.set(Some(cell));
+        Some(cell)
+    })
+}
+
+/// A cell whose thread has ended.
+fn take_cell() -> Option<&'static ThreadCell> {
+    let list = WITHOUT_THREAD.lock().unwrap_or_else(PoisonError::into_inner);
+    // SAFETY: the list has cells of `new_cell`, which are never freed.
+    let cell = unsafe { list.load(Ordering::Relaxed).as_ref() }?;
+    list.store(cell.next.load(Ordering::Relaxed), Ordering::Relaxed);
+    Some(cell)
+}
+
+fn new_cell() -> Option<&'static ThreadCell> {
+    let cell = ThreadCell { in_use: AtomicUsize::new(0), next: AtomicPtr::new(null_mut()) };
+    let cell = try_box(cell)?;
+    // SAFETY: made by `try_box`.
+    Some(Box::leak(unsafe { into_box(cell) }))
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "the remainder is small")]
+#[inline(always)]
+fn place_of(pool: u64) -> usize {
+    pool as usize % POOLS
+}

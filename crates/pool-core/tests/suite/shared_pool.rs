@@ -1,0 +1,342 @@
+//! Owned arrays: reused, limited, trimmed, poisoned, refused, and freed after the last handle.
+
+use std::sync::{Arc, Barrier, mpsc};
+use std::thread;
+
+use pool_conformance::{HeapBackend, Ledger, Refusal};
+use pool_core::{Owned, PoolConfig, PoolError, PoolView, PoolViewMut, SharedPool};
+
+type Pool = SharedPool<HeapBackend>;
+
+fn pool_with(config: PoolConfig) -> (Pool, Ledger) {
+    let ledger = Ledger::default();
+    (Pool::with_config(ledger.clone(), config).unwrap(), ledger)
+}
+
+fn pool() -> (Pool, Ledger) {
+    pool_with(PoolConfig::new())
+}
+
+#[test]
+fn what_is_dropped_is_used_again() {
+    let (pool, ledger) = pool();
+    for _ in 0..100 {
+        let mut first = pool.take_zeroed::<f32>(1000);
+        let second = pool.take_from(&[1_u8, 2, 3]);
+        first[999] += f32::from(second[2]);
+        assert_eq!(first[999], 3.0);
+    }
+    assert_eq!((pool.stats().growths, ledger.allocations()), (2, 2));
+    drop(pool);
+    assert_eq!(ledger.live_blocks(), 0);
+}
+
+/// A lock that is released by a thread that failed to take it hands one block out twice.
+#[test]
+fn no_block_has_two_owners() {
+    let (pool, ledger) = pool();
+    let (threads, rounds) = if cfg!(miri) { (3, 12) } else { (16, 5_000) };
+    thread::scope(|scope| {
+        for number in 0..threads {
+            let pool = pool.clone();
+            scope.spawn(move || {
+                for round in 0..rounds {
+                    let length = 1 + (number * 7 + round) % 50;
+                    let array = pool.take_with(length, |i| (number, round, i));
+                    assert!(array.iter().enumerate().all(|(i, &v)| v == (number, round, i)));
+                }
+            });
+        }
+    });
+    assert_eq!(pool.stats().active_slots, 0);
+    drop(pool);
+    assert_eq!(ledger.live_blocks(), 0);
+}
+
+#[test]
+fn arrays_outlive_all_handles() {
+    let (threads, rounds) = if cfg!(miri) { (2, 4) } else { (4, 200) };
+    for _ in 0..rounds {
+        let (pool, ledger) = pool();
+        let idle = pool.take::<u64>(64);
+        let arrays: Vec<_> = (0..threads).map(|n| pool.take_with(8, move |i| n + i)).collect();
+        drop(idle);
+        let start = Arc::new(Barrier::new(threads + 1));
+        let workers = arrays.into_iter().enumerate().map(|(n, array)| {
+            let start = Arc::clone(&start);
+            thread::spawn(move || {
+                start.wait();
+                assert_eq!(array[7], n + 7);
+                drop(array);
+            })
+        });
+        let workers: Vec<_> = workers.collect();
+        start.wait();
+        drop(pool);
+        workers.into_iter().for_each(|worker| worker.join().unwrap());
+        assert_eq!(ledger.live_blocks(), 0);
+    }
+}
+
+#[test]
+fn the_last_array_frees_the_pool() {
+    let (pool, ledger) = pool();
+    let first = pool.take::<u8>(100);
+    let second = pool.clone().take::<u8>(100);
+    drop(pool);
+    assert_eq!(ledger.live_blocks(), 2);
+    drop(first);
+    assert_eq!(ledger.live_blocks(), 1);
+    drop(second);
+    assert_eq!(ledger.live_blocks(), 0);
+}
+
+#[test]
+fn blocks_come_back_from_other_threads() {
+    let (pool, ledger) = pool();
+    let rounds = if cfg!(miri) { 10 } else { 10_000 };
+    let (sender, receiver) = mpsc::sync_channel::<Owned<HeapBackend, u32>>(4);
+    let taker = pool.clone();
+    let worker = thread::spawn(move || {
+        for number in 0..rounds {
+            let mut array = taker.take::<u32>(100);
+            array.fill(number);
+            sender.send(array).unwrap();
+        }
+    });
+    for (number, array) in receiver.iter().enumerate() {
+        assert!(array.iter().all(|&value| value as usize == number));
+    }
+    worker.join().unwrap();
+    // What is in the channel, and one at each end.
+    assert!(ledger.allocations() <= 7, "{} blocks", ledger.allocations());
+}
+
+#[test]
+fn a_limit_counts_what_is_handed_out() {
+    let (pool, ledger) = pool_with(PoolConfig::new().byte_limit(4096));
+    let idle = pool.take::<u8>(2048);
+    drop(idle);
+    let held = pool.take::<u8>(3072); // the idle block is freed for it
+    assert_eq!(ledger.live_bytes(), 3072);
+    let refused = pool.try_take::<u8>(2000).unwrap_err();
+    assert_eq!(refused, PoolError::LimitExceeded { requested: 2048, reserved: 3072, limit: 4096 });
+    assert_eq!(pool.stats().active_slots, 1);
+    drop(held);
+    assert!(pool.try_take::<u8>(4000).is_ok());
+}
+
+#[test]
+fn trim_frees_what_any_thread_dropped() {
+    let (pool, ledger) = pool();
+    thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| drop([pool.take::<u64>(100), pool.take::<u64>(1000)]));
+        }
+    });
+    let held = pool.take::<u64>(100);
+    let before = ledger.live_blocks();
+    let released = pool.trim();
+    assert_eq!((released.slots, ledger.live_blocks()), (before - 1, 1));
+    assert_eq!(pool.stats().reserved_bytes, ledger.live_bytes());
+    assert!(ledger.settled() > 0);
+    drop(held);
+}
+
+#[test]
+fn poison_and_fresh_blocks_follow_the_configuration() {
+    let (pool, ledger) = pool_with(PoolConfig::new().poison(true));
+    for _ in 0..2 {
+        let mut array = pool.take::<f32>(10);
+        assert!(array.iter().all(|value| value.is_nan()));
+        array.fill(1.0);
+        assert_eq!(*pool.take_zeroed::<u8>(40), [0; 40]);
+    }
+    assert_eq!(ledger.allocations(), 2);
+
+    let (pool, ledger) = pool_with(PoolConfig::new().fresh(true));
+    for round in 1..4 {
+        drop(pool.take::<f32>(10));
+        assert_eq!((ledger.allocations(), ledger.live_blocks()), (round, 0));
+    }
+}
+
+/// Under Miri, a read of what padding left behind is an error.
+#[test]
+fn padding_is_zeroed_before_it_is_read() {
+    let (pool, ledger) = pool();
+    for length in [1, 3, 8] {
+        let padded = pool.take_with(length, |i| (i == 0, u64::MAX));
+        assert_eq!(padded[length - 1].1, u64::MAX);
+        drop(padded);
+        let bytes = pool.take::<u8>(length * 16);
+        assert!(bytes.iter().all(|&byte| byte == 0));
+        drop(bytes);
+        let plain = pool.take_with(length * 2, |_| 7_u64);
+        drop(plain);
+        assert_eq!(*pool.take::<u64>(length * 2), vec![7; length * 2]);
+    }
+    // A shorter copy takes the mark of none but its own bytes.
+    drop(pool.take_with(4, |_| (1_u8, 2_u64)));
+    drop(pool.take_from(&[3_u8; 50]));
+    assert_eq!(pool.take::<u8>(64)[50..], [0; 14]);
+    assert_eq!(ledger.allocations(), 2);
+}
+
+#[test]
+fn a_panic_in_an_element_returns_the_block() {
+    let (pool, ledger) = pool();
+    let attempt = || pool.take_with(10, |i| if i == 5 { panic!("planted") } else { (i, 0_u8) });
+    for _ in 0..3 {
+        assert!(std::panic::catch_unwind(attempt).is_err());
+    }
+    assert_eq!((ledger.allocations(), pool.stats().active_slots), (1, 0));
+}
+
+/// Takes and drops; returns how often an array was refused.
+fn program(pool: &Pool) -> usize {
+    let mut refusals = 0;
+    let mut held = Vec::new();
+    for round in 0_usize..12 {
+        let length = [100, 5000, 40_000][round % 3];
+        match pool.try_take_zeroed::<u8>(length) {
+            Ok(array) => held.push(array),
+            Err(PoolError::OutOfMemory { requested, .. }) => {
+                assert!(requested >= length);
+                refusals += 1;
+            }
+            Err(error) => panic!("{error}"),
+        }
+        assert_eq!(pool.stats().active_slots, held.len());
+        if round % 4 == 3 {
+            held.clear();
+        }
+    }
+    refusals
+}
+
+#[test]
+fn every_refused_allocation_leaves_a_usable_pool() {
+    for number in 0.. {
+        let (pool, ledger) = pool();
+        ledger.refuse(Refusal::From(number));
+        let refusals = program(&pool);
+        let refused = ledger.refused();
+        assert!(refusals <= refused);
+        ledger.refuse(Refusal::Never);
+        assert_eq!(program(&pool), 0);
+        assert_eq!(pool.stats().reserved_bytes, ledger.live_bytes());
+        drop(pool);
+        assert_eq!(ledger.live_blocks(), 0);
+        if refused == 0 {
+            return;
+        }
+    }
+}
+
+#[test]
+fn one_refused_allocation_is_tried_again_without_idle_blocks() {
+    let (pool, ledger) = pool();
+    drop(pool.take::<u8>(10_000));
+    ledger.refuse(Refusal::Once(0));
+    let array = pool.take::<u8>(20_000);
+    assert_eq!((ledger.refused(), ledger.live_blocks()), (1, 1));
+    drop(array);
+}
+
+#[test]
+fn a_backend_that_panics_leaves_a_usable_pool() {
+    let (pool, ledger) = pool();
+    ledger.refuse(Refusal::PanicOnce(0));
+    assert!(std::panic::catch_unwind(|| pool.take::<u8>(1000)).is_err());
+    assert_eq!((pool.stats().active_slots, pool.stats().reserved_bytes), (0, 0));
+    assert_eq!(program(&pool), 0);
+    drop(pool);
+    assert_eq!(ledger.live_blocks(), 0);
+}
+
+#[test]
+fn arrays_without_bytes_have_no_block() {
+    let (pool, ledger) = pool_with(PoolConfig::new().byte_limit(0));
+    for _ in 0..3 {
+        let mut empty = pool.take::<u64>(0);
+        assert!(empty.is_empty() && empty.view_mut().is_empty());
+        let units = pool.take_zeroed::<[u8; 0]>(usize::MAX);
+        assert_eq!((units.len(), units.view().len()), (usize::MAX, usize::MAX));
+    }
+    assert_eq!(ledger.allocations(), 0);
+}
+
+#[test]
+fn lengths_that_no_address_space_has_are_refused() {
+    let (pool, _ledger) = pool();
+    let most = isize::MAX as usize;
+    for elements in [usize::MAX, usize::MAX / 8, most / 8 + 1, most / 8] {
+        let refused = pool.try_take::<u64>(elements).unwrap_err();
+        assert_eq!(refused, PoolError::SizeOverflow { elements, element_size: 8 });
+    }
+    assert_eq!(pool.stats().active_slots, 0);
+}
+
+/// What the pool held at most for a byte that was live at most.
+fn held_per_live(longest: usize, most: usize, rounds: usize) -> f64 {
+    let (pool, ledger) = pool();
+    let mut random = fastrand::Rng::with_seed(7);
+    let (mut held, mut live, mut peak) = (Vec::new(), 0, 0);
+    for _ in 0..rounds {
+        if held.len() < most && random.bool() {
+            let length = random.usize(longest / 2..longest);
+            held.push(pool.take::<u8>(length));
+            live += length;
+            peak = peak.max(live);
+        } else if let Some(last) = held.len().checked_sub(1) {
+            live -= held.swap_remove(random.usize(0..=last)).len();
+        }
+    }
+    let stats = pool.stats();
+    assert_eq!(stats.reserved_bytes, ledger.live_bytes());
+    assert!(stats.peak_live_bytes.is_some_and(|noted| noted <= peak + 64 * most));
+    ledger.peak_bytes() as f64 / peak as f64
+}
+
+#[test]
+fn what_is_held_follows_what_is_live() {
+    let rounds = if cfg!(miri) { 30 } else { 20_000 };
+    for (longest, most) in [(400_000, 200), (1 << 22, 40)] {
+        let ratio = held_per_live(longest, most, rounds);
+        assert!(ratio <= 1.25 || cfg!(miri), "{ratio:.3} for {most} arrays of up to {longest}");
+    }
+}
+
+#[test]
+fn two_lengths_in_turn_allocate_once() {
+    let (pool, ledger) = pool();
+    for round in 0..50 {
+        drop(pool.take::<u8>(1 << 20));
+        drop(pool.take::<u8>([600_000, 300_000, 90_000][round % 3]));
+    }
+    assert!(ledger.allocations() <= 4, "{}", ledger.allocations());
+    assert!(ledger.peak_bytes() <= (1 << 20) / 4 * 5 + (64 << 10));
+}
+
+#[test]
+fn views_are_those_of_the_backend() {
+    let (pool, _ledger) = pool();
+    let mut array = pool.take_from(&[1.0_f32, 2.0, 3.0]);
+    array.view_mut().fill_with_value(4.0).unwrap();
+    assert_eq!(array.view().copy_to_vec().unwrap(), [4.0; 3]);
+    assert_eq!(array.as_ref(), &array[..]);
+    array.as_mut()[1] = 5.0;
+    assert_eq!(array.view(), [4.0, 5.0, 4.0]);
+}
+
+#[test]
+fn numbers_and_names_are_those_of_a_pool() {
+    let (pool, _ledger) = pool_with(PoolConfig::new().name("queue").byte_limit(1 << 20));
+    let array = pool.take::<u8>(1000);
+    let stats = pool.stats();
+    assert_eq!((stats.name, stats.device.kind, stats.active_slots), ("queue", "heap", 1));
+    assert_eq!((stats.reserved_bytes, stats.byte_limit), (1024, 1 << 20));
+    assert_eq!(stats.peak_live_bytes, Some(1024));
+    assert!(format!("{pool:?} {array:?}").contains("length: 1000"));
+}

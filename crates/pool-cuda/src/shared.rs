@@ -1,0 +1,80 @@
+//! Owned arrays of device memory: each has a context of its own, on the stream of its pool.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use cudarc::driver::CudaStream;
+use pool_core::{BlockWatch, ContextSource, Device, PooledMemory, SharedBackend};
+use pool_driver::error::CudaError;
+
+use crate::cuda::Cuda;
+use crate::stream::device::CudaDevice;
+use crate::stream::device_stream::DeviceStream;
+
+/// A watch of a stream's pool.
+pub(crate) type Watch = Box<dyn BlockWatch + Send>;
+
+/// The device and the stream of a shared pool, from which the contexts of its arrays are made.
+pub struct SharedStream {
+    device: CudaDevice,
+    stream: Arc<CudaStream>,
+    watch: Option<SharedWatch>,
+}
+
+/// A watch that is told of the blocks of all arrays, one at a time.
+///
+/// The watch is called under a lock. It must leave the pool alone, as every watch must.
+#[derive(Clone)]
+struct SharedWatch(Arc<Mutex<Watch>>);
+
+impl SharedWatch {
+    fn lock(&self) -> MutexGuard<'_, Watch> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl BlockWatch for SharedWatch {
+    fn admit(&self, bytes: usize) -> bool {
+        self.lock().admit(bytes)
+    }
+
+    fn allocated(&self, identity: u64, bytes: usize) {
+        self.lock().allocated(identity, bytes);
+    }
+
+    fn freed(&self, identity: u64, bytes: usize) {
+        self.lock().freed(identity, bytes);
+    }
+}
+
+impl ContextSource<Cuda> for SharedStream {
+    fn context(&self) -> Result<DeviceStream, CudaError> {
+        let context = DeviceStream::new(&self.device, Arc::clone(&self.stream))?;
+        Ok(match &self.watch {
+            Some(watch) => context.watched(watch.clone()),
+            None => context,
+        })
+    }
+
+    fn device(&self) -> Device {
+        Device { kind: "cuda", ordinal: Some(self.device.ordinal()) }
+    }
+}
+
+// SAFETY: there is no barrier.
+unsafe impl SharedBackend for Cuda {
+    type Memory = PooledMemory<Self>;
+    type Origin = SharedStream;
+
+    fn origin(context: DeviceStream) -> SharedStream {
+        let (device, stream, watch) = context.into_parts();
+        let watch = watch.map(|watch| SharedWatch(Arc::new(Mutex::new(watch))));
+        SharedStream { device, stream, watch }
+    }
+}
+
+impl fmt::Debug for SharedStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SharedStream").field("device", &self.device).finish_non_exhaustive()
+    }
+}
