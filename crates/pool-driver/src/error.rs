@@ -151,7 +151,7 @@ pub enum CudaError {
         most: usize,
     },
     /// A call that the driver refused.
-    #[error("{call} answered {code}{}", if code.is_sticky() { LOST } else { "" })]
+    #[error("{call} answered {code}{}", CodeAdvice(*code))]
     Call {
         /// The name of the call.
         call: &'static str,
@@ -250,8 +250,16 @@ impl fmt::Display for Free {
     }
 }
 
-/// What to do where an answer is sticky.
-const LOST: &str = ": the context of the device is lost, so start the process anew";
+/// The cause of a code and what to do, where the code alone tells that.
+struct CodeAdvice(DriverCode);
+
+impl fmt::Display for CodeAdvice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lost = "the context of the device is lost, so start the process anew";
+        let advice = self.0.is_sticky().then_some(lost).or_else(|| self.0.capture_advice());
+        advice.map_or(Ok(()), |advice| write!(f, ": {advice}"))
+    }
+}
 
 #[cfg(test)]
 mod tests {

@@ -72,6 +72,7 @@ pub use base::block::{BlockId, BlockState, GraphMemoryBlock};
 pub use base::error::GraphMemoryError;
 pub use base::range::LeasedRange;
 pub use base::request::{BlockLayout, SOURCE_ALIGNMENT};
+pub use base::shortage::ArenaShortage;
 pub use book::{GraphPoolStats, Reset};
 #[cfg(feature = "cuda")]
 #[doc(hidden)]

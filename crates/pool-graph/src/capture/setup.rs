@@ -12,7 +12,7 @@ use pool_driver::cudarc::driver::CudaContext;
 use pool_driver::event::Event;
 use pool_driver::host_buffer::HostBuffer;
 
-use super::body::{Account, BodyRecord, Capture, LiveCapture, Region, Trace};
+use super::body::{Account, BodyRecord, Capture, Frontiers, LiveCapture, Region, Trace};
 use super::closed_world::ClosedWorld;
 use super::error::CaptureError;
 use super::footprint::{self, Footprint};
@@ -131,7 +131,7 @@ impl CaptureSetup {
         }
         // A body that reset the arena had its bytes handed out a second time.
         self.resources.memory().check()?;
-        let graph = graph.ok_or(CaptureError::Invalidated)?;
+        let graph = graph.ok_or_else(|| CaptureError::invalidated(own, self.mode))?;
         let peak = arena.stats().high_water_bytes;
         if matches!(purpose, Purpose::Graph) {
             regions.keep();
@@ -146,12 +146,14 @@ impl CaptureSetup {
         followed: Option<&Trace>,
     ) -> Result<RunningCapture<'_>, CaptureError> {
         let arena = self.resources.memory().arena.arena();
-        let event = Arc::new(Event::new(self.resources.stream().context())?);
+        let context = self.resources.stream().context();
+        let event = Arc::new(Event::new(context)?);
         let shares = self.share_blocks()?;
         let under_way = StreamCapture::begin(self.resources.stream(), self.mode, &event)?
-            .ok_or(CaptureError::Invalidated)?;
+            .ok_or_else(|| CaptureError::invalidated(context, self.mode))?;
         let streams = self.resources.all_streams();
-        let live = LiveCapture::new(arena, event, streams.len(), under_way.observer());
+        let frontiers = Frontiers::new(streams.len(), under_way.observer(), self.mode);
+        let live = LiveCapture::new(arena, event, frontiers);
         let account = Account::live(streams, live, followed.cloned(), purpose.capture(), shares);
         let capture = Capture::new(account, &self.resources.memory().leases);
         Ok(RunningCapture { under_way, capture })

@@ -32,6 +32,7 @@ mod view;
 pub(super) use account::Account;
 pub(super) use body_record::BodyRecord;
 pub use capture::Capture;
+pub(super) use frontiers::Frontiers;
 pub use loan::ViewLoan;
 pub(super) use medium::LiveCapture;
 pub use memory_use::Use;
