@@ -8,7 +8,9 @@ use cudarc::driver::sys::CUstreamCaptureStatus;
 use cudarc::driver::{CudaFunction, CudaSlice, CudaStream, LaunchConfig, PushKernelArg};
 use pool_core::{Pool, error_chain};
 use pool_cuda::{Cuda, CudaError, Launch};
-use pool_graph::{Capture, CaptureError, CaptureSession, CapturedGraph};
+use pool_graph::{
+    ArenaShortage, Capture, CaptureError, CaptureSession, CapturedGraph, GraphMemoryError,
+};
 use pool_kernels::elementwise;
 
 use crate::common::{Made, NO_FLAGS, RELAXED, arena, stream};
@@ -187,4 +189,39 @@ fn a_slice_from_before_is_used_in_a_body() {
             simulator.assert_clean();
         }
     }
+}
+
+/// Graphs of ascending lengths, each beside the first: the refusal has the advice for that, and not the one for an arena
+/// that never reuses.
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn a_larger_graph_beside_a_smaller_one() {
+    let simulator = start();
+    let stream = stream();
+    let body = |bytes: usize| {
+        move |capture: &Capture<'_>, (): &mut ()| -> Result<(), CaptureError> {
+            let (mut first, main) = (capture.acquire::<u8>(bytes)?, capture.main());
+            capture.fill_bytes(main, &mut first, 1)?;
+            capture.copy(main, &mut capture.acquire::<u8>(bytes)?, &first)
+        }
+    };
+    let session = || CaptureSession::new(&stream).unwrap();
+    let probe = |bytes| session().probe(&mut (), body(bytes)).unwrap();
+    let (small, large) = (probe(1 << 20), probe(2 << 20));
+    let smaller = session().planned(&small).unwrap().capture((), body(1 << 20)).unwrap();
+    let error = session().beside(&smaller, &large).map(drop).unwrap_err();
+    let shortage = ArenaShortage::MadeForAnotherGraph;
+    let exhausted = GraphMemoryError::ArenaExhausted {
+        requested: 4 << 20,
+        used: 0,
+        capacity: 2 << 20,
+        shortage,
+    };
+    assert_eq!(error, CaptureError::Memory(exhausted));
+    let text = error.to_string();
+    assert!(text.contains("capture the graph with the largest plan first"), "{text}");
+    assert!(!text.contains("sum"), "{text}");
+    let larger = session().planned(&large).unwrap().capture((), body(2 << 20)).unwrap();
+    drop(session().beside(&larger, &small).unwrap().capture((), body(1 << 20)).unwrap());
+    simulator.assert_clean();
 }
