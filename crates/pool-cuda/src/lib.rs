@@ -61,10 +61,13 @@ pub use pool_core::BlockWatch;
 pub use pool_driver::code::DriverCode;
 pub use pool_driver::error::{CudaError, MemoryInfo};
 pub use pool_driver::leftovers::{LeftoverKind, Leftovers};
+pub use pool_driver::reclaim::Reclaim;
 pub use stream::announced_streams::announce;
 pub use stream::block_source::BlockSource;
 pub use stream::device::CudaDevice;
 pub use stream::device_stream::DeviceStream;
+#[doc(hidden)]
+pub use stream::holders::set_idle_pools_trim;
 pub use view::block::DeviceBlock;
 pub use view::device_view::{DeviceView, DeviceViewMut, OnDevice, record_use};
 pub use view::kernel_arguments::OnStream;

@@ -18,6 +18,7 @@ use crate::stream::announced_streams::announce;
 use crate::stream::block_free::{DeferredFrees, OrphanBlocks};
 use crate::stream::block_source::BlockSource;
 use crate::stream::device::CudaDevice;
+use crate::stream::holders::Holder;
 use crate::stream::other_streams::OtherStreams;
 use crate::stream::shape_cells::ShapeCells;
 use crate::stream::staging::Staging;
@@ -55,6 +56,10 @@ pub struct DeviceStream {
     unanswered: Cell<Option<CudaError>>,
     /// Where blocks come from instead of the device.
     source: Option<Box<dyn BlockSource>>,
+    /// What other pools know of this one; `None` where blocks come from a source.
+    holder: Option<Arc<Holder>>,
+    /// Whether idle blocks were just freed, so that an allocation that fails now is the last attempt.
+    is_last_attempt: Cell<bool>,
     /// Who is told of blocks.
     watch: Option<Box<dyn BlockWatch + Send>>,
     stream: Arc<CudaStream>,
@@ -124,6 +129,7 @@ impl DeviceStream {
         source: Option<Box<dyn BlockSource>>,
     ) -> Result<Self, CudaError> {
         let place = Place::new()?;
+        let holder = source.is_none().then(|| Holder::register(&device)).transpose()?;
         announce(&stream);
         Ok(Self {
             other_streams: OtherStreams::default(),
@@ -133,6 +139,8 @@ impl DeviceStream {
             shapes: Arc::default(),
             unanswered: Cell::new(None),
             source,
+            holder,
+            is_last_attempt: Cell::new(false),
             watch: None,
             stream,
             device,
@@ -238,6 +246,15 @@ impl DeviceStream {
 
     pub(crate) fn deferred(&self) -> &DeferredFrees {
         &self.deferred
+    }
+
+    /// What other pools know of this one.
+    pub(crate) fn holder(&self) -> Option<&Holder> {
+        self.holder.as_deref()
+    }
+
+    pub(crate) fn is_last_attempt(&self) -> &Cell<bool> {
+        &self.is_last_attempt
     }
 
     pub(crate) fn staging(&self) -> &Staging {

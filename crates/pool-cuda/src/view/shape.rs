@@ -63,7 +63,11 @@ impl ShapeDescriptor {
 
 /// A cell of the pool's own device memory for shapes.
 fn take_cell(stream: &DeviceStream) -> Result<ShapeCell, CudaError> {
-    stream.shapes().take(|bytes| stream.allocate(bytes))
+    stream.shapes().take(|bytes| {
+        // No pool tries again for it.
+        stream.is_last_attempt().set(true);
+        stream.allocate(bytes)
+    })
 }
 
 /// The lengths and strides of an array, in device memory, each number a `u64`: the rank r, a start of 0,

@@ -14,6 +14,7 @@ use pool_driver::context::bind;
 use pool_driver::cudarc::driver::CudaContext;
 use pool_driver::error::CudaError;
 use pool_driver::leftovers::{LeftoverKind, Place, Resource};
+use pool_driver::reclaim::Reclaim;
 
 use super::contract::MemorySource;
 
@@ -98,7 +99,7 @@ impl DeviceMemory {
 
     fn out_of_memory(&self, requested: usize) -> CudaError {
         let memory = calls::device_memory(&self.context).ok();
-        CudaError::OutOfMemory { requested, memory }
+        CudaError::OutOfMemory { requested, memory, reclaim: Reclaim::default() }
     }
 }
 

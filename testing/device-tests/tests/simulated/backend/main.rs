@@ -19,6 +19,7 @@ mod launches;
 mod lifetimes;
 mod peers;
 mod random;
+mod reclaim;
 mod refusals;
 mod shrink;
 mod steady;
