@@ -52,7 +52,7 @@ pub struct DeviceStream {
     /// The place among the leftovers for blocks that the pool leaves; empty only while this is dropped.
     place: Option<Place<OrphanBlocks>>,
     shapes: Arc<ShapeCells>,
-    /// The last error of a call that could not answer with one.
+    /// The first error of a call that could not return one.
     unanswered: Cell<Option<CudaError>>,
     /// Where blocks come from instead of the device.
     source: Option<Box<dyn BlockSource>>,
@@ -209,7 +209,7 @@ impl DeviceStream {
         calls::synchronize(&self.stream)
     }
 
-    /// Takes the last error of a call that could not answer with one: freeing, trimming, or giving out a
+    /// Takes the first error, since the last time, of a call that could not return one: freeing, trimming, or giving out a
     /// pointer through cudarc's traits. Such an error is never mixed into the answers of later calls.
     #[must_use]
     pub fn take_unanswered(&self) -> Option<CudaError> {
@@ -317,10 +317,11 @@ impl DeviceStream {
         }
     }
 
-    /// Keeps the error of a call that cannot answer with one; the last error counts.
+    /// Keeps the error of a call that cannot return one; the first error counts.
     pub(crate) fn keep_unanswered(&self, result: Result<(), CudaError>) {
         if let Err(error) = result {
-            self.unanswered.set(Some(error));
+            let first = self.unanswered.get().unwrap_or(error);
+            self.unanswered.set(Some(first));
         }
     }
 }

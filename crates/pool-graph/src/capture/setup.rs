@@ -75,8 +75,10 @@ struct RunningCapture<'c> {
 impl RunningCapture<'_> {
     /// Joins the streams and ends the capture; no graph where another thread invalidated it.
     fn end(self, context: &CudaContext) -> Result<(Option<Graph>, BodyRecord), CaptureError> {
-        bind(context)?;
+        let bound = bind(context);
+        // Also where there is no context: what the body was refused before comes first.
         self.capture.join_all()?;
+        bound?;
         let Self { under_way, capture } = self;
         let graph = under_way.end()?;
         Ok((graph, capture.into_record()))
@@ -125,13 +127,14 @@ impl CaptureSetup {
         let running = self.begin(purpose, followed)?;
         body(&running.capture, state)?;
         let (graph, record) = running.end(own)?;
+        // A capture that was invalidated makes its body skip steps.
+        let graph = graph.ok_or_else(|| CaptureError::invalidated(own, self.mode))?;
         let leaves = |planned: &Trace| Some((record.trace.leaves(planned)?, planned.steps()));
         if let Some((step, planned)) = followed.and_then(leaves) {
             return Err(CaptureError::Diverged { step, planned }.into());
         }
         // A body that reset the arena had its bytes handed out a second time.
         self.resources.memory().check()?;
-        let graph = graph.ok_or_else(|| CaptureError::invalidated(own, self.mode))?;
         let peak = arena.stats().high_water_bytes;
         if matches!(purpose, Purpose::Graph) {
             regions.keep();

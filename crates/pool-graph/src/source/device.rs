@@ -85,7 +85,7 @@ impl DeviceMemory {
         &self.context
     }
 
-    /// Takes the last error of a free, which returns none. Clones share it. The memory is
+    /// Takes the first error, since the last time, of a free, which returns none. Clones share it. The memory is
     /// [left over](pool_cuda::Cuda::give_back_leftovers), and freed later.
     #[must_use]
     pub fn take_unanswered(&self) -> Option<CudaError> {
@@ -139,7 +139,7 @@ unsafe impl MemorySource for DeviceMemory {
             None => unsafe { allocation.give_back() },
         };
         if let Err(error) = freed {
-            *self.unanswered.lock() = Some(error);
+            self.unanswered.lock().get_or_insert(error);
         }
         freed.is_ok()
     }

@@ -25,6 +25,7 @@ mod failed_order_sweep;
 mod faults;
 mod feeding;
 mod fills;
+mod first_failure;
 mod hand_made;
 mod host_functions;
 mod hostile;
