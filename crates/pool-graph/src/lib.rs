@@ -81,7 +81,7 @@ pub use capture::UnverifiedCapture;
 pub use capture::{
     Capture, CaptureError, CaptureSession, CaptureStream, CaptureView, CapturedGraph,
     FailedCapture, Footprint, HostArgument, PreparedCapture, Probe, ReadTicket, StagingConfig,
-    StagingPool, Temporary, TemporaryName, Use, ViewLoan,
+    StagingPool, Temporary, TemporaryName, Use, ViewLoan, Workspace,
 };
 #[cfg(feature = "cuda")]
 pub use driver::{CaptureMode, NodeKind, UnreadableReason, UpdateReason, UpdateRefusal};

@@ -129,7 +129,11 @@ impl DeviceStream {
         source: Option<Box<dyn BlockSource>>,
     ) -> Result<Self, CudaError> {
         let place = Place::new()?;
-        let holder = source.is_none().then(|| Holder::register(&device)).transpose()?;
+        let holder = match source {
+            None => Some(Arc::new(Holder::new(&device))),
+            Some(_) => None,
+        };
+        holder.as_ref().map_or(Ok(()), Holder::register)?;
         announce(&stream);
         Ok(Self {
             other_streams: OtherStreams::default(),

@@ -41,14 +41,18 @@ pub fn set_idle_pools_trim(trim: fn() -> usize) {
 }
 
 impl Holder {
-    /// Registers a pool of a device. It is known until this is dropped.
+    /// A pool of a device, which holds nothing yet.
+    pub(crate) fn new(device: &CudaDevice) -> Self {
+        Self { device: device.clone(), bytes: AtomicUsize::new(0) }
+    }
+
+    /// Registers the pool, which is known until the last pointer to it is dropped.
     ///
     /// # Errors
     ///
     /// [`CudaError::Bookkeeping`] where the host has no memory for the note.
-    pub(crate) fn register(device: &CudaDevice) -> Result<Arc<Self>, CudaError> {
-        let holder = Arc::new(Self { device: device.clone(), bytes: AtomicUsize::new(0) });
-        let link = Chain::of(Arc::downgrade(&holder))?;
+    pub(crate) fn register(self: &Arc<Self>) -> Result<(), CudaError> {
+        let link = Chain::of(Arc::downgrade(self))?;
         let ended = {
             let mut holders = holders();
             let ended = holders.unlink(|entry| entry.strong_count() == 0);
@@ -56,7 +60,7 @@ impl Holder {
             ended
         };
         drop(ended);
-        Ok(holder)
+        Ok(())
     }
 
     /// Counts a block that the pool has got.

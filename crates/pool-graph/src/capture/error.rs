@@ -65,7 +65,8 @@ pub enum CaptureError {
     /// The stream, or the arena, is one of another device or context.
     #[error(
         "the session is on device {session}, and what it was given on device {other} or in another \
-         context of it: use one context"
+         context of it. A session has the memory of one context: capture a graph for each device, and \
+         order their replays by events"
     )]
     WrongContext {
         /// Ordinal of the session's device.
@@ -213,7 +214,8 @@ pub enum CaptureError {
     /// The graph allocates or frees memory by nodes of its own.
     #[error(
         "the graph has {nodes} nodes that allocate or free memory: the driver may move what they allocate \
-         between replays, and takes it back before each. Acquire from the capture, or allocate before it"
+         between replays, and takes it back before each. Acquire from the capture, set a \
+         `Capture::workspace` where a library allocates, or allocate before it"
     )]
     MemoryNodes {
         /// How many such nodes there are.

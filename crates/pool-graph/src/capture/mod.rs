@@ -39,7 +39,9 @@ mod sharing;
 mod temporary_name;
 mod unverified;
 
-pub use body::{Capture, CaptureStream, CaptureView, HostArgument, Temporary, Use, ViewLoan};
+pub use body::{
+    Capture, CaptureStream, CaptureView, HostArgument, Temporary, Use, ViewLoan, Workspace,
+};
 pub use error::CaptureError;
 pub use footprint::{Footprint, Probe};
 pub use graph::{CapturedGraph, ReadTicket, StagingConfig, StagingPool};

@@ -362,12 +362,23 @@ impl Account {
 
     /// Takes bytes of a scope's pool, which are in use until the capture ends; their address.
     pub(super) fn acquire_block(&mut self, stream: usize, bytes: u64) -> Result<u64, CaptureError> {
+        let site = self.scope_work[stream].site;
+        let region = self.acquire_kept(stream, bytes, site)?;
+        Ok(self.address(region))
+    }
+
+    /// Takes bytes that are in use until the capture ends; the number of their region.
+    pub(super) fn acquire_kept(
+        &mut self,
+        stream: usize,
+        bytes: u64,
+        site: CallSite,
+    ) -> Result<usize, CaptureError> {
         self.step(&BodyStep::Block { stream, bytes })?;
         let region = self.take_region(stream, bytes)?;
-        let site = self.scope_work[stream].site;
         let kept = &mut self.record.regions[region];
         (kept.kept, kept.site) = (true, site);
-        Ok(self.address(region))
+        Ok(region)
     }
 
     fn take_region(&mut self, stream: usize, bytes: u64) -> Result<usize, CaptureError> {

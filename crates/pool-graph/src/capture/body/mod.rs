@@ -28,6 +28,7 @@ mod source;
 mod span;
 mod trace;
 mod view;
+mod workspace;
 
 pub(super) use account::Account;
 pub(super) use body_record::BodyRecord;
@@ -42,3 +43,4 @@ pub(super) use region::Region;
 pub(super) use span::{NodeOwner, Span};
 pub(super) use trace::Trace;
 pub use view::{CaptureView, Temporary};
+pub use workspace::Workspace;

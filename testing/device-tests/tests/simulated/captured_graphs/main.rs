@@ -45,7 +45,9 @@ mod right_bodies;
 mod rows;
 mod scopes;
 mod shapes;
+mod two_devices;
 mod wild;
+mod workspaces;
 
 #[path = "../../../../../crates/pool-plan/tests/support/capture.rs"]
 #[allow(dead_code, reason = "the problems that it makes are the planner's tests' concern")]
