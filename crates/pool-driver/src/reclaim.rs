@@ -110,15 +110,13 @@ impl fmt::Display for Reclaim {
             return Ok(());
         }
         let Self { streams_waited, streams_captured, trimmed_bytes, pools, held_bytes, .. } = self;
-        match (self.during_capture, streams_captured) {
-            (true, _) => {
-                f.write_str("; waited for no stream, because a graph is being captured")?
-            }
-            (false, 0) => write!(f, "; waited for {streams_waited} streams")?,
-            (false, _) => write!(
-                f,
-                "; waited for {streams_waited} streams, and not for {streams_captured} that are captured"
-            )?,
+        if self.during_capture {
+            f.write_str("; waited for no stream, because a graph is being captured")?;
+        } else {
+            write!(f, "; waited for {streams_waited} streams")?;
+        }
+        if *streams_captured > 0 {
+            write!(f, ", and not for {streams_captured} that are captured")?;
         }
         write!(f, "; trimmed {trimmed_bytes} bytes of this thread's idle pools; ")?;
         write!(f, "{pools} pools of this process hold {held_bytes} bytes of the device")?;
