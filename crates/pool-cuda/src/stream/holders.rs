@@ -83,7 +83,7 @@ fn registered() -> Vec<Arc<Holder>> {
 }
 
 /// Has memory of a context's device given back outside of the pool whose stream is `own`: by idle pools of this thread, and
-/// by frees that are pending on other streams, which are waited for. The error of a driver that refuses is nobody's.
+/// by frees that are pending on other streams, which are waited for. A driver that refuses is no error here.
 pub(crate) fn reclaim(context: &CudaContext, own: &CudaStream) -> Reclaim {
     let trimmed = TRIM_IDLE_POOLS.get().map_or(0, |trim| trim());
     let streams = announced_streams();
@@ -94,9 +94,8 @@ pub(crate) fn reclaim(context: &CudaContext, own: &CudaStream) -> Reclaim {
     let mut reclaim = Reclaim::new(trimmed).after_waits(waits);
     let pools = registered();
     for pool in pools.iter().filter(|pool| pool.device.context().cu_ctx() == context.cu_ctx()) {
-        if let Some(Err(_refused)) = pool.device.memory_pool().map(MemoryPool::trim) {
-            // What it keeps is not given back: the allocation is tried all the same.
-        }
+        // What the driver refuses to give back stays there, and the allocation is tried all the same.
+        let _trimmed = pool.device.memory_pool().map(MemoryPool::trim);
         reclaim.add_pool(pool.bytes.load(Ordering::Relaxed));
     }
     reclaim
