@@ -9,6 +9,7 @@ use pool_core::{
 };
 use pool_driver::calls::Address;
 use pool_driver::error::CudaError;
+use pool_driver::reclaim::Reclaim;
 
 use crate::cuda::Cuda;
 use crate::stream::device_stream::DeviceStream;
@@ -23,6 +24,16 @@ use crate::view::transfer;
 struct BlockGuard<'a> {
     stream: &'a DeviceStream,
     address: Address,
+    bytes: usize,
+}
+
+/// Allocates a block, and counts it.
+fn allocate(stream: &DeviceStream, bytes: usize) -> Result<BlockGuard<'_>, CudaError> {
+    let address = stream.allocate(bytes)?;
+    if let Some(holder) = stream.holder() {
+        holder.allocated(bytes);
+    }
+    Ok(BlockGuard { stream, address, bytes })
 }
 
 impl BlockGuard<'_> {
@@ -37,6 +48,9 @@ impl Drop for BlockGuard<'_> {
         // SAFETY: the guard is made of a block of this context that nobody else frees, new or given up by its owner;
         // work that uses the block is in the pool's stream, or noted.
         self.stream.keep_unanswered(unsafe { self.stream.free(self.address) });
+        if let Some(holder) = self.stream.holder() {
+            holder.freed(self.bytes);
+        }
     }
 }
 
@@ -63,17 +77,20 @@ unsafe impl PoolBackend for Cuda {
     }
 
     fn allocate(stream: &DeviceStream, bytes: usize, _: Advice) -> Result<DeviceBlock, CudaError> {
-        let Some(watch) = stream.watch() else { return stream.allocate(bytes).map(DeviceBlock) };
+        let Some(watch) = stream.watch() else {
+            return allocate(stream, bytes).map(BlockGuard::keep);
+        };
         if !watch.admit(bytes) {
-            return Err(CudaError::OutOfMemory { requested: bytes, memory: None });
+            let (memory, reclaim) = (None, Reclaim::default());
+            return Err(CudaError::OutOfMemory { requested: bytes, memory, reclaim });
         }
-        let block = BlockGuard { stream, address: stream.allocate(bytes)? };
+        let block = allocate(stream, bytes)?;
         watch.allocated(block.address, bytes);
         Ok(block.keep())
     }
 
     unsafe fn free(stream: &DeviceStream, block: DeviceBlock, bytes: usize) {
-        let block = BlockGuard { stream, address: block.0 };
+        let block = BlockGuard { stream, address: block.0, bytes };
         if let Some(watch) = stream.watch() {
             // The message of a panic was printed by then, and freeing has nobody to unwind to.
             let call = AssertUnwindSafe(|| watch.freed(block.address, bytes));

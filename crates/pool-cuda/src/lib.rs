@@ -30,8 +30,9 @@
 //!
 //! The crate builds where there is no CUDA; [`Cuda::is_available`] tells, and every answer is an error
 //! with a name, never a panic. `trim`, `compact` and `clear` wait for the pool's stream and have given
-//! the memory back to the device when they return. Else the host waits only where it reads, before an allocation
-//! fails for good, and where the pool cannot know when a use on another stream ends ([`announce`]).
+//! the memory back to the device when they return. Else the host waits only where it reads, where the pool cannot know when
+//! a use on another stream ends ([`announce`]), and before an allocation fails for good. Then it waits for the other streams
+//! of the device, too, and has idle pools of the thread trimmed ([`Reclaim`]).
 //!
 //! Drivers of CUDA 12.0 and newer will do, one build for all of them.
 //!
@@ -66,11 +67,14 @@ pub use pool_core::BlockWatch;
 pub use pool_driver::code::DriverCode;
 pub use pool_driver::error::{CudaError, MemoryInfo};
 pub use pool_driver::leftovers::{LeftoverKind, Leftovers};
+pub use pool_driver::reclaim::Reclaim;
 pub use shared::SharedStream;
 pub use stream::announced_streams::announce;
 pub use stream::block_source::BlockSource;
 pub use stream::device::CudaDevice;
 pub use stream::device_stream::DeviceStream;
+#[doc(hidden)]
+pub use stream::holders::set_idle_pools_trim;
 pub use view::block::DeviceBlock;
 pub use view::device_pool::DevicePool;
 pub use view::device_view::{DeviceView, DeviceViewMut, OnDevice, record_use};

@@ -16,6 +16,7 @@ use crate::captures_under_way::ContextWait;
 use crate::context::{bind, bound_handle, is_active};
 use crate::error::{CudaError, MemoryInfo};
 use crate::gone::is_current_gone;
+use crate::reclaim::Reclaim;
 
 /// An address on a device.
 pub type Address = sys::CUdeviceptr;
@@ -262,7 +263,11 @@ pub(crate) fn allocate_host(bytes: usize, context: &CudaContext) -> Result<NonNu
         result::malloc_host(bytes, sys::CU_MEMHOSTALLOC_PORTABLE)
     });
     let memory = answer("cuMemHostAlloc", memory)?;
-    NonNull::new(memory.cast()).ok_or(CudaError::OutOfMemory { requested: bytes, memory: None })
+    NonNull::new(memory.cast()).ok_or(CudaError::OutOfMemory {
+        requested: bytes,
+        memory: None,
+        reclaim: Reclaim::default(),
+    })
 }
 
 /// Frees page-locked host memory.

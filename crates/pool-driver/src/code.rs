@@ -30,6 +30,39 @@ impl DriverCode {
         Some(NAMES[index].1)
     }
 
+    /// The usual cause of a code that a capture brings, with its cure; `None` for all other codes.
+    #[must_use]
+    pub const fn capture_advice(self) -> Option<&'static str> {
+        Some(match self.0 {
+            900 => {
+                "the call is not permitted while a stream is being captured: wait, allocate and free before or after the \
+                 capture"
+            }
+            901 => {
+                "an earlier call invalidated the capture. If none has failed, a cudarc slice was used, allocated or \
+                 dropped while cudarc's event tracking is on: call `CudaContext::disable_event_tracking` before the \
+                 capture"
+            }
+            902 => "the event belongs to another capture: join the streams of one capture only",
+            903 => {
+                "a capture is ended on the stream where it began alone: leave that to the session"
+            }
+            904 => "a stream of the capture was not joined: make the first stream wait for it",
+            905 => {
+                "a captured stream was to wait for work from before the capture, as for each cudarc slice that was made \
+                 then, while cudarc's event tracking is on: call `CudaContext::disable_event_tracking` before the capture"
+            }
+            906 => {
+                "the call uses the legacy default stream, which waits for a captured stream: use a stream of `new_stream`"
+            }
+            907 => {
+                "the event was recorded in a capture, where nothing has run: wait for an event from after the replay"
+            }
+            908 => "another thread began the capture: end it there",
+            _ => return None,
+        })
+    }
+
     /// Whether the code says that the device's context is lost: every later call on that context answers this code
     /// again, and only a new process gets a working context.
     #[must_use]

@@ -7,6 +7,7 @@ use pool_core::reserve::NoHostMemory;
 use thiserror::Error;
 
 use crate::code::DriverCode;
+use crate::reclaim::Reclaim;
 
 /// Why the device could not do what it was asked.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
@@ -63,12 +64,14 @@ pub enum CudaError {
         count: u32,
     },
     /// The device has no such block of memory.
-    #[error("the device has no {requested} bytes{}", Free(*memory))]
+    #[error("the device has no {requested} bytes{}{reclaim}", Free(*memory))]
     OutOfMemory {
         /// Bytes asked for.
         requested: usize,
         /// What the device says of its memory; `None` where the device does not answer.
         memory: Option<MemoryInfo>,
+        /// What was tried before, and what the pools of this process hold of the device.
+        reclaim: Reclaim,
     },
     /// A stream or view of one device was used with memory of another device, which was not
     /// opened to it (`CudaDevice::let_peer` of `pool-cuda`).
@@ -151,7 +154,7 @@ pub enum CudaError {
         most: usize,
     },
     /// A call that the driver refused.
-    #[error("{call} answered {code}{}", if code.is_sticky() { LOST } else { "" })]
+    #[error("{call} answered {code}{}", CodeAdvice(*code))]
     Call {
         /// The name of the call.
         call: &'static str,
@@ -250,24 +253,34 @@ impl fmt::Display for Free {
     }
 }
 
-/// What to do where an answer is sticky.
-const LOST: &str = ": the context of the device is lost, so start the process anew";
+/// The cause of a code and what to do, where the code alone tells that.
+struct CodeAdvice(DriverCode);
+
+impl fmt::Display for CodeAdvice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lost = "the context of the device is lost, so start the process anew";
+        let advice = self.0.is_sticky().then_some(lost).or_else(|| self.0.capture_advice());
+        advice.map_or(Ok(()), |advice| write!(f, ": {advice}"))
+    }
+}
 
 #[cfg(test)]
 mod tests {
     use cudarc::driver::sys::CUresult;
 
-    use super::{CudaError, MemoryInfo};
+    use super::{CudaError, MemoryInfo, Reclaim};
 
     #[test]
     fn errors_say_what_to_do() {
         let memory = Some(MemoryInfo { free: 5, total: 9 });
+        let out_of_memory =
+            CudaError::OutOfMemory { requested: 3, memory, reclaim: Reclaim::new(7) };
         for (error, words) in [
             (CudaError::NoLibrary, &["driver", "install"][..]),
             (CudaError::DriverTooOld { driver: 12_010, needed: 12_030 }, &["12.1", "12.3"]),
             (CudaError::NoDevice, &["nvidia-smi"]),
             (CudaError::NoSuchDevice { asked: 7, count: 2 }, &["device 7", "sees 2"]),
-            (CudaError::OutOfMemory { requested: 3, memory }, &["3 bytes", "5 of its 9"]),
+            (out_of_memory, &["3 bytes", "5 of its 9", "trimmed 7 bytes"]),
             (CudaError::WrongDevice { memory: 0, stream: 1 }, &["device 0", "let_peer"]),
             (CudaError::UnknownUse { stream: Some(0x5a) }, &["stream 0x5a", "announce"]),
             (CudaError::UnknownUse { stream: None }, &["another device", "copy_from"]),

@@ -41,7 +41,8 @@
 // captures_under_way: nothing
 // code: nothing
 // leftover_kind: nothing
-// error: code
+// reclaim: nothing
+// error: code, reclaim
 // answer: error
 // chain: error
 // context: answer, error
@@ -49,11 +50,12 @@
 // default_stream: context, error
 // entry_point: answer, error, library
 // gone: answer, code, context, error
-// calls: answer, capture_mode, captures_under_way, context, error, gone
+// calls: answer, capture_mode, captures_under_way, context, error, gone, reclaim
 // leftovers: error, gone, leftover_kind
 // handle: context, error, leftover_kind, leftovers
 // versioned: answer, entry_point, error, library
 // capture: answer, context, error, versioned
+// stream_waits: calls, capture, captures_under_way
 // event: answer, capture_mode, code, context, error, handle, leftover_kind, leftovers
 // guard_event: answer, context, error, leftover_kind, leftovers, versioned
 // host_buffer: calls, error, leftover_kind, leftovers
@@ -83,6 +85,8 @@ pub mod leftovers;
 pub mod library;
 pub mod memory_pool;
 pub mod page_locked;
+pub mod reclaim;
+pub mod stream_waits;
 pub mod versioned;
 
 pub use cudarc;

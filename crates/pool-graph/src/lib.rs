@@ -72,6 +72,7 @@ pub use base::block::{BlockId, BlockState, GraphMemoryBlock};
 pub use base::error::GraphMemoryError;
 pub use base::range::LeasedRange;
 pub use base::request::{BlockLayout, SOURCE_ALIGNMENT};
+pub use base::shortage::ArenaShortage;
 pub use book::{GraphPoolStats, Reset};
 #[cfg(feature = "cuda")]
 #[doc(hidden)]
@@ -80,7 +81,7 @@ pub use capture::UnverifiedCapture;
 pub use capture::{
     Capture, CaptureError, CaptureSession, CaptureStream, CaptureView, CapturedGraph,
     FailedCapture, Footprint, HostArgument, PreparedCapture, Probe, ReadTicket, StagingConfig,
-    StagingPool, Temporary, TemporaryName, Use, ViewLoan,
+    StagingPool, Temporary, TemporaryName, Use, ViewLoan, Workspace,
 };
 #[cfg(feature = "cuda")]
 pub use driver::{CaptureMode, NodeKind, UnreadableReason, UpdateReason, UpdateRefusal};

@@ -238,7 +238,8 @@ impl Stream {
     /// slots may grow; what must be recorded itself (fills, copies, dispatches, other calls of `record`) is refused there
     /// with [`WgpuError::Reentered`]. Other threads go on with the stream meanwhile; what they record comes before the
     /// closure's commands. Where the closure panics, or is refused, nothing of it is recorded, and what was recorded
-    /// before stays.
+    /// before stays. What a refused closure returns is dropped, an error in it included: keep such an error outside of
+    /// the closure.
     ///
     /// # Errors
     ///

@@ -5,6 +5,7 @@ use std::ptr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use cudarc::driver::CudaStream;
+use pool_core::reserve::list;
 use pool_driver::chain::Chain;
 
 /// The streams that were announced, each by the place where it lies. Locked for a look, and for linking and
@@ -58,6 +59,14 @@ pub fn announce(stream: &Arc<CudaStream>) {
 /// this stream.
 pub(crate) fn find_announced(stream: &CudaStream) -> Option<Arc<CudaStream>> {
     announced().iter().find(|entry| is_of(entry, stream)).and_then(Weak::upgrade)
+}
+
+/// Every stream that was announced and lives; as many as the host has memory for.
+pub(crate) fn announced_streams() -> Vec<Arc<CudaStream>> {
+    let count = announced().iter().count();
+    let Ok(mut all) = list(count) else { return Vec::new() };
+    all.extend(announced().iter().take(count).filter_map(Weak::upgrade));
+    all
 }
 
 /// A stream's entry among the announced ones, out of the list and without its reference to the stream.

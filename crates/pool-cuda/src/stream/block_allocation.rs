@@ -6,13 +6,17 @@ use pool_driver::code::DriverCode;
 use pool_driver::error::CudaError;
 use pool_driver::leftovers::give_back_leftovers;
 use pool_driver::memory_pool::MemoryPool;
+use pool_driver::reclaim::Reclaim;
 
 use crate::stream::block_free::{DeferredFrees, free_block};
 use crate::stream::device_stream::DeviceStream;
+use crate::stream::holders::reclaim;
 
 impl DeviceStream {
-    /// Allocates memory that the stream's work may use.
+    /// Allocates memory that the stream's work may use. Where the device has none, and the pool has just given back what
+    /// is idle, other memory of the process is given back, and the allocation tried once more.
     pub(crate) fn allocate(&self, bytes: usize) -> Result<Address, CudaError> {
+        let is_last_attempt = self.is_last_attempt().take();
         if let Some(source) = self.source() {
             return source.allocate(bytes);
         }
@@ -21,18 +25,24 @@ impl DeviceStream {
         self.bind_outside_capture("allocate memory")?;
         self.free_deferred();
         let (stream, device) = (self.stream(), self.device());
-        let allocated = match device.memory_pool() {
+        let allocate = || match device.memory_pool() {
             // SAFETY: the memory pool is the device's, which is that of the stream.
             Some(pool) => unsafe { calls::allocate_in_order(pool.handle(), bytes, stream) },
             None => calls::allocate(bytes, device.context()),
         };
-        let address = allocated.map_err(|error| match error.code() {
-            Some(DriverCode::OUT_OF_MEMORY) => {
+        let (mut allocated, mut reclaimed) = (allocate(), Reclaim::default());
+        if is_last_attempt && is_out_of_memory(&allocated) {
+            reclaimed = reclaim(device.context(), stream);
+            allocated = allocate();
+        }
+        let address = match allocated {
+            Err(_) if is_out_of_memory(&allocated) => {
                 let memory = calls::device_memory(device.context()).ok();
-                CudaError::OutOfMemory { requested: bytes, memory }
+                let reclaim = reclaimed;
+                return Err(CudaError::OutOfMemory { requested: bytes, memory, reclaim });
             }
-            _ => error,
-        })?;
+            allocated => allocated?,
+        };
         self.deferred().keep_spare(spare);
         Ok(address)
     }
@@ -94,10 +104,15 @@ impl DeviceStream {
         if self.source().is_some() || is_capturing(self.stream())? {
             return Ok(());
         }
+        self.is_last_attempt().set(true);
         self.free_deferred();
         calls::synchronize(self.stream())?;
         self.device().memory_pool().map_or(Ok(()), MemoryPool::trim)
     }
+}
+
+fn is_out_of_memory(allocated: &Result<Address, CudaError>) -> bool {
+    matches!(allocated, Err(CudaError::Call { code: DriverCode::OUT_OF_MEMORY, .. }))
 }
 
 /// The result of a free that was put off where it failed: a capture that was in the way is no error.

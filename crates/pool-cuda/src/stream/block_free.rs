@@ -151,19 +151,19 @@ impl Resource for OrphanBlocks {
     }
 }
 
-/// Unlinks the blocks that can be freed; answers the last error of those that cannot.
+/// Unlinks the blocks that can be freed; returns the first error of those that cannot.
 fn free_links<T>(
     blocks: &mut Chain<T>,
     free: impl Fn(&T) -> Result<(), CudaError>,
 ) -> Result<(), CudaError> {
-    let (mut kept, mut last) = (Chain::new(), Ok(()));
+    let (mut kept, mut first) = (Chain::new(), Ok(()));
     while let Some(one) = blocks.pop() {
         let freed = one.iter().try_for_each(&free);
         if freed.is_err() {
             kept.add(one);
-            last = freed;
         }
+        first = first.and(freed);
     }
     *blocks = kept;
-    last
+    first
 }

@@ -18,6 +18,7 @@ use crate::stream::announced_streams::announce;
 use crate::stream::block_free::{DeferredFrees, OrphanBlocks};
 use crate::stream::block_source::BlockSource;
 use crate::stream::device::CudaDevice;
+use crate::stream::holders::Holder;
 use crate::stream::other_streams::OtherStreams;
 use crate::stream::shape_cells::ShapeCells;
 use crate::stream::staging::Staging;
@@ -51,10 +52,14 @@ pub struct DeviceStream {
     /// The place among the leftovers for blocks that the pool leaves; empty only while this is dropped.
     place: Option<Place<OrphanBlocks>>,
     shapes: Arc<ShapeCells>,
-    /// The last error of a call that could not answer with one.
+    /// The first error of a call that could not return one.
     unanswered: Cell<Option<CudaError>>,
     /// Where blocks come from instead of the device.
     source: Option<Box<dyn BlockSource>>,
+    /// What other pools know of this one; `None` where blocks come from a source.
+    holder: Option<Arc<Holder>>,
+    /// Whether idle blocks were just freed, so that an allocation that fails now is the last attempt.
+    is_last_attempt: Cell<bool>,
     /// Who is told of blocks.
     watch: Option<Box<dyn BlockWatch + Send>>,
     stream: Arc<CudaStream>,
@@ -133,6 +138,11 @@ impl DeviceStream {
         source: Option<Box<dyn BlockSource>>,
     ) -> Result<Self, CudaError> {
         let place = Place::new()?;
+        let holder = match source {
+            None => Some(Arc::new(Holder::new(&device))),
+            Some(_) => None,
+        };
+        holder.as_ref().map_or(Ok(()), Holder::register)?;
         announce(&stream);
         Ok(Self {
             other_streams: OtherStreams::default(),
@@ -142,6 +152,8 @@ impl DeviceStream {
             shapes: Arc::default(),
             unanswered: Cell::new(None),
             source,
+            holder,
+            is_last_attempt: Cell::new(false),
             watch: None,
             stream,
             device,
@@ -217,7 +229,7 @@ impl DeviceStream {
         calls::synchronize(&self.stream)
     }
 
-    /// Takes the last error of a call that could not answer with one: freeing, trimming, or giving out a
+    /// Takes the first error, since the last time, of a call that could not return one: freeing, trimming, or giving out a
     /// pointer through cudarc's traits. Such an error is never mixed into the answers of later calls.
     #[must_use]
     pub fn take_unanswered(&self) -> Option<CudaError> {
@@ -254,6 +266,15 @@ impl DeviceStream {
 
     pub(crate) fn deferred(&self) -> &DeferredFrees {
         &self.deferred
+    }
+
+    /// What other pools know of this one.
+    pub(crate) fn holder(&self) -> Option<&Holder> {
+        self.holder.as_deref()
+    }
+
+    pub(crate) fn is_last_attempt(&self) -> &Cell<bool> {
+        &self.is_last_attempt
     }
 
     pub(crate) fn staging(&self) -> &Staging {
@@ -316,10 +337,11 @@ impl DeviceStream {
         }
     }
 
-    /// Keeps the error of a call that cannot answer with one; the last error counts.
+    /// Keeps the error of a call that cannot return one; the first error counts.
     pub(crate) fn keep_unanswered(&self, result: Result<(), CudaError>) {
         if let Err(error) = result {
-            self.unanswered.set(Some(error));
+            let first = self.unanswered.get().unwrap_or(error);
+            self.unanswered.set(Some(first));
         }
     }
 }

@@ -10,6 +10,7 @@ pub(crate) mod block_uses;
 pub(crate) mod device;
 pub(crate) mod device_stream;
 pub(crate) mod guard_events;
+pub(crate) mod holders;
 pub(crate) mod other_streams;
 mod peer_access;
 pub(crate) mod peers;

@@ -57,5 +57,9 @@ impl ShapeDescriptor {
 
 /// A cell of the pool's own device memory for shapes.
 fn take_cell(stream: &DeviceStream) -> Result<ShapeCell, CudaError> {
-    stream.shapes().take(|bytes| stream.allocate(bytes))
+    stream.shapes().take(|bytes| {
+        // No pool tries again for it.
+        stream.is_last_attempt().set(true);
+        stream.allocate(bytes)
+    })
 }

@@ -1,14 +1,25 @@
-//! The thread-local pools of `Cuda` and of `Stacked<Cuda>`: for each, one list for all devices and streams that a thread chooses, of which a
-//! pool is taken by its stream.
+//! The thread-local pools of `Cuda` and of `Stacked<Cuda>`. Of each, one list has the pools of all devices and streams that a
+//! thread chooses; a pool is taken by its stream.
 
 use pool_core::Stacked;
-use pool_cuda::{Cuda, DeviceStream};
+use pool_cuda::{Cuda, CudaError, DeviceStream, set_idle_pools_trim};
+
+use super::idle_pools;
+use super::requests::OF_DEVICES;
 
 // The pools share the thread's stream, and keep it as long as they need it.
-crate::local_pools!(Cuda, context: DeviceStream::for_thread, is_for_thread: DeviceStream::is_for_thread);
+crate::local_pools!(Cuda, context: context, is_for_thread: DeviceStream::is_for_thread);
 
-crate::local_pools!(
-    Stacked<Cuda>,
-    context: DeviceStream::for_thread,
-    is_for_thread: DeviceStream::is_for_thread
-);
+crate::local_pools!(Stacked<Cuda>, context: context, is_for_thread: DeviceStream::is_for_thread);
+
+/// The context of a new pool. From the first one on, idle pools give their memory back before an allocation fails.
+fn context() -> Result<DeviceStream, CudaError> {
+    set_idle_pools_trim(trim_idle_pools);
+    DeviceStream::for_thread()
+}
+
+/// Gives back the memory of this thread's idle pools, and asks the other threads to do so; its bytes.
+fn trim_idle_pools() -> usize {
+    OF_DEVICES.ask();
+    idle_pools::trim::<Cuda>().plus(idle_pools::trim::<Stacked<Cuda>>()).bytes
+}

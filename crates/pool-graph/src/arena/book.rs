@@ -8,6 +8,7 @@ use super::region::{ArenaRegion, Deallocation};
 use super::stats::ArenaStats;
 use crate::base::error::GraphMemoryError;
 use crate::base::request::GRANULE;
+use crate::base::shortage::ArenaShortage;
 
 /// Where the next region goes, and which ones are live.
 #[derive(Debug)]
@@ -282,7 +283,12 @@ impl ArenaBook {
 
     fn exhausted<E>(&self, requested: u64) -> GraphMemoryError<E> {
         let (used, capacity) = (self.cursor, self.capacity);
-        GraphMemoryError::ArenaExhausted { requested, used, capacity }
+        let shortage = match self.policy {
+            ArenaPolicy::Monotone => ArenaShortage::Monotone,
+            ArenaPolicy::Linear => ArenaShortage::Linear,
+            ArenaPolicy::Planned(_) => ArenaShortage::NotInPlan,
+        };
+        GraphMemoryError::ArenaExhausted { requested, used, capacity, shortage }
     }
 
     fn hand_out(&mut self, offset: u64, bytes: u64, size: u64) -> ArenaRegion {

@@ -14,6 +14,7 @@ use super::stats::ArenaStats;
 use crate::base::error::GraphMemoryError;
 use crate::base::range::LeasedRange;
 use crate::base::request::{BlockLayout, GRANULE, Request};
+use crate::base::shortage::ArenaShortage;
 use crate::base::sync::{Arc, Mutex};
 use crate::source::{DeviceMemory, GraphMemoryResult, MemorySource, is_good_address};
 
@@ -51,8 +52,12 @@ impl<M: MemorySource> CudaArena<M> {
         if let ArenaPolicy::Planned(plan) = &policy
             && plan.peak() > bytes
         {
-            let requested = plan.peak();
-            return Err(GraphMemoryError::ArenaExhausted { requested, used: 0, capacity: bytes });
+            return Err(GraphMemoryError::ArenaExhausted {
+                requested: plan.peak(),
+                used: 0,
+                capacity: bytes,
+                shortage: ArenaShortage::SmallerThanPlan,
+            });
         }
         let out_of_memory = |source| GraphMemoryError::OutOfMemory {
             requested: bytes,

@@ -7,6 +7,8 @@ use pool_core::Device;
 use pool_core::reserve::NoHostMemory;
 use thiserror::Error;
 
+use super::shortage::ArenaShortage;
+
 /// Why a pool or an arena of graph memory could not do what it was asked. Both are as usable after
 /// it as before.
 ///
@@ -132,8 +134,8 @@ pub enum GraphMemoryError<E> {
     },
     /// The arena has no room left.
     #[error(
-        "the arena has no room for {requested} bytes: {used} of {capacity} are used. An arena that never \
-         reuses must hold the sum of what a capture allocates"
+        "the arena has no room for {requested} bytes: {used} of {capacity} are used. {}",
+        shortage.advice()
     )]
     ArenaExhausted {
         /// Bytes asked for.
@@ -142,6 +144,8 @@ pub enum GraphMemoryError<E> {
         used: u64,
         /// Bytes that the arena has.
         capacity: u64,
+        /// The reason, which depends on the arena's policy.
+        shortage: ArenaShortage,
     },
     /// An allocation is not the one that the plan has at its place.
     #[error(

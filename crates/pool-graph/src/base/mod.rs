@@ -5,4 +5,5 @@ pub(crate) mod bytes;
 pub(crate) mod error;
 pub(crate) mod range;
 pub(crate) mod request;
+pub(crate) mod shortage;
 pub(crate) mod sync;

@@ -3,15 +3,16 @@
 
 use pool_core::PoolError;
 use pool_core::reserve::NoHostMemory;
-use pool_driver::cudarc::driver::DriverError;
+use pool_driver::cudarc::driver::{CudaContext, DriverError};
 use pool_driver::error::CudaError;
 use pool_plan::PlanError;
 use thiserror::Error;
 
+use super::invalidation::PossibleCauses;
 use super::temporary_name::TemporaryName;
 use crate::arena::ArenaPlanError;
 use crate::base::error::GraphMemoryError;
-use crate::driver::{NodeKind, UnreadableReason, UpdateRefusal};
+use crate::driver::{CaptureMode, NodeKind, UnreadableReason, UpdateRefusal};
 use crate::verify::LayoutViolation;
 
 /// The error of sessions and captured graphs. After any of them the stream and the device are as
@@ -64,7 +65,8 @@ pub enum CaptureError {
     /// The stream, or the arena, is one of another device or context.
     #[error(
         "the session is on device {session}, and what it was given on device {other} or in another \
-         context of it: use one context"
+         context of it. A session has the memory of one context: capture a graph for each device, and \
+         order their replays by events"
     )]
     WrongContext {
         /// Ordinal of the session's device.
@@ -212,7 +214,8 @@ pub enum CaptureError {
     /// The graph allocates or frees memory by nodes of its own.
     #[error(
         "the graph has {nodes} nodes that allocate or free memory: the driver may move what they allocate \
-         between replays, and takes it back before each. Acquire from the capture, or allocate before it"
+         between replays, and takes it back before each. Acquire from the capture, set a \
+         `Capture::workspace` where a library allocates, or allocate before it"
     )]
     MemoryNodes {
         /// How many such nodes there are.
@@ -232,11 +235,20 @@ pub enum CaptureError {
     },
     /// The capture was invalidated while its body ran, or ended or begun anew past the session: by a call in the
     /// body, or of another thread where the [mode](crate::CaptureMode) allows none.
+    ///
+    /// Where the call that did it returns an error and the body returns that error, it comes in place of this one, and
+    /// its text names the cause. The driver does not tell afterwards which call it was. So the text of this error lists
+    /// all that are possible, with what to do instead.
     #[error(
-        "the capture was invalidated while its body ran: do not begin or end captures of the session's \
-         streams there, nor wait for them"
+        "the capture was invalidated while its body ran, by one of these: {}",
+        PossibleCauses { mode: *mode, event_tracking: *event_tracking }
     )]
-    Invalidated,
+    Invalidated {
+        /// The mode of the capture.
+        mode: CaptureMode,
+        /// Whether cudarc tracks events in the capture's context.
+        event_tracking: bool,
+    },
     /// The crate contradicts itself. This is a bug in `pool-graph`, and no fault of the caller's.
     #[error("this is a bug in pool-graph, please report it: {found}")]
     Internal {
@@ -312,6 +324,13 @@ pub enum CaptureError {
         /// How many the graph has.
         arguments: usize,
     },
+}
+
+impl CaptureError {
+    /// The error for a capture in `context` that is found invalidated.
+    pub(crate) fn invalidated(context: &CudaContext, mode: CaptureMode) -> Self {
+        Self::Invalidated { mode, event_tracking: context.is_event_tracking() }
+    }
 }
 
 impl From<NoHostMemory> for CaptureError {

@@ -2,8 +2,8 @@
 
 // Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
 //
-// copy_buffers, deferred_destruction, temporary_name: nothing
-// error: temporary_name
+// copy_buffers, deferred_destruction, invalidation, temporary_name: nothing
+// error: invalidation, temporary_name
 // registry, sharing: error
 // memory: error, registry
 // body: deferred_destruction, error, memory, sharing
@@ -26,6 +26,7 @@ mod error;
 mod footprint;
 mod graph;
 mod graph_leftovers;
+mod invalidation;
 mod memory;
 mod prepared;
 #[cfg(feature = "record")]
@@ -38,7 +39,9 @@ mod sharing;
 mod temporary_name;
 mod unverified;
 
-pub use body::{Capture, CaptureStream, CaptureView, HostArgument, Temporary, Use, ViewLoan};
+pub use body::{
+    Capture, CaptureStream, CaptureView, HostArgument, Temporary, Use, ViewLoan, Workspace,
+};
 pub use error::CaptureError;
 pub use footprint::{Footprint, Probe};
 pub use graph::{CapturedGraph, ReadTicket, StagingConfig, StagingPool};

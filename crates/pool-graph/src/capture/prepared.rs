@@ -27,7 +27,9 @@ use super::setup::{CaptureSetup, Purpose};
 /// loop {
 ///     match prepared.capture_keeping_state(workspace, compile) {
 ///         Ok(graph) => return Ok(graph),
-///         Err(failed) if failed.error == CaptureError::Invalidated => workspace = failed.state,
+///         Err(failed) if matches!(failed.error, CaptureError::Invalidated { .. }) => {
+///             workspace = failed.state;
+///         }
 ///         Err(failed) => return Err(failed.error),
 ///     }
 /// }

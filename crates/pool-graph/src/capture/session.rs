@@ -18,6 +18,7 @@ use super::resources::SessionResources;
 use super::setup::CaptureSetup;
 use crate::arena::CudaArena;
 use crate::base::error::GraphMemoryError;
+use crate::base::shortage::ArenaShortage;
 use crate::driver::CaptureMode;
 use crate::lease::Lease;
 use crate::source::DeviceMemory;
@@ -171,7 +172,10 @@ impl CaptureSession {
         let (requested, capacity) = (probe.arena_bytes(), graph.arena().arena().capacity());
         let used = graph.arena().used_before();
         if requested > capacity.saturating_sub(used) {
-            return Err(GraphMemoryError::ArenaExhausted { requested, used, capacity }.into());
+            let shortage = ArenaShortage::MadeForAnotherGraph;
+            let exhausted =
+                GraphMemoryError::ArenaExhausted { requested, used, capacity, shortage };
+            return Err(exhausted.into());
         }
         let memory = GraphMemory::new(Arc::clone(graph.arena()), self.leases);
         let begin = memory.arena.mark_anew(probe.policy())?;

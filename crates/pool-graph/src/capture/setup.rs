@@ -12,7 +12,7 @@ use pool_driver::cudarc::driver::CudaContext;
 use pool_driver::event::Event;
 use pool_driver::host_buffer::HostBuffer;
 
-use super::body::{Account, BodyRecord, Capture, LiveCapture, Region, Trace};
+use super::body::{Account, BodyRecord, Capture, Frontiers, LiveCapture, Region, Trace};
 use super::closed_world::ClosedWorld;
 use super::error::CaptureError;
 use super::footprint::{self, Footprint};
@@ -75,8 +75,10 @@ struct RunningCapture<'c> {
 impl RunningCapture<'_> {
     /// Joins the streams and ends the capture; no graph where another thread invalidated it.
     fn end(self, context: &CudaContext) -> Result<(Option<Graph>, BodyRecord), CaptureError> {
-        bind(context)?;
+        let bound = bind(context);
+        // Also where there is no context: what the body was refused before comes first.
         self.capture.join_all()?;
+        bound?;
         let Self { under_way, capture } = self;
         let graph = under_way.end()?;
         Ok((graph, capture.into_record()))
@@ -125,13 +127,14 @@ impl CaptureSetup {
         let running = self.begin(purpose, followed)?;
         body(&running.capture, state)?;
         let (graph, record) = running.end(own)?;
+        // A capture that was invalidated makes its body skip steps.
+        let graph = graph.ok_or_else(|| CaptureError::invalidated(own, self.mode))?;
         let leaves = |planned: &Trace| Some((record.trace.leaves(planned)?, planned.steps()));
         if let Some((step, planned)) = followed.and_then(leaves) {
             return Err(CaptureError::Diverged { step, planned }.into());
         }
         // A body that reset the arena had its bytes handed out a second time.
         self.resources.memory().check()?;
-        let graph = graph.ok_or(CaptureError::Invalidated)?;
         let peak = arena.stats().high_water_bytes;
         if matches!(purpose, Purpose::Graph) {
             regions.keep();
@@ -146,12 +149,14 @@ impl CaptureSetup {
         followed: Option<&Trace>,
     ) -> Result<RunningCapture<'_>, CaptureError> {
         let arena = self.resources.memory().arena.arena();
-        let event = Arc::new(Event::new(self.resources.stream().context())?);
+        let context = self.resources.stream().context();
+        let event = Arc::new(Event::new(context)?);
         let shares = self.share_blocks()?;
         let under_way = StreamCapture::begin(self.resources.stream(), self.mode, &event)?
-            .ok_or(CaptureError::Invalidated)?;
+            .ok_or_else(|| CaptureError::invalidated(context, self.mode))?;
         let streams = self.resources.all_streams();
-        let live = LiveCapture::new(arena, event, streams.len(), under_way.observer());
+        let frontiers = Frontiers::new(streams.len(), under_way.observer(), self.mode);
+        let live = LiveCapture::new(arena, event, frontiers);
         let account = Account::live(streams, live, followed.cloned(), purpose.capture(), shares);
         let capture = Capture::new(account, &self.resources.memory().leases);
         Ok(RunningCapture { under_way, capture })

@@ -7,6 +7,7 @@ use std::sync::{Arc, Weak};
 
 use pool_driver::answer::answer;
 use pool_driver::capture_mode::with_relaxed_capture_mode;
+use pool_driver::code::DriverCode;
 use pool_driver::context::bind;
 use pool_driver::cudarc::driver::{CudaContext, CudaStream, result, sys};
 use pool_driver::error::CudaError;
@@ -164,7 +165,20 @@ impl StreamCapture {
         if ended.is_err() && self.origin.may_be_captured() {
             drop(self.origin.ask_to_end(&mut self.place));
         }
+        if ended.is_err() {
+            forget_error_of_capture(self.stream.context());
+        }
         ended
+    }
+}
+
+/// Takes the error that a destructor of cudarc has left with the context, if a capture was its cause: otherwise the next
+/// call of cudarc's would return it. The context keeps an error that has another cause.
+fn forget_error_of_capture(context: &CudaContext) {
+    if let Err(error) = context.check_err()
+        && DriverCode::from(error).capture_advice().is_none()
+    {
+        context.record_err::<()>(Err(error));
     }
 }
 

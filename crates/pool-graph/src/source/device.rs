@@ -14,6 +14,7 @@ use pool_driver::context::bind;
 use pool_driver::cudarc::driver::CudaContext;
 use pool_driver::error::CudaError;
 use pool_driver::leftovers::{LeftoverKind, Place, Resource};
+use pool_driver::reclaim::Reclaim;
 
 use super::contract::MemorySource;
 
@@ -84,7 +85,7 @@ impl DeviceMemory {
         &self.context
     }
 
-    /// Takes the last error of a free, which returns none. Clones share it. The memory is
+    /// Takes the first error, since the last time, of a free, which returns none. Clones share it. The memory is
     /// [left over](pool_cuda::Cuda::give_back_leftovers), and freed later.
     #[must_use]
     pub fn take_unanswered(&self) -> Option<CudaError> {
@@ -98,7 +99,7 @@ impl DeviceMemory {
 
     fn out_of_memory(&self, requested: usize) -> CudaError {
         let memory = calls::device_memory(&self.context).ok();
-        CudaError::OutOfMemory { requested, memory }
+        CudaError::OutOfMemory { requested, memory, reclaim: Reclaim::default() }
     }
 }
 
@@ -138,7 +139,7 @@ unsafe impl MemorySource for DeviceMemory {
             None => unsafe { allocation.give_back() },
         };
         if let Err(error) = freed {
-            *self.unanswered.lock() = Some(error);
+            self.unanswered.lock().get_or_insert(error);
         }
         freed.is_ok()
     }

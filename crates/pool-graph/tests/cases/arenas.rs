@@ -47,7 +47,7 @@ pub(crate) fn monotone_never_reuses<M: MemorySource + Clone>(subject: &Subject<M
     assert_eq!(last.offset(), 768);
     assert!(matches!(
         arena.allocate(0),
-        Err(GraphMemoryError::ArenaExhausted { requested: 0, used: 1024, capacity: 1024 })
+        Err(GraphMemoryError::ArenaExhausted { requested: 0, used: 1024, capacity: 1024, .. })
     ));
     assert_eq!(arena.remaining(), 0);
 }
@@ -59,7 +59,7 @@ pub(crate) fn requests_at_the_edges<M: MemorySource + Clone>(subject: &Subject<M
     for size in [513, 1 << 40, 1 << 63, u64::MAX - 255, u64::MAX] {
         assert!(matches!(
             arena.allocate(size),
-            Err(GraphMemoryError::ArenaExhausted { requested, used: 512, capacity: 1024 })
+            Err(GraphMemoryError::ArenaExhausted { requested, used: 512, capacity: 1024, .. })
                 if requested == size
         ));
     }

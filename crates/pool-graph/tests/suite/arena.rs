@@ -1,6 +1,8 @@
 //! The arithmetic of arenas, at the edges of what an address can say.
 
-use pool_graph::{ArenaPolicy, CudaArena, Deallocation, GraphMemoryError, SyntheticMemory};
+use pool_graph::{
+    ArenaPolicy, ArenaShortage, CudaArena, Deallocation, GraphMemoryError, SyntheticMemory,
+};
 
 /// The last addresses that there are.
 fn at_the_end(capacity: u64, policy: ArenaPolicy) -> CudaArena<SyntheticMemory> {
@@ -17,7 +19,12 @@ fn exhaustion_names_requested_used_and_capacity() {
         let refused = arena.allocate(requested).unwrap_err();
         assert_eq!(
             refused,
-            GraphMemoryError::ArenaExhausted { requested, used: 512, capacity: 1024 }
+            GraphMemoryError::ArenaExhausted {
+                requested,
+                used: 512,
+                capacity: 1024,
+                shortage: ArenaShortage::Monotone
+            }
         );
     }
     let stats = arena.stats();
@@ -45,7 +52,15 @@ fn the_last_addresses_can_be_used() {
 fn alignment_that_no_address_has_is_exhaustion() {
     let arena = at_the_end(4096, ArenaPolicy::Monotone);
     let refused = arena.allocate((1, 1 << 63)).unwrap_err();
-    assert_eq!(refused, GraphMemoryError::ArenaExhausted { requested: 1, used: 0, capacity: 4096 });
+    assert_eq!(
+        refused,
+        GraphMemoryError::ArenaExhausted {
+            requested: 1,
+            used: 0,
+            capacity: 4096,
+            shortage: ArenaShortage::Monotone
+        }
+    );
     for alignment in [0, 3, 384] {
         let refused = arena.allocate((1, alignment)).unwrap_err();
         assert_eq!(refused, GraphMemoryError::BadAlignment { alignment });

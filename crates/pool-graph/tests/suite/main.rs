@@ -12,6 +12,7 @@
 #[path = "../cases/mod.rs"]
 mod cases;
 
+mod advice;
 mod arena;
 mod attacks;
 mod faults;

@@ -1,8 +1,8 @@
 //! Arenas that follow a plan.
 
 use pool_graph::{
-    ArenaPlan, ArenaPlanError, ArenaPolicy, CudaArena, Deallocation, Divergence, GraphMemoryError,
-    SyntheticMemory,
+    ArenaPlan, ArenaPlanError, ArenaPolicy, ArenaShortage, CudaArena, Deallocation, Divergence,
+    GraphMemoryError, SyntheticMemory,
 };
 use pool_plan::{Buffer, Edge, GraphBuffer, HappensBeforeProblem, IntervalProblem, Options, Plan};
 
@@ -95,7 +95,15 @@ fn fresh_bytes_lie_behind_the_plan() {
     let refused = arena.allocate(4096).unwrap_err();
     let used = behind + 512 + 1024;
     let requested = 4096;
-    assert_eq!(refused, GraphMemoryError::ArenaExhausted { requested, used, capacity: 4096 });
+    assert_eq!(
+        refused,
+        GraphMemoryError::ArenaExhausted {
+            requested,
+            used,
+            capacity: 4096,
+            shortage: ArenaShortage::NotInPlan
+        }
+    );
     arena.reset();
     assert_eq!(arena.allocate(1000).unwrap().offset(), plan.offsets[0]);
     assert!(arena.stats().followed_plan);
@@ -108,7 +116,15 @@ fn plans_that_cannot_be_followed() {
     let policy = ArenaPolicy::Planned(followed.clone());
     let (requested, capacity) = (followed.peak(), 1024);
     let refused = CudaArena::new(SyntheticMemory::new(), 1024, policy).err();
-    assert_eq!(refused, Some(GraphMemoryError::ArenaExhausted { requested, used: 0, capacity }));
+    assert_eq!(
+        refused,
+        Some(GraphMemoryError::ArenaExhausted {
+            requested,
+            used: 0,
+            capacity,
+            shortage: ArenaShortage::SmallerThanPlan
+        })
+    );
 
     plan.offsets[1] = plan.offsets[0];
     let refused = ArenaPlan::of_intervals(&problem, &plan);

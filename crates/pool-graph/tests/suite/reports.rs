@@ -2,7 +2,7 @@
 
 use pool_core::error_chain;
 use pool_graph::{
-    ArenaPolicy, CUDAGraphMemoryPool, CudaArena, GraphMemoryError, GraphPoolConfig,
+    ArenaPolicy, ArenaShortage, CUDAGraphMemoryPool, CudaArena, GraphMemoryError, GraphPoolConfig,
     SyntheticMemory, SyntheticRefusal,
 };
 
@@ -63,11 +63,12 @@ fn errors_say_what_to_do() {
     type Error = GraphMemoryError<SyntheticRefusal>;
     let source = SyntheticRefusal::OnRequest { requested: 9 };
     let (requested, used, reserved, capacity) = (7, 8, 9, 10);
+    let shortage = ArenaShortage::Monotone;
     for (error, words) in [
         (Error::CapacityExceeded { requested, used, reserved, capacity }, "raise the maximum"),
         (Error::OutOfMemory { requested, used, reserved, source }, "refused on request"),
         (Error::ArenaInUse { address: 4096 }, "0x1000: acquire from the capture"),
-        (Error::ArenaExhausted { requested, used, capacity }, "8 of 10"),
+        (Error::ArenaExhausted { requested, used, capacity, shortage }, "8 of 10"),
         (Error::LeasedBlock { block: 3, leases: 2 }, "2 leases: drop them first"),
         (Error::StaleBlock { block: 3 }, "allocate again"),
         (Error::PlanDiverged { allocation: 1, planned: Some(2), requested }, "plan again"),

@@ -16,6 +16,7 @@ mod kernels;
 mod mistakes;
 mod program;
 mod programs;
+mod refusals;
 mod rows;
 mod settings;
 mod support;

@@ -7,6 +7,10 @@ use crate::world::World;
 
 const NAME: &[u8] = b"Simulated device\0";
 
+/// `CUctx_flags`. Those below are wishes about how the host waits and what it writes when it fails.
+const SYNC_MEMOPS: u32 = 0x80;
+const ALL_FLAGS: u32 = 0xFF;
+
 fn ordinal(world: &World, device: i32) -> Outcome<i32> {
     world.device(device).map(|_| device)
 }
@@ -117,6 +121,12 @@ driver_calls! {
 
     fn cuCtxSetFlags(flags: u32) |session| {
         let device = session.current(session.thread)?;
+        if flags & !ALL_FLAGS != 0 {
+            return Err(Code::INVALID_VALUE);
+        }
+        if flags & SYNC_MEMOPS != 0 {
+            return Err(crate::code::unmodelled("contexts whose copies always wait (`CU_CTX_SYNC_MEMOPS`)"));
+        }
         *session.context_flags(device) = flags;
         Ok(())
     }

@@ -2,6 +2,7 @@
 
 use super::copy_rows::copy_of_planes;
 use super::foreign::{In, Out};
+use super::node::check_context;
 use super::sys::{self, MEMORY_OF_DEVICE, MEMORY_OF_HOST};
 use crate::code::{Code, Outcome};
 use crate::world::{Copy, Corner, End, HostCall, Volume, Work};
@@ -59,8 +60,9 @@ driver_calls! {
         after: In<u64>,
         count: usize,
         wanted: In<sys::CUDA_MEMCPY3D>,
-        _context: u64,
+        context: u64,
     ) |session| {
+        check_context(session, context)?;
         let copy = session.with_ends_known(copy_of_planes(&wanted.get()?)?);
         let work = Work::Copy(copy);
         place.put(session.add_node(graph, &after.array(count)?, work)?)

@@ -1,13 +1,21 @@
 //! Events.
 
 use super::foreign::Out;
-use crate::code::Code;
+use crate::code::{Code, unmodelled};
+
+/// `CU_EVENT_INTERPROCESS`. `CU_EVENT_BLOCKING_SYNC`, which is 1, is a wish about how the host waits.
+const INTERPROCESS: u32 = 4;
+
+/// `CU_EVENT_RECORD_EXTERNAL` and `CU_EVENT_WAIT_EXTERNAL`.
+pub(super) const EXTERNAL: u32 = 1;
 
 driver_calls! {
     fn cuEventCreate(place: Out<u64>, flags: u32) |session| {
         let thread = session.thread;
-        if flags > 3 {
-            return Err(Code::INVALID_VALUE);
+        match flags {
+            0..=3 => {}
+            INTERPROCESS..=7 => return Err(unmodelled("events of several processes")),
+            _ => return Err(Code::INVALID_VALUE),
         }
         place.put(session.create_event(thread, flags)?)
     }
@@ -21,6 +29,9 @@ driver_calls! {
 
     fn cuEventRecordWithFlags(event: u64, stream: u64, flags: u32) |session| {
         let thread = session.thread;
+        if flags > EXTERNAL {
+            return Err(Code::INVALID_VALUE);
+        }
         session.record_event(thread, event, stream, flags)
     }
 

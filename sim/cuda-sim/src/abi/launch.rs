@@ -1,6 +1,7 @@
 //! Launches of kernels, on streams and as nodes of graphs.
 
 use super::foreign::{In, Out};
+use super::node::check_context;
 use super::session::Session;
 use crate::code::{Code, Outcome};
 use crate::world::{KernelCall, Shape, Work};
@@ -121,6 +122,7 @@ fn launch(
 }
 
 fn node_call(session: &mut Session, node: KernelNode<In<In<u8>>>) -> Outcome<KernelCall> {
+    check_context(session, node.context)?;
     let named = if node.function == 0 { node.library_kernel } else { node.function };
     let thread = session.thread;
     let function = session.function_to_launch(thread, named)?;

@@ -7,6 +7,8 @@ use crate::world::Fact;
 /// `CU_MEMHOSTREGISTER_PORTABLE` and `CU_MEMHOSTREGISTER_DEVICEMAP`: all page-locked memory is so.
 const PORTABLE: u32 = 1;
 const MAPPED: u32 = 2;
+/// `CU_MEMHOSTALLOC_WRITECOMBINED`: a wish about the host's caches.
+const WRITE_COMBINED: u32 = 4;
 
 driver_calls! {
     fn cuMemGetInfo_v2(free: Out<usize>, total: Out<usize>) |session| {
@@ -30,9 +32,9 @@ driver_calls! {
         session.finish_free(address)
     }
 
-    fn cuMemHostAlloc(place: Out<u64>, bytes: usize, _flags: u32) |session| {
+    fn cuMemHostAlloc(place: Out<u64>, bytes: usize, flags: u32) |session| {
         let thread = session.thread;
-        if place.is_null() {
+        if place.is_null() || flags & !(PORTABLE | MAPPED | WRITE_COMBINED) != 0 {
             return Err(Code::INVALID_VALUE);
         }
         place.put(session.allocate_host(thread, bytes)?)

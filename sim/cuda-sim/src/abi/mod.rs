@@ -45,6 +45,8 @@ mod node;
 mod pages;
 mod peer;
 mod pool;
+#[cfg(test)]
+mod read_over;
 mod session;
 mod stream;
 mod sys;

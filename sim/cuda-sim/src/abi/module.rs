@@ -88,8 +88,12 @@ driver_calls! {
         function: u64,
         threads: i32,
         shared: usize,
-        _flags: u32,
+        flags: u32,
     ) |session| {
+        // `CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE` is about caches.
+        if flags > 1 {
+            return Err(Code::INVALID_VALUE);
+        }
         let thread = session.thread;
         let function = session.function_to_launch(thread, function)?;
         place.put(session.occupancy(function, threads, shared)?)

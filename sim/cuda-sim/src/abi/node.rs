@@ -30,6 +30,14 @@ fn fill_parameters(fill: Fill) -> Outcome<sys::CUDA_MEMSET_NODE_PARAMS> {
     })
 }
 
+/// Checks a context that a node is given. One of the graph's device is all that there may be.
+pub(super) fn check_context(session: &Session, context: u64) -> Outcome<()> {
+    if context == 0 {
+        return Ok(());
+    }
+    session.context(context).map(drop)
+}
+
 /// `CUDA_MEM_ALLOC_NODE_PARAMS`.
 #[derive(Clone, Copy)]
 #[repr(C)]
@@ -114,8 +122,9 @@ driver_calls! {
         after: In<u64>,
         count: usize,
         parameters: In<sys::CUDA_MEMSET_NODE_PARAMS>,
-        _context: u64,
+        context: u64,
     ) |session| {
+        check_context(session, context)?;
         let work = Work::Fill(fill(&parameters.get()?)?);
         place.put(session.add_node(graph, &after.array(count)?, work)?)
     }
@@ -123,10 +132,17 @@ driver_calls! {
     fn cuGraphConditionalHandleCreate(
         place: Out<u64>,
         graph: u64,
-        _context: u64,
+        context: u64,
         _first_value: u32,
-        _flags: u32,
-    ) |session| { place.put(session.create_condition(graph)?) }
+        flags: u32,
+    ) |session| {
+        check_context(session, context)?;
+        // `CU_GRAPH_COND_ASSIGN_DEFAULT`.
+        if flags > 1 {
+            return Err(Code::INVALID_VALUE);
+        }
+        place.put(session.create_condition(graph)?)
+    }
 
     fn cuGraphAddNode(
         place: Out<u64>,
@@ -146,7 +162,10 @@ driver_calls! {
         count: usize,
         parameters: Out<ConditionalNode>,
     ) |session| {
-        if !data.is_null() && data.array(count)?.iter().any(|data| data.type_ != 0) {
+        let is_plain = |data: &sys::CUgraphEdgeData| {
+            (data.from_port, data.to_port, data.type_) == (0, 0, 0)
+        };
+        if !data.is_null() && !data.array(count)?.iter().all(is_plain) {
             return Err(crate::code::unmodelled("edges of such a node that are not full"));
         }
         place.put(add_node(session, graph, &after.array(count)?, parameters)?)
@@ -175,7 +194,10 @@ driver_calls! {
     ) |session| {
         let mut wanted = parameters.get()?;
         let after = after.array(count)?;
-        let device = wanted.properties.location.device()?;
+        let device = wanted.properties.device()?;
+        if wanted.access_count != 0 {
+            return Err(crate::code::unmodelled("memory of a graph that other devices may use"));
+        }
         let (node, address) = session.add_allocation(graph, &after, wanted.bytes, device)?;
         wanted.address = address;
         parameters.put(wanted)?;

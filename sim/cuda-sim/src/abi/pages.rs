@@ -1,12 +1,17 @@
 //! Addresses and pages apart.
 
 use super::foreign::{In, Out};
-use super::pool::Location;
-use crate::code::Code;
+use super::pool::{Location, check_allocation};
+use crate::code::{Code, Outcome, unmodelled};
 use crate::world::PAGE;
 
-/// `CU_MEM_ACCESS_FLAGS_PROT_READWRITE`.
+/// `CUmemAccess_flags`.
+const NONE: u32 = 0;
+const READ: u32 = 1;
 const READ_AND_WRITE: u32 = 3;
+
+/// `CU_MEM_ALLOC_GRANULARITY_RECOMMENDED`; the minimum is 0, and the same number of bytes.
+const RECOMMENDED: u32 = 1;
 
 /// `CUmemAllocationProp`.
 #[derive(Clone, Copy)]
@@ -27,13 +32,26 @@ pub(super) struct AccessDescription {
     pub(super) flags: u32,
 }
 
+impl AllocationProperties {
+    fn device(self) -> Outcome<i32> {
+        check_allocation(self.allocation_type, self.handle_types)?;
+        if self.flags != [0; 8] {
+            return Err(unmodelled("pages that are compressed or shared with other devices"));
+        }
+        self.location.device()
+    }
+}
+
 driver_calls! {
     fn cuMemGetAllocationGranularity(
         place: Out<usize>,
         wanted: In<AllocationProperties>,
-        _option: u32,
+        option: u32,
     ) |session| {
-        session.device(wanted.get()?.location.device()?)?;
+        if option > RECOMMENDED {
+            return Err(Code::INVALID_VALUE);
+        }
+        session.device(wanted.get()?.device()?)?;
         place.put(PAGE)
     }
 
@@ -43,7 +61,7 @@ driver_calls! {
         wanted: In<AllocationProperties>,
         flags: u64,
     ) |session| {
-        let device = wanted.get()?.location.device()?;
+        let device = wanted.get()?.device()?;
         if flags != 0 || place.is_null() {
             return Err(Code::INVALID_VALUE);
         }
@@ -84,7 +102,13 @@ driver_calls! {
     ) |session| {
         for wanted in wanted.array(count)? {
             session.device(wanted.location.device()?)?;
-            session.set_access(address, bytes, wanted.flags == READ_AND_WRITE)?;
+            let allowed = match wanted.flags {
+                NONE => false,
+                READ_AND_WRITE => true,
+                READ => return Err(unmodelled("pages that may only be read")),
+                _ => return Err(Code::INVALID_VALUE),
+            };
+            session.set_access(address, bytes, allowed)?;
         }
         Ok(())
     }

@@ -8,8 +8,24 @@ use crate::world::World;
 /// `CU_MEM_ALLOCATION_TYPE_PINNED`.
 const PINNED: u32 = 1;
 
+/// `CU_MEM_ALLOCATION_TYPE_MANAGED`.
+const MANAGED: u32 = 2;
+
 /// `CU_MEM_LOCATION_TYPE_DEVICE`.
 const ON_DEVICE: u32 = 1;
+
+/// Refuses what is not pinned, and what other processes may have.
+pub(super) fn check_allocation(allocation_type: u32, handle_types: u32) -> Outcome<()> {
+    match allocation_type {
+        PINNED => {}
+        MANAGED => return Err(crate::code::unmodelled("managed memory in pools and pages")),
+        _ => return Err(Code::INVALID_VALUE),
+    }
+    match handle_types {
+        0 => Ok(()),
+        _ => Err(crate::code::unmodelled("handles by which processes share memory")),
+    }
+}
 
 /// `CUmemPoolProps`.
 #[derive(Clone, Copy)]
@@ -17,7 +33,7 @@ const ON_DEVICE: u32 = 1;
 pub(super) struct Properties {
     allocation_type: u32,
     handle_types: u32,
-    pub(super) location: Location,
+    location: Location,
     security_attributes: usize,
     maximum: usize,
     reserved: [u8; 56],
@@ -32,6 +48,15 @@ pub(super) struct Location {
 }
 
 impl Properties {
+    /// The device of the memory. Nothing is modelled but pinned memory of a device, for this process alone.
+    pub(super) fn device(self) -> Outcome<i32> {
+        check_allocation(self.allocation_type, self.handle_types)?;
+        if self.reserved != [0; 56] {
+            return Err(crate::code::unmodelled("uses of pools (`CUmemPoolProps::usage`)"));
+        }
+        self.location.device()
+    }
+
     /// Pinned memory on a device.
     pub(super) fn of_device(device: i32) -> Self {
         Self {
@@ -62,7 +87,7 @@ driver_calls! {
         if place.is_null() {
             return Err(Code::INVALID_VALUE);
         }
-        place.put(session.create_pool(wanted.location.device()?, wanted.maximum)?)
+        place.put(session.create_pool(wanted.device()?, wanted.maximum)?)
     }
 
     fn cuMemPoolDestroy(pool: u64) |session| { session.destroy_pool(pool) }

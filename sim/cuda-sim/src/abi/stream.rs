@@ -1,5 +1,6 @@
 //! Streams and captures.
 
+use super::event::EXTERNAL;
 use super::foreign::{In, Out};
 use super::sys;
 use crate::code::{Code, Outcome};
@@ -50,6 +51,9 @@ driver_calls! {
 
     fn cuStreamWaitEvent(stream: u64, event: u64, flags: u32) |session| {
         let thread = session.thread;
+        if flags > EXTERNAL {
+            return Err(Code::INVALID_VALUE);
+        }
         session.wait_event(thread, stream, event, flags)
     }
 

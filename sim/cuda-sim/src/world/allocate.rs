@@ -189,10 +189,10 @@ impl World {
             return self.capture_allocation(stream, bytes, device);
         }
         self.refuse_legacy_beside_captures(stream)?;
-        let address = self.pool_allocate(pool, stream, bytes)?;
+        let (address, frees) = self.pool_allocate(pool, stream, bytes)?;
         let region = self.memory.allocate(address, bytes, device, Origin::Pool(pool));
         let accesses = [whole(region)];
-        self.submit(stream, "cuMemAllocAsync", &accesses, &[], Body::Unit(Unit::Nothing));
+        self.submit(stream, "cuMemAllocAsync", &accesses, &frees, Body::Unit(Unit::Nothing));
         Ok(address)
     }
 

@@ -115,14 +115,21 @@ impl World {
         Ok(())
     }
 
-    /// An address for an allocation behind a stream's work.
+    /// An address for an allocation behind a stream's work, and what the allocation has to wait for besides.
     pub(crate) fn pool_allocate(
         &mut self,
         pool: usize,
         stream: usize,
         bytes: usize,
-    ) -> Outcome<u64> {
+    ) -> Outcome<(u64, Vec<Moment>)> {
         let len = bytes.checked_next_multiple_of(UNIT).ok_or(Code::OUT_OF_MEMORY)?;
+        match self.pool_allocate_in_order(pool, stream, len) {
+            Ok(address) => Ok((address, Vec::new())),
+            Err(full) => self.pool_allocate_behind_frees(pool, len).ok_or(full),
+        }
+    }
+
+    fn pool_allocate_in_order(&mut self, pool: usize, stream: usize, len: usize) -> Outcome<u64> {
         let found = self.freed_for(pool, stream, len);
         let taken = found.map(|index| {
             let entry = &mut self.pools[pool].free[index];
@@ -142,6 +149,52 @@ impl World {
             Some((address, _)) => address,
             None => self.memory.fresh_address(len),
         })
+    }
+
+    /// An address whose memory other streams have freed and not given back yet, with their frees, for which the
+    /// allocation has to wait: "the driver will look for memory that relies on another stream's pending progress. If
+    /// such memory is found, the driver will insert the required dependency into the allocating stream and reuse the
+    /// memory" (CUDA Programming Guide, "Stream Ordered Memory Allocator", internal stream dependencies).
+    fn pool_allocate_behind_frees(
+        &mut self,
+        pool: usize,
+        len: usize,
+    ) -> Option<(u64, Vec<Moment>)> {
+        let [_, _, internal_dependencies] = self.pools[pool].reuse;
+        if internal_dependencies == 0 {
+            return None;
+        }
+        let before = self.pools[pool].free.clone();
+        let allocated = self.take_pending(pool, len);
+        if allocated.is_none() {
+            self.pools[pool].free = before;
+        }
+        allocated
+    }
+
+    /// Takes the smallest pending range that is large enough, else the pages of several, in the order in which they
+    /// were freed.
+    fn take_pending(&mut self, pool: usize, len: usize) -> Option<(u64, Vec<Moment>)> {
+        let entries = self.pools[pool].free.iter_mut();
+        let pending = entries.filter(|freed| freed.moment.is_some() && freed.len >= len);
+        if let Some(freed) = pending.min_by_key(|freed| (freed.len, freed.address)) {
+            let (address, moment) = (freed.address, freed.moment.clone());
+            (freed.address, freed.len) = (address + len as u64, freed.len - len);
+            self.pools[pool].free.retain(|freed| freed.len > 0);
+            return self
+                .pool_grow(pool, len)
+                .ok()
+                .map(|()| (address, moment.into_iter().collect()));
+        }
+        let mut moments = Vec::new();
+        loop {
+            let free = &mut self.pools[pool].free;
+            let next = free.iter().position(|freed| freed.moment.is_some())?;
+            moments.extend(free.remove(next).moment);
+            if self.pool_grow(pool, len).is_ok() {
+                return Some((self.memory.fresh_address(len), moments));
+            }
+        }
     }
 
     /// The smallest freed range that is large enough and whose free comes before this stream's next

@@ -2,6 +2,7 @@
 
 mod linking;
 mod mapped;
+mod pools;
 
 use super::state::conditional::{Choice, IF, SWITCH, WHILE};
 use super::state::copy::{Copy, End};

@@ -430,7 +430,7 @@ fn a_failed_capture_keeps_nothing_for_a_lent_view_that_was_forgotten() {
             if fails {
                 capture.copy_from_host(capture.main(), &mut view, &[1; 4096])?;
                 std::mem::forget(capture.lend(capture.main(), &mut view)?);
-                return Err(CaptureError::Invalidated);
+                return Err(CaptureError::ForeignView);
             }
             capture.fill_bytes(capture.main(), &mut view, 1)
         });

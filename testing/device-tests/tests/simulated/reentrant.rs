@@ -254,7 +254,7 @@ fn graphs() -> Ended {
     let arena = || CudaArena::new(memory.clone(), 1 << 16, ArenaPolicy::Linear).map_err(captured);
     let installed = arena()?;
     installed.install(&other).map_err(captured)?;
-    let found = CudaArena::on(&other).ok_or(CaptureError::Invalidated).map_err(captured)?;
+    let found = CudaArena::on(&other).ok_or(CaptureError::ForeignView).map_err(captured)?;
     let region = found.allocate(100).map_err(captured)?;
     let _ended = found.deallocate(region.address());
     installed.clear(&other).map_err(captured)?;

@@ -30,8 +30,8 @@ pub(crate) struct Account {
     /// The first error that a pool of the body got another one for, and whether a scope has returned it.
     first_refused: Option<CaptureError>,
     refused_is_reported: bool,
-    /// The first error of a drop, which cannot return it.
-    first_of_a_drop: Option<CaptureError>,
+    /// The first error that no call could return: of a pool that got another one for it, or of a drop.
+    first_noted: Option<CaptureError>,
     /// Whether a step of the body has used each stream, or waited on it. A device view may bring a stream into the
     /// capture before that, and a dry run does not see it.
     entered: Vec<bool>,
@@ -74,7 +74,7 @@ impl Account {
             record: BodyRecord::new(number, count, shares),
             first_refused: None,
             refused_is_reported: false,
-            first_of_a_drop: None,
+            first_noted: None,
             entered: (0..count).map(|stream| stream == 0).collect(),
             scope_work: vec![ScopeWork::default(); count],
         }
@@ -114,12 +114,13 @@ impl Account {
 
     /// Notes why a pool of the body was refused something. The pool, which knows no `CaptureError`, got another error.
     pub(super) fn note_refused(&mut self, error: CaptureError) {
+        self.note_error_of_drop(error.clone());
         self.first_refused.get_or_insert(error);
     }
 
     /// Notes an error of a drop, which cannot return it.
     pub(super) fn note_error_of_drop(&mut self, error: CaptureError) {
-        self.first_of_a_drop.get_or_insert(error);
+        self.first_noted.get_or_insert(error);
     }
 
     /// Whether a pool of the body was refused something.
@@ -136,8 +137,7 @@ impl Account {
 
     /// Returns the first error that no call has returned.
     pub(super) fn check_noted(&self) -> Result<(), CaptureError> {
-        let noted = self.first_refused.as_ref().or(self.first_of_a_drop.as_ref());
-        noted.cloned().map_or(Ok(()), Err)
+        self.first_noted.clone().map_or(Ok(()), Err)
     }
 
     /// Adds the end of a scope or a loan to the trace. A drop cannot return an error, and the body's own error comes
@@ -362,12 +362,23 @@ impl Account {
 
     /// Takes bytes of a scope's pool, which are in use until the capture ends; their address.
     pub(super) fn acquire_block(&mut self, stream: usize, bytes: u64) -> Result<u64, CaptureError> {
+        let site = self.scope_work[stream].site;
+        let region = self.acquire_kept(stream, bytes, site)?;
+        Ok(self.address(region))
+    }
+
+    /// Takes bytes that are in use until the capture ends; the number of their region.
+    pub(super) fn acquire_kept(
+        &mut self,
+        stream: usize,
+        bytes: u64,
+        site: CallSite,
+    ) -> Result<usize, CaptureError> {
         self.step(&BodyStep::Block { stream, bytes })?;
         let region = self.take_region(stream, bytes)?;
-        let site = self.scope_work[stream].site;
         let kept = &mut self.record.regions[region];
         (kept.kept, kept.site) = (true, site);
-        Ok(self.address(region))
+        Ok(region)
     }
 
     fn take_region(&mut self, stream: usize, bytes: u64) -> Result<usize, CaptureError> {

@@ -131,11 +131,15 @@ impl<'c> Capture<'c> {
     /// Ends the pools of scopes, while what they may still put on the streams is captured, and joins every branch.
     pub(crate) fn join_all(&self) -> Result<(), CaptureError> {
         let scopes = std::mem::take(&mut self.pools.borrow_mut().scopes);
-        let end = self.account.open().begin_pools_end()?;
+        let noted = self.account.open().check_noted();
+        let end = self.account.open().begin_pools_end();
         drop(scopes);
+        // In the order in which they came.
+        noted?;
+        let end = end?;
         let mut account = self.account.open();
-        account.finish_pools_end(end)?;
         account.check_noted()?;
+        account.finish_pools_end(end)?;
         account.join_all()
     }
 

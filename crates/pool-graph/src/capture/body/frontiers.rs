@@ -7,12 +7,13 @@ use std::sync::Arc;
 use pool_driver::cudarc::driver::CudaStream;
 
 use crate::capture::error::CaptureError;
-use crate::driver::{CaptureObserver, StreamPosition};
+use crate::driver::{CaptureMode, CaptureObserver, StreamPosition};
 
 /// The nodes that each stream has come to, in one capture.
 #[derive(Debug)]
 pub(crate) struct Frontiers {
     observer: CaptureObserver,
+    mode: CaptureMode,
     streams: Vec<Frontier>,
 }
 
@@ -30,12 +31,12 @@ enum Frontier {
 
 impl Frontiers {
     /// The frontiers of so many streams, the first of which is captured and empty.
-    pub(crate) fn new(streams: usize, observer: CaptureObserver) -> Self {
+    pub(crate) fn new(streams: usize, observer: CaptureObserver, mode: CaptureMode) -> Self {
         let first = |stream| match stream {
             0 => Frontier::At(Vec::new()),
             _ => Frontier::Outside,
         };
-        Self { observer, streams: (0..streams).map(first).collect() }
+        Self { observer, mode, streams: (0..streams).map(first).collect() }
     }
 
     /// Whether a stream stands where it was left; the nodes there. One that has begun, as far as the account says,
@@ -53,8 +54,8 @@ impl Frontiers {
             }
             (Frontier::Moving, _)
             | (_, Frontier::Elsewhere)
-            | (Frontier::At(_), Frontier::Outside) => Err(CaptureError::Invalidated),
-            (_, Frontier::Outside) if begun => Err(CaptureError::Invalidated),
+            | (Frontier::At(_), Frontier::Outside) => Err(self.invalidated(&streams[stream])),
+            (_, Frontier::Outside) if begun => Err(self.invalidated(&streams[stream])),
             (expected, found) if *expected != found => {
                 Err(CaptureError::ForeignWork { stream: handle() })
             }
@@ -91,8 +92,12 @@ impl Frontiers {
     pub(crate) fn now(&self, stream: &CudaStream) -> Result<Vec<u64>, CaptureError> {
         match self.read(stream)? {
             Frontier::At(nodes) => Ok(nodes),
-            _ => Err(CaptureError::Invalidated),
+            _ => Err(self.invalidated(stream)),
         }
+    }
+
+    fn invalidated(&self, stream: &CudaStream) -> CaptureError {
+        CaptureError::invalidated(stream.context(), self.mode)
     }
 
     fn read(&self, stream: &CudaStream) -> Result<Frontier, CaptureError> {

@@ -10,6 +10,7 @@ use super::capture::{Capture, Operation};
 use super::memory_use::Use;
 use super::names::CaptureStream;
 use super::pools::config;
+use super::scopes::end_uses;
 use super::shared_account::SharedAccount;
 use super::source::FromView;
 use super::span::NodeOwner;
@@ -64,11 +65,7 @@ struct Lender {
 /// Other streams that have the memory come before whatever the pool's stream gets next.
 impl Drop for Lender {
     fn drop(&mut self) {
-        let stream = self.pool.context();
-        let joined = stream.join_other_streams();
-        // A kernel may have got the address 0.
-        let unanswered = stream.take_unanswered().map_or(Ok(()), Err);
-        if let Err(error) = joined.and(unanswered) {
+        if let Err(error) = end_uses(self.pool.context()) {
             self.account.open().note_error_of_drop(error.into());
         }
     }

@@ -8,7 +8,6 @@ use pool_driver::event::Event;
 use super::frontiers::Frontiers;
 use crate::arena::CudaArena;
 use crate::capture::error::CaptureError;
-use crate::driver::CaptureObserver;
 
 /// What a body works on.
 pub(super) enum Medium {
@@ -33,15 +32,10 @@ pub(crate) struct LiveCapture {
 const DRY_BASE: u64 = 1 << 62;
 
 impl LiveCapture {
-    /// A capture of so many streams, with the arena of its session.
-    pub(crate) fn new(
-        arena: &CudaArena,
-        event: Arc<Event>,
-        streams: usize,
-        observer: CaptureObserver,
-    ) -> Self {
+    /// A capture with the arena of its session, whose streams stand where `frontiers` has them.
+    pub(crate) fn new(arena: &CudaArena, event: Arc<Event>, frontiers: Frontiers) -> Self {
         let arena = CudaArena::of_session(Arc::clone(arena.shared()));
-        Self { arena, event, frontiers: Frontiers::new(streams, observer) }
+        Self { arena, event, frontiers }
     }
 }
 

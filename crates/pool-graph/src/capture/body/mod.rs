@@ -28,10 +28,12 @@ mod source;
 mod span;
 mod trace;
 mod view;
+mod workspace;
 
 pub(super) use account::Account;
 pub(super) use body_record::BodyRecord;
 pub use capture::Capture;
+pub(super) use frontiers::Frontiers;
 pub use loan::ViewLoan;
 pub(super) use medium::LiveCapture;
 pub use memory_use::Use;
@@ -41,3 +43,4 @@ pub(super) use region::Region;
 pub(super) use span::{NodeOwner, Span};
 pub(super) use trace::Trace;
 pub use view::{CaptureView, Temporary};
+pub use workspace::Workspace;

@@ -45,7 +45,7 @@ impl DryStream {
         // A wait for the context would invalidate this capture, too.
         let (deferred, under_way) = (DeferredDestruction, CaptureUnderWay::begin());
         let capture = StreamCapture::begin(&stream, CaptureMode::Relaxed, &event)?
-            .ok_or(CaptureError::Invalidated)?;
+            .ok_or_else(|| CaptureError::invalidated(context, CaptureMode::Relaxed))?;
         Ok(Self { _capture: capture, stream, _under_way: under_way, _deferred: deferred })
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use pool_core::{Pool, Scope};
 use pool_cuda::{Cuda, DeviceStream, announce};
 use pool_driver::cudarc::driver::CudaStream;
+use pool_driver::error::CudaError;
 
 use super::call_site::CallSite;
 use super::capture::Capture;
@@ -104,9 +105,8 @@ impl<'c> Capture<'c> {
         // Dropped before `opened` where the body unwinds: then it brings the streams together.
         let mut pool = self.take_pool(opened.stream)?;
         let result = body(&mut pool.scope());
-        let joined = pool.context().join_other_streams();
-        // A kernel may have got the address 0.
-        let unanswered = pool.context().take_unanswered().map_or(Ok(()), Err);
+        let noted = self.account.open().check_noted();
+        let ended = end_uses(pool.context());
         self.pools.borrow_mut().scopes[opened.stream] = Some(pool);
         drop(opened);
         let Ok(result) = result else {
@@ -114,8 +114,10 @@ impl<'c> Capture<'c> {
             let refused = if refused_before { None } else { self.account.open().report_refused() };
             return refused.map_or(result, |refused| Err(refused.into()));
         };
+        // In the order in which they came.
+        noted?;
+        ended.map_err(CaptureError::from)?;
         self.account.open().check_noted()?;
-        joined.and(unanswered).map_err(CaptureError::from)?;
         Ok(result)
     }
 
@@ -147,6 +149,15 @@ impl<'c> Capture<'c> {
         let context = DeviceStream::from_source(self.pool_stream(stream)?, source)?;
         Ok(Pool::with_config(context, config())?)
     }
+}
+
+/// Brings the other streams that used memory of a body's pool together with the pool's stream. Returns the first error:
+/// where one could not be ordered before, a kernel may have got the address 0.
+pub(super) fn end_uses(stream: &DeviceStream) -> Result<(), CudaError> {
+    let unanswered = |stream: &DeviceStream| stream.take_unanswered().map_or(Ok(()), Err);
+    let before = unanswered(stream);
+    let joined = stream.join_other_streams();
+    before.and(joined).and(unanswered(stream))
 }
 
 /// A scope that is open on a stream. Its drop closes it, also where the body unwinds.

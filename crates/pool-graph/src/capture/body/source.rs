@@ -89,10 +89,8 @@ impl BodyStream {
     /// What a pool is told, and what is kept for the end of the scope: a pool tries again after a
     /// refusal, and knows nothing of plans.
     fn refusal(&self, requested: usize, error: CaptureError) -> CudaError {
-        if let CaptureError::Memory(GraphMemoryError::ArenaExhausted { .. }) = error {
-            let why = "the arena of the capture has no room: size it by a probe, or by the bytes \
-                       that an eager run reserved";
-            return CudaError::NoBlock { requested, why };
+        if let CaptureError::Memory(GraphMemoryError::ArenaExhausted { shortage, .. }) = error {
+            return CudaError::NoBlock { requested, why: shortage.advice() };
         }
         if let CaptureError::Driver(error) = error {
             return error;

@@ -155,7 +155,7 @@ impl<'c> Capture<'c> {
 }
 
 /// Bytes of so many elements, in whole granules: at least one.
-fn rounded<T>(elements: usize) -> Result<u64, CaptureError> {
+pub(super) fn rounded<T>(elements: usize) -> Result<u64, CaptureError> {
     let size = size_of::<T>();
     let overflow = CaptureError::SizeOverflow { elements, size };
     let bytes = elements.checked_mul(size).and_then(|bytes| u64::try_from(bytes).ok());

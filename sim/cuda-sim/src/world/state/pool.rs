@@ -21,15 +21,15 @@ pub(crate) struct Pool {
     pub(in crate::world) used: usize,
     pub(in crate::world) used_high: usize,
     pub(in crate::world) free: Vec<Freed>,
-    /// Whether freed memory goes to other streams: behind an event, and once its free has run. The
-    /// third, for which a driver would add dependencies of its own, is never needed.
+    /// Whether freed memory goes to other streams: behind an event, once its free has run, and, where there is no
+    /// other memory, by a wait for its free that the driver adds.
     pub(in crate::world) reuse: [u32; 3],
     /// Other devices whose kernels may use its memory.
     pub(in crate::world) readers: BTreeSet<usize>,
 }
 
 /// A range of addresses that came back.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(in crate::world) struct Freed {
     pub(in crate::world) address: u64,
     pub(in crate::world) len: usize,

@@ -25,12 +25,12 @@ fn a_body_that_failed_is_tried_again_with_the_same_memory_and_state() {
             seen.push(first.address());
             assert_ne!(seen.len(), 3, "as it should");
             drop(first);
-            if fails { Err(CaptureError::Invalidated) } else { through(capture, blocks) }
+            if fails { Err(CaptureError::ForeignView) } else { through(capture, blocks) }
         }
     };
     let failed = prepared.capture_keeping_state(Vec::new(), body(true)).unwrap_err();
-    assert_eq!((&failed.error, failed.state.len()), (&CaptureError::Invalidated, 1));
-    assert_eq!(failed.to_string(), CaptureError::Invalidated.to_string());
+    assert_eq!((&failed.error, failed.state.len()), (&CaptureError::ForeignView, 1));
+    assert_eq!(failed.to_string(), CaptureError::ForeignView.to_string());
     let failed = prepared.capture_keeping_state(failed.state, body(true)).unwrap_err();
     let panics = || prepared.capture(failed.state.clone(), body(false)).map(drop);
     assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(panics)).is_err());
@@ -87,7 +87,7 @@ fn what_lives_in_an_arena_before_it_is_given_away_stays() {
                 let mut view = capture.acquire::<u8>(BYTES)?;
                 places.push(view.address());
                 capture.fill_bytes(capture.main(), &mut view, 1)?;
-                if fails { Err(CaptureError::Invalidated) } else { Ok(()) }
+                if fails { Err(CaptureError::ForeignView) } else { Ok(()) }
             });
             assert_eq!(made.is_err(), fails);
         }

@@ -80,7 +80,7 @@ impl Place {
         // SAFETY: the work writes the numbers, on this stream.
         unsafe { capture.enqueue(capture.main(), &[numbers.write()], work) }?;
         assert!(!wanted.panics, "as it should");
-        if wanted.fails { Err(CaptureError::Invalidated) } else { Ok(()) }
+        if wanted.fails { Err(CaptureError::ForeignView) } else { Ok(()) }
     }
 
     fn work(&self, stream: &Arc<CudaStream>, at: u64, wanted: &Wanted) -> Result<(), CaptureError> {
@@ -176,7 +176,7 @@ fn a_refused_update_leaves_the_graph_as_it_was() {
     assert_eq!(refused, Err(CaptureError::Diverged { step: 1, planned: 3 }));
     place.multiplies_by(&mut graph, 2.0);
     let refused = place.update(&mut graph, Wanted { fails: true, ..other.clone() });
-    assert_eq!(refused, Err(CaptureError::Invalidated));
+    assert_eq!(refused, Err(CaptureError::ForeignView));
     place.multiplies_by(&mut graph, 2.0);
     let nothing = graph.update(|_, _| Ok::<(), CaptureError>(()));
     assert_eq!(nothing, Err(CaptureError::Diverged { step: 1, planned: 3 }));
@@ -263,7 +263,7 @@ fn host_arguments_are_those_of_the_last_update() {
             capture.copy_from_host(capture.main(), &mut scratch, &[input.value; 8 * COUNT])?;
         input.argument.get_or_insert(argument);
         capture.copy(capture.main(), &mut capture.block(&place.numbers)?, &scratch)?;
-        if input.fails { Err(CaptureError::Invalidated) } else { Ok(()) }
+        if input.fails { Err(CaptureError::ForeignView) } else { Ok(()) }
     };
     let copies = |graph: &mut CapturedGraph<Input>, value: u8| {
         graph.write(&place.numbers, &[0_u8; 8 * COUNT]).unwrap();
@@ -284,7 +284,7 @@ fn host_arguments_are_those_of_the_last_update() {
     copies(&mut graph, 3);
     let state = graph.state().unwrap();
     (state.value, state.fails) = (4, true);
-    assert_eq!(graph.update(body), Err(CaptureError::Invalidated));
+    assert_eq!(graph.update(body), Err(CaptureError::ForeignView));
     copies(&mut graph, 3);
 }
 

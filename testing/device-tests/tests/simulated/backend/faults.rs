@@ -149,11 +149,14 @@ fn out_of_memory_says_how_much_there_is() {
         Err(PoolError::OutOfMemory { requested, reserved, largest, source }) => {
             assert!(requested >= 30 << 20 && reserved >= 40 << 20);
             assert!(largest[0] >= 40 << 20 && largest[1] >= 1000 && largest[2] == 0);
-            let CudaError::OutOfMemory { requested: asked, memory: Some(memory) } = source else {
+            let CudaError::OutOfMemory { requested: asked, memory: Some(memory), reclaim } = source
+            else {
                 panic!("{source}");
             };
             assert_eq!((asked, memory.total), (requested, 64 << 20));
             assert!(memory.free < 30 << 20);
+            assert!(reclaim.is_made() && reclaim.trimmed_bytes() == 0);
+            assert_eq!((reclaim.pools(), reclaim.held_bytes()), (1, reserved));
         }
         other => panic!("{other:?}"),
     }

@@ -20,6 +20,7 @@ mod lifetimes;
 mod owned;
 mod peers;
 mod random;
+mod reclaim;
 mod refusals;
 mod shrink;
 mod stacks;

@@ -25,10 +25,12 @@ mod failed_order_sweep;
 mod faults;
 mod feeding;
 mod fills;
+mod first_failure;
 mod hand_made;
 mod host_functions;
 mod hostile;
 mod in_between;
+mod invalidated;
 mod lent;
 mod model;
 mod node_kinds;
@@ -38,11 +40,14 @@ mod programmatic;
 mod random;
 mod records;
 mod refused_destroys;
+mod reported;
 mod right_bodies;
 mod rows;
 mod scopes;
 mod shapes;
+mod two_devices;
 mod wild;
+mod workspaces;
 
 #[path = "../../../../../crates/pool-plan/tests/support/capture.rs"]
 #[allow(dead_code, reason = "the problems that it makes are the planner's tests' concern")]

@@ -17,7 +17,7 @@ fn script(fed: &mut Fed, staging: &mut Option<StagingPool>) -> Result<Vec<Vec<u6
     if staging.is_none() {
         *staging = Some(fed.staging(2 * (STEPS + 1))?);
     }
-    let staging = staging.as_mut().ok_or(CaptureError::Invalidated)?;
+    let staging = staging.as_mut().ok_or(CaptureError::ForeignView)?;
     fed.begin(staging)?;
     let enqueued: Result<Vec<_>, _> = (0..STEPS).map(|step| fed.enqueue(staging, step)).collect();
     let mut tickets = enqueued?;

@@ -103,7 +103,7 @@ fn library_with_a_graph(capture: &Capture<'_>, world: &World) -> Result {
         let side = &world.sides[0];
         side.begin_capture(RELAXED)?;
         world.add_raw(side, from, to)?;
-        let child = side.end_capture(NO_FLAGS)?.ok_or(CaptureError::Invalidated)?;
+        let child = side.end_capture(NO_FLAGS)?.ok_or(CaptureError::ForeignView)?;
         let stream: &cudarc::driver::CudaStream = stream;
         // SAFETY: both are live; the node has a copy of the graph.
         Ok(unsafe { result::graph::launch(child.cu_graph_exec(), stream.cu_stream()) }?)

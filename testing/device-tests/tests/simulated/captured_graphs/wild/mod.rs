@@ -124,7 +124,7 @@ fn prepared(session: CaptureSession, state: &State) -> Result<PreparedCapture, C
         if let Some(meddler) = &state.meddler {
             let stream = &meddler.streams[0];
             arena.install(stream)?;
-            let other = CudaArena::on(stream).ok_or(CaptureError::Invalidated)?;
+            let other = CudaArena::on(stream).ok_or(CaptureError::ForeignView)?;
             other.clear(stream)?;
             let begin = arena.lease().ranges().next().map_or(0, |range| range.address);
             let _ = meddler.arena.set((other, begin));

@@ -1,0 +1,172 @@
+//! The attempt to free device memory outside of a pool, which a pool makes before an allocation fails for good, and what
+//! the error tells of it.
+
+use std::fmt;
+
+/// Bytes of a unit in which a [`Reclaim`] keeps what pools hold. Blocks are multiples of it.
+const UNIT: usize = 256;
+
+/// How many pools are told of by their bytes.
+const LARGEST: usize = 4;
+
+/// What was tried before an allocation failed, and what the pools of this process hold of the device.
+///
+/// It is small, because it is a part of an error: of more than four pools, the largest four are told of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reclaim {
+    is_made: bool,
+    during_capture: bool,
+    streams_waited: u16,
+    streams_captured: u16,
+    pools: u16,
+    trimmed_bytes: usize,
+    held_bytes: usize,
+    /// In units, the largest first.
+    largest: [u32; LARGEST],
+}
+
+impl Reclaim {
+    /// An attempt that gave back so many bytes of idle pools.
+    #[must_use]
+    pub fn new(trimmed_bytes: usize) -> Self {
+        Self { is_made: true, trimmed_bytes, ..Self::default() }
+    }
+
+    /// Notes the wait for streams: `None` where a session was capturing a graph, so that none was waited for; else how
+    /// many were waited for, and how many were not, because they were captured or the driver refused.
+    #[must_use]
+    pub fn after_waits(mut self, waits: Option<[usize; 2]>) -> Self {
+        self.during_capture = waits.is_none();
+        let [waited, captured] = waits.unwrap_or_default();
+        (self.streams_waited, self.streams_captured) = (short(waited), short(captured));
+        self
+    }
+
+    /// Notes a pool that holds bytes of the device. One that holds none does not count.
+    pub fn add_pool(&mut self, bytes: usize) {
+        if bytes == 0 {
+            return;
+        }
+        self.pools = self.pools.saturating_add(1);
+        self.held_bytes = self.held_bytes.saturating_add(bytes);
+        let mut units = u32::try_from(bytes.div_ceil(UNIT)).unwrap_or(u32::MAX);
+        for place in &mut self.largest {
+            if units > *place {
+                std::mem::swap(&mut units, place);
+            }
+        }
+    }
+
+    /// Whether an attempt was made. It is not for allocations that a pool can do without.
+    #[must_use]
+    pub fn is_made(&self) -> bool {
+        self.is_made
+    }
+
+    /// How many streams of the device were waited for, so that frees that were pending there are done.
+    #[must_use]
+    pub fn streams_waited(&self) -> usize {
+        self.streams_waited.into()
+    }
+
+    /// How many streams were not waited for, because they were being captured or the driver refused.
+    #[must_use]
+    pub fn streams_captured(&self) -> usize {
+        self.streams_captured.into()
+    }
+
+    /// Bytes that idle pools of the thread gave back.
+    #[must_use]
+    pub fn trimmed_bytes(&self) -> usize {
+        self.trimmed_bytes
+    }
+
+    /// How many pools of this process hold memory of the device.
+    #[must_use]
+    pub fn pools(&self) -> usize {
+        self.pools.into()
+    }
+
+    /// Bytes that these pools hold.
+    #[must_use]
+    pub fn held_bytes(&self) -> usize {
+        self.held_bytes
+    }
+
+    /// Bytes that each of the largest pools holds, the largest first.
+    pub fn largest_pools(&self) -> impl Iterator<Item = usize> {
+        self.largest.into_iter().filter(|units| *units > 0).map(|units| units as usize * UNIT)
+    }
+}
+
+fn short(count: usize) -> u16 {
+    u16::try_from(count).unwrap_or(u16::MAX)
+}
+
+/// Prints nothing where no attempt was made.
+impl fmt::Display for Reclaim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.is_made {
+            return Ok(());
+        }
+        let Self { streams_waited, streams_captured, trimmed_bytes, pools, held_bytes, .. } = self;
+        if self.during_capture {
+            f.write_str("; waited for no stream, because a graph is being captured")?;
+        } else {
+            write!(f, "; waited for {streams_waited} streams")?;
+        }
+        if *streams_captured > 0 {
+            write!(f, ", and not for {streams_captured} that are captured")?;
+        }
+        write!(f, "; trimmed {trimmed_bytes} bytes of this thread's idle pools; ")?;
+        write!(f, "{pools} pools of this process hold {held_bytes} bytes of the device")?;
+        for (number, bytes) in self.largest_pools().enumerate() {
+            write!(f, "{} {bytes}", if number == 0 { ":" } else { "," })?;
+        }
+        if usize::from(*pools) > LARGEST { f.write_str(", …") } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Reclaim;
+
+    fn of_pools(bytes: &[usize]) -> Reclaim {
+        let mut reclaim = Reclaim::new(512).after_waits(Some([2, 0]));
+        bytes.iter().for_each(|bytes| reclaim.add_pool(*bytes));
+        reclaim
+    }
+
+    #[test]
+    fn the_largest_pools_are_told_of() {
+        let reclaim = of_pools(&[256, 0, 1024, 512, 2048, 768]);
+        assert_eq!((reclaim.pools(), reclaim.held_bytes()), (5, 4608));
+        assert_eq!(reclaim.largest_pools().collect::<Vec<_>>(), [2048, 1024, 768, 512]);
+        let text = "; waited for 2 streams; trimmed 512 bytes of this thread's idle pools; 5 pools of this process \
+                    hold 4608 bytes of the device: 2048, 1024, 768, 512, …";
+        assert_eq!(reclaim.to_string(), text);
+        let text = of_pools(&[256]).to_string();
+        assert!(
+            text.ends_with("1 pools of this process hold 256 bytes of the device: 256"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn what_was_not_waited_for_is_told() {
+        let text = of_pools(&[]).after_waits(Some([1, 3])).to_string();
+        assert!(text.contains("waited for 1 streams, and not for 3 that are captured"), "{text}");
+        let text = of_pools(&[]).after_waits(None).to_string();
+        assert!(text.contains("waited for no stream, because a graph is being captured"), "{text}");
+        assert_eq!(Reclaim::default().to_string(), "");
+    }
+
+    #[test]
+    fn numbers_beyond_the_fields_are_cut() {
+        let mut reclaim = Reclaim::new(1).after_waits(Some([1 << 20, 1 << 20]));
+        reclaim.add_pool(1 << 50);
+        assert_eq!(reclaim.streams_waited(), usize::from(u16::MAX));
+        assert_eq!(reclaim.largest_pools().next(), Some(u32::MAX as usize * 256));
+        assert_eq!(reclaim.held_bytes(), 1 << 50);
+    }
+}

@@ -1,0 +1,93 @@
+//! The calls that invalidate a capture, with what to do instead. The driver does not tell which of them was made, so the
+//! error lists those that the capture's mode and cudarc's event tracking leave possible.
+
+use std::fmt;
+
+use crate::driver::CaptureMode;
+
+/// A kind of call that invalidates captures.
+struct Cause {
+    is_possible: fn(CaptureMode, bool) -> bool,
+    call: &'static str,
+    instead: &'static str,
+}
+
+const CAUSES: [Cause; 7] = [
+    Cause {
+        is_possible: |_, event_tracking| event_tracking,
+        call: "a cudarc slice from before the capture was used in it, while cudarc's event tracking is on",
+        instead: "call `CudaContext::disable_event_tracking` before the capture",
+    },
+    Cause {
+        is_possible: |_, event_tracking| event_tracking,
+        call: "a cudarc slice was allocated or dropped",
+        instead: "acquire from the capture, and drop slices after it",
+    },
+    Cause {
+        is_possible: |mode, _| mode == CaptureMode::ThreadLocal,
+        call: "this thread called `cuMemAlloc`, `cuMemFree` or another call that may wait",
+        instead: "call it before or after the capture",
+    },
+    Cause {
+        is_possible: |mode, _| mode == CaptureMode::Global,
+        call: "a thread called `cuMemAlloc`, `cuMemFree` or another call that may wait",
+        instead: "use `CaptureMode::ThreadLocal`, where other threads may call it",
+    },
+    Cause {
+        is_possible: |_, _| true,
+        call: "a captured stream, its context or an event of the capture was waited for or queried",
+        instead: "wait after the capture",
+    },
+    Cause {
+        is_possible: |_, _| true,
+        call: "a captured stream was to wait for an event from before the capture",
+        instead: "wait for it before the capture",
+    },
+    Cause {
+        is_possible: |_, _| true,
+        call: "a capture of these streams was begun or ended by hand",
+        instead: "leave that to the session",
+    },
+];
+
+/// The causes that a mode and cudarc's event tracking leave possible.
+pub(super) struct PossibleCauses {
+    pub(super) mode: CaptureMode,
+    pub(super) event_tracking: bool,
+}
+
+impl fmt::Display for PossibleCauses {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let is_possible = |cause: &&Cause| (cause.is_possible)(self.mode, self.event_tracking);
+        for (number, Cause { call, instead, .. }) in CAUSES.iter().filter(is_possible).enumerate() {
+            let before = if number == 0 { "" } else { "; " };
+            write!(f, "{before}({}) {call}: {instead}", number + 1)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CAUSES, PossibleCauses};
+    use crate::driver::CaptureMode;
+
+    #[test]
+    fn only_possible_causes_are_listed() {
+        for (mode, event_tracking, listed) in [
+            (CaptureMode::Global, true, [0, 1, 3, 4, 5, 6].as_slice()),
+            (CaptureMode::ThreadLocal, true, &[0, 1, 2, 4, 5, 6]),
+            (CaptureMode::Relaxed, true, &[0, 1, 4, 5, 6]),
+            (CaptureMode::Global, false, &[3, 4, 5, 6]),
+            (CaptureMode::ThreadLocal, false, &[2, 4, 5, 6]),
+            (CaptureMode::Relaxed, false, &[4, 5, 6]),
+        ] {
+            let text = PossibleCauses { mode, event_tracking }.to_string();
+            for (number, cause) in CAUSES.iter().enumerate() {
+                let is_listed = text.contains(cause.call) && text.contains(cause.instead);
+                assert_eq!(is_listed, listed.contains(&number), "{mode:?}: {text}");
+            }
+            assert!(text.contains(&format!("({}) ", listed.len())), "{text}");
+        }
+    }
+}

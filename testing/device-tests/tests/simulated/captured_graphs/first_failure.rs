@@ -1,0 +1,269 @@
+//! The first failure is returned. A closure of the caller's fails, and everything behind it fails, too: each call of the
+//! driver in turn. What is returned is the closure's own error.
+//!
+//! Every function of the crates that runs a closure of the caller's which can fail is in the table [`CLOSURES`]. What else
+//! runs closures cannot hide an error: those of `pool-core` and `pool-cpu` that make elements cannot fail, and the macros
+//! of `pool-facade` do nothing that can fail behind their body. `Stream::record` of `pool-wgpu` drops what its closure
+//! returns where wgpu refuses the commands, which its documentation says.
+
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+
+use cuda_sim_control::{Settings, Simulator};
+use cudarc::driver::{CudaStream, DevicePtr, result};
+use pool_cuda::{Cuda, CudaError};
+use pool_graph::{
+    Capture, CaptureError, CaptureMode, CaptureSession, CapturedGraph, GraphMemoryBlock,
+};
+use pool_plan::Options;
+
+use crate::common::{BYTES, NO_FLAGS, arena, pool, stream};
+use crate::support::{start, start_anew};
+
+/// The error type of a body.
+#[derive(Clone, Debug, PartialEq)]
+enum Own {
+    Error,
+    Capture(CaptureError),
+}
+
+impl From<CaptureError> for Own {
+    fn from(error: CaptureError) -> Self {
+        Self::Capture(error)
+    }
+}
+
+/// An error that no call in these bodies makes.
+fn own() -> CaptureError {
+    CaptureError::Driver(CudaError::WrongContext { ordinal: 7 })
+}
+
+/// What the closures have.
+struct World {
+    simulator: Simulator,
+    stream: Arc<CudaStream>,
+    block: GraphMemoryBlock,
+    /// Which call of the driver behind a closure that fails is to fail; 0 where the closure does not fail.
+    fails_behind: Cell<u64>,
+    /// How many calls had been made when the closure failed.
+    calls: Cell<u64>,
+}
+
+impl World {
+    fn new(simulator: Simulator) -> (Self, CaptureSession) {
+        let (pool, stream) = (pool(), stream());
+        let block = pool.allocate(BYTES).unwrap();
+        let session =
+            CaptureSession::new(&stream).unwrap().branch(&crate::common::stream()).unwrap();
+        let session = session.lease(pool.lease(&[block.id()]).unwrap());
+        let (fails_behind, calls) = (Cell::new(0), Cell::new(0));
+        (Self { simulator, stream, block, fails_behind, calls }, session)
+    }
+
+    /// Fails, and plants a failure behind.
+    fn fail<E>(&self, error: E) -> Result<(), E> {
+        match self.fails_behind.get() {
+            0 => Ok(()),
+            nth => {
+                self.simulator.fail_any_call(nth, 999);
+                self.calls.set(self.simulator.all_calls());
+                Err(error)
+            }
+        }
+    }
+
+    /// Uses a scope on the branch, the block and a temporary, so that there is something behind the closure.
+    fn work(&self, capture: &Capture<'_>) -> Result<(), CaptureError> {
+        let mut temporary = capture.acquire::<u8>(100)?;
+        capture.fill_bytes(capture.main(), &mut temporary, 1)?;
+        capture.scope(capture.branch(0)?, |scope| {
+            scope.try_acquire_zeroed::<u32, _>(100)?;
+            Ok::<(), CaptureError>(())
+        })?;
+        capture.fill_bytes(capture.main(), &mut capture.block::<u8>(&self.block)?, 1)
+    }
+
+    /// A body that fails at its end.
+    fn body(&self, capture: &Capture<'_>) -> Result<(), Own> {
+        self.work(capture)?;
+        self.fail(Own::Error)
+    }
+
+    fn in_scope(&self, capture: &Capture<'_>) -> Result<(), Own> {
+        self.work(capture)?;
+        capture.scope(capture.main(), |scope| {
+            scope.try_acquire_zeroed::<u32, _>(100).map_err(CaptureError::from)?;
+            self.fail(Own::Error)
+        })
+    }
+
+    fn enqueued(&self, capture: &Capture<'_>) -> Result<(), Own> {
+        self.work(capture)?;
+        let mut temporary = capture.acquire::<u8>(100)?;
+        let address = temporary.address();
+        let work = |stream: &Arc<CudaStream>| {
+            // SAFETY: the bytes are the view's.
+            unsafe { result::memset_d8_async(address, 1, 100, stream.cu_stream()) }?;
+            self.fail(own())
+        };
+        // SAFETY: it writes its view alone, which nothing else uses.
+        let done = unsafe { capture.enqueue(capture.main(), &[temporary.write()], work) };
+        done.map_err(|error| if error == own() { Own::Error } else { error.into() })
+    }
+}
+
+type Run = fn(&World, CaptureSession) -> Result<(), Own>;
+
+/// Each function that runs a closure of the caller's which can fail, with a closure that does.
+const CLOSURES: [(&str, Run); 8] = [
+    ("PreparedCapture::capture", |world, session| {
+        let prepared = session.prepare(arena()).unwrap();
+        prepared.capture((), |capture, ()| world.body(capture)).map(drop)
+    }),
+    ("PreparedCapture::capture_keeping_state", |world, session| {
+        let prepared = session.prepare(arena()).unwrap();
+        let captured = prepared.capture_keeping_state(7, |capture, _| world.body(capture));
+        captured.map(drop).map_err(|failed| {
+            assert_eq!(failed.state, 7);
+            failed.error
+        })
+    }),
+    ("PreparedCapture::capture_unverified", |world, session| {
+        let prepared = session.prepare(arena()).unwrap();
+        prepared.capture_unverified(&mut (), |capture, ()| world.body(capture)).map(drop)
+    }),
+    ("CapturedGraph::update", |world, session| {
+        let prepared = session.prepare(arena()).unwrap();
+        let nth = world.fails_behind.take();
+        let mut graph: CapturedGraph<()> =
+            prepared.capture((), |capture, ()| world.body(capture)).unwrap();
+        world.fails_behind.set(nth);
+        graph.update(|capture, ()| world.body(capture))
+    }),
+    ("CaptureSession::probe", |world, session| {
+        session.probe(&mut (), |capture, ()| world.body(capture)).map(drop)
+    }),
+    ("CaptureSession::probe_with", |world, session| {
+        session
+            .probe_with(&Options::default(), &mut (), |capture, ()| world.body(capture))
+            .map(drop)
+    }),
+    ("Capture::scope", |world, session| {
+        let prepared = session.prepare(arena()).unwrap();
+        prepared.capture((), |capture, ()| world.in_scope(capture)).map(drop)
+    }),
+    ("Capture::enqueue", |world, session| {
+        let prepared = session.prepare(arena()).unwrap();
+        prepared.capture((), |capture, ()| world.enqueued(capture)).map(drop)
+    }),
+];
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn the_closures_own_error_is_returned_whatever_fails_behind_it() {
+    let simulator = start();
+    for (name, run) in CLOSURES {
+        let mut planted = 0;
+        for nth in 1.. {
+            start_anew(simulator, Settings::default(), nth);
+            let (world, session) = World::new(simulator);
+            world.fails_behind.set(nth);
+            let found = run(&world, session);
+            let behind = simulator.all_calls() - world.calls.get();
+            simulator.forget_failures();
+            assert_eq!(found, Err(Own::Error), "{name}, with call {nth} behind it failing");
+            drop(world);
+            assert_eq!(Cuda::give_back_leftovers(), 0, "{name}, call {nth}");
+            simulator.assert_clean();
+            if behind < nth {
+                break;
+            }
+            planted += 1;
+        }
+        // A dry run has the driver for its scopes alone.
+        println!("FIGURE: {name}: {planted} failures behind the closure");
+        assert!(planted >= 2, "{name}: {planted}");
+    }
+}
+
+/// A pool of the body is refused a block, the body goes on without it, and then the capture is spoiled: the refusal came
+/// first.
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn a_refusal_comes_before_what_spoils_the_capture_later() {
+    let simulator = start();
+    let (world, session) = World::new(simulator);
+    let body = |capture: &Capture<'_>, longer: &mut bool| {
+        let elements = if *longer { 1 << 12 } else { 100 };
+        let _refused = capture.scope(capture.main(), |scope| {
+            let _refused = scope.try_acquire::<u32, _>(elements).map(drop);
+            Ok::<(), CaptureError>(())
+        });
+        if *longer {
+            assert!(world.stream.end_capture(NO_FLAGS).is_err());
+        }
+        Ok::<(), CaptureError>(())
+    };
+    let probe = session.probe(&mut false, body).unwrap();
+    let found = session.planned(&probe).unwrap().capture(true, body).map(drop);
+    assert!(matches!(found, Err(CaptureError::Diverged { .. })), "{found:?}");
+    simulator.assert_clean();
+}
+
+/// A view of a scope is given to a stream of no session, which fails without an error of its own, and then the capture is
+/// spoiled: the first failure is returned.
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn what_a_pointer_failed_for_comes_before_what_spoils_the_capture_later() {
+    let simulator = start();
+    let (world, session) = World::new(simulator);
+    let foreign = stream();
+    let prepared = session.prepare(arena()).unwrap();
+    let found: Result<CapturedGraph<()>, CaptureError> = prepared.capture((), |capture, ()| {
+        capture.scope(capture.main(), |scope| {
+            let view = scope.try_acquire_zeroed::<u32, _>(100)?;
+            let (address, _guard) = view.device_ptr(&foreign);
+            assert_eq!(address, 0);
+            assert!(world.stream.end_capture(NO_FLAGS).is_err());
+            Ok(())
+        })
+    });
+    let expected = CaptureError::Driver(CudaError::Capturing {
+        operation: "use memory on a stream of no session",
+    });
+    assert_eq!(found.map(drop), Err(expected));
+    simulator.assert_clean();
+}
+
+/// A capture that another thread invalidates makes its body skip steps: the invalidation came first.
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn an_invalidation_comes_before_the_steps_that_it_made_the_body_skip() {
+    let simulator = start();
+    let (world, session) = World::new(simulator);
+    let (skipped, spoils) = (RefCell::new(None), Cell::new(false));
+    let body = |capture: &Capture<'_>, (): &mut ()| {
+        let mut block = capture.block::<u8>(&world.block)?;
+        capture.fill_bytes(capture.main(), &mut block, 1)?;
+        if spoils.get() {
+            assert!(world.stream.end_capture(NO_FLAGS).is_err());
+        }
+        *skipped.borrow_mut() = capture.fill_bytes(capture.main(), &mut block, 2).err();
+        if skipped.borrow().is_none() {
+            capture.fill_bytes(capture.main(), &mut block, 3)?;
+        }
+        Ok::<(), CaptureError>(())
+    };
+    let probe = session.probe(&mut (), body).unwrap();
+    let prepared = session.planned(&probe).unwrap();
+    spoils.set(true);
+    let found = prepared.capture((), body).map(drop);
+    let mode = CaptureMode::default();
+    let invalidated = CaptureError::Invalidated { mode, event_tracking: true };
+    assert_eq!(skipped.take(), Some(invalidated.clone()));
+    assert!(
+        found == Err(invalidated) || matches!(found, Err(CaptureError::Driver(_))),
+        "{found:?}"
+    );
+    simulator.assert_clean();
+}
