@@ -147,8 +147,8 @@
 //! blocks are not divided, such as a device's, has the alignment of its blocks.
 //!
 //! ```compile_fail,E0080
-//! # use pool_conformance::DeferredBackend as Memory;
-//! # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+//! # use pool_conformance::{DeferredBackend as Memory, Ledger, deferred::Queue};
+//! # let mut pool = pool_core::Pool::<Memory>::new(Queue::new(Ledger::new()));
 //! #[derive(Clone, Copy, bytemuck::Zeroable, bytemuck::Pod)]
 //! #[repr(C, align(4096))]
 //! struct Page([u8; 4096]);
