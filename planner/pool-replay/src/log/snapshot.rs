@@ -11,7 +11,7 @@ use std::io::{BufRead, Seek};
 use super::error::LogError;
 use super::event::{Action, Event, Place};
 use super::frames::{Frames, Stack};
-use super::pickle::{self, Dict, Entry, Field, Pickle, Value};
+use super::pickle::{self, Dict, Entry, Field, Number, NumberError, Pickle, Value};
 
 /// Devices that a snapshot may have.
 const MOST_DEVICES: u32 = 1 << 16;
@@ -63,24 +63,21 @@ fn traces(pickle: &Pickle, frames: &Frames) -> Result<Vec<Vec<Event>>, LogError>
         for (index, entry) in (0_u64..).zip(trace) {
             let place = || Place::Trace(device, index).to_string();
             let entry = pickle.entry(entry).ok_or_else(|| wrong(place(), "there is no action"))?;
-            events.extend(
-                event(entry, device, index, frames).map_err(|key| {
-                    wrong(place(), format!("{key} is missing, or no number from 0"))
-                })?,
-            );
+            let event = event(entry, device, index, frames);
+            events.extend(event.map_err(|(key, error)| wrong(place(), format!("{key} {error}")))?);
         }
         all.push(events);
     }
     Ok(all)
 }
 
-/// The event of an entry, or the key that is missing. Entries of other kinds than the ones named here are none.
+/// The event of an entry, or the key that is wrong. Entries of other kinds than the ones named here are none.
 fn event(
     entry: &Entry,
     device: u32,
     index: u64,
     frames: &Frames,
-) -> Result<Option<Event>, &'static str> {
+) -> Result<Option<Event>, (&'static str, NumberError)> {
     let name = entry.action.map_or("", |text| frames.text_of(text));
     let action = match name {
         "alloc" => Action::Allocate,
@@ -92,14 +89,17 @@ fn event(
         // `snapshot`, and what later versions add.
         _ => return Ok(None),
     };
-    let number =
-        |value: Option<i64>, key| value.and_then(|value| u64::try_from(value).ok()).ok_or(key);
+    let number = |value: Number, key| value.unsigned().map_err(|error| (key, error));
     let size = number(entry.size, "size")?;
     // What failed has no address.
     let addr = if action == Action::Fail { 0 } else { number(entry.addr, "addr")? };
     let event = Event::new(action, Place::Trace(device, index), addr, size);
-    let stream = stream(entry.stream);
-    Ok(Some(Event { device, stream, time: entry.time, stack: entry.stack, ..event }))
+    let stream = entry.stream.bits().map_err(|error| ("stream", error))?;
+    let time = match entry.time {
+        Number::Missing => None,
+        time => Some(time.signed().map_err(|error| ("time_us", error))?),
+    };
+    Ok(Some(Event { device, stream, time, stack: entry.stack, ..event }))
 }
 
 /// What was there before the traces begin.
@@ -171,7 +171,8 @@ fn blocks(pickle: &Pickle, frames: &mut Frames, before: &mut Before) -> Result<(
         let device = u32::try_from(device).ok().filter(|&device| device < MOST_DEVICES);
         let device = device.ok_or_else(|| wrong(place.as_str(), "device is out of range"))?;
         *before.reserved.entry(device).or_default() += i128::from(size);
-        let stream = stream(segment.get(Field::Stream).and_then(Value::int));
+        let stream = segment.number(Field::Stream).bits();
+        let stream = stream.map_err(|error| wrong(place.as_str(), format!("stream {error}")))?;
         let mut address = number(segment, Field::Address, &place)?;
         let blocks = segment.get(Field::Blocks).and_then(|blocks| pickle.list(blocks));
         for (index, block) in blocks.unwrap_or_default().iter().enumerate() {
@@ -182,6 +183,9 @@ fn blocks(pickle: &Pickle, frames: &mut Frames, before: &mut Before) -> Result<(
             if is_active(block, frames) && !before.allocated.contains_key(&key) {
                 let asked = optional(block, Field::RequestedSize, &place)?.unwrap_or(size);
                 let stack = block.get(Field::Frames).map(|value| pickle.stack(value, frames));
+                let stack = stack.transpose();
+                let stack =
+                    stack.map_err(|error| wrong(place.as_str(), format!("line {error}")))?;
                 let event = Event::new(Action::Allocate, Place::Before, address, asked);
                 let stack = stack.unwrap_or_default();
                 before.buffers.entry(key).or_insert(Event { device, stream, stack, ..event });
@@ -194,11 +198,6 @@ fn blocks(pickle: &Pickle, frames: &mut Frames, before: &mut Before) -> Result<(
     Ok(())
 }
 
-/// The number of a stream: its handle, the bits of a signed integer.
-fn stream(number: Option<i64>) -> u64 {
-    u64::from_le_bytes(number.unwrap_or(0).to_le_bytes())
-}
-
 /// Whether somebody has the block, or other streams may still use it.
 fn is_active(block: &Dict, frames: &Frames) -> bool {
     match block.get(Field::State) {
@@ -208,14 +207,15 @@ fn is_active(block: &Dict, frames: &Frames) -> bool {
 }
 
 fn number(dict: &Dict, field: Field, place: &str) -> Result<u64, LogError> {
-    optional(dict, field, place)?
-        .ok_or_else(|| wrong(place, format!("{} is missing", field.name())))
+    let number = dict.number(field).unsigned();
+    number.map_err(|error| wrong(place, format!("{} {error}", field.name())))
 }
 
 fn optional(dict: &Dict, field: Field, place: &str) -> Result<Option<u64>, LogError> {
-    let Some(value) = dict.get(field) else { return Ok(None) };
-    let number = value.int().and_then(|number| u64::try_from(number).ok());
-    number.map(Some).ok_or_else(|| wrong(place, format!("{} is no number from 0", field.name())))
+    if dict.get(field).is_none() {
+        return Ok(None);
+    }
+    number(dict, field, place).map(Some)
 }
 
 /// Passes on the events of all devices: in order of time if all have one, else one device after the other.

@@ -46,6 +46,14 @@ pub(crate) struct Peak {
     pub(crate) largest: Vec<Live>,
 }
 
+/// An event after which the log's own allocator is said to hold less than is live.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shortfall {
+    pub(crate) event: Event,
+    pub(crate) held: u64,
+    pub(crate) live: u64,
+}
+
 /// The lifetime of a buffer, in events of its device.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lifetime {
@@ -101,6 +109,8 @@ pub(crate) struct Device {
     requested: Option<u64>,
     /// What the log's own allocator holds, if it says so, and the most it did.
     pub(crate) reserved: Option<(u64, u64)>,
+    /// Where the log's own allocator is said to hold less than is live.
+    pub(crate) shortfall: Option<Shortfall>,
     pub(crate) faults: Counted<Fault>,
     pub(crate) failures: Counted<Event>,
     /// Lifetimes of buffers that were freed; none if there are too many.
@@ -128,6 +138,7 @@ impl Device {
             freed_late: 0,
             requested: None,
             reserved: None,
+            shortfall: None,
             faults: Counted::new(),
             failures: Counted::new(),
             lifetimes: Some(Vec::new()),
@@ -155,12 +166,27 @@ impl Device {
         if self.over.is_none() && self.books.bytes() > self.capacity {
             self.over = Some(event);
         }
+        self.compare(event);
         if !is_recorded(&event) {
             return;
         }
         let reserved = self.reserved.map_or(0, |(now, _)| now);
         let held = self.simulations.iter().map(|one| one.simulator.held());
         self.curve.note([self.books.bytes(), reserved].into_iter().chain(held));
+    }
+
+    /// Compares what is live with what the log's own allocator holds.
+    fn compare(&mut self, event: Event) {
+        let held = self.reserved.map_or(u64::MAX, |(now, _)| now);
+        let live = self.books.bytes();
+        if held < live && self.shortfall.is_none() {
+            self.shortfall = Some(Shortfall { event, held, live });
+        }
+    }
+
+    /// What the log's own allocator holds and has held at most, where the log has all of it.
+    pub(crate) fn held(&self) -> Option<(u64, u64)> {
+        self.reserved.filter(|_| self.shortfall.is_none())
     }
 
     /// Ends the log: what is live stays so to the end.

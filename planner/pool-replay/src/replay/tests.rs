@@ -167,6 +167,7 @@ fn outcomes_of_plans_that_are_left_out() {
             log: "log".to_owned(),
             format: Format::Json,
             events: 1,
+            skipped_lines: 0,
             operations: None,
             consistent: true,
             capacity,
