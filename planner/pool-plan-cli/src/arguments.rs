@@ -110,6 +110,9 @@ pub(crate) struct Replay {
     /// How many bytes each device has; for each allocator the first event is named that has no room.
     #[arg(long, value_name = "BYTES")]
     pub(crate) capacity: Option<u64>,
+    /// How many bytes RMM's pool begins with; no more than the capacity.
+    #[arg(long, value_name = "BYTES", default_value_t = 0)]
+    pool_size: u64,
     /// Align every buffer of the plan to at least this many bytes.
     #[arg(long, value_name = "BYTES", value_parser = power_of_two)]
     pub(crate) align: Option<u64>,
@@ -138,6 +141,7 @@ impl Replay {
             selection: self.part.selection(self.from),
             allocators: Allocator::ALL.into_iter().filter(is_asked).collect(),
             capacity: self.capacity,
+            pool_size: self.pool_size,
             alignment: self.align.unwrap_or(1),
             options: Options { budget, rounds, threads, ..Options::default() },
         }

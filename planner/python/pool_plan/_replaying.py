@@ -14,11 +14,13 @@ import numpy.typing as npt
 from . import _native
 from ._planning import wanted_of, whole
 
-Format = Literal["rmm", "pytorch", "minimalloc", "json", "problem"]
-Allocator = Literal["bump", "slots", "pool", "caching", "planned"]
+Format = Literal[
+    "rmm", "rmm-debug", "pytorch", "cupy", "minimalloc", "tflite", "xla", "json", "problem"
+]
+Allocator = Literal["bump", "slots", "pool", "caching", "expandable", "planned"]
 Outcome = Literal["fits", "no-room", "left-out", "inconsistent"]
 
-ALLOCATORS: tuple[Allocator, ...] = ("bump", "slots", "pool", "caching", "planned")
+ALLOCATORS: tuple[Allocator, ...] = ("bump", "slots", "pool", "caching", "expandable", "planned")
 
 
 @dataclass(frozen=True)

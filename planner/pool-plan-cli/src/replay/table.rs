@@ -48,7 +48,8 @@ fn device(report: &DeviceReport, to: &mut impl Write) -> io::Result<()> {
         writeln!(to, "freed on another stream than their own: {count}")?;
     }
     if report.freed_late > 0 {
-        writeln!(to, "given up, and free only later: {}", counted(report.freed_late, "buffer"))?;
+        let (buffers, late) = (counted(report.freed_late, "buffer"), report.late_at_peak);
+        writeln!(to, "given up, and free only later: {buffers}; {} of the peak", HumanBytes(late))?;
     }
     let peak = report.peak_live;
     let at = report.peak_at.as_ref().map_or_else(String::new, |at| format!(", {}", place(at)));
@@ -111,25 +112,27 @@ fn new_table(header: &[&str], right: std::ops::Range<usize>) -> Table {
 
 /// What each allocator holds.
 fn held(report: &DeviceReport) -> Table {
-    let mut table = new_table(&["allocator", "bytes held", "", "of live", "first failure"], 1..4);
-    let mut row = |name: &str, held: Option<u64>, failure: String| {
+    let mut table =
+        new_table(&["allocator", "bytes held", "", "of live", "padding", "first failure"], 1..5);
+    let mut row = |name: &str, held: Option<u64>, padding: Option<u64>, failure: String| {
         let ratio = held.and_then(|held| report.ratio(held));
         table.add_row([
             name.to_owned(),
             held.map_or_else(|| "-".to_owned(), |held| held.to_string()),
             held.map_or_else(String::new, |held| HumanBytes(held).to_string()),
             ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.3}")),
+            padding.map_or_else(String::new, |bytes| HumanBytes(bytes).to_string()),
             failure,
         ]);
     };
     if report.held_by_log.is_some() {
-        row("the log's own", report.held_by_log, String::new());
+        row("the log's own", report.held_by_log, None, String::new());
     }
     for one in &report.allocators {
-        row(one.allocator.name(), one.held, failure(one));
+        row(one.allocator.name(), one.held, one.padding, failure(one));
     }
     if report.bound.is_some() {
-        row("lower bound", report.bound, String::new());
+        row("lower bound", report.bound, None, String::new());
     }
     table
 }
@@ -143,7 +146,7 @@ fn failure(report: &AllocatorReport) -> String {
 /// Live bytes over time, and for each allocator how much of what it holds is not live.
 fn curves(report: &DeviceReport, to: &mut impl Write) -> io::Result<()> {
     let curve = &report.curve;
-    writeln!(to, "{:>14} {}", "live", sparkline(&curve.live, report.peak_live))?;
+    writeln!(to, "{:>15} {}", "live", sparkline(&curve.live, report.peak_live))?;
     let mut idle = |name: &str, held: &[u64]| {
         let percent: Vec<u64> = held
             .iter()
@@ -154,7 +157,7 @@ fn curves(report: &DeviceReport, to: &mut impl Write) -> io::Result<()> {
             })
             .collect();
         let most = percent.iter().max().copied().unwrap_or(0);
-        writeln!(to, "{name:>9} idle {} up to {most} %", sparkline(&percent, 100))
+        writeln!(to, "{name:>10} idle {} up to {most} %", sparkline(&percent, 100))
     };
     if let Some(held) = &curve.held_by_log {
         idle("log's own", held)?;

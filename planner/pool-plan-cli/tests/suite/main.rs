@@ -19,6 +19,7 @@ mod command;
 mod memory;
 mod memory_viz;
 mod outside;
+mod page;
 mod records;
 mod replay;
 mod reported;

@@ -243,7 +243,7 @@ fn one_of_a_thing_is_no_plural() {
     }
     assert!(said.contains("never freed: 1 buffer, 1 byte,"), "{said}");
     let plural = |word: &&str| said.contains(&format!(" 1 {word}s"));
-    assert!(!["event", "device", "buffer", "stream", "byte"].iter().any(|word| plural(word)));
+    assert!(!["event", "device", "buffer", "stream", "byte"].iter().any(plural));
 }
 
 /// A file that does not exist is refused in the same words by every task.

@@ -5,6 +5,7 @@
 //! trace is what it frees and never allocated, and what is live at the end and was not allocated in it; such buffers
 //! come first. The traces of several devices are merged by their times, where all entries have one.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::io::{BufRead, Seek};
 
@@ -23,13 +24,12 @@ pub(super) fn read(
     sink: &mut dyn FnMut(Event),
 ) -> Result<(), LogError> {
     let pickle = pickle::read(source, frames)?;
-    let traces = traces(&pickle, frames)?;
-    let mut before = Before::of(&traces);
+    let traces = Traces::of(&pickle)?;
+    let mut before = Before::default();
+    let order = traces.follow(frames, &mut before)?;
     blocks(&pickle, frames, &mut before)?;
-    // What is left of the pickle is no longer needed, and may be large.
-    drop(pickle);
     before.pass_on(sink);
-    merged(traces, sink);
+    traces.pass_on(order, frames, sink);
     Ok(())
 }
 
@@ -37,38 +37,96 @@ fn wrong(place: impl Into<String>, message: impl Into<String>) -> LogError {
     LogError::Snapshot { place: place.into(), message: message.into() }
 }
 
-/// The events of each device.
-fn traces(pickle: &Pickle, frames: &Frames) -> Result<Vec<Vec<Event>>, LogError> {
-    // A list of segments has no traces.
-    if pickle.list(&pickle.root).is_some() {
-        return Ok(Vec::new());
-    }
-    let root = pickle.dict(&pickle.root);
-    let root = root.ok_or_else(|| wrong("the snapshot", "neither a dictionary nor a list"))?;
-    let Some(traces) = root.get(Field::DeviceTraces) else {
-        if root.get(Field::Segments).is_some() {
-            return Ok(Vec::new());
+/// The traces of the devices. They stay in the pickle, and are made events on their way: there may be millions.
+struct Traces<'a> {
+    pickle: &'a Pickle,
+    traces: &'a [Value],
+}
+
+/// The order in which the events of several devices are passed on.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Order {
+    /// By their times: all have one, and those of no device go back.
+    Times,
+    /// One device after the other.
+    Devices,
+}
+
+impl<'a> Traces<'a> {
+    fn of(pickle: &'a Pickle) -> Result<Self, LogError> {
+        // A list of segments has no traces.
+        if pickle.list(&pickle.root).is_some() {
+            return Ok(Self { pickle, traces: &[] });
         }
-        return Err(wrong("the snapshot", "it has neither segments nor device_traces"));
-    };
-    let traces = pickle.list(traces).ok_or_else(|| wrong("device_traces", "no list"))?;
-    let mut all = Vec::new();
-    for (device, trace) in (0_u32..).zip(traces) {
-        if device >= MOST_DEVICES {
+        let root = pickle.dict(&pickle.root);
+        let root = root.ok_or_else(|| wrong("the snapshot", "neither a dictionary nor a list"))?;
+        let Some(traces) = root.get(Field::DeviceTraces) else {
+            if root.get(Field::Segments).is_some() {
+                return Ok(Self { pickle, traces: &[] });
+            }
+            return Err(wrong("the snapshot", "it has neither segments nor device_traces"));
+        };
+        let traces = pickle.list(traces).ok_or_else(|| wrong("device_traces", "no list"))?;
+        if traces.len() > MOST_DEVICES as usize {
             return Err(wrong("device_traces", format!("more than {MOST_DEVICES} devices")));
         }
-        let place = || format!("device_traces[{device}]");
-        let trace = pickle.list(trace).ok_or_else(|| wrong(place(), "no list"))?;
-        let mut events = Vec::new();
-        for (index, entry) in (0_u64..).zip(trace) {
-            let place = || Place::Trace(device, index).to_string();
-            let entry = pickle.entry(entry).ok_or_else(|| wrong(place(), "there is no action"))?;
-            let event = event(entry, device, index, frames);
-            events.extend(event.map_err(|(key, error)| wrong(place(), format!("{key} {error}")))?);
-        }
-        all.push(events);
+        Ok(Self { pickle, traces })
     }
-    Ok(all)
+
+    /// The events of a device, or what is wrong with an entry.
+    fn events(
+        &self,
+        device: u32,
+        trace: &'a Value,
+        frames: &Frames,
+    ) -> Result<impl Iterator<Item = Result<Event, LogError>>, LogError> {
+        let trace = self.pickle.trace(trace);
+        let trace = trace.ok_or_else(|| wrong(format!("device_traces[{device}]"), "no list"))?;
+        Ok((0_u64..).zip(trace).filter_map(move |(index, entry)| {
+            let place = || Place::Trace(device, index).to_string();
+            let Some(entry) = entry else { return Some(Err(wrong(place(), "there is no action"))) };
+            match event(entry, device, index, frames) {
+                Ok(event) => event.map(Ok),
+                Err((key, error)) => Some(Err(wrong(place(), format!("{key} {error}")))),
+            }
+        }))
+    }
+
+    /// Follows all events, and finds out their order.
+    fn follow(&self, frames: &Frames, before: &mut Before) -> Result<Order, LogError> {
+        let mut are_in_order = true;
+        for (device, trace) in (0_u32..).zip(self.traces) {
+            let mut last = None;
+            for event in self.events(device, trace, frames)? {
+                let event = event?;
+                are_in_order &= event.time.is_some() && last <= event.time;
+                last = event.time;
+                before.note(&event);
+            }
+        }
+        Ok(if are_in_order { Order::Times } else { Order::Devices })
+    }
+
+    /// Passes on all events; what is wrong with one has been found out before.
+    fn pass_on(&self, order: Order, frames: &Frames, sink: &mut dyn FnMut(Event)) {
+        let events = (0_u32..).zip(self.traces).filter_map(|(device, trace)| {
+            Some(self.events(device, trace, frames).ok()?.filter_map(Result::ok))
+        });
+        if order == Order::Devices || self.traces.len() == 1 {
+            return events.flatten().for_each(sink);
+        }
+        let mut all: Vec<_> = events.collect();
+        // The next event of each device; of several at one time, that of the first device.
+        let next = |at: usize, event: Event| (Reverse((event.time, at)), event);
+        let mut heap: BTreeMap<_, Event> = BTreeMap::new();
+        for (at, events) in all.iter_mut().enumerate() {
+            heap.extend(events.next().map(|event| next(at, event)));
+        }
+        while let Some((Reverse((_, at)), event)) = heap.pop_last() {
+            sink(event);
+            heap.extend(all[at].next().map(|event| next(at, event)));
+        }
+    }
 }
 
 /// The event of an entry, or the key that is wrong. Entries of other kinds than the ones named here are none.
@@ -103,7 +161,7 @@ fn event(
 }
 
 /// What was there before the traces begin.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Before {
     buffers: BTreeMap<(u32, u64), Event>,
     /// Buffers that are live when the traces end, and were allocated in them.
@@ -113,13 +171,6 @@ struct Before {
 }
 
 impl Before {
-    fn of(traces: &[Vec<Event>]) -> Self {
-        let (buffers, allocated) = (BTreeMap::new(), HashMap::new());
-        let mut before = Self { buffers, allocated, reserved: BTreeMap::new() };
-        traces.iter().flatten().for_each(|event| before.note(event));
-        before
-    }
-
     fn note(&mut self, event: &Event) {
         let key = (event.device, event.address);
         match event.action {
@@ -216,25 +267,4 @@ fn optional(dict: &Dict, field: Field, place: &str) -> Result<Option<u64>, LogEr
         return Ok(None);
     }
     number(dict, field, place).map(Some)
-}
-
-/// Passes on the events of all devices: in order of time if all have one, else one device after the other.
-fn merged(mut traces: Vec<Vec<Event>>, sink: &mut dyn FnMut(Event)) {
-    if traces.len() == 1 {
-        return traces.remove(0).into_iter().for_each(sink);
-    }
-    let have_times = traces.iter().flatten().all(|event| event.time.is_some());
-    let mut events: Vec<Event> = traces.into_iter().flatten().collect();
-    if have_times {
-        // Stable, so that entries of one time stay in their order; a trace whose times go back is left alone.
-        let is_in_order = |events: &[Event]| {
-            events
-                .windows(2)
-                .all(|two| two[0].device != two[1].device || two[0].time <= two[1].time)
-        };
-        if is_in_order(&events) {
-            events.sort_by_key(|event| event.time);
-        }
-    }
-    events.into_iter().for_each(sink);
 }

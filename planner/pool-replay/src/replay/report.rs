@@ -54,6 +54,8 @@ pub struct DeviceReport {
     pub freed_late: u64,
     /// The most bytes that were live at once, as they were asked for.
     pub peak_live: u64,
+    /// Those of them that were given up, and waited for other streams.
+    pub late_at_peak: u64,
     /// The event that reached the peak, if one is recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub peak_at: Option<At>,
@@ -114,6 +116,9 @@ pub struct AllocatorReport {
     /// The most bytes held; up to the failure, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held: Option<u64>,
+    /// Bytes at the peak that live buffers have beyond what was asked for, because their sizes are rounded up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub padding: Option<u64>,
     /// Bytes held for each byte live at the peak.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ratio: Option<f64>,
@@ -267,6 +272,7 @@ pub(crate) fn device(
         allocators.push(AllocatorReport {
             allocator: one.allocator,
             held: Some(one.held),
+            padding: Some(one.padding).filter(|_| one.failed.is_none()),
             ratio: ratio(one.held, peak).filter(|_| one.failed.is_none()),
             fails_at: one.failed.as_ref().map(|event| event_report(event, frames)),
             message: None,
@@ -283,6 +289,7 @@ pub(crate) fn device(
         freed_on_another_stream: device.freed_elsewhere,
         freed_late: device.freed_late,
         peak_live: peak,
+        late_at_peak: device.peak.late,
         peak_at: device.peak.event.as_ref().map(at),
         held_by_log: device.held().map(|(_, most)| most),
         held_in_part: device.shortfall.as_ref().map(|short| HeldInPart {
@@ -321,6 +328,7 @@ fn planner(device: &Device, planned: &Planned, frames: &Frames) -> AllocatorRepo
     AllocatorReport {
         allocator: Allocator::Planned,
         held,
+        padding: None,
         ratio: held.and_then(|held| ratio(held, device.peak.bytes)),
         fails_at: device
             .over

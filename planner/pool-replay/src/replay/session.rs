@@ -24,6 +24,8 @@ pub struct Replay {
     pub allocators: Vec<Allocator>,
     /// How many bytes each device has; with it the first event is named that has no room.
     pub capacity: Option<u64>,
+    /// How many bytes RMM's pool begins with; no more than the capacity.
+    pub pool_size: u64,
     /// What the plan aligns every buffer to at least, in bytes, a power of two.
     pub alignment: u64,
     /// How each device is planned; the capacity in it is not looked at.
@@ -39,6 +41,7 @@ impl Default for Replay {
             selection: Selection::default(),
             allocators: Allocator::ALL.to_vec(),
             capacity: None,
+            pool_size: 0,
             alignment: 1,
             options: Options { budget, ..Options::default() },
         }
@@ -90,7 +93,7 @@ impl Replay {
         let mut events = 0;
         let mut sink = |event: Event| {
             events += 1;
-            let new = || Device::new(&self.allocators, capacity);
+            let new = || Device::new(&self.allocators, capacity, self.pool_size);
             devices.entry(event.device).or_insert_with(new).event(event);
         };
         let Told { graph, skipped } =
@@ -117,7 +120,7 @@ impl Replay {
         let capacity = self.capacity.unwrap_or(u64::MAX);
         let mut devices: BTreeMap<u32, Device> = BTreeMap::new();
         for &event in events {
-            let new = || Device::new(&self.allocators, capacity);
+            let new = || Device::new(&self.allocators, capacity, self.pool_size);
             devices.entry(event.device).or_insert_with(new).event(event);
         }
         let report =

@@ -17,12 +17,22 @@ pub(crate) struct Pickle {
 }
 
 impl Pickle {
-    /// The items of a list, or nothing.
+    /// The items of a list, or nothing. A list of entries is none.
     pub(crate) fn list<'a>(&'a self, value: &'a Value) -> Option<&'a [Value]> {
         match self.resolve(value) {
-            Value::List(list) => Some(&list.items),
+            Value::List(list) if list.entries.is_empty() => Some(&list.items),
             _ => None,
         }
+    }
+
+    /// The entries of a trace, nothing for an item that is none; or nothing for what is no list.
+    pub(crate) fn trace<'a>(
+        &'a self,
+        value: &'a Value,
+    ) -> Option<impl Iterator<Item = Option<&'a Entry>>> {
+        let Value::List(list) = self.resolve(value) else { return None };
+        let items = list.items.iter().map(|item| self.entry(item));
+        Some(list.entries.iter().map(Some).chain(items))
     }
 
     /// A dictionary without an action, or nothing.
@@ -34,7 +44,7 @@ impl Pickle {
     }
 
     /// An entry of a trace, or nothing.
-    pub(crate) fn entry<'a>(&'a self, value: &'a Value) -> Option<&'a Entry> {
+    fn entry<'a>(&'a self, value: &'a Value) -> Option<&'a Entry> {
         match self.resolve(value) {
             Value::Entry(entry) => Some(entry),
             _ => None,

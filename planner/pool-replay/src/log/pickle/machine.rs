@@ -261,7 +261,7 @@ impl<'a> Machine<'a> {
         let deepest = items.iter().map(Value::depth).max().unwrap_or(0);
         let Value::List(list) = self.top(name)? else { return Err(PickleError::Stack { name }) };
         list.depth = deeper(list.depth, deepest)?;
-        list.items.extend(items);
+        items.into_iter().for_each(|item| list.push(item));
         Ok(())
     }
 

@@ -115,7 +115,23 @@ impl Value {
 #[derive(Debug, Default)]
 pub(crate) struct List {
     pub(crate) items: Vec<Value>,
+    /// The items of a list that has entries of a trace alone; there are many of them. `items` is empty then.
+    pub(super) entries: Vec<Entry>,
     pub(super) depth: u8,
+}
+
+impl List {
+    /// Appends an item.
+    pub(super) fn push(&mut self, item: Value) {
+        match item {
+            Value::Entry(entry) if self.items.is_empty() => self.entries.push(*entry),
+            item => {
+                let entries = std::mem::take(&mut self.entries).into_iter();
+                self.items.extend(entries.map(|entry| Value::Entry(Box::new(entry))));
+                self.items.push(item);
+            }
+        }
+    }
 }
 
 /// What is kept of a dictionary.
