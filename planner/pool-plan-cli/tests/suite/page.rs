@@ -53,7 +53,8 @@ fn seen(browser: &Path, log: &Path) -> Value {
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     let text = std::fs::read_to_string(&page).unwrap();
     std::fs::write(&page, text.replace("</body>", &format!("{DRIVE}</body>"))).unwrap();
-    let profile = scratch("browser");
+    // Browsers that run at once need a profile each.
+    let profile = scratch(&format!("{name}.browser"));
     let mut command = Command::new(browser);
     command.args(["--headless", "--no-sandbox", "--disable-gpu", "--window-size=1280,1400"]);
     command.arg(format!("--user-data-dir={}", profile.display()));
