@@ -85,10 +85,13 @@ fn counted(count: u64, thing: &str) -> String {
     format!("{count} {thing}{}", if count == 1 { "" } else { "s" })
 }
 
-/// The frames to show: from the innermost one on that has a file, for PyTorch's stacks begin within PyTorch.
+/// The frames to show: from the innermost one on that has a file, or is an operator of PyTorch's. PyTorch's stacks begin
+/// with its own unwinder and allocator.
 fn shown(frames: &[String]) -> &[String] {
-    let first = frames.iter().position(|frame| !frame.starts_with("?? ")).unwrap_or(0);
-    &frames[first..]
+    let has_file = |frame: &String| !frame.starts_with("?? ");
+    let is_operator = |frame: &String| frame.starts_with("?? at::_ops::");
+    let first = frames.iter().position(has_file).or_else(|| frames.iter().position(is_operator));
+    &frames[first.unwrap_or(0)..]
 }
 
 /// A place and its time.

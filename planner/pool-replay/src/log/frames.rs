@@ -65,10 +65,15 @@ impl Frames {
         number
     }
 
-    /// The innermost frame of a stack that has a line in a file, or else the innermost one: PyTorch's stacks begin with
-    /// those of its own unwinder.
+    /// The innermost frame of a stack that has a line in a file; without one, the innermost operator of PyTorch's, or else
+    /// the innermost frame. PyTorch's stacks begin with its own unwinder and allocator.
     pub(crate) fn owner(&self, stack: Stack) -> Option<(&str, i64, &str)> {
-        self.frames(stack).find(|&(_, line, _)| line > 0).or_else(|| self.frames(stack).next())
+        let mut frames = self.frames(stack);
+        let operator = |&(_, _, name): &(&str, i64, &str)| name.starts_with("at::_ops::");
+        frames
+            .find(|&(_, line, _)| line > 0)
+            .or_else(|| self.frames(stack).find(operator))
+            .or_else(|| self.frames(stack).next())
     }
 
     /// The file, the line and the function of a frame.

@@ -167,6 +167,32 @@ fn archives_of_torch_save() {
     assert_eq!(opened(legacy).unwrap(), expected);
 }
 
+/// The owner of a buffer is a line of a program, an operator, or else the innermost frame.
+#[test]
+fn owners_of_buffers() {
+    let owner = |frames: &[(&str, i64, &str)]| {
+        let mut all = Frames::new();
+        let frame = |&(file, line, name): &(&str, i64, &str)| {
+            format!("{{\"filename\":\"{file}\",\"line\":{line},\"name\":\"{name}\"}}")
+        };
+        let text = frames.iter().map(frame).collect::<Vec<_>>().join(",");
+        let text = format!("{{\"action\":\"alloc\",\"bytes\":8,\"frames\":[{text}]}}");
+        let mut source = Cursor::new(text.as_bytes());
+        let mut stack = Stack::default();
+        let whole = Selection::default();
+        read(&mut source, Format::Json, &whole, &mut all, &mut |event| stack = event.stack)
+            .unwrap();
+        all.owner(stack).map(|(_, _, name)| name.to_owned())
+    };
+    let unwind = ("??", 0, "torch::unwind::unwind()");
+    let operator = ("??", 0, "at::_ops::neg::call(at::Tensor const&)");
+    let line = ("net.py", 3, "forward");
+    assert_eq!(owner(&[unwind, operator, line]).unwrap(), "forward");
+    assert_eq!(owner(&[unwind, operator, unwind]).unwrap(), operator.2);
+    assert_eq!(owner(&[unwind]).unwrap(), unwind.2);
+    assert_eq!(owner(&[]), None);
+}
+
 /// The events of a part, and what is live when it begins.
 fn part(text: &str, selection: &Selection) -> Vec<(Action, Place, u64)> {
     let mut events = Vec::new();
