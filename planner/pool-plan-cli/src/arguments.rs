@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use pool_plan::Options;
-use pool_replay::{Allocator, Format};
+use pool_replay::{Allocator, Format, Selection};
 
 /// Plan memory: offsets for buffers with known lifetimes, and an exact lower bound.
 #[derive(Debug, Parser)]
@@ -95,17 +95,24 @@ impl Solve {
 /// How to replay a log.
 #[derive(Args, Debug)]
 pub(crate) struct Replay {
-    /// RMM's CSV, a memory snapshot of PyTorch's, `MiniMalloc`'s CSV, JSON lines, or the record of a capture.
+    /// A log of RMM's, a snapshot of PyTorch's, the lines of `CuPy`'s hook, a plan of `MiniMalloc`, `TFLite` or XLA,
+    /// JSON lines, or the record of a capture; it may be compressed by gzip.
     pub(crate) file: PathBuf,
-    /// The format of the file, which is otherwise found out by its first bytes.
+    /// The format of the file, which is otherwise found out by its first bytes. Lines of other programs are skipped then.
     #[arg(long, value_enum)]
     pub(crate) from: Option<Format>,
+    /// The part of the log.
+    #[command(flatten)]
+    part: Part,
     /// The allocators to simulate; all of them if none is named.
     #[arg(long = "allocator", value_enum, value_delimiter = ',')]
     allocators: Vec<Allocator>,
     /// How many bytes each device has; for each allocator the first event is named that has no room.
     #[arg(long, value_name = "BYTES")]
     pub(crate) capacity: Option<u64>,
+    /// How many bytes RMM's pool begins with; no more than the capacity.
+    #[arg(long, value_name = "BYTES", default_value_t = 0)]
+    pool_size: u64,
     /// Align every buffer of the plan to at least this many bytes.
     #[arg(long, value_name = "BYTES", value_parser = power_of_two)]
     pub(crate) align: Option<u64>,
@@ -131,10 +138,42 @@ impl Replay {
         let (budget, rounds, threads) = (self.budget, self.rounds, self.threads);
         pool_replay::Replay {
             format: Some(format),
+            selection: self.part.selection(self.from),
             allocators: Allocator::ALL.into_iter().filter(is_asked).collect(),
             capacity: self.capacity,
+            pool_size: self.pool_size,
             alignment: self.align.unwrap_or(1),
             options: Options { budget, rounds, threads, ..Options::default() },
+        }
+    }
+}
+
+/// The part of a log.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct Part {
+    /// Begin with this event, counted from 0; what is live before it counts as there from the start.
+    #[arg(long, value_name = "NUMBER")]
+    from_event: Option<u64>,
+    /// End before this event.
+    #[arg(long, value_name = "NUMBER")]
+    to_event: Option<u64>,
+    /// Begin with the first event at this time or later, in microseconds as the log has them.
+    #[arg(long, value_name = "TIME", allow_negative_numbers = true)]
+    from_time: Option<i64>,
+    /// End before the first event at this time or later.
+    #[arg(long, value_name = "TIME", allow_negative_numbers = true)]
+    to_time: Option<i64>,
+}
+
+impl Part {
+    /// The part, and whether lines of others are skipped: they are where the format is given.
+    pub(crate) fn selection(self, from: Option<Format>) -> Selection {
+        let whole = Selection::default();
+        let (events, times) = (whole.events, whole.times);
+        Selection {
+            events: self.from_event.unwrap_or(events.start)..self.to_event.unwrap_or(events.end),
+            times: self.from_time.unwrap_or(times.start)..self.to_time.unwrap_or(times.end),
+            skip_other_lines: from.is_some(),
         }
     }
 }
@@ -152,19 +191,25 @@ pub(crate) enum Target {
     Json,
     /// A picture of time and addresses.
     Svg,
+    /// A page for a browser, in one file: time, owners, and what each allocator would hold.
+    Html,
 }
 
 /// How to export a log.
 #[derive(Args, Debug)]
 pub(crate) struct Export {
-    /// RMM's CSV, a memory snapshot of PyTorch's, `MiniMalloc`'s CSV, JSON lines, or the record of a capture.
+    /// A log of RMM's, a snapshot of PyTorch's, the lines of `CuPy`'s hook, a plan of `MiniMalloc`, `TFLite` or XLA,
+    /// JSON lines, or the record of a capture; it may be compressed by gzip.
     pub(crate) file: PathBuf,
     /// The form to write.
     #[arg(long, value_enum)]
     pub(crate) to: Target,
-    /// The format of the file, which is otherwise found out by its first bytes.
+    /// The format of the file, which is otherwise found out by its first bytes. Lines of other programs are skipped then.
     #[arg(long, value_enum)]
     pub(crate) from: Option<Format>,
+    /// The part of the log.
+    #[command(flatten)]
+    pub(crate) part: Part,
     /// The device that a problem or picture is of; needed if there are several.
     #[arg(long)]
     pub(crate) device: Option<u32>,

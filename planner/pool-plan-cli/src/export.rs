@@ -1,13 +1,14 @@
 //! `pool-plan export`: reads a log, follows it, and writes it in another form.
 
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 
 use pool_plan::error_chain;
+use pool_replay::Replay;
 use pool_replay::export::{Recording, RecordingError};
 
 use crate::arguments::{Export, Target};
+use crate::file::WholeFile;
 use crate::open::open;
 use crate::output::complain;
 
@@ -33,31 +34,46 @@ pub(crate) fn run(arguments: &Export) -> ExitCode {
 }
 
 fn read(arguments: &Export) -> Result<Recording, RecordingError> {
-    let (mut source, format) = open(&arguments.file, arguments.from)?;
-    let recording = Recording::read(&mut source, format)?;
-    source.into_inner().progress.finish_and_clear();
+    let mut log = open(&arguments.file, arguments.from)?;
+    let selection = arguments.part.selection(arguments.from);
+    let recording = Recording::read_part(&mut log.source, log.format, &selection)?;
+    log.progress.finish_and_clear();
     Ok(recording)
 }
 
 fn write(arguments: &Export, recording: &Recording) -> Result<(), String> {
     // What cannot be written is found out before a file is made.
     let device = device(arguments, recording)?;
-    let mut to: Box<dyn Write> = match &arguments.out {
-        Some(path) => {
-            let file =
-                File::create(path).map_err(|error| format!("{}: {error}", path.display()))?;
-            Box::new(BufWriter::new(file))
+    let Some(path) = &arguments.out else {
+        let mut to = BufWriter::new(io::stdout().lock());
+        return write_form(arguments, device, recording, &mut to)
+            .map_err(|error| format!("standard output: {error}"));
+    };
+    let write = || {
+        let mut file = WholeFile::create(path)?;
+        write_form(arguments, device, recording, &mut file)?;
+        file.finish()
+    };
+    write().map_err(|error| format!("{}: {error}", path.display()))
+}
+
+fn write_form(
+    arguments: &Export,
+    device: u32,
+    recording: &Recording,
+    to: &mut impl Write,
+) -> io::Result<()> {
+    match arguments.to {
+        Target::MemoryViz => recording.write_memory_viz(to),
+        Target::Perfetto => recording.write_perfetto(to),
+        Target::Csv => recording.write_csv(device, to),
+        Target::Json => recording.write_json(to),
+        Target::Svg => recording.write_svg(device, to),
+        Target::Html => {
+            let name = arguments.file.display().to_string();
+            recording.write_html(&name, &Replay::default(), to)
         }
-        None => Box::new(BufWriter::new(io::stdout().lock())),
-    };
-    let written = match arguments.to {
-        Target::MemoryViz => recording.write_memory_viz(&mut to),
-        Target::Perfetto => recording.write_perfetto(&mut to),
-        Target::Csv => recording.write_csv(device, &mut to),
-        Target::Json => recording.write_json(&mut to),
-        Target::Svg => recording.write_svg(device, &mut to),
-    };
-    written.map_err(|error| error.to_string())
+    }
 }
 
 /// The device that a problem or picture is of; 0 for the forms that have all devices.

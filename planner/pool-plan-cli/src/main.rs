@@ -3,14 +3,15 @@
 
 // Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
 //
-// arguments, open, printable: nothing
+// arguments, file, open, printable: nothing
 // output: printable
-// export: arguments, open, output
+// export: arguments, file, open, output
 // replay: arguments, open, output, printable
 // solve: arguments, output, printable
 
 mod arguments;
 mod export;
+mod file;
 mod open;
 mod output;
 mod printable;

@@ -1,28 +1,32 @@
 //! A log is opened, with a bar of progress on a terminal.
 
 use std::fs::File;
-use std::io::{self, BufReader, IsTerminal};
+use std::io::{self, IsTerminal};
 use std::path::Path;
 
 use indicatif::{ProgressBar, ProgressBarIter, ProgressStyle};
 
-use pool_replay::{Format, LogError};
+use pool_replay::{Format, LogError, Source};
+
+/// A log, its format, and the bar of its progress.
+pub(crate) struct Log {
+    pub(crate) source: Source<ProgressBarIter<File>>,
+    pub(crate) format: Format,
+    pub(crate) progress: ProgressBar,
+}
 
 /// Opens a log, with a bar of progress on a terminal, and finds its format out, unless it is given.
-pub(crate) fn open(
-    path: &Path,
-    format: Option<Format>,
-) -> Result<(BufReader<ProgressBarIter<File>>, Format), LogError> {
+pub(crate) fn open(path: &Path, format: Option<Format>) -> Result<Log, LogError> {
     let file = File::open(path)?;
     let metadata = file.metadata()?;
     let (length, is_file) = (metadata.len(), metadata.is_file());
-    let bar =
+    let progress =
         if io::stderr().is_terminal() { ProgressBar::new(length) } else { ProgressBar::hidden() };
     let template = "{wide_bar} {bytes}/{total_bytes} {eta}";
     if let Ok(style) = ProgressStyle::with_template(template) {
-        bar.set_style(style);
+        progress.set_style(style);
     }
-    let mut source = BufReader::with_capacity(1 << 16, bar.wrap_read(file));
+    let mut source = Source::new(progress.wrap_read(file))?;
     let format = match format {
         Some(format) => format,
         None => Format::of(&mut source)?,
@@ -31,5 +35,5 @@ pub(crate) fn open(
         let why = "a snapshot is read twice, so it must be a file, and no pipe";
         return Err(io::Error::new(io::ErrorKind::InvalidInput, why).into());
     }
-    Ok((source, format))
+    Ok(Log { source, format, progress })
 }

@@ -3,12 +3,28 @@
 
 use std::io::Cursor;
 
+#[allow(unused_imports, reason = "the target of wrapped files names no format")]
 pub(crate) use pool_replay::Format;
-use pool_replay::{Allocator, Replay};
+use pool_replay::{Allocator, Replay, Selection, Source};
+
+/// A replay of a format, which is found out if none is given.
+fn replay(format: Option<Format>) -> Replay {
+    let allocators = Allocator::ALL.into_iter().filter(|&one| one != Allocator::Planned).collect();
+    // Lines of others are skipped, so that the readers get beyond the first one.
+    let selection = Selection { skip_other_lines: format.is_some(), ..Selection::default() };
+    Replay { format, allocators, selection, ..Replay::default() }
+}
 
 /// Replays bytes as a log of a format.
+#[allow(dead_code, reason = "each target is a program of its own")]
 pub(crate) fn read(bytes: &[u8], format: Format) {
-    let allocators = Allocator::ALL.into_iter().filter(|&one| one != Allocator::Planned).collect();
-    let replay = Replay { format: Some(format), allocators, ..Replay::default() };
-    let _ = replay.read("fuzz", &mut Cursor::new(bytes));
+    let _ = replay(Some(format)).read("fuzz", &mut Cursor::new(bytes));
+}
+
+/// Replays bytes as a file that may be compressed, or an archive, of any format.
+#[allow(dead_code, reason = "each target is a program of its own")]
+pub(crate) fn read_wrapped(bytes: &[u8]) {
+    if let Ok(mut source) = Source::new(Cursor::new(bytes)) {
+        let _ = replay(None).read("fuzz", &mut source);
+    }
 }

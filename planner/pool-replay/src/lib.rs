@@ -1,7 +1,8 @@
 //! Logs of memory allocators, replayed: what was live, what the allocator held, what others would have held for the same
 //! requests, and how few bytes could do.
 //!
-//! Logs are RMM's CSV, PyTorch's memory snapshots, `MiniMalloc`'s CSV, JSON lines, and the records of captured CUDA graphs.
+//! Logs are RMM's CSV and debug log, PyTorch's memory snapshots, `CuPy`'s hook, `MiniMalloc`'s CSV, the plans of `TFLite`
+//! Micro and XLA, JSON lines, and the records of captured CUDA graphs.
 //! [`Replay`] reads one and returns a [`Report`]; [`export`] writes it in the form of a viewer; [`csv`] reads and writes
 //! files of buffers for the planner, `pool-plan`.
 //!
@@ -48,11 +49,11 @@ mod log;
 mod policy;
 mod replay;
 
-pub use log::{Format, LogError, PickleError};
+pub use log::{Format, LogError, PickleError, Selection, Source};
 pub use policy::Allocator;
 pub use replay::{
     AllocatorReport, At, BufferReport, CurveReport, DeviceReport, EventReport, FaultReport,
-    LiveReport, Outcome, Replay, Report,
+    HeldInPart, LiveReport, Outcome, Replay, Report,
 };
 
 /// Compiles the code of the crate's README.

@@ -14,11 +14,13 @@ import numpy.typing as npt
 from . import _native
 from ._planning import wanted_of, whole
 
-Format = Literal["rmm", "pytorch", "minimalloc", "json", "problem"]
-Allocator = Literal["bump", "slots", "pool", "caching", "planned"]
+Format = Literal[
+    "rmm", "rmm-debug", "pytorch", "cupy", "minimalloc", "tflite", "xla", "json", "problem"
+]
+Allocator = Literal["bump", "slots", "pool", "caching", "expandable", "planned"]
 Outcome = Literal["fits", "no-room", "left-out", "inconsistent"]
 
-ALLOCATORS: tuple[Allocator, ...] = ("bump", "slots", "pool", "caching", "planned")
+ALLOCATORS: tuple[Allocator, ...] = ("bump", "slots", "pool", "caching", "expandable", "planned")
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,8 @@ class Held:
     """The most bytes; up to the failure, if there is one."""
     ratio: float | None
     """Bytes held for each byte live at the peak."""
+    padding: int | None
+    """Bytes of live buffers at the peak beyond what was asked for; not known of a plan."""
     fails_at: Event | None
     """The first event for which there was no room."""
     message: str | None
@@ -76,9 +80,11 @@ class Device:
     freed_late: int
     peak_live: int
     """The most bytes that were live at once, as they were asked for."""
+    late_at_peak: int
+    """Bytes of the peak that were given up, and waited for other streams."""
     peak_at: str | None
     held_by_log: int | None
-    """What the log's own allocator held at most, where the log says."""
+    """What the log's own allocator held at most, where the log has all of it."""
     bound: int | None
     """What no allocator can be below; known where a plan was made."""
     allocators: Mapping[str, Held]
@@ -173,6 +179,7 @@ def _device(one: dict[str, Any]) -> Device:
             allocator=each["allocator"],
             held=each.get("held"),
             ratio=each.get("ratio"),
+            padding=each.get("padding"),
             fails_at=_event(each["fails_at"]) if "fails_at" in each else None,
             message=each.get("message"),
             curve=np.array(curves.get(each["allocator"], []), np.uint64),
@@ -180,7 +187,7 @@ def _device(one: dict[str, Any]) -> Device:
         for each in one["allocators"]
     }
     same = ["device", "events", "buffers", "streams", "freed_on_another_stream", "freed_late"]
-    same += ["peak_live", "failure_count", "fault_count"]
+    same += ["peak_live", "late_at_peak", "failure_count", "fault_count"]
     left = one["live_at_end"]
     return Device(
         **{name: one[name] for name in same},

@@ -1,27 +1,18 @@
 //! A log to its report, which Python gets as JSON.
 
 use std::fs::File;
-use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use pool_plan::Options;
-use pool_replay::{Allocator, Format, LogError, Outcome, Replay, Report};
+use pool_replay::{Allocator, Format, LogError, Outcome, Replay, Report, Source};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::errors;
 use crate::options::Wanted;
 use crate::watch::watched;
-
-/// The formats by their names.
-const FORMATS: [(&str, Format); 5] = [
-    ("rmm", Format::Rmm),
-    ("pytorch", Format::Pytorch),
-    ("minimalloc", Format::Minimalloc),
-    ("json", Format::Json),
-    ("problem", Format::Problem),
-];
 
 /// Replays a file; what comes out is the report in JSON, and what it comes to.
 #[pyfunction]
@@ -45,11 +36,12 @@ pub(crate) fn replay(
         capacity: options.capacity,
         alignment,
         options: Options { capacity: None, ..options },
+        ..Replay::default()
     };
     let is_cancelled = AtomicBool::new(false);
     let work = || -> Result<Report, LogError> {
         let file = Stoppable { file: File::open(&path)?, is_cancelled: &is_cancelled };
-        let mut source = BufReader::with_capacity(1 << 16, file);
+        let mut source = Source::new(file)?;
         replay.read(path.display().to_string(), &mut source)
     };
     let report = watched(py, work, || is_cancelled.store(true, Ordering::Relaxed))?;
@@ -65,9 +57,9 @@ pub(crate) fn replay(
 }
 
 fn format_of(name: &str) -> PyResult<Format> {
-    let known = FORMATS.iter().find(|(known, _)| *known == name);
-    known.map(|(_, format)| *format).ok_or_else(|| {
-        let names = FORMATS.map(|(name, _)| name).join(", ");
+    let known = Format::ALL.into_iter().find(|known| known.name() == name);
+    known.ok_or_else(|| {
+        let names = Format::ALL.map(Format::name).join(", ");
         PyValueError::new_err(format!("format {name:?} is none of {names}"))
     })
 }

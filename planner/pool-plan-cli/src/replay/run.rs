@@ -41,12 +41,12 @@ pub(crate) fn run(arguments: &Replay) -> ExitCode {
 }
 
 fn replay(arguments: &Replay) -> Result<Report, LogError> {
-    let (mut source, format) = open(&arguments.file, arguments.from)?;
+    let mut log = open(&arguments.file, arguments.from)?;
     let name = arguments.file.display().to_string();
+    let bar = log.progress;
+    let replay = arguments.replay(log.format);
     // The bar is done once the file is read: planning has none.
-    let read = |progress: &indicatif::ProgressBar| progress.finish_and_clear();
-    let bar = source.get_ref().progress.clone();
-    arguments.replay(format).read_watched(name, &mut source, &|| read(&bar))
+    replay.read_watched(name, &mut log.source, &|| bar.finish_and_clear())
 }
 
 /// Why a plan was left out.

@@ -22,13 +22,17 @@ const FRAME_SHOWN: usize = 160;
 
 /// Prints a report.
 pub(crate) fn print(report: &Report, to: &mut impl Write) -> io::Result<()> {
-    let (events, devices) = (report.events, report.devices.len());
-    let format = format!("{:?}", report.format).to_lowercase();
-    writeln!(to, "{}: {format}, {events} events, {devices} devices", printable(&report.log))?;
+    let (events, devices) = (counted(report.events, "event"), report.devices.len() as u64);
+    let (log, format) = (printable(&report.log), report.format.name());
+    writeln!(to, "{log}: {format}, {events}, {}", counted(devices, "device"))?;
+    if report.skipped_lines > 0 {
+        writeln!(to, "skipped: {} without an event", counted(report.skipped_lines, "line"))?;
+    }
     if let Some(operations) = report.operations {
         writeln!(
             to,
-            "a graph of {operations} operations, here one after the other by their numbers; plan and bound are"
+            "a graph of {}, here one after the other by their numbers; plan and bound are",
+            counted(operations as u64, "operation")
         )?;
         writeln!(to, "for whatever its edges leave open")?;
     }
@@ -36,18 +40,32 @@ pub(crate) fn print(report: &Report, to: &mut impl Write) -> io::Result<()> {
 }
 
 fn device(report: &DeviceReport, to: &mut impl Write) -> io::Result<()> {
-    let DeviceReport { device, events, buffers, streams, .. } = report;
-    writeln!(to, "\ndevice {device}: {events} events, {buffers} buffers, {streams} streams")?;
+    let (events, buffers) = (counted(report.events, "event"), counted(report.buffers, "buffer"));
+    let streams = counted(report.streams as u64, "stream");
+    writeln!(to, "\ndevice {}: {events}, {buffers}, {streams}", report.device)?;
     if report.freed_on_another_stream > 0 {
-        let count = report.freed_on_another_stream;
-        writeln!(to, "freed on another stream than their own: {count} buffers")?;
+        let count = counted(report.freed_on_another_stream, "buffer");
+        writeln!(to, "freed on another stream than their own: {count}")?;
     }
     if report.freed_late > 0 {
-        writeln!(to, "given up, and free only later: {} buffers", report.freed_late)?;
+        let (buffers, late) = (counted(report.freed_late, "buffer"), report.late_at_peak);
+        writeln!(to, "given up, and free only later: {buffers}; {} of the peak", HumanBytes(late))?;
     }
     let peak = report.peak_live;
     let at = report.peak_at.as_ref().map_or_else(String::new, |at| format!(", {}", place(at)));
-    writeln!(to, "peak: {peak} bytes live ({}){at}", HumanBytes(peak))?;
+    writeln!(to, "peak: {} live ({}){at}", counted(peak, "byte"), HumanBytes(peak))?;
+    if let Some(part) = &report.held_in_part {
+        let (held, live) = (counted(part.held, "byte"), counted(part.live, "byte"));
+        writeln!(
+            to,
+            "the log's own allocator: {held} held where {live} are live, {};",
+            place(&part.at)
+        )?;
+        writeln!(
+            to,
+            "the log lacks some of what it took from the device, so what it held is not known"
+        )?;
+    }
     writeln!(to, "{}", held(report))?;
     curves(report, to)?;
     table(to, "largest at the peak", &report.largest_at_peak)?;
@@ -55,11 +73,25 @@ fn device(report: &DeviceReport, to: &mut impl Write) -> io::Result<()> {
     faults(&report.faults, report.fault_count, to)?;
     let left = &report.live_at_end;
     if left.buffers > 0 {
-        let (buffers, bytes) = (left.buffers, left.bytes);
-        let title = format!("never freed: {buffers} buffers, {bytes} bytes, the largest of them");
+        let (buffers, bytes) = (counted(left.buffers, "buffer"), counted(left.bytes, "byte"));
+        let title = format!("never freed: {buffers}, {bytes}, the largest of them");
         table(to, &title, &left.largest)?;
     }
     Ok(())
+}
+
+/// A number of things, `1 buffer` or `2 buffers`.
+fn counted(count: u64, thing: &str) -> String {
+    format!("{count} {thing}{}", if count == 1 { "" } else { "s" })
+}
+
+/// The frames to show: from the innermost one on that has a file, or is an operator of PyTorch's. PyTorch's stacks begin
+/// with its own unwinder and allocator.
+fn shown(frames: &[String]) -> &[String] {
+    let has_file = |frame: &String| !frame.starts_with("?? ");
+    let is_operator = |frame: &String| frame.starts_with("?? at::_ops::");
+    let first = frames.iter().position(has_file).or_else(|| frames.iter().position(is_operator));
+    &frames[first.unwrap_or(0)..]
 }
 
 /// A place and its time.
@@ -83,39 +115,41 @@ fn new_table(header: &[&str], right: std::ops::Range<usize>) -> Table {
 
 /// What each allocator holds.
 fn held(report: &DeviceReport) -> Table {
-    let mut table = new_table(&["allocator", "bytes held", "", "of live", "first failure"], 1..4);
-    let mut row = |name: &str, held: Option<u64>, failure: String| {
+    let mut table =
+        new_table(&["allocator", "bytes held", "", "of live", "padding", "first failure"], 1..5);
+    let mut row = |name: &str, held: Option<u64>, padding: Option<u64>, failure: String| {
         let ratio = held.and_then(|held| report.ratio(held));
         table.add_row([
             name.to_owned(),
             held.map_or_else(|| "-".to_owned(), |held| held.to_string()),
             held.map_or_else(String::new, |held| HumanBytes(held).to_string()),
             ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.3}")),
+            padding.map_or_else(String::new, |bytes| HumanBytes(bytes).to_string()),
             failure,
         ]);
     };
     if report.held_by_log.is_some() {
-        row("the log's own", report.held_by_log, String::new());
+        row("the log's own", report.held_by_log, None, String::new());
     }
     for one in &report.allocators {
-        row(one.allocator.name(), one.held, failure(one));
+        row(one.allocator.name(), one.held, one.padding, failure(one));
     }
     if report.bound.is_some() {
-        row("lower bound", report.bound, String::new());
+        row("lower bound", report.bound, None, String::new());
     }
     table
 }
 
 fn failure(report: &AllocatorReport) -> String {
     let event = report.fails_at.as_ref();
-    let event = event.map(|one| format!("{} bytes, {}", one.bytes, place(&one.at)));
+    let event = event.map(|one| format!("{}, {}", counted(one.bytes, "byte"), place(&one.at)));
     event.into_iter().chain(report.message.clone()).collect::<Vec<_>>().join("; ")
 }
 
 /// Live bytes over time, and for each allocator how much of what it holds is not live.
 fn curves(report: &DeviceReport, to: &mut impl Write) -> io::Result<()> {
     let curve = &report.curve;
-    writeln!(to, "{:>14} {}", "live", sparkline(&curve.live, report.peak_live))?;
+    writeln!(to, "{:>15} {}", "live", sparkline(&curve.live, report.peak_live))?;
     let mut idle = |name: &str, held: &[u64]| {
         let percent: Vec<u64> = held
             .iter()
@@ -126,7 +160,7 @@ fn curves(report: &DeviceReport, to: &mut impl Write) -> io::Result<()> {
             })
             .collect();
         let most = percent.iter().max().copied().unwrap_or(0);
-        writeln!(to, "{name:>9} idle {} up to {most} %", sparkline(&percent, 100))
+        writeln!(to, "{name:>10} idle {} up to {most} %", sparkline(&percent, 100))
     };
     if let Some(held) = &curve.held_by_log {
         idle("log's own", held)?;
@@ -146,7 +180,12 @@ fn table(to: &mut impl Write, title: &str, buffers: &[BufferReport]) -> io::Resu
             format!("{:#x}", one.address),
             format!("{:x}", one.stream),
             place(&one.at),
-            one.frames.iter().take(FRAMES).map(|one| frame(one)).collect::<Vec<_>>().join(" < "),
+            shown(&one.frames)
+                .iter()
+                .take(FRAMES)
+                .map(|one| frame(one))
+                .collect::<Vec<_>>()
+                .join(" < "),
         ]);
     }
     writeln!(to, "{title}:\n{table}")
@@ -163,8 +202,10 @@ fn failures(report: &DeviceReport, to: &mut impl Write) -> io::Result<()> {
     }
     writeln!(to, "allocations that failed: {}", report.failure_count)?;
     for EventReport { at, bytes, stream, frames } in report.failures.iter().take(SHOWN) {
-        let by = frames.first().map_or_else(String::new, |one| format!(", by {}", frame(one)));
-        writeln!(to, "  {}: {bytes} bytes on stream {stream:x}{by}", place(at))?;
+        let by = shown(frames).first();
+        let by = by.map_or_else(String::new, |one| format!(", by {}", frame(one)));
+        let bytes = counted(*bytes, "byte");
+        writeln!(to, "  {}: {bytes} on stream {stream:x}{by}", place(at))?;
     }
     Ok(())
 }

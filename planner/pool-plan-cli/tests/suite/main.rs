@@ -20,10 +20,13 @@ mod interrupt;
 mod memory;
 mod memory_viz;
 mod outside;
+mod page;
 mod records;
 mod replay;
+mod reported;
 mod round_trips;
 mod trace_events;
+mod unfinished;
 
 /// `POOL_TEST_CASES`, or 1,000: how many random problems other properties are tried on.
 fn cases() -> u32 {

@@ -33,6 +33,7 @@ fn fields(phase: &str) -> Option<&'static [(&'static str, Kind)]> {
             ("tid", Number),
             ("args", Object),
         ],
+        // A complete event may name a stack, see `check_stacks`.
         "C" => &[("name", Text), ("ph", Text), ("ts", Number), ("pid", Number), ("args", Object)],
         "M" => &[("name", Text), ("ph", Text), ("pid", Number), ("args", Object)],
         _ => return None,
@@ -94,6 +95,10 @@ fn events(trace: &Value) -> Result<Events, String> {
                     return wrong("metadata's tid");
                 }
             }
+            "X" if event.contains_key("sf") => {
+                allowed.insert("sf");
+                check_stack(trace, &event["sf"])?;
+            }
             _ => {}
         }
         if let Some(key) = event.keys().find(|key| !allowed.contains(key.as_str())) {
@@ -102,6 +107,23 @@ fn events(trace: &Value) -> Result<Events, String> {
         all.push((phase.to_owned(), event.clone()));
     }
     Ok(all)
+}
+
+/// A stack is a frame of `stackFrames`, and so is its caller, up to one without.
+fn check_stack(trace: &Map<String, Value>, number: &Value) -> Result<(), String> {
+    let frames = trace.get("stackFrames").and_then(Value::as_object).ok_or("no stackFrames")?;
+    let mut number = number.to_string();
+    for _ in 0..=frames.len() {
+        let frame = frames.get(&number).and_then(Value::as_object);
+        let frame = frame.filter(|frame| frame.get("name").is_some_and(Value::is_string));
+        let frame = frame.ok_or_else(|| format!("stack frame {number} is not there"))?;
+        match frame.get("parent") {
+            None => return Ok(()),
+            Some(Value::String(parent)) => parent.clone_into(&mut number),
+            Some(other) => return Err(format!("the parent {other} of a stack frame")),
+        }
+    }
+    Err("stack frames in a circle".to_owned())
 }
 
 fn number(event: &Map<String, Value>, key: &str) -> u64 {
@@ -198,7 +220,7 @@ fn perfetto_files_are_of_the_trace_event_format() {
 /// The check can fail.
 #[test]
 fn traces_of_another_form_are_noticed() {
-    let output = run("export", &data("rmm.csv"), &["--to", "perfetto"]);
+    let output = run("export", &data("training.pickle"), &["--to", "perfetto"]);
     let text = String::from_utf8(output.stdout).unwrap();
     for (from, to) in [
         ("\"ph\":\"X\"", "\"ph\":\"Y\""),
@@ -207,6 +229,7 @@ fn traces_of_another_form_are_noticed() {
         ("\"displayTimeUnit\":\"ms\"", "\"displayTimeUnit\":\"us\""),
         ("\"process_name\"", "\"process\""),
         ("\"bytes\":", "\"bytes\":1.5,\"was\":"),
+        ("\"stackFrames\":{", "\"stackFrames\":{}, \"was\":{"),
     ] {
         let trace = serde_json::from_str(&text.replacen(from, to, 400)).unwrap();
         assert!(text.contains(from) && events(&trace).is_err(), "{from}");

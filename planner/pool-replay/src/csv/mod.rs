@@ -2,7 +2,10 @@
 //!
 //! Columns: `id` (also `buffer`, `buffer_id`), `lower` (also `begin`, `start`), `upper` or the
 //! older `end`, which is inclusive, `size`, and optionally `alignment`, `gaps`
-//! (`2-5 8-9`, separated by spaces), `offset` and `hint`, which is ignored.
+//! (`2-5 8-9`, separated by spaces) and `offset`. All other columns are ignored, and written again with a plan.
+//!
+//! A gap with a window, `9-10@1:17`, keeps these bytes of the buffer live meanwhile. The planner keeps all of its bytes
+//! live then: such a plan is valid, and may be larger than need be.
 //!
 //! Fields may be in quotes, with quotes in them doubled; blanks around other fields do not count, nor do
 //! blank lines. A lifetime is half-open: where `lower` is `upper` or more, the buffer is never live, and
@@ -34,11 +37,13 @@ enum Column {
     Gaps,
     Offset,
     Hint,
+    /// A column that the planner does not use.
+    Other,
 }
 
 impl Column {
-    fn named(name: &str) -> Option<Self> {
-        Some(match name {
+    fn named(name: &str) -> Self {
+        match name {
             "id" | "buffer" | "buffer_id" => Self::Id,
             "lower" | "begin" | "start" => Self::Lower,
             "upper" => Self::Upper,
@@ -48,8 +53,8 @@ impl Column {
             "gaps" => Self::Gaps,
             "offset" => Self::Offset,
             "hint" => Self::Hint,
-            _ => return None,
-        })
+            _ => Self::Other,
+        }
     }
 
     /// The column that this one counts as: a file has `End` or `Upper`, not both.
@@ -126,10 +131,13 @@ fn located(error: PlanError, columns: &[Column], text: &str) -> CsvError {
 
 fn columns(header: &Record<'_>) -> Result<Vec<Column>, CsvError> {
     let mut columns: Vec<Column> = Vec::new();
+    if header.count > header.fields.len() {
+        let message = format!("{} columns are more than {}", header.count, header.fields.len());
+        return Err(header.fields[0].wrong(message));
+    }
     for field in &header.fields {
-        let column = Column::named(&field.text)
-            .ok_or_else(|| field.wrong(format!("unknown column {:?}", field.text)))?;
-        if columns.iter().any(|other| other.role() == column.role()) {
+        let column = Column::named(&field.text);
+        if column != Column::Other && columns.iter().any(|other| other.role() == column.role()) {
             return Err(field.wrong(format!("a second column for {:?}", field.text)));
         }
         columns.push(column);
@@ -166,7 +174,7 @@ fn buffer(
             Column::Offset if options.fixed && !field.text.is_empty() => {
                 buffer.offset = Some(field.number("offset")?);
             }
-            Column::Offset | Column::Hint => {}
+            Column::Offset | Column::Hint | Column::Other => {}
         }
     }
     buffer.alignment = buffer.alignment.max(options.alignment.unwrap_or(1));
@@ -190,17 +198,31 @@ fn end(field: &Field<'_>, inclusive: i64) -> Result<i64, CsvError> {
 fn gaps(field: &Field<'_>, inclusive: i64) -> Result<Vec<Gap>, CsvError> {
     let mut gaps = Vec::new();
     for text in field.text.split_whitespace() {
-        if text.contains('@') {
-            return Err(field.wrong(format!("gap {text:?}: gaps with windows are not supported")));
-        }
         // A lower bound may be negative: the dash that separates is not the first character.
         let dash = text.char_indices().skip(1).find(|&(_, letter)| letter == '-');
         let Some((at, _)) = dash else {
             return Err(field.wrong(format!("gap {text:?} is not of the form 2-5")));
         };
         let part = |text| Field { text: Cow::Borrowed(text), ..*field };
-        let upper = end(&part(&text[at + 1..]), inclusive)?;
-        gaps.push(Gap { lower: part(&text[..at]).number("gap")?, upper });
+        let (times, window) = match text[at + 1..].split_once('@') {
+            Some((times, window)) => (times, Some(window)),
+            None => (&text[at + 1..], None),
+        };
+        let upper = end(&part(times), inclusive)?;
+        let lower = part(&text[..at]).number("gap")?;
+        let Some(window) = window else {
+            gaps.push(Gap { lower, upper });
+            continue;
+        };
+        let bytes = window.split_once(':');
+        let (first, last) = bytes.ok_or_else(|| {
+            field.wrong(format!("gap {text:?}: its window is not of the form 1:17"))
+        })?;
+        let (first, last): (u64, u64) =
+            (part(first).number("window")?, part(last).number("window")?);
+        if first >= last {
+            return Err(field.wrong(format!("gap {text:?}: its window is empty or inverted")));
+        }
     }
     Ok(gaps)
 }

@@ -8,7 +8,7 @@ use csv_core::{ReadFieldResult, Reader};
 use super::CsvError;
 
 /// Fields of a record that are kept: more than there are columns.
-const MOST_FIELDS: usize = 16;
+const MOST_FIELDS: usize = 256;
 
 /// A line of fields, or more where one of them holds line ends.
 #[derive(Debug)]
@@ -69,11 +69,16 @@ impl<'a> Records<'a> {
 
     /// Goes on over the next `bytes` bytes, and counts their lines and columns.
     fn advance(&mut self, bytes: usize) {
-        for letter in self.text[self.at..self.at + bytes].chars() {
+        let end = self.at + bytes;
+        let mut letters = self.text[self.at..end].chars().peekable();
+        while let Some(letter) = letters.next() {
+            // A CR alone ends a line, too.
+            let next = letters.peek().copied().or_else(|| self.text[end..].chars().next());
+            let is_end = letter == '\n' || letter == '\r' && next != Some('\n');
             (self.line, self.column) =
-                if letter == '\n' { (self.line + 1, 1) } else { (self.line, self.column + 1) };
+                if is_end { (self.line + 1, 1) } else { (self.line, self.column + 1) };
         }
-        self.at += bytes;
+        self.at = end;
     }
 
     /// The next field, and whether it is the last of its record.

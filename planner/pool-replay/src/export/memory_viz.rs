@@ -22,6 +22,9 @@ pub(super) fn write(recording: &Recording, to: impl Write) -> io::Result<()> {
         let message = format!("a snapshot has at most {MOST_DEVICES} devices, not {devices}");
         return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
     }
+    for event in &recording.events {
+        check(event)?;
+    }
     let mut writer = Writer {
         pickler: Pickler::new(to)?,
         recording,
@@ -30,6 +33,21 @@ pub(super) fn write(recording: &Recording, to: impl Write) -> io::Result<()> {
     };
     writer.snapshot(devices)?;
     writer.pickler.stop()
+}
+
+/// Refuses numbers that the viewer cannot count with: it adds addresses and sizes as integers of 63 bits.
+fn check(event: &Event) -> io::Result<()> {
+    let Event { address, bytes, place, .. } = *event;
+    let end = address.checked_add(bytes).filter(|&end| i64::try_from(end).is_ok());
+    let has_address = !matches!(event.action, Action::Fail);
+    if end.is_some() || !has_address && i64::try_from(bytes).is_ok() {
+        return Ok(());
+    }
+    let message = format!(
+        "{place}: {bytes} bytes at {address:#x} end beyond 2^63 - 1, the most that a snapshot has; \
+         export to json or perfetto instead"
+    );
+    Err(io::Error::new(io::ErrorKind::InvalidInput, message))
 }
 
 /// A range of addresses, and its live blocks by address.
@@ -106,7 +124,7 @@ impl<W: Write> Writer<'_, W> {
         self.number("allocated_size", allocated)?;
         self.number("active_size", allocated)?;
         self.number("requested_size", requested)?;
-        self.number("stream", segment.stream)?;
+        self.stream(segment.stream)?;
         self.word("segment_type", "large")?;
         self.pickler.text("blocks")?;
         self.pickler.list_start()?;
@@ -176,7 +194,7 @@ impl<W: Write> Writer<'_, W> {
         self.word("action", action)?;
         self.number("addr", event.address)?;
         self.number("size", event.asked())?;
-        self.number("stream", event.stream)?;
+        self.stream(event.stream)?;
         if let Some(time) = event.time {
             self.number("time_us", time)?;
         }
@@ -192,6 +210,11 @@ impl<W: Write> Writer<'_, W> {
     fn number(&mut self, key: &str, number: impl Into<i128>) -> io::Result<()> {
         self.pickler.text(key)?;
         self.pickler.int(number.into())
+    }
+
+    /// PyTorch has the handle of a stream as an integer with a sign.
+    fn stream(&mut self, stream: u64) -> io::Result<()> {
+        self.number("stream", i64::from_le_bytes(stream.to_le_bytes()))
     }
 
     fn word(&mut self, key: &str, text: &str) -> io::Result<()> {

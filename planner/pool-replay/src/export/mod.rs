@@ -1,7 +1,9 @@
-//! A log in other forms: a snapshot for PyTorch's viewer, a trace for Perfetto, a problem, a log or a picture.
+//! A log in other forms: a snapshot for PyTorch's viewer, a trace for Perfetto, a problem, a log, a picture, or a page
+//! for a browser.
 
 mod bytes;
 mod forms;
+mod html;
 mod memory_viz;
 mod perfetto;
 mod pickler;

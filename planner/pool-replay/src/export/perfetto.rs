@@ -1,6 +1,9 @@
 //! A trace in the JSON form of Chrome's, which Perfetto reads: live bytes of each device and stream as counters, and
 //! buffers as spans.
 //!
+//! Each frame of the stacks stands once below its callers, in `stackFrames`, and a span has the number of its innermost one.
+//! A span is called by its innermost frame that has a line in a file.
+//!
 //! Spans of one track may not overlap unless one is within the other, so each stream has as many tracks as it has
 //! buffers at once, and a buffer gets the first one that is free.
 
@@ -9,8 +12,8 @@ use std::io::{self, Write};
 
 use serde_json::{Value, json};
 
-use crate::log::Event;
-use crate::replay::frames_of;
+use crate::log::{Event, Frame, Frames, Stack};
+use crate::replay::frame_text;
 
 use super::recording::{Buffer, Recording};
 
@@ -20,6 +23,7 @@ pub(super) fn write(recording: &Recording, mut to: impl Write) -> io::Result<()>
     let end = times.last().map_or(0, |last| last + 1);
     let time = |index: usize| times.get(index).copied().unwrap_or(end);
     let mut trace = Trace { to: &mut to, is_first: true };
+    let mut stacks = Stacks::new(&recording.frames);
     trace.to.write_all(b"{\"displayTimeUnit\":\"ms\",\"traceEvents\":[")?;
     for (&device, buffers) in &recording.devices {
         // The process 0 is the idle one, and a thread with the number of its process its main one.
@@ -40,20 +44,74 @@ pub(super) fn write(recording: &Recording, mut to: impl Write) -> io::Result<()>
         for (buffer, &track) in buffers.iter().zip(&tracks.of) {
             let Event { address, stack, place, stream, .. } = buffer.live.event;
             let (start, bytes) = (time(buffer.lower), buffer.live.event.asked());
-            let frames = frames_of(stack, &recording.frames);
-            let name = frames.first().cloned().unwrap_or_else(|| format!("{bytes} bytes"));
-            let args = json!({
-                "bytes": bytes, "address": format!("{address:#x}"), "stream": format!("{stream:x}"), "allocated": place.to_string(),
-                "frames": frames, "freed": buffer.is_freed,
+            let name = recording.frames.owner(stack).map(frame_text);
+            let mut args = json!({
+                "bytes": bytes, "address": format!("{address:#x}"),
+                "stream": format!("{stream:x}"), "allocated": place.to_string(),
             });
-            trace.add(&json!({
-                "ph": "X", "name": name, "cat": "buffer", "pid": pid, "tid": tid(track),
-                "ts": start, "dur": time(buffer.upper) - start, "args": args,
-            }))?;
+            if !buffer.is_freed {
+                args["freed"] = false.into();
+            }
+            let mut span = json!({
+                "ph": "X", "name": name.unwrap_or_else(|| format!("{bytes} bytes")), "cat": "buffer",
+                "pid": pid, "tid": tid(track), "ts": start, "dur": time(buffer.upper) - start, "args": args,
+            });
+            if let Some(number) = stacks.number(stack) {
+                span["sf"] = number.into();
+            }
+            trace.add(&span)?;
         }
     }
-    to.write_all(b"]}\n")?;
+    to.write_all(b"],\"stackFrames\":{")?;
+    stacks.write(&mut to)?;
+    to.write_all(b"}}\n")?;
     to.flush()
+}
+
+/// The frames of all stacks as a tree, whose roots are the outermost ones.
+struct Stacks<'a> {
+    frames: &'a Frames,
+    /// The number of a frame below that of its caller.
+    numbers: HashMap<(Option<usize>, Frame), usize>,
+    /// The caller of each, and the frame.
+    nodes: Vec<(Option<usize>, Frame)>,
+    of: HashMap<Stack, Option<usize>>,
+}
+
+impl<'a> Stacks<'a> {
+    fn new(frames: &'a Frames) -> Self {
+        Self { frames, numbers: HashMap::new(), nodes: Vec::new(), of: HashMap::new() }
+    }
+
+    /// The number of the innermost frame of a stack, none if it has no frames.
+    fn number(&mut self, stack: Stack) -> Option<usize> {
+        if let Some(&known) = self.of.get(&stack) {
+            return known;
+        }
+        let mut caller = None;
+        for &frame in self.frames.frames_of(stack).iter().rev() {
+            let nodes = &mut self.nodes;
+            caller = Some(*self.numbers.entry((caller, frame)).or_insert_with(|| {
+                nodes.push((caller, frame));
+                nodes.len() - 1
+            }));
+        }
+        self.of.insert(stack, caller);
+        caller
+    }
+
+    fn write(&self, to: &mut impl Write) -> io::Result<()> {
+        for (number, (caller, frame)) in self.nodes.iter().enumerate() {
+            let separator = if number == 0 { "\n" } else { ",\n" };
+            write!(to, "{separator}\"{number}\":")?;
+            let mut node = json!({"name": frame_text(self.frames.texts_of(frame))});
+            if let Some(caller) = caller {
+                node["parent"] = caller.to_string().into();
+            }
+            serde_json::to_writer(&mut *to, &node)?;
+        }
+        Ok(())
+    }
 }
 
 struct Trace<'a, W> {
@@ -71,7 +129,7 @@ impl<W: Write> Trace<'_, W> {
     }
 }
 
-/// Live bytes after each change, of the device and of each of its streams. A viewer puts the name of the series, `bytes`,
+/// Live bytes after each change, of the device and, if it has several, of each of its streams. A viewer puts the name of the series, `bytes`,
 /// behind that of the counter.
 fn counters(
     pid: u64,
@@ -80,6 +138,7 @@ fn counters(
     trace: &mut Trace<'_, impl Write>,
 ) -> io::Result<()> {
     let (mut live, mut of_stream) = (0_u64, HashMap::<u64, u64>::new());
+    let streams: BTreeSet<u64> = buffers.iter().map(|one| one.live.event.stream).collect();
     for (index, is_allocation, at) in changes(buffers) {
         let Event { stream, .. } = buffers[at].live.event;
         let bytes = buffers[at].live.event.asked();
@@ -90,7 +149,9 @@ fn counters(
         let counter = |name: String, bytes: u64| json!({"ph": "C", "name": name, "pid": pid, "ts": time(index), "args": {"bytes": bytes}});
         let on_stream = counter(format!("stream {stream:x}: live"), *on_stream);
         trace.add(&counter("live".to_owned(), live))?;
-        trace.add(&on_stream)?;
+        if streams.len() > 1 {
+            trace.add(&on_stream)?;
+        }
     }
     Ok(())
 }

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use crate::log::{Event, Place, Stack};
-use crate::replay::frames_of;
+use crate::replay::frame_text;
 
 use super::bytes::Bytes;
 use super::recording::{Buffer, Recording};
@@ -101,7 +101,7 @@ fn live_bottom() -> f64 {
 }
 
 /// Ranges of addresses that touch, and the sum of their sizes.
-fn ranges(buffers: &[Buffer]) -> (Vec<(u64, u64, u64)>, u64) {
+pub(super) fn ranges(buffers: &[Buffer]) -> (Vec<(u64, u64, u64)>, u64) {
     let mut all: Vec<(u64, u64)> = buffers
         .iter()
         .map(|buffer| (buffer.live.event.address, buffer.live.event.bytes))
@@ -154,7 +154,7 @@ impl Callers {
         let mut weights: HashMap<String, (u128, Vec<Stack>)> = HashMap::new();
         for buffer in buffers {
             let Event { stack, .. } = buffer.live.event;
-            let caller = frames_of(stack, &recording.frames).into_iter().next();
+            let caller = recording.frames.owner(stack).map(frame_text);
             let Some(caller) = caller else { continue };
             let (weight, stacks) = weights.entry(caller).or_default();
             *weight += area(buffer);
@@ -183,7 +183,7 @@ impl Callers {
 }
 
 /// How much of the picture a buffer covers.
-fn area(buffer: &Buffer) -> u128 {
+pub(super) fn area(buffer: &Buffer) -> u128 {
     u128::from(buffer.live.event.bytes) * (buffer.upper - buffer.lower) as u128
 }
 
@@ -206,9 +206,10 @@ fn draw(text: &mut String, buffers: &[Buffer], axes: &Axes, callers: &Callers) -
     let (held, peak) = (Bytes(axes.height), Bytes(axes.peak));
     writeln!(
         text,
-        "<text x=\"{LEFT}\" y=\"20\" font-size=\"15\">{} buffers at {held} of addresses; at most \
+        "<text x=\"{LEFT}\" y=\"20\" font-size=\"15\">{} buffer{} at {held} of addresses; at most \
          {peak} are live at once{note}</text>",
         buffers.len(),
+        if buffers.len() == 1 { "" } else { "s" },
     )?;
     order.iter().try_for_each(|buffer| rectangle(text, buffer, axes, callers))?;
     breaks(text, axes)?;

@@ -5,7 +5,7 @@ use std::io::{BufRead, Seek};
 
 use thiserror::Error;
 
-use crate::log::{self, Event, Format, Frames, LogError, Place};
+use crate::log::{self, Event, Format, Frames, LogError, Place, Selection};
 use crate::replay::{Books, Change, Fault, Live};
 
 /// A buffer from its allocation to its free.
@@ -66,8 +66,20 @@ impl Recording {
         source: &mut (impl BufRead + Seek),
         format: Format,
     ) -> Result<Self, RecordingError> {
+        Self::read_part(source, format, &Selection::default())
+    }
+
+    /// Reads a part of a log, as [`read`](Self::read).
+    ///
+    /// # Errors
+    /// As [`read`](Self::read); if a part by time is asked for, and the events have no times.
+    pub fn read_part(
+        source: &mut (impl BufRead + Seek),
+        format: Format,
+        selection: &Selection,
+    ) -> Result<Self, RecordingError> {
         let (mut events, mut frames) = (Vec::new(), Frames::new());
-        log::read(source, format, &mut frames, &mut |event| events.push(event))?;
+        log::read(source, format, selection, &mut frames, &mut |event| events.push(event))?;
         Self::new(events, frames).map_err(|fault| RecordingError::Inconsistent {
             place: fault.event.place.to_string(),
             message: fault.to_string(),

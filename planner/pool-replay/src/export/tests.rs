@@ -15,7 +15,8 @@ fn recording(bytes: &[u8]) -> Recording {
     let mut source = Cursor::new(bytes);
     let format = Format::of(&mut source).unwrap();
     let (mut events, mut frames) = (Vec::new(), Frames::new());
-    log::read(&mut source, format, &mut frames, &mut |event| events.push(event)).unwrap();
+    let whole = log::Selection::default();
+    log::read(&mut source, format, &whole, &mut frames, &mut |event| events.push(event)).unwrap();
     Recording::new(events, frames).unwrap()
 }
 
@@ -98,6 +99,73 @@ fn snapshot_has_opcodes_of_the_viewer_alone() {
     }
 }
 
+/// An end beyond 63 bits is refused: the viewer adds addresses and sizes as integers with a sign. The other forms have
+/// them, and give them back.
+#[test]
+fn numbers_from_2_63_on() {
+    for (line, address) in [
+        ("\"address\":9223372036854775808,\"bytes\":512", 1 << 63),
+        ("\"address\":9223372036854775296,\"bytes\":512", (1 << 63) - 512),
+        ("\"address\":0,\"bytes\":9223372036854775808", 0_u64),
+    ] {
+        let text = format!("{{\"action\":\"alloc\",{line},\"stream\":18446744073709551615}}\n");
+        let before = recording(text.as_bytes());
+        assert_eq!(before.events[0].address, address);
+        let error = memory_viz::write(&before, Vec::new()).unwrap_err().to_string();
+        assert!(error.starts_with("line 1: ") && error.contains("beyond 2^63 - 1"), "{error}");
+        let mut json = Vec::new();
+        before.write_json(&mut json).unwrap();
+        assert_eq!(told(&before), told(&recording(&json)));
+        let mut trace = Vec::new();
+        perfetto::write(&before, &mut trace).unwrap();
+        assert!(serde_json::from_slice::<serde_json::Value>(&trace).is_ok());
+    }
+}
+
+/// Each frame and each stack stands once in a log of JSON lines and in a trace, however many events have it.
+#[test]
+fn stacks_are_written_once() {
+    let mut text = String::new();
+    for number in 0..300_u32 {
+        let frames: Vec<String> = (0..20)
+            .map(|line| {
+                format!(
+                    "{{\"filename\":\"deep.py\",\"line\":{},\"name\":\"f\"}}",
+                    line % 7 + number % 3
+                )
+            })
+            .collect();
+        text += &format!(
+            "{{\"action\":\"alloc\",\"address\":{},\"bytes\":8,\"frames\":[{}]}}\n",
+            number * 8,
+            frames.join(",")
+        );
+    }
+    let before = recording(text.as_bytes());
+    let mut json = Vec::new();
+    before.write_json(&mut json).unwrap();
+    assert_eq!(told(&before), told(&recording(&json)));
+    let json = String::from_utf8(json).unwrap();
+    assert_eq!((json.matches("{\"frame\":").count(), json.matches("{\"stack\":").count()), (9, 3));
+    let mut trace = Vec::new();
+    perfetto::write(&before, &mut trace).unwrap();
+    let trace: serde_json::Value = serde_json::from_slice(&trace).unwrap();
+    let frames = trace["stackFrames"].as_object().unwrap();
+    assert_eq!(frames.len(), 3 * 20);
+    for event in trace["traceEvents"].as_array().unwrap().iter().filter(|one| one["ph"] == "X") {
+        let mut number = event["sf"].to_string();
+        let mut names = Vec::new();
+        while let Some(frame) = frames.get(&number) {
+            names.push(frame["name"].as_str().unwrap().to_owned());
+            number = frame["parent"].as_str().unwrap_or_default().to_owned();
+        }
+        let address = event["args"]["address"].as_str().unwrap();
+        let is_it = |one: &&Event| format!("{:#x}", one.address) == address;
+        let event = before.events.iter().find(is_it).unwrap();
+        assert_eq!(names, frames_of(event.stack, &before.frames));
+    }
+}
+
 /// Numbers of every length come back, and texts longer than a byte can count.
 #[test]
 fn snapshot_of_large_numbers() {
@@ -105,8 +173,9 @@ fn snapshot_of_large_numbers() {
     let mut text = String::new();
     for (index, bytes) in (1_u32..).zip([1_u64, 255, 256, 1 << 31, 1 << 32, 1 << 40]) {
         let address = u64::from(index) << 56;
+        let stream = u64::MAX - u64::from(index);
         text += &format!(
-            "{{\"action\":\"alloc\",\"address\":{address},\"bytes\":{bytes},\"time\":{},\
+            "{{\"action\":\"alloc\",\"address\":{address},\"bytes\":{bytes},\"time\":{},\"stream\":{stream},\
              \"frames\":[{{\"name\":\"{long}\",\"line\":{bytes}}}]}}\n",
             -1_000_000_000_000_i64 + i64::from(index),
         );

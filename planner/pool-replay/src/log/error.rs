@@ -13,14 +13,36 @@ use crate::csv::CsvError;
 #[non_exhaustive]
 pub enum LogError {
     /// The file cannot be read.
-    #[error("the file cannot be read")]
+    #[error(transparent)]
     Io(#[from] io::Error),
     /// The first bytes are those of no format that is known.
     #[error(
         "this is no log that is known: neither RMM's CSV, nor a PyTorch snapshot, nor MiniMalloc's CSV, nor JSON \
-         lines, nor a problem in JSON; --from says which one it is"
+         lines, nor a problem in JSON, nor CuPy's hook, nor a memory plan of TFLite Micro or XLA{}; --from says \
+         which one it is",
+        nearest.as_ref().map_or_else(String::new, |nearest| format!(" (the nearest is {nearest})"))
     )]
-    UnknownFormat,
+    UnknownFormat {
+        /// The format that the first bytes are most like, and what they lack of it.
+        nearest: Option<String>,
+    },
+    /// The file is an archive, and holds no snapshot that can be read.
+    #[error("the archive: {message}")]
+    Archive {
+        /// What is wrong with the archive.
+        message: String,
+    },
+    /// A part of the log by time is asked for, and its events have no times.
+    #[error("the events of the log have no times: ask for a part by the numbers of events")]
+    NoTimes,
+    /// Something of a problem in JSON refers to an operation that does not exist, or is miscounted.
+    #[error("{place}: {message}")]
+    Problem {
+        /// The buffer, the edge or the list.
+        place: String,
+        /// What is wrong with it.
+        message: String,
+    },
     /// A line of a text is not as the format has it.
     #[error("line {line}: {message}")]
     Line {
@@ -64,6 +86,13 @@ impl LogError {
             (Ok(0) | Err(_), _) => Self::line(1, message),
             (Ok(line), column) => Self::line(line, format!("column {column}: {message}")),
         }
+    }
+
+    /// What is wrong with a line of JSON. The parser has seen one line, and calls it the first.
+    pub(super) fn in_line(error: &serde_json::Error) -> String {
+        let message = error.to_string();
+        let message = message.split(" at line ").next().unwrap_or_default();
+        format!("column {}: {message}", error.column())
     }
 
     /// An error of a line.

@@ -5,19 +5,32 @@ use std::io::BufRead;
 use serde::Serialize;
 
 use super::error::LogError;
-use super::{problem, rmm};
+use super::header::{Header, fields};
+use super::{cupy, problem, rmm_debug, tflite, xla};
+
+/// Bytes at the beginning of a text that are looked at for a format whose lines stand among others.
+const LOOKED_AT: usize = 1 << 14;
 
 /// The format of a log.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum Format {
-    /// The CSV of RMM's logging adaptor.
+    /// The CSV of RMM's logging adaptor, of any version.
     Rmm,
+    /// RMM's debug log.
+    RmmDebug,
     /// A memory snapshot of PyTorch's, pickled.
     Pytorch,
+    /// The lines of `CuPy`'s `DebugPrintHook`.
+    Cupy,
     /// `MiniMalloc`'s CSV: id,lower,upper,size and perhaps offset.
     Minimalloc,
+    /// The memory plan that `TFLite` Micro prints.
+    Tflite,
+    /// XLA's dump of a buffer assignment, with or without live ranges.
+    Xla,
     /// This project's own log: one JSON object a line.
     Json,
     /// A problem as `solve` takes it, JSON: the record of a capture, or any other.
@@ -25,31 +38,117 @@ pub enum Format {
 }
 
 impl Format {
-    /// The format of what `source` begins with; nothing is consumed.
+    /// All of them, in the order in which they are shown.
+    pub const ALL: [Self; 9] = [
+        Self::Rmm,
+        Self::RmmDebug,
+        Self::Pytorch,
+        Self::Cupy,
+        Self::Minimalloc,
+        Self::Tflite,
+        Self::Xla,
+        Self::Json,
+        Self::Problem,
+    ];
+
+    /// The name as it stands on the command line.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Rmm => "rmm",
+            Self::RmmDebug => "rmm-debug",
+            Self::Pytorch => "pytorch",
+            Self::Cupy => "cupy",
+            Self::Minimalloc => "minimalloc",
+            Self::Tflite => "tflite",
+            Self::Xla => "xla",
+            Self::Json => "json",
+            Self::Problem => "problem",
+        }
+    }
+
+    /// The format of what `source` begins with; nothing is consumed. An archive or a compressed file is opened by a
+    /// [`Source`](crate::Source).
     ///
     /// # Errors
-    /// If the first bytes are those of no format.
+    /// If the first bytes are those of no format; the error names the nearest one.
     pub fn of(source: &mut impl BufRead) -> Result<Self, LogError> {
         let start = source.fill_buf()?;
         if start.first() == Some(&0x80) {
             return Ok(Self::Pytorch);
         }
-        let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start).trim_ascii_start();
-        if let Some(object) = start.strip_prefix(b"{") {
+        let text = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start).trim_ascii_start();
+        if let Some(object) = text.strip_prefix(b"{") {
             let key = object.trim_ascii_start().strip_prefix(b"\"").unwrap_or_default();
             let key = key.split(|&byte| byte == b'"').next().unwrap_or_default();
-            let is_problem = problem::KEYS.iter().any(|known| known.as_bytes() == key);
-            return Ok(if is_problem { Self::Problem } else { Self::Json });
+            return match key {
+                b"hook" => Ok(Self::Cupy),
+                b"traceEvents" | b"displayTimeUnit" | b"schemaVersion" => {
+                    let nearest =
+                        "a trace of Chrome's or Perfetto's, which is written and not read";
+                    Err(LogError::UnknownFormat { nearest: Some(nearest.to_owned()) })
+                }
+                key if problem::KEYS.iter().any(|known| known.as_bytes() == key) => {
+                    Ok(Self::Problem)
+                }
+                _ => Ok(Self::Json),
+            };
         }
-        let header = start.split(|&byte| byte == b'\n').next().unwrap_or_default();
-        let header = String::from_utf8_lossy(header);
-        if rmm::is_header(&header) {
+        let lines = String::from_utf8_lossy(&text[..text.len().min(LOOKED_AT)]);
+        let mut lines = lines.split(['\n', '\r']).map(str::trim).filter(|line| !line.is_empty());
+        let header = lines.clone().next().unwrap_or_default();
+        if Header::of(header).is_ok() {
             return Ok(Self::Rmm);
         }
-        let has = |names: &[&str]| header.split(',').any(|name| names.contains(&name.trim()));
+        let has = |names: &[&str]| fields(header).any(|name| names.contains(&name));
         if has(&["lower", "begin", "start"]) && has(&["size"]) {
             return Ok(Self::Minimalloc);
         }
-        Err(LogError::UnknownFormat)
+        lines
+            .find_map(among_others)
+            .ok_or_else(|| LogError::UnknownFormat { nearest: nearest(start, header) })
+    }
+}
+
+/// The format of a line that may stand among lines of others.
+fn among_others(line: &str) -> Option<Format> {
+    let known = [
+        (rmm_debug::is_event(line), Format::RmmDebug),
+        (cupy::is_event(line), Format::Cupy),
+        (tflite::is_buffer(line), Format::Tflite),
+        (xla::is_start(line), Format::Xla),
+    ];
+    known.into_iter().find(|(is_it, _)| *is_it).map(|(_, format)| format)
+}
+
+/// The format that the first bytes are most like, and what they lack.
+fn nearest(start: &[u8], header: &str) -> Option<String> {
+    match start {
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => {
+            return Some("a text in UTF-16; only UTF-8 is read".to_owned());
+        }
+        [b'(' | b'c' | b'}' | b']', ..] if start.contains(&b'.') && start.contains(&b'\n') => {
+            return Some(
+                "pytorch, as a pickle of protocol 0 or 1; write it with 2 to 5".to_owned(),
+            );
+        }
+        [b'[', ..] => {
+            return Some("json, one object a line; this is an array of JSON".to_owned());
+        }
+        _ => {}
+    }
+    let Err(rmm) = Header::of(header) else { return None };
+    let known = ["id", "buffer", "buffer_id", "lower", "begin", "start", "upper", "end", "size"];
+    let known = fields(header).filter(|name| known.contains(name)).count();
+    match (rmm.known, known) {
+        (0, 0) => None,
+        (rmm_known, known) if rmm_known >= known => {
+            Some(format!("rmm, without the column {}", rmm.missing.join(", ")))
+        }
+        _ => {
+            let has = |names: &[&str]| fields(header).any(|name| names.contains(&name));
+            let lacks = if has(&["lower", "begin", "start"]) { "size" } else { "lower" };
+            Some(format!("minimalloc, without the column {lacks}"))
+        }
     }
 }

@@ -13,7 +13,7 @@ pub(super) struct Text(pub(super) u32);
 
 /// A function that was being called, and from where.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub(super) struct Frame {
+pub(crate) struct Frame {
     pub(super) filename: Text,
     pub(super) line: i64,
     pub(super) name: Text,
@@ -65,12 +65,31 @@ impl Frames {
         number
     }
 
+    /// The innermost frame of a stack that has a line in a file; without one, the innermost operator of PyTorch's, or else
+    /// the innermost frame. PyTorch's stacks begin with its own unwinder and allocator.
+    pub(crate) fn owner(&self, stack: Stack) -> Option<(&str, i64, &str)> {
+        let mut frames = self.frames(stack);
+        let operator = |&(_, _, name): &(&str, i64, &str)| name.starts_with("at::_ops::");
+        frames
+            .find(|&(_, line, _)| line > 0)
+            .or_else(|| self.frames(stack).find(operator))
+            .or_else(|| self.frames(stack).next())
+    }
+
+    /// The file, the line and the function of a frame.
+    pub(crate) fn texts_of(&self, frame: &Frame) -> (&str, i64, &str) {
+        (self.text_of(frame.filename), frame.line, self.text_of(frame.name))
+    }
+
+    /// The frames of a stack by the numbers of their texts.
+    pub(crate) fn frames_of(&self, stack: Stack) -> &[Frame] {
+        usize::try_from(stack.0).ok().and_then(|at| self.stacks.get(at)).map_or(&[], |one| one)
+    }
+
     /// The frames of a stack: file, line, function.
     pub(crate) fn frames(&self, stack: Stack) -> impl Iterator<Item = (&str, i64, &str)> {
-        let frames = usize::try_from(stack.0).ok().and_then(|at| self.stacks.get(at));
-        frames
-            .into_iter()
-            .flat_map(|frames| frames.iter())
+        self.frames_of(stack)
+            .iter()
             .map(|frame| (self.text_of(frame.filename), frame.line, self.text_of(frame.name)))
     }
 

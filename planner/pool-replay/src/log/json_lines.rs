@@ -1,18 +1,21 @@
-//! This project's own log: one JSON object a line, see [`Line`].
+//! This project's own log: one JSON object a line. Most are events; others number frames and stacks of them.
 
-use std::io::BufRead;
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::io::{self, BufRead, Write};
 
 use serde::{Deserialize, Serialize};
 
 use super::error::LogError;
 use super::event::{Action, Event, Place};
-use super::frames::{Frame, Frames};
+use super::frames::{Frame, Frames, Stack};
 use super::lines::Lines;
+use super::others::Others;
 
-/// A line of the log. Only the action is always there; what is left out is 0, or not known.
+/// An event. Only the action is always there; what is left out is 0, or not known.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Line {
+struct Line {
     action: LineAction,
     #[serde(default)]
     address: u64,
@@ -28,6 +31,30 @@ pub(crate) struct Line {
     time: Option<i64>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     frames: Vec<LineFrame>,
+    /// The number of a stack that a line above defines.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    stack: Option<u64>,
+}
+
+/// A line that gives a frame its number.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+struct FrameLine<'a> {
+    frame: u64,
+    #[serde(default, borrow)]
+    filename: Cow<'a, str>,
+    #[serde(default)]
+    line: i64,
+    #[serde(default, borrow)]
+    name: Cow<'a, str>,
+}
+
+/// A line that gives a stack of frames its number, innermost first.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+struct StackLine {
+    stack: u64,
+    of: Vec<u64>,
 }
 
 /// What happened, by the word that stands in a line.
@@ -59,9 +86,42 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
+/// The frames and stacks that have a number.
+#[derive(Debug, Default)]
+struct Tables {
+    frames: HashMap<u64, Frame>,
+    stacks: HashMap<u64, Stack>,
+}
+
+impl Tables {
+    /// Reads a line that defines something; returns false for an event.
+    fn define(&mut self, line: &str, frames: &mut Frames) -> Result<bool, String> {
+        let key = line.strip_prefix('{').map_or("", str::trim_start);
+        let json = |error: serde_json::Error| LogError::in_line(&error);
+        if key.starts_with("\"frame\"") {
+            let FrameLine { frame, filename, line, name } =
+                serde_json::from_str(line).map_err(json)?;
+            let (filename, name) = (frames.text(&filename), frames.text(&name));
+            self.frames.insert(frame, Frame { filename, line, name });
+            return Ok(true);
+        }
+        if !key.starts_with("\"stack\"") {
+            return Ok(false);
+        }
+        let StackLine { stack, of } = serde_json::from_str(line).map_err(json)?;
+        let frame = |number: &u64| {
+            let frame = self.frames.get(number).copied();
+            frame.ok_or_else(|| format!("no line above defines frame {number}"))
+        };
+        let of = of.iter().map(frame).collect::<Result<Vec<_>, _>>()?;
+        self.stacks.insert(stack, frames.stack(&of));
+        Ok(true)
+    }
+}
+
 impl Line {
-    /// The line of an event.
-    pub(crate) fn of(event: &Event, frames: &Frames) -> Self {
+    /// The line of an event, without its frames.
+    fn of(event: &Event) -> Self {
         let action = match event.action {
             Action::Allocate => LineAction::Alloc,
             Action::Free => LineAction::Free,
@@ -69,11 +129,6 @@ impl Line {
             Action::Fail => LineAction::AllocFailed,
             Action::Reserve => LineAction::SegmentAlloc,
             Action::Release => LineAction::SegmentFree,
-        };
-        let frame = |(filename, line, name): (&str, i64, &str)| LineFrame {
-            filename: filename.to_owned(),
-            line,
-            name: name.to_owned(),
         };
         Self {
             action,
@@ -83,11 +138,12 @@ impl Line {
             device: event.device.into(),
             stream: event.stream,
             time: event.time,
-            frames: frames.frames(event.stack).map(frame).collect(),
+            frames: Vec::new(),
+            stack: None,
         }
     }
 
-    fn event(&self, number: u64, frames: &mut Frames) -> Result<Event, String> {
+    fn event(&self, number: u64, tables: &Tables, frames: &mut Frames) -> Result<Event, String> {
         let action = match self.action {
             LineAction::Alloc => Action::Allocate,
             LineAction::Free => Action::Free,
@@ -101,37 +157,112 @@ impl Line {
         }
         let device = u32::try_from(self.device)
             .map_err(|_| format!("device {} is beyond 32 bits", self.device))?;
-        let stack: Vec<Frame> = self
-            .frames
-            .iter()
-            .map(|frame| Frame {
-                filename: frames.text(&frame.filename),
-                line: frame.line,
-                name: frames.text(&frame.name),
-            })
-            .collect();
         let event = Event::new(action, Place::Line(number), self.address, self.bytes);
         let (requested, time, stream) = (self.requested, self.time, self.stream);
-        Ok(Event { device, stream, time, requested, stack: frames.stack(&stack), ..event })
+        let stack = self.stack(tables, frames)?;
+        Ok(Event { device, stream, time, requested, stack, ..event })
+    }
+
+    fn stack(&self, tables: &Tables, frames: &mut Frames) -> Result<Stack, String> {
+        if let Some(number) = self.stack {
+            if !self.frames.is_empty() {
+                return Err("it has both frames and a stack".to_owned());
+            }
+            let stack = tables.stacks.get(&number).copied();
+            return stack.ok_or_else(|| format!("no line above defines stack {number}"));
+        }
+        let frame = |frame: &LineFrame, frames: &mut Frames| Frame {
+            filename: frames.text(&frame.filename),
+            line: frame.line,
+            name: frames.text(&frame.name),
+        };
+        let stack: Vec<Frame> = self.frames.iter().map(|one| frame(one, frames)).collect();
+        Ok(frames.stack(&stack))
+    }
+}
+
+/// Writes a log. Each frame and each stack stands in it once, before the first event that has it.
+#[derive(Debug)]
+pub(crate) struct Writer<'a, W> {
+    to: W,
+    frames: &'a Frames,
+    frame_numbers: HashMap<Frame, u64>,
+    stack_numbers: HashMap<Stack, u64>,
+}
+
+impl<'a, W: Write> Writer<'a, W> {
+    pub(crate) fn new(to: W, frames: &'a Frames) -> Self {
+        Self { to, frames, frame_numbers: HashMap::new(), stack_numbers: HashMap::new() }
+    }
+
+    /// Writes an event, and before it what it needs.
+    pub(crate) fn event(&mut self, event: &Event) -> io::Result<()> {
+        let stack = self.stack(event.stack)?;
+        self.line(&Line { stack, ..Line::of(event) })
+    }
+
+    /// Ends the log.
+    pub(crate) fn end(mut self) -> io::Result<()> {
+        self.to.flush()
+    }
+
+    fn line(&mut self, line: &impl Serialize) -> io::Result<()> {
+        serde_json::to_writer(&mut self.to, line)?;
+        self.to.write_all(b"\n")
+    }
+
+    /// The number of a stack; none for the one without frames.
+    fn stack(&mut self, stack: Stack) -> io::Result<Option<u64>> {
+        if stack == Stack::default() {
+            return Ok(None);
+        }
+        if let Some(&number) = self.stack_numbers.get(&stack) {
+            return Ok(Some(number));
+        }
+        let frames = self.frames;
+        let mut of = Vec::new();
+        for frame in frames.frames_of(stack) {
+            let next = self.frame_numbers.len() as u64;
+            if let Some(&number) = self.frame_numbers.get(frame) {
+                of.push(number);
+                continue;
+            }
+            self.frame_numbers.insert(*frame, next);
+            of.push(next);
+            self.line(&FrameLine {
+                frame: next,
+                filename: frames.text_of(frame.filename).into(),
+                line: frame.line,
+                name: frames.text_of(frame.name).into(),
+            })?;
+        }
+        let number = self.stack_numbers.len() as u64;
+        self.stack_numbers.insert(stack, number);
+        self.line(&StackLine { stack: number, of })?;
+        Ok(Some(number))
     }
 }
 
 /// Reads a log.
 pub(super) fn read(
     source: &mut impl BufRead,
+    others: &mut Others,
     frames: &mut Frames,
     sink: &mut dyn FnMut(Event),
 ) -> Result<(), LogError> {
     let mut lines = Lines::new(source);
+    let mut tables = Tables::default();
     while let Some((number, line)) = lines.next()? {
         let wrong = |message: String| LogError::line(number, message);
-        let line: Line = serde_json::from_str(line).map_err(|error| {
-            // The parser has seen one line, and calls it the first.
-            let message = error.to_string();
-            let message = message.split(" at line ").next().unwrap_or_default();
-            wrong(format!("column {}: {message}", error.column()))
-        })?;
-        sink(line.event(number, frames).map_err(wrong)?);
+        if tables.define(line, frames).map_err(wrong)? {
+            continue;
+        }
+        let parsed: Line = match serde_json::from_str(line) {
+            Ok(line) => line,
+            Err(_) if others.skip(line.starts_with(['{', '['])) => continue,
+            Err(error) => return Err(wrong(LogError::in_line(&error))),
+        };
+        sink(parsed.event(number, &tables, frames).map_err(wrong)?);
     }
     Ok(())
 }

@@ -1,11 +1,11 @@
-//! The lines of a text, one at a time, of bounded length.
+//! The lines of a text, one at a time, of bounded length. A line ends with LF, CR LF, or CR alone.
 
-use std::io::{BufRead, Read as _};
+use std::io::BufRead;
 
 use super::error::LogError;
 
 /// The bytes that a line may have.
-const MOST_BYTES: u64 = 1 << 20;
+const MOST_BYTES: usize = 1 << 20;
 
 /// The lines of a source.
 #[derive(Debug)]
@@ -13,19 +13,19 @@ pub(super) struct Lines<'a, R> {
     source: &'a mut R,
     line: u64,
     bytes: Vec<u8>,
+    /// Whether the last line ended with CR: an LF that follows is part of its end.
+    after_cr: bool,
 }
 
 impl<'a, R: BufRead> Lines<'a, R> {
     pub(super) fn new(source: &'a mut R) -> Self {
-        Self { source, line: 0, bytes: Vec::new() }
+        Self { source, line: 0, bytes: Vec::new(), after_cr: false }
     }
 
     /// The next line that is not blank, with its number, and without what ends it.
     pub(super) fn next(&mut self) -> Result<Option<(u64, &str)>, LogError> {
         loop {
-            self.bytes.clear();
-            let mut limited = self.source.by_ref().take(MOST_BYTES + 1);
-            if limited.read_until(b'\n', &mut self.bytes)? == 0 {
+            if !self.read()? {
                 return Ok(None);
             }
             self.line += 1;
@@ -34,12 +34,44 @@ impl<'a, R: BufRead> Lines<'a, R> {
             }
         }
         let line = self.line;
-        if self.bytes.len() as u64 > MOST_BYTES {
+        if self.bytes.len() > MOST_BYTES {
             return Err(LogError::line(line, format!("more than {MOST_BYTES} bytes in one line")));
         }
         let text = std::str::from_utf8(&self.bytes)
             .map_err(|error| LogError::line(line, format!("this is not UTF-8: {error}")))?;
         let text = if line == 1 { text.strip_prefix('\u{feff}').unwrap_or(text) } else { text };
         Ok(Some((line, text.trim())))
+    }
+
+    /// Reads a line without its end, or as much of it as is more than a line may have; returns false at the end.
+    fn read(&mut self) -> Result<bool, LogError> {
+        self.bytes.clear();
+        loop {
+            let mut bytes = match self.source.fill_buf() {
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+                bytes => bytes?,
+            };
+            if bytes.is_empty() {
+                return Ok(!self.bytes.is_empty());
+            }
+            if std::mem::take(&mut self.after_cr) && bytes[0] == b'\n' {
+                self.source.consume(1);
+                continue;
+            }
+            let room = MOST_BYTES + 1 - self.bytes.len();
+            bytes = &bytes[..bytes.len().min(room)];
+            let end = bytes.iter().position(|&byte| matches!(byte, b'\n' | b'\r'));
+            let taken = end.unwrap_or(bytes.len());
+            self.bytes.extend_from_slice(&bytes[..taken]);
+            if let Some(end) = end {
+                self.after_cr = bytes[end] == b'\r';
+                self.source.consume(end + 1);
+                return Ok(true);
+            }
+            self.source.consume(taken);
+            if self.bytes.len() > MOST_BYTES {
+                return Ok(true);
+            }
+        }
     }
 }

@@ -1,19 +1,29 @@
-//! Logs of allocators, read as one sequence of events: RMM's CSV, PyTorch's snapshots, `MiniMalloc`'s CSV, this project's
-//! own log, JSON lines, and its problems in JSON, which captures record.
+//! Logs of allocators, read as one sequence of events: RMM's CSV and debug log, PyTorch's snapshots, `CuPy`'s hook,
+//! `MiniMalloc`'s CSV, the plans of `TFLite` Micro and XLA, this project's own log, JSON lines, and its problems in JSON,
+//! which captures record.
 //!
 //! Text is read a line at a time. A snapshot is read twice, and only what a replay needs of it is kept.
 
+mod archive;
+mod cupy;
 mod error;
 mod event;
 mod format;
 mod frames;
+mod header;
 mod json_lines;
 mod lines;
 mod minimalloc;
+mod others;
 mod pickle;
 mod problem;
 mod rmm;
+mod rmm_debug;
+mod selection;
 mod snapshot;
+mod source;
+mod tflite;
+mod xla;
 
 #[cfg(test)]
 mod tests;
@@ -25,27 +35,65 @@ use pool_plan::HappensBeforeProblem;
 pub use error::LogError;
 pub(crate) use event::{Action, Event, Place};
 pub use format::Format;
-pub(crate) use frames::{Frames, Stack};
-pub(crate) use json_lines::Line;
+pub(crate) use frames::{Frame, Frames, Stack};
+pub(crate) use json_lines::Writer as JsonWriter;
 pub use pickle::PickleError;
+pub use selection::Selection;
+pub use source::Source;
 
-/// Reads a log, and calls `sink` with each event, in order. The frames that the events name go to `frames`. Of a graph
-/// the problem is answered: its buffers are ordered by less than the sequence of the events.
+use others::Others;
+use selection::Part;
+
+/// What is known of a log beside its events.
+#[derive(Debug, Default)]
+pub(crate) struct Told {
+    /// The problem of a graph: its buffers are ordered by less than the sequence of the events.
+    pub(crate) graph: Option<HappensBeforeProblem>,
+    /// Lines without an event.
+    pub(crate) skipped: u64,
+}
+
+/// Reads a part of a log, and calls `sink` with each event, in order. The frames that the events name go to `frames`.
 ///
 /// # Errors
 /// If the log is not of the format, with the line or the byte; events before it have been passed on.
 pub(crate) fn read(
     source: &mut (impl BufRead + Seek),
     format: Format,
+    selection: &Selection,
     frames: &mut Frames,
     sink: &mut dyn FnMut(Event),
-) -> Result<Option<HappensBeforeProblem>, LogError> {
-    match format {
-        Format::Rmm => rmm::read(source, sink)?,
-        Format::Pytorch => snapshot::read(source, frames, sink)?,
-        Format::Minimalloc => minimalloc::read(source, sink)?,
-        Format::Json => json_lines::read(source, frames, sink)?,
-        Format::Problem => return problem::read(source, frames, sink),
+) -> Result<Told, LogError> {
+    if selection.is_whole() {
+        return read_whole(source, format, selection.skip_other_lines, frames, sink);
     }
-    Ok(None)
+    let mut part = Part::new(selection, sink);
+    let skips = selection.skip_other_lines;
+    let told = read_whole(source, format, skips, frames, &mut |event| part.event(event))?;
+    part.end()?;
+    // The edges of a graph order all of its buffers, and not those of a part.
+    Ok(Told { graph: None, ..told })
+}
+
+fn read_whole(
+    source: &mut (impl BufRead + Seek),
+    format: Format,
+    skips: bool,
+    frames: &mut Frames,
+    sink: &mut dyn FnMut(Event),
+) -> Result<Told, LogError> {
+    let mut others = Others::new(skips);
+    let mut graph = None;
+    match format {
+        Format::Rmm => rmm::read(source, &mut others, sink)?,
+        Format::RmmDebug => rmm_debug::read(source, &mut others, sink)?,
+        Format::Pytorch => snapshot::read(source, frames, sink)?,
+        Format::Cupy => cupy::read(source, &mut others, sink)?,
+        Format::Minimalloc => minimalloc::read(source, sink)?,
+        Format::Tflite => minimalloc::replay(&tflite::read(source, &mut others)?, sink),
+        Format::Xla => xla::read(source, &mut others, sink)?,
+        Format::Json => json_lines::read(source, &mut others, frames, sink)?,
+        Format::Problem => graph = problem::read(source, frames, sink)?,
+    }
+    Ok(Told { graph, skipped: others.skipped })
 }

@@ -3,6 +3,7 @@
 //! The operations of a graph come in the order of their numbers, if its edges allow that: a capture numbers them in the
 //! order of the calls. A buffer is freed behind the last of its free markers, and one without any when the graph is over.
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::io::{BufRead, Read as _};
@@ -42,15 +43,88 @@ pub(super) fn read(
         return Err(PlanError::TooMany { what: "bytes", count: text.len(), limit }.into());
     }
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    // So that the parser counts lines that end with CR alone.
+    let text = &with_line_feeds(text);
     if serde_json::from_str::<Kind>(text).is_ok_and(|kind| kind.operations.is_none()) {
         let problem: IntervalProblem =
             serde_json::from_str(text).map_err(|error| LogError::json(&error))?;
         minimalloc::replay(&problem, sink);
         return Ok(None);
     }
-    let record = GraphRecord::from_json(text)?;
+    let record = GraphRecord::from_json(text).map_err(|error| located(error, text))?;
     GraphLog { record: &record, frames, sink }.replay();
     Ok(Some(record.problem().clone()))
+}
+
+/// The text with LF in place of each CR that no LF follows. Within a text of JSON there is none.
+pub(super) fn with_line_feeds(text: &str) -> Cow<'_, str> {
+    if !text.contains('\r') {
+        return Cow::Borrowed(text);
+    }
+    let mut letters = text.chars().peekable();
+    let mut replaced = String::with_capacity(text.len());
+    while let Some(letter) = letters.next() {
+        let is_end = letter == '\r' && letters.peek() != Some(&'\n');
+        replaced.push(if is_end { '\n' } else { letter });
+    }
+    Cow::Owned(replaced)
+}
+
+/// The parts of a graph in JSON that name operations.
+#[derive(Default, Deserialize)]
+struct Names {
+    #[serde(default)]
+    buffers: Vec<NamedBuffer>,
+    #[serde(default)]
+    edges: Vec<NamedEdge>,
+}
+
+#[derive(Deserialize)]
+struct NamedBuffer {
+    id: String,
+    #[serde(default)]
+    allocated_by: u64,
+    #[serde(default)]
+    freed_by: Vec<u64>,
+}
+
+#[derive(Deserialize)]
+struct NamedEdge {
+    from: u64,
+    to: u64,
+}
+
+/// An error of a graph, with the buffer or the edge that it is about.
+fn located(error: PlanError, text: &str) -> LogError {
+    match error {
+        PlanError::UnknownOperation { operation, .. } => {
+            let names: Names = serde_json::from_str(text).unwrap_or_default();
+            let place = place_of(&names, operation as u64);
+            LogError::Problem { place, message: error.to_string() }
+        }
+        PlanError::WrongCount { what, count, expected } => LogError::Problem {
+            place: what.to_owned(),
+            message: format!("there are {count}, and not {expected}"),
+        },
+        _ => error.into(),
+    }
+}
+
+/// What names an operation first.
+fn place_of(names: &Names, operation: u64) -> String {
+    let is_named = |edge: &NamedEdge| edge.from == operation || edge.to == operation;
+    if let Some(at) = names.edges.iter().position(is_named) {
+        return format!("edges[{at}]");
+    }
+    for one in &names.buffers {
+        if one.allocated_by == operation {
+            return format!("buffer {}, allocated_by", one.id);
+        }
+        if one.freed_by.contains(&operation) {
+            return format!("buffer {}, freed_by", one.id);
+        }
+    }
+    "the graph".to_owned()
 }
 
 /// A graph that is passed on as a log.

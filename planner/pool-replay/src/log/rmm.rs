@@ -1,75 +1,106 @@
-//! RMM's `logging_resource_adaptor`: `Thread,Time,Action,Pointer,Size,Stream`, one event a line.
+//! RMM's `logging_resource_adaptor`, and the event log of versions before it: CSV, one event a line.
 //!
-//! Pointers and streams are hexadecimal, pointers with `0x`, and no pointer is `(nil)`. The header stands again where
-//! logs were appended to each other. Allocations of 0 bytes have no address, and are passed on as they are.
+//! [`Header`] has the columns of each version. Pointers and streams are hexadecimal, pointers with `0x`, and no pointer
+//! is `(nil)`. The header stands again where logs were appended to each other, perhaps of another version. Allocations
+//! of 0 bytes have no address, and are passed on as they are.
 
 use std::io::BufRead;
 
 use super::error::LogError;
 use super::event::{Action, Event, Place};
+use super::header::{Column, Header, fields};
 use super::lines::Lines;
-
-const COLUMNS: [&str; 6] = ["Thread", "Time", "Action", "Pointer", "Size", "Stream"];
-
-/// Whether a line is the header.
-pub(super) fn is_header(line: &str) -> bool {
-    line.trim().split(',').map(str::trim).eq(COLUMNS)
-}
+use super::others::Others;
 
 /// Reads a log.
-pub(super) fn read(source: &mut impl BufRead, sink: &mut dyn FnMut(Event)) -> Result<(), LogError> {
+pub(super) fn read(
+    source: &mut impl BufRead,
+    others: &mut Others,
+    sink: &mut dyn FnMut(Event),
+) -> Result<(), LogError> {
     let mut lines = Lines::new(source);
+    let mut header = Header::newest();
     while let Some((number, line)) = lines.next()? {
-        if !is_header(line) {
-            sink(event(number, line).map_err(|message| LogError::line(number, message))?);
+        let fields: Vec<&str> = fields(line).collect();
+        match event(number, &fields, &header) {
+            Ok(event) => sink(event),
+            Err(message) => match Header::of(line) {
+                Ok(new) => header = new,
+                Err(_) if others.skip(is_record(&fields)) => {}
+                Err(_) => return Err(LogError::line(number, message)),
+            },
         }
     }
     Ok(())
 }
 
-fn event(number: u64, line: &str) -> Result<Event, String> {
-    let mut fields = line.split(',').map(str::trim);
-    let mut next = |column: usize| {
-        fields.next().ok_or_else(|| format!("there is no column {:?}", COLUMNS[column]))
+/// Whether a line looks like an event: it begins with numbers, as threads and times do, or has a pointer.
+fn is_record(fields: &[&str]) -> bool {
+    let first = fields.first().copied().unwrap_or_default();
+    let is_number = |byte: u8| byte.is_ascii_digit() || matches!(byte, b':' | b'.');
+    let is_pointer =
+        |field: &&str| field.len() > 2 && (field.starts_with("0x") || field.starts_with("0X"));
+    !first.is_empty() && first.bytes().all(is_number)
+        || fields.len() > 2 && fields.iter().any(is_pointer)
+}
+
+fn event(number: u64, fields: &[&str], header: &Header) -> Result<Event, String> {
+    let named = |column: Column, message: String| format!("{}: {message}", header.name(column));
+    let time = match header.field(fields, Column::Time)? {
+        Some(text) => Some(time(text).map_err(|message| named(Column::Time, message))?),
+        None => None,
     };
-    let (_thread, time, action) = (next(0)?, time(next(1)?)?, action(next(2)?)?);
-    let (pointer, size, stream) = (address(next(3)?)?, next(4)?, next(5)?);
-    if fields.next().is_some() {
-        return Err(format!("there are more fields than the {} columns", COLUMNS.len()));
-    }
-    let size = size.parse().map_err(|_| format!("Size: {size:?} is no number of 64 bits"))?;
+    let action = action(header.needed(fields, Column::Action)?);
+    let action = action.map_err(|message| named(Column::Action, message))?;
+    let pointer = address(header.needed(fields, Column::Pointer)?);
+    let pointer = pointer.map_err(|message| named(Column::Pointer, message))?;
+    let size = header.needed(fields, Column::Size)?;
+    let stream = header.field(fields, Column::Stream)?.map_or(Ok(0), hexadecimal);
+    let device = header.field(fields, Column::Device)?.unwrap_or("0");
+    header.check_count(fields.len())?;
+    let size = size
+        .parse()
+        .map_err(|_| named(Column::Size, format!("{size:?} is no number of 64 bits")))?;
+    let device = device
+        .parse()
+        .map_err(|_| named(Column::Device, format!("{device:?} is no number of 32 bits")))?;
+    let stream = stream.map_err(|message| named(Column::Stream, message))?;
     let event = Event::new(action, Place::Line(number), pointer, size);
-    Ok(Event { time: Some(time), stream: hexadecimal("Stream", stream)?, ..event })
+    Ok(Event { time, stream, device, ..event })
 }
 
 fn action(text: &str) -> Result<Action, String> {
     match text {
-        "allocate" => Ok(Action::Allocate),
-        "free" => Ok(Action::Free),
+        "allocate" | "Alloc" => Ok(Action::Allocate),
+        "free" | "Free" => Ok(Action::Free),
         "allocate failure" => Ok(Action::Fail),
-        _ => {
-            Err(format!("Action: {text:?} is none of \"allocate\", \"allocate failure\", \"free\""))
-        }
+        _ => Err(format!("{text:?} is none of \"allocate\", \"allocate failure\", \"free\"")),
     }
 }
 
-fn address(text: &str) -> Result<u64, String> {
+/// The number of a pointer; 0 for none.
+pub(super) fn address(text: &str) -> Result<u64, String> {
     // As the C library writes a null pointer, and as the one of Microsoft does.
-    if matches!(text, "(nil)" | "(null)") { Ok(0) } else { hexadecimal("Pointer", text) }
+    if matches!(text, "(nil)" | "(null)") { Ok(0) } else { hexadecimal(text) }
 }
 
-fn hexadecimal(column: &str, text: &str) -> Result<u64, String> {
+/// The number of a pointer or of a stream.
+fn hexadecimal(text: &str) -> Result<u64, String> {
     let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text);
-    let wrong = || format!("{column}: {text:?} is no hexadecimal number of 64 bits");
+    let wrong = || format!("{text:?} is no hexadecimal number of 64 bits");
     if digits.starts_with('+') {
         return Err(wrong());
     }
     u64::from_str_radix(digits, 16).map_err(|_| wrong())
 }
 
-/// Microseconds of the day of `16:48:38.123456`; versions before 0.15 wrote a colon for the point.
-fn time(text: &str) -> Result<i64, String> {
-    let wrong = || format!("Time: {text:?} is not of the form 16:48:38.123456");
+/// Microseconds of `16:48:38.123456`, the time of a day, where versions before 0.15 wrote a colon for the point; or of
+/// `41.7014`, seconds since the start.
+pub(super) fn time(text: &str) -> Result<i64, String> {
+    let wrong = || format!("{text:?} is not of the form 16:48:38.123456");
+    if !text.contains(':') {
+        return seconds(text).ok_or_else(wrong);
+    }
     let mut parts = text.split([':', '.']);
     let mut next = || -> Result<i64, String> {
         let part: u32 = parts.next().unwrap_or_default().parse().map_err(|_| wrong())?;
@@ -82,4 +113,13 @@ fn time(text: &str) -> Result<i64, String> {
     // Hours and minutes of 32 bits are more microseconds than 64 bits have.
     let seconds = (hours * 60 + minutes) * 60 + seconds;
     seconds.checked_mul(1_000_000).and_then(|time| time.checked_add(micros)).ok_or_else(wrong)
+}
+
+/// Microseconds of a number of seconds, rounded.
+fn seconds(text: &str) -> Option<i64> {
+    let is_number = text.bytes().all(|byte| byte.is_ascii_digit() || b".eE+-".contains(&byte));
+    let micros = text.parse::<f64>().ok().filter(|_| is_number)? * 1e6;
+    // Beyond 2^53 a float is no longer exact.
+    #[expect(clippy::cast_possible_truncation, reason = "the range is checked")]
+    (micros.abs() < 9.0e15).then(|| micros.round() as i64)
 }

@@ -5,13 +5,14 @@
 //! trace is what it frees and never allocated, and what is live at the end and was not allocated in it; such buffers
 //! come first. The traces of several devices are merged by their times, where all entries have one.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::io::{BufRead, Seek};
 
 use super::error::LogError;
 use super::event::{Action, Event, Place};
 use super::frames::{Frames, Stack};
-use super::pickle::{self, Dict, Entry, Field, Pickle, Value};
+use super::pickle::{self, Dict, Entry, Field, Number, NumberError, Pickle, Value};
 
 /// Devices that a snapshot may have.
 const MOST_DEVICES: u32 = 1 << 16;
@@ -23,13 +24,12 @@ pub(super) fn read(
     sink: &mut dyn FnMut(Event),
 ) -> Result<(), LogError> {
     let pickle = pickle::read(source, frames)?;
-    let traces = traces(&pickle, frames)?;
-    let mut before = Before::of(&traces);
+    let traces = Traces::of(&pickle)?;
+    let mut before = Before::default();
+    let order = traces.follow(frames, &mut before)?;
     blocks(&pickle, frames, &mut before)?;
-    // What is left of the pickle is no longer needed, and may be large.
-    drop(pickle);
     before.pass_on(sink);
-    merged(traces, sink);
+    traces.pass_on(order, frames, sink);
     Ok(())
 }
 
@@ -37,50 +37,105 @@ fn wrong(place: impl Into<String>, message: impl Into<String>) -> LogError {
     LogError::Snapshot { place: place.into(), message: message.into() }
 }
 
-/// The events of each device.
-fn traces(pickle: &Pickle, frames: &Frames) -> Result<Vec<Vec<Event>>, LogError> {
-    // A list of segments has no traces.
-    if pickle.list(&pickle.root).is_some() {
-        return Ok(Vec::new());
-    }
-    let root = pickle.dict(&pickle.root);
-    let root = root.ok_or_else(|| wrong("the snapshot", "neither a dictionary nor a list"))?;
-    let Some(traces) = root.get(Field::DeviceTraces) else {
-        if root.get(Field::Segments).is_some() {
-            return Ok(Vec::new());
-        }
-        return Err(wrong("the snapshot", "it has neither segments nor device_traces"));
-    };
-    let traces = pickle.list(traces).ok_or_else(|| wrong("device_traces", "no list"))?;
-    let mut all = Vec::new();
-    for (device, trace) in (0_u32..).zip(traces) {
-        if device >= MOST_DEVICES {
-            return Err(wrong("device_traces", format!("more than {MOST_DEVICES} devices")));
-        }
-        let place = || format!("device_traces[{device}]");
-        let trace = pickle.list(trace).ok_or_else(|| wrong(place(), "no list"))?;
-        let mut events = Vec::new();
-        for (index, entry) in (0_u64..).zip(trace) {
-            let place = || Place::Trace(device, index).to_string();
-            let entry = pickle.entry(entry).ok_or_else(|| wrong(place(), "there is no action"))?;
-            events.extend(
-                event(entry, device, index, frames).map_err(|key| {
-                    wrong(place(), format!("{key} is missing, or no number from 0"))
-                })?,
-            );
-        }
-        all.push(events);
-    }
-    Ok(all)
+/// The traces of the devices. They stay in the pickle, and are made events on their way: there may be millions.
+struct Traces<'a> {
+    pickle: &'a Pickle,
+    traces: &'a [Value],
 }
 
-/// The event of an entry, or the key that is missing. Entries of other kinds than the ones named here are none.
+/// The order in which the events of several devices are passed on.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Order {
+    /// By their times: all have one, and those of no device go back.
+    Times,
+    /// One device after the other.
+    Devices,
+}
+
+impl<'a> Traces<'a> {
+    fn of(pickle: &'a Pickle) -> Result<Self, LogError> {
+        // A list of segments has no traces.
+        if pickle.list(&pickle.root).is_some() {
+            return Ok(Self { pickle, traces: &[] });
+        }
+        let root = pickle.dict(&pickle.root);
+        let root = root.ok_or_else(|| wrong("the snapshot", "neither a dictionary nor a list"))?;
+        let Some(traces) = root.get(Field::DeviceTraces) else {
+            if root.get(Field::Segments).is_some() {
+                return Ok(Self { pickle, traces: &[] });
+            }
+            return Err(wrong("the snapshot", "it has neither segments nor device_traces"));
+        };
+        let traces = pickle.list(traces).ok_or_else(|| wrong("device_traces", "no list"))?;
+        if traces.len() > MOST_DEVICES as usize {
+            return Err(wrong("device_traces", format!("more than {MOST_DEVICES} devices")));
+        }
+        Ok(Self { pickle, traces })
+    }
+
+    /// The events of a device, or what is wrong with an entry.
+    fn events(
+        &self,
+        device: u32,
+        trace: &'a Value,
+        frames: &Frames,
+    ) -> Result<impl Iterator<Item = Result<Event, LogError>>, LogError> {
+        let trace = self.pickle.trace(trace);
+        let trace = trace.ok_or_else(|| wrong(format!("device_traces[{device}]"), "no list"))?;
+        Ok((0_u64..).zip(trace).filter_map(move |(index, entry)| {
+            let place = || Place::Trace(device, index).to_string();
+            let Some(entry) = entry else { return Some(Err(wrong(place(), "there is no action"))) };
+            match event(entry, device, index, frames) {
+                Ok(event) => event.map(Ok),
+                Err((key, error)) => Some(Err(wrong(place(), format!("{key} {error}")))),
+            }
+        }))
+    }
+
+    /// Follows all events, and finds out their order.
+    fn follow(&self, frames: &Frames, before: &mut Before) -> Result<Order, LogError> {
+        let mut are_in_order = true;
+        for (device, trace) in (0_u32..).zip(self.traces) {
+            let mut last = None;
+            for event in self.events(device, trace, frames)? {
+                let event = event?;
+                are_in_order &= event.time.is_some() && last <= event.time;
+                last = event.time;
+                before.note(&event);
+            }
+        }
+        Ok(if are_in_order { Order::Times } else { Order::Devices })
+    }
+
+    /// Passes on all events; what is wrong with one has been found out before.
+    fn pass_on(&self, order: Order, frames: &Frames, sink: &mut dyn FnMut(Event)) {
+        let events = (0_u32..).zip(self.traces).filter_map(|(device, trace)| {
+            Some(self.events(device, trace, frames).ok()?.filter_map(Result::ok))
+        });
+        if order == Order::Devices || self.traces.len() == 1 {
+            return events.flatten().for_each(sink);
+        }
+        let mut all: Vec<_> = events.collect();
+        // The next event of each device; of several at one time, that of the first device.
+        let next = |at: usize, event: Event| (Reverse((event.time, at)), event);
+        let mut heap: BTreeMap<_, Event> = BTreeMap::new();
+        for (at, events) in all.iter_mut().enumerate() {
+            heap.extend(events.next().map(|event| next(at, event)));
+        }
+        while let Some((Reverse((_, at)), event)) = heap.pop_last() {
+            sink(event);
+            heap.extend(all[at].next().map(|event| next(at, event)));
+        }
+    }
+}
+
+/// The event of an entry, or the key that is wrong. Entries of other kinds than the ones named here are none.
 fn event(
     entry: &Entry,
     device: u32,
     index: u64,
     frames: &Frames,
-) -> Result<Option<Event>, &'static str> {
+) -> Result<Option<Event>, (&'static str, NumberError)> {
     let name = entry.action.map_or("", |text| frames.text_of(text));
     let action = match name {
         "alloc" => Action::Allocate,
@@ -92,18 +147,21 @@ fn event(
         // `snapshot`, and what later versions add.
         _ => return Ok(None),
     };
-    let number =
-        |value: Option<i64>, key| value.and_then(|value| u64::try_from(value).ok()).ok_or(key);
+    let number = |value: Number, key| value.unsigned().map_err(|error| (key, error));
     let size = number(entry.size, "size")?;
     // What failed has no address.
     let addr = if action == Action::Fail { 0 } else { number(entry.addr, "addr")? };
     let event = Event::new(action, Place::Trace(device, index), addr, size);
-    let stream = stream(entry.stream);
-    Ok(Some(Event { device, stream, time: entry.time, stack: entry.stack, ..event }))
+    let stream = entry.stream.bits().map_err(|error| ("stream", error))?;
+    let time = match entry.time {
+        Number::Missing => None,
+        time => Some(time.signed().map_err(|error| ("time_us", error))?),
+    };
+    Ok(Some(Event { device, stream, time, stack: entry.stack, ..event }))
 }
 
 /// What was there before the traces begin.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Before {
     buffers: BTreeMap<(u32, u64), Event>,
     /// Buffers that are live when the traces end, and were allocated in them.
@@ -113,13 +171,6 @@ struct Before {
 }
 
 impl Before {
-    fn of(traces: &[Vec<Event>]) -> Self {
-        let (buffers, allocated) = (BTreeMap::new(), HashMap::new());
-        let mut before = Self { buffers, allocated, reserved: BTreeMap::new() };
-        traces.iter().flatten().for_each(|event| before.note(event));
-        before
-    }
-
     fn note(&mut self, event: &Event) {
         let key = (event.device, event.address);
         match event.action {
@@ -171,7 +222,8 @@ fn blocks(pickle: &Pickle, frames: &mut Frames, before: &mut Before) -> Result<(
         let device = u32::try_from(device).ok().filter(|&device| device < MOST_DEVICES);
         let device = device.ok_or_else(|| wrong(place.as_str(), "device is out of range"))?;
         *before.reserved.entry(device).or_default() += i128::from(size);
-        let stream = stream(segment.get(Field::Stream).and_then(Value::int));
+        let stream = segment.number(Field::Stream).bits();
+        let stream = stream.map_err(|error| wrong(place.as_str(), format!("stream {error}")))?;
         let mut address = number(segment, Field::Address, &place)?;
         let blocks = segment.get(Field::Blocks).and_then(|blocks| pickle.list(blocks));
         for (index, block) in blocks.unwrap_or_default().iter().enumerate() {
@@ -182,6 +234,9 @@ fn blocks(pickle: &Pickle, frames: &mut Frames, before: &mut Before) -> Result<(
             if is_active(block, frames) && !before.allocated.contains_key(&key) {
                 let asked = optional(block, Field::RequestedSize, &place)?.unwrap_or(size);
                 let stack = block.get(Field::Frames).map(|value| pickle.stack(value, frames));
+                let stack = stack.transpose();
+                let stack =
+                    stack.map_err(|error| wrong(place.as_str(), format!("line {error}")))?;
                 let event = Event::new(Action::Allocate, Place::Before, address, asked);
                 let stack = stack.unwrap_or_default();
                 before.buffers.entry(key).or_insert(Event { device, stream, stack, ..event });
@@ -194,11 +249,6 @@ fn blocks(pickle: &Pickle, frames: &mut Frames, before: &mut Before) -> Result<(
     Ok(())
 }
 
-/// The number of a stream: its handle, the bits of a signed integer.
-fn stream(number: Option<i64>) -> u64 {
-    u64::from_le_bytes(number.unwrap_or(0).to_le_bytes())
-}
-
 /// Whether somebody has the block, or other streams may still use it.
 fn is_active(block: &Dict, frames: &Frames) -> bool {
     match block.get(Field::State) {
@@ -208,33 +258,13 @@ fn is_active(block: &Dict, frames: &Frames) -> bool {
 }
 
 fn number(dict: &Dict, field: Field, place: &str) -> Result<u64, LogError> {
-    optional(dict, field, place)?
-        .ok_or_else(|| wrong(place, format!("{} is missing", field.name())))
+    let number = dict.number(field).unsigned();
+    number.map_err(|error| wrong(place, format!("{} {error}", field.name())))
 }
 
 fn optional(dict: &Dict, field: Field, place: &str) -> Result<Option<u64>, LogError> {
-    let Some(value) = dict.get(field) else { return Ok(None) };
-    let number = value.int().and_then(|number| u64::try_from(number).ok());
-    number.map(Some).ok_or_else(|| wrong(place, format!("{} is no number from 0", field.name())))
-}
-
-/// Passes on the events of all devices: in order of time if all have one, else one device after the other.
-fn merged(mut traces: Vec<Vec<Event>>, sink: &mut dyn FnMut(Event)) {
-    if traces.len() == 1 {
-        return traces.remove(0).into_iter().for_each(sink);
+    if dict.get(field).is_none() {
+        return Ok(None);
     }
-    let have_times = traces.iter().flatten().all(|event| event.time.is_some());
-    let mut events: Vec<Event> = traces.into_iter().flatten().collect();
-    if have_times {
-        // Stable, so that entries of one time stay in their order; a trace whose times go back is left alone.
-        let is_in_order = |events: &[Event]| {
-            events
-                .windows(2)
-                .all(|two| two[0].device != two[1].device || two[0].time <= two[1].time)
-        };
-        if is_in_order(&events) {
-            events.sort_by_key(|event| event.time);
-        }
-    }
-    events.into_iter().for_each(sink);
+    number(dict, field, place).map(Some)
 }

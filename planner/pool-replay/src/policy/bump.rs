@@ -42,4 +42,9 @@ impl Simulator for Bump {
     fn held(&self) -> u64 {
         self.held
     }
+
+    fn taken(&self, buffer: u64) -> u64 {
+        let offset = self.offsets.get(&buffer);
+        offset.and_then(|at| Some(self.live.get(at)? - at)).unwrap_or(0)
+    }
 }

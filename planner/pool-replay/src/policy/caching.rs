@@ -166,4 +166,9 @@ impl Simulator for Caching {
     fn held(&self) -> u64 {
         self.held
     }
+
+    fn taken(&self, buffer: u64) -> u64 {
+        let block = self.live.get(&buffer).and_then(|address| self.blocks.get(address));
+        block.map_or(0, |block| block.bytes)
+    }
 }

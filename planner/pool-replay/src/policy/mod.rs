@@ -5,6 +5,7 @@
 
 mod bump;
 mod caching;
+mod expandable;
 mod free_list;
 mod rmm_pool;
 mod simulator;
@@ -32,13 +33,16 @@ pub enum Allocator {
     Pool,
     /// PyTorch's caching allocator: segments of 2 MiB, 20 MiB or more, which are split.
     Caching,
+    /// PyTorch's caching allocator with expandable segments: pages of 2 or 20 MiB, which are mapped behind each other.
+    Expandable,
     /// This planner: offsets that are found once all lifetimes are known.
     Planned,
 }
 
 impl Allocator {
     /// All of them, in the order in which they are shown.
-    pub const ALL: [Self; 5] = [Self::Bump, Self::Slots, Self::Pool, Self::Caching, Self::Planned];
+    pub const ALL: [Self; 6] =
+        [Self::Bump, Self::Slots, Self::Pool, Self::Caching, Self::Expandable, Self::Planned];
 
     /// The name as it stands on the command line.
     #[must_use]
@@ -48,17 +52,20 @@ impl Allocator {
             Self::Slots => "slots",
             Self::Pool => "pool",
             Self::Caching => "caching",
+            Self::Expandable => "expandable",
             Self::Planned => "planned",
         }
     }
 
     /// A simulator, with so many bytes of memory on the device; none for the planner, which sees all buffers at once.
-    pub(crate) fn simulator(self, capacity: u64) -> Option<Box<dyn Simulator>> {
+    /// RMM's pool begins with `initial` bytes.
+    pub(crate) fn simulator(self, capacity: u64, initial: u64) -> Option<Box<dyn Simulator>> {
         Some(match self {
             Self::Bump => Box::new(bump::Bump::new(capacity)),
             Self::Slots => Box::new(slots::Slots::new(capacity)),
-            Self::Pool => Box::new(rmm_pool::RmmPool::new(capacity)),
+            Self::Pool => Box::new(rmm_pool::RmmPool::new(capacity, initial)),
             Self::Caching => Box::new(caching::Caching::new(capacity)),
+            Self::Expandable => Box::new(expandable::Expandable::new(capacity)),
             Self::Planned => return None,
         })
     }

@@ -30,6 +30,11 @@ impl Simulator for Bump {
         self.live.retain(|&(one, ..)| one != buffer);
     }
 
+    fn taken(&self, buffer: u64) -> u64 {
+        let live = self.live.iter().find(|live| live.0 == buffer);
+        live.map_or(0, |&(_, low, high)| high - low)
+    }
+
     fn held(&self) -> u64 {
         self.held
     }
@@ -80,6 +85,10 @@ impl Simulator for Slots {
 
     fn free(&mut self, buffer: u64, _: u64) {
         self.slots.iter_mut().filter(|slot| slot.3 == Some(buffer)).for_each(|slot| slot.3 = None);
+    }
+
+    fn taken(&self, buffer: u64) -> u64 {
+        self.slots.iter().find(|slot| slot.3 == Some(buffer)).map_or(0, |slot| slot.2)
     }
 
     fn held(&self) -> u64 {
@@ -182,6 +191,10 @@ impl Simulator for RmmPool {
         self.coalesce();
     }
 
+    fn taken(&self, buffer: u64) -> u64 {
+        self.blocks.iter().find(|block| block.4 == Some(buffer)).map_or(0, |block| block.1)
+    }
+
     fn held(&self) -> u64 {
         self.blocks.iter().map(|block| block.1).sum()
     }
@@ -261,7 +274,146 @@ impl Simulator for Caching {
         }
     }
 
+    fn taken(&self, buffer: u64) -> u64 {
+        let mut blocks = self.segments.iter().flat_map(|segment| &segment.blocks);
+        blocks.find(|block| block.1 == Some(buffer)).map_or(0, |block| block.0)
+    }
+
     fn held(&self) -> u64 {
         self.segments.iter().flat_map(|segment| &segment.blocks).map(|block| block.0).sum()
+    }
+}
+
+/// PyTorch's allocator with expandable segments: for each stream and size class the blocks by their offsets, and pages.
+#[derive(Debug)]
+pub(super) struct Expandable {
+    pub(super) capacity: u64,
+    pub(super) segments: Vec<Expanding>,
+}
+
+#[derive(Debug)]
+pub(super) struct Expanding {
+    class: (u64, bool),
+    /// Which pages are mapped.
+    pages: Vec<bool>,
+    /// Offset, bytes, and who has the block.
+    blocks: Vec<(u64, u64, Option<u64>)>,
+}
+
+impl Expanding {
+    fn page(&self) -> u64 {
+        if self.class.1 { 2 << 20 } else { 20 << 20 }
+    }
+
+    fn end(&self) -> u64 {
+        self.pages.len() as u64 * self.page()
+    }
+
+    fn merge(&mut self) {
+        self.blocks.sort_unstable();
+        let touch = |two: &[(u64, u64, Option<u64>)]| {
+            two.iter().all(|one| one.2.is_none()) && two[0].0 + two[0].1 == two[1].0
+        };
+        while let Some(at) = self.blocks.windows(2).position(touch) {
+            self.blocks[at].1 += self.blocks.remove(at + 1).1;
+        }
+    }
+
+    /// The free bytes at the end.
+    fn free_end(&self) -> u64 {
+        let ends = |one: &&(u64, u64, Option<u64>)| one.2.is_none() && one.0 + one.1 == self.end();
+        self.blocks.iter().find(ends).map_or(0, |one| one.1)
+    }
+
+    /// Unmaps each page that no live buffer has a byte of.
+    fn release(&mut self) {
+        let page = self.page();
+        for at in 0..self.pages.len() {
+            let (low, high) = (at as u64 * page, (at as u64 + 1) * page);
+            let is_used = |one: &(u64, u64, Option<u64>)| {
+                one.2.is_some() && one.0 < high && one.0 + one.1 > low
+            };
+            if !self.pages[at] || self.blocks.iter().any(is_used) {
+                continue;
+            }
+            self.pages[at] = false;
+            let free: Vec<_> = self.blocks.iter().copied().filter(|one| one.2.is_none()).collect();
+            self.blocks.retain(|one| one.2.is_some());
+            for (start, bytes, _) in free {
+                let end = start + bytes;
+                for (from, to) in [(start, end.min(low)), (start.max(high), end)] {
+                    if from < to {
+                        self.blocks.push((from, to - from, None));
+                    }
+                }
+            }
+            self.blocks.sort_unstable();
+        }
+        while self.pages.last() == Some(&false) {
+            self.pages.pop();
+        }
+    }
+}
+
+impl Simulator for Expandable {
+    fn allocate(&mut self, buffer: u64, stream: u64, bytes: u64) -> Result<u64, Full> {
+        let bytes = up(bytes, 512);
+        let class = (stream, bytes <= 1 << 20);
+        if !self.segments.iter().any(|one| one.class == class) {
+            self.segments.push(Expanding { class, pages: Vec::new(), blocks: Vec::new() });
+        }
+        let at = self.segments.iter().position(|one| one.class == class).unwrap();
+        let fitting = |segment: &Expanding| {
+            let end = segment.end();
+            let fits = segment.blocks.iter().filter(|one| one.2.is_none() && one.1 >= bytes);
+            fits.copied().min_by_key(|one| (one.0 + one.1 == end, one.1, one.0))
+        };
+        if fitting(&self.segments[at]).is_none() {
+            let lacks =
+                |segment: &Expanding| up(bytes.saturating_sub(segment.free_end()), segment.page());
+            if self.held() + lacks(&self.segments[at]) > self.capacity {
+                self.segments.iter_mut().for_each(Expanding::release);
+            }
+            let pages = lacks(&self.segments[at]);
+            if self.held() + pages > self.capacity {
+                return Err(Full);
+            }
+            let segment = &mut self.segments[at];
+            segment.blocks.push((segment.end(), pages, None));
+            for _ in 0..pages / segment.page() {
+                segment.pages.push(true);
+            }
+            segment.merge();
+        }
+        let segment = &mut self.segments[at];
+        let (start, size, _) = fitting(segment).unwrap();
+        segment.blocks.retain(|one| one.0 != start);
+        segment.blocks.push((start, bytes, Some(buffer)));
+        if size > bytes {
+            segment.blocks.push((start + bytes, size - bytes, None));
+        }
+        segment.blocks.sort_unstable();
+        Ok(at as u64 * (1 << 48) + start)
+    }
+
+    fn free(&mut self, buffer: u64, _: u64) {
+        for segment in &mut self.segments {
+            for block in segment.blocks.iter_mut().filter(|block| block.2 == Some(buffer)) {
+                block.2 = None;
+            }
+            segment.merge();
+        }
+    }
+
+    fn taken(&self, buffer: u64) -> u64 {
+        let mut blocks = self.segments.iter().flat_map(|segment| &segment.blocks);
+        blocks.find(|block| block.2 == Some(buffer)).map_or(0, |block| block.1)
+    }
+
+    fn held(&self) -> u64 {
+        let mapped = |segment: &Expanding| {
+            segment.pages.iter().filter(|&&page| page).count() as u64 * segment.page()
+        };
+        self.segments.iter().map(mapped).sum()
     }
 }

@@ -1,4 +1,4 @@
-//! RMM's `pool_memory_resource`, begun empty.
+//! RMM's `pool_memory_resource`, begun empty or with a size.
 //!
 //! Sizes are rounded up to 256 bytes. Each stream has its list of free blocks, which are merged with their neighbours;
 //! the best fit of the own list is split, else that of another list; else the other lists are merged into the own one
@@ -24,15 +24,25 @@ pub(super) struct RmmPool {
 }
 
 impl RmmPool {
-    pub(super) fn new(capacity: u64) -> Self {
-        Self {
-            capacity: capacity - capacity % ALIGNMENT,
-            held: 0,
+    /// A pool that begins with `initial` bytes, or with the capacity if that is less. They are in the list of stream 0.
+    pub(super) fn new(capacity: u64, initial: u64) -> Self {
+        let capacity = capacity - capacity % ALIGNMENT;
+        let held = round_up(initial, ALIGNMENT).map_or(capacity, |bytes| bytes.min(capacity));
+        let mut pool = Self {
+            capacity,
+            held,
             streams: HashMap::new(),
             lists: BTreeMap::new(),
             live: HashMap::new(),
             heads: BTreeSet::new(),
+        };
+        if held > 0 {
+            pool.heads.insert(0);
+            let list = pool.list_of(0);
+            let block = Block { address: 0, bytes: held, is_head: true };
+            pool.lists.entry(list).or_default().insert(block);
         }
+        pool
     }
 
     fn list_of(&mut self, stream: u64) -> usize {
@@ -108,5 +118,9 @@ impl Simulator for RmmPool {
 
     fn held(&self) -> u64 {
         self.held
+    }
+
+    fn taken(&self, buffer: u64) -> u64 {
+        self.live.get(&buffer).map_or(0, |block| block.bytes)
     }
 }

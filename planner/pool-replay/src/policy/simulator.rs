@@ -20,6 +20,9 @@ pub(crate) trait Simulator: std::fmt::Debug {
 
     /// The bytes that the allocator has taken from the device.
     fn held(&self) -> u64;
+
+    /// The bytes that a live buffer has, with those that it was rounded up by.
+    fn taken(&self, buffer: u64) -> u64;
 }
 
 /// `bytes` rounded up to a multiple of a power of two.

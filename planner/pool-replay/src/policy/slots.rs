@@ -115,4 +115,11 @@ impl Simulator for Slots {
     fn held(&self) -> u64 {
         self.held
     }
+
+    fn taken(&self, buffer: u64) -> u64 {
+        let place = self.buffers.get(&buffer);
+        place
+            .and_then(|(stream, slot)| self.pools.get(stream)?.blocks.get(*slot))
+            .map_or(0, |&one| one)
+    }
 }

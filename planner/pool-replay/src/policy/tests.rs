@@ -48,6 +48,9 @@ fn agree(
                     };
                     prop_assert!(!has_addresses || live.iter().all(is_apart), "{:?}", request);
                     live.push((number, address, address + bytes));
+                    let taken = simulator.taken(number);
+                    prop_assert_eq!(taken, naive.taken(number), "{:?}", request);
+                    prop_assert!(taken >= bytes, "{:?}", request);
                 }
             }
             Request::Free(at, stream) if !live.is_empty() => {
@@ -62,16 +65,27 @@ fn agree(
     Ok(())
 }
 
-fn simulators(capacity: u64, is_unlimited: bool) -> Vec<(Box<dyn Simulator>, Box<dyn Simulator>)> {
+fn simulators(
+    capacity: u64,
+    is_unlimited: bool,
+    initial: u64,
+) -> Vec<(Box<dyn Simulator>, Box<dyn Simulator>)> {
     let given = if is_unlimited { u64::MAX } else { capacity };
-    let of = |allocator: Allocator| allocator.simulator(given).unwrap();
+    let of = |allocator: Allocator| allocator.simulator(given, initial).unwrap();
     let (live, held, next) = (Vec::new(), 0, 0);
-    let (streams, blocks) = (Vec::new(), Vec::new());
+    let begun = initial.div_ceil(256) * 256;
+    let begun = begun.min(capacity / 256 * 256);
+    // What a pool begins with is in the list of stream 0.
+    let (streams, blocks) = match begun {
+        0 => (Vec::new(), Vec::new()),
+        begun => (vec![0], vec![(0, begun, true, 0, None)]),
+    };
     vec![
         (of(Allocator::Bump), Box::new(naive::Bump { capacity, live, held })),
         (of(Allocator::Slots), Box::new(naive::Slots { capacity, slots: Vec::new() })),
         (of(Allocator::Pool), Box::new(naive::RmmPool { capacity, is_unlimited, streams, blocks })),
         (of(Allocator::Caching), Box::new(naive::Caching { capacity, next, segments: Vec::new() })),
+        (of(Allocator::Expandable), Box::new(naive::Expandable { capacity, segments: Vec::new() })),
     ]
 }
 
@@ -82,9 +96,11 @@ fn simulators_agree_with_naive_models() {
     let config = Config { failure_persistence: None, ..config };
     // Three quarters of a capacity that may be too small, and no capacity.
     let capacity = prop_oneof![3 => (1_u64..200 << 20).prop_map(Some), 1 => Just(None)];
-    let outcome = TestRunner::new(config).run(&(requests(), capacity), |(requests, capacity)| {
+    let initial = prop_oneof![Just(0), 1_u64..100 << 20];
+    let strategy = (requests(), capacity, initial);
+    let outcome = TestRunner::new(config).run(&strategy, |(requests, capacity, initial)| {
         // The naive models add without care.
-        let all = simulators(capacity.unwrap_or(1 << 60), capacity.is_none());
+        let all = simulators(capacity.unwrap_or(1 << 60), capacity.is_none(), initial);
         for (at, (mut simulator, mut naive)) in all.into_iter().enumerate() {
             // Slots have no addresses.
             agree(&requests, at != 1, &mut *simulator, &mut *naive)?;
@@ -107,7 +123,7 @@ fn caching_takes_the_segments_of_pytorch() {
         (10 * mib + 512, 3, 36 * mib),
     ];
     for (bytes, count, expected) in cases {
-        let mut caching = Allocator::Caching.simulator(u64::MAX).unwrap();
+        let mut caching = Allocator::Caching.simulator(u64::MAX, 0).unwrap();
         for number in 0..count {
             caching.allocate(number, 0, bytes).unwrap();
         }
@@ -115,11 +131,40 @@ fn caching_takes_the_segments_of_pytorch() {
     }
 }
 
+/// Growing buffers of which each is freed once the next is there: segments of their own add up, expandable ones grow.
+#[test]
+fn expandable_segments_grow() {
+    let mib: u64 = 1 << 20;
+    let held = |allocator: Allocator| {
+        let mut simulator = allocator.simulator(u64::MAX, 0).unwrap();
+        simulator.allocate(0, 0, 30 * mib).unwrap();
+        for number in 1..6 {
+            simulator.allocate(number, 0, (30 + 10 * number) * mib).unwrap();
+            simulator.free(number - 1, 0);
+        }
+        simulator.held()
+    };
+    assert_eq!(held(Allocator::Caching), (30 + 40 + 50 + 60 + 70 + 80) * mib);
+    assert_eq!(held(Allocator::Expandable), 220 * mib);
+    // One page more at a time.
+    let mut simulator = Allocator::Expandable.simulator(60 * mib, 0).unwrap();
+    let first = simulator.allocate(0, 0, 15 * mib).unwrap();
+    assert_eq!(simulator.held(), 20 * mib);
+    assert_eq!(simulator.allocate(1, 0, 15 * mib), Ok(first + 15 * mib));
+    assert_eq!(simulator.held(), 40 * mib);
+    // Pages that are wholly free are given back where there is no room.
+    simulator.free(0, 0);
+    simulator.free(1, 0);
+    assert_eq!(simulator.allocate(2, 1, 60 * mib), Ok(1 << 48));
+    assert_eq!(simulator.held(), 60 * mib);
+    assert_eq!(simulator.allocate(3, 0, 15 * mib), Err(Full));
+}
+
 /// Sizes beyond all capacities fail, and change nothing.
 #[test]
 fn sizes_that_overflow() {
     for allocator in Allocator::ALL {
-        let Some(mut simulator) = allocator.simulator(u64::MAX) else { continue };
+        let Some(mut simulator) = allocator.simulator(u64::MAX, 0) else { continue };
         assert!(simulator.allocate(0, 0, 1000).is_ok());
         let held = simulator.held();
         for bytes in [u64::MAX, u64::MAX - 255, u64::MAX - 511] {

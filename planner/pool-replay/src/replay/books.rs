@@ -112,6 +112,11 @@ impl Books {
         (live.event.address + live.event.bytes > start).then_some(*live)
     }
 
+    /// The live buffer that begins at an address.
+    pub(crate) fn at(&self, address: u64) -> Option<&Live> {
+        self.live.get(&address)
+    }
+
     /// The bytes that are live.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes

@@ -42,8 +42,18 @@ pub(crate) struct Peak {
     pub(crate) bytes: u64,
     /// The event that reached them.
     pub(crate) event: Option<Event>,
+    /// The bytes then that were given up, and waited for other streams.
+    pub(crate) late: u64,
     /// The largest buffers then.
     pub(crate) largest: Vec<Live>,
+}
+
+/// An event after which the log's own allocator is said to hold less than is live.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shortfall {
+    pub(crate) event: Event,
+    pub(crate) held: u64,
+    pub(crate) live: u64,
 }
 
 /// The lifetime of a buffer, in events of its device.
@@ -61,6 +71,11 @@ pub(crate) struct Simulation {
     simulator: Box<dyn Simulator>,
     /// The most bytes that it held.
     pub(crate) held: u64,
+    /// The bytes that the live buffers have now, and each of them.
+    taken: u64,
+    taken_by: HashMap<u64, u64>,
+    /// The bytes that the live buffers had beyond what was asked for, at the peak.
+    pub(crate) padding: u64,
     /// The first event for which there was no room; the simulation ends with it.
     pub(crate) failed: Option<Event>,
 }
@@ -71,11 +86,18 @@ impl Simulation {
             return;
         }
         match change {
-            Change::Freed(live) => self.simulator.free(live.number, stream),
+            Change::Freed(live) => {
+                self.simulator.free(live.number, stream);
+                self.taken -= self.taken_by.remove(&live.number).unwrap_or(0);
+            }
             Change::Allocated(Live { number, event, .. }) => {
                 let placed = self.simulator.allocate(number, event.stream, event.asked());
                 if placed == Err(Full) {
                     self.failed = Some(event);
+                } else {
+                    let taken = self.simulator.taken(number);
+                    self.taken = self.taken.saturating_add(taken);
+                    self.taken_by.insert(number, taken);
                 }
                 self.held = self.held.max(self.simulator.held());
             }
@@ -99,8 +121,13 @@ pub(crate) struct Device {
     /// Buffers whose bytes came back later than they were given up, because other streams used them.
     pub(crate) freed_late: u64,
     requested: Option<u64>,
+    /// The buffers that were given up and are not free, by address, and their bytes.
+    late: HashMap<u64, u64>,
+    late_bytes: u64,
     /// What the log's own allocator holds, if it says so, and the most it did.
     pub(crate) reserved: Option<(u64, u64)>,
+    /// Where the log's own allocator is said to hold less than is live.
+    pub(crate) shortfall: Option<Shortfall>,
     pub(crate) faults: Counted<Fault>,
     pub(crate) failures: Counted<Event>,
     /// Lifetimes of buffers that were freed; none if there are too many.
@@ -113,10 +140,13 @@ pub(crate) struct Device {
 }
 
 impl Device {
-    pub(crate) fn new(allocators: &[Allocator], capacity: u64) -> Self {
+    /// A device without events. RMM's pool begins with `initial` bytes.
+    pub(crate) fn new(allocators: &[Allocator], capacity: u64, initial: u64) -> Self {
         let simulation = |&allocator: &Allocator| {
-            let simulator = allocator.simulator(capacity)?;
-            Some(Simulation { allocator, simulator, held: 0, failed: None })
+            let simulator = allocator.simulator(capacity, initial)?;
+            let (held, taken, padding) = (simulator.held(), 0, 0);
+            let taken_by = HashMap::new();
+            Some(Simulation { allocator, simulator, held, taken, taken_by, padding, failed: None })
         };
         Self {
             books: Books::default(),
@@ -127,7 +157,10 @@ impl Device {
             freed_elsewhere: 0,
             freed_late: 0,
             requested: None,
+            late: HashMap::new(),
+            late_bytes: 0,
             reserved: None,
+            shortfall: None,
             faults: Counted::new(),
             failures: Counted::new(),
             lifetimes: Some(Vec::new()),
@@ -155,12 +188,27 @@ impl Device {
         if self.over.is_none() && self.books.bytes() > self.capacity {
             self.over = Some(event);
         }
+        self.compare(event);
         if !is_recorded(&event) {
             return;
         }
         let reserved = self.reserved.map_or(0, |(now, _)| now);
         let held = self.simulations.iter().map(|one| one.simulator.held());
         self.curve.note([self.books.bytes(), reserved].into_iter().chain(held));
+    }
+
+    /// Compares what is live with what the log's own allocator holds.
+    fn compare(&mut self, event: Event) {
+        let held = self.reserved.map_or(u64::MAX, |(now, _)| now);
+        let live = self.books.bytes();
+        if held < live && self.shortfall.is_none() {
+            self.shortfall = Some(Shortfall { event, held, live });
+        }
+    }
+
+    /// What the log's own allocator holds and has held at most, where the log has all of it.
+    pub(crate) fn held(&self) -> Option<(u64, u64)> {
+        self.reserved.filter(|_| self.shortfall.is_none())
     }
 
     /// Ends the log: what is live stays so to the end.
@@ -178,6 +226,7 @@ impl Device {
                 self.by_size.insert((live.event.asked(), live.event.address), live);
                 if self.books.bytes() > self.peak.bytes {
                     self.peak.bytes = self.books.bytes();
+                    self.peak.late = self.late_bytes;
                     self.peak.event = Some(event);
                     self.is_rising = true;
                 }
@@ -199,6 +248,9 @@ impl Device {
         if !std::mem::take(&mut self.is_rising) {
             return;
         }
+        for one in &mut self.simulations {
+            one.padding = one.taken.saturating_sub(self.peak.bytes);
+        }
         self.peak.largest = self.by_size.values().rev().take(NAMED).copied().collect();
     }
 
@@ -216,7 +268,15 @@ impl Device {
     fn note_frees(&mut self, event: &Event) {
         // What is asked for and done at once is one free.
         if let Some(address) = self.requested.take() {
-            self.freed_late += u64::from(event.action != Action::Free || event.address != address);
+            let is_late = event.action != Action::Free || event.address != address;
+            self.freed_late += u64::from(is_late);
+            let bytes = self.books.at(address).filter(|_| is_late).map(|live| live.event.asked());
+            if let Some(bytes) = bytes {
+                self.late_bytes += bytes - self.late.insert(address, bytes).unwrap_or(0);
+            }
+        }
+        if matches!(event.action, Action::Free | Action::Allocate) {
+            self.late_bytes -= self.late.remove(&event.address).unwrap_or(0);
         }
         if event.action == Action::RequestFree {
             self.requested = Some(event.address);

@@ -15,10 +15,12 @@ mod tests;
 pub use outcome::Outcome;
 pub use report::{
     AllocatorReport, At, BufferReport, CurveReport, DeviceReport, EventReport, FaultReport,
-    LiveReport, Report,
+    HeldInPart, LiveReport, Report,
 };
 pub use session::Replay;
 
 pub(crate) use books::{Books, Change, Live};
 pub(crate) use fault::Fault;
+pub(crate) use report::frame_text;
+#[cfg(test)]
 pub(crate) use report::frames_of;

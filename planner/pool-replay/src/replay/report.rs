@@ -22,6 +22,9 @@ pub struct Report {
     pub format: Format,
     /// How many events there were.
     pub events: u64,
+    /// How many lines of the file have no event.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub skipped_lines: u64,
     /// How many operations a graph has, where the log is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operations: Option<usize>,
@@ -51,12 +54,18 @@ pub struct DeviceReport {
     pub freed_late: u64,
     /// The most bytes that were live at once, as they were asked for.
     pub peak_live: u64,
+    /// Those of them that were given up, and waited for other streams.
+    pub late_at_peak: u64,
     /// The event that reached the peak, if one is recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub peak_at: Option<At>,
-    /// What the log's own allocator held at most, where the log says.
+    /// What the log's own allocator held at most, where the log has all of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held_by_log: Option<u64>,
+    /// Where more bytes are live than the log's own allocator holds: the log lacks some of what it took from the device,
+    /// and there is no `held_by_log`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub held_in_part: Option<HeldInPart>,
     /// What no allocator can be below.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bound: Option<u64>,
@@ -78,6 +87,17 @@ pub struct DeviceReport {
     pub curve: CurveReport,
 }
 
+/// A contradiction between what the log's own allocator holds and what is live.
+#[derive(Clone, Debug, Serialize)]
+pub struct HeldInPart {
+    /// The first event after which more is live than held.
+    pub at: At,
+    /// The bytes held then.
+    pub held: u64,
+    /// The bytes live then.
+    pub live: u64,
+}
+
 /// Where an event is.
 #[derive(Clone, Debug, Serialize)]
 pub struct At {
@@ -96,6 +116,9 @@ pub struct AllocatorReport {
     /// The most bytes held; up to the failure, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held: Option<u64>,
+    /// Bytes at the peak that live buffers have beyond what was asked for, because their sizes are rounded up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub padding: Option<u64>,
     /// Bytes held for each byte live at the peak.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ratio: Option<f64>,
@@ -172,19 +195,28 @@ pub struct CurveReport {
     pub allocators: Vec<(Allocator, Vec<u64>)>,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
 fn at(event: &Event) -> At {
     At { place: event.place.to_string(), time: event.time }
 }
 
-/// The frames of a stack, `file:line name`.
-pub(crate) fn frames_of(stack: Stack, frames: &Frames) -> Vec<String> {
-    let frame = |(file, line, name): (&str, i64, &str)| match (file, line) {
+/// A frame: `file:line name`.
+pub(crate) fn frame_text((file, line, name): (&str, i64, &str)) -> String {
+    match (file, line) {
         // PyTorch's profiler has no files.
         ("", _) | ("none", 0) => name.to_owned(),
         (file, 0) => format!("{file} {name}"),
         (file, line) => format!("{file}:{line} {name}"),
-    };
-    frames.frames(stack).map(frame).collect()
+    }
+}
+
+/// The frames of a stack, `file:line name`.
+pub(crate) fn frames_of(stack: Stack, frames: &Frames) -> Vec<String> {
+    frames.frames(stack).map(frame_text).collect()
 }
 
 fn buffer(event: &Event, frames: &Frames) -> BufferReport {
@@ -240,6 +272,7 @@ pub(crate) fn device(
         allocators.push(AllocatorReport {
             allocator: one.allocator,
             held: Some(one.held),
+            padding: Some(one.padding).filter(|_| one.failed.is_none()),
             ratio: ratio(one.held, peak).filter(|_| one.failed.is_none()),
             fails_at: one.failed.as_ref().map(|event| event_report(event, frames)),
             message: None,
@@ -256,8 +289,14 @@ pub(crate) fn device(
         freed_on_another_stream: device.freed_elsewhere,
         freed_late: device.freed_late,
         peak_live: peak,
+        late_at_peak: device.peak.late,
         peak_at: device.peak.event.as_ref().map(at),
-        held_by_log: device.reserved.map(|(_, most)| most),
+        held_by_log: device.held().map(|(_, most)| most),
+        held_in_part: device.shortfall.as_ref().map(|short| HeldInPart {
+            at: at(&short.event),
+            held: short.held,
+            live: short.live,
+        }),
         bound: match planned {
             Some(Planned::Plan(certificate)) => Some(certificate.bound),
             _ => None,
@@ -271,7 +310,7 @@ pub(crate) fn device(
         fault_count: device.faults.count,
         curve: CurveReport {
             live: column(0),
-            held_by_log: device.reserved.map(|_| column(1)),
+            held_by_log: device.held().map(|_| column(1)),
             allocators: curves.collect(),
         },
     }
@@ -289,6 +328,7 @@ fn planner(device: &Device, planned: &Planned, frames: &Frames) -> AllocatorRepo
     AllocatorReport {
         allocator: Allocator::Planned,
         held,
+        padding: None,
         ratio: held.and_then(|held| ratio(held, device.peak.bytes)),
         fails_at: device
             .over

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{BufRead, BufReader, Seek};
+use std::io::{BufRead, Seek};
 use std::path::Path;
 
-use crate::log::{self, Event, Format, Frames, LogError};
+use crate::log::{self, Event, Format, Frames, LogError, Selection, Source, Told};
 use crate::policy::Allocator;
 use pool_plan::{HappensBeforeProblem, Options};
 
@@ -18,10 +18,14 @@ use super::report::{self, Report};
 pub struct Replay {
     /// The format of the log; if none is given, it is found out by its first bytes.
     pub format: Option<Format>,
+    /// The part of the log that is replayed.
+    pub selection: Selection,
     /// The allocators that are simulated, in the order in which they are reported.
     pub allocators: Vec<Allocator>,
     /// How many bytes each device has; with it the first event is named that has no room.
     pub capacity: Option<u64>,
+    /// How many bytes RMM's pool begins with; no more than the capacity.
+    pub pool_size: u64,
     /// What the plan aligns every buffer to at least, in bytes, a power of two.
     pub alignment: u64,
     /// How each device is planned; the capacity in it is not looked at.
@@ -34,8 +38,10 @@ impl Default for Replay {
         let budget = std::time::Duration::from_secs(2);
         Self {
             format: None,
+            selection: Selection::default(),
             allocators: Allocator::ALL.to_vec(),
             capacity: None,
+            pool_size: 0,
             alignment: 1,
             options: Options { budget, ..Options::default() },
         }
@@ -43,14 +49,14 @@ impl Default for Replay {
 }
 
 impl Replay {
-    /// Replays a file.
+    /// Replays a file, which may be compressed by gzip or an archive of `torch.save`.
     ///
     /// # Errors
     /// If the file cannot be read, or is not of the format; the error names the line, or the byte. What a log cannot
     /// mean is no such error, but one of the faults of the report.
     pub fn file(&self, path: impl AsRef<Path>) -> Result<Report, LogError> {
         let path = path.as_ref();
-        let mut source = BufReader::with_capacity(1 << 16, File::open(path)?);
+        let mut source = Source::new(File::open(path)?)?;
         self.read(path.display().to_string(), &mut source)
     }
 
@@ -87,10 +93,11 @@ impl Replay {
         let mut events = 0;
         let mut sink = |event: Event| {
             events += 1;
-            let new = || Device::new(&self.allocators, capacity);
+            let new = || Device::new(&self.allocators, capacity, self.pool_size);
             devices.entry(event.device).or_insert_with(new).event(event);
         };
-        let graph = log::read(source, format, &mut frames, &mut sink)?;
+        let Told { graph, skipped } =
+            log::read(source, format, &self.selection, &mut frames, &mut sink)?;
         is_read();
         let graph = graph.as_ref();
         let report =
@@ -100,11 +107,25 @@ impl Replay {
             log: name.into(),
             format,
             events,
+            skipped_lines: skipped,
             operations: graph.map(HappensBeforeProblem::operations),
             consistent: devices.values().all(|device| device.faults.count == 0),
             capacity: self.capacity,
             devices: reports,
         })
+    }
+
+    /// Replays events that are kept, without a graph that orders them.
+    pub(crate) fn events(&self, events: &[Event], frames: &Frames) -> Vec<report::DeviceReport> {
+        let capacity = self.capacity.unwrap_or(u64::MAX);
+        let mut devices: BTreeMap<u32, Device> = BTreeMap::new();
+        for &event in events {
+            let new = || Device::new(&self.allocators, capacity, self.pool_size);
+            devices.entry(event.device).or_insert_with(new).event(event);
+        }
+        let report =
+            |(&number, device): (&u32, &mut Device)| self.device(number, device, None, frames);
+        devices.iter_mut().map(report).collect()
     }
 
     /// Ends a device, plans its buffers if that is asked for, and reports it.

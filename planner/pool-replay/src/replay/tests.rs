@@ -89,7 +89,7 @@ fn devices_agree_with_naive_books() {
     let config = Config::with_cases(given.unwrap_or(500));
     let config = Config { failure_persistence: None, ..config };
     let outcome = TestRunner::new(config).run(&events(), |events| {
-        let (mut device, mut naive) = (Device::new(&Allocator::ALL, 100), Naive::default());
+        let (mut device, mut naive) = (Device::new(&Allocator::ALL, 100, 0), Naive::default());
         for (line, &event) in (1..).zip(&events) {
             device.event(event);
             naive.event(line, event);
@@ -124,7 +124,7 @@ fn devices_agree_with_naive_books() {
 /// Sizes that exceed 64 bits, alone or together, are faults.
 #[test]
 fn sizes_that_overflow_are_faults() {
-    let mut device = Device::new(&Allocator::ALL, u64::MAX);
+    let mut device = Device::new(&Allocator::ALL, u64::MAX, 0);
     let allocate =
         |line, address, bytes| Event::new(Action::Allocate, Place::Line(line), address, bytes);
     device.event(allocate(1, 0, u64::MAX));
@@ -143,7 +143,7 @@ fn sizes_that_overflow_are_faults() {
 /// A free that is completed at once is one free; one that waits for other streams is late.
 #[test]
 fn late_frees_are_counted() {
-    let mut device = Device::new(&[], u64::MAX);
+    let mut device = Device::new(&[], u64::MAX, 0);
     let event = |action, address| Event::new(action, Place::Line(1), address, 16);
     let (allocate, request, free) = (Action::Allocate, Action::RequestFree, Action::Free);
     for (action, address) in [(allocate, 0), (allocate, 64), (request, 0), (free, 0)] {
@@ -154,19 +154,27 @@ fn late_frees_are_counted() {
         device.event(event(action, address));
     }
     assert_eq!(device.freed_late, 1);
+    // The peak is that of two buffers, of which one was given up and waits.
+    assert_eq!((device.peak.bytes, device.peak.late), (32, 0));
+    let mut device = Device::new(&[], u64::MAX, 0);
+    for (action, address) in [(allocate, 0), (request, 0), (allocate, 64), (free, 0), (free, 64)] {
+        device.event(event(action, address));
+    }
+    assert_eq!((device.peak.bytes, device.peak.late), (32, 16));
 }
 
 /// A plan that was not sought, because there are too many buffers for one, neither fits nor fails.
 #[test]
 fn outcomes_of_plans_that_are_left_out() {
     let outcome = |allocators: &[Allocator], capacity: Option<u64>, planned: &Planned| {
-        let mut device = Device::new(allocators, capacity.unwrap_or(u64::MAX));
+        let mut device = Device::new(allocators, capacity.unwrap_or(u64::MAX), 0);
         device.event(Event::new(Action::Allocate, Place::Line(1), 0, 8));
         device.end();
         let report = Report {
             log: "log".to_owned(),
             format: Format::Json,
             events: 1,
+            skipped_lines: 0,
             operations: None,
             consistent: true,
             capacity,

@@ -45,16 +45,40 @@ fn errors_have_line_and_column() {
     assert_eq!(place("id,lower,upper,size\na,0,1\n"), (2, 6));
     assert_eq!(place("id,lower,upper,size\na,0,1,2,3\n"), (2, 9));
     assert_eq!(place("id,lower,upper,size\na,0,1,-4\n"), (2, 7));
-    assert_eq!(place("id,lower,upper,shape\n"), (1, 16));
+    assert_eq!(place("id,lower,upper,shape\n"), (1, 1));
+    assert_eq!(place("id,lower,upper,size\ra,0,1,8\r\rb,0,x,8\r"), (4, 5));
+    assert_eq!(place("id,lower,upper,size\r\na,0,1,8\r\nb,0,x,8\r\n"), (3, 5));
     assert_eq!(place("id,lower,upper,end,size\n"), (1, 16));
     assert_eq!(place("id,lower,size\n"), (1, 1));
     assert_eq!(place("id,lower,upper,size,gaps\na,0,9,8,2+4\n"), (2, 9));
-    assert_eq!(place("id,lower,upper,size,gaps\na,0,9,8,2-4@0:1\n"), (2, 9));
+    assert_eq!(place("id,lower,upper,size,gaps\na,0,9,8,2-4@0\n"), (2, 9));
+    assert_eq!(place("id,lower,upper,size,gaps\na,0,9,8,2-4@3:3\n"), (2, 9));
+    assert_eq!(place("id,lower,upper,size,gaps\na,0,9,8,2-4@1:x\n"), (2, 9));
     assert_eq!(read("", CsvOptions::default()), Err(CsvError::Problem(PlanError::Empty)));
     assert_eq!(
         read("id,lower,upper,size\n", CsvOptions::default()),
         Err(CsvError::Problem(PlanError::Empty))
     );
+}
+
+/// Columns of other programs are ignored, and written again with a plan.
+#[test]
+fn columns_of_others_are_kept() {
+    let text = "name,id,lower,upper,size,name\nx,a,0,4,8,\"y,z\"\n";
+    let problem = read(text, CsvOptions::default()).unwrap();
+    assert_eq!(problem.buffers()[0].size, 8);
+    let written = write(text, &[16]).unwrap();
+    assert_eq!(written, "name,id,lower,upper,size,name,offset\nx,a,0,4,8,\"y,z\",16\n");
+}
+
+/// While a gap has a window, the buffer is planned as live, with all of its bytes.
+#[test]
+fn gaps_with_windows_are_planned_as_live() {
+    let text = "id,lower,upper,size,alignment,gaps\n0,5,10,15,1,\n1,6,12,18,2,7-8 9-10@1:17\n";
+    let problem = read(text, CsvOptions::default()).unwrap();
+    assert_eq!(problem.buffers()[1].gaps, [Gap { lower: 7, upper: 8 }]);
+    let plan = problem.solve(&Options { rounds: Some(0), ..Options::default() }).unwrap();
+    assert_eq!(plan.certificate.peak, 33);
 }
 
 #[test]

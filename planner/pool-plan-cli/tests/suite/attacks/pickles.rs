@@ -76,7 +76,7 @@ pub(super) fn of_pytorch() -> Vec<Attack> {
             0,
             "0 events",
         ),
-        attack("a size of 65 bits", "pytorch", pickle(&huge), 2, "device_traces[0][0]"),
+        attack("a size of 65 bits", "pytorch", pickle(&huge), 2, "device_traces[0][0]: size is an"),
         attack("protocol 200", "pytorch", b"\x80\xc8].".to_vec(), 2, "byte"),
     ]
 }

@@ -67,7 +67,7 @@ pub(super) fn of_problems() -> Vec<Attack> {
             "problem",
             graph("", &a, ",\"streams\":[0]"),
             2,
-            "1 streams, and not 3",
+            "streams: there are 1, and not 3",
         ),
         attack(
             "a key that is none",

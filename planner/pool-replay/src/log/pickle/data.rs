@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::super::frames::{Frame, Frames, Stack};
+use super::number::{Number, NumberError};
 use super::value::{Dict, Entry, Field, Value};
 
 /// What a pickle holds.
@@ -16,12 +17,22 @@ pub(crate) struct Pickle {
 }
 
 impl Pickle {
-    /// The items of a list, or nothing.
+    /// The items of a list, or nothing. A list of entries is none.
     pub(crate) fn list<'a>(&'a self, value: &'a Value) -> Option<&'a [Value]> {
         match self.resolve(value) {
-            Value::List(list) => Some(&list.items),
+            Value::List(list) if list.entries.is_empty() => Some(&list.items),
             _ => None,
         }
+    }
+
+    /// The entries of a trace, nothing for an item that is none; or nothing for what is no list.
+    pub(crate) fn trace<'a>(
+        &'a self,
+        value: &'a Value,
+    ) -> Option<impl Iterator<Item = Option<&'a Entry>>> {
+        let Value::List(list) = self.resolve(value) else { return None };
+        let items = list.items.iter().map(|item| self.entry(item));
+        Some(list.entries.iter().map(Some).chain(items))
     }
 
     /// A dictionary without an action, or nothing.
@@ -33,7 +44,7 @@ impl Pickle {
     }
 
     /// An entry of a trace, or nothing.
-    pub(crate) fn entry<'a>(&'a self, value: &'a Value) -> Option<&'a Entry> {
+    fn entry<'a>(&'a self, value: &'a Value) -> Option<&'a Entry> {
         match self.resolve(value) {
             Value::Entry(entry) => Some(entry),
             _ => None,
@@ -41,17 +52,24 @@ impl Pickle {
     }
 
     /// The stack that a list of frames is; the one without frames if it is no such list.
-    pub(crate) fn stack(&self, value: &Value, frames: &mut Frames) -> Stack {
-        stack_of(value, &self.shared, &self.stacks, frames).unwrap_or_default()
+    ///
+    /// # Errors
+    /// If the line of a frame is an integer of more than 63 bits.
+    pub(crate) fn stack(&self, value: &Value, frames: &mut Frames) -> Result<Stack, NumberError> {
+        Ok(stack_of(value, &self.shared, &self.stacks, frames)?.unwrap_or_default())
     }
 
     /// The same of a list that may be shared, whose stack is kept then: a trace names few stacks, many times.
-    pub(super) fn keep_stack(&mut self, value: &Value, frames: &mut Frames) -> Stack {
-        let stack = self.stack(value, frames);
+    pub(super) fn keep_stack(
+        &mut self,
+        value: &Value,
+        frames: &mut Frames,
+    ) -> Result<Stack, NumberError> {
+        let stack = self.stack(value, frames)?;
         if let Value::Shared(number) = value {
             self.stacks.insert(*number, stack);
         }
-        stack
+        Ok(stack)
     }
 
     fn resolve<'a>(&'a self, value: &'a Value) -> &'a Value {
@@ -75,23 +93,27 @@ fn stack_of(
     shared: &[Value],
     stacks: &HashMap<u32, Stack>,
     frames: &mut Frames,
-) -> Option<Stack> {
+) -> Result<Option<Stack>, NumberError> {
     if let Value::Shared(number) = value {
         if let Some(&stack) = stacks.get(number) {
-            return Some(stack);
+            return Ok(Some(stack));
         }
     }
-    let Value::List(list) = resolve(value, shared) else { return None };
+    let Value::List(list) = resolve(value, shared) else { return Ok(None) };
     let mut stack = Vec::with_capacity(list.items.len());
     for item in &list.items {
-        let Value::Dict(frame) = resolve(item, shared) else { return None };
+        let Value::Dict(frame) = resolve(item, shared) else { return Ok(None) };
         let (Some(&Value::Text(filename)), Some(&Value::Text(name))) =
             (frame.get(Field::Filename), frame.get(Field::Name))
         else {
-            return None;
+            return Ok(None);
         };
-        let line = frame.get(Field::Line).and_then(Value::int).unwrap_or(0);
+        let line = match frame.number(Field::Line) {
+            // A frame of compiled code may have no line.
+            Number::Missing | Number::NotInteger => 0,
+            number => number.signed()?,
+        };
         stack.push(Frame { filename, line, name });
     }
-    Some(frames.stack(&stack))
+    Ok(Some(frames.stack(&stack)))
 }

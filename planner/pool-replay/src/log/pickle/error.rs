@@ -47,6 +47,9 @@ pub enum PickleError {
         /// The number of the entry.
         number: u32,
     },
+    /// The line of a frame does not fit.
+    #[error("the line of a frame is an integer of more than 63 bits")]
+    FrameLine,
     /// A text is not UTF-8.
     #[error("a text is not UTF-8")]
     Encoding,

@@ -40,11 +40,26 @@ fn fetched(source: &mut impl BufRead) -> Result<HashSet<u32>, LogError> {
     }
 }
 
+/// The number that the first pickle of a file of `torch.save` is, before it wrote archives.
+const LEGACY: &[u8] = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.";
+
+/// Goes past the three pickles that such a file begins with: the number, a version, and properties of the machine.
+fn skip_legacy(source: &mut impl BufRead) -> Result<(), LogError> {
+    if !source.fill_buf()?.starts_with(LEGACY) {
+        return Ok(());
+    }
+    for _ in 0..3 {
+        fetched(source)?;
+    }
+    Ok(())
+}
+
 /// Reads a pickle, from where `source` is. `frames` must be new.
 pub(crate) fn read(
     source: &mut (impl BufRead + Seek),
     frames: &mut Frames,
 ) -> Result<Pickle, LogError> {
+    skip_legacy(source)?;
     let start = source.stream_position()?;
     let fetched = fetched(source)?;
     source.seek(SeekFrom::Start(start))?;
@@ -246,7 +261,7 @@ impl<'a> Machine<'a> {
         let deepest = items.iter().map(Value::depth).max().unwrap_or(0);
         let Value::List(list) = self.top(name)? else { return Err(PickleError::Stack { name }) };
         list.depth = deeper(list.depth, deepest)?;
-        list.items.extend(items);
+        items.into_iter().for_each(|item| list.push(item));
         Ok(())
     }
 
@@ -286,7 +301,7 @@ impl<'a> Machine<'a> {
             return Ok(());
         }
         let stack = if field == Field::Frames {
-            self.pickle.keep_stack(&value, self.frames)
+            self.pickle.keep_stack(&value, self.frames).map_err(|_| PickleError::FrameLine)?
         } else {
             Stack::default()
         };
@@ -311,10 +326,10 @@ impl<'a> Machine<'a> {
 fn set_entry(entry: &mut Entry, field: Field, value: &Value, stack: Stack) {
     match (field, value) {
         (Field::Action, Value::Text(text)) => entry.action = Some(*text),
-        (Field::Addr, _) => entry.addr = value.int(),
-        (Field::Size, _) => entry.size = value.int(),
-        (Field::Stream, _) => entry.stream = value.int(),
-        (Field::TimeUs, _) => entry.time = value.int(),
+        (Field::Addr, _) => entry.addr = value.number(),
+        (Field::Size, _) => entry.size = value.number(),
+        (Field::Stream, _) => entry.stream = value.number(),
+        (Field::TimeUs, _) => entry.time = value.number(),
         (Field::Frames, _) => entry.stack = stack,
         _ => {}
     }

@@ -11,6 +11,7 @@
 mod data;
 mod error;
 mod machine;
+mod number;
 mod opcode;
 mod scanner;
 mod value;
@@ -18,6 +19,7 @@ mod value;
 pub(super) use data::Pickle;
 pub use error::PickleError;
 pub(super) use machine::read;
+pub(super) use number::{Number, NumberError};
 #[cfg(test)]
 pub(super) use opcode::Opcode;
 pub(super) use value::{Dict, Entry, Field, Value};

@@ -4,6 +4,7 @@ use std::io::{self, BufRead, ErrorKind, Read as _};
 
 use super::super::error::LogError;
 use super::error::PickleError;
+use super::number::Number;
 use super::opcode::Opcode;
 
 /// The bytes that a text may have.
@@ -12,14 +13,18 @@ const MOST_TEXT: u64 = 1 << 24;
 /// What an opcode carries.
 #[derive(Debug, Eq, PartialEq)]
 pub(super) enum Argument<'a> {
-    /// Nothing, or what no snapshot needs: floats, bytes, integers beyond 64 bits.
+    /// Nothing, or what no snapshot needs: floats, bytes.
     Nothing,
     /// An integer.
-    Int(i64),
+    Int(Number),
     /// A text.
     Text(&'a str),
     /// A number of the memo.
     Memo(u32),
+}
+
+fn int(number: impl Into<i64>) -> Argument<'static> {
+    Argument::Int(Number::Int(number.into()))
 }
 
 /// The instructions of a pickle.
@@ -58,9 +63,9 @@ impl<'a, R: BufRead> Scanner<'a, R> {
                 self.bytes::<8>()?;
                 Argument::Nothing
             }
-            Opcode::BinInt => Argument::Int(i32::from_le_bytes(self.bytes()?).into()),
-            Opcode::BinInt1 => Argument::Int(u8::from_le_bytes(self.bytes()?).into()),
-            Opcode::BinInt2 => Argument::Int(u16::from_le_bytes(self.bytes()?).into()),
+            Opcode::BinInt => int(i32::from_le_bytes(self.bytes()?)),
+            Opcode::BinInt1 => int(u8::from_le_bytes(self.bytes()?)),
+            Opcode::BinInt2 => int(u16::from_le_bytes(self.bytes()?)),
             Opcode::Long1 => {
                 let [length] = self.bytes()?;
                 self.long(length.into())?
@@ -107,12 +112,17 @@ impl<'a, R: BufRead> Scanner<'a, R> {
 
     fn bytes<const N: usize>(&mut self) -> Result<[u8; N], LogError> {
         let mut bytes = [0; N];
-        self.source.read_exact(&mut bytes).map_err(|error| match error.kind() {
+        self.fill(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    fn fill(&mut self, bytes: &mut [u8]) -> Result<(), LogError> {
+        self.source.read_exact(bytes).map_err(|error| match error.kind() {
             ErrorKind::UnexpectedEof => self.wrong(PickleError::Truncated),
             _ => error.into(),
         })?;
-        self.at += N as u64;
-        Ok(bytes)
+        self.at += bytes.len() as u64;
+        Ok(())
     }
 
     fn protocol(&mut self) -> Result<Argument<'static>, LogError> {
@@ -124,18 +134,14 @@ impl<'a, R: BufRead> Scanner<'a, R> {
 
     /// An integer of so many bytes, little-endian, in two's complement.
     fn long(&mut self, length: u64) -> Result<Argument<'static>, LogError> {
-        if length > 8 {
-            return self.skip(length);
-        }
-        let mut number = [0; 8];
-        let length = usize::try_from(length).unwrap_or(8);
-        for byte in &mut number[..length] {
-            [*byte] = self.bytes()?;
-        }
-        if length > 0 && number[length - 1] >= 0x80 {
-            number[length..].fill(0xff);
-        }
-        Ok(Argument::Int(i64::from_le_bytes(number)))
+        let mut bytes = [0; 255];
+        let Some(bytes) = usize::try_from(length).ok().and_then(|length| bytes.get_mut(..length))
+        else {
+            self.skip(length)?;
+            return Ok(Argument::Int(Number::Huge));
+        };
+        self.fill(bytes)?;
+        Ok(Argument::Int(Number::from_le_bytes(bytes)))
     }
 
     fn text(&mut self, length: u64) -> Result<Argument<'_>, LogError> {

@@ -1,6 +1,7 @@
 //! What a pickle builds, as far as a snapshot needs it.
 
 use super::super::frames::{Frames, Stack, Text};
+use super::number::Number;
 
 /// A key of a snapshot that is kept. The texts of the keys are the first of a [`Frames`], in this order.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -72,7 +73,7 @@ pub(crate) enum Value {
     /// What no snapshot needs: none, booleans, floats, bytes.
     #[default]
     Nothing,
-    Int(i64),
+    Int(Number),
     Text(Text),
     /// A list or dictionary that may be reached from elsewhere, by its number in the table.
     Shared(u32),
@@ -105,8 +106,8 @@ impl Value {
     }
 
     /// The integer that the value is.
-    pub(crate) fn int(&self) -> Option<i64> {
-        if let Self::Int(number) = self { Some(*number) } else { None }
+    pub(crate) fn number(&self) -> Number {
+        if let Self::Int(number) = self { *number } else { Number::NotInteger }
     }
 }
 
@@ -114,7 +115,23 @@ impl Value {
 #[derive(Debug, Default)]
 pub(crate) struct List {
     pub(crate) items: Vec<Value>,
+    /// The items of a list that has entries of a trace alone; there are many of them. `items` is empty then.
+    pub(super) entries: Vec<Entry>,
     pub(super) depth: u8,
+}
+
+impl List {
+    /// Appends an item.
+    pub(super) fn push(&mut self, item: Value) {
+        match item {
+            Value::Entry(entry) if self.items.is_empty() => self.entries.push(*entry),
+            item => {
+                let entries = std::mem::take(&mut self.entries).into_iter();
+                self.items.extend(entries.map(|entry| Value::Entry(Box::new(entry))));
+                self.items.push(item);
+            }
+        }
+    }
 }
 
 /// What is kept of a dictionary.
@@ -128,6 +145,11 @@ impl Dict {
     /// The value of a key.
     pub(crate) fn get(&self, field: Field) -> Option<&Value> {
         self.items.iter().find(|(key, _)| *key == field).map(|(_, value)| value)
+    }
+
+    /// The number of a key.
+    pub(crate) fn number(&self, field: Field) -> Number {
+        self.get(field).map_or(Number::Missing, Value::number)
     }
 
     pub(super) fn set(&mut self, field: Field, value: Value) {
@@ -147,9 +169,9 @@ impl Dict {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Entry {
     pub(crate) action: Option<Text>,
-    pub(crate) addr: Option<i64>,
-    pub(crate) size: Option<i64>,
-    pub(crate) stream: Option<i64>,
-    pub(crate) time: Option<i64>,
+    pub(crate) addr: Number,
+    pub(crate) size: Number,
+    pub(crate) stream: Number,
+    pub(crate) time: Number,
     pub(crate) stack: Stack,
 }

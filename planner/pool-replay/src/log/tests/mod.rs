@@ -1,5 +1,7 @@
 //! The readers: hand-made files, every prefix of them, mutations, and files that ask for too much.
 
+mod cases;
+mod others;
 mod pickles;
 mod text;
 
@@ -19,7 +21,9 @@ fn events_from(bytes: &[u8], format: Option<Format>) -> Result<(Vec<Event>, Fram
         None => Format::of(&mut source)?,
     };
     let (mut events, mut frames) = (Vec::new(), Frames::new());
-    read(&mut source, format, &mut frames, &mut |event| events.push(event))?;
+    read(&mut source, format, &Selection::default(), &mut frames, &mut |event| {
+        events.push(event);
+    })?;
     Ok((events, frames))
 }
 
@@ -31,13 +35,18 @@ fn message(bytes: &[u8]) -> String {
     pool_plan::error_chain(&events_from(bytes, None).unwrap_err())
 }
 
-fn samples() -> [(Format, Vec<u8>); 5] {
+fn samples() -> [(Format, Vec<u8>); 10] {
     [
         (Format::Rmm, RMM.into()),
         (Format::Json, JSON.into()),
         (Format::Minimalloc, MINIMALLOC.into()),
         (Format::Pytorch, snapshot()),
         (Format::Problem, PROBLEM.into()),
+        (Format::Rmm, others::EVENT_LOG.into()),
+        (Format::RmmDebug, others::DEBUG.into()),
+        (Format::Cupy, others::CUPY.into()),
+        (Format::Tflite, others::TFLITE.into()),
+        (Format::Xla, others::XLA.into()),
     ]
 }
 
@@ -49,6 +58,7 @@ fn truncated_at_every_byte() {
         for length in 0..sample.len() {
             let outcome = events_from(&sample[..length], Some(format));
             if format == Format::Pytorch {
+                // The others end at a line, or in one.
                 let error = pool_plan::error_chain(&outcome.unwrap_err());
                 assert!(error.ends_with("the file ends here, before the pickle does"), "{error}");
             }
@@ -82,7 +92,8 @@ fn files_that_cannot_be_read_on() {
         for length in 0..sample.len() {
             let file = Failing(Cursor::new(sample.clone()), length as u64);
             let mut source = std::io::BufReader::with_capacity(16, file);
-            let outcome = read(&mut source, format, &mut Frames::new(), &mut |_| {});
+            let whole = Selection::default();
+            let outcome = read(&mut source, format, &whole, &mut Frames::new(), &mut |_| {});
             assert!(matches!(outcome, Err(LogError::Io(_))), "{format:?} {length}: {outcome:?}");
         }
     }
@@ -112,7 +123,7 @@ fn mutations_never_panic() {
         }
         Ok(())
     };
-    let outcome = TestRunner::new(config).run(&(0..5_usize, edits), read_and_mutate);
+    let outcome = TestRunner::new(config).run(&(0..10_usize, edits), read_and_mutate);
     assert!(outcome.is_ok(), "{outcome:?}");
 }
 
@@ -124,6 +135,7 @@ fn million_equal_lines() {
     let text = format!("{header}{}", line.repeat(1_000_000));
     let mut count = 0;
     let mut source = Cursor::new(text.as_bytes());
-    read(&mut source, Format::Rmm, &mut Frames::new(), &mut |_| count += 1).unwrap();
+    let whole = Selection::default();
+    read(&mut source, Format::Rmm, &whole, &mut Frames::new(), &mut |_| count += 1).unwrap();
     assert_eq!(count, 1_000_000);
 }

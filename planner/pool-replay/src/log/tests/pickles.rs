@@ -183,7 +183,7 @@ fn snapshots_that_are_none() {
     let trace = |entry: Pickler| entry.op(b'a').op(b'a').op(b's').op(b'.').0;
     let start = || Pickler::new(4).op(b'}').text("device_traces").op(b']').op(b']');
     let negative = trace(start().op(b']').put(0).op(b'0').entry("alloc", -1, 1, 0));
-    assert_eq!(message(&negative), "device_traces[0][0]: addr is missing, or no number from 0");
+    assert_eq!(message(&negative), "device_traces[0][0]: addr is -1, which is below 0");
     let empty = trace(start().op(b'}'));
     assert_eq!(message(&empty), "device_traces[0][0]: there is no action");
     assert_eq!(message(b"\x80\x04N."), "the snapshot: neither a dictionary nor a list");

@@ -43,6 +43,7 @@ fn rmm_errors_name_the_line() {
         ("1,4294967295:4294967295:4294967295.4,free,0x1,1,0", "line 2: Time: "),
         ("1,16:48:38.1,free", "line 2: there is no column \"Pointer\""),
         ("1,16:48:38.1,free,0x1,1,0,", "line 2: there are more fields"),
+        ("1,16:48:38.1,free,0x1,\"1", "line 2: there is no column \"Stream\""),
     ];
     for (line, expected) in cases {
         let text = format!("Thread,Time,Action,Pointer,Size,Stream\n{line}\n");
@@ -67,11 +68,15 @@ fn json_log() {
     let free = Event::new(Action::Free, Place::Line(2), 64, 0);
     assert_eq!(second, Event { device: 1, ..free });
     assert_eq!(third, Event::new(Action::Fail, Place::Line(3), 0, 9));
-    // What is written is what was read.
-    let line = |event: &Event| serde_json::to_string(&Line::of(event, &frames)).unwrap();
-    let written: Vec<String> = [first, second, third].iter().map(line).collect();
-    let again = events_from(written.join("\n").as_bytes(), None).unwrap().0;
-    assert_eq!(again, [first, second, third]);
+    // What is written is what was read, behind the lines that number a frame and a stack.
+    let mut written = Vec::new();
+    let mut writer = JsonWriter::new(&mut written, &frames);
+    [first, second, third].iter().for_each(|event| writer.event(event).unwrap());
+    writer.end().unwrap();
+    let (again, frames) = events_from(&written, None).unwrap();
+    assert!(frames.frames(again[0].stack).eq([("ä.rs", 3, "f")]));
+    let moved = |event: Event, line| Event { place: Place::Line(line), ..event };
+    assert_eq!(again, [moved(first, 3), moved(second, 4), moved(third, 5)]);
 }
 
 #[test]
@@ -83,6 +88,14 @@ fn json_errors_name_the_line() {
         ("{\"action\":\"free\"", "line 2: column 16: EOF"),
         ("{\"action\":\"free\",\"device\":4294967296}", "line 2: device 4294967296 is beyond"),
         ("{\"action\":\"alloc\",\"bytes\":1,\"requested\":2}", "line 2: more bytes are requested"),
+        ("{\"stack\":0,\"of\":[7]}", "line 2: no line above defines frame 7"),
+        ("{\"action\":\"free\",\"stack\":9}", "line 2: no line above defines stack 9"),
+        ("{\"frame\":18446744073709551616}", "line 2: column 29: "),
+        ("{\"frame\":0,\"lines\":1}", "line 2: column 18: unknown field `lines`"),
+        (
+            "{\"action\":\"free\",\"stack\":9,\"frames\":[{}]}",
+            "line 2: it has both frames and a stack",
+        ),
     ];
     for (line, expected) in cases {
         let message = message(format!("{{\"action\":\"free\"}}\n{line}").as_bytes());

@@ -1,0 +1,74 @@
+//! `CuPy`'s `DebugPrintHook`: a JSON object a line, `{"hook":"malloc","device_id":0,"size":24,"mem_size":512,…}`.
+//!
+//! `malloc` and `free` are those of the memory pool, which rounds `size` up to `mem_size`; `alloc` is what the pool takes
+//! from the device. No hook tells that the pool gives memory back.
+
+use std::io::BufRead;
+
+use serde::Deserialize;
+
+use super::error::LogError;
+use super::event::{Action, Event, Place};
+use super::lines::Lines;
+use super::others::Others;
+
+/// A line of the hook; keys that are not here are ignored.
+#[derive(Deserialize)]
+struct Line {
+    hook: Hook,
+    #[serde(default)]
+    device_id: u64,
+    #[serde(default)]
+    size: Option<u64>,
+    mem_size: u64,
+    mem_ptr: u64,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Hook {
+    Alloc,
+    Malloc,
+    Free,
+}
+
+/// Whether a line is one of the hook's.
+pub(super) fn is_event(line: &str) -> bool {
+    let line = line.trim_start();
+    let key = line.strip_prefix('{').map(str::trim_start);
+    key.is_some_and(|key| key.starts_with("\"hook\""))
+}
+
+/// Reads a log.
+pub(super) fn read(
+    source: &mut impl BufRead,
+    others: &mut Others,
+    sink: &mut dyn FnMut(Event),
+) -> Result<(), LogError> {
+    let mut lines = Lines::new(source);
+    while let Some((number, line)) = lines.next()? {
+        match event(number, line) {
+            Ok(event) => sink(event),
+            Err(_) if others.skip(is_event(line)) => {}
+            Err(message) => return Err(LogError::line(number, message)),
+        }
+    }
+    Ok(())
+}
+
+fn event(number: u64, line: &str) -> Result<Event, String> {
+    let line: Line = serde_json::from_str(line).map_err(|error| LogError::in_line(&error))?;
+    let action = match line.hook {
+        Hook::Alloc => Action::Reserve,
+        Hook::Malloc => Action::Allocate,
+        Hook::Free => Action::Free,
+    };
+    let device = u32::try_from(line.device_id)
+        .map_err(|_| format!("device_id {} is beyond 32 bits", line.device_id))?;
+    let requested = line.size.filter(|_| action == Action::Allocate);
+    if requested.is_some_and(|requested| requested > line.mem_size) {
+        return Err(format!("size is more than the mem_size {}", line.mem_size));
+    }
+    let event = Event::new(action, Place::Line(number), line.mem_ptr, line.mem_size);
+    Ok(Event { device, requested, ..event })
+}

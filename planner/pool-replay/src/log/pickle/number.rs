@@ -1,0 +1,129 @@
+//! Integers of a pickle as a snapshot uses them: 64 bits, and an error for every number that has more.
+
+use std::fmt;
+
+/// A number of an entry or a dictionary.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) enum Number {
+    /// The key is not there.
+    #[default]
+    Missing,
+    /// The value is a text, a list, a float or nothing.
+    NotInteger,
+    /// An integer of 64 bits with its sign.
+    Int(i64),
+    /// An integer from 2^63 to 2^64 - 1.
+    Large(u64),
+    /// An integer of more than 64 bits.
+    Huge,
+}
+
+/// Why a value is not the number that a snapshot needs.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum NumberError {
+    Missing,
+    NotInteger,
+    Negative(i64),
+    /// More bits than a field has: 64, or 63 for a field with a sign.
+    TooLarge(u32),
+}
+
+impl fmt::Display for NumberError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Missing => f.write_str("is missing"),
+            Self::NotInteger => f.write_str("is no integer"),
+            Self::Negative(number) => write!(f, "is {number}, which is below 0"),
+            Self::TooLarge(bits) => write!(f, "is an integer of more than {bits} bits"),
+        }
+    }
+}
+
+impl Number {
+    /// The integer that `bytes` are, little-endian, in two's complement.
+    pub(super) fn from_le_bytes(bytes: &[u8]) -> Self {
+        let is_negative = bytes.last().is_some_and(|&byte| byte >= 0x80);
+        let fill = if is_negative { 0xff } else { 0 };
+        let mut low = [fill; 16];
+        let kept = bytes.len().min(16);
+        low[..kept].copy_from_slice(&bytes[..kept]);
+        if bytes[kept..].iter().any(|&byte| byte != fill) {
+            return Self::Huge;
+        }
+        let number = i128::from_le_bytes(low);
+        // The sign is that of the last byte, also where 16 of them are kept.
+        if (number < 0) != is_negative {
+            return Self::Huge;
+        }
+        match (i64::try_from(number), u64::try_from(number)) {
+            (Ok(number), _) => Self::Int(number),
+            (Err(_), Ok(number)) => Self::Large(number),
+            (Err(_), Err(_)) => Self::Huge,
+        }
+    }
+
+    /// The number, from 0 to 2^64 - 1.
+    pub(crate) fn unsigned(self) -> Result<u64, NumberError> {
+        match self {
+            Self::Int(number) => u64::try_from(number).map_err(|_| NumberError::Negative(number)),
+            Self::Large(number) => Ok(number),
+            Self::Huge => Err(NumberError::TooLarge(64)),
+            Self::NotInteger => Err(NumberError::NotInteger),
+            Self::Missing => Err(NumberError::Missing),
+        }
+    }
+
+    /// The number, from -2^63 to 2^63 - 1.
+    pub(crate) fn signed(self) -> Result<i64, NumberError> {
+        match self {
+            Self::Int(number) => Ok(number),
+            Self::Large(_) | Self::Huge => Err(NumberError::TooLarge(63)),
+            Self::NotInteger => Err(NumberError::NotInteger),
+            Self::Missing => Err(NumberError::Missing),
+        }
+    }
+
+    /// The 64 bits of a handle, written with its sign or without one. A handle that is missing is 0.
+    pub(crate) fn bits(self) -> Result<u64, NumberError> {
+        match self {
+            Self::Int(number) => Ok(u64::from_le_bytes(number.to_le_bytes())),
+            Self::Missing => Ok(0),
+            _ => self.unsigned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Number;
+
+    /// Every length of an integer is what Python's `int.from_bytes` reads.
+    #[test]
+    fn integers_of_every_length() {
+        let of = Number::from_le_bytes;
+        assert_eq!(of(&[]), Number::Int(0));
+        assert_eq!(of(&[0x80]), Number::Int(-128));
+        assert_eq!(of(&[0x80, 0]), Number::Int(128));
+        assert_eq!(of(&i64::MAX.to_le_bytes()), Number::Int(i64::MAX));
+        assert_eq!(of(&i64::MIN.to_le_bytes()), Number::Int(i64::MIN));
+        let nine = |number: u64| [&number.to_le_bytes()[..], &[0]].concat();
+        assert_eq!(of(&nine(1 << 63)), Number::Large(1 << 63));
+        assert_eq!(of(&nine(u64::MAX)), Number::Large(u64::MAX));
+        assert_eq!(of(&nine(7)), Number::Int(7));
+        assert_eq!(of(&[0, 0, 0, 0, 0, 0, 0, 0, 1]), Number::Huge);
+        assert_eq!(of(&[0, 0, 0, 0, 0, 0, 0, 0, 0xff]), Number::Huge);
+        let long = |first: u8, fill: u8, length: usize| {
+            let mut bytes = vec![fill; length];
+            bytes[0] = first;
+            of(&bytes)
+        };
+        assert_eq!(long(5, 0, 255), Number::Int(5));
+        assert_eq!(long(0xfe, 0xff, 255), Number::Int(-2));
+        let mut wide = [0; 17];
+        wide[15] = 0x80;
+        assert_eq!(of(&wide), Number::Huge);
+        wide[15] = 0;
+        wide[16] = 1;
+        assert_eq!(of(&wide), Number::Huge);
+    }
+}

@@ -1,0 +1,123 @@
+//! A part of a log: what was live when it begins comes first, as if it were there before the recording.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use super::error::LogError;
+use super::event::{Action, Event, Place};
+
+/// The part of a log that is read, and whether lines of other programs may stand in it.
+///
+/// ```
+/// use pool_replay::Selection;
+///
+/// let part = Selection { events: 1000..2000, ..Selection::default() };
+/// assert!(!part.is_whole());
+/// assert!(Selection::default().is_whole());
+/// ```
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Selection {
+    /// The events of the log, by their numbers from 0; the last one is excluded. What a snapshot had before its trace
+    /// is not counted.
+    pub events: Range<u64>,
+    /// The times of the events, in microseconds as the log has them; the last one is excluded. An event without a time
+    /// has that of the event before it.
+    pub times: Range<i64>,
+    /// Whether lines are skipped that are not of the format. They are counted. Without it such a line is an error.
+    pub skip_other_lines: bool,
+}
+
+/// The whole log, and no lines of others.
+impl Default for Selection {
+    fn default() -> Self {
+        Self { events: 0..u64::MAX, times: i64::MIN..i64::MAX, skip_other_lines: false }
+    }
+}
+
+impl Selection {
+    /// Whether all events are read.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        let whole = Self::default();
+        self.events == whole.events && self.times == whole.times
+    }
+
+    fn has_times(&self) -> bool {
+        self.times != Self::default().times
+    }
+}
+
+/// The events of a log on their way to a reader of a part.
+pub(super) struct Part<'a> {
+    selection: &'a Selection,
+    sink: &'a mut dyn FnMut(Event),
+    /// How many events there were that are recorded.
+    events: u64,
+    /// The time of the last event that has one.
+    time: Option<i64>,
+    has_begun: bool,
+    live: BTreeMap<(u32, u64), Event>,
+    /// What each device's allocator holds.
+    reserved: BTreeMap<u32, u64>,
+}
+
+impl<'a> Part<'a> {
+    pub(super) fn new(selection: &'a Selection, sink: &'a mut dyn FnMut(Event)) -> Self {
+        let (live, reserved) = (BTreeMap::new(), BTreeMap::new());
+        Self { selection, sink, events: 0, time: None, has_begun: false, live, reserved }
+    }
+
+    /// Takes the next event of the log.
+    pub(super) fn event(&mut self, event: Event) {
+        if event.place == Place::Before {
+            return self.note(event);
+        }
+        let number = self.events;
+        self.events += 1;
+        self.time = event.time.or(self.time);
+        let is_in_time = !self.selection.has_times()
+            || self.time.is_some_and(|time| self.selection.times.contains(&time));
+        if self.selection.events.contains(&number) && is_in_time {
+            self.begin();
+            (self.sink)(event);
+        } else if !self.has_begun {
+            self.note(event);
+        }
+    }
+
+    /// Ends the log.
+    ///
+    /// # Errors
+    /// If a part by time was asked for, and no event has one.
+    pub(super) fn end(&self) -> Result<(), LogError> {
+        let lacks_times = self.selection.has_times() && self.events > 0 && self.time.is_none();
+        if lacks_times { Err(LogError::NoTimes) } else { Ok(()) }
+    }
+
+    /// Passes on what was there before the part.
+    fn begin(&mut self) {
+        if std::mem::replace(&mut self.has_begun, true) {
+            return;
+        }
+        for (&device, &bytes) in self.reserved.iter().filter(|&(_, &bytes)| bytes > 0) {
+            let event = Event::new(Action::Reserve, Place::Before, 0, bytes);
+            (self.sink)(Event { device, ..event });
+        }
+        for (_, event) in std::mem::take(&mut self.live) {
+            (self.sink)(Event { place: Place::Before, time: None, ..event });
+        }
+    }
+
+    /// Notes an event that comes before the part.
+    fn note(&mut self, event: Event) {
+        let key = (event.device, event.address);
+        let reserved = self.reserved.entry(event.device).or_default();
+        match event.action {
+            Action::Allocate => drop(self.live.insert(key, event)),
+            Action::Free => drop(self.live.remove(&key)),
+            Action::Reserve => *reserved = reserved.saturating_add(event.bytes),
+            Action::Release => *reserved = reserved.saturating_sub(event.bytes),
+            Action::RequestFree | Action::Fail => {}
+        }
+    }
+}
