@@ -2,7 +2,7 @@
 
 use std::mem::ManuallyDrop;
 use std::panic::{self, AssertUnwindSafe};
-use std::ptr::{NonNull, without_provenance_mut};
+use std::ptr::NonNull;
 
 use pool_core::{
     Advice, Device, Element, PoolBackend, Reuse, SlotRef, Slots, StackedBackend, bytemuck,
@@ -172,7 +172,7 @@ unsafe impl PoolBackend for Cuda {
 unsafe impl StackedBackend for Cuda {
     #[inline]
     fn address(block: DeviceBlock) -> NonNull<u8> {
-        NonNull::new(without_provenance_mut(block.0 as usize)).unwrap_or(NonNull::dangling())
+        block.pointer()
     }
 
     #[inline]

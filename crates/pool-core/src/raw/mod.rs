@@ -68,7 +68,6 @@
 // table: fits, state, words
 // slot: state, table, words
 // advertise: fits, slot
-// block: slot, state
 // mark: fits, slot
 // block: advertise, mark, slot, state
 // tables: slot, state, table, words

@@ -1,5 +1,7 @@
 //! What a pool's backend knows a block by.
 
+use std::ptr::{NonNull, without_provenance_mut};
+
 use pool_driver::calls::Address;
 
 /// A block of device memory: its address, 0 for no block.
@@ -11,5 +13,12 @@ impl DeviceBlock {
     #[must_use]
     pub fn address(self) -> u64 {
         self.0
+    }
+
+    /// The address as a pointer, which the host cannot read through; dangling for no block.
+    pub(crate) fn pointer(self) -> NonNull<u8> {
+        let address = usize::try_from(self.0).ok();
+        let pointer = address.and_then(|address| NonNull::new(without_provenance_mut(address)));
+        pointer.unwrap_or(NonNull::dangling())
     }
 }

@@ -1,7 +1,7 @@
 //! What every view is made of: an address in a slot's block, and a reference to the slot, through which the pool's
 //! stream is found and other streams are noted.
 
-use std::ptr::{NonNull, without_provenance_mut};
+use std::ptr::NonNull;
 use std::sync::Arc;
 
 use cudarc::driver::{CudaEvent, CudaStream, SyncOnDrop};
@@ -86,7 +86,7 @@ impl Region {
 
     /// The region's address, as a pointer. Of a region without bytes it is none of the pool's.
     fn start(&self) -> NonNull<u8> {
-        NonNull::new(without_provenance_mut(self.address as usize)).unwrap_or(NonNull::dangling())
+        DeviceBlock(self.address).pointer()
     }
 
     /// Arms the region's bytes.
