@@ -54,7 +54,7 @@ fn cuda_passes_every_case() {
 fn stacked_cuda_passes_every_case() {
     let first = Cell::new(true);
     in_many_orders(|device| {
-        run_cases(&StackedCudaProbe::new(device.clone()), first.replace(false))
+        run_cases(&StackedCudaProbe::new(device.clone()), first.replace(false));
     });
 }
 
