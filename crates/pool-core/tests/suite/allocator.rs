@@ -146,17 +146,17 @@ fn refuse(ledger: &Ledger, below: &mut impl FnMut(usize) -> usize) {
 fn allocations_agree_with_a_model_of_live_ranges() {
     let mut random = fastrand::Rng::with_seed(11);
     let mut below = |end: usize| if end == 0 { 0 } else { random.usize(..end) };
-    for round in 0..rounds(400, 2) {
+    for round in 0..rounds(400, 1) {
         let config = PoolConfig::new().poison(round % 5 == 4).fresh(round % 7 == 6);
         let (mut pool, ledger) = pool_with::<Heap>(config.byte_limit(60_000));
-        for _ in 0..rounds(4, 2) {
+        for _ in 0..rounds(4, 1) {
             refuse(&ledger, &mut below);
             {
                 let scope = pool.scope();
                 let (first, second) = (scope.allocator(), scope.allocator());
                 let mut pieces = [Vec::new(), Vec::new()];
                 let mut views = Vec::new();
-                for _ in 0..rounds(80, 25) {
+                for _ in 0..rounds(80, 20) {
                     let which = below(2);
                     let memory = if which == 0 { &first } else { &second };
                     let before = pieces[which].len();
