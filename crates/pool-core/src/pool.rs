@@ -97,7 +97,9 @@ impl<B: PoolBackend> Pool<B> {
     /// use pool_core::{Compaction, Pool};
     ///
     /// let mut pool = Pool::<Memory>::default();
-    /// let pass = |pool: &mut Pool<Memory>, length| pool.scope().acquire::<f64, _>(length).fill(0.0);
+    /// let pass = |pool: &mut Pool<Memory>, length: usize| {
+    ///     pool.scope().acquire::<f64, _>(length).fill(0.0);
+    /// };
     /// let compaction = Compaction { minimum_bytes: 1, ..Compaction::default() };
     /// pass(&mut pool, 100_000); // once, and never again
     /// assert_eq!(pool.compact(&compaction).bytes, 0); // nothing was sampled; from now on it is
