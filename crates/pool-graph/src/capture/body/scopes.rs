@@ -48,7 +48,7 @@ impl<'c> Capture<'c> {
     /// Blocks of the graph, and temporaries of the capture, come into a scope by [`lend`](Self::lend).
     ///
     /// What waits for the device or copies host memory that the graph does not own is refused by
-    /// [`CudaError::Capturing`](pool_cuda::CudaError::Capturing): `copy_to_vec`, `copy_to_host`, `copy_from_host`,
+    /// [`CudaError::Capturing`]: `copy_to_vec`, `copy_to_host`, `copy_from_host`,
     /// `acquire_from`. For the last two there is [`copy_from_host`](Self::copy_from_host) of the capture.
     ///
     /// **Other streams.** A view may be used on another stream of the session, by `view.on(&stream)`: it
