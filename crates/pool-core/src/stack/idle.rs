@@ -26,8 +26,7 @@ pub(super) unsafe fn trim<B: StackedBackend>(state: &StackState<B>, at: *mut u8)
     let keep = first.max(least);
     if first == 0 {
         // Nothing is live.
-        state.pass_peak.set(0);
-        state.needed.set(0);
+        state.forget_needs();
     }
     // SAFETY: nothing at or above the cursor is viewed (caller), and the pool is marked.
     let discarded_bytes = if keep > 0 { unsafe { discard_rest(state, at) } } else { 0 };

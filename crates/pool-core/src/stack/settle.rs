@@ -52,8 +52,12 @@ fn widen<B: StackedBackend>(state: &StackState<B>) {
     state.with_first(|chunk| {
         if !chunk.is_borrowed() && !is_lent {
             let mask = state.most_aligned.get() - 1;
-            chunk.start = chunk.block.wrapping_add(chunk.block.addr().wrapping_neg() & mask);
+            let start = chunk.block.wrapping_add(chunk.block.addr().wrapping_neg() & mask);
             chunk.end = chunk.block.wrapping_add(chunk.block_bytes - B::ALIGN);
+            // A small block may have no aligned address.
+            if start.addr() <= chunk.end.addr() {
+                chunk.start = start;
+            }
         }
     });
 }

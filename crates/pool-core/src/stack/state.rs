@@ -335,6 +335,13 @@ impl<B: StackedBackend> StackState<B> {
         self.count_live(bytes);
     }
 
+    /// Forgets how many bytes were live in the passes until now.
+    pub(super) fn forget_needs(&self) {
+        self.pass_peak.set(0);
+        self.needed.set(0);
+        self.capacity_peak.set((0, null_mut()));
+    }
+
     /// Whether the cold function has noted nothing as live in this pass.
     #[inline(always)]
     pub(super) fn has_counted_nothing(&self) -> bool {

@@ -108,8 +108,8 @@ fn blocks_come_back_from_other_threads() {
         assert!(array.iter().all(|&value| value as usize == number));
     }
     worker.join().unwrap();
-    // What is in the channel, and one at each end.
-    assert!(ledger.allocations() <= 7, "{} blocks", ledger.allocations());
+    // What is in the channel, one at each end, and what each thread keeps.
+    assert!(ledger.allocations() <= 40, "{} blocks", ledger.allocations());
 }
 
 #[test]

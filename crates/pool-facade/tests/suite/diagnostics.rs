@@ -296,7 +296,7 @@ fn tuples_options_references_and_owners_are_told_the_way_out() {
     let way_out = [
         "for a tuple of one type use an array, `[u32; 2]` for `(u32, u32)`",
         "host scopes have `acquire_with`: `acquire_with(n, |_| value)` repeats",
-        "a type with `Drop`, such as `String` or `Vec`, cannot be in a pool",
+        "a type with `Drop`, such as `String` or `Vec`, is owned by what `boxed`, `boxed_slice`",
         "E0277",
     ];
     let recycled = ["`(u32, u32)` cannot be handed out with recycled contents"];
