@@ -130,13 +130,15 @@ const STACK_DIVISOR: usize = 64;
 ///
 /// The allocator is not cloned:
 ///
-/// ```compile_fail,E0599
+/// ```compile_fail,E0277
 /// # use pool_conformance::HeapBackend as Memory;
-/// # use pool_core::ScopeAllocator;
 /// # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+/// fn clone_of<T: Clone>(value: &T) -> T {
+///     value.clone()
+/// }
 /// let scope = pool.scope();
 /// let memory = scope.allocator();
-/// let copy = ScopeAllocator::clone(&memory); // allocator_cloned
+/// let copy = clone_of(&memory); // allocator_cloned
 /// ```
 pub struct ScopeAllocator<'a, B: HostBackend> {
     scope: &'a Scope<'a, B>,
