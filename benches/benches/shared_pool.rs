@@ -41,7 +41,7 @@ struct Arguments {
     bench: bool,
 }
 
-/// What is measured: takes an array, touches it, and drops it.
+/// Takes an array, touches it, and drops it: the step that is timed.
 trait Contender: Sync {
     const NAME: &'static str;
     fn pair(&self, length: usize);
@@ -158,7 +158,7 @@ fn rows<C: Contender>(table: &mut Table, new: impl Fn() -> C, arguments: &Argume
     table.add_row([C::NAME.to_owned()].into_iter().chain(cells));
 }
 
-/// What a shared pool holds for a byte that is live at most, where threads keep arrays and pass them on.
+/// Bytes that a shared pool holds for each byte of the live peak, while threads keep arrays and pass them on.
 fn held_per_live(threads: usize, rounds: usize) -> f64 {
     let pool = SharedPool::<Cpu>::default();
     let passed = Mutex::new(Vec::new());

@@ -146,7 +146,7 @@ fn sorted(length: usize) -> Tree {
     Tree { requests: vec![Request::of(0, length)], inner: halves.into_iter().map(sorted).collect() }
 }
 
-/// Each node collects its tokens, as many as there are, and then parses what they enclose.
+/// Each node collects its tokens into a vector, then parses the text between them.
 fn parser(random: &mut fastrand::Rng, _: usize) -> Tree {
     parsed(random, 4)
 }

@@ -34,7 +34,7 @@ use crate::panics::panic_in_allocation;
 pub struct Ledger(Arc<Mutex<Entries>>);
 
 impl Ledger {
-    /// Whether both are the same ledger.
+    /// Returns `true` if both handles are of one ledger.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }

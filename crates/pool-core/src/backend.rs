@@ -330,7 +330,7 @@ pub struct LooseBlock<K> {
     pub(crate) block: K,
     /// The bytes that the block was allocated with; 0 for no block.
     pub(crate) bytes: usize,
-    /// How many bytes from the start on may be uninitialised.
+    /// Bytes from the start on that may be uninitialised.
     pub(crate) uninitialised: usize,
 }
 
@@ -418,7 +418,7 @@ pub trait PoolRoot<B: PoolBackend>: Copy {
     /// The pool outlives the cursor, no view of the pool is in use, and no other cursor of it is used while this one is.
     unsafe fn cursor(self) -> Self::Cursor;
 
-    /// Whether pools of a thread that are in use at once know each other: see [`enter`](Self::enter).
+    /// `true` if the pools that a thread has in use form a chain: see [`enter`](Self::enter).
     const NESTS: bool = false;
 
     /// As [`cursor`](Self::cursor), for a pool that may have entered.

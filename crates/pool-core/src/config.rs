@@ -29,7 +29,7 @@ impl PoolConfig {
     /// The number of slots at which debug builds report a pool, once: see [`warnings`](Self::warnings).
     pub const REPORTED_SLOTS: usize = 4096;
 
-    /// The number of consecutive passes in each of which a stack grew, at which debug builds report it, once: see
+    /// Consecutive passes in which a stack grew before a debug build reports it. It reports a pool once: see
     /// [`warnings`](Self::warnings).
     pub const REPORTED_PASSES: usize = 64;
 

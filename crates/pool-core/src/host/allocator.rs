@@ -227,7 +227,7 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
         NonNull::new(start)
     }
 
-    /// Whether an allocation of `size` bytes, not 0, at `start` is the last one of the chunk.
+    /// Returns `true` if the allocation of `size` bytes at `start` is the last one of the chunk. `size` is not 0.
     #[inline(always)]
     fn is_last(&self, start: NonNull<u8>, size: usize) -> bool {
         ptr::eq(start.as_ptr().wrapping_add(size), self.next.get())
