@@ -396,6 +396,7 @@ fn a_pool_that_is_put_into_another_list_stays_in_its_chain() {
     let mut inner = stacks.guard();
     inner.put_into(&other);
     // It is the innermost of its chain, so its pool is leaked.
+    inner.leaks();
     drop(inner);
     let made = other.guard();
     assert_eq!(other.stats().pools, 1, "the other list has no pool of this one");

@@ -112,10 +112,21 @@ impl Guard {
 
     /// Forgets the guard where leak checkers find its pool.
     pub(crate) fn forget(self) {
-        static FORGOTTEN: Mutex<Vec<AtomicPtr<()>>> = Mutex::new(Vec::new());
-        let place = AtomicPtr::new(Box::into_raw(Box::new(self)).cast());
-        FORGOTTEN.lock().unwrap_or_else(PoisonError::into_inner).push(place);
+        show_to_leak_checkers(Box::into_raw(Box::new(self)).cast());
     }
+
+    /// Writes the address of the entry where leak checkers find it, for a guard whose drop leaks the pool.
+    pub(crate) fn leaks(&self) {
+        // SAFETY: a held pool is an address. This copy is not used, only found.
+        let address =
+            unsafe { std::mem::transmute_copy::<Option<HeldPool<Heap>>, *mut ()>(&self.held) };
+        show_to_leak_checkers(address);
+    }
+}
+
+fn show_to_leak_checkers(address: *mut ()) {
+    static LEAKED: Mutex<Vec<AtomicPtr<()>>> = Mutex::new(Vec::new());
+    LEAKED.lock().unwrap_or_else(PoisonError::into_inner).push(AtomicPtr::new(address));
 }
 
 impl Deref for Guard {

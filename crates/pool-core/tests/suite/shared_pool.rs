@@ -8,6 +8,9 @@ use pool_core::{Owned, PoolConfig, PoolError, PoolView, PoolViewMut, SharedPool}
 
 type Pool = SharedPool<HeapBackend>;
 
+/// By how many bytes a pool may exceed five quarters of its live peak; the same again for each magazine.
+const SLACK: usize = 64 << 10;
+
 fn pool_with(config: PoolConfig) -> (Pool, Ledger) {
     let ledger = Ledger::default();
     (Pool::with_config(ledger.clone(), config).unwrap(), ledger)
@@ -108,8 +111,11 @@ fn blocks_come_back_from_other_threads() {
         assert!(array.iter().all(|&value| value as usize == number));
     }
     worker.join().unwrap();
-    // What is in the channel, one at each end, and what each thread keeps.
-    assert!(ledger.allocations() <= 40, "{} blocks", ledger.allocations());
+    // At most seven arrays are live: four in the channel, two at its ends, and one that is being dropped. A thread that
+    // finds a list locked allocates instead, but only within the slack of the pool and of the two magazines.
+    let most = 3 * SLACK / 400;
+    assert!(ledger.allocations() <= most, "{} blocks", ledger.allocations());
+    assert!(ledger.live_bytes() <= 3 * SLACK + 2 * 7 * 400, "{} bytes", ledger.live_bytes());
 }
 
 #[test]
