@@ -443,11 +443,27 @@ fn miri_stacked(setting: &Setting) -> Result<Vec<Invocation>, String> {
     // Numbers and texts are as good natively.
     let natively = ["--", "--skip", "plans::", "--skip", "reports::"];
     let graph_memory = miri(setting, "")?.with(GRAPH_WITHOUT_CUDA).with(natively);
-    Ok(vec![miri(setting, "")?.with(old_features_in(MIRI_CRATES)), graph_memory])
+    let pools = miri(setting, "")?.with(old_features_in(MIRI_CRATES));
+    Ok(vec![if setting.full { pools } else { pools.with(SECOND_RUNS_UNDER_MIRI) }, graph_memory])
 }
 
-/// With other random programs than under Stacked Borrows. What takes longest, and is arithmetic or the same calls as in
-/// the programs, runs under both models with `--full` alone.
+/// Tests that Miri runs with `--full` alone: each runs code under Miri that another test runs there too. They are the
+/// conformance cases of slots on other backends than that of pool-cpu, and the modules of slots' tests over stacks, whose
+/// own tests and random programs Miri runs.
+const SECOND_RUNS_UNDER_MIRI: [&str; 9] = [
+    "--",
+    "--skip",
+    "conformance::heap_passes_every_case",
+    "--skip",
+    "toy_passes_every_case",
+    "--skip",
+    "deferred_passes_every_case",
+    "--skip",
+    "over_stacks::",
+];
+
+/// Runs other random programs than under Stacked Borrows. Tests that take long, and repeat calls of the programs, run
+/// under both models with `--full` alone.
 fn miri_tree(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let miri = miri(setting, " -Zmiri-tree-borrows")?.variable("POOL_TEST_SEED", "1");
     let crates = if setting.full { MIRI_CRATES } else { TREE_BORROWS_CRATES };

@@ -153,7 +153,7 @@ mod tests {
         for _ in 0..if cfg!(miri) { 2 } else { 200 } {
             let dirty = DirtyRanges::new();
             let mut model = Vec::from([false; 96]);
-            for _ in 0..60 {
+            for _ in 0..if cfg!(miri) { 16 } else { 60 } {
                 let start = below(90);
                 let range = start..start + 1 + below(6);
                 if below(3) > 0 {

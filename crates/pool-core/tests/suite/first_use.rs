@@ -12,22 +12,20 @@ use crate::support::{
 };
 
 /// Fills the first slot of a scope without a length that is known before.
-type Fill = fn(&Scope<'_, HeapBackend>) -> usize;
+type Fill = fn(&Scope<'_, HeapBackend>);
 
 /// The fills that find a slot without capacity, and one that has a capacity.
 const FILLS: [(&str, Fill); 3] = [
     ("a vector without capacity", |scope| {
         let mut vector = scope.acquire_vec(0);
         vector.extend((0..100_u32).filter(|number| number % 2 == 0));
-        address(&vector)
     }),
     ("an iterator without a size hint", |scope| {
-        address(scope.acquire_from_iter((0..100_u32).filter(|number| number % 2 == 0)))
+        scope.acquire_from_iter((0..100_u32).filter(|number| number % 2 == 0));
     }),
     ("a vector with capacity", |scope| {
         let mut vector = scope.acquire_vec(50);
         vector.extend(0..50_u32);
-        address(&vector)
     }),
 ];
 
@@ -118,13 +116,11 @@ fn a_first_use_is_a_sample_so_compaction_releases_the_block() {
 fn a_first_use_is_fresh_where_the_configuration_says_so() {
     for (name, fill) in FILLS {
         let (mut pool, ledger) = heap_pool_with(PoolConfig::new().fresh(true));
-        // Both blocks are there at once, so the new one has another address.
-        let former = address(pool.scope().acquire::<u8, _>(1_000));
+        pool.scope().acquire::<u8, _>(1_000);
         for pass in 0..3 {
             let allocations = ledger.allocations();
-            let at = fill(&pool.scope());
+            fill(&pool.scope());
             assert!(ledger.allocations() > allocations, "{name}, pass {pass}");
-            assert!(pass > 0 || at != former, "{name}: the block of the former use");
         }
     }
 }

@@ -34,7 +34,7 @@ fn bytes_and_last_growth<B: HostBackend<Context = Ledger>>(arrays: usize) -> (us
 /// The attack `keep_rotation`: the largest block gets into every slot.
 #[test]
 fn a_loop_over_keep_grows_every_slot_that_a_temporary_meets() {
-    for arrays in [1, 30] {
+    for arrays in [1, rounds(30, 6)] {
         let (held, last_growth) = bytes_and_last_growth::<HeapBackend>(arrays);
         let large_blocks = arrays + 1;
         assert!(
@@ -51,7 +51,7 @@ fn a_loop_over_keep_grows_every_slot_that_a_temporary_meets() {
 /// The other way out that the page of `keep` names.
 #[test]
 fn in_a_stack_a_loop_over_keep_holds_one_temporary() {
-    for arrays in [1, 30] {
+    for arrays in [1, rounds(30, 6)] {
         let (held, last_growth) = bytes_and_last_growth::<Stacked<HeapBackend>>(arrays);
         assert!(held < (LARGE + arrays * 64) * 105 / 100, "{arrays} arrays: {held} bytes");
         assert!(last_growth <= 2, "{arrays} arrays: the last growth was in pass {last_growth}");

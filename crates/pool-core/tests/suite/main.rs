@@ -51,6 +51,7 @@ mod nested_programs;
 mod nested_stacks;
 mod nested_support;
 mod nesting;
+mod over_stacks;
 mod overflow;
 mod owners;
 mod poison;
@@ -68,8 +69,6 @@ mod stacked_attacks;
 mod stacked_probe;
 mod stacked_programs;
 mod stacked_vectors;
-
-mod stacks;
 mod stats;
 mod support;
 mod thread_list;

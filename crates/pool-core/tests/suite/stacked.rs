@@ -40,7 +40,7 @@ fn pass(pool: &mut Pool<StackedHeap>, lengths: &[usize]) -> Vec<usize> {
 #[test]
 fn the_third_equal_pass_allocates_nothing_and_has_the_same_addresses() {
     let (mut pool, ledger) = stack();
-    let lengths = [1_000, 3, rounds(70_000, 7_000), 1, 5_000];
+    let lengths = [1_000, 3, rounds(70_000, 700), 1, rounds(5_000, 50)];
     pass(&mut pool, &lengths);
     let second = pass(&mut pool, &lengths);
     let allocations = ledger.allocations();

@@ -431,7 +431,7 @@ fn foreign_code_is_refused_in_every_operation() {
     assert_eq!(zeroed, [0; 50]);
     let in_zeroing = REFUSED.get();
     assert!(in_zeroing > 0, "a dirty range is zeroed");
-    stamp(shared.acquire::<u64, _>(100_000), 2);
+    stamp(shared.acquire::<u64, _>(rounds(100_000, 5_000)), 2);
     let in_growing = REFUSED.get();
     assert!(in_growing > in_zeroing, "a chunk is allocated");
     assert_eq!(zeroed, [0; 50]);
