@@ -57,6 +57,7 @@ pub(crate) const INPUTS: &[Inputs] = &[
     ("clippy", &[CODE]),
     ("documentation", &[CODE, PAGES]),
     ("links", &[&["*"]]),
+    ("words", &[&["*"]]),
     ("imports", &[CODE, &["ARCHITECTURE.md"]]),
     ("document-tests", &[CODE, &["*.md", "planner/"]]),
     ("tests", &[CODE]),
@@ -121,7 +122,7 @@ mod tests {
     use crate::test::steps::STEPS;
 
     /// The steps that run after any change.
-    const ALWAYS: [&str; 2] = ["formatting", "links"];
+    const ALWAYS: [&str; 3] = ["formatting", "links", "words"];
 
     fn after(file: &str) -> Vec<&'static str> {
         steps_after(STEPS, INPUTS, file)
