@@ -46,7 +46,7 @@ enum Task {
     Adopt(showcase::Arguments),
     /// Print the machine code of the hot path, and count its instructions.
     Assembly,
-    /// Measure the pool beside its peers, and write `docs/benchmarks.md`.
+    /// Measure the pool beside its peers, and write `docs/measurements/benchmarks.md`.
     Bench(bench::Arguments),
     /// Check that the CUDA crates build together with what others want of cudarc.
     CudaVersions(cuda_versions::Arguments),

@@ -30,6 +30,7 @@ const PAGES: &[&str] = &[
     "crates/pool-facade/README.md",
     "crates/pool-plan/README.md",
     "README.md",
+    "docs/guide.md",
 ];
 
 /// The document that a test on the simulated driver reads.
@@ -145,7 +146,7 @@ mod tests {
 
     #[test]
     fn a_document_runs_the_steps_of_documents() {
-        let documents = ["formatting", "links", "document-tests"];
+        let documents = ["formatting", "links", "words", "document-tests"];
         assert_eq!(after("CONTRIBUTING.md"), documents);
         assert_eq!(after("docs/planner.md"), documents);
         assert!(after("docs/cookbook.md").contains(&"cookbook"));
