@@ -67,6 +67,16 @@ const REFUSED: &[(&str, &str)] = &[
     ("at no cost", "write the figure"),
 ];
 
+/// Phrases in which a word of [`REFUSED`] is a noun.
+const NOUNS: &[&str] = &[
+    "all answers",
+    "expected answers",
+    "its answers",
+    "of answers",
+    "other answers",
+    "the answers",
+];
+
 impl Rule {
     pub(super) const ALL: [Self; 4] = [Self::Openings, Self::Words, Self::Long, Self::Items];
 
@@ -170,6 +180,8 @@ impl Found {
             self.refuse(Rule::Long, file, sentence, reason);
         }
         let plain = normalised(&without_quotations(sentence.text));
+        let plain =
+            NOUNS.iter().fold(plain, |plain, noun| plain.replace(&format!(" {noun} "), " , "));
         let refused = REFUSED.iter().find(|(phrase, _)| plain.contains(&format!(" {phrase} ")));
         if let Some((phrase, advice)) = refused {
             self.refuse(Rule::Words, file, sentence, format!("{phrase:?} ({advice})"));
@@ -260,7 +272,7 @@ mod tests {
         ("a.rs", "// What follows is a plain comment, which may open like this.\n"),
         ("a.rs", "/// Compiles `nobody` and:\n///\n/// ```\n/// let nobody = \"answers\";\n/// ```\n"),
         ("a.md", "The output is \"nobody answers\", and “as many” is refused.\n"),
-        ("a.md", "> A block quotation, the words of which are its author's.\n\nIt has an answer, and many blocks.\n"),
+        ("a.md", "> A block quotation, the words of which are its author's.\n\nThe other answers and many blocks.\n"),
         ("a.md", "One two three four five six seven eight nine ten one two three four five six seven eight nine ten. One \
             two three four five six seven eight nine ten one two three four five six seven eight nine ten.\n"),
         ("CHANGELOG.md", "- One two three four five six seven eight nine ten one two three four five six seven eight \
