@@ -16,7 +16,7 @@ use crate::workspace::{self, Workspace};
 /// Random programs per property test: the value of `POOL_TEST_CASES`.
 const CASES: &str = "100";
 
-/// What `cargo xtask quick` accepts.
+/// The options of `cargo xtask quick`.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// Check what differs from the merge base with this revision; without it, with `main` or else `origin/main`.
@@ -40,7 +40,7 @@ pub struct Profile {
     pub others: &'static [&'static str],
 }
 
-/// What a change needs.
+/// The checks of a change.
 #[derive(Debug)]
 struct Quick {
     workspace: Workspace,
@@ -48,7 +48,7 @@ struct Quick {
     revision: String,
     changed: Vec<Crate>,
     dependents: Vec<Crate>,
-    /// Whether a document changed, or a file is gone that one may lead to.
+    /// True if a document changed, or if a file is gone that a document may link to.
     follows_links: bool,
     /// Other workspaces that the change touches.
     others: Vec<&'static str>,
@@ -148,7 +148,7 @@ impl Quick {
     }
 }
 
-/// Whether a change touches the workspace at `root`: a file in it, or a crate that it depends on.
+/// Returns true if a change touches the workspace at `root`: a file in it, or a crate that it depends on.
 fn is_touched(root: &Path, changes: &Changes) -> Result<bool, TaskError> {
     if changes.files.iter().any(|file| changes.root.join(file).starts_with(root)) {
         return Ok(true);

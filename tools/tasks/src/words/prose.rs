@@ -12,7 +12,7 @@ pub(super) struct Passage {
     first_line: usize,
     /// The text without comment marks, with one line for each line of the source.
     markdown: String,
-    /// Whether it documents an item or a module.
+    /// True if it documents an item or a module.
     pub(super) is_documentation: bool,
 }
 
@@ -23,7 +23,7 @@ pub(super) struct Block {
     text: String,
     /// Pairs of an offset in `text` and the line of the source from there on.
     lines: Vec<(usize, usize)>,
-    /// Whether it is a list item, or a part of one.
+    /// True for a list item, or a part of one.
     pub(super) is_item: bool,
 }
 
