@@ -1,8 +1,8 @@
 //! `cargo xtask words`: checks comments and documents against the rules of `docs/writing.md`.
 //!
-//! The prose of Rust comments and of Markdown is split into sentences ([`prose`]), and the [`rules`] refuse some of them.
-//! A committed table ([`allowed`]) has the refused sentences that each area may still contain; its figures only fall.
-//! The subjects of new [`commits`] are checked too. The last line counts the checks: one per area, and one for commits.
+//! The prose of Rust comments and of Markdown is split into sentences (`prose`), and the `rules` refuse some of them.
+//! A committed table (`allowed`) has the refused sentences that each area may still contain; its figures only fall.
+//! The subjects of new `commits` are checked too. The last line counts the checks: one per area, and one for commits.
 
 mod allowed;
 mod commits;
