@@ -13,3 +13,8 @@ pub use device::{kernel, open};
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct RepositoryReadme;
+
+/// Compiles the code of the guide.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/guide.md")]
+struct Guide;

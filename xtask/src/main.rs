@@ -46,7 +46,7 @@ enum Task {
     Adopt(showcase::Arguments),
     /// Print the machine code of the hot path, and count its instructions.
     Assembly,
-    /// Measure the pool beside its peers, and write `docs/benchmarks.md`.
+    /// Measure the pool beside its peers, and write `docs/measurements/benchmarks.md`.
     Bench(bench::Arguments),
     /// Check that the CUDA crates build together with what others want of cudarc.
     CudaVersions(cuda_versions::Arguments),
@@ -76,7 +76,16 @@ enum Task {
     Test(tasks::steps::Arguments),
     /// Build the pools for a browser, and serve a page that shows them; or test them there.
     Web(web::Arguments),
+    /// Check the sentences of comments, documents and commits against the rules of `docs/writing.md`.
+    Words(tasks::words::Arguments),
 }
+
+/// The prose that `cargo xtask words` checks here. Other workspaces check their own.
+const WORDS: tasks::words::Scope<'_> = tasks::words::Scope {
+    except: &["planner", "sim"],
+    table: "xtask/words.txt",
+    commits_since: Some("b3c5ab04"),
+};
 
 fn main() -> ExitCode {
     let outcome: Result<ExitCode, TaskError> = match CommandLine::parse().task {
@@ -98,6 +107,7 @@ fn main() -> ExitCode {
         Task::SimTest(arguments) => sim_test::run(&arguments),
         Task::Test(arguments) => test::run(&arguments),
         Task::Web(arguments) => web::run(&arguments),
+        Task::Words(arguments) => tasks::words::run(&arguments, &WORDS),
     };
     tasks::finish(outcome)
 }

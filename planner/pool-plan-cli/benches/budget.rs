@@ -1,5 +1,6 @@
-//! The table "A budget is a budget" of `docs/planner.md`: what the first plan takes, and how far past its budget the
-//! planner ends, for problems of all families and for captures of several streams.
+//! The table "A budget is a budget" of `docs/measurements/2026-11-25-planner.md`:
+//! the time of the first plan, and the time after the budget, for problems of all families and for captures of several
+//! streams.
 //!
 //! `cargo bench -p pool-plan-cli --bench budget -- [--sizes 1000,30000] [--budgets 0.1,1.5] [--only NAME]`.
 //! Every plan is validated, of graphs those of up to 10,000 buffers. The last line is the worst of all, and so is the exit status.

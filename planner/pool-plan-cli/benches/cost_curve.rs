@@ -1,5 +1,5 @@
-//! Two tables of `docs/planner.md`: the cost curve, which is seconds and ratio to the bound for a thousand to a
-//! million buffers, and plans of all families beside those of textbook heuristics.
+//! Two tables of `docs/measurements/2026-11-25-planner.md`: the cost curve (seconds and ratio
+//! to the bound for a thousand to a million buffers), and all families beside textbook heuristics.
 //!
 //! `cargo bench -p pool-plan-cli --bench cost_curve -- [--budget 10]`. Every plan is validated.
 

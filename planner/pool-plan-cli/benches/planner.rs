@@ -1,4 +1,4 @@
-//! The results table of `docs/planner.md`, and the figures of random captures.
+//! The results table of `docs/measurements/2026-11-25-planner.md`, and the figures of random captures.
 //!
 //! `cargo bench -p pool-plan-cli --bench planner -- [--repeat 5] [--captures 1000] [--held-out 3]`.
 //! Times are medians with the fastest and slowest of all repetitions; each repetition has a seed of its own,

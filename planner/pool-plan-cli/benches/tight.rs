@@ -1,4 +1,4 @@
-//! The table of `docs/planner.md` that stands beside `MiniMalloc`: packings with next to no room.
+//! The table of `docs/measurements/2026-11-25-planner.md` that stands beside `MiniMalloc`: packings with next to no room.
 //!
 //! `cargo bench -p pool-plan-cli --bench tight -- --minimalloc PATH [--instances FOLDER]`, where the path
 //! is that of the command `minimalloc`, built from its sources with optimisation, and the folder is

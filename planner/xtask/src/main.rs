@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use tasks::imports::Crate;
-use tasks::{TaskError, imports, links, quick, steps};
+use tasks::{TaskError, imports, links, quick, steps, words};
 
 /// The crates whose modules are checked against their layering.
 const CRATES: &[Crate<'_>] = &[
@@ -37,7 +37,13 @@ enum Task {
     Test(steps::Arguments),
     /// Build the Python wheel, install it into an environment of its own, and test it there.
     Wheel,
+    /// Check the sentences of comments and documents against the rules of `docs/writing.md`.
+    Words(words::Arguments),
 }
+
+/// The prose that `cargo xtask words` checks here.
+const WORDS: words::Scope<'_> =
+    words::Scope { except: &[], table: "xtask/words.txt", commits_since: None };
 
 fn main() -> ExitCode {
     let outcome: Result<ExitCode, TaskError> = match CommandLine::parse().task {
@@ -46,6 +52,7 @@ fn main() -> ExitCode {
         Task::Quick(arguments) => quick::run(&arguments, features::quick()),
         Task::Test(arguments) => test::run(&arguments),
         Task::Wheel => wheel::run(),
+        Task::Words(arguments) => words::run(&arguments, &WORDS),
     };
     tasks::finish(outcome)
 }

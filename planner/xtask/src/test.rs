@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use tasks::TaskError;
 use tasks::steps::inputs::Inputs;
-use tasks::steps::shared::{imports, links};
+use tasks::steps::shared::{imports, links, words};
 use tasks::steps::{self, Arguments, Invocation, Step};
 use tasks::toolchains::Toolchains;
 use tasks::workspace::{self, Workspace};
@@ -22,6 +22,7 @@ const STEPS: &[Step<Setting>] = &[
     Step::in_turn("clippy", "no warning in any listed feature set", clippy),
     Step::in_turn("documentation", "rustdoc has no warning and no broken link", documentation),
     Step::in_turn("links", "every link of every document leads somewhere", links),
+    Step::in_turn("words", "comments and documents follow the rules of docs/writing.md", words),
     Step::in_turn(
         "imports",
         "no circle of imports, and none that the layering does not allow",
@@ -46,6 +47,7 @@ const INPUTS: &[Inputs] = &[
     ("clippy", &[CODE]),
     ("documentation", &[CODE, PAGES]),
     ("links", &[&["*", "*.md"]]),
+    ("words", &[&["*"]]),
     ("imports", &[CODE, &["planner/ARCHITECTURE.md"]]),
     ("tests", &[CODE, PAGES, &["planner/pool-plan-cli/README.md"]]),
     ("oldest-rust", &[CODE]),

@@ -14,7 +14,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use cuda_tasks::sim_test;
-use tasks::{TaskError, imports, links, quick, steps};
+use tasks::{TaskError, imports, links, quick, steps, words};
 
 /// The command line of `cargo xtask`.
 #[derive(Debug, Parser)]
@@ -39,7 +39,13 @@ enum Task {
     SimTest(sim_test::Arguments),
     /// Run every check of the workspace; the last line counts them.
     Test(steps::Arguments),
+    /// Check the sentences of comments and documents against the rules of `docs/writing.md`.
+    Words(words::Arguments),
 }
+
+/// The prose that `cargo xtask words` checks here.
+const WORDS: words::Scope<'_> =
+    words::Scope { except: &[], table: "xtask/words.txt", commits_since: None };
 
 fn main() -> ExitCode {
     let outcome: Result<ExitCode, TaskError> = match CommandLine::parse().task {
@@ -49,6 +55,7 @@ fn main() -> ExitCode {
         Task::Quick(arguments) => quick::run(&arguments, lists::quick()),
         Task::SimTest(arguments) => sim_test::run(&arguments, &simulated::SUITES),
         Task::Test(arguments) => test::run(&arguments),
+        Task::Words(arguments) => words::run(&arguments, &WORDS),
     };
     tasks::finish(outcome)
 }

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use tasks::TaskError;
 use tasks::steps::inputs::Inputs;
-use tasks::steps::shared::{imports, links};
+use tasks::steps::shared::{imports, links, words};
 use tasks::steps::{self, Arguments, Invocation, Step};
 use tasks::toolchains::Toolchains;
 use tasks::workspace::{self, Workspace};
@@ -26,6 +26,7 @@ const STEPS: &[Step<Setting>] = &[
     Step::in_turn("clippy", "no warning in the whole workspace", clippy),
     Step::in_turn("documentation", "rustdoc has no warning and no broken link", documentation),
     Step::in_turn("links", "every link of every document leads somewhere", links),
+    Step::in_turn("words", "comments and documents follow the rules of docs/writing.md", words),
     Step::in_turn(
         "imports",
         "no circle of imports, and none that the layering does not allow",
@@ -55,6 +56,7 @@ const INPUTS: &[Inputs] = &[
     ("clippy", &[CODE]),
     ("documentation", &[CODE]),
     ("links", &[&["*", "*.md"]]),
+    ("words", &[&["*"]]),
     ("imports", &[CODE, &["sim/ARCHITECTURE.md"]]),
     ("document-tests", &[CODE, &["docs/ptx.md"]]),
     ("tests", &[CODE]),

@@ -81,7 +81,7 @@ impl Compiler {
         let pointers: Vec<*const c_char> = options.iter().map(|option| option.as_ptr()).collect();
         let compile: libloading::Symbol<'_, Compile> = self.function(c"nvrtcCompileProgram")?;
         let count = c_int::try_from(pointers.len())?;
-        // SAFETY: the program is a live one, and there are as many options as is said (3).
+        // SAFETY: the program is a live one, and the number of options is the one that is passed (3).
         let code = unsafe { compile(program.handle, count, pointers.as_ptr()) };
         let log = program.text(c"nvrtcGetProgramLogSize", c"nvrtcGetProgramLog")?;
         if code != 0 {
@@ -144,7 +144,7 @@ impl Program<'_> {
 impl Drop for Program<'_> {
     fn drop(&mut self) {
         let Ok(destroy) = self.compiler.function::<Destroy>(c"nvrtcDestroyProgram") else { return };
-        // SAFETY: the program is a live one, and nobody uses it after this.
+        // SAFETY: the program is a live one, and no code uses it after this.
         unsafe { destroy(&raw mut self.handle) };
     }
 }

@@ -1,4 +1,4 @@
-//! What the tasks of several workspaces share about CUDA.
+//! The CUDA parts that the tasks of several workspaces share.
 //!
 //! [`Wheels`] are pinned Python packages; the [`Toolkit`] is one of them, and holds the [`Compiler`] of CUDA C++ and the
 //! assembler of PTX. [`sim_test`] runs tests on the simulated CUDA driver, each in a process of its own.

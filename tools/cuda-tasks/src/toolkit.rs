@@ -19,12 +19,12 @@ const HEADERS: Wheels = Wheels {
     file: concat!(env!("CARGO_MANIFEST_DIR"), "/src/headers.txt"),
 };
 
-/// Where the compilers are.
+/// The paths of the compilers.
 #[derive(Clone, Debug)]
 pub struct Toolkit {
     /// The library that makes PTX of C++.
     pub compiler: PathBuf,
-    /// What that library opens by its name.
+    /// The library that the compiler opens by name.
     pub builtins: PathBuf,
     /// The program that makes machine code of PTX.
     pub assembler: PathBuf,

@@ -16,16 +16,16 @@ const MISMATCH: &str = "DO NOT MATCH THE HASHES";
 /// Packages of one file.
 #[derive(Clone, Copy, Debug)]
 pub struct Wheels {
-    /// What they are called where they are unpacked, and in messages.
+    /// The name of their directory, and in messages.
     pub name: &'static str,
-    /// What pip is given.
+    /// The pins that pip gets.
     pub pins: &'static str,
-    /// The file with that.
+    /// The file with the pins.
     pub file: &'static str,
 }
 
 impl Wheels {
-    /// Where they are unpacked in the target directory, after a first download; the inner error says why there are none.
+    /// Returns their directory below the target directory, after a first download. The inner error is the reason for a skip.
     ///
     /// # Errors
     ///

@@ -8,7 +8,7 @@ use std::process::{Command, ExitCode};
 use tasks::TaskError;
 use tasks::programs;
 
-/// What `cargo xtask demo` accepts.
+/// The options of `cargo xtask demo`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// Take a few seconds only: fewer and shorter batches, so a wider spread.
@@ -18,7 +18,7 @@ pub(crate) struct Arguments {
     /// wgpu, and 100,000 small ones with the pool: some minutes.
     #[arg(long, conflicts_with = "quick")]
     full: bool,
-    /// One stream alone, such as 640x480-churn or, with --full, 64x48; a wrong name is answered with all.
+    /// One stream alone, such as 640x480-churn or, with --full, 64x48; a wrong name lists all.
     #[arg(long, value_name = "NAME")]
     only: Option<String>,
 }

@@ -66,7 +66,7 @@ impl Changes {
     }
 }
 
-/// Whether a path is that of a document.
+/// Returns true for the path of a document.
 #[must_use]
 pub fn is_document(path: &str) -> bool {
     path.ends_with(".md")

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::process::ExitCode;
 
-/// What held so far.
+/// The counts of assertions so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Checks {
     passed: usize,
@@ -11,7 +11,7 @@ pub struct Checks {
     skipped: usize,
 }
 
-/// Whether an assertion holds, or why it does not.
+/// The outcome of an assertion: success, or the reason of the failure.
 pub type Outcome = Result<(), String>;
 
 impl Checks {

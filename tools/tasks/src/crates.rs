@@ -23,9 +23,9 @@ pub struct Crate {
     pub name: String,
     /// The root of its workspace.
     pub workspace: PathBuf,
-    /// Whether it has a library, which may be a dynamic one.
+    /// True if it has a library, which may be a dynamic one.
     pub has_library: bool,
-    /// Whether it has a program.
+    /// True if it has a program.
     pub has_program: bool,
     /// Its integration tests.
     pub suites: Vec<Suite>,
@@ -188,7 +188,7 @@ impl Crates {
 }
 
 impl Crate {
-    /// Whether an integration test is built with the default features and with `chosen`, each as `crate/feature`.
+    /// Returns true if an integration test is built with the default features and `chosen`, each as `crate/feature`.
     #[must_use]
     pub fn builds(&self, suite: &Suite, chosen: &[&str]) -> bool {
         let own = chosen.iter().filter_map(|feature| feature.split_once('/'));

@@ -5,7 +5,7 @@
 pub struct FeatureSet {
     /// The crate.
     pub package: &'static str,
-    /// Whether its default features are on.
+    /// True if its default features are on.
     pub default_features: bool,
     /// The other features that are on.
     pub features: &'static [&'static str],

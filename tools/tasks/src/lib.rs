@@ -1,8 +1,8 @@
 //! The half of `cargo xtask` that knows nothing of the crates it works for.
 //!
 //! The repository has several workspaces, and each has an `xtask` of its own. An `xtask` lists its steps, feature sets and
-//! crates; this crate runs [`steps`] and counts them, prints named [`checks`], follows [`links`] and holds [`imports`]
-//! against the tables of the workspace. [`loops`] finds loops that nothing counts. [`quick`] checks what a branch changes: its [`changes`], and the [`crates`] that
+//! crates; this crate runs [`steps`] and counts them, prints named [`checks`], follows [`links`] and compares
+//! [`imports`] with the tables of the workspace. [`words`] checks comments and documents. [`loops`] finds loops that nothing counts. [`quick`] checks what a branch changes: its [`changes`], and the [`crates`] that
 //! they touch.
 
 // Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
@@ -10,7 +10,7 @@
 // changes, checks, features, files, loops, programs, tally, toolchains, workspace: nothing
 // crates: changes, workspace
 // imports: checks, workspace
-// links: checks, programs, workspace
+// links, words: checks, programs, workspace
 // source: programs
 // steps: changes, tally, workspace
 // quick: changes, crates, steps, workspace
@@ -29,6 +29,7 @@ pub mod source;
 pub mod steps;
 pub mod tally;
 pub mod toolchains;
+pub mod words;
 pub mod workspace;
 
 use std::fmt::Write as _;

@@ -1,4 +1,4 @@
-//! What cargo says about what it has built, and which tests of a program are ignored unless asked for.
+//! The artifacts that cargo reports, and the ignored tests of a program.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -33,7 +33,7 @@ pub struct Target {
 /// How it was built.
 #[derive(Clone, Copy, Debug, Deserialize)]
 pub struct Profile {
-    /// Whether as a test or bench, and not to be used by one.
+    /// True for a test or bench, false for a dependency of one.
     pub test: bool,
 }
 
@@ -47,7 +47,7 @@ enum Message {
 }
 
 impl Artifact {
-    /// Whether it is of the crate in the directory of this name, with or without the project's name before it.
+    /// Returns true if its crate is in the directory of this name, with or without the project's name before it.
     pub fn is_of(&self, crate_name: &str) -> bool {
         let directory = self.manifest_path.parent().and_then(Path::file_name);
         let names = [Some(crate_name), crate_name.strip_prefix("pool-")];
@@ -56,7 +56,7 @@ impl Artifact {
 }
 
 impl Target {
-    /// Whether it is a `bin`, `bench`, `cdylib` or what else manifests know.
+    /// Returns true for a target of this kind: `bin`, `bench`, `cdylib` or another kind of manifests.
     #[must_use]
     pub fn is(&self, kind: &str) -> bool {
         self.kind.iter().any(|own| own == kind)
@@ -74,7 +74,7 @@ pub fn cargo() -> Command {
     cargo
 }
 
-/// Where a program is installed, if it is.
+/// Returns the path of an installed program.
 #[must_use]
 pub fn installed(program: &str) -> Option<PathBuf> {
     let name = format!("{program}{}", std::env::consts::EXE_SUFFIX);
@@ -137,7 +137,7 @@ fn names(listed: &str) -> Vec<String> {
     listed.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect()
 }
 
-/// What a command prints, if it ends well; its complaints go where ours do.
+/// Runs a command, and returns its standard output. Its standard error is ours.
 ///
 /// # Errors
 ///

@@ -1,7 +1,7 @@
 //! `cargo xtask quick`: the checks of a change that take under two minutes, for the time between two edits.
 //!
 //! The crates with changed files are formatted, linted and tested; of the crates that depend on them the unit tests run.
-//! A document has its links followed. The other checks are those of `cargo xtask test`.
+//! A document has its links followed, and its words checked. The other checks are those of `cargo xtask test`.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::workspace::{self, Workspace};
 /// Random programs per property test: the value of `POOL_TEST_CASES`.
 const CASES: &str = "100";
 
-/// What `cargo xtask quick` accepts.
+/// The options of `cargo xtask quick`.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// Check what differs from the merge base with this revision; without it, with `main` or else `origin/main`.
@@ -40,7 +40,7 @@ pub struct Profile {
     pub others: &'static [&'static str],
 }
 
-/// What a change needs.
+/// The checks of a change.
 #[derive(Debug)]
 struct Quick {
     workspace: Workspace,
@@ -48,8 +48,10 @@ struct Quick {
     revision: String,
     changed: Vec<Crate>,
     dependents: Vec<Crate>,
-    /// Whether a document changed, or a file is gone that one may lead to.
+    /// True if a document changed, or if a file is gone that a document may link to.
     follows_links: bool,
+    /// True if a source or a document changed.
+    has_prose: bool,
     /// Other workspaces that the change touches.
     others: Vec<&'static str>,
     /// Changed files of this workspace that no quick check reads.
@@ -63,6 +65,7 @@ const STEPS: &[Step<Quick>] = &[
     Step::in_turn("unit-tests", "of the changed crates and of their dependents", unit_tests),
     Step::in_turn("suites", "integration tests of the changed crates, but for slow ones", suites),
     Step::in_turn("links", "every link of every document leads somewhere", links),
+    Step::in_turn("words", "comments and documents follow the rules of docs/writing.md", words),
     Step::in_turn("workspaces", "other workspaces that the change touches", others),
     Step::in_turn("other-files", "changed files of no crate", other_files),
 ];
@@ -102,6 +105,7 @@ impl Quick {
             changed: of_this(&touched.changed),
             dependents: of_this(&touched.dependents),
             follows_links: changes.files.iter().any(goes),
+            has_prose: changes.files.iter().any(|file| is_document(file) || file.ends_with(".rs")),
             others,
             unchecked: unchecked(&touched, changes, &workspace.root, profile.others),
             revision: changes.revision.clone(),
@@ -148,7 +152,7 @@ impl Quick {
     }
 }
 
-/// Whether a change touches the workspace at `root`: a file in it, or a crate that it depends on.
+/// Returns true if a change touches the workspace at `root`: a file in it, or a crate that it depends on.
 fn is_touched(root: &Path, changes: &Changes) -> Result<bool, TaskError> {
     if changes.files.iter().any(|file| changes.root.join(file).starts_with(root)) {
         return Ok(true);
@@ -223,6 +227,11 @@ fn links(quick: &Quick) -> Result<Vec<Invocation>, String> {
     Ok(if quick.follows_links { vec![follow] } else { Vec::new() })
 }
 
+fn words(quick: &Quick) -> Result<Vec<Invocation>, String> {
+    let check = Invocation::counted_task("xtask words");
+    Ok(if quick.has_prose { vec![check] } else { Vec::new() })
+}
+
 fn others(quick: &Quick) -> Result<Vec<Invocation>, String> {
     let check = |&other: &&'static str| {
         let check = Invocation::counted_task("xtask quick --since").with([quick.revision.as_str()]);
@@ -290,6 +299,7 @@ mod tests {
             changed,
             dependents,
             follows_links: false,
+            has_prose: false,
             others: Vec::new(),
             unchecked: Vec::new(),
         }
@@ -349,9 +359,10 @@ mod tests {
     }
 
     #[test]
-    fn a_document_alone_has_its_links_followed() {
-        let document = Quick { follows_links: true, ..quick(Vec::new(), Vec::new()) };
-        assert_eq!(commands(&document), ["cargo xtask links"]);
+    fn a_document_alone_has_its_links_followed_and_its_words_checked() {
+        let nothing = quick(Vec::new(), Vec::new());
+        let document = Quick { follows_links: true, has_prose: true, ..nothing };
+        assert_eq!(commands(&document), ["cargo xtask links", "cargo xtask words"]);
         assert_eq!(commands(&quick(Vec::new(), Vec::new())), [""; 0]);
     }
 

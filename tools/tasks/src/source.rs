@@ -9,7 +9,7 @@ use serde::Deserialize;
 use crate::TaskError;
 use crate::programs::cargo;
 
-/// What `cargo metadata` says, as far as it is asked here.
+/// The fields of `cargo metadata` that are used here.
 #[derive(Deserialize)]
 struct Metadata {
     packages: Vec<Package>,
@@ -22,7 +22,7 @@ struct Package {
     manifest_path: PathBuf,
 }
 
-/// Where cargo has unpacked the crate, or why it could not be had.
+/// Returns the directory in which cargo has unpacked the crate, or the reason of the failure.
 ///
 /// # Errors
 ///

@@ -83,7 +83,7 @@ impl Toolchains {
 }
 
 impl Toolchain {
-    /// Whether a component is there: `rust-src` by its name, `miri` by its name and host.
+    /// Returns true if a component is installed: `rust-src` by its name, `miri` by its name and host.
     fn has(&self, component: &str) -> bool {
         self.components.iter().any(|installed| {
             installed.strip_prefix(component).is_some_and(|rest| {
@@ -105,7 +105,7 @@ fn first_words(output: &str) -> Vec<String> {
     output.lines().filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
 }
 
-/// What rustup answers; nothing where it is missing or refuses.
+/// Runs rustup, and returns its output; empty if rustup is missing or fails.
 fn rustup(arguments: &[&str]) -> String {
     let answer = Command::new("rustup").args(arguments).stdin(Stdio::null()).output();
     match answer {

@@ -8,13 +8,13 @@ use serde::de::DeserializeOwned;
 
 use crate::TaskError;
 
-/// Where the workspace is, where it is built, and what is in it.
+/// The directory of the workspace, its build directory, and its crates.
 #[derive(Debug, Deserialize)]
 pub struct Workspace {
     /// The directory of the root manifest.
     #[serde(rename = "workspace_root")]
     pub root: PathBuf,
-    /// Where cargo builds, as the environment and the configuration say.
+    /// The directory in which cargo builds, by the environment and the configuration.
     pub target_directory: PathBuf,
     packages: Vec<Package>,
 }

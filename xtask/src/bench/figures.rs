@@ -1,4 +1,4 @@
-//! The figures of one run: a cell for each case. This is what `docs/benchmarks.json` holds.
+//! The figures of one run: a cell for each case. This is what `docs/measurements/benchmarks.json` holds.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,7 +1,7 @@
 //! `cargo xtask bench`: the pool beside its peers, in one run, on the same work.
 //!
 //! Builds the binaries of `benches`, runs them (one for each allocator, and callgrind around the one
-//! that is timed), and writes `docs/benchmarks.md` with its plot and its numbers as JSON. With
+//! that is timed), and writes `docs/measurements/benchmarks.md` with its plot and its numbers as JSON. With
 //! `--check` it counts instructions and heap allocations alone, and compares them with the committed
 //! numbers; times are never compared.
 
@@ -97,8 +97,8 @@ fn has_c_compiler() -> bool {
     found.is_ok_and(|output| output.status.success())
 }
 
-/// `docs` of this workspace.
+/// The directory of measurements.
 fn documents() -> PathBuf {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
-    package.parent().unwrap_or(package).join("docs")
+    package.parent().unwrap_or(package).join("docs/measurements")
 }

@@ -1,4 +1,4 @@
-//! `docs/benchmarks.md`, the plot and the JSON beside it: written from the figures alone.
+//! `docs/measurements/benchmarks.md`, the plot and the JSON beside it: written from the figures alone.
 
 use std::fs;
 use std::path::Path;

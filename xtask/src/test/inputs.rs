@@ -30,6 +30,7 @@ const PAGES: &[&str] = &[
     "crates/pool-facade/README.md",
     "crates/pool-plan/README.md",
     "README.md",
+    "docs/guide.md",
 ];
 
 /// The document that a test on the simulated driver reads.
@@ -57,6 +58,7 @@ pub(crate) const INPUTS: &[Inputs] = &[
     ("clippy", &[CODE]),
     ("documentation", &[CODE, PAGES]),
     ("links", &[&["*"]]),
+    ("words", &[&["*"]]),
     ("imports", &[CODE, &["ARCHITECTURE.md"]]),
     ("document-tests", &[CODE, &["*.md", "planner/"]]),
     ("tests", &[CODE]),
@@ -121,7 +123,7 @@ mod tests {
     use crate::test::steps::STEPS;
 
     /// The steps that run after any change.
-    const ALWAYS: [&str; 2] = ["formatting", "links"];
+    const ALWAYS: [&str; 3] = ["formatting", "links", "words"];
 
     fn after(file: &str) -> Vec<&'static str> {
         steps_after(STEPS, INPUTS, file)
@@ -144,7 +146,7 @@ mod tests {
 
     #[test]
     fn a_document_runs_the_steps_of_documents() {
-        let documents = ["formatting", "links", "document-tests"];
+        let documents = ["formatting", "links", "words", "document-tests"];
         assert_eq!(after("CONTRIBUTING.md"), documents);
         assert_eq!(after("docs/planner.md"), documents);
         assert!(after("docs/cookbook.md").contains(&"cookbook"));

@@ -13,7 +13,7 @@ use super::setting::Setting;
 use crate::web::find_chromium;
 
 use tasks::programs::installed;
-use tasks::steps::shared::{imports, links};
+use tasks::steps::shared::{imports, links, words};
 use tasks::steps::{Invocation, Step};
 use tasks::workspace::Example;
 
@@ -23,6 +23,7 @@ pub(crate) const STEPS: &[Step<Setting>] = &[
     Step::in_turn("clippy", "no warning in any listed feature set", clippy),
     Step::in_turn("documentation", "rustdoc has no warning and no broken link", documentation),
     Step::in_turn("links", "every link of every document leads somewhere", links),
+    Step::in_turn("words", "comments and documents follow the rules of docs/writing.md", words),
     Step::in_turn(
         "imports",
         "no circle of imports, and none that the layering does not allow",

@@ -41,10 +41,10 @@ pub struct Suites {
     pub asks_the_loader: fn(&Artifact) -> bool,
 }
 
-/// What `cargo xtask sim-test` accepts.
+/// The options of `cargo xtask sim-test`.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// Run every test with so many seeds, one after the other.
+    /// Run every test with this number of seeds, one after the other.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seeds: u64,
     /// The first of them.

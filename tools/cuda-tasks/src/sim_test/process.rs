@@ -9,7 +9,7 @@ use tasks::TaskError;
 
 use super::programs::Program;
 
-/// What a process is told.
+/// The settings of a process.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Run {
     pub(super) seed: u64,
@@ -26,7 +26,7 @@ pub(super) struct Run {
 pub(super) enum Ending {
     /// With the figures that it printed.
     Passed(Vec<String>),
-    /// What it is about is not there, for the reason that it gave.
+    /// Its subject is missing here, for this reason.
     NotAsked(String),
     Failed(String),
 }
@@ -71,15 +71,14 @@ pub(super) fn run(program: &Program, test: &str, run: &Run) -> Result<Ending, Ta
     })
 }
 
-/// What a driver of a version that was asked for is too old for: memory of graphs needs 12.3, and nothing else
-/// more than that.
+/// Returns the error of a driver that is too old by request: memory of graphs needs 12.3, the rest an older one.
 fn too_old(output: &str, version: Option<u32>) -> Option<String> {
     let version = version.filter(|&version| version < GRAPHS_SINCE)?;
     let error = format!("DriverTooOld {{ driver: {version}, needed: {GRAPHS_SINCE} }}");
     output.contains(&error).then_some(error)
 }
 
-/// A fresh file beside the program: a pipe that nobody reads would stop a test that says much.
+/// Creates a file beside the program. A pipe without a reader would block a test with much output.
 fn log_file(program: &Program, place: usize) -> Result<File, TaskError> {
     let path = program.path.with_extension(format!("sim-test-{place}.log"));
     let options = File::options().read(true).write(true).create(true).truncate(true).open(path)?;
@@ -118,7 +117,7 @@ fn ending(status: Option<ExitStatus>, output: &str) -> Ending {
     }
 }
 
-/// What a test has to say when it passes: the first of its lines stands behind its name.
+/// Returns the figures that a passing test prints; the first is printed after its name.
 fn figures(output: &str) -> Vec<String> {
     let figure = |line: &str| Some(line.split_once("FIGURE: ")?.1.to_owned());
     output.lines().filter_map(figure).collect()

@@ -69,7 +69,7 @@ fn simulator(sanitizer: Option<Sanitizer>) -> Result<PathBuf, TaskError> {
     Ok(programs::simulator_of(&built).ok_or("cargo names no file of the simulator")?)
 }
 
-/// Builds the simulator, and answers with a directory in which it bears a driver's name.
+/// Builds the simulator, and returns a directory in which it has a driver's name.
 ///
 /// # Errors
 ///
@@ -91,7 +91,7 @@ fn under_a_drivers_name(simulator: &Path) -> Result<PathBuf, TaskError> {
     Ok(directory)
 }
 
-/// What a command of cargo has built, with the sanitizer where there is one.
+/// Runs a command of cargo, with the sanitizer if there is one, and returns the artifacts.
 fn built(sanitizer: Option<Sanitizer>, arguments: &[&str]) -> Result<Vec<Artifact>, TaskError> {
     let mut cargo = programs::cargo();
     if let Some(sanitizer) = sanitizer {

@@ -14,7 +14,7 @@ pub(super) enum Sanitizer {
     Thread,
 }
 
-/// Where rustc has had them longest.
+/// The target that has had sanitizers longest.
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 
 impl Sanitizer {

@@ -1,4 +1,4 @@
-//! As many tests at a time as there are processors; what they say comes in the order of the tests.
+//! Runs one test per processor at a time, and prints results in the order of the tests.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -57,7 +57,7 @@ fn one(case: &Case<'_>, run: Run) -> Result<Ending, TaskError> {
     process::run(case.program, case.test, &Run { seed: case.seed, ..run })
 }
 
-/// Counts what has ended, in the order of the cases. Whoever fails to start ends the others.
+/// Counts what has ended, in the order of the cases. A test that fails to start ends the others.
 fn count(
     cases: &[Case<'_>],
     ended: mpsc::Receiver<(usize, Result<Ending, String>)>,

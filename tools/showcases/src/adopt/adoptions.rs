@@ -9,9 +9,9 @@ pub(crate) struct Adoption {
     pub(crate) version: &'static str,
     /// Our versions of it, each a patch, the pool's first. Only that one is put to the crate's own tests.
     pub(crate) versions: &'static [&'static str],
-    /// What `cargo test` is told besides.
+    /// Further arguments of `cargo test`.
     pub(crate) test_arguments: &'static [&'static str],
-    /// Whether its tests need what the stable compiler has not.
+    /// True if its tests need unstable features of the compiler.
     pub(crate) tests_are_unstable: bool,
 }
 

@@ -1,8 +1,8 @@
 //! `cargo xtask adopt`: other people's crates with a pool in them, beside the same crates as their authors wrote them.
 //!
 //! Cargo gets each crate from the registry, and our patches, which are in `testing/adopt/CRATE`, are applied to copies
-//! of it. The crate's own tests are run before and after, the program of that directory holds the results against
-//! each other and measures, and a table says what the patches change. All of it happens in `target/adopt`. Each
+//! of it. The crate's own tests run before and after. The program of that directory compares the results and
+//! measures. A table lists the effects of the patches. All of it happens in `target/adopt`. Each
 //! assertion is one line, and the last line counts them.
 
 mod adoptions;
@@ -30,7 +30,7 @@ use tasks::programs::output;
 use tasks::source;
 use tasks::workspace::{self, Workspace};
 
-/// What `cargo xtask adopt` accepts.
+/// The options of `cargo xtask adopt`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// These crates alone.
@@ -47,7 +47,7 @@ pub(crate) struct Arguments {
     no_tests: bool,
 }
 
-/// Where crates are adopted.
+/// The directories in which crates are adopted.
 #[derive(Debug)]
 struct Place {
     /// `testing/adopt`: patches and measuring programs.

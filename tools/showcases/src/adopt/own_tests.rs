@@ -12,7 +12,7 @@ use tasks::TaskError;
 use tasks::checks::Outcome;
 use tasks::tally::Tally;
 
-/// What the tests of a crate did.
+/// The outcomes of a crate's tests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct OwnTests {
     tally: Tally,
@@ -46,7 +46,7 @@ impl OwnTests {
         Self { tally: Tally::of_tests(output, succeeded), tests }
     }
 
-    /// That the same tests ended in the same ways, and that there were any.
+    /// Asserts that the same tests ended in the same ways, and that there was one.
     pub(super) fn same_as(&self, before: &Self) -> Outcome {
         if before.tally.passed == 0 {
             return Err(format!("none passed before the patch: {before}"));

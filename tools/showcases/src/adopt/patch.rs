@@ -85,7 +85,7 @@ impl Patch {
         Err(self.refusal(package, &String::from_utf8_lossy(&answer.stderr)))
     }
 
-    /// What git complains of, as an error of ours.
+    /// Converts a complaint of git into an error.
     fn refusal(&self, package: &str, complaint: &str) -> PatchError {
         let (patch, package) = (self.file.clone(), package.to_owned());
         let failed = |line: &str| {

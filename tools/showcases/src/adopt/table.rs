@@ -6,7 +6,7 @@ use super::patch::Lines;
 use super::record::Record;
 use tasks::TaskError;
 
-/// What the columns are.
+/// An explanation of the columns.
 pub(super) const EXPLANATION: &str = "\
 Speed is the time of the original by that of the version, within a round of batches: median (10th–90th percentile), so
 above 1 the version is faster. Times are a thread's processor time for a call, the median of the batches. Lines are those

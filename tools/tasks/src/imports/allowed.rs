@@ -7,7 +7,7 @@ use super::modules::Modules;
 use super::path::{ModulePath, shown};
 use super::resolve::Imports;
 
-/// What there is against a crate's imports by its layerings.
+/// Returns the complaints about a crate's imports by its layerings.
 pub(super) fn complaints(name: &str, modules: &Modules, imports: &Imports) -> Vec<String> {
     let mut complaints = Vec::new();
     if !modules.layerings().any(|(parent, _)| parent.is_empty()) {
@@ -35,7 +35,7 @@ pub(super) fn complaints(name: &str, modules: &Modules, imports: &Imports) -> Ve
     complaints
 }
 
-/// What the modules import of each other, as the layerings that would allow just that.
+/// Returns the imports between modules, as the layerings that allow exactly these.
 pub(super) fn listed(name: &str, modules: &Modules, imports: &Imports) -> String {
     let mut text = String::new();
     let root = ModulePath::new();

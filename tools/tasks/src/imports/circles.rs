@@ -8,7 +8,7 @@ use petgraph::graph::DiGraph;
 use super::path::{ModulePath, shown};
 use super::resolve::Imports;
 
-/// The largest sets of modules of which each reaches each other by imports, a set a circle, by their names.
+/// Returns the circles: the largest sets of modules that all reach each other by imports.
 pub(super) fn of(imports: &Imports) -> Vec<Vec<String>> {
     let mut graph = DiGraph::<&ModulePath, ()>::new();
     let mut nodes = BTreeMap::new();

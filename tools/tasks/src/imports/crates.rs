@@ -1,4 +1,4 @@
-//! What the crates of the workspace may import: the last column of ARCHITECTURE's table of crates.
+//! The imports that the crates of the workspace may have: the last column of ARCHITECTURE's table of crates.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ struct Dependency {
     kind: Option<String>,
 }
 
-/// What there is against the manifests by the table.
+/// Returns the complaints about the manifests by the table.
 ///
 /// # Errors
 ///
@@ -56,7 +56,7 @@ fn against(table: &BTreeMap<&str, &str>, manifests: &Manifests) -> Vec<String> {
     complaints
 }
 
-/// Whether a cell names a dependency, or lets everything in.
+/// Returns true if a cell names a dependency, or allows all.
 fn allows(may: &str, dependency: &str) -> bool {
     let is_name = |letter: char| letter.is_alphanumeric() || letter == '-' || letter == '_';
     may.trim() == "anything" || may.split(|letter| !is_name(letter)).any(|word| word == dependency)

@@ -83,7 +83,7 @@ impl Layering {
         faults
     }
 
-    /// What a module may import; `None` where the layering lacks it.
+    /// Returns the modules that a module may import; `None` if the layering lacks it.
     pub(super) fn of(&self, module: &str) -> Option<&BTreeSet<String>> {
         self.rows.iter().find(|(name, _)| name == module).map(|(_, may)| may)
     }

@@ -26,7 +26,7 @@ use modules::Modules;
 /// The page with the table of crates.
 const PAGE: &str = "ARCHITECTURE.md";
 
-/// What `cargo xtask imports` accepts.
+/// The options of `cargo xtask imports`.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// Check nothing: print what the modules of each crate import, as rows of a layering.
@@ -85,7 +85,7 @@ fn check(root: &Path, name: &str, checks: &mut Checks) -> Result<(), TaskError> 
     Ok(())
 }
 
-/// That there is nothing to complain of.
+/// Asserts that there is no complaint.
 fn none(complaints: &[String]) -> Outcome {
     if complaints.is_empty() { Ok(()) } else { Err(complaints.join("\n    ")) }
 }

@@ -1,4 +1,4 @@
-//! What one source file defines, imports and names; what is there for tests alone is left out.
+//! The names that one source file defines, imports and mentions, without code for tests.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,11 +11,11 @@ use syn::{Attribute, File, Item, ItemMod, ItemUse, Meta, Path, UseTree};
 pub(super) struct Named {
     pub(super) scope: Vec<String>,
     pub(super) path: Vec<String>,
-    /// Whether it is in a `use` that others may import from.
+    /// True if it is in a `use` that others may import from.
     pub(super) is_reexport: bool,
 }
 
-/// What one file says.
+/// The names of one file.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Names {
     /// True where the file opens with documentation of the module (`//!`).
@@ -24,9 +24,9 @@ pub(super) struct Names {
     pub(super) declared_modules: Vec<(String, Option<String>)>,
     /// The names of its items.
     pub(super) defined: BTreeSet<String>,
-    /// What its `use` lines bind.
+    /// The names that its `use` lines bind.
     pub(super) bound: BTreeMap<String, Named>,
-    /// What its `use` lines end in `*` after.
+    /// The paths before `*` in its `use` lines.
     pub(super) globs: Vec<Named>,
     /// All paths, those of `use` lines included.
     pub(super) mentioned: Vec<Named>,
@@ -160,7 +160,7 @@ impl Reader {
     }
 }
 
-/// Whether a `cfg` among the attributes asks for tests.
+/// Returns true if a `cfg` among the attributes asks for tests.
 fn is_for_tests(attributes: &[Attribute]) -> bool {
     let asks = |meta: &Meta| match meta {
         Meta::List(list) if list.path.is_ident("cfg") => {

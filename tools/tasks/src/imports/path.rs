@@ -1,6 +1,6 @@
 //! The place of a module in its crate.
 
-/// Where a module is in its crate: no name at all for the root.
+/// The path of a module in its crate; empty for the root.
 pub(super) type ModulePath = Vec<String>;
 
 /// A module as it is named in a source.

@@ -1,8 +1,7 @@
 //! From names to modules: what a file names, and in which file it stands.
 //!
-//! A name that a module only hands on counts as that of the module where it stands, so `crate::Error` is an import of
-//! the file of errors and not of the crate's root; and a module that hands on what its own children define imports
-//! nothing by that.
+//! A re-exported name counts as one of the module that defines it, so `crate::Error` is an import of the file of errors
+//! and not of the crate's root. A module that re-exports names of its own children imports nothing by that.
 
 use std::collections::BTreeSet;
 
@@ -88,7 +87,7 @@ fn through_binding(modules: &Modules, from: &ModulePath, named: &Named) -> Optio
     is_module.then(|| [&path[..], rest].concat())
 }
 
-/// Where a name stands, given its path from the root. `None` where the path ends in a module: that alone is no import.
+/// Finds the module of a name by its path from the root. `None` if the path ends in a module: that alone is no import.
 fn find(modules: &Modules, path: &[String], depth: usize) -> Option<ModulePath> {
     let deepest = (0..=path.len()).rev().find(|&length| modules.get(&path[..length]).is_some())?;
     let (module, rest) = path.split_at(deepest);

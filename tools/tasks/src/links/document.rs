@@ -9,7 +9,7 @@ use crate::TaskError;
 /// A document in Markdown.
 #[derive(Debug)]
 pub(super) struct Document {
-    /// Where it is, from the root of the repository.
+    /// Its path from the root of the repository.
     pub(super) path: PathBuf,
     links: Vec<String>,
     headings: Vec<String>,
@@ -49,13 +49,13 @@ impl Document {
         &self.links
     }
 
-    /// What links to its headings end in.
+    /// Returns the anchors of its headings.
     pub(super) fn headings(&self) -> &[String] {
         &self.headings
     }
 }
 
-/// What a link to a heading ends in: its letters and digits, small, with hyphens for spaces.
+/// Returns the anchor of a heading: its letters and digits, small, with hyphens for spaces.
 fn anchor(heading: &str) -> String {
     let small = heading.trim().to_lowercase();
     let kept = small.chars().filter(|letter| letter.is_alphanumeric() || " -_".contains(*letter));

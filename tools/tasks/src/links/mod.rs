@@ -33,18 +33,18 @@ struct Package {
     publish: Option<Vec<String>>,
 }
 
-/// Where links may lead.
+/// The targets that links may have.
 #[derive(Debug)]
 struct Places {
     /// The root of the repository.
     root: PathBuf,
-    /// What addresses of our own files begin with.
+    /// The beginning of the addresses of our own files.
     repository: String,
     /// The directories of the crates that are published.
     published: Vec<PathBuf>,
 }
 
-/// The host of the repository's address as long as there is none, which is nobody's.
+/// A reserved host, which stands for the repository's until there is one.
 const PLACEHOLDER: &str = "://example.org/";
 
 /// Follows the links of all documents of the workspace, but those in the directories `except`, which have tasks of their
@@ -115,7 +115,7 @@ impl Places {
         Ok(Self { root: self::repository(&manifests.root)?, repository, published: directories })
     }
 
-    /// What is wrong with a link, if anything is.
+    /// Returns the complaint about a link, if there is one.
     fn complaint(&self, document: &Document, link: &str) -> Option<String> {
         let (target, heading) = link.split_once('#').unwrap_or((link, ""));
         let ours = target.strip_prefix(&self.repository);

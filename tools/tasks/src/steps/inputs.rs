@@ -8,7 +8,7 @@
 //! - `*` is every file.
 //!
 //! A file that no step but those of `*` names may be an input of any step, so it runs all of them. So does a change of no
-//! file: whoever asks for the steps of a change has one.
+//! file.
 
 use std::collections::BTreeSet;
 
@@ -60,7 +60,7 @@ fn patterns_of(name: &str, inputs: &[Inputs]) -> impl Iterator<Item = &'static s
     groups.flat_map(|group| *group).copied()
 }
 
-/// Whether a step names this file, by another pattern than that of every file.
+/// Returns true if a step names this file, by another pattern than that of every file.
 fn is_known(file: &str, inputs: &[Inputs]) -> bool {
     let mut patterns = inputs.iter().flat_map(|(_, groups)| *groups).flat_map(|group| *group);
     patterns.any(|pattern| *pattern != EVERY_FILE && matches(pattern, file))

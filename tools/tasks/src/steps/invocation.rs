@@ -24,7 +24,7 @@ pub struct Invocation {
     counting: Counting,
 }
 
-/// What the counts of a command are.
+/// The kind of counts that a command has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Counting {
     /// The command is one check.
@@ -94,7 +94,7 @@ impl Invocation {
         self
     }
 
-    /// What its counts are.
+    /// Returns the kind of its counts.
     pub(super) fn counting(&self) -> Counting {
         self.counting
     }
@@ -165,7 +165,7 @@ impl fmt::Display for Quoted<'_> {
     }
 }
 
-/// What stands in a file from a position on; bytes that are no UTF-8 are replaced.
+/// Reads a file from a position on, and replaces bytes that are no UTF-8.
 fn read_from(file: &mut File, start: u64) -> std::io::Result<String> {
     let mut bytes = Vec::new();
     file.seek(SeekFrom::Start(start))?;

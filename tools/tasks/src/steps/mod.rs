@@ -26,7 +26,7 @@ use crate::tally::Tally;
 pub use invocation::Invocation;
 pub use step::{Plan, Setting, Step};
 
-/// What `cargo xtask test` accepts.
+/// The options of `cargo xtask test`.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// Run only this step, or all steps whose names start like this; may be repeated.

@@ -1,4 +1,4 @@
-//! What a run prints: the interesting part of a failed command, the table of steps, the counts.
+//! The output of a run: the relevant part of a failed command, the table of steps, the counts.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ const NOISE_AT_START: &[&str] = &[
 ];
 const NOISE_AT_END: &[&str] = &["... ok", "... ignored"];
 
-/// What became of a step.
+/// The outcome of a step.
 #[derive(Clone, Debug)]
 pub(super) struct Outcome {
     pub(super) name: &'static str,

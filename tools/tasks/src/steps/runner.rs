@@ -1,5 +1,4 @@
-//! Runs steps: their commands one after the other into a log; lanes of steps side by side, as many at once as there
-//! are cores.
+//! Runs steps: their commands one after the other into a log, and lanes of steps side by side, one per core.
 
 use std::io;
 use std::num::NonZero;
@@ -13,8 +12,8 @@ use super::report::{self, Outcome};
 use super::step::{Setting, Step};
 use crate::tally::Tally;
 
-/// Runs steps in lanes, each core the next lane that nobody has begun; their outcomes, lane after lane. With
-/// `fail_fast` no step is begun after one has failed.
+/// Runs steps in lanes, and returns their outcomes, lane after lane. Each core takes the next free lane. With
+/// `fail_fast` no step starts after one has failed.
 ///
 /// # Errors
 ///
@@ -42,7 +41,7 @@ pub(super) fn run<S: Setting>(
     Ok(in_order(&lanes(steps), cores, run_lane)?.into_iter().flatten().collect())
 }
 
-/// What runs side by side: the steps that share a build directory, in their order, and each other step by itself.
+/// Splits steps into lanes: those that share a build directory, in their order, and each other step by itself.
 fn lanes<S>(steps: &[Step<S>]) -> Vec<Vec<Step<S>>> {
     let (alone, in_turn): (Vec<Step<S>>, _) = steps.iter().partition(|step| step.side_by_side);
     let in_turn = Some(in_turn).filter(|lane| !lane.is_empty());

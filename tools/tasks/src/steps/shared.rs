@@ -11,6 +11,15 @@ pub fn links<S>(_: &S) -> Result<Vec<Invocation>, String> {
     Ok(vec![Invocation::counted_task("xtask links")])
 }
 
+/// Checks comments and documents against the rules of `docs/writing.md`.
+///
+/// # Errors
+///
+/// None, as for [`links`].
+pub fn words<S>(_: &S) -> Result<Vec<Invocation>, String> {
+    Ok(vec![Invocation::counted_task("xtask words")])
+}
+
 /// Checks imports against the layering.
 ///
 /// # Errors

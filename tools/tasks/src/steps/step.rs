@@ -10,9 +10,9 @@ pub struct Step<S> {
     pub name: &'static str,
     /// The property that the step checks.
     pub about: &'static str,
-    /// Whether it runs only with `--full`, or when it is asked for by name.
+    /// True if it runs only with `--full`, or by name.
     pub only_in_full: bool,
-    /// Whether it runs beside all others, and needs nothing that they build.
+    /// True if it runs beside all others, and needs nothing that they build.
     pub side_by_side: bool,
     /// Its commands, or why there are none here.
     pub plan: Plan<S>,

@@ -1,5 +1,5 @@
-//! Logs that mean harm, through the command, within 512 MiB of addresses: each gets the exit code and the words that
-//! `docs/replay.md` lists. Readers alone, cut off at every byte and mutated, are in the tests beside them.
+//! Hostile logs, through the command, within 512 MiB of addresses: each gets the exit code and the words that
+//! `docs/measurements/2026-11-25-replay.md` lists. The tests beside them cut readers' input off at every byte, and mutate it.
 
 mod list;
 mod logs;

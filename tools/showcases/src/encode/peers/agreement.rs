@@ -1,4 +1,4 @@
-//! Whether all ways answer the same.
+//! Compares the results of all ways.
 
 use super::run::Run;
 use tasks::TaskError;
@@ -19,7 +19,7 @@ pub(super) fn numbers(bytes: &[u8]) -> Result<Vec<f32>, TaskError> {
 ///
 /// # Errors
 ///
-/// Where two ways differ by more than is allowed, have not as many numbers, or have something that is no number.
+/// Fails if two ways differ by more than is allowed or in their number of results, and for a result that is no number.
 pub(super) fn check(runs: &[Run]) -> Result<Vec<f32>, TaskError> {
     for (at, left) in runs.iter().enumerate() {
         for right in &runs[..at] {

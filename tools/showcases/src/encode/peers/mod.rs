@@ -27,7 +27,7 @@ use tasks::TaskError;
 use tasks::programs;
 use tasks::workspace::Workspace;
 
-/// What is encoded: English, and in every checkout the same.
+/// The encoded text: English, and the same in every checkout.
 const TEXT: &str = "LICENSE-APACHE";
 /// Turns that are not counted: memory and caches are as they stay from then on.
 const WARM_UP: usize = 2;
@@ -95,7 +95,7 @@ fn measure(
     processes.into_iter().map(Process::end).collect()
 }
 
-/// That a pooled forward asks the heap for nothing, and faults no page where that is counted.
+/// Asserts that a pooled forward allocates nothing, and faults no page if faults are counted.
 fn steady(runs: &[Run]) -> Result<(), TaskError> {
     let pooled = runs.first().ok_or("there is no way")?;
     let needs = |forward: &&Forward| forward.allocations != Some(0) || forward.faults > Some(0);

@@ -39,7 +39,7 @@ impl<'w> Process<'w> {
         &self.way.name
     }
 
-    /// Has it encode the sentences so many times more, which count or do not.
+    /// Has it encode the sentences `forwards` times more. `counts` is false for a warm-up.
     pub(super) fn work(&mut self, forwards: usize, counts: bool) -> Result<(), TaskError> {
         let requests = self.requests.as_mut().ok_or("a process has no input")?;
         writeln!(requests, "{forwards}")?;

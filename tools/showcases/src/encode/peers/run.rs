@@ -1,4 +1,4 @@
-//! What one way of encoding took, and its results.
+//! The times of one way of encoding, and its results.
 
 use super::forward::Forward;
 
@@ -8,6 +8,6 @@ pub(super) struct Run {
     pub(super) name: String,
     /// In steady state.
     pub(super) forwards: Vec<Forward>,
-    /// What came out last.
+    /// The last results.
     pub(super) numbers: Vec<f32>,
 }

@@ -10,8 +10,8 @@ pub(super) fn parse(printed: &[u8]) -> Result<Vec<u32>, TaskError> {
     Ok(words.collect::<Result<Vec<u32>, _>>()?)
 }
 
-/// So many sentences of the text, again from its start where it ends, a line each. The first has so many tokens, the
-/// others fewer, but more than half of them: they are filled up, and what fills them up must not be seen.
+/// Returns `count` sentences of the text, one a line, starting over at its end. The first has `tokens` tokens. The
+/// others have fewer, but more than half: they are padded, and the padding must have no effect.
 pub(super) fn of(text: &[u32], count: usize, tokens: usize) -> Result<String, TaskError> {
     let [first, words @ .., last] = text else { return Err("a text without words".into()) };
     if words.is_empty() || tokens < 4 {

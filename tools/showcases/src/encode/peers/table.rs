@@ -5,7 +5,7 @@ use comfy_table::{CellAlignment, Table, presets};
 use super::forward::Forward;
 use super::run::Run;
 
-/// What all of it is, below the tables.
+/// The explanation below the tables.
 pub(super) const EXPLANATION: &str = "\
 Milliseconds of processor time of a forward, without the first two turns; each way is a process with one thread, and all
 work in turns. The three of ours are the same code and the same weights: with a pool of host memory; with a pool of plain

@@ -75,7 +75,7 @@ fn candle(workspace: &Workspace) -> Result<(String, PathBuf), TaskError> {
     Ok((version, program))
 }
 
-/// What a line of Python prints, or the last line of why it does not.
+/// Runs a line of Python, and returns its output, or the last line of its error.
 fn printed(python: &Path, line: &str) -> Result<String, String> {
     let answer = Command::new(python).args(["-c", line]).stdin(Stdio::null()).output();
     let answer = answer.map_err(|error| format!("{}: {error}", python.display()))?;
