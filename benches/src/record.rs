@@ -20,7 +20,7 @@ pub struct Timing {
     pub name: Name,
     /// Thread CPU time of each batch, in nanoseconds for one pass.
     pub nanoseconds: Vec<f64>,
-    /// Minor page faults of a pass, over all batches; `None` where the system does not tell.
+    /// Minor page faults of a pass, over all batches; `None` if the system does not tell.
     pub minor_faults: Option<f64>,
 }
 

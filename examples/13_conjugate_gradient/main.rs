@@ -86,7 +86,7 @@ fn waveguide() -> Result<Problem, String> {
     matrix_market::parse(include_str!("matrices/bfwb62.mtx"))
 }
 
-/// Whether the method has ended because it was done.
+/// Returns `true` if the method has ended because it was done.
 fn check_end(solution: &Solution, precision: Precision) -> Result<(), String> {
     let tolerance = match precision {
         Precision::F32 => tolerance::<f32>(),

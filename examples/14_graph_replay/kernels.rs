@@ -59,7 +59,7 @@ impl Kernels {
     ///
     /// # Safety
     ///
-    /// As for [`multiply`](Self::multiply).
+    /// Same as for [`multiply`](Self::multiply).
     pub(crate) unsafe fn dot(
         &self,
         stream: &Arc<CudaStream>,
@@ -80,7 +80,7 @@ impl Kernels {
     ///
     /// # Safety
     ///
-    /// As for [`multiply`](Self::multiply).
+    /// Same as for [`multiply`](Self::multiply).
     pub(crate) unsafe fn add_ratio(
         &self,
         stream: &Arc<CudaStream>,
@@ -100,7 +100,7 @@ impl Kernels {
     ///
     /// # Safety
     ///
-    /// As for [`multiply`](Self::multiply).
+    /// Same as for [`multiply`](Self::multiply).
     pub(crate) unsafe fn scale_by_ratio(
         &self,
         stream: &Arc<CudaStream>,

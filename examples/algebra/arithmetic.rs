@@ -33,7 +33,7 @@ pub trait Algebra<B: PoolBackend, T: Number> {
     ///
     /// # Errors
     ///
-    /// As [`multiply`](Self::multiply).
+    /// Same as [`multiply`](Self::multiply).
     fn add(
         &self,
         scope: &Scope<'_, B>,
@@ -45,7 +45,7 @@ pub trait Algebra<B: PoolBackend, T: Number> {
     ///
     /// # Errors
     ///
-    /// As [`multiply`](Self::multiply).
+    /// Same as [`multiply`](Self::multiply).
     fn dot(
         &self,
         scope: &Scope<'_, B>,
@@ -58,7 +58,7 @@ pub trait Algebra<B: PoolBackend, T: Number> {
     ///
     /// # Errors
     ///
-    /// As [`multiply`](Self::multiply).
+    /// Same as [`multiply`](Self::multiply).
     fn add_ratio(
         &self,
         scope: &Scope<'_, B>,
@@ -72,7 +72,7 @@ pub trait Algebra<B: PoolBackend, T: Number> {
     ///
     /// # Errors
     ///
-    /// As [`multiply`](Self::multiply).
+    /// Same as [`multiply`](Self::multiply).
     fn scale_by_ratio(
         &self,
         scope: &Scope<'_, B>,

@@ -136,17 +136,17 @@ pub struct Matrix<'s, B: PoolBackend, T: Number> {
 }
 
 impl<'s, B: PoolBackend, T: Number> Matrix<'s, B, T> {
-    /// As [`SparseMatrix::values`].
+    /// Does the same as [`SparseMatrix::values`].
     pub fn values(&self) -> &B::ViewRef<'s, T> {
         &self.values
     }
 
-    /// As [`SparseMatrix::columns`].
+    /// Does the same as [`SparseMatrix::columns`].
     pub fn columns(&self) -> &B::ViewRef<'s, u32> {
         &self.columns
     }
 
-    /// As [`SparseMatrix::starts`].
+    /// Does the same as [`SparseMatrix::starts`].
     pub fn starts(&self) -> &B::ViewRef<'s, u32> {
         &self.starts
     }
@@ -171,7 +171,7 @@ impl<T: Number> MatrixHandles<T> {
     ///
     /// # Errors
     ///
-    /// As [`DynamicPool::try_acquire_from`].
+    /// Same as [`DynamicPool::try_acquire_from`].
     pub fn upload<B: PoolBackend>(
         pool: &mut DynamicPool<B>,
         matrix: &SparseMatrix,
@@ -188,7 +188,7 @@ impl<T: Number> MatrixHandles<T> {
     ///
     /// # Errors
     ///
-    /// As [`Handles::get`].
+    /// Same as [`Handles::get`].
     pub fn views<'h, B: PoolBackend>(
         &self,
         constants: &'h Handles<'_, B>,

@@ -111,7 +111,7 @@ pub(super) fn all_places() -> Vec<Place> {
     ]
 }
 
-/// Whether a place is to be had here, and computes with such numbers.
+/// Returns `true` if a place is to be had here, and computes with such numbers.
 pub(super) fn offers(place: Place, precision: Precision) -> Result<(), Failure> {
     match (place, precision) {
         #[cfg(feature = "wgpu")]

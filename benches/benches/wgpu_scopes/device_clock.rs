@@ -25,7 +25,7 @@ pub(crate) struct DeviceClock<'a> {
 }
 
 impl<'a> DeviceClock<'a> {
-    /// The clock; `None` where the device has no timing queries.
+    /// The clock; `None` if the device has no timing queries.
     pub(crate) fn new(stream: &'a Stream) -> Option<Self> {
         let device = stream.device();
         if !device.features().contains(FEATURE) {

@@ -81,7 +81,7 @@ impl<'a> Way<'a> {
     }
 }
 
-/// Median, fastest and slowest of some seconds, in microseconds a scope; `None` where there are none.
+/// Median, fastest and slowest of some seconds, in microseconds a scope; `None` if there are none.
 fn figures(seconds: &[f64], scopes: usize) -> Option<[f64; 3]> {
     let mut seconds = seconds.to_vec();
     seconds.sort_by(f64::total_cmp);

@@ -11,7 +11,7 @@ pub fn thread_time() -> u64 {
     seconds * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0)
 }
 
-/// The thread's minor page faults; `None` where the system does not count them by thread.
+/// The thread's minor page faults; `None` if the system does not count them by thread.
 #[must_use]
 pub fn minor_faults() -> Option<u64> {
     #[cfg(target_os = "linux")]

@@ -151,7 +151,7 @@ impl AdaptivePool {
             + self.u8s.bytes()
     }
 
-    /// How many vectors were made or grown.
+    /// Returns how many vectors were made or grown.
     #[must_use]
     pub fn growths(&self) -> u64 {
         self.f64s.growths()

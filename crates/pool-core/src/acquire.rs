@@ -39,7 +39,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     ///
     /// # Panics
     ///
-    /// With the text of the error that [`try_acquire`](Self::try_acquire) returns.
+    /// Panics with the error that [`try_acquire`](Self::try_acquire) returns.
     #[inline]
     #[track_caller]
     pub fn acquire<T: PodElement, S: Shape>(&self, shape: S) -> NdArray<'s, B, T, S> {
@@ -57,18 +57,18 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         unsafe { FromParts::from_parts(view, kept) }
     }
 
-    /// As [`acquire`](Self::acquire).
+    /// Fallible twin of [`acquire`](Self::acquire).
     ///
     /// # Errors
     ///
-    /// [`PoolError::Shape`] where the product of the axes overflows, [`PoolError::SizeOverflow`] above `isize::MAX`
-    /// bytes, [`PoolError::LimitExceeded`] and
-    /// [`PoolError::OutOfMemory`] where no block is to be had even with every idle block freed,
-    /// [`PoolError::Bookkeeping`] where the host has no memory for another slot table or a new shape,
-    /// [`PoolError::Backend`] where the backend fails to order or fill the block (if it also acquired from
-    /// this scope while it filled, the slot stays taken until the scope ends), and
-    /// [`PoolError::Reentered`] where an allocator's hook, a `tracing` subscriber or a backend calls while
-    /// the pool runs it inside another acquire or a trim.
+    /// [`PoolError::Shape`] if the product of the axes overflows, [`PoolError::SizeOverflow`] above
+    /// `isize::MAX` bytes, [`PoolError::LimitExceeded`] and [`PoolError::OutOfMemory`] if no block
+    /// is to be had even with every idle block freed, [`PoolError::Bookkeeping`] if the host has no
+    /// memory for another slot table or a new shape, [`PoolError::Backend`] if the backend fails to
+    /// order or fill the block (if it also acquired from this scope while it filled, the slot stays
+    /// taken until the scope ends), and [`PoolError::Reentered`] if an allocator's hook, a
+    /// `tracing` subscriber or a backend calls while the pool runs it inside another acquire or a
+    /// trim.
     #[inline]
     pub fn try_acquire<T: PodElement, S: Shape>(&self, shape: S) -> AcquireResult<'s, B, T, S> {
         // SAFETY: a block is initialised, and any bytes are a valid `PodElement`.
@@ -79,7 +79,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     ///
     /// # Panics
     ///
-    /// With the text of the error that [`try_acquire_zeroed`](Self::try_acquire_zeroed) returns.
+    /// Panics with the error that [`try_acquire_zeroed`](Self::try_acquire_zeroed) returns.
     #[inline]
     #[track_caller]
     pub fn acquire_zeroed<T: Element, S: Shape>(&self, shape: S) -> NdArray<'s, B, T, S> {
@@ -87,11 +87,11 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         self.try_acquire_zeroed(shape).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// As [`acquire_zeroed`](Self::acquire_zeroed).
+    /// Fallible twin of [`acquire_zeroed`](Self::acquire_zeroed).
     ///
     /// # Errors
     ///
-    /// As [`try_acquire`](Self::try_acquire).
+    /// Same as [`try_acquire`](Self::try_acquire).
     #[inline]
     pub fn try_acquire_zeroed<T: Element, S: Shape>(&self, shape: S) -> AcquireResult<'s, B, T, S> {
         // SAFETY: the slot is reserved for `length` elements, and nothing views it (`acquire_array`).
@@ -104,7 +104,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     ///
     /// # Panics
     ///
-    /// With the text of the error that [`try_acquire_filled`](Self::try_acquire_filled) returns.
+    /// Panics with the error that [`try_acquire_filled`](Self::try_acquire_filled) returns.
     #[inline]
     #[track_caller]
     pub fn acquire_filled<T: Element, S: Shape>(&self, shape: S, value: T) -> NdArray<'s, B, T, S> {
@@ -112,11 +112,11 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         self.try_acquire_filled(shape, value).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// As [`acquire_filled`](Self::acquire_filled).
+    /// Fallible twin of [`acquire_filled`](Self::acquire_filled).
     ///
     /// # Errors
     ///
-    /// As [`try_acquire`](Self::try_acquire).
+    /// Same as [`try_acquire`](Self::try_acquire).
     #[inline]
     pub fn try_acquire_filled<T: Element, S: Shape>(
         &self,
@@ -134,7 +134,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     ///
     /// # Panics
     ///
-    /// With the text of the error that [`try_acquire_from`](Self::try_acquire_from) returns.
+    /// Panics with the error that [`try_acquire_from`](Self::try_acquire_from) returns.
     #[inline]
     #[track_caller]
     pub fn acquire_from<T: Element>(&self, source: &[T]) -> B::View<'s, T> {
@@ -142,11 +142,11 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         self.try_acquire_from(source).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// As [`acquire_from`](Self::acquire_from).
+    /// Fallible twin of [`acquire_from`](Self::acquire_from).
     ///
     /// # Errors
     ///
-    /// As [`try_acquire`](Self::try_acquire).
+    /// Same as [`try_acquire`](Self::try_acquire).
     #[inline]
     pub fn try_acquire_from<T: Element>(&self, source: &[T]) -> AcquireResult<'s, B, T> {
         // SAFETY: the slot is reserved for as many elements, and nothing views it (`acquire_array`);

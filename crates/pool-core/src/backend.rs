@@ -206,7 +206,7 @@ pub unsafe trait PoolBackend: Sized + 'static {
     ///
     /// # Safety
     ///
-    /// As for [`view`](Self::view), but other shared views may be in use.
+    /// Same as for [`view`](Self::view), but other shared views may be in use.
     unsafe fn view_ref<'s, T: Element>(
         block: Self::Block,
         slot: SlotRef<Self>,
@@ -219,8 +219,8 @@ pub unsafe trait PoolBackend: Sized + 'static {
     ///
     /// # Errors
     ///
-    /// The backend's own error where the order cannot be established. The block is then not handed out (the
-    /// acquire fails with this error), or is leaked instead of being freed.
+    /// The backend's own error if the order cannot be established. The block is then not handed out
+    /// (the acquire fails with this error), or is leaked instead of being freed.
     ///
     /// # Safety
     ///
@@ -235,7 +235,7 @@ pub unsafe trait PoolBackend: Sized + 'static {
     ///
     /// # Errors
     ///
-    /// The backend's own error where the operation cannot be enqueued.
+    /// The backend's own error if the operation cannot be enqueued.
     ///
     /// # Safety
     ///
@@ -251,7 +251,7 @@ pub unsafe trait PoolBackend: Sized + 'static {
     ///
     /// # Errors
     ///
-    /// The backend's own error where the operation cannot be enqueued.
+    /// The backend's own error if the operation cannot be enqueued.
     ///
     /// # Safety
     ///
@@ -268,7 +268,7 @@ pub unsafe trait PoolBackend: Sized + 'static {
     ///
     /// # Errors
     ///
-    /// The backend's own error where the operation cannot be enqueued.
+    /// The backend's own error if the operation cannot be enqueued.
     ///
     /// # Safety
     ///
@@ -341,7 +341,7 @@ pub trait SealedLayout {}
 ///
 /// A backend names its layout ([`PoolBackend::Layout`]), so each pool is compiled for one layout.
 pub trait Layout<B: PoolBackend>: SealedLayout + Sized + 'static {
-    /// Whether each array has a slot, with a block of its own.
+    /// `true` if each array has a slot, with a block of its own.
     ///
     /// [`PoolStats`] counts slots only then: `active_slots` and `high_water_slots` are 0 in the scopes of a layout without
     /// slots. Tests that are generic over the layout ask for this before they count slots or blocks.
@@ -425,10 +425,10 @@ pub trait PoolRoot<B: PoolBackend>: Copy {
     ///
     /// # Safety
     ///
-    /// As for [`cursor`](Self::cursor).
+    /// Same as for [`cursor`](Self::cursor).
     #[inline(always)]
     unsafe fn nested_cursor(self) -> Self::Cursor {
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         unsafe { self.cursor() }
     }
 
@@ -443,8 +443,8 @@ pub trait PoolRoot<B: PoolBackend>: Copy {
         _ = innermost;
     }
 
-    /// The pool goes out of use. Returns `false` where it is the innermost one of another chain: then it has not left, and
-    /// must stay live for good.
+    /// The pool goes out of use. Returns `false` if it is the innermost one of another chain: then
+    /// it has not left, and must stay live for good.
     ///
     /// # Safety
     ///
@@ -532,8 +532,8 @@ pub trait PoolState<B: PoolBackend> {
     ///
     /// # Safety
     ///
-    /// As for [`PoolRoot::cursor`], but the views of the first `number` arrays may be in use; at least `number` arrays
-    /// are handed out.
+    /// Same as for [`PoolRoot::cursor`], but the views of the first `number` arrays may be in use;
+    /// at least `number` arrays are handed out.
     unsafe fn cursor(&self, number: usize) -> Self::Cursor;
 }
 
@@ -565,7 +565,7 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     ///
     /// # Panics
     ///
-    /// With the text of the error that [`try_reserve`](Self::try_reserve) returns.
+    /// Panics with the error that [`try_reserve`](Self::try_reserve) returns.
     #[track_caller]
     unsafe fn reserve<'s, T>(&self, length: usize) -> Self::Memory<'s>;
 
@@ -573,7 +573,7 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     ///
     /// # Errors
     ///
-    /// As [`Scope::try_acquire`](crate::Scope::try_acquire).
+    /// Same as [`Scope::try_acquire`](crate::Scope::try_acquire).
     ///
     /// # Safety
     ///
@@ -619,7 +619,7 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
         reserved: Self::Memory<'_>,
         fill: impl FnOnce() -> Result<(), E>,
     ) -> Result<(), E> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         unsafe { self.step(reserved) };
         let filled = fill();
         if filled.is_err() {
@@ -633,7 +633,8 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     ///
     /// # Errors
     ///
-    /// As [`Scope::try_acquire`](crate::Scope::try_acquire); the vector's memory is then as it was.
+    /// Same as [`Scope::try_acquire`](crate::Scope::try_acquire); the vector's memory is then as it
+    /// was.
     ///
     /// # Safety
     ///
@@ -659,8 +660,8 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
         let _ = vector;
     }
 
-    /// Takes the `length` elements at `start` out of the memory that is not handed out, and steps past them; returns
-    /// where they are then, or `None` where they are not in such memory.
+    /// Takes the `length` elements at `start` out of the memory that is not handed out, and steps
+    /// past them; returns where they are then, or `None` if they are not in such memory.
     ///
     /// # Safety
     ///
@@ -670,8 +671,8 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     where
         B: HostBackend;
 
-    /// The bytes of the block of memory that is not handed out in which the address lies; `None` where there is none, or
-    /// the layout's memory cannot leave the pool.
+    /// The bytes of the block of memory that is not handed out in which the address lies; `None` if
+    /// there is none, or the layout's memory cannot leave the pool.
     fn idle_block_bytes(&self, address: NonNull<u8>) -> Option<usize>
     where
         B: HostBackend,
@@ -699,7 +700,7 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
         None
     }
 
-    /// How many arrays are handed out before the cursor, as far as the layout counts them.
+    /// Returns how many arrays are handed out before the cursor, as far as the layout counts them.
     fn active(&self) -> usize;
 
     /// The pool's state.
@@ -738,7 +739,7 @@ pub struct VectorMemory<M> {
     pub(crate) capacity: usize,
     /// The elements that are initialised.
     pub(crate) length: usize,
-    /// Whether every byte of an element is initialised.
+    /// `true` if every byte of an element is initialised.
     pub(crate) plain: bool,
 }
 
@@ -759,7 +760,7 @@ pub trait CursorPlace<'s, B: PoolBackend>: Copy {
     ///
     /// # Errors
     ///
-    /// As [`Scope::try_acquire`](crate::Scope::try_acquire).
+    /// Same as [`Scope::try_acquire`](crate::Scope::try_acquire).
     ///
     /// # Safety
     ///
@@ -786,11 +787,11 @@ pub trait CursorPlace<'s, B: PoolBackend>: Copy {
     ///
     /// # Errors
     ///
-    /// As [`Scope::try_acquire`](crate::Scope::try_acquire).
+    /// Same as [`Scope::try_acquire`](crate::Scope::try_acquire).
     ///
     /// # Safety
     ///
-    /// As for [`fitting_shape`](Self::fitting_shape).
+    /// Same as for [`fitting_shape`](Self::fitting_shape).
     unsafe fn prepare_shape<T: Element>(
         self,
         dims: &[usize],
@@ -801,11 +802,11 @@ pub trait CursorPlace<'s, B: PoolBackend>: Copy {
     ///
     /// # Panics
     ///
-    /// With the text of the error that [`prepare_shape`](Self::prepare_shape) returns.
+    /// Panics with the error that [`prepare_shape`](Self::prepare_shape) returns.
     ///
     /// # Safety
     ///
-    /// As for [`fitting_shape`](Self::fitting_shape).
+    /// Same as for [`fitting_shape`](Self::fitting_shape).
     #[track_caller]
     unsafe fn prepare_shape_or_panic<T: Element>(
         self,
@@ -828,7 +829,7 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
     ///
     /// # Errors
     ///
-    /// [`PoolError::Bookkeeping`] where the host has no memory for another name.
+    /// [`PoolError::Bookkeeping`] if the host has no memory for another name.
     ///
     /// # Safety
     ///
@@ -863,7 +864,7 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
     ///
     /// # Safety
     ///
-    /// As for [`view`](Self::view), but other shared views may be in use.
+    /// Same as for [`view`](Self::view), but other shared views may be in use.
     #[inline]
     unsafe fn view_ref<T: Element>(self, length: usize) -> B::ViewRef<'s, T> {
         // SAFETY: as in `view`.
@@ -874,7 +875,7 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
     ///
     /// # Errors
     ///
-    /// [`PoolError::Backend`] where the backend fails.
+    /// [`PoolError::Backend`] if the backend fails.
     ///
     /// # Safety
     ///
@@ -894,11 +895,11 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
     ///
     /// # Errors
     ///
-    /// [`PoolError::Backend`] where the backend fails.
+    /// [`PoolError::Backend`] if the backend fails.
     ///
     /// # Safety
     ///
-    /// As for [`zero`](Self::zero).
+    /// Same as for [`zero`](Self::zero).
     #[inline]
     unsafe fn fill<T: Element>(self, value: T, length: usize) -> Result<(), PoolError<B::Error>> {
         if length * size_of::<T>() == 0 {
@@ -913,11 +914,11 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
     ///
     /// # Errors
     ///
-    /// [`PoolError::Backend`] where the backend fails.
+    /// [`PoolError::Backend`] if the backend fails.
     ///
     /// # Safety
     ///
-    /// As for [`zero`](Self::zero), with `source.len()` as the length.
+    /// Same as for [`zero`](Self::zero), with `source.len()` as the length.
     #[inline]
     unsafe fn copy_from_host<T: Element>(self, source: &[T]) -> Result<(), PoolError<B::Error>> {
         if size_of_val(source) == 0 {
@@ -941,7 +942,7 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
     ///
     /// # Safety
     ///
-    /// As for [`view`](Self::view), for elements of any type.
+    /// Same as for [`view`](Self::view), for elements of any type.
     #[inline(always)]
     unsafe fn host_slice<T>(self, length: usize) -> &'s mut [T]
     where
@@ -958,8 +959,8 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
     ///
     /// # Safety
     ///
-    /// As for [`zero`](Self::zero), and the cursor has stepped past the memory: `element` is user code
-    /// that may acquire from the same scope.
+    /// Same as for [`zero`](Self::zero), and the cursor has stepped past the memory: `element` is
+    /// user code that may acquire from the same scope.
     #[inline]
     unsafe fn write_with<T>(self, length: usize, mut element: impl FnMut(usize) -> T)
     where

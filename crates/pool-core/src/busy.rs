@@ -4,7 +4,7 @@
 
 use core::cell::Cell;
 
-/// Whether a pool is marked.
+/// `true` if a pool is marked.
 pub(crate) struct BusyMark(Cell<bool>);
 
 impl BusyMark {
@@ -12,12 +12,13 @@ impl BusyMark {
         Self(Cell::new(false))
     }
 
-    /// Marks the pool until the guard is dropped, by unwinding too; `None` where the pool is marked already.
+    /// Marks the pool until the guard is dropped, by unwinding too; `None` if the pool is marked
+    /// already.
     pub(crate) fn set(&self) -> Option<BusyGuard<'_>> {
         self.try_mark().then(|| BusyGuard(self))
     }
 
-    /// Marks the pool until [`clear`](Self::clear); `false` where the pool is marked already.
+    /// Marks the pool until [`clear`](Self::clear); `false` if the pool is marked already.
     pub(crate) fn try_mark(&self) -> bool {
         !self.0.replace(true)
     }
@@ -27,7 +28,7 @@ impl BusyMark {
         self.0.set(false);
     }
 
-    /// Whether the pool is marked.
+    /// Returns `true` if the pool is marked.
     pub(crate) fn is_set(&self) -> bool {
         self.0.get()
     }

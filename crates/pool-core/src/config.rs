@@ -154,7 +154,7 @@ impl PoolConfig {
         self.byte_limit
     }
 
-    /// Whether a mode sends every acquire to the cold function.
+    /// Returns `true` if a mode sends every acquire to the cold function.
     pub(crate) const fn arms_every_use(&self) -> bool {
         self.poison || self.fresh || self.measure_live_bytes
     }

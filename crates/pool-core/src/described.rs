@@ -16,7 +16,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     ///
     /// # Errors
     ///
-    /// As [`try_acquire`](Self::try_acquire).
+    /// Same as [`try_acquire`](Self::try_acquire).
     ///
     /// # Safety
     ///
@@ -41,15 +41,15 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         Ok(DescribedBlock::new::<T>(memory, way))
     }
 
-    /// As [`try_acquire_described`](Self::try_acquire_described).
+    /// Does the same as [`try_acquire_described`](Self::try_acquire_described).
     ///
     /// # Panics
     ///
-    /// With the text of its error.
+    /// Panics with the text of the error.
     ///
     /// # Safety
     ///
-    /// As for [`try_acquire_described`](Self::try_acquire_described).
+    /// Same as for [`try_acquire_described`](Self::try_acquire_described).
     #[inline(always)]
     #[track_caller]
     pub unsafe fn acquire_described<T: PodElement>(&self, dims: &[usize]) -> DescribedBlock<'s, B> {

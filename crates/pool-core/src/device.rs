@@ -7,7 +7,7 @@ use core::fmt;
 pub struct Device {
     /// The kind of memory: `"cpu"`, `"cuda"`.
     pub kind: &'static str,
-    /// Which device of its kind; `None` where there is only one.
+    /// Which device of its kind; `None` if there is only one.
     pub ordinal: Option<u32>,
 }
 

@@ -23,7 +23,7 @@ pub trait Engine: Copy {
     ///
     /// # Panics
     ///
-    /// With the text of the error that [`try_reserve`](Self::try_reserve) returns.
+    /// Panics with the error that [`try_reserve`](Self::try_reserve) returns.
     ///
     /// # Safety
     ///
@@ -42,7 +42,7 @@ pub trait Engine: Copy {
     ///
     /// # Safety
     ///
-    /// As for [`reserve`](Self::reserve).
+    /// Same as for [`reserve`](Self::reserve).
     unsafe fn try_reserve<'s, B: PoolBackend, T: Element>(
         self,
         cursor: &Cursor<B>,
@@ -59,7 +59,7 @@ pub trait FixedEngine: Engine {
     ///
     /// # Errors
     ///
-    /// [`ShapeError::Overflow`] where the product of the lengths overflows.
+    /// [`ShapeError::Overflow`] if the product of the lengths overflows.
     fn count<T>(self) -> Result<usize, ShapeError>;
 
     /// Returns what an array keeps of its shape.
@@ -103,7 +103,7 @@ impl Engine for usize {
         self,
         cursor: &Cursor<B>,
     ) -> ShapedSlot<'s, B, Self> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         (unsafe { cursor.reserve::<T>(self) }, self, ())
     }
 
@@ -113,7 +113,7 @@ impl Engine for usize {
         cursor: &Cursor<B>,
         first_use: FirstUse,
     ) -> Result<ShapedSlot<'s, B, Self>, PoolError<B::Error>> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         Ok((unsafe { cursor.try_reserve::<T>(self, first_use) }?, self, ()))
     }
 }
@@ -159,13 +159,13 @@ macro_rules! fixed_ranks {
                     place: Place<'s, B>,
                     $($axis: usize),+
                 ) -> (Memory<'s, B>, usize) {
-                    // SAFETY: the caller's promise.
+                    // SAFETY: the same contract, which the caller upholds.
                     match unsafe { prepare_slot::<B, T>(place, &[$($axis),+], FirstUse::Read) } {
                         Ok(prepared) => prepared,
                         Err(error) => panic_with(&error),
                     }
                 }
-                // SAFETY: the caller's promise; what follows steps past no slot.
+                // SAFETY: the caller upholds this contract; what follows steps past no slot.
                 let place = unsafe { cursor.place() };
                 let (slot, count) = match fitting::<B, T>(place, &self) {
                     Some(fitting) => fitting,
@@ -184,7 +184,7 @@ macro_rules! fixed_ranks {
                 cursor: &Cursor<B>,
                 first_use: FirstUse,
             ) -> Result<ShapedSlot<'s, B, Self>, PoolError<B::Error>> {
-                // SAFETY: the caller's promise; what follows steps past no slot.
+                // SAFETY: the caller upholds this contract; what follows steps past no slot.
                 let place = unsafe { cursor.place() };
                 let (slot, count) = match fitting::<B, T>(place, &self) {
                     Some(fitting) => fitting,
@@ -231,7 +231,7 @@ macro_rules! fixed_ranks {
                 self,
                 cursor: &Cursor<B>,
             ) -> ShapedSlot<'s, B, Self> {
-                // SAFETY: the caller's promise.
+                // SAFETY: the same contract, which the caller upholds.
                 unsafe { <[usize; $rank]>::from(self).reserve::<B, T>(cursor) }
             }
 
@@ -241,7 +241,7 @@ macro_rules! fixed_ranks {
                 cursor: &Cursor<B>,
                 first_use: FirstUse,
             ) -> Result<ShapedSlot<'s, B, Self>, PoolError<B::Error>> {
-                // SAFETY: the caller's promise.
+                // SAFETY: the same contract, which the caller upholds.
                 unsafe { <[usize; $rank]>::from(self).try_reserve::<B, T>(cursor, first_use) }
             }
         }
@@ -288,7 +288,7 @@ impl Engine for &[usize] {
         self,
         cursor: &Cursor<B>,
     ) -> ShapedSlot<'s, B, Self> {
-        // SAFETY: the caller's promise; what follows steps past no slot.
+        // SAFETY: the caller upholds this contract; what follows steps past no slot.
         let place: Place<'s, B> = unsafe { cursor.place() };
         // SAFETY: nothing borrowed from the set is in use (caller).
         let (slot, way) = match unsafe { place.fitting_shape::<T>(self) } {
@@ -305,7 +305,7 @@ impl Engine for &[usize] {
         cursor: &Cursor<B>,
         first_use: FirstUse,
     ) -> Result<ShapedSlot<'s, B, Self>, PoolError<B::Error>> {
-        // SAFETY: the caller's promise; what follows steps past no slot.
+        // SAFETY: the caller upholds this contract; what follows steps past no slot.
         let place: Place<'s, B> = unsafe { cursor.place() };
         // SAFETY: nothing borrowed from the set is in use (caller).
         let (slot, way) = match unsafe { place.fitting_shape::<T>(self) } {
@@ -317,8 +317,8 @@ impl Engine for &[usize] {
     }
 }
 
-/// The slot at `place` for an array of a fixed rank, and the number of elements, without the cold function; `None` where
-/// the array does not fit, or the lengths are rare or wrong.
+/// The slot at `place` for an array of a fixed rank, and the number of elements, without the cold
+/// function; `None` if the array does not fit, or the lengths are rare or wrong.
 #[inline(always)]
 fn fitting<'s, B: PoolBackend, T: Element>(
     place: Place<'s, B>,
@@ -332,7 +332,7 @@ fn fitting<'s, B: PoolBackend, T: Element>(
 ///
 /// # Errors
 ///
-/// As for [`Engine::try_reserve`].
+/// Same as for [`Engine::try_reserve`].
 ///
 /// # Safety
 ///
@@ -344,11 +344,11 @@ unsafe fn prepare_slot<'s, B: PoolBackend, T: Element>(
     first_use: FirstUse,
 ) -> Result<(Memory<'s, B>, usize), PoolError<B::Error>> {
     let count = element_count(dims, size_of::<T>())?;
-    // SAFETY: the caller's promise.
+    // SAFETY: the same contract, which the caller upholds.
     Ok((unsafe { place.prepare::<T>(count, first_use) }?, count))
 }
 
-/// The product of the lengths; `None` where it overflows, is zero, or is of elements without a size,
+/// The product of the lengths; `None` if it overflows, is zero, or is of elements without a size,
 /// which [`element_count`] checks further. That the elements fit a block bounds the product by
 /// `isize::MAX` bytes.
 #[inline(always)]

@@ -197,7 +197,7 @@ impl<B: PoolBackend> FreeList<B> {
         self.head.set(first);
     }
 
-    /// Whether the list was closed.
+    /// Returns `true` if the list was closed.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.head.get().addr() == CLOSED

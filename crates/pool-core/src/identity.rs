@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 /// The identity that the next pool has; the last one is never given.
 static NEXT: AtomicUsize = AtomicUsize::new(1);
 
-/// An identity that no pool had before; `None` where the process has used all of them up.
+/// An identity that no pool had before; `None` if the process has used all of them up.
 pub(crate) fn next_identity() -> Option<u64> {
     take(&NEXT)
 }

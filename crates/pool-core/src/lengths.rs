@@ -83,14 +83,14 @@ impl AsRef<[usize]> for DynamicShape<'_> {
     }
 }
 
-/// How many elements of `element_size` bytes a shape has.
+/// Returns how many elements of `element_size` bytes a shape has.
 ///
 /// The product of the axes that are not zero is checked against `isize::MAX`, in elements and in
 /// bytes, also where another axis is zero: `[usize::MAX, 2, 0]` is an error, not an empty array.
 ///
 /// # Errors
 ///
-/// [`ShapeError::Overflow`] where the product does not fit.
+/// [`ShapeError::Overflow`] if the product does not fit.
 #[inline]
 pub fn element_count(dims: &[usize], element_size: usize) -> Result<usize, ShapeError> {
     let most = isize::MAX as usize / if element_size == 0 { 1 } else { element_size };

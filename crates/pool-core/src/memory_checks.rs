@@ -43,13 +43,13 @@ impl MemoryChecks {
         self
     }
 
-    /// Whether acquires are overwritten.
+    /// Returns `true` if acquires are overwritten.
     #[must_use]
     pub const fn poisons(&self) -> bool {
         self.poison
     }
 
-    /// Whether acquires get new blocks.
+    /// Returns `true` if acquires get new blocks.
     #[must_use]
     pub const fn is_fresh(&self) -> bool {
         self.fresh

@@ -23,8 +23,8 @@ impl<V, D: AsRef<[usize]>> NdView<V, D> {
     ///
     /// # Errors
     ///
-    /// [`ShapeError::LengthMismatch`] where the shape has another number of elements, [`ShapeError::Overflow`] where
-    /// its product overflows.
+    /// [`ShapeError::LengthMismatch`] if the shape has another number of elements,
+    /// [`ShapeError::Overflow`] if its product overflows.
     pub(crate) fn checked(
         view: V,
         length: usize,
@@ -85,7 +85,8 @@ impl<T, V: Deref<Target = [T]>, D: AsRef<[usize]>> NdView<V, D> {
     }
 }
 
-/// The offset of an index in row-major order; `None` where the index is out of bounds or of another rank.
+/// The offset of an index in row-major order; `None` if the index is out of bounds or of another
+/// rank.
 #[inline]
 fn offset(dims: &[usize], index: &[usize]) -> Option<usize> {
     if dims.len() != index.len() {

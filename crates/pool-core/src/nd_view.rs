@@ -10,8 +10,8 @@ impl<V: PoolView, D: AsRef<[usize]>> NdView<V, D> {
     ///
     /// # Errors
     ///
-    /// [`ShapeError::LengthMismatch`] where the shape does not have exactly the view's elements,
-    /// [`ShapeError::Overflow`] where its product overflows.
+    /// [`ShapeError::LengthMismatch`] if the shape does not have exactly the view's elements,
+    /// [`ShapeError::Overflow`] if its product overflows.
     pub fn new(view: V, dims: D) -> Result<Self, ShapeError> {
         let length = view.len();
         Self::checked(view, length, size_of::<V::Element>(), dims)
@@ -35,7 +35,7 @@ impl<V: PoolView, D: AsRef<[usize]>> NdView<V, D> {
         self.view.len()
     }
 
-    /// Whether there are no elements.
+    /// Returns `true` if there are no elements.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.view.is_empty()
@@ -57,16 +57,16 @@ impl<V: PoolView, D: AsRef<[usize]>> NdView<V, D> {
     ///
     /// # Panics
     ///
-    /// With the text of the [`ShapeError`] that [`try_reshape`](Self::try_reshape) returns.
+    /// Panics with the [`ShapeError`] that [`try_reshape`](Self::try_reshape) returns.
     pub fn reshape<const N: usize>(self, dims: [usize; N]) -> NdView<V, [usize; N]> {
         self.try_reshape(dims).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// As [`reshape`](Self::reshape).
+    /// Fallible twin of [`reshape`](Self::reshape).
     ///
     /// # Errors
     ///
-    /// [`ShapeError::LengthMismatch`] where the numbers of elements differ.
+    /// [`ShapeError::LengthMismatch`] if the numbers of elements differ.
     pub fn try_reshape<const N: usize>(
         self,
         dims: [usize; N],
@@ -93,16 +93,16 @@ impl<V: PoolView, const N: usize> NdView<V, [usize; N]> {
     ///
     /// # Panics
     ///
-    /// With the text of the [`ShapeError`] that [`try_split_at`](Self::try_split_at) returns.
+    /// Panics with the [`ShapeError`] that [`try_split_at`](Self::try_split_at) returns.
     pub fn split_at(self, index: usize) -> (Self, Self) {
         self.try_split_at(index).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// As [`split_at`](Self::split_at).
+    /// Fallible twin of [`split_at`](Self::split_at).
     ///
     /// # Errors
     ///
-    /// [`ShapeError::SplitOutOfRange`] where `index` is above the length of the first axis.
+    /// [`ShapeError::SplitOutOfRange`] if `index` is above the length of the first axis.
     pub fn try_split_at(self, index: usize) -> Result<(Self, Self), ShapeError> {
         let (extent, rest) = match self.dims.split_first() {
             Some((&extent, rest)) if index <= extent => (extent, rest),

@@ -54,7 +54,7 @@ impl<B: PoolBackend> Pool<B> {
     ///
     /// # Panics
     ///
-    /// With the text of the error that [`with_config`](Self::with_config) returns.
+    /// Panics with the error that [`with_config`](Self::with_config) returns.
     #[must_use]
     pub fn new(context: B::Context) -> Self {
         Self::with_config(context, PoolConfig::new()).unwrap_or_else(|error| panic_with(&error))
@@ -64,7 +64,7 @@ impl<B: PoolBackend> Pool<B> {
     ///
     /// # Errors
     ///
-    /// [`PoolError::Config`] for a value out of its range, [`PoolError::Bookkeeping`] where the host
+    /// [`PoolError::Config`] for a value out of its range, [`PoolError::Bookkeeping`] if the host
     /// has no memory for the first slot table.
     pub fn with_config(
         context: B::Context,
@@ -160,10 +160,10 @@ impl<B: PoolBackend> Pool<B> {
     ///
     /// # Safety
     ///
-    /// As for [`PoolRoot::cursor`].
+    /// Same as for [`PoolRoot::cursor`].
     #[inline(always)]
     pub(crate) unsafe fn root_cursor(&self) -> Cursor<B> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         unsafe { self.root.cursor() }
     }
 

@@ -25,14 +25,14 @@ pub trait Reserve {
     /// Memory that was allocated outside; later the memory that it replaced.
     type Spare;
 
-    /// The memory that is lacking for a call; `None` where there is enough.
+    /// The memory that is lacking for a call; `None` if there is enough.
     fn lacking(&self, need: Self::Need) -> Option<Self::Lacking>;
 
     /// Allocates what is lacking.
     ///
     /// # Errors
     ///
-    /// [`NoHostMemory`] where the host has none.
+    /// [`NoHostMemory`] if the host has none.
     fn allocate(lacking: Self::Lacking) -> Result<Self::Spare, NoHostMemory>;
 
     /// Moves to the memory that was allocated, if it is larger, and leaves in `spare` what is to be freed.
@@ -66,7 +66,7 @@ impl<T> Reserve for Vec<T> {
 ///
 /// # Errors
 ///
-/// [`NoHostMemory`] where the host has no memory for it.
+/// [`NoHostMemory`] if the host has no memory for it.
 pub fn list<T>(entries: usize) -> Result<Vec<T>, NoHostMemory> {
     let mut list = Vec::new();
     let requested = entries.saturating_mul(size_of::<T>());
@@ -90,7 +90,7 @@ pub fn list<T>(entries: usize) -> Result<Vec<T>, NoHostMemory> {
 ///
 /// # Errors
 ///
-/// [`NoHostMemory`] where the host has none.
+/// [`NoHostMemory`] if the host has none.
 pub fn lock_reserved<G: DerefMut, R: Reserve>(
     lock: impl Fn() -> G,
     part: impl Fn(&mut G::Target) -> &mut R,

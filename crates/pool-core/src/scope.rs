@@ -123,7 +123,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         unsafe { Scope::from_cursor(cursor) }
     }
 
-    /// How many slots are handed out, by this scope and by those around it.
+    /// Returns how many slots are handed out, by this scope and by those around it.
     #[must_use]
     pub fn active_slots(&self) -> usize {
         self.cursor.active()

@@ -85,8 +85,8 @@ impl<D> fmt::Debug for Way<D> {
 /// Axes of the pieces that shapes are compared in.
 const PIECE: usize = 4;
 
-/// Whether two shapes of one rank are equal. From four axes to eight, the first four and the last four axes
-/// are compared, which may overlap, and no axis is counted.
+/// Returns `true` if two shapes of one rank are equal. From four axes to eight, the first four and
+/// the last four axes are compared, which may overlap, and no axis is counted.
 #[inline(always)]
 fn same_dims(own: &[usize], asked: &[usize]) -> bool {
     let same = |axis: usize| {

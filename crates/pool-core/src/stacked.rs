@@ -127,8 +127,9 @@ pub unsafe trait StackedBackend: PoolBackend<Layout = Slots> {
     /// The block that begins at an address.
     fn block_at(address: NonNull<u8>) -> Self::Block;
 
-    /// Whether blocks of one context may be used and freed under another one, without further order. Pools of one thread
-    /// whose contexts allow it share memory where their scopes are nested. Contexts without state do, which is the default.
+    /// Returns `true` if blocks of one context may be used and freed under another one, without
+    /// further order. Pools of one thread whose contexts allow it share memory where their scopes
+    /// are nested. Contexts without state do, which is the default.
     fn may_exchange_blocks(own: &Self::Context, other: &Self::Context) -> bool {
         _ = (own, other);
         size_of::<Self::Context>() == 0
@@ -139,7 +140,7 @@ pub unsafe trait StackedBackend: PoolBackend<Layout = Slots> {
     ///
     /// # Errors
     ///
-    /// As for `reuse`.
+    /// Same as for `reuse`.
     ///
     /// # Safety
     ///
@@ -208,7 +209,7 @@ unsafe impl<B: StackedBackend> PoolBackend for Stacked<B> {
     }
 
     unsafe fn free(context: &B::Context, block: B::Block, bytes: usize) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         unsafe { B::free(context, block, bytes) };
     }
 
@@ -222,7 +223,7 @@ unsafe impl<B: StackedBackend> PoolBackend for Stacked<B> {
         slot: SlotRef<Self>,
         length: usize,
     ) -> B::View<'s, T> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         unsafe { B::view(block, slot.of_backend(), length) }
     }
 
@@ -232,12 +233,12 @@ unsafe impl<B: StackedBackend> PoolBackend for Stacked<B> {
         slot: SlotRef<Self>,
         length: usize,
     ) -> B::ViewRef<'s, T> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         unsafe { B::view_ref(block, slot.of_backend(), length) }
     }
 
     unsafe fn reuse(context: &B::Context, block: B::Block, why: Reuse) -> Result<(), B::Error> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         unsafe { B::reuse(context, block, why) }
     }
 
@@ -248,7 +249,7 @@ unsafe impl<B: StackedBackend> PoolBackend for Stacked<B> {
         value: u8,
         bytes: usize,
     ) -> Result<(), B::Error> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         unsafe { B::set_bytes(context, block, value, bytes) }
     }
 
@@ -259,7 +260,7 @@ unsafe impl<B: StackedBackend> PoolBackend for Stacked<B> {
         value: T,
         length: usize,
     ) -> Result<(), B::Error> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         unsafe { B::fill(context, block, value, length) }
     }
 
@@ -269,7 +270,7 @@ unsafe impl<B: StackedBackend> PoolBackend for Stacked<B> {
         block: B::Block,
         source: &[T],
     ) -> Result<(), B::Error> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         unsafe { B::copy_from_host(context, block, source) }
     }
 }

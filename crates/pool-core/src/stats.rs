@@ -22,10 +22,11 @@ pub struct PoolStats {
     pub reserved_bytes: usize,
     /// The most bytes that the blocks ever held.
     pub peak_reserved_bytes: usize,
-    /// The most bytes that arrays of the pool took at one time, as long as they were asked for; `None` where
-    /// nothing was counted. [`PoolConfig::measure_live_bytes`](crate::PoolConfig::measure_live_bytes) turns the
-    /// count on; what was handed out before counts for nothing. Of several pools it is the sum, which they need not
-    /// have reached at one time, and `None` where one of them has counted nothing.
+    /// The most bytes that arrays of the pool took at one time, as long as they were asked for;
+    /// `None` if nothing was counted.
+    /// [`PoolConfig::measure_live_bytes`](crate::PoolConfig::measure_live_bytes) turns the count
+    /// on; what was handed out before counts for nothing. Of several pools it is the sum, which
+    /// they need not have reached at one time, and `None` if one of them has counted nothing.
     pub peak_live_bytes: Option<usize>,
     /// Bytes of blocks that could not be ordered after a foreign use and were left to leak.
     pub leaked_bytes: usize,
@@ -92,7 +93,7 @@ impl PoolStats {
         self
     }
 
-    /// How many bytes the blocks hold now for each byte that was live at most; `None` where
+    /// Returns how many bytes the blocks hold now for each byte that was live at most; `None` if
     /// [`peak_live_bytes`](Self::peak_live_bytes) is none, or 0.
     ///
     /// 1 is what planning could reach. A slot holds the largest of its arrays, so a pool holds more where the arrays

@@ -80,7 +80,7 @@ pub trait PoolView: Sized {
     /// The number of elements.
     fn len(&self) -> usize;
 
-    /// Whether there are no elements.
+    /// Returns `true` if there are no elements.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -89,14 +89,14 @@ pub trait PoolView: Sized {
     ///
     /// # Errors
     ///
-    /// [`ShapeError::SplitOutOfRange`] where `index` is above the length.
+    /// [`ShapeError::SplitOutOfRange`] if `index` is above the length.
     fn into_split_at(self, index: usize) -> Result<(Self, Self), ShapeError>;
 
     /// The part of a view that a range of elements says, for as long as the view would have lived.
     ///
     /// # Errors
     ///
-    /// [`ShapeError::PartOutOfRange`] where the range is not within the view.
+    /// [`ShapeError::PartOutOfRange`] if the range is not within the view.
     fn into_part(self, range: impl RangeBounds<usize>) -> Result<Self, ShapeError> {
         let (start, end) = within(&range, self.len())?;
         let (before, _) = self.into_split_at(end)?;
@@ -126,16 +126,16 @@ pub trait PoolView: Sized {
     ///
     /// # Panics
     ///
-    /// With the text of the [`ShapeError`] that [`try_reshape`](Self::try_reshape) returns.
+    /// Panics with the [`ShapeError`] that [`try_reshape`](Self::try_reshape) returns.
     fn reshape<const N: usize>(self, dims: [usize; N]) -> NdView<Self, [usize; N]> {
         self.try_reshape(dims).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// As [`reshape`](Self::reshape).
+    /// Fallible twin of [`reshape`](Self::reshape).
     ///
     /// # Errors
     ///
-    /// [`ShapeError::LengthMismatch`] where the shape does not have exactly the view's elements.
+    /// [`ShapeError::LengthMismatch`] if the shape does not have exactly the view's elements.
     fn try_reshape<const N: usize>(
         self,
         dims: [usize; N],
@@ -154,7 +154,7 @@ pub trait PoolViewMut: PoolView + for<'a> LendView<'a> {
     ///
     /// # Errors
     ///
-    /// Where the backend cannot do it.
+    /// Fails if the backend cannot do it.
     fn fill_with_value(&mut self, value: Self::Element) -> Result<(), Self::Error>
     where
         Self::Element: Element;
@@ -163,7 +163,7 @@ pub trait PoolViewMut: PoolView + for<'a> LendView<'a> {
     ///
     /// # Errors
     ///
-    /// Where the backend cannot do it.
+    /// Fails if the backend cannot do it.
     fn fill_with_zeros(&mut self) -> Result<(), Self::Error>
     where
         Self::Element: Element;
@@ -244,7 +244,7 @@ pub trait LendView<'a, Bound = &'a Self>: PoolView {
     ///
     /// # Errors
     ///
-    /// As [`into_part`](PoolView::into_part).
+    /// Same as [`into_part`](PoolView::into_part).
     fn part(&'a self, range: impl RangeBounds<usize>) -> Result<Self::Shared, ShapeError> {
         self.as_view().into_part(range)
     }
@@ -253,7 +253,7 @@ pub trait LendView<'a, Bound = &'a Self>: PoolView {
     ///
     /// # Errors
     ///
-    /// As [`into_part`](PoolView::into_part).
+    /// Same as [`into_part`](PoolView::into_part).
     fn part_mut(&'a mut self, range: impl RangeBounds<usize>) -> Result<Self::Same, ShapeError> {
         self.reborrow().into_part(range)
     }

@@ -107,13 +107,13 @@ pub trait AcquireArray<'s> {
     ///
     /// # Panics
     ///
-    /// With the text of the error that [`try_acquire_array`](Self::try_acquire_array) returns.
+    /// Panics with the error that [`try_acquire_array`](Self::try_acquire_array) returns.
     fn acquire_array<T: PodElement, Sh: ShapeBuilder>(
         &self,
         shape: Sh,
     ) -> ArrayViewMut<'s, T, Sh::Dim>;
 
-    /// As [`acquire_array`](Self::acquire_array).
+    /// Fallible twin of [`acquire_array`](Self::acquire_array).
     ///
     /// ```
     /// use pool_core::{Pool, PoolError, ShapeError};
@@ -129,8 +129,8 @@ pub trait AcquireArray<'s> {
     ///
     /// # Errors
     ///
-    /// [`PoolError::Shape`] where the product of the axes overflows, and all of [`Scope::try_acquire`]. No slot is
-    /// taken then.
+    /// [`PoolError::Shape`] if the product of the axes overflows, and all of
+    /// [`Scope::try_acquire`]. No slot is taken then.
     fn try_acquire_array<T: PodElement, Sh: ShapeBuilder>(
         &self,
         shape: Sh,
@@ -163,13 +163,13 @@ pub trait AcquireArray<'s> {
     /// Where the host has no memory for a new header, the slot stays taken until its scope ends.
     fn acquire_array_dyn<T: PodElement>(&self, dims: &[usize]) -> &'s mut ArrayRef<T, IxDyn>;
 
-    /// As [`acquire_array_dyn`](Self::acquire_array_dyn).
+    /// Fallible twin of [`acquire_array_dyn`](Self::acquire_array_dyn).
     ///
     /// # Errors
     ///
-    /// As [`Scope::try_acquire`]; [`PoolError::Bookkeeping`] also where the host has no memory for a new
-    /// header. Above 4 axes, `ndarray` itself takes memory for the dims and strides of a header that is
-    /// new (`IxDyn`), and ends the process where there is none.
+    /// Same as [`Scope::try_acquire`]; [`PoolError::Bookkeeping`] also where the host has no memory
+    /// for a new header. Above 4 axes, `ndarray` itself takes memory for the dims and strides of a
+    /// header that is new (`IxDyn`), and ends the process where there is none.
     fn try_acquire_array_dyn<T: PodElement>(
         &self,
         dims: &[usize],

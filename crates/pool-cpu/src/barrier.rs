@@ -9,8 +9,8 @@ const MISSING: u8 = 2;
 /// Whether the process has registered for the barrier.
 static STATE: AtomicU8 = AtomicU8::new(UNKNOWN);
 
-/// Executes a full memory barrier on each thread of the process, and returns whether it did: `false` where the system
-/// has no such call or refuses it.
+/// Executes a full memory barrier on each thread of the process, and returns whether it did:
+/// `false` if the system has no such call or refuses it.
 ///
 /// While the call runs, there is a moment in the program of each other thread with this property: what the thread did
 /// before the moment is visible to the caller afterwards, and what the caller did before the call is visible to the

@@ -10,12 +10,13 @@ pub(crate) const ALIGN: usize = 64;
 /// The size of a huge page, and from which size on blocks are mapped, in bytes.
 const HUGE_PAGE: usize = 2 << 20;
 
-/// Whether blocks of this many bytes are mapped rather than taken from the global allocator.
+/// Returns `true` if blocks of this many bytes are mapped rather than taken from the global
+/// allocator.
 const fn is_mapped(bytes: usize) -> bool {
     cfg!(all(target_os = "linux", not(miri))) && bytes >= HUGE_PAGE
 }
 
-/// A zeroed block; `None` where the system has none.
+/// A zeroed block; `None` if the system has none.
 pub(crate) fn allocate(bytes: usize, huge_pages: bool) -> Option<NonNull<u8>> {
     if is_mapped(bytes) {
         return mapped::allocate(bytes, huge_pages);
@@ -32,7 +33,7 @@ pub(crate) fn allocate(bytes: usize, huge_pages: bool) -> Option<NonNull<u8>> {
 /// `block` came from [`allocate`] with the same `bytes` and is not used any more.
 pub(crate) unsafe fn free(block: NonNull<u8>, bytes: usize) {
     if is_mapped(bytes) {
-        // SAFETY: the caller's promise; the route depends on `bytes` alone.
+        // SAFETY: the caller upholds this contract; the route depends on `bytes` alone.
         unsafe { mapped::free(block, bytes) };
         return;
     }
@@ -52,7 +53,7 @@ pub(crate) unsafe fn discard(block: NonNull<u8>, bytes: usize, from: usize) -> u
     if !is_mapped(bytes) {
         return 0;
     }
-    // SAFETY: the caller's promise; the block is mapped.
+    // SAFETY: the caller upholds this contract; the block is mapped.
     unsafe { mapped::discard_from(block, bytes, from) }
 }
 
@@ -127,21 +128,21 @@ mod mapped {
         if bytes == 0 {
             return;
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         if unsafe { libc::munmap(start.as_ptr().cast(), bytes) } != 0 {
-            // For whole pages that are mapped it fails only where the system has no mapping left to split
-            // one into. The addresses then stay taken.
-            // SAFETY: the caller's promise.
+            // For whole pages that are mapped it fails only where the system has no mapping left to
+            // split one into. The addresses then stay taken. SAFETY: the same contract, which the
+            // caller upholds.
             _ = unsafe { discard(start, bytes) };
         }
     }
 
-    /// Gives the memory of pages back to the system, and keeps their addresses; `false` where the system refuses, as it
-    /// does for locked pages.
+    /// Gives the memory of pages back to the system, and keeps their addresses; `false` if the
+    /// system refuses, as it does for locked pages.
     ///
     /// # Safety
     ///
-    /// As for [`unmap`].
+    /// Same as for [`unmap`].
     pub(super) unsafe fn discard(start: NonNull<u8>, bytes: usize) -> bool {
         // SAFETY: the pages are private and anonymous, and nothing uses what is in them (caller).
         unsafe { libc::madvise(start.as_ptr().cast(), bytes, libc::MADV_DONTNEED) == 0 }

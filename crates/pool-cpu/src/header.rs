@@ -61,7 +61,7 @@ impl Header {
         block: NonNull<T>,
         dims: &[usize],
     ) -> Result<&'s mut ArrayRef<T, IxDyn>, usize> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         let made = unsafe { view_of(block, dims) };
         let erased = match &self.0 {
             Some(erased) => {
@@ -80,7 +80,7 @@ impl Header {
     ///
     /// # Safety
     ///
-    /// As for [`make`](Self::make).
+    /// Same as for [`make`](Self::make).
     #[cold]
     #[inline(never)]
     #[track_caller]
@@ -90,7 +90,7 @@ impl Header {
         block: NonNull<T>,
         shape: DynamicShape<'s>,
     ) -> &'s mut ArrayRef<T, IxDyn> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         match unsafe { self.make(block, shape.dims()) } {
             Ok(array) => array,
             Err(requested) => panic!("{}", PoolError::<CpuError>::Bookkeeping { requested }),
@@ -135,14 +135,14 @@ unsafe fn view_of<T: Element>(
     block: NonNull<T>,
     dims: &[usize],
 ) -> ArrayViewMut<'static, T, IxDyn> {
-    // SAFETY: the caller's promise; without strides the layout is row-major.
+    // SAFETY: the caller upholds this contract; without strides the layout is row-major.
     let raw = unsafe { RawArrayViewMut::from_shape_ptr(IxDyn(dims), block.as_ptr()) };
     // SAFETY: for as long as the header is lent, the block is allocated and is its borrower's alone;
     // between loans it is not used.
     unsafe { raw.deref_into_view_mut() }
 }
 
-/// Whether the last user of a header has left it pointing at this block with this shape.
+/// Returns `true` if the last user of a header has left it pointing at this block with this shape.
 ///
 /// An `&mut ArrayRef` allows safe code to change the header in place (`swap_axes`, `slice_collapse`),
 /// but not to put another address into it: what such methods do is derive addresses from the one that
@@ -176,8 +176,8 @@ fn is_as_made<T>(header: &ArrayRef<T, IxDyn>, block: NonNull<T>, shape: DynamicS
         == 0
 }
 
-/// Whether the lengths are those of the shape. This is a function of its own because two calls of the C
-/// library in its caller would cost the other ranks a register.
+/// Returns `true` if the lengths are those of the shape. This is a function of its own because two
+/// calls of the C library in its caller would cost the other ranks a register.
 #[inline(never)]
 fn are_equal(dims: &[usize], strides: &[usize], shape: DynamicShape<'_>) -> bool {
     dims == shape.dims() && strides == shape.strides()

@@ -57,7 +57,7 @@ impl<D: Dimension> Rank<D> {
     };
 }
 
-/// How many elements an array of these lengths has.
+/// Returns how many elements an array of these lengths has.
 #[inline]
 pub(crate) fn count_of<T, D: Dimension>(dim: &D) -> Result<usize, PoolError<CpuError>> {
     let lengths = dim.as_array_view();

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use pool_core::MemoryChecks;
 
-/// Whether the environment was read.
+/// `true` if the environment was read.
 static IS_READ: AtomicBool = AtomicBool::new(false);
 
 /// Turns poison and fresh blocks on or off for the whole process.

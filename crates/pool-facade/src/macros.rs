@@ -128,8 +128,8 @@ macro_rules! with_pool {
     };
 }
 
-/// As [`with_pool!`], but evaluates to `Ok` of the block's value, or to the error where the pool
-/// cannot be made.
+/// Same as [`with_pool!`], but evaluates to `Ok` of the block's value, or to the error where the
+/// pool cannot be made.
 ///
 /// ```
 /// # #[cfg(feature = "cpu")] {

@@ -23,7 +23,7 @@ impl Lists {
         self.starts.push(index(self.items.len()));
     }
 
-    /// How many items all lists have together.
+    /// Returns how many items all lists have together.
     pub(crate) fn len(&self) -> usize {
         self.items.len()
     }

@@ -30,7 +30,8 @@ impl BitMatrix {
         self.words.resize(rows * self.words_per_row, 0);
     }
 
-    /// How many of `threads` threads are worth their beginning, where each changes a part of the matrix.
+    /// Returns how many of `threads` threads are worth their beginning, where each changes a part
+    /// of the matrix.
     pub(crate) fn threads_of(&self, threads: usize) -> usize {
         if self.words.len() < FEWEST_WORDS_SHARED { 1 } else { threads.clamp(1, MOST_THREADS) }
     }
@@ -77,7 +78,7 @@ impl BitMatrix {
         merge_transposed(&mut self.words, self.words_per_row, threads);
     }
 
-    /// How many columns are set in a row.
+    /// Returns how many columns are set in a row.
     pub(crate) fn count(&self, row: usize) -> u64 {
         self.row(row).iter().map(|word| u64::from(word.count_ones())).sum()
     }

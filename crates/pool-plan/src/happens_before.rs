@@ -90,7 +90,7 @@ impl HappensBeforeProblem {
         self
     }
 
-    /// How many operations there are.
+    /// Returns how many operations there are.
     #[must_use]
     pub fn operations(&self) -> usize {
         self.operations

@@ -24,7 +24,7 @@ impl Operations {
         Self { named }
     }
 
-    /// How many operations are named.
+    /// Returns how many operations are named.
     pub(crate) fn len(&self) -> usize {
         self.named.len()
     }

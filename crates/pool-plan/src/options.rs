@@ -95,7 +95,7 @@ impl Monitor {
         self.cancelled.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the planner was asked to stop.
+    /// Returns `true` if the planner was asked to stop.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.cancelled.load(Ordering::Relaxed)
@@ -113,7 +113,7 @@ impl Monitor {
         Some(self.best.load(Ordering::Relaxed)).filter(|&best| best != u64::MAX)
     }
 
-    /// How many placements the search has tried.
+    /// Returns how many placements the search has tried.
     #[must_use]
     pub fn steps(&self) -> u64 {
         self.steps.load(Ordering::Relaxed)

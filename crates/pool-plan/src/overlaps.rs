@@ -66,7 +66,7 @@ impl<'a> Overlaps<'a> {
         Self { timeline, first, owners, places, uppers, latest }
     }
 
-    /// How many spans there are.
+    /// Returns how many spans there are.
     pub(crate) fn len(&self) -> usize {
         self.owners.len()
     }

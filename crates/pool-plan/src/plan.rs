@@ -39,7 +39,7 @@ impl Certificate {
         if self.peak == self.bound { 1.0 } else { as_float(self.peak) / as_float(self.bound) }
     }
 
-    /// Whether no plan has a lower peak, by the bound or by exhaustive search.
+    /// Returns `true` if no plan has a lower peak, by the bound or by exhaustive search.
     #[must_use]
     pub fn is_optimal(&self) -> bool {
         self.peak == self.searched_bound

@@ -59,7 +59,7 @@ impl GraphRecord {
     ///
     /// # Errors
     ///
-    /// [`PlanError::Rejected`] where they are no plan of the problem.
+    /// [`PlanError::Rejected`] if they are no plan of the problem.
     pub fn with_offsets(self, offsets: &[u64]) -> Result<Self, PlanError> {
         self.problem.validate(offsets).map_err(PlanError::Rejected)?;
         let mut buffers = self.problem.buffers().to_vec();
@@ -88,7 +88,7 @@ impl GraphRecord {
     ///
     /// # Errors
     ///
-    /// [`PlanError::WrongCount`] where there is not one stream for each operation.
+    /// [`PlanError::WrongCount`] if there is not one stream for each operation.
     pub fn with_streams(self, streams: Vec<u32>) -> Result<Self, PlanError> {
         check_count("streams", streams.len(), self.problem.operations())?;
         Ok(Self { streams, ..self })
@@ -98,7 +98,7 @@ impl GraphRecord {
     ///
     /// # Errors
     ///
-    /// [`PlanError::WrongCount`] where there is not one caller for each buffer.
+    /// [`PlanError::WrongCount`] if there is not one caller for each buffer.
     pub fn with_callers(self, callers: Vec<Caller>) -> Result<Self, PlanError> {
         check_count("callers", callers.len(), self.problem.buffers().len())?;
         Ok(Self { callers, ..self })
@@ -161,7 +161,7 @@ impl GraphRecord {
     ///
     /// # Errors
     ///
-    /// As [`from_json`](Self::from_json).
+    /// Same as [`from_json`](Self::from_json).
     pub fn from_json_with(
         text: &str,
         change: impl FnMut(&mut GraphBuffer),

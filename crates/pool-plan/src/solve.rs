@@ -48,7 +48,7 @@ impl IntervalProblem {
     /// As [`solve`](Self::solve), and another thread may watch and stop it by `monitor`.
     ///
     /// # Errors
-    /// As [`solve`](Self::solve).
+    /// Same as [`solve`](Self::solve).
     pub fn solve_watched(&self, options: &Options, monitor: &Monitor) -> Result<Plan, PlanError> {
         let start = Instant::now();
         options.check()?;
@@ -98,7 +98,7 @@ impl HappensBeforeProblem {
     /// As [`solve`](Self::solve), and another thread may watch and stop it by `monitor`.
     ///
     /// # Errors
-    /// As [`solve`](Self::solve).
+    /// Same as [`solve`](Self::solve).
     pub fn solve_watched(&self, options: &Options, monitor: &Monitor) -> Result<Plan, PlanError> {
         let start = Instant::now();
         options.check()?;
@@ -220,7 +220,7 @@ fn by_number(numbers: &[i64]) -> Vec<u32> {
     items
 }
 
-/// How many times as long as the relation a first plan takes, at most.
+/// Returns how many times as long as the relation a first plan takes, at most.
 fn first_plan_cost(precedes: &BitMatrix, count: usize) -> u32 {
     let rows = (0..count).step_by(ROWS_A_SAMPLE);
     let pairs = (rows.len() * count).max(1) as u64;

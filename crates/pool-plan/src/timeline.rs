@@ -24,7 +24,7 @@ pub(crate) struct Timeline {
     starts: Vec<u32>,
     /// How much time passes while each item is live.
     pub(crate) durations: Vec<u64>,
-    /// Whether items are live from their lower to their upper time and none has a fixed offset.
+    /// `true` if items are live from their lower to their upper time and none has a fixed offset.
     is_plain: bool,
 }
 
@@ -67,8 +67,9 @@ impl Timeline {
         Self { items: items.to_vec(), sections, spans, starts, durations, is_plain: true }
     }
 
-    /// Whether items are live from their lower to their upper time and none has a fixed offset. A gap at either
-    /// end leaves an item one span, which does not begin when the item does.
+    /// Returns `true` if items are live from their lower to their upper time and none has a fixed
+    /// offset. A gap at either end leaves an item one span, which does not begin when the item
+    /// does.
     pub(crate) fn is_plain(&self) -> bool {
         self.is_plain
     }
@@ -171,7 +172,7 @@ impl Timeline {
         self.starts[item] as usize..self.starts[item + 1] as usize
     }
 
-    /// How many spans all items have together.
+    /// Returns how many spans all items have together.
     pub(crate) fn span_count(&self) -> usize {
         self.spans.len()
     }

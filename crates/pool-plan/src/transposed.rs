@@ -83,7 +83,7 @@ fn both(threads: usize, one: impl FnOnce(usize) + Send, other: impl FnOnce(usize
 }
 
 impl Rows<'_> {
-    /// How many squares are below each other, the last of which may have fewer rows.
+    /// Returns how many squares are below each other, the last of which may have fewer rows.
     fn squares(&self) -> usize {
         self.words.len().div_ceil(64 * self.words_per_row.max(1))
     }

@@ -53,7 +53,7 @@ unsafe impl PoolBackend for Wgpu {
         slot: SlotRef<Self>,
         length: usize,
     ) -> BufferViewMut<'s, T> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         unsafe { BufferViewMut::new(block, slot, length) }
     }
 
@@ -63,7 +63,7 @@ unsafe impl PoolBackend for Wgpu {
         slot: SlotRef<Self>,
         length: usize,
     ) -> BufferView<'s, T> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         unsafe { BufferView::new(block, slot, length) }
     }
 
@@ -115,7 +115,7 @@ unsafe fn fill(
     element: &[u8],
     bytes: usize,
 ) -> Result<(), WgpuError> {
-    // SAFETY: the caller's promise.
+    // SAFETY: the same contract, which the caller upholds.
     let allocation: Option<&Allocation> = unsafe { block.allocation() };
     let Some(allocation) = allocation else { return Ok(()) };
     let end = (bytes as u64).next_multiple_of(4);

@@ -44,7 +44,7 @@ impl<'a> Binding<'a> {
         self.access
     }
 
-    /// How many bytes are bound: those of the view, up to a multiple of 4.
+    /// Returns how many bytes are bound: those of the view, up to a multiple of 4.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.bytes

@@ -223,7 +223,8 @@ mod tests {
         probe
     }
 
-    /// How many of some random programs, which compare what they read when they end, notice a mistake.
+    /// Returns how many of some random programs, which compare what they read when they end, notice
+    /// a mistake.
     fn noticed(flaw: Flaw, stream: &Stream, programs: usize) -> usize {
         let mut runner = runner(0);
         let snapshots = Snapshots::new(stream.clone());

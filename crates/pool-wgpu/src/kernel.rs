@@ -119,8 +119,8 @@ impl Kernel {
     }
 }
 
-/// Whether one dispatch cannot have both bindings: they are of one buffer, and one is read and the other written, or
-/// both are written and have bytes in common.
+/// Returns `true` if one dispatch cannot have both bindings: they are of one buffer, and one is
+/// read and the other written, or both are written and have bytes in common.
 #[inline]
 fn clashes(first: (&Binding<'_>, Access), second: (&Binding<'_>, Access)) -> bool {
     let ((first, first_access), (second, second_access)) = (first, second);
@@ -215,7 +215,7 @@ impl Compiler {
     ///
     /// # Errors
     ///
-    /// As [`compile`](Self::compile).
+    /// Same as [`compile`](Self::compile).
     pub(crate) fn compile_own(
         &self,
         calls: &Calls,

@@ -14,7 +14,7 @@ pub(crate) struct Part {
     slot: SlotRef<Wgpu>,
     /// In bytes.
     pub(crate) offset: u64,
-    /// Whether what lies behind in the block is no view's.
+    /// `true` if what lies behind in the block is no view's.
     pub(crate) is_last: bool,
 }
 

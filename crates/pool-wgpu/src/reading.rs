@@ -24,7 +24,7 @@ use crate::suspend;
 #[must_use = "the elements are on their way, and are dropped with this value"]
 pub struct Reading<T> {
     setup: Arc<Setup>,
-    /// `None` where there are no bytes, and once they were taken.
+    /// `None` if there are no bytes, and once they were taken.
     mapping: Option<Arc<Mapping>>,
     length: usize,
     /// Where in the staging buffer the first byte is.
@@ -145,13 +145,13 @@ impl<T> Reading<T> {
         Ok(Self { setup, mapping: Some(mapping), length, shift, elements: PhantomData })
     }
 
-    /// How many elements there will be.
+    /// Returns how many elements there will be.
     #[must_use]
     pub fn len(&self) -> usize {
         self.length
     }
 
-    /// Whether there will be none.
+    /// Returns `true` if there will be none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.length == 0
@@ -190,7 +190,7 @@ impl<T> Reading<T> {
     ///
     /// # Errors
     ///
-    /// [`WgpuError::Unreadable`] and [`WgpuError::DeviceLost`] where they never will be.
+    /// [`WgpuError::Unreadable`] and [`WgpuError::DeviceLost`] if they never will be.
     fn is_there(&self, mapping: &Arc<Mapping>) -> Result<bool, WgpuError> {
         // With the callback dropped, nobody else holds the mapping.
         let is_forgotten = Arc::strong_count(mapping) == 1;
@@ -233,8 +233,9 @@ impl<T: PodElement> Reading<T> {
     ///
     /// # Errors
     ///
-    /// [`WgpuError::DeviceLost`]; [`WgpuError::Unreadable`] where wgpu cannot map them; [`WgpuError::ThreadEnding`];
-    /// in a browser [`WgpuError::CannotWait`] for elements that are still on their way.
+    /// [`WgpuError::DeviceLost`]; [`WgpuError::Unreadable`] if wgpu cannot map them;
+    /// [`WgpuError::ThreadEnding`]; in a browser [`WgpuError::CannotWait`] for elements that are
+    /// still on their way.
     pub fn wait(mut self) -> Result<Vec<T>, WgpuError> {
         self.wait_until_there()?;
         self.elements()
@@ -244,7 +245,7 @@ impl<T: PodElement> Reading<T> {
     ///
     /// # Errors
     ///
-    /// As [`wait`](Self::wait).
+    /// Same as [`wait`](Self::wait).
     pub(crate) fn wait_into(mut self, destination: &mut [T]) -> Result<(), WgpuError> {
         self.wait_until_there()?;
         self.take(bytes_of_mut(destination))

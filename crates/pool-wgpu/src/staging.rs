@@ -128,7 +128,8 @@ impl Uploads {
     ///
     /// # Errors
     ///
-    /// [`WgpuError::OutOfMemory`], [`WgpuError::DeviceLost`], and [`WgpuError::Unreadable`] where a buffer is not mapped.
+    /// [`WgpuError::OutOfMemory`], [`WgpuError::DeviceLost`], and [`WgpuError::Unreadable`] if a
+    /// buffer is not mapped.
     pub(crate) fn stage(
         &self,
         calls: &Calls,

@@ -90,9 +90,9 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// [`WgpuError::OtherQueue`] where the queue is another device's; to find that out, the call waits for what the
-    /// queue was given before. [`WgpuError::DeviceLost`]; [`WgpuError::OutOfMemory`]; [`WgpuError::Refused`] for a device
-    /// without compute shaders; [`WgpuError::ThreadEnding`].
+    /// [`WgpuError::OtherQueue`] if the queue is another device's; to find that out, the call waits
+    /// for what the queue was given before. [`WgpuError::DeviceLost`]; [`WgpuError::OutOfMemory`];
+    /// [`WgpuError::Refused`] for a device without compute shaders; [`WgpuError::ThreadEnding`].
     pub fn new(device: wgpu::Device, queue: wgpu::Queue) -> Result<Self, WgpuError> {
         Self::with_config(device, queue, &StreamConfig::new())
     }
@@ -101,7 +101,7 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// As [`new`](Self::new).
+    /// Same as [`new`](Self::new).
     pub fn with_config(
         device: wgpu::Device,
         queue: wgpu::Queue,
@@ -130,7 +130,7 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// As [`open`](Self::open).
+    /// Same as [`open`](Self::open).
     #[cfg(not(target_arch = "wasm32"))]
     pub fn open_with_config(config: &StreamConfig) -> Result<Self, WgpuError> {
         open::wait(Self::open_with_config_async(config))
@@ -171,7 +171,8 @@ impl Stream {
         self.shared.setup.counters.get()
     }
 
-    /// Whether the device was found to be lost. A loss is found at a submission, an allocation or a reading.
+    /// Returns `true` if the device was found to be lost. A loss is found at a submission, an
+    /// allocation or a reading.
     #[must_use]
     pub fn is_lost(&self) -> bool {
         self.shared.setup.calls.check().is_err()
@@ -272,8 +273,9 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// As [`submit`](Self::submit), where yours are not submitted. [`WgpuError::Refused`] for the first of yours that wgpu
-    /// refuses: it and those behind it are not submitted; those before it are, and so is what was recorded.
+    /// Same as [`submit`](Self::submit), where yours are not submitted. [`WgpuError::Refused`] for
+    /// the first of yours that wgpu refuses: it and those behind it are not submitted; those before
+    /// it are, and so is what was recorded.
     pub fn submit_with(
         &self,
         buffers: impl IntoIterator<Item = wgpu::CommandBuffer>,
@@ -283,7 +285,8 @@ impl Stream {
         self.with(|recorder| recorder.submit(buffers))
     }
 
-    /// How many commands are recorded and not submitted: 0 says that command buffers of others may be submitted.
+    /// Returns how many commands are recorded and not submitted: 0 says that command buffers of
+    /// others may be submitted.
     ///
     /// # Errors
     ///
@@ -299,7 +302,7 @@ impl Stream {
         self.shared.setup.calls.check_thread()
     }
 
-    /// Whether the other is a clone of this stream.
+    /// Returns `true` if the other is a clone of this stream.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.shared, &other.shared)
     }

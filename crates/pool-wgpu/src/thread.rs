@@ -18,8 +18,9 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// As [`open`](Self::open); [`WgpuError::ThreadEnding`] in the destructor of a thread-local variable, once the
-    /// thread's stream was dropped; in a browser [`WgpuError::NoAdapter`] where no stream was chosen.
+    /// Same as [`open`](Self::open); [`WgpuError::ThreadEnding`] in the destructor of a
+    /// thread-local variable, once the thread's stream was dropped; in a browser
+    /// [`WgpuError::NoAdapter`] where no stream was chosen.
     pub fn for_thread() -> Result<Self, WgpuError> {
         if let Ok(Some(known)) = STREAM.try_with(|stream| stream.borrow().clone()) {
             return Ok(known);

@@ -51,7 +51,8 @@ impl<S> Turns<S> {
     ///
     /// # Errors
     ///
-    /// [`WgpuError::Reentered`] where this thread is [barred](Self::bar), or would have to wait and has a turn already.
+    /// [`WgpuError::Reentered`] if this thread is [barred](Self::bar), or would have to wait and
+    /// has a turn already.
     #[inline]
     pub(crate) fn take<R>(&self, code: impl FnOnce(&mut S, Vec<u64>) -> R) -> Result<R, WgpuError> {
         let mut place = self.place();
@@ -81,7 +82,7 @@ impl<S> Turns<S> {
     ///
     /// # Errors
     ///
-    /// [`WgpuError::Reentered`] where this thread is barred already.
+    /// [`WgpuError::Reentered`] if this thread is barred already.
     pub(crate) fn bar(&self) -> Result<Barred<'_, S>, WgpuError> {
         let thread = current_thread();
         let mut place = self.place();

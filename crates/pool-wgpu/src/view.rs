@@ -75,8 +75,8 @@ impl<'s, T> BufferViewMut<'s, T> {
     ///
     /// # Errors
     ///
-    /// As [`binding`](Self::binding), and [`WgpuError::UnevenEnd`] for a part that does not end with a word of 4 bytes
-    /// where its block goes on: kernels write whole words.
+    /// Same as [`binding`](Self::binding), and [`WgpuError::UnevenEnd`] for a part that does not
+    /// end with a word of 4 bytes where its block goes on: kernels write whole words.
     pub fn binding_mut(&mut self) -> Result<Binding<'_>, WgpuError> {
         let end = self.part.offset + self.bytes();
         if !end.is_multiple_of(4) && !self.part.is_last {
@@ -106,7 +106,7 @@ impl<'s, T> BufferViewMut<'s, T> {
 impl<'s, T> BufferView<'s, T> {
     /// # Safety
     ///
-    /// As for [`BufferViewMut::new`], but other shared views may be in use.
+    /// Same as for [`BufferViewMut::new`], but other shared views may be in use.
     #[inline(always)]
     pub(crate) unsafe fn new(block: WgpuBlock, slot: SlotRef<Wgpu>, length: usize) -> Self {
         // SAFETY: the part is in this view and in parts of it alone, which are in use for `'s` at most (caller), and stay
@@ -137,7 +137,7 @@ macro_rules! both_kinds {
                 self.length
             }
 
-            /// Whether there are no elements.
+            /// Returns `true` if there are no elements.
             #[inline]
             #[must_use]
             pub fn is_empty(&self) -> bool {

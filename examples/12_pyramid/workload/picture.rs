@@ -123,7 +123,7 @@ impl<Storage: DerefMut<Target = [f32]>> Picture<Storage> {
     }
 }
 
-/// How many weights a blur of this standard deviation has: three deviations to both sides.
+/// Returns how many weights a blur of this standard deviation has: three deviations to both sides.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few pixels")]
 pub(crate) fn weight_count(deviation: f32) -> usize {
     2 * (3.0 * deviation).ceil() as usize + 1

@@ -15,7 +15,7 @@ pub struct Counting<Allocator>(
     pub Allocator,
 );
 
-/// How many blocks this thread has asked for so far, grown ones included.
+/// Returns how many blocks this thread has asked for so far, grown ones included.
 pub(crate) fn requests() -> u64 {
     REQUESTS.get()
 }

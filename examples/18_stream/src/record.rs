@@ -11,17 +11,19 @@ pub struct Record {
     pub wall: u64,
     /// Nanoseconds of the thread's processor time.
     pub processor: u64,
-    /// Pages that the thread had to be given; `None` where the system does not count them.
+    /// Pages that the thread had to be given; `None` if the system does not count them.
     pub faults: Option<u64>,
     /// Blocks that the thread asked the heap for.
     pub allocations: u64,
     /// Tells the temporaries' addresses and their order; 0 where nothing was taken.
     pub addresses: u64,
-    /// Bytes that the process holds beyond those before the first frame; `None` where the system does not tell.
+    /// Bytes that the process holds beyond those before the first frame; `None` if the system does
+    /// not tell.
     pub held: Option<i64>,
     /// Bytes of the thread's pool, blocks and tables; `None` without one.
     pub reserved: Option<u64>,
-    /// The most bytes of it that temporaries took at one time so far; `None` where it does not count them.
+    /// The most bytes of it that temporaries took at one time so far; `None` if it does not count
+    /// them.
     pub live: Option<u64>,
     /// Tells the picture.
     pub checksum: u64,

@@ -25,7 +25,7 @@ impl Resident {
         Self {}
     }
 
-    /// Bytes; `None` where the system does not tell.
+    /// Bytes; `None` if the system does not tell.
     #[cfg(target_os = "linux")]
     pub(crate) fn bytes(&self) -> Option<i64> {
         let mut text = [0; 128];

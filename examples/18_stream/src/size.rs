@@ -18,7 +18,7 @@ impl Size {
     /// The most of both.
     const MOST: usize = 8_192;
 
-    /// How many pixels there are.
+    /// Returns how many pixels there are.
     #[must_use]
     pub fn pixels(self) -> usize {
         self.width * self.height

@@ -21,7 +21,7 @@ fn film(size: Size) -> Film {
     Film::make(size, LOOP).unwrap()
 }
 
-/// Whether the way can be tried: one needs an adapter.
+/// Returns `true` if the way can be tried: one needs an adapter.
 fn is_there(way: Way) -> bool {
     #[cfg(feature = "wgpu")]
     if way == Way::Wgpu {

@@ -27,7 +27,7 @@ impl Device {
         self.stream.device().destroy();
     }
 
-    /// Whether the device was lost.
+    /// Returns `true` if the device was lost.
     #[must_use]
     pub fn is_lost(&self) -> bool {
         self.stream.is_lost()

@@ -59,7 +59,7 @@ impl Host {
     }
 }
 
-/// Whether the host's picture has the bits that it has natively.
+/// Returns `true` if the host's picture has the bits that it has natively.
 ///
 /// # Errors
 ///

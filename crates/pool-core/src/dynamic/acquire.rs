@@ -10,7 +10,7 @@ impl<B: PoolBackend> DynamicPool<B> {
     ///
     /// # Panics
     ///
-    /// With the text of the error that [`try_acquire`](Self::try_acquire) returns.
+    /// Panics with the error that [`try_acquire`](Self::try_acquire) returns.
     #[inline]
     #[track_caller]
     pub fn acquire<T: PodElement>(&mut self, length: usize) -> Handle<T> {
@@ -22,11 +22,11 @@ impl<B: PoolBackend> DynamicPool<B> {
         unsafe { self.name(slot, length) }.unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// As [`acquire`](Self::acquire).
+    /// Fallible twin of [`acquire`](Self::acquire).
     ///
     /// # Errors
     ///
-    /// As [`Scope::try_acquire`](crate::Scope::try_acquire).
+    /// Same as [`Scope::try_acquire`](crate::Scope::try_acquire).
     #[inline]
     pub fn try_acquire<T: PodElement>(&mut self, length: usize) -> HandleResult<B, T> {
         // SAFETY: a block is initialised, and any bytes are a valid `PodElement`.
@@ -37,17 +37,17 @@ impl<B: PoolBackend> DynamicPool<B> {
     ///
     /// # Panics
     ///
-    /// With the text of the error that [`try_acquire_zeroed`](Self::try_acquire_zeroed) returns.
+    /// Panics with the error that [`try_acquire_zeroed`](Self::try_acquire_zeroed) returns.
     #[track_caller]
     pub fn acquire_zeroed<T: Element>(&mut self, length: usize) -> Handle<T> {
         self.try_acquire_zeroed(length).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// As [`acquire_zeroed`](Self::acquire_zeroed).
+    /// Fallible twin of [`acquire_zeroed`](Self::acquire_zeroed).
     ///
     /// # Errors
     ///
-    /// As [`Scope::try_acquire`](crate::Scope::try_acquire).
+    /// Same as [`Scope::try_acquire`](crate::Scope::try_acquire).
     pub fn try_acquire_zeroed<T: Element>(&mut self, length: usize) -> HandleResult<B, T> {
         // SAFETY: the slot is reserved for `length` elements, and nothing views it (`acquire_named`).
         let zero = |slot: Memory<'_, B>| unsafe { slot.zero::<T>(length) };
@@ -59,17 +59,17 @@ impl<B: PoolBackend> DynamicPool<B> {
     ///
     /// # Panics
     ///
-    /// With the text of the error that [`try_acquire_filled`](Self::try_acquire_filled) returns.
+    /// Panics with the error that [`try_acquire_filled`](Self::try_acquire_filled) returns.
     #[track_caller]
     pub fn acquire_filled<T: Element>(&mut self, length: usize, value: T) -> Handle<T> {
         self.try_acquire_filled(length, value).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// As [`acquire_filled`](Self::acquire_filled).
+    /// Fallible twin of [`acquire_filled`](Self::acquire_filled).
     ///
     /// # Errors
     ///
-    /// As [`Scope::try_acquire`](crate::Scope::try_acquire).
+    /// Same as [`Scope::try_acquire`](crate::Scope::try_acquire).
     pub fn try_acquire_filled<T: Element>(
         &mut self,
         length: usize,
@@ -85,17 +85,17 @@ impl<B: PoolBackend> DynamicPool<B> {
     ///
     /// # Panics
     ///
-    /// With the text of the error that [`try_acquire_from`](Self::try_acquire_from) returns.
+    /// Panics with the error that [`try_acquire_from`](Self::try_acquire_from) returns.
     #[track_caller]
     pub fn acquire_from<T: Element>(&mut self, source: &[T]) -> Handle<T> {
         self.try_acquire_from(source).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// As [`acquire_from`](Self::acquire_from).
+    /// Fallible twin of [`acquire_from`](Self::acquire_from).
     ///
     /// # Errors
     ///
-    /// As [`Scope::try_acquire`](crate::Scope::try_acquire).
+    /// Same as [`Scope::try_acquire`](crate::Scope::try_acquire).
     pub fn try_acquire_from<T: Element>(&mut self, source: &[T]) -> HandleResult<B, T> {
         // SAFETY: the slot is reserved for as many elements, and nothing views it (`acquire_named`);
         // `source` is a live slice, so it is no part of an idle block.

@@ -244,7 +244,7 @@ impl<'p, B: PoolBackend> Handles<'p, B> {
     ///
     /// # Errors
     ///
-    /// As [`DynamicPool::get`](crate::DynamicPool::get).
+    /// Same as [`DynamicPool::get`](crate::DynamicPool::get).
     pub fn get<T: Element>(
         &self,
         handle: Handle<T>,
@@ -259,7 +259,7 @@ impl<'p, B: PoolBackend> Handles<'p, B> {
     ///
     /// # Errors
     ///
-    /// As [`get`](Self::get).
+    /// Same as [`get`](Self::get).
     pub fn get_mut<T: Element>(
         &mut self,
         handle: Handle<T>,
@@ -274,7 +274,8 @@ impl<'p, B: PoolBackend> Handles<'p, B> {
     ///
     /// # Errors
     ///
-    /// As [`get`](Self::get), and [`PoolError::RepeatedHandle`] where two handles are the same.
+    /// Same as [`get`](Self::get), and [`PoolError::RepeatedHandle`] where two handles are the
+    /// same.
     pub fn get_disjoint_mut<T: Element, const N: usize>(
         &mut self,
         handles: [Handle<T>; N],

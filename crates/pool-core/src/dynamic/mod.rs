@@ -128,7 +128,7 @@ impl<B: PoolBackend> DynamicPool<B> {
     ///
     /// # Panics
     ///
-    /// With the text of the error that [`with_config`](Self::with_config) returns.
+    /// Panics with the error that [`with_config`](Self::with_config) returns.
     #[must_use]
     pub fn new(context: B::Context) -> Self {
         Self::with_config(context, PoolConfig::new()).unwrap_or_else(|error| panic_with(&error))
@@ -138,7 +138,7 @@ impl<B: PoolBackend> DynamicPool<B> {
     ///
     /// # Errors
     ///
-    /// As [`Pool::with_config`].
+    /// Same as [`Pool::with_config`].
     pub fn with_config(
         context: B::Context,
         config: PoolConfig,
@@ -152,7 +152,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         Ok(Self { cursor, checkpoints, pool })
     }
 
-    /// How many slots are handed out.
+    /// Returns how many slots are handed out.
     #[must_use]
     pub fn active_slots(&self) -> usize {
         self.cursor.active()
@@ -169,17 +169,17 @@ impl<B: PoolBackend> DynamicPool<B> {
     ///
     /// # Panics
     ///
-    /// With the text of the error that [`try_checkpoint`](Self::try_checkpoint) returns.
+    /// Panics with the error that [`try_checkpoint`](Self::try_checkpoint) returns.
     #[inline]
     pub fn checkpoint(&mut self) -> usize {
         self.try_checkpoint().unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// As [`checkpoint`](Self::checkpoint).
+    /// Fallible twin of [`checkpoint`](Self::checkpoint).
     ///
     /// # Errors
     ///
-    /// [`PoolError::Bookkeeping`] where the host has no memory for a longer stack.
+    /// [`PoolError::Bookkeeping`] if the host has no memory for a longer stack.
     pub fn try_checkpoint(&mut self) -> Result<usize, PoolError<B::Error>> {
         let active = self.active_slots();
         push(&mut self.checkpoints, active)?;
@@ -197,7 +197,7 @@ impl<B: PoolBackend> DynamicPool<B> {
     ///
     /// # Errors
     ///
-    /// [`PoolError::NoSuchCheckpoint`] where `depth` is above [`depth`](Self::depth); nothing is then
+    /// [`PoolError::NoSuchCheckpoint`] if `depth` is above [`depth`](Self::depth); nothing is then
     /// changed.
     pub fn rewind_to(&mut self, depth: usize) -> Result<(), PoolError<B::Error>> {
         let top = self.depth();
@@ -255,7 +255,7 @@ impl<B: PoolBackend> DynamicPool<B> {
     ///
     /// # Errors
     ///
-    /// As [`get`](Self::get).
+    /// Same as [`get`](Self::get).
     #[inline]
     pub fn get_mut<T: Element>(
         &mut self,
@@ -271,7 +271,8 @@ impl<B: PoolBackend> DynamicPool<B> {
     ///
     /// # Errors
     ///
-    /// As [`get`](Self::get), and [`PoolError::RepeatedHandle`] where two handles are the same.
+    /// Same as [`get`](Self::get), and [`PoolError::RepeatedHandle`] where two handles are the
+    /// same.
     pub fn get_disjoint_mut<T: Element, const N: usize>(
         &mut self,
         handles: [Handle<T>; N],
@@ -330,7 +331,7 @@ impl<B: PoolBackend> DynamicPool<B> {
     ///
     /// # Errors
     ///
-    /// As [`Pool::configure`].
+    /// Same as [`Pool::configure`].
     pub fn configure(&mut self, config: PoolConfig) -> Result<(), PoolError<B::Error>> {
         // SAFETY: the pool is borrowed exclusively, so no view of any slot is in use.
         Ok(unsafe { self.pool.state().configure(config) }?)

@@ -285,8 +285,8 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
         Ok(())
     }
 
-    /// Grows the last allocation, of `old` bytes, to `new` bytes and returns where it is then. `None` where it has to be
-    /// copied to new memory.
+    /// Grows the last allocation, of `old` bytes, to `new` bytes and returns where it is then.
+    /// `None` if it has to be copied to new memory.
     fn grow_last(&self, old: usize, new: usize) -> Result<Option<NonNull<u8>>, AllocError> {
         let start = self.next.get().wrapping_sub(old);
         if new > self.end.get().addr() - start.addr() {
@@ -303,12 +303,13 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
         Ok(NonNull::new(start))
     }
 
-    /// Whether `start` is still where the last allocation of `old` bytes is.
+    /// Returns `true` if `start` is still where the last allocation of `old` bytes is.
     fn is_last_at(&self, start: *mut u8, old: usize) -> bool {
         NonNull::new(start).is_some_and(|start| self.is_last(start, old))
     }
 
-    /// Grows an allocation that is alone in its slot: its slot gets the block of another one. `None` where it is not alone.
+    /// Grows an allocation that is alone in its slot: its slot gets the block of another one.
+    /// `None` if it is not alone.
     #[cold]
     fn exchange(&self, old: usize, new: usize) -> Result<Option<NonNull<u8>>, AllocError> {
         let (start, next, end) = (self.start.get(), self.next.get(), self.end.get());
@@ -349,7 +350,7 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
     }
 }
 
-/// Whether an address is a multiple of `align`.
+/// Returns `true` if an address is a multiple of `align`.
 #[inline(always)]
 fn is_aligned(start: NonNull<u8>, align: usize) -> bool {
     start.addr().get() & (align - 1) == 0
@@ -406,7 +407,7 @@ unsafe impl<B: HostBackend> Allocator for ScopeAllocator<'_, B> {
         old: Layout,
         new: Layout,
     ) -> Result<NonNull<[u8]>, AllocError> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         let grown = unsafe { self.grow(start, old, new) }?;
         // SAFETY: the memory has `new.size()` bytes, which are no fewer.
         let tail = unsafe { grown.cast::<u8>().add(old.size()) };

@@ -28,7 +28,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// # Panics
     ///
-    /// With the text of the error that [`try_acquire_from_iter`](Self::try_acquire_from_iter) returns.
+    /// Panics with the error that [`try_acquire_from_iter`](Self::try_acquire_from_iter) returns.
     #[track_caller]
     pub fn acquire_from_iter<T: HostElement + 's>(
         &self,
@@ -38,12 +38,12 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         self.try_acquire_from_iter(elements).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// As [`acquire_from_iter`](Self::acquire_from_iter).
+    /// Fallible twin of [`acquire_from_iter`](Self::acquire_from_iter).
     ///
     /// # Errors
     ///
-    /// As [`try_acquire`](Self::try_acquire). Where the iterator acquired from the scope, the slot of the elements
-    /// stays taken until the scope ends.
+    /// Same as [`try_acquire`](Self::try_acquire). Where the iterator acquired from the scope, the
+    /// slot of the elements stays taken until the scope ends.
     pub fn try_acquire_from_iter<T: HostElement + 's>(
         &self,
         elements: impl IntoIterator<Item = T>,

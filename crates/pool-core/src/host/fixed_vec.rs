@@ -74,7 +74,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// # Panics
     ///
-    /// With the text of the error that [`try_acquire_fixed_vec`](Self::try_acquire_fixed_vec) returns.
+    /// Panics with the error that [`try_acquire_fixed_vec`](Self::try_acquire_fixed_vec) returns.
     #[inline]
     #[track_caller]
     pub fn acquire_fixed_vec<T: HostElement + 's>(&self, capacity: usize) -> FixedVec<'s, T> {
@@ -82,11 +82,11 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         self.try_acquire_fixed_vec(capacity).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// As [`acquire_fixed_vec`](Self::acquire_fixed_vec).
+    /// Fallible twin of [`acquire_fixed_vec`](Self::acquire_fixed_vec).
     ///
     /// # Errors
     ///
-    /// As [`try_acquire`](Self::try_acquire).
+    /// Same as [`try_acquire`](Self::try_acquire).
     #[inline]
     pub fn try_acquire_fixed_vec<T: HostElement + 's>(
         &self,
@@ -113,20 +113,21 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         Self { room: NonNull::from(room), length, lifetime: PhantomData }
     }
 
-    /// How many elements there are. Unlike `len`, which is one of the slice, this does not touch the memory.
+    /// Returns how many elements there are. Unlike `len`, which is one of the slice, this does not
+    /// touch the memory.
     #[inline]
     pub(super) fn length(&self) -> usize {
         self.length
     }
 
-    /// How many elements the vector holds at most.
+    /// Returns how many elements the vector holds at most.
     #[inline]
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.room.len()
     }
 
-    /// Whether there is no room for another element.
+    /// Returns `true` if there is no room for another element.
     #[inline]
     #[must_use]
     pub fn is_full(&self) -> bool {
@@ -164,7 +165,7 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         elements.into_iter().try_for_each(|element| self.push(element))
     }
 
-    /// Appends a copy of `elements`, or nothing where they do not fit all.
+    /// Appends a copy of `elements`, or nothing if they do not fit all.
     ///
     /// # Errors
     ///
@@ -190,7 +191,8 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         Some(last)
     }
 
-    /// Takes the element at `index`, whose place the last element takes; `None` where there is no such element.
+    /// Takes the element at `index`, whose place the last element takes; `None` if there is no such
+    /// element.
     pub fn swap_remove(&mut self, index: usize) -> Option<T> {
         let element = *self.get(index)?;
         let last = self.pop()?;
@@ -217,7 +219,7 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         Ok(())
     }
 
-    /// Takes the element at `index`; those after it move down. `None` where there is no such element.
+    /// Takes the element at `index`; those after it move down. `None` if there is no such element.
     pub fn remove(&mut self, index: usize) -> Option<T> {
         self.get(index)?;
         self[index..].rotate_left(1);
@@ -255,7 +257,7 @@ impl<'s, T: Copy> FixedVec<'s, T> {
     ///
     /// # Errors
     ///
-    /// [`CapacityError`] where they do not fit; the vector is then as it was.
+    /// [`CapacityError`] if they do not fit; the vector is then as it was.
     pub fn resize(&mut self, length: usize, element: T) -> Result<(), CapacityError<T>> {
         let capacity = self.capacity();
         if length > capacity {

@@ -64,7 +64,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// # Panics
     ///
-    /// With the text of the error that [`try_keep`](Self::try_keep) returns.
+    /// Panics with the error that [`try_keep`](Self::try_keep) returns.
     #[track_caller]
     pub fn keep<T: HostElement + 's>(
         &mut self,
@@ -110,7 +110,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
             // `Copy`.
             return Ok(unsafe { slice::from_raw_parts_mut(NonNull::dangling().as_ptr(), length) });
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         let Some(kept) = (unsafe { self.cursor.keep(start, length, is_known_plain::<T>()) }) else {
             // SAFETY: the slice is valid (caller): it is in no memory at or above the cursor, and only that is
             // handed out, grown and freed by the copy.

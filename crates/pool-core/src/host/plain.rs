@@ -9,7 +9,7 @@ use core::marker::PhantomData;
 
 use bytemuck::NoUninit;
 
-/// Whether `T` is plain. A type without the trait counts as one that may have padding.
+/// Returns `true` if `T` is plain. A type without the trait counts as one that may have padding.
 ///
 /// The result is never wrong where it is true: [`Iterator::fuse`] returns `None` for ever after the first `None`, unless the
 /// iterator is a [`FusedIterator`], which it passes through. Should it stop doing so, types would count as not plain.

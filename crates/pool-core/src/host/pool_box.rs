@@ -92,7 +92,7 @@ pub trait SealedBoxable {
     ///
     /// # Safety
     ///
-    /// As for [`ptr::drop_in_place`].
+    /// Same as for [`ptr::drop_in_place`].
     unsafe fn drop_in_reverse(this: *mut Self);
 }
 
@@ -105,7 +105,7 @@ impl<T> Boxable for [T] {}
 impl<T> SealedBoxable for T {
     #[inline]
     unsafe fn drop_in_reverse(this: *mut Self) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         unsafe { ptr::drop_in_place(this) };
     }
 }
@@ -158,7 +158,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// # Panics
     ///
-    /// With the text of the error that [`try_boxed`](Self::try_boxed) returns.
+    /// Panics with the error that [`try_boxed`](Self::try_boxed) returns.
     #[inline]
     #[track_caller]
     pub fn boxed<T: 's>(&self, value: T) -> PoolBox<'s, T> {
@@ -166,11 +166,11 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         self.try_boxed(value).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// As [`boxed`](Self::boxed).
+    /// Fallible twin of [`boxed`](Self::boxed).
     ///
     /// # Errors
     ///
-    /// As [`try_acquire`](Self::try_acquire). The value is dropped.
+    /// Same as [`try_acquire`](Self::try_acquire). The value is dropped.
     #[inline]
     pub fn try_boxed<T: 's>(&self, value: T) -> Result<PoolBox<'s, T>, PoolError<B::Error>> {
         // SAFETY: what is written is a value of `T`.
@@ -189,7 +189,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// # Panics
     ///
-    /// With the text of the error that [`try_boxed_slice`](Self::try_boxed_slice) returns.
+    /// Panics with the error that [`try_boxed_slice`](Self::try_boxed_slice) returns.
     #[inline]
     #[track_caller]
     pub fn boxed_slice<T: 's>(
@@ -201,11 +201,11 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         self.try_boxed_slice(length, element).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// As [`boxed_slice`](Self::boxed_slice).
+    /// Fallible twin of [`boxed_slice`](Self::boxed_slice).
     ///
     /// # Errors
     ///
-    /// As [`try_acquire`](Self::try_acquire); `element` is then not called.
+    /// Same as [`try_acquire`](Self::try_acquire); `element` is then not called.
     #[inline]
     pub fn try_boxed_slice<T: 's>(
         &self,

@@ -55,7 +55,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// # Panics
     ///
-    /// With the text of the error that [`try_acquire_vec`](Self::try_acquire_vec) returns.
+    /// Panics with the error that [`try_acquire_vec`](Self::try_acquire_vec) returns.
     #[inline]
     #[track_caller]
     pub fn acquire_vec<T: HostElement + 's>(&self, capacity: usize) -> PoolVec<'_, 's, B, T> {
@@ -63,11 +63,11 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         self.try_acquire_vec(capacity).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// As [`acquire_vec`](Self::acquire_vec).
+    /// Fallible twin of [`acquire_vec`](Self::acquire_vec).
     ///
     /// # Errors
     ///
-    /// As [`try_acquire`](Self::try_acquire).
+    /// Same as [`try_acquire`](Self::try_acquire).
     pub fn try_acquire_vec<T: HostElement + 's>(
         &self,
         capacity: usize,
@@ -84,7 +84,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
 }
 
 impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
-    /// How many elements fit before the vector grows again.
+    /// Returns how many elements fit before the vector grows again.
     #[inline]
     #[must_use]
     pub fn capacity(&self) -> usize {
@@ -95,18 +95,18 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
     ///
     /// # Panics
     ///
-    /// With the text of the error that [`try_push`](Self::try_push) returns.
+    /// Panics with the error that [`try_push`](Self::try_push) returns.
     #[inline]
     #[track_caller]
     pub fn push(&mut self, element: T) {
         self.try_push(element).unwrap_or_else(|error| panic_with(&error));
     }
 
-    /// As [`push`](Self::push).
+    /// Fallible twin of [`push`](Self::push).
     ///
     /// # Errors
     ///
-    /// As [`Scope::try_acquire`]; the vector is then as it was.
+    /// Same as [`Scope::try_acquire`]; the vector is then as it was.
     #[inline]
     pub fn try_push(&mut self, element: T) -> Result<(), PoolError<B::Error>> {
         if self.elements.push(element).is_err() {
@@ -121,17 +121,17 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
     ///
     /// # Panics
     ///
-    /// With the text of the error that [`try_extend_from_slice`](Self::try_extend_from_slice) returns.
+    /// Panics with the error that [`try_extend_from_slice`](Self::try_extend_from_slice) returns.
     #[track_caller]
     pub fn extend_from_slice(&mut self, elements: &[T]) {
         self.try_extend_from_slice(elements).unwrap_or_else(|error| panic_with(&error));
     }
 
-    /// As [`extend_from_slice`](Self::extend_from_slice).
+    /// Fallible twin of [`extend_from_slice`](Self::extend_from_slice).
     ///
     /// # Errors
     ///
-    /// As [`Scope::try_acquire`]; the vector is then as it was.
+    /// Same as [`Scope::try_acquire`]; the vector is then as it was.
     pub fn try_extend_from_slice(&mut self, elements: &[T]) -> Result<(), PoolError<B::Error>> {
         self.try_reserve(elements.len())?;
         // There is room now.
@@ -144,7 +144,7 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
     ///
     /// # Errors
     ///
-    /// As [`Scope::try_acquire`]; elements that came before stay.
+    /// Same as [`Scope::try_acquire`]; elements that came before stay.
     pub fn try_extend(
         &mut self,
         elements: impl IntoIterator<Item = T>,
@@ -156,17 +156,17 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
     ///
     /// # Panics
     ///
-    /// With the text of the error that [`try_reserve`](Self::try_reserve) returns.
+    /// Panics with the error that [`try_reserve`](Self::try_reserve) returns.
     #[track_caller]
     pub fn reserve(&mut self, additional: usize) {
         self.try_reserve(additional).unwrap_or_else(|error| panic_with(&error));
     }
 
-    /// As [`reserve`](Self::reserve).
+    /// Fallible twin of [`reserve`](Self::reserve).
     ///
     /// # Errors
     ///
-    /// As [`Scope::try_acquire`]; the vector is then as it was.
+    /// Same as [`Scope::try_acquire`]; the vector is then as it was.
     pub fn try_reserve(&mut self, additional: usize) -> Result<(), PoolError<B::Error>> {
         if additional > self.capacity() - self.len() { self.grow(additional) } else { Ok(()) }
     }
@@ -177,7 +177,8 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         self.elements.pop()
     }
 
-    /// Takes the element at `index`, whose place the last element takes; `None` where there is no such element.
+    /// Takes the element at `index`, whose place the last element takes; `None` if there is no such
+    /// element.
     pub fn swap_remove(&mut self, index: usize) -> Option<T> {
         self.elements.swap_remove(index)
     }
@@ -192,11 +193,11 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         self.try_insert(index, element).unwrap_or_else(|error| panic_with(&error));
     }
 
-    /// As [`insert`](Self::insert).
+    /// Fallible twin of [`insert`](Self::insert).
     ///
     /// # Errors
     ///
-    /// As [`Scope::try_acquire`]; the vector is then as it was.
+    /// Same as [`Scope::try_acquire`]; the vector is then as it was.
     ///
     /// # Panics
     ///
@@ -209,7 +210,7 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         Ok(())
     }
 
-    /// Takes the element at `index`; those after it move down. `None` where there is no such element.
+    /// Takes the element at `index`; those after it move down. `None` if there is no such element.
     pub fn remove(&mut self, index: usize) -> Option<T> {
         self.elements.remove(index)
     }
@@ -228,17 +229,17 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
     ///
     /// # Panics
     ///
-    /// With the text of the error that [`try_resize`](Self::try_resize) returns.
+    /// Panics with the error that [`try_resize`](Self::try_resize) returns.
     #[track_caller]
     pub fn resize(&mut self, length: usize, element: T) {
         self.try_resize(length, element).unwrap_or_else(|error| panic_with(&error));
     }
 
-    /// As [`resize`](Self::resize).
+    /// Fallible twin of [`resize`](Self::resize).
     ///
     /// # Errors
     ///
-    /// As [`Scope::try_acquire`]; the vector is then as it was.
+    /// Same as [`Scope::try_acquire`]; the vector is then as it was.
     pub fn try_resize(&mut self, length: usize, element: T) -> Result<(), PoolError<B::Error>> {
         self.try_reserve(length.saturating_sub(self.len()))?;
         // There is room now.
@@ -250,17 +251,17 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
     ///
     /// # Panics
     ///
-    /// With the text of the error that [`try_append`](Self::try_append) returns.
+    /// Panics with the error that [`try_append`](Self::try_append) returns.
     #[track_caller]
     pub fn append(&mut self, other: &mut PoolVec<'_, '_, B, T>) {
         self.try_append(other).unwrap_or_else(|error| panic_with(&error));
     }
 
-    /// As [`append`](Self::append).
+    /// Fallible twin of [`append`](Self::append).
     ///
     /// # Errors
     ///
-    /// As [`Scope::try_acquire`]; both vectors are then as they were.
+    /// Same as [`Scope::try_acquire`]; both vectors are then as they were.
     pub fn try_append(
         &mut self,
         other: &mut PoolVec<'_, '_, B, T>,
@@ -345,7 +346,7 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
 
 /// # Panics
 ///
-/// As [`PoolVec::push`].
+/// Same as [`PoolVec::push`].
 impl<'s, B: HostBackend, T: Copy + 's> Extend<T> for PoolVec<'_, 's, B, T> {
     fn extend<I: IntoIterator<Item = T>>(&mut self, elements: I) {
         self.try_extend(elements).unwrap_or_else(|error| panic_with(&error));
@@ -354,7 +355,7 @@ impl<'s, B: HostBackend, T: Copy + 's> Extend<T> for PoolVec<'_, 's, B, T> {
 
 /// # Panics
 ///
-/// As [`PoolVec::push`].
+/// Same as [`PoolVec::push`].
 impl<'s, 'e, B: HostBackend, T: Copy + 's + 'e> Extend<&'e T> for PoolVec<'_, 's, B, T> {
     fn extend<I: IntoIterator<Item = &'e T>>(&mut self, elements: I) {
         self.extend(elements.into_iter().copied());

@@ -31,7 +31,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// # Panics
     ///
-    /// With the text of the error that [`try_scratch`](Self::try_scratch) returns.
+    /// Panics with the error that [`try_scratch`](Self::try_scratch) returns.
     #[inline]
     #[track_caller]
     pub fn scratch(&self, bytes: usize, align: usize) -> &'s mut [MaybeUninit<u8>] {
@@ -39,11 +39,12 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         self.try_scratch(bytes, align).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// As [`scratch`](Self::scratch).
+    /// Fallible twin of [`scratch`](Self::scratch).
     ///
     /// # Errors
     ///
-    /// [`PoolError::Alignment`] where `align` is no power of two, and all of [`try_acquire`](Self::try_acquire).
+    /// [`PoolError::Alignment`] if `align` is no power of two, and all of
+    /// [`try_acquire`](Self::try_acquire).
     pub fn try_scratch(
         &self,
         bytes: usize,

@@ -75,7 +75,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// # Panics
     ///
-    /// With the text of the error that [`try_acquire_with`](Self::try_acquire_with) returns.
+    /// Panics with the error that [`try_acquire_with`](Self::try_acquire_with) returns.
     #[inline]
     #[track_caller]
     pub fn acquire_with<T: HostElement + 's, S: FixedShape>(
@@ -87,11 +87,11 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         self.try_acquire_with(shape, element).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// As [`acquire_with`](Self::acquire_with).
+    /// Fallible twin of [`acquire_with`](Self::acquire_with).
     ///
     /// # Errors
     ///
-    /// As [`try_acquire`](Self::try_acquire); `element` is then not called.
+    /// Same as [`try_acquire`](Self::try_acquire); `element` is then not called.
     #[inline]
     pub fn try_acquire_with<T: HostElement + 's, S: FixedShape>(
         &self,

@@ -30,7 +30,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// # Panics
     ///
-    /// With the text of the error that [`try_acquire_uninit`](Self::try_acquire_uninit) returns.
+    /// Panics with the error that [`try_acquire_uninit`](Self::try_acquire_uninit) returns.
     #[inline]
     #[track_caller]
     pub fn acquire_uninit<T: HostElement + 's, S: FixedShape>(
@@ -41,11 +41,11 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         self.try_acquire_uninit(shape).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// As [`acquire_uninit`](Self::acquire_uninit).
+    /// Fallible twin of [`acquire_uninit`](Self::acquire_uninit).
     ///
     /// # Errors
     ///
-    /// As [`try_acquire`](Self::try_acquire).
+    /// Same as [`try_acquire`](Self::try_acquire).
     #[inline]
     pub fn try_acquire_uninit<T: HostElement + 's, S: FixedShape>(
         &self,

@@ -23,7 +23,7 @@ use crate::error::{PoolError, panic_with};
 ///
 /// # Safety
 ///
-/// As for [`prepare_bytes`].
+/// Same as for [`prepare_bytes`].
 #[inline(always)]
 pub(super) unsafe fn prepare<'s, B: PoolBackend, T>(
     slot: NonNull<Slot<B>>,
@@ -31,7 +31,7 @@ pub(super) unsafe fn prepare<'s, B: PoolBackend, T>(
     first_use: FirstUse,
 ) -> Result<SlotPointer<'s, B>, PoolError<B::Error>> {
     let padded = padded::<T>(length, B::ALIGN);
-    // SAFETY: the caller's promise.
+    // SAFETY: the same contract, which the caller upholds.
     let prepared = unsafe { prepare_bytes(slot, padded, size_of::<T>(), first_use) };
     if align_of::<T>() <= B::ALIGN {
         return prepared;
@@ -43,7 +43,7 @@ pub(super) unsafe fn prepare<'s, B: PoolBackend, T>(
 ///
 /// # Safety
 ///
-/// As for [`prepare`].
+/// Same as for [`prepare`].
 #[inline(always)]
 #[track_caller]
 pub(super) unsafe fn prepare_or_panic<'s, B: PoolBackend, T>(
@@ -51,10 +51,10 @@ pub(super) unsafe fn prepare_or_panic<'s, B: PoolBackend, T>(
     length: usize,
 ) -> SlotPointer<'s, B> {
     if align_of::<T>() <= B::ALIGN {
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         return unsafe { prepare_bytes_or_panic(slot, length, size_of::<T>()) };
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the same contract, which the caller upholds.
     match unsafe { prepare::<B, T>(slot, length, FirstUse::Read) } {
         Ok(slot) => slot,
         Err(error) => panic_with(&error),
@@ -113,7 +113,7 @@ unsafe fn prepare_bytes<'s, B: PoolBackend>(
 ///
 /// # Safety
 ///
-/// As for [`prepare_bytes`].
+/// Same as for [`prepare_bytes`].
 #[cold]
 #[inline(never)]
 #[track_caller]
@@ -122,7 +122,7 @@ unsafe fn prepare_bytes_or_panic<'s, B: PoolBackend>(
     length: usize,
     element_size: usize,
 ) -> SlotPointer<'s, B> {
-    // SAFETY: the caller's promise.
+    // SAFETY: the same contract, which the caller upholds.
     match unsafe { prepare_bytes(slot, length, element_size, FirstUse::Read) } {
         Ok(slot) => slot,
         Err(error) => panic_with(&error),
@@ -134,7 +134,7 @@ unsafe fn prepare_bytes_or_panic<'s, B: PoolBackend>(
 ///
 /// # Errors
 ///
-/// As for [`prepare`]. The slot stays taken.
+/// Same as for [`prepare`]. The slot stays taken.
 ///
 /// # Safety
 ///
@@ -147,7 +147,7 @@ pub(super) unsafe fn hand_out_taken<B: PoolBackend, T>(
     length: usize,
 ) -> Result<(), PoolError<B::Error>> {
     let padded = padded::<T>(length, B::ALIGN);
-    // SAFETY: the caller's promise.
+    // SAFETY: the same contract, which the caller upholds.
     let handed_out = unsafe { hand_out_taken_bytes(slot, cursor, padded, size_of::<T>()) };
     if align_of::<T>() <= B::ALIGN {
         return handed_out;
@@ -159,11 +159,11 @@ pub(super) unsafe fn hand_out_taken<B: PoolBackend, T>(
 ///
 /// # Errors
 ///
-/// As for [`hand_out_taken`].
+/// Same as for [`hand_out_taken`].
 ///
 /// # Safety
 ///
-/// As for [`hand_out_taken`].
+/// Same as for [`hand_out_taken`].
 #[cold]
 #[inline(never)]
 unsafe fn hand_out_taken_bytes<B: PoolBackend>(

@@ -101,7 +101,7 @@ impl<B: PoolBackend> ScopeCursor<B> for SlotCursor<B> {
     where
         B: HostBackend,
     {
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         unsafe { vector::enlarge::<B, T>(self.slot.get(), self.active(), vector, needed) }
     }
 
@@ -140,7 +140,7 @@ impl<B: PoolBackend> ScopeCursor<B> for SlotCursor<B> {
 
     #[inline(always)]
     unsafe fn place<'s>(&self) -> SlotPlace<'s, B> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         unsafe { SlotPlace::new(self.slot.get()) }
     }
 

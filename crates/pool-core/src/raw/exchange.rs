@@ -45,7 +45,7 @@ impl<B: PoolBackend> SlotPointer<'_, B> {
 }
 
 impl<B: HostBackend> SlotPointer<'_, B> {
-    /// How many elements of `T` the slot's block holds, wherever it begins.
+    /// Returns how many elements of `T` the slot's block holds, wherever it begins.
     pub(crate) fn capacity<T>(self) -> usize {
         // SAFETY: the record is live and nothing holds a reference to it.
         let real = unsafe { (*self.record().as_ptr()).real };
@@ -69,8 +69,8 @@ impl<B: HostBackend> SlotPointer<'_, B> {
 }
 
 impl<B: HostBackend> SlotCursor<B> {
-    /// The idle slot, at or above the cursor, in whose block the `bytes` bytes at `start` are, and how many bytes of
-    /// the block there are up to their end; `None` where they are in no such block.
+    /// The idle slot, at or above the cursor, in whose block the `bytes` bytes at `start` are, and
+    /// how many bytes of the block there are up to their end; `None` if they are in no such block.
     pub(crate) fn find_idle(
         &self,
         start: *const u8,

@@ -4,8 +4,8 @@
 /// Bytes in a word, the unit of the advertised capacity.
 pub(super) const WORD: usize = 8;
 
-/// Whether `length` elements of `T` fit `advertised` words. Strict, so that 0 words never fit, and
-/// with nothing added to or multiplied with `length`, so that it cannot wrap.
+/// Returns `true` if `length` elements of `T` fit `advertised` words. Strict, so that 0 words never
+/// fit, and with nothing added to or multiplied with `length`, so that it cannot wrap.
 #[inline(always)]
 pub(super) const fn fits<T>(length: usize, advertised: usize) -> bool {
     let size = size_of::<T>();
@@ -58,7 +58,8 @@ pub(super) const fn padded<T>(length: usize, align: usize) -> usize {
     length.saturating_add(1)
 }
 
-/// Whether elements of `size` bytes fill words without a gap and several to the word, or one each.
+/// Returns `true` if elements of `size` bytes fill words without a gap and several to the word, or
+/// one each.
 const fn divides_word(size: usize) -> bool {
     size <= WORD && WORD % size == 0
 }

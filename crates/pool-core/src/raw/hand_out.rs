@@ -71,10 +71,10 @@ pub(super) unsafe fn hand_out<B: PoolBackend>(
         // SAFETY: the record is live and nothing holds a reference to it.
         let real = unsafe { (*slot.record().as_ptr()).real };
         if real < demand.block_bytes || config.fresh {
-            // SAFETY: the caller's promise.
+            // SAFETY: the same contract, which the caller upholds.
             unsafe { grow(slot, idle_from(), demand.block_bytes) }?;
         }
-        // SAFETY: the caller's promise; the block is large enough.
+        // SAFETY: the caller upholds this contract; the block is large enough.
         unsafe { put_in_order(state, slot, demand) }?;
         // SAFETY: nothing views the slot's block (caller).
         unsafe { sample(slot, demand) };
@@ -125,7 +125,7 @@ unsafe fn put_in_order<B: PoolBackend>(
 ///
 /// # Safety
 ///
-/// As for [`hand_out`].
+/// Same as for [`hand_out`].
 unsafe fn grow<B: PoolBackend>(
     slot: SlotPointer<'_, B>,
     idle_from: usize,

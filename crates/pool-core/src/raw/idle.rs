@@ -26,7 +26,7 @@ pub(super) unsafe fn trim<B: PoolBackend>(state: &State<B>, from: usize) -> Rele
 ///
 /// # Safety
 ///
-/// As for [`trim`], and the pool is marked as busy.
+/// Same as for [`trim`], and the pool is marked as busy.
 pub(super) unsafe fn trim_busy<B: PoolBackend>(state: &State<B>, from: usize) -> ReleaseReport {
     // The slots are withdrawn before the span is made: a subscriber may reach for the slot at the cursor.
     // SAFETY: the slots are idle (caller).
@@ -99,7 +99,7 @@ pub(super) unsafe fn compact<B: PoolBackend>(
     released
 }
 
-/// The bytes that an oversized slot should have; `None` where it should stay as it is.
+/// The bytes that an oversized slot should have; `None` if it should stay as it is.
 ///
 /// # Safety
 ///

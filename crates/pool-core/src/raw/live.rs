@@ -11,7 +11,7 @@ use core::cell::Cell;
 pub(super) struct LiveBytes {
     /// For each slot that was handed out, the bytes that were live then, its own included.
     ends: Cell<Vec<usize>>,
-    /// The most bytes that were live at once; `None` where none were counted.
+    /// The most bytes that were live at once; `None` if none were counted.
     peak: Cell<Option<usize>>,
 }
 
@@ -20,7 +20,7 @@ impl LiveBytes {
         Self { ends: Cell::new(Vec::new()), peak: Cell::new(None) }
     }
 
-    /// The most bytes that were live at once; `None` where none were counted.
+    /// The most bytes that were live at once; `None` if none were counted.
     pub(super) fn peak(&self) -> Option<usize> {
         self.peak.get()
     }
@@ -30,7 +30,7 @@ impl LiveBytes {
     ///
     /// # Errors
     ///
-    /// As for [`note`](Self::note).
+    /// Same as for [`note`](Self::note).
     pub(super) fn hand_out(
         &self,
         number: usize,
@@ -69,8 +69,8 @@ impl LiveBytes {
         Ok(())
     }
 
-    /// Notes that slot `number`, one of the `handed_out` first, has `bytes` bytes from now on; nothing where the slot
-    /// was not counted.
+    /// Notes that slot `number`, one of the `handed_out` first, has `bytes` bytes from now on;
+    /// nothing if the slot was not counted.
     pub(super) fn change(&self, number: usize, handed_out: usize, bytes: usize) {
         let mut ends = self.ends.take();
         ends.truncate(handed_out);

@@ -45,7 +45,7 @@ pub(super) unsafe fn mark<B: PoolBackend>(slot: SlotPointer<'_, B>, bytes: usize
 }
 
 impl<B: PoolBackend> SlotPointer<'_, B> {
-    /// How many bytes of the slot's block are marked.
+    /// Returns how many bytes of the slot's block are marked.
     pub(super) fn uninitialised_bytes(self) -> usize {
         let record = self.record().as_ptr();
         // SAFETY: the record is live and nothing holds a reference to it.

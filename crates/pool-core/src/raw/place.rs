@@ -66,7 +66,7 @@ impl<'s, B: PoolBackend> CursorPlace<'s, B> for SlotPlace<'s, B> {
     ) -> Option<MemoryAndShape<'s, SlotPointer<'s, B>, B>> {
         // A slot that not even zero elements fit is a sentinel, or has duties that come first.
         let slot = self.fitting::<T>(0)?;
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         let way = unsafe { shape_cache::find::<B, T>(slot, dims) }?;
         // A set is dropped with its slot's block, so what is in it fits (invariant 8).
         debug_assert!(self.fitting::<T>(way.count).is_some(), "a cached shape that does not fit");
@@ -99,7 +99,7 @@ impl<'s, B: PoolBackend> CursorPlace<'s, B> for SlotPlace<'s, B> {
             // SAFETY: the slot's block holds `length` elements, and the cursor has not stepped past it (caller).
             return Ok((slot, unsafe { shape_cache::insert::<B, T>(slot, dims, length) }?));
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         let slot = unsafe { self.prepare::<T>(length, first_use) }?;
         // SAFETY: just reserved for `length` elements, the product of `dims`, and not stepped past.
         Ok((slot, unsafe { shape_cache::find_or_insert::<B, T>(slot, dims, length) }?))
@@ -112,7 +112,7 @@ impl<'s, B: PoolBackend> CursorPlace<'s, B> for SlotPlace<'s, B> {
         self,
         dims: &[usize],
     ) -> MemoryAndShape<'s, SlotPointer<'s, B>, B> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         match unsafe { self.prepare_shape::<T>(dims, FirstUse::Read) } {
             Ok(prepared) => prepared,
             Err(error) => panic_with(&error),

@@ -40,7 +40,7 @@ impl<B: PoolBackend> PoolRoot<B> for SlotRoot<B> {
     unsafe fn destroy(self) {
         // SAFETY: the first table of a live pool, whose `state` is never written after it was made.
         let state = unsafe { (*self.0.as_ptr()).state };
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         unsafe { State::destroy(state) };
     }
 

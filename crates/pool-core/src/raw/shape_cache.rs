@@ -54,12 +54,12 @@ pub(super) unsafe fn find_or_insert<'s, B: PoolBackend, T: Element>(
     dims: &[usize],
     count: usize,
 ) -> Result<&'s mut Way<B::Descriptor>, PoolError<B::Error>> {
-    // SAFETY: the caller's promise.
+    // SAFETY: the same contract, which the caller upholds.
     if let Some(way) = unsafe { find::<B, T>(slot, dims) } {
         note_hit(slot);
         return Ok(way);
     }
-    // SAFETY: the caller's promise; the reference above is gone.
+    // SAFETY: the caller upholds this contract; the reference above is gone.
     unsafe { insert::<B, T>(slot, dims, count) }
 }
 
@@ -67,14 +67,14 @@ pub(super) unsafe fn find_or_insert<'s, B: PoolBackend, T: Element>(
 ///
 /// # Safety
 ///
-/// As for [`find_or_insert`].
+/// Same as for [`find_or_insert`].
 #[inline(always)]
 pub(super) unsafe fn insert<'s, B: PoolBackend, T: Element>(
     slot: SlotPointer<'s, B>,
     dims: &[usize],
     count: usize,
 ) -> Result<&'s mut Way<B::Descriptor>, PoolError<B::Error>> {
-    // SAFETY: the caller's promise.
+    // SAFETY: the same contract, which the caller upholds.
     unsafe { insert_of_type(slot, TypeId::of::<T>(), dims, count) }
 }
 
@@ -82,7 +82,7 @@ pub(super) unsafe fn insert<'s, B: PoolBackend, T: Element>(
 ///
 /// # Safety
 ///
-/// As for [`find_or_insert`].
+/// Same as for [`find_or_insert`].
 #[cold]
 #[inline(never)]
 unsafe fn insert_of_type<'s, B: PoolBackend>(

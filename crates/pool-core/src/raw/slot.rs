@@ -64,7 +64,7 @@ impl<'s, B: PoolBackend> SlotPointer<'s, B> {
         unsafe { (*self.slot.as_ptr()).block }
     }
 
-    /// How many slots come before this one, over all tables.
+    /// Returns how many slots come before this one, over all tables.
     pub(super) fn number(self) -> usize {
         // SAFETY: a slot of a live pool (`new`).
         let (table, index) = unsafe { Table::locate(self.slot) };
@@ -82,7 +82,7 @@ impl<'s, B: PoolBackend> SlotPointer<'s, B> {
         unsafe { Table::record(table, index) }
     }
 
-    /// The slot's shape set, null where it has none.
+    /// The slot's shape set, null if it has none.
     #[inline]
     pub(super) fn shapes(self) -> NonNull<*mut ShapeSet<B::Descriptor>> {
         // SAFETY: a slot of a live pool (`new`).
@@ -103,7 +103,7 @@ impl<B: PoolBackend> SlotRef<B> {
     #[inline]
     #[must_use]
     pub unsafe fn context(&self) -> &B::Context {
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         let pointer = unsafe { self.pointer() };
         pointer.state().context()
     }
@@ -116,7 +116,7 @@ impl<B: PoolBackend> SlotRef<B> {
     #[inline]
     #[must_use]
     pub unsafe fn block(&self) -> B::Block {
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         let pointer = unsafe { self.pointer() };
         pointer.block()
     }
@@ -140,7 +140,7 @@ impl<B: PoolBackend> SlotRef<B> {
     /// The view that this was given to is still in use (its `'s` has not ended), and the call is
     /// made on the thread that owns the pool.
     pub unsafe fn arm(self) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         let pointer = unsafe { self.pointer() };
         // SAFETY: the record is live, nothing holds a reference to it, and this is the pool's thread.
         unsafe { (*pointer.record().as_ptr()).armed_by_view = true };

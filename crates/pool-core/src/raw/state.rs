@@ -67,7 +67,7 @@ impl<B: PoolBackend> State<B> {
         }
     }
 
-    /// Marks the pool as busy until the guard is dropped; `None` where the pool is marked already.
+    /// Marks the pool as busy until the guard is dropped; `None` if the pool is marked already.
     pub(super) fn busy(&self) -> Option<BusyGuard<'_>> {
         self.busy.set()
     }
@@ -80,7 +80,7 @@ impl<B: PoolBackend> State<B> {
         self.config.get()
     }
 
-    /// Whether a mode of the configuration sends every acquire to the cold function.
+    /// Returns `true` if a mode of the configuration sends every acquire to the cold function.
     pub(super) fn arms_every_use(&self) -> bool {
         self.arms_every_use.get()
     }

@@ -43,7 +43,7 @@ impl<B: PoolBackend> Table<B> {
     /// Bytes of one table.
     pub(super) const BYTES: usize = size_of::<Self>();
 
-    /// Allocates a table of empty slots; `None` where the host has no memory.
+    /// Allocates a table of empty slots; `None` if the host has no memory.
     pub(super) fn allocate(state: NonNull<State<B>>, number: usize) -> Option<NonNull<Self>> {
         const { assert!(B::ALIGN.is_power_of_two(), "PoolBackend::ALIGN must be a power of two") };
         const { assert!(B::ALIGN >= WORD, "PoolBackend::ALIGN must be at least 8") };
@@ -127,7 +127,7 @@ impl<B: PoolBackend> Table<B> {
         unsafe { first.add(index) }
     }
 
-    /// The address of a slot's shape set, null where it has none.
+    /// The address of a slot's shape set, null if it has none.
     ///
     /// # Safety
     ///

@@ -20,7 +20,7 @@ impl<T> TableList<T> {
         Self { list: UnsafeCell::new(Vec::new()), count: Count::new(0) }
     }
 
-    /// How many addresses there are.
+    /// Returns how many addresses there are.
     pub(super) fn len(&self) -> usize {
         // SAFETY: the list is referred to in the methods of this type alone, on one thread (invariant 7),
         // and none of them calls anything, not even the allocator, while it has the reference: so this is
@@ -29,7 +29,7 @@ impl<T> TableList<T> {
         list.len()
     }
 
-    /// How many addresses there are, as any thread may ask.
+    /// Returns how many addresses there are, as any thread may ask.
     pub(super) fn counted(&self) -> usize {
         self.count.get()
     }
@@ -43,7 +43,7 @@ impl<T> TableList<T> {
         // SAFETY: as in `len`.
         let list = unsafe { &*self.list.get() };
         debug_assert!(number < list.len(), "table {number} of {}", list.len());
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         unsafe { *list.get_unchecked(number) }
     }
 

@@ -42,7 +42,7 @@ impl<B: PoolBackend> State<B> {
     ) -> Result<SlotPointer<'s, B>, PoolError<B::Error>> {
         // SAFETY: the table is live, and the field is never written after it was made.
         let state = unsafe { (*table.as_ptr()).state };
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         let this: &'s Self = unsafe { Table::state_of(table) };
         // SAFETY: as for `state`.
         let next = unsafe { (*table.as_ptr()).number } + 1;
@@ -60,12 +60,12 @@ impl<B: PoolBackend> State<B> {
     ///
     /// There are more than `number` tables.
     pub(super) unsafe fn table(&self, number: usize) -> NonNull<Table<B>> {
-        // SAFETY: the caller's promise. A table is at the address of its first slot (`Table` is `repr(C)`),
-        // which was derived from the table's allocation.
+        // SAFETY: the same contract, which the caller upholds. A table is at the address of its
+        // first slot (`Table` is `repr(C)`), which was derived from the table's allocation.
         unsafe { self.tables.get(number) }.cast()
     }
 
-    /// How many slots there are, used or not.
+    /// Returns how many slots there are, used or not.
     pub(super) fn slot_count(&self) -> usize {
         self.tables.len() * SLOTS
     }

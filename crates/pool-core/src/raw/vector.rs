@@ -25,7 +25,7 @@ const LEAST: usize = 4;
 ///
 /// # Safety
 ///
-/// As for [`ScopeCursor::enlarge`](crate::backend::ScopeCursor::enlarge).
+/// Same as for [`ScopeCursor::enlarge`](crate::backend::ScopeCursor::enlarge).
 pub(super) unsafe fn enlarge<'s, B: HostBackend, T: Copy>(
     cursor: NonNull<Slot<B>>,
     active: usize,
@@ -41,7 +41,7 @@ pub(super) unsafe fn enlarge<'s, B: HostBackend, T: Copy>(
         let hand_out = |capacity| unsafe { cold::hand_out_taken::<B, T>(slot, cursor, capacity) };
         hand_out(wanted).or_else(|error| retry(error, || hand_out(needed)))?;
     } else if slot.capacity::<T>() < needed {
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         let taken = unsafe { take_next_block::<B, T>(cursor, slot, wanted) };
         // SAFETY: as above.
         let again = || unsafe { take_next_block::<B, T>(cursor, slot, needed) };
@@ -67,7 +67,7 @@ pub(super) unsafe fn enlarge<'s, B: HostBackend, T: Copy>(
 ///
 /// # Safety
 ///
-/// As for [`enlarge`].
+/// Same as for [`enlarge`].
 unsafe fn take_next_block<B: HostBackend, T>(
     cursor: NonNull<Slot<B>>,
     slot: SlotPointer<'_, B>,

@@ -54,7 +54,7 @@ pub(super) unsafe fn free<B: StackedBackend>(state: &StackState<B>, chunk: Chunk
 ///
 /// # Errors
 ///
-/// [`PoolError::Bookkeeping`] where the host has no memory for it.
+/// [`PoolError::Bookkeeping`] if the host has no memory for it.
 pub(super) fn lengthen<B: StackedBackend>(
     state: &StackState<B>,
 ) -> Result<(), PoolError<B::Error>> {

@@ -6,7 +6,7 @@ use core::ops::Range;
 /// A chunk: a block of the backend, all but its last line; or a part of another pool's chunk.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Chunk {
-    /// The address of the block; null where the chunk is borrowed.
+    /// The address of the block; null if the chunk is borrowed.
     pub(super) block: *mut u8,
     /// The first address in the block that is aligned for every element that the pool has seen.
     pub(super) start: *mut u8,
@@ -19,7 +19,7 @@ pub(super) struct Chunk {
 }
 
 impl Chunk {
-    /// Whether a cursor is in the chunk.
+    /// Returns `true` if a cursor is in the chunk.
     pub(super) fn contains(&self, at: *const u8) -> bool {
         (self.start.addr()..=self.end.addr()).contains(&at.addr())
     }
@@ -29,7 +29,7 @@ impl Chunk {
         self.live_before + (at.addr() - self.start.addr())
     }
 
-    /// Whether the chunk is a part of another pool's chunk.
+    /// Returns `true` if the chunk is a part of another pool's chunk.
     pub(super) fn is_borrowed(&self) -> bool {
         self.block.is_null()
     }
@@ -73,8 +73,8 @@ impl Chunks {
         self.position(address).and_then(|position| self.get(position)).map(|chunk| chunk.block)
     }
 
-    /// For memory at `start` that is not handed out where the cursor is at `at`: the lowest such address of its chunk.
-    /// `None` where the memory is handed out, or in no chunk.
+    /// For memory at `start` that is not handed out where the cursor is at `at`: the lowest such
+    /// address of its chunk. `None` if the memory is handed out, or in no chunk.
     pub(super) fn idle_base(&mut self, at: *mut u8, start: *const u8) -> Option<*mut u8> {
         let theirs = self.position(start)?;
         let own = self.position(at);
@@ -110,7 +110,7 @@ impl Chunks {
         core::mem::replace(self, longer)
     }
 
-    /// Whether another chunk can be pushed without allocating.
+    /// Returns `true` if another chunk can be pushed without allocating.
     pub(super) fn has_room(&self) -> bool {
         self.0.len() < self.0.capacity()
     }

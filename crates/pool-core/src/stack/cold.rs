@@ -23,7 +23,8 @@ pub(super) struct Demand {
     pub(super) first_use: FirstUse,
     /// How many bytes at the start keep their contents: those of a vector that grows where it is.
     pub(super) kept_bytes: usize,
-    /// Whether memory at the cursor is a vector's, which has it still where this demand is refused.
+    /// `true` if memory at the cursor is a vector's, which has it still where this demand is
+    /// refused.
     pub(super) is_growth: bool,
 }
 
@@ -39,7 +40,7 @@ impl Demand {
     ///
     /// # Errors
     ///
-    /// [`PoolError::SizeOverflow`] where a chunk for them would be of more than `isize::MAX` bytes.
+    /// [`PoolError::SizeOverflow`] if a chunk for them would be of more than `isize::MAX` bytes.
     fn bytes<B: StackedBackend>(self, padding: usize) -> Result<usize, PoolError<B::Error>> {
         let element_size = self.element.size();
         let most = isize::MAX as usize - 2 * B::ALIGN - self.element.align().max(padding);
@@ -76,7 +77,7 @@ pub(super) unsafe fn prepare<B: StackedBackend>(
         return Ok(nothing(unsafe { NonNull::new_unchecked(at) }, demand.element.align()));
     }
     state.most_aligned.set(state.most_aligned.get().max(demand.element.align()));
-    // SAFETY: the caller's promise; the pool is marked.
+    // SAFETY: the caller upholds this contract; the pool is marked.
     let (span, live) = match unsafe { find(state, at, bytes, demand) } {
         Some(found) => found,
         // SAFETY: as above.
@@ -99,7 +100,7 @@ pub(super) unsafe fn prepare<B: StackedBackend>(
 ///
 /// # Safety
 ///
-/// As for [`prepare`].
+/// Same as for [`prepare`].
 #[cold]
 #[inline(never)]
 #[track_caller]
@@ -117,7 +118,7 @@ pub(super) unsafe fn prepare_or_panic<B: StackedBackend>(
         kept_bytes: 0,
         is_growth: false,
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: the same contract, which the caller upholds.
     match unsafe { prepare(state, at, demand) } {
         Ok(span) => span,
         Err(error) => panic_with(&error),
@@ -131,13 +132,15 @@ fn nothing(at: NonNull<u8>, align: usize) -> Span {
     Span { start, next: at.as_ptr() }
 }
 
-/// The bytes of a chunk from the first aligned address at or above `at` on; `None` where that is above the chunk.
+/// The bytes of a chunk from the first aligned address at or above `at` on; `None` if that is above
+/// the chunk.
 fn room(chunk: &Chunk, at: *mut u8, align: usize) -> Option<usize> {
     let padding = at.addr().wrapping_neg() & (align - 1);
     chunk.end.addr().checked_sub(at.addr())?.checked_sub(padding)
 }
 
-/// The span of `bytes` bytes at `at`, or after it where `align` asks for it; `None` where it ends above the chunk.
+/// The span of `bytes` bytes at `at`, or after it where `align` asks for it; `None` if it ends
+/// above the chunk.
 fn fit<B: StackedBackend>(chunk: &Chunk, at: *mut u8, bytes: usize, align: usize) -> Option<Span> {
     if bytes > room(chunk, at, align)? {
         return None;
@@ -152,7 +155,7 @@ fn fit<B: StackedBackend>(chunk: &Chunk, at: *mut u8, bytes: usize, align: usize
 ///
 /// # Safety
 ///
-/// As for [`prepare`], and the pool is marked as busy.
+/// Same as for [`prepare`], and the pool is marked as busy.
 unsafe fn find<B: StackedBackend>(
     state: &StackState<B>,
     at: *mut u8,
@@ -193,11 +196,11 @@ fn live_at(chunks: &Chunks, position: Option<usize>, at: *mut u8) -> usize {
 ///
 /// # Errors
 ///
-/// As for [`grow`].
+/// Same as for [`grow`].
 ///
 /// # Safety
 ///
-/// As for [`grow`].
+/// Same as for [`grow`].
 unsafe fn grow_within_limit<B: StackedBackend>(
     state: &StackState<B>,
     at: *mut u8,
@@ -211,7 +214,7 @@ unsafe fn grow_within_limit<B: StackedBackend>(
             unused = Some(core::mem::replace(&mut chunk.end, at));
         }
     });
-    // SAFETY: the caller's promise.
+    // SAFETY: the same contract, which the caller upholds.
     let grown = unsafe { grow(state, at, bytes, demand) };
     if let (Err(_), Some(end)) = (&grown, unused) {
         state.with_first(|chunk| {
@@ -232,7 +235,7 @@ unsafe fn grow_within_limit<B: StackedBackend>(
 ///
 /// # Safety
 ///
-/// As for [`prepare`], and the pool is marked as busy.
+/// Same as for [`prepare`], and the pool is marked as busy.
 unsafe fn grow<B: StackedBackend>(
     state: &StackState<B>,
     at: *mut u8,
@@ -288,7 +291,7 @@ unsafe fn grow<B: StackedBackend>(
 ///
 /// # Errors
 ///
-/// As for [`allocate`]: both chunks are held for a moment.
+/// Same as for [`allocate`]: both chunks are held for a moment.
 ///
 /// # Safety
 ///
@@ -303,7 +306,7 @@ unsafe fn allocate_elsewhere<B: StackedBackend>(
     if let Ok(other) = &other {
         state.note_allocated(other);
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the same contract, which the caller upholds.
     unsafe { free(state, chunk) };
     other
 }
@@ -315,7 +318,7 @@ const LEAST: usize = 4 << 10;
 ///
 /// # Errors
 ///
-/// [`PoolError::Backend`] where the backend fails.
+/// [`PoolError::Backend`] if the backend fails.
 ///
 /// # Safety
 ///
@@ -370,7 +373,7 @@ unsafe fn set_bytes<B: StackedBackend>(
     bytes: usize,
     operation: &'static str,
 ) -> Result<(), PoolError<B::Error>> {
-    // SAFETY: the caller's promise; a part of a block is a block (`StackedBackend`).
+    // SAFETY: the caller upholds this contract; a part of a block is a block (`StackedBackend`).
     unsafe { B::set_bytes(&state.context, B::block_at(at), value, bytes) }
         .map_err(|source| PoolError::Backend { operation, source })
 }

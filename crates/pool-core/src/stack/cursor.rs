@@ -154,7 +154,7 @@ impl<B: StackedBackend> ScopeCursor<Stacked<B>> for StackCursor<B> {
         vector: VectorMemory<Self::Memory<'s>>,
         needed: usize,
     ) -> EnlargeResult<'s, Stacked<B>, Self> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         unsafe { enlarge::<B, T>(self, vector, needed) }
     }
 
@@ -175,7 +175,7 @@ impl<B: StackedBackend> ScopeCursor<Stacked<B>> for StackCursor<B> {
     }
 
     unsafe fn keep<T: Copy>(&self, start: *mut T, length: usize, plain: bool) -> Option<*mut T> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         unsafe { keep(self, start, length, plain) }
     }
 
@@ -269,7 +269,7 @@ impl<'s, B: StackedBackend> CursorPlace<'s, Stacked<B>> for StackPlace<'s, B> {
         self,
         dims: &[usize],
     ) -> Option<MemoryAndShape<'s, StackMemory<'s, B>, Stacked<B>>> {
-        // SAFETY: the caller's promise; the pool lives for `'s`.
+        // SAFETY: the caller upholds this contract; the pool lives for `'s`.
         let (span, way) = unsafe { shapes::fitting::<B, T>(self.pool(), self.at, dims) }?;
         Some((self.memory(span), way))
     }
@@ -280,7 +280,7 @@ impl<'s, B: StackedBackend> CursorPlace<'s, Stacked<B>> for StackPlace<'s, B> {
         dims: &[usize],
         first_use: FirstUse,
     ) -> Result<MemoryAndShape<'s, StackMemory<'s, B>, Stacked<B>>, PoolError<B::Error>> {
-        // SAFETY: the caller's promise; the pool lives for `'s`.
+        // SAFETY: the caller upholds this contract; the pool lives for `'s`.
         let prepared = unsafe { shapes::prepare::<B, T>(self.pool(), self.at, dims, first_use) };
         prepared.map(|(span, way)| (self.memory(span), way))
     }
@@ -292,7 +292,7 @@ impl<'s, B: StackedBackend> CursorPlace<'s, Stacked<B>> for StackPlace<'s, B> {
         self,
         dims: &[usize],
     ) -> MemoryAndShape<'s, StackMemory<'s, B>, Stacked<B>> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         match unsafe { self.prepare_shape::<T>(dims, FirstUse::Read) } {
             Ok(prepared) => prepared,
             Err(error) => crate::error::panic_with(&error),
@@ -308,7 +308,7 @@ impl<'s, B: StackedBackend> CursorPlace<'s, Stacked<B>> for StackPlace<'s, B> {
 ///
 /// # Safety
 ///
-/// As for [`ScopeCursor::enlarge`].
+/// Same as for [`ScopeCursor::enlarge`].
 unsafe fn enlarge<'s, B: StackedBackend, T: Copy>(
     cursor: &StackCursor<B>,
     vector: VectorMemory<StackMemory<'s, B>>,
@@ -364,7 +364,7 @@ const LEAST: usize = 4;
 ///
 /// # Safety
 ///
-/// As for [`ScopeCursor::keep`].
+/// Same as for [`ScopeCursor::keep`].
 unsafe fn keep<B: StackedBackend, T: Copy>(
     cursor: &StackCursor<B>,
     start: *mut T,

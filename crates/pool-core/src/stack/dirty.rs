@@ -19,12 +19,12 @@ impl DirtyRanges {
         Self { ranges: [const { Cell::new((0, 0)) }; RANGES + 1], count: Cell::new(0) }
     }
 
-    /// Whether nothing is dirty.
+    /// Returns `true` if nothing is dirty.
     pub(super) fn is_empty(&self) -> bool {
         self.count.get() == 0
     }
 
-    /// Whether a range is dirty already, as a whole.
+    /// Returns `true` if a range is dirty already, as a whole.
     pub(super) fn contains(&self, range: &Range<usize>) -> bool {
         self.iter().any(|dirty| dirty.start <= range.start && range.end <= dirty.end)
     }

@@ -46,7 +46,7 @@ pub(super) unsafe fn trim<B: StackedBackend>(state: &StackState<B>, at: *mut u8)
 ///
 /// # Safety
 ///
-/// As for [`trim`], and the pool is marked as busy.
+/// Same as for [`trim`], and the pool is marked as busy.
 unsafe fn discard_rest<B: StackedBackend>(state: &StackState<B>, at: *mut u8) -> usize {
     // A part of the block may be in use by another pool.
     if state.shares_memory() {
@@ -67,7 +67,7 @@ unsafe fn discard_rest<B: StackedBackend>(state: &StackState<B>, at: *mut u8) ->
 ///
 /// # Safety
 ///
-/// As for [`trim`].
+/// Same as for [`trim`].
 pub(super) unsafe fn compact<B: StackedBackend>(
     state: &StackState<B>,
     at: *mut u8,
@@ -76,7 +76,7 @@ pub(super) unsafe fn compact<B: StackedBackend>(
     let used = state.largest_sample.get();
     let held = state.reserved();
     let released = if used > 0 && is_oversized(held, used, compaction) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         unsafe { trim(state, at) }
     } else {
         ReleaseReport::default()
@@ -85,7 +85,8 @@ pub(super) unsafe fn compact<B: StackedBackend>(
     released
 }
 
-/// Whether a pool that holds `held` bytes is to be made smaller, where `used` bytes were live at most.
+/// Returns `true` if a pool that holds `held` bytes is to be made smaller, where `used` bytes were
+/// live at most.
 #[expect(clippy::cast_precision_loss, reason = "a ratio needs no exact byte count")]
 fn is_oversized(held: usize, used: usize, compaction: &Compaction) -> bool {
     held as f64 >= used as f64 * compaction.factor

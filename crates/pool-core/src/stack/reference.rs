@@ -11,11 +11,11 @@ impl<B: StackedBackend> SlotRef<B> {
     ///
     /// # Safety
     ///
-    /// As for [`context`](Self::context).
+    /// Same as for [`context`](Self::context).
     #[inline]
     #[must_use]
     pub unsafe fn pool_context(&self) -> &B::Context {
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         match unsafe { self.stack_state() } {
             Some(state) => &state.context,
             // SAFETY: as above, and the view is of a slot.
@@ -30,7 +30,7 @@ impl<B: StackedBackend> SlotRef<B> {
     /// The view that this was given to is in use, on the thread that owns the pool, and has at least one byte.
     #[must_use]
     pub unsafe fn block_of(&self, start: NonNull<u8>) -> BlockOf<B::Block> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         let Some(state) = (unsafe { self.stack_state() }) else {
             // SAFETY: as above, and the view is of a slot.
             return BlockOf::Slot(unsafe { self.block() });
@@ -46,9 +46,9 @@ impl<B: StackedBackend> SlotRef<B> {
     ///
     /// # Safety
     ///
-    /// As for [`arm`](Self::arm), and the `bytes` bytes from `start` on are the view's.
+    /// Same as for [`arm`](Self::arm), and the `bytes` bytes from `start` on are the view's.
     pub unsafe fn arm_bytes(self, start: NonNull<u8>, bytes: usize) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         match unsafe { self.stack_state() } {
             Some(state) => state.arm(start.as_ptr(), bytes),
             // SAFETY: as above, and the view is of a slot.

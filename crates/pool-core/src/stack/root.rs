@@ -83,7 +83,7 @@ impl<B: StackedBackend> PoolRoot<Stacked<B>> for StackRoot<B> {
         // SAFETY: the pool is live (caller).
         let state = unsafe { self.state() };
         state.top.set(state.base.get());
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         unsafe { self.cursor() }
     }
 
@@ -93,7 +93,7 @@ impl<B: StackedBackend> PoolRoot<Stacked<B>> for StackRoot<B> {
             innermost.set(self.into_raw());
             return;
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         unsafe { nesting::enter(self.0, innermost) };
     }
 
@@ -106,7 +106,7 @@ impl<B: StackedBackend> PoolRoot<Stacked<B>> for StackRoot<B> {
             innermost.set(null_mut());
             return true;
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         unsafe { nesting::leave(self.0, innermost) }
     }
 

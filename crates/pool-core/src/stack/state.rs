@@ -178,7 +178,7 @@ impl<B: StackedBackend> StackState<B> {
         }
     }
 
-    /// Marks the pool as busy; `None` where it is marked already.
+    /// Marks the pool as busy; `None` if it is marked already.
     pub(super) fn busy(&self) -> Option<BusyStack<'_, B>> {
         if !self.busy.try_mark() {
             return None;
@@ -215,7 +215,7 @@ impl<B: StackedBackend> StackState<B> {
         self.set_ends();
     }
 
-    /// Whether the pool is settled, so that its only chunk has all of its cursors.
+    /// Returns `true` if the pool is settled, so that its only chunk has all of its cursors.
     pub(super) fn is_settled(&self) -> bool {
         !self.origin.get().is_null()
     }
@@ -257,7 +257,7 @@ impl<B: StackedBackend> StackState<B> {
         });
     }
 
-    /// Whether an operation of the pool is in progress.
+    /// Returns `true` if an operation of the pool is in progress.
     pub(super) fn is_busy(&self) -> bool {
         self.busy.is_set()
     }
@@ -342,7 +342,7 @@ impl<B: StackedBackend> StackState<B> {
         self.capacity_peak.set((0, null_mut()));
     }
 
-    /// Whether the cold function has noted nothing as live in this pass.
+    /// Returns `true` if the cold function has noted nothing as live in this pass.
     #[inline(always)]
     pub(super) fn has_counted_nothing(&self) -> bool {
         self.pass_peak.get() == 0 && self.capacity_peak.get().0 == 0
@@ -428,7 +428,8 @@ impl<B: StackedBackend> StackState<B> {
         })
     }
 
-    /// Whether the pool has no memory, and nothing is special about what it borrows: no mode, limit or alignment.
+    /// Returns `true` if the pool has no memory, and nothing is special about what it borrows: no
+    /// mode, limit or alignment.
     #[inline(always)]
     pub(super) fn may_borrow_simply(&self) -> bool {
         let config = self.config.get();
@@ -442,7 +443,7 @@ impl<B: StackedBackend> StackState<B> {
             && self.with_chunks(|chunks| chunks.len() == 0 && chunks.has_room())
     }
 
-    /// Whether the first chunk is lent or borrowed in part.
+    /// Returns `true` if the first chunk is lent or borrowed in part.
     pub(super) fn shares_memory(&self) -> bool {
         self.neighbours.lender.get().is_some() || self.neighbours.borrower.get().is_some()
     }
@@ -453,7 +454,7 @@ impl<B: StackedBackend> StackState<B> {
         self.peak_reserved.set(self.reserved.get());
     }
 
-    /// How many named arrays there are.
+    /// Returns how many named arrays there are.
     pub(super) fn named_count(&self) -> usize {
         self.with_names(|names| names.len())
     }

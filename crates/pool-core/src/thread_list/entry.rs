@@ -61,9 +61,9 @@ impl<B: PoolBackend> Entry<B> {
 ///
 /// `root` is the address of a root from `Pool::into_root`, and the caller takes over the pool.
 pub(super) unsafe fn owned<B: PoolBackend>(root: *mut ()) -> Pool<B> {
-    // SAFETY: the caller's promise.
+    // SAFETY: the same contract, which the caller upholds.
     let root = unsafe { Root::<B>::from_raw(root) };
-    // SAFETY: the caller's promise.
+    // SAFETY: the same contract, which the caller upholds.
     unsafe { Pool::from_root(root) }
 }
 
@@ -139,7 +139,7 @@ impl<B: PoolBackend> HeldPool<B> {
     ///
     /// # Errors
     ///
-    /// [`NoHostMemory`] where the host has no memory for the entry. The pool is then dropped.
+    /// [`NoHostMemory`] if the host has no memory for the entry. The pool is then dropped.
     pub fn new(pool: Pool<B>) -> Result<Self, NoHostMemory> {
         let mut memory: Vec<Entry<B>> = list(1)?;
         memory.push(Entry {
@@ -184,7 +184,8 @@ impl<B: PoolBackend> HeldPool<B> {
         ManuallyDrop::new(unsafe { Pool::from_root(self.root()) })
     }
 
-    /// Whether the pool entered the chain and has not left it. Right while the entry is held.
+    /// Returns `true` if the pool entered the chain and has not left it. Right while the entry is
+    /// held.
     pub(super) fn is_entered(&self) -> bool {
         self.entry().entered.get().addr() != NEVER
     }
@@ -203,8 +204,9 @@ impl<B: PoolBackend> HeldPool<B> {
         unsafe { root.enter(innermost) };
     }
 
-    /// The pool that entered goes out of use; not the one that may have replaced it. Returns `false` where it entered by
-    /// another list, in which it is the innermost one: then it stays in use, and the entry must be leaked.
+    /// The pool that entered goes out of use; not the one that may have replaced it. Returns
+    /// `false` if it entered by another list, in which it is the innermost one: then it stays in
+    /// use, and the entry must be leaked.
     #[inline(always)]
     #[must_use]
     pub(super) fn leave(&self, innermost: &Cell<*mut ()>) -> bool {
@@ -253,23 +255,23 @@ impl<B: PoolBackend> HeldPool<B> {
         self.entry().past.with(self.pool().stats())
     }
 
-    /// As [`Pool::trim`].
+    /// Does the same as [`Pool::trim`].
     pub fn trim(&mut self) -> ReleaseReport {
         self.pool().trim()
     }
 
-    /// As [`Pool::compact`].
+    /// Does the same as [`Pool::compact`].
     pub fn compact(&mut self, compaction: &Compaction) -> ReleaseReport {
         self.pool().compact(compaction)
     }
 
-    /// As [`Pool::clear`].
+    /// Does the same as [`Pool::clear`].
     pub fn clear(&mut self) -> ReleaseReport {
         self.entry().past.forget_peaks();
         self.pool().clear()
     }
 
-    /// As [`Pool::configure`].
+    /// Does the same as [`Pool::configure`].
     ///
     /// # Errors
     ///

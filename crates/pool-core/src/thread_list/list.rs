@@ -143,7 +143,7 @@ impl<B: PoolBackend> ThreadList<B> {
         }
     }
 
-    /// Whether the list was closed.
+    /// Returns `true` if the list was closed.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.head().addr() == CLOSED

@@ -30,7 +30,7 @@ impl<B: PoolBackend> ThreadRecord<B> {
     ///
     /// # Errors
     ///
-    /// [`NoHostMemory`] where the host has no memory for it.
+    /// [`NoHostMemory`] if the host has no memory for it.
     pub fn new(
         thread_list: &ThreadList<B>,
         config: PoolConfig,
@@ -172,13 +172,13 @@ impl<B: PoolBackend> ThreadLists<B> {
         })
     }
 
-    /// How many threads and how many pools there are.
+    /// Returns how many threads and how many pools there are.
     #[must_use]
     pub fn len(&self) -> (usize, usize) {
         self.records().fold((0, 0), |(threads, pools), record| (threads + 1, pools + record.count))
     }
 
-    /// Whether there is no thread.
+    /// Returns `true` if there is no thread.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.first.is_null()
@@ -204,11 +204,11 @@ impl<B: PoolBackend> ThreadLists<B> {
         sum
     }
 
-    /// How many idle pools hold blocks, or have replaced one that does.
+    /// Returns how many idle pools hold blocks, or have replaced one that does.
     ///
     /// # Safety
     ///
-    /// As for [`release`](Self::release), without the barrier.
+    /// Same as for [`release`](Self::release), without the barrier.
     #[must_use]
     pub unsafe fn count_idle(&self) -> usize {
         let mut count = 0;
@@ -286,7 +286,7 @@ impl<B: PoolBackend> ThreadLists<B> {
     }
 }
 
-/// Whether the entry's pool has blocks.
+/// Returns `true` if the entry's pool has blocks.
 fn holds_blocks<B: PoolBackend>(entry: &Entry<B>) -> bool {
     // SAFETY: an entry always has the root of a live pool, which is replaced and dropped under the registry's lock.
     let root: Root<B> = unsafe { Root::<B>::from_raw(entry.pool.load(Ordering::Acquire)) };
@@ -296,7 +296,7 @@ fn holds_blocks<B: PoolBackend>(entry: &Entry<B>) -> bool {
     state.shared_numbers(none).reserved_bytes > 0
 }
 
-/// Whether the entry has a pool that was replaced and not dropped.
+/// Returns `true` if the entry has a pool that was replaced and not dropped.
 fn has_retired<B: PoolBackend>(entry: &Entry<B>) -> bool {
     !entry.retired.load(Ordering::Relaxed).is_null()
 }

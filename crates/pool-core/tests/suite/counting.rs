@@ -17,7 +17,7 @@ thread_local! {
     static GIVEN_BEFORE_REFUSAL: Cell<Option<usize>> = const { Cell::new(None) };
 }
 
-/// How many host allocations this thread makes in `body`.
+/// Returns how many host allocations this thread makes in `body`.
 pub(crate) fn allocations_in(body: impl FnOnce()) -> usize {
     let before = ALLOCATIONS.get();
     body();
@@ -47,7 +47,7 @@ unsafe impl GlobalAlloc for Counting {
         if !given() {
             return null_mut();
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         unsafe { System.alloc(layout) }
     }
 
@@ -55,7 +55,7 @@ unsafe impl GlobalAlloc for Counting {
         if !given() {
             return null_mut();
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         unsafe { System.alloc_zeroed(layout) }
     }
 
@@ -63,12 +63,12 @@ unsafe impl GlobalAlloc for Counting {
         if !given() {
             return null_mut();
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         unsafe { System.realloc(pointer, layout, size) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         unsafe { System.dealloc(pointer, layout) };
     }
 }

@@ -60,8 +60,9 @@ fn element_sizes_0_to_24_exact_and_conservative() {
     exact_and_conservative::<[f32; 3]>();
 }
 
-/// Whether a length fits a block by the documented compare: `words(n)` strictly below the capacity,
-/// in words of 8 bytes; worked out here from the block's bytes, independently of the pool.
+/// Returns `true` if a length fits a block by the documented compare: `words(n)` strictly below the
+/// capacity, in words of 8 bytes; worked out here from the block's bytes, independently of the
+/// pool.
 fn fits_by_the_documented_compare(length: usize, size: usize, block_bytes: usize) -> bool {
     let capacity = block_bytes / 8;
     if 8 % size == 0 {

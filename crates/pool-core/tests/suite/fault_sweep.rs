@@ -12,8 +12,8 @@ use crate::stacked_probe::StackedProbe;
 /// How the n-th allocation fails: alone, with all that follow, or by a panic.
 const MODES: [fn(usize) -> Refusal; 3] = [Refusal::Once, Refusal::From, Refusal::PanicOnce];
 
-/// How many random programs of each kind are swept: fewer than are run once, because each is run again
-/// for every allocation that it makes.
+/// Returns how many random programs of each kind are swept: fewer than are run once, because each
+/// is run again for every allocation that it makes.
 fn programs() -> u32 {
     // Two at least, because one alone may allocate nothing.
     test_cases().div_ceil(400).max(2)

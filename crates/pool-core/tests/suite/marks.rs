@@ -28,7 +28,7 @@ fn mark_first_slot(pool: &mut Pool<HeapBackend>) {
     assert_eq!(pool.scope().acquire_with(100, |_| PADDED), [PADDED; 100]);
 }
 
-/// Whether the scope's next slot, recycled, has zeros where it was marked.
+/// Returns `true` if the scope's next slot, recycled, has zeros where it was marked.
 fn next_is_zeroed(scope: &Scope<'_, HeapBackend>, bytes: usize) -> bool {
     scope.acquire::<u8, _>(bytes) == vec![0; bytes]
 }

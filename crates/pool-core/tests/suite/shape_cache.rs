@@ -8,7 +8,7 @@ use crate::backends::{Event, logged_pool, take_events};
 use crate::counting::allocations_in;
 use crate::support::{address, heap_pool, heap_pool_with, rounds, slots_per_table};
 
-/// Whether the shape is in the set of the scope's next slot; asking puts it there.
+/// Returns `true` if the shape is in the set of the scope's next slot; asking puts it there.
 fn hit(pool: &mut Pool<HeapBackend>, dims: &[usize]) -> bool {
     let before = pool.stats();
     let array = pool.scope().acquire::<f64, _>(dims);

@@ -61,7 +61,7 @@ unsafe impl Adaptor for Placed {
     unsafe fn free(&self, block: NonNull<u8>, bytes: usize) {
         let arena = self.arena.borrow().as_ptr_range();
         if !(arena.start.addr()..arena.end.addr()).contains(&block.addr().get()) {
-            // SAFETY: the caller's promise.
+            // SAFETY: the same contract, which the caller upholds.
             unsafe { HeapBackend::free(&self.ledger, block, bytes) };
         }
     }
@@ -386,7 +386,7 @@ unsafe impl Adaptor for Hooked {
 
     unsafe fn free(&self, block: NonNull<u8>, bytes: usize) {
         hook();
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         unsafe { HeapBackend::free(&self.0, block, bytes) };
     }
 
@@ -401,7 +401,7 @@ unsafe impl Adaptor for Hooked {
         bytes: usize,
     ) -> Result<(), RefusalError> {
         hook();
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         unsafe { HeapBackend::set_bytes(&self.0, block, value, bytes) }
     }
 }

@@ -23,7 +23,7 @@ struct StaticMemory {
 unsafe impl Sync for StaticMemory {}
 
 thread_local! {
-    /// Whether this thread takes its memory from the buffer; the test harness does not.
+    /// `true` if this thread takes its memory from the buffer; the test harness does not.
     static ON_THE_BUFFER: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -46,7 +46,7 @@ impl StaticMemory {
 unsafe impl GlobalAlloc for StaticMemory {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if !ON_THE_BUFFER.get() {
-            // SAFETY: the caller's promise.
+            // SAFETY: the same contract, which the caller upholds.
             return unsafe { System.alloc(layout) };
         }
         let base = self.bytes.get().addr();

@@ -202,7 +202,7 @@ fn arrays_by_value_and_by_header_share_the_cache() {
     assert_eq!((stats.shape_misses, stats.shape_hits), (1, 5));
 }
 
-/// Whether an acquire of `[1, axis]` hits, on the first slot of a pool.
+/// Returns `true` if an acquire of `[1, axis]` hits, on the first slot of a pool.
 fn hits(pool: &mut Pool<Cpu>, axis: usize) -> bool {
     let before = pool.stats();
     acquire_checked(&pool.scope(), &[1, axis]);

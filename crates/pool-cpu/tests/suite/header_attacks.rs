@@ -18,7 +18,7 @@ struct Mutation {
     name: &'static str,
     /// Below this rank it would panic.
     least_rank: usize,
-    /// Whether it would panic without elements.
+    /// `true` if it would panic without elements.
     needs_elements: bool,
     apply: fn(&mut Header),
 }
@@ -106,7 +106,7 @@ const MUTATIONS: &[Mutation] = &[
 ];
 
 impl Mutation {
-    /// Whether it was applied: not where it would panic.
+    /// Returns `true` if it was applied: not where it would panic.
     fn apply(&self, header: &mut Header) -> bool {
         let applies =
             header.ndim() >= self.least_rank && !(self.needs_elements && header.is_empty());

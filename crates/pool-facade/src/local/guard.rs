@@ -67,7 +67,7 @@ unsafe impl<B: LocalPool + GuardMayLeaveItsThread> Sync for LocalGuard<B> {}
 ///
 /// # Panics
 ///
-/// With the text of the error that [`try_local`] returns.
+/// Panics with the error that [`try_local`] returns.
 #[inline]
 #[must_use]
 #[track_caller]
@@ -83,8 +83,8 @@ pub fn local<B: LocalPool>() -> LocalGuard<B> {
 ///
 /// # Errors
 ///
-/// [`PoolError::Bookkeeping`] where the host has no memory for a new pool's slot table, and
-/// [`PoolError::Backend`] where the backend cannot start.
+/// [`PoolError::Bookkeeping`] if the host has no memory for a new pool's slot table, and
+/// [`PoolError::Backend`] if the backend cannot start.
 #[inline]
 pub fn try_local<B: LocalPool>() -> Result<LocalGuard<B>, PoolError<B::Error>> {
     let pool = match idle_pools::take() {

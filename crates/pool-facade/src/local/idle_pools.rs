@@ -134,7 +134,7 @@ impl<B: PoolBackend> ListAccess<B> {
         Self { lists: Some(lists) }
     }
 
-    /// Whether other threads can release the idle pools.
+    /// Returns `true` if other threads can release the idle pools.
     #[inline(always)]
     pub(super) const fn is_shared(&self) -> bool {
         self.lists.is_some()
@@ -154,8 +154,9 @@ impl<B: PoolBackend> fmt::Debug for ListAccess<B> {
     }
 }
 
-/// Whether the system is one that has a barrier on all threads. It may still refuse it; then requests are served where a
-/// pool comes back out of order, and where a method of a guard looks at the idle pools.
+/// `true` if the system is one that has a barrier on all threads. It may still refuse it; then
+/// requests are served where a pool comes back out of order, and where a method of a guard looks at
+/// the idle pools.
 const HAS_BARRIER: bool = cfg!(all(target_os = "linux", not(miri)));
 
 /// Takes an idle pool of the calling thread.

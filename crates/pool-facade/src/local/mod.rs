@@ -61,8 +61,8 @@ pub trait LocalPool: PoolBackend {
     /// [`PoolError::Backend`](crate::PoolError::Backend).
     fn thread_context() -> Result<Self::Context, Self::Error>;
 
-    /// Whether the calling thread may take an idle pool of this context now; always, unless a thread can
-    /// choose between devices or streams.
+    /// Returns `true` if the calling thread may take an idle pool of this context now; always,
+    /// unless a thread can choose between devices or streams.
     fn is_for_thread(context: &Self::Context) -> bool {
         let _ = context;
         true

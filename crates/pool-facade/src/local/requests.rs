@@ -19,7 +19,7 @@ impl Requests {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Whether there was a request since the last call with `seen`.
+    /// Returns `true` if there was a request since the last call with `seen`.
     #[inline(always)]
     pub(super) fn is_new(&self, seen: &Cell<usize>) -> bool {
         let asked = self.0.load(Ordering::Relaxed);

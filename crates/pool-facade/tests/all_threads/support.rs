@@ -9,7 +9,7 @@ use std::thread::{JoinHandle, spawn};
 use pool_facade::prelude::*;
 use pool_facade::stats_all;
 
-/// Whether this system releases the pools of other threads at once.
+/// `true` if this system releases the pools of other threads at once.
 pub(crate) const AT_ONCE: bool = cfg!(all(target_os = "linux", not(miri)));
 
 /// Runs a test on a thread of its own, which has ended before the next one begins: the numbers are those of the process.

@@ -46,7 +46,7 @@ pub(crate) enum Place {
 }
 
 impl Place {
-    /// Whether nothing may be thrown from here.
+    /// Returns `true` if nothing may be thrown from here.
     pub(crate) fn never_unwinds(self) -> bool {
         matches!(self, Self::Allocator | Self::Free | Self::Settle | Self::DescriptorDropped)
     }
@@ -128,7 +128,7 @@ unsafe impl PoolBackend for Hooked {
             // SAFETY: the view that is made is in use, on the pool's thread.
             unsafe { slot.arm() };
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         unsafe { std::slice::from_raw_parts_mut(block.cast().as_ptr(), length) }
     }
 
@@ -137,7 +137,7 @@ unsafe impl PoolBackend for Hooked {
         _: SlotRef<Self>,
         length: usize,
     ) -> &'s [T] {
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         unsafe { std::slice::from_raw_parts(block.cast().as_ptr(), length) }
     }
 
@@ -157,7 +157,7 @@ unsafe impl PoolBackend for Hooked {
         bytes: usize,
     ) -> Result<(), Refused> {
         tell(Place::SetBytes)?;
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         unsafe { block.write_bytes(value, bytes) };
         Ok(())
     }
@@ -170,9 +170,9 @@ unsafe impl PoolBackend for Hooked {
     ) -> Result<(), Refused> {
         tell(Place::Fill)?;
         for index in 0..length {
-            // SAFETY: the caller's promise.
+            // SAFETY: the same contract, which the caller upholds.
             let place = unsafe { block.cast::<T>().add(index) };
-            // SAFETY: the caller's promise.
+            // SAFETY: the same contract, which the caller upholds.
             unsafe { place.write(value) };
         }
         Ok(())
@@ -185,14 +185,14 @@ unsafe impl PoolBackend for Hooked {
     ) -> Result<(), Refused> {
         tell(Place::Copy)?;
         let from = NonNull::from(source).cast::<T>();
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         unsafe { block.cast::<T>().copy_from_nonoverlapping(from, source.len()) };
         Ok(())
     }
 }
 
 thread_local! {
-    /// Whether views arm their slots, so that the backend is asked at the next use.
+    /// `true` if views arm their slots, so that the backend is asked at the next use.
     pub(crate) static ARMING: Cell<bool> = const { Cell::new(false) };
 }
 

@@ -8,7 +8,7 @@ use pool_facade::{MemoryChecks, check_memory};
 /// Set in the child process: to what it should find.
 const TASK: &str = "POOL_TEST_MEMORY_CHECKS";
 
-/// Whether this thread's pool poisons, and whether its blocks are fresh.
+/// Returns `true` if this thread's pool poisons, and whether its blocks are fresh.
 fn found() -> (bool, bool) {
     with_pool!(|scope| {
         let scope = scope.scope();

@@ -9,8 +9,8 @@ use std::cmp::Reverse;
 use super::transport::Transport;
 use crate::bits::{BitMatrix, ones};
 
-/// The elements of a heaviest antichain; those of weight 0 are left out. `None` where `is_needed` said no before it was
-/// found.
+/// The elements of a heaviest antichain; those of weight 0 are left out. `None` if `is_needed` said
+/// no before it was found.
 pub(super) fn heaviest(
     precedes: &BitMatrix,
     weights: &[u64],

@@ -27,7 +27,7 @@ struct Levels {
     receivers: Vec<Vec<u64>>,
     /// The receivers of all levels, as bits.
     met: Vec<u64>,
-    /// Whether some receiver of the last level can take more.
+    /// `true` if some receiver of the last level can take more.
     is_open: bool,
 }
 
@@ -44,8 +44,9 @@ impl<'a> Transport<'a> {
     /// `block` carries at least one; and no more can be sent than there is supply. (By Dinic's argument,
     /// paths are longer in each round, so that there are no more rounds than elements.)
     ///
-    /// Returns, for each element, whether more could be sent from it if there were somebody to take it, and
-    /// whether it could take more from a sender with something left; `None` where `is_needed` said no before.
+    /// Returns, for each element, whether more could be sent from it if there were somebody to take
+    /// it, and whether it could take more from a sender with something left; `None` if `is_needed`
+    /// said no before.
     pub(super) fn maximise(
         &mut self,
         is_needed: &dyn Fn() -> bool,
@@ -189,7 +190,8 @@ impl<'a> Transport<'a> {
         path.truncate(path.iter().position(used_up).unwrap_or(path.len()));
     }
 
-    /// The weights that each element sends and takes; `None` where something goes where the relation does not.
+    /// The weights that each element sends and takes; `None` if something goes where the relation
+    /// does not.
     #[cfg(test)]
     // Uncounted: one pass over the elements.
     pub(super) fn sums(&self) -> Option<(Vec<u64>, Vec<u64>)> {

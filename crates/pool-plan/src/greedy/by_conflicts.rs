@@ -32,7 +32,7 @@ const PASSES_BESIDE: usize = 32;
 pub(crate) struct ConflictPlacer<'a> {
     items: &'a [Item],
     conflicts: &'a BitMatrix,
-    /// Whether there are many conflicts.
+    /// `true` if there are many conflicts.
     is_dense: bool,
     placed: Vec<u64>,
     met: Vec<u64>,

@@ -109,7 +109,7 @@ impl FreeRanges {
         free
     }
 
-    /// How many free ranges a rule looks at, at most, where alignments do not matter.
+    /// Returns how many free ranges a rule looks at, at most, where alignments do not matter.
     fn looked_at(&self, fit: GreedyFit) -> usize {
         if fit == GreedyFit::First { self.ends.len() } else { 0 }
     }

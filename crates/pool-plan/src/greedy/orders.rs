@@ -15,9 +15,10 @@ pub(crate) struct Order {
     pub(crate) items: Vec<u32>,
     /// The rule by which a free range is taken.
     pub(crate) fit: GreedyFit,
-    /// Whether no item begins before one that comes earlier.
+    /// `true` if no item begins before one that comes earlier.
     pub(crate) is_by_start: bool,
-    /// Whether gaps of lifetimes may be taken for live, and fixed offsets for always in use: that takes less time.
+    /// `true` if gaps of lifetimes may be taken for live, and fixed offsets for always in use: that
+    /// takes less time.
     pub(crate) is_rough: bool,
 }
 
@@ -62,17 +63,19 @@ pub(crate) struct Measures<'a> {
     pub(crate) by_begin: Vec<u32>,
     /// The place of the item in the order of names, if that is another one than the problem's.
     pub(crate) named: Option<Vec<u32>>,
-    /// Whether some lifetimes have gaps or some offsets are fixed, so that a rough plan is made first.
+    /// `true` if some lifetimes have gaps or some offsets are fixed, so that a rough plan is made
+    /// first.
     pub(crate) has_rough_plan: bool,
 }
 
 impl Recipe {
-    /// Whether this recipe makes the plan of a textbook heuristic, with one of the readings of its last tie.
+    /// Returns `true` if this recipe makes the plan of a textbook heuristic, with one of the
+    /// readings of its last tie.
     pub(crate) fn is_of(&self, heuristic: GreedyHeuristic) -> bool {
         self.heuristic == heuristic && self.is_textbook()
     }
 
-    /// Whether this recipe makes the plan of some textbook heuristic.
+    /// Returns `true` if this recipe makes the plan of some textbook heuristic.
     pub(crate) fn is_textbook(&self) -> bool {
         matches!(self.ties, Ties::Place | Ties::Name)
     }

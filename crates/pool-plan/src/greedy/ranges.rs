@@ -127,7 +127,7 @@ impl Room {
         self.free_from += higher & (higher >> 63).wrapping_sub(1);
     }
 
-    /// Whether nothing that is passed from here on changes the offset.
+    /// Returns `true` if nothing that is passed from here on changes the offset.
     #[inline]
     pub(crate) fn is_found(&self) -> bool {
         self.rule == GreedyFit::First && self.best.is_some()

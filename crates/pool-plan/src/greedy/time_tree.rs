@@ -26,7 +26,7 @@ impl TimeTree {
         Self { leaves, spanning: empty.clone(), within: empty }
     }
 
-    /// How many vertices a span makes up, about.
+    /// Returns how many vertices a span makes up, about.
     pub(crate) fn depth(&self) -> usize {
         4 * (self.leaves.ilog2() as usize + 1)
     }

@@ -59,7 +59,7 @@ pub(super) struct Capacities {
     pub(super) goal: u64,
     /// A capacity between the goal and the best peak.
     pub(super) easier: u64,
-    /// Whether nobody asks for a lower peak than the goal.
+    /// `true` if nobody asks for a lower peak than the goal.
     pub(super) is_given: bool,
 }
 
@@ -96,12 +96,13 @@ impl<'a> Exact<'a> {
         }
     }
 
-    /// How many searches of a round go on from the one before, which come first; none where none is by niches.
+    /// Returns how many searches of a round go on from the one before, which come first; none where
+    /// none is by niches.
     pub(super) fn continued(&self) -> usize {
         if self.niches.is_empty() { 0 } else { self.niches.len() + self.lasting.len() }
     }
 
-    /// How many searches a round has.
+    /// Returns how many searches a round has.
     pub(super) fn count(&self) -> usize {
         self.niches.len() + self.lasting.len() + RESTARTS[0] + RESTARTS[1]
     }

@@ -90,8 +90,8 @@ impl<'a, P: Place, M: Fn() -> P + Sync> Heuristics<'a, M> {
         }
     }
 
-    /// Whether more recipes are to be tried. The first is the fastest and not the best: where the target is above
-    /// the bound, a second one is tried, too.
+    /// Returns `true` if more recipes are to be tried. The first is the fastest and not the best:
+    /// where the target is above the bound, a second one is tried, too.
     fn is_worth_more(&self, standing: &Standing) -> bool {
         standing.peak > self.target || self.tried == 1 && standing.peak > standing.least
     }

@@ -90,7 +90,7 @@ impl<'a> Repair<'a> {
         &self.offsets
     }
 
-    /// How many conflicts were looked at, which is what the time goes into.
+    /// Returns how many conflicts were looked at, which is what the time goes into.
     pub(super) fn work(&self) -> u64 {
         self.work
     }

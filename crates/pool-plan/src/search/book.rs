@@ -30,7 +30,7 @@ impl<'a> Book<'a> {
         Self { instance, placed: vec![false; instance.items.len()], open, crossing }
     }
 
-    /// Whether an item is placed.
+    /// Returns `true` if an item is placed.
     pub(super) fn is_placed(&self, item: u32) -> bool {
         self.placed[item as usize]
     }
@@ -40,13 +40,13 @@ impl<'a> Book<'a> {
         &self.open
     }
 
-    /// Whether any open item crosses from section `boundary - 1` into section `boundary`.
+    /// Returns `true` if any open item crosses from section `boundary - 1` into section `boundary`.
     pub(super) fn is_crossed(&self, boundary: usize) -> bool {
         self.crossing[boundary] > 0
     }
 
-    /// Whether all items that conflict with one are placed: then it is in nobody's way at its lowest offset, and
-    /// no other offset is better for it.
+    /// Returns `true` if all items that conflict with one are placed: then it is in nobody's way at
+    /// its lowest offset, and no other offset is better for it.
     // Uncounted: the callers count the conflicts.
     pub(super) fn is_uncovered(&self, item: u32) -> bool {
         let others = self.instance.conflicts.row(item as usize);

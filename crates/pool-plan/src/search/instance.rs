@@ -19,7 +19,7 @@ pub(crate) struct Instance {
     pub(crate) conflicts: Lists,
     /// For each section, its items.
     pub(crate) sections: Lists,
-    /// Whether sections are in an order, in which every item's sections lie within its hull.
+    /// `true` if sections are in an order, in which every item's sections lie within its hull.
     pub(crate) is_linear: bool,
     /// How many sections there are.
     pub(crate) section_count: usize,

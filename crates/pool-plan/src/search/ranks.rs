@@ -158,7 +158,7 @@ impl Ranks {
         }
     }
 
-    /// Whether parts of the problem are ranked anew.
+    /// Returns `true` if parts of the problem are ranked anew.
     pub(super) fn is_renewed(&self) -> bool {
         self.shapes.is_some()
     }

@@ -86,7 +86,7 @@ impl<'a> Skyline<'a> {
         &self.work
     }
 
-    /// How many changes there are to take back.
+    /// Returns how many changes there are to take back.
     pub(super) fn changes(&self) -> usize {
         self.changes.len()
     }
@@ -113,7 +113,7 @@ impl<'a> Skyline<'a> {
         self.weights[section as usize]
     }
 
-    /// Whether no open item crosses from section `boundary - 1` into section `boundary`.
+    /// Returns `true` if no open item crosses from section `boundary - 1` into section `boundary`.
     pub(super) fn is_cut(&self, boundary: u32) -> bool {
         !self.book.is_crossed(boundary as usize)
     }
@@ -125,7 +125,8 @@ impl<'a> Skyline<'a> {
         items.filter(move |&item| !self.book.is_placed(item) && self.lowest[item as usize] == floor)
     }
 
-    /// Whether all items that conflict with one are placed: then it is in nobody's way at its lowest offset.
+    /// Returns `true` if all items that conflict with one are placed: then it is in nobody's way at
+    /// its lowest offset.
     pub(super) fn is_uncovered(&self, item: u32) -> bool {
         self.work.count(self.instance.conflicts.row(item as usize).len());
         self.book.is_uncovered(item)

@@ -84,23 +84,23 @@ impl<'a> State<'a> {
         &self.work
     }
 
-    /// Whether all items that conflict with one are placed (see [`Book::is_uncovered`]).
+    /// Returns `true` if all items that conflict with one are placed (see [`Book::is_uncovered`]).
     pub(super) fn is_uncovered(&self, item: u32) -> bool {
         self.work.count(self.instance.conflicts.row(item as usize).len());
         self.book.is_uncovered(item)
     }
 
-    /// How many entries the state keeps to take placements back.
+    /// Returns how many entries the state keeps to take placements back.
     pub(super) fn kept(&self) -> usize {
         self.changed_lowest.len() + self.changed_floor.len()
     }
 
-    /// Whether any open item crosses from section `boundary - 1` into section `boundary`.
+    /// Returns `true` if any open item crosses from section `boundary - 1` into section `boundary`.
     pub(super) fn is_crossed(&self, boundary: usize) -> bool {
         self.book.is_crossed(boundary)
     }
 
-    /// Whether the empty plan is possible.
+    /// Returns `true` if the empty plan is possible.
     // Uncounted: one pass over the instance, of up to 4,000,000 pairs.
     pub(super) fn is_possible(&self) -> bool {
         let fits =
@@ -170,7 +170,7 @@ impl<'a> State<'a> {
         true
     }
 
-    /// Whether floors of at least `offset` leave room for the open items.
+    /// Returns `true` if floors of at least `offset` leave room for the open items.
     fn fits(&self, offset: u64, (first, end): (u32, u32)) -> bool {
         let range = first as usize..end as usize;
         self.work.count(range.len());

@@ -26,10 +26,10 @@ pub(crate) trait Steps {
     /// The capacity that is searched.
     fn capacity(&self) -> u64;
 
-    /// How many placements were tried.
+    /// Returns how many placements were tried.
     fn steps(&self) -> u64;
 
-    /// How many items and sections were looked at, which is what the time goes into.
+    /// Returns how many items and sections were looked at, which is what the time goes into.
     fn work(&self) -> u64;
 
     /// Tries placements until `steps` were tried in all, or `work` was done in all.

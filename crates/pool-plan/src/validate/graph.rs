@@ -217,15 +217,16 @@ struct Ancestors {
 
 /// The markers of a buffer, as indices of the operations that edges join.
 struct Markers {
-    /// The alloc marker; `None` where no edge joins it, or where the buffer shares bytes with no other.
+    /// The alloc marker; `None` if no edge joins it, or where the buffer shares bytes with no
+    /// other.
     alloc: Option<usize>,
-    /// The free markers; `None` where no edge joins one of them, where the buffer has none, or where it shares
-    /// bytes with no other.
+    /// The free markers; `None` if no edge joins one of them, where the buffer has none, or where
+    /// it shares bytes with no other.
     frees: Option<Vec<usize>>,
 }
 
 impl Markers {
-    /// Whether all uses of the buffer are operations that have this bit.
+    /// Returns `true` if all uses of the buffer are operations that have this bit.
     fn are_in(&self, ancestors: &Ancestors, bit: usize) -> bool {
         let Self { alloc: Some(alloc), frees: Some(frees) } = self else { return false };
         let Ancestors { words, met } = ancestors;

@@ -105,7 +105,7 @@ impl Small {
         sets.map(|set| members(set).map(|one| self.sizes[one]).sum()).max().unwrap_or(0)
     }
 
-    /// Whether offsets are a plan.
+    /// Returns `true` if offsets are a plan.
     pub(crate) fn accepts(&self, offsets: &[u64]) -> bool {
         let count = offsets.len();
         let alone = |one: usize| {

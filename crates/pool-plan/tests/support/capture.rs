@@ -13,7 +13,7 @@ pub(crate) struct Capture {
     pub(crate) streams: usize,
     pub(crate) allocate: f64,
     pub(crate) free: f64,
-    /// Whether buffers that are never freed are live-out, and so share with nothing; otherwise
+    /// `true` if buffers that are never freed are live-out, and so share with nothing; otherwise
     /// they may take the bytes of buffers before them.
     pub(crate) live_out: bool,
     pub(crate) seed: u64,

@@ -75,7 +75,8 @@ fn cut_while(
     named(pieces, &mut random)
 }
 
-/// Whether a piece has more of the rectangle's addresses than of its time, which decides which way to cut.
+/// Returns `true` if a piece has more of the rectangle's addresses than of its time, which decides
+/// which way to cut.
 fn is_tall(piece: &Buffer) -> bool {
     let duration = piece.upper.abs_diff(piece.lower);
     piece.size as f64 / f64::from(1 << 20) > duration as f64 / 1e6

@@ -143,7 +143,7 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// How many commands are recorded and not submitted.
+    /// Returns how many commands are recorded and not submitted.
     pub(crate) fn pending(&self) -> usize {
         self.recording.batch.commands
     }

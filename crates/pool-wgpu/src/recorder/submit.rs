@@ -23,7 +23,7 @@ impl Recorder<'_> {
     ///
     /// # Errors
     ///
-    /// As [`submit`](Self::submit).
+    /// Same as [`submit`](Self::submit).
     pub(crate) fn append(&mut self, commands: wgpu::CommandBuffer) -> Result<(), WgpuError> {
         self.make_room()?;
         self.end_part()?;
@@ -52,10 +52,10 @@ impl Recorder<'_> {
     ///
     /// # Errors
     ///
-    /// [`WgpuError::SubmissionRefused`] where wgpu refuses a part that this thread has recorded into; the other threads
-    /// of such a part are told by their next call, and the other parts are executed. [`WgpuError::Refused`] for a
-    /// command buffer of others: it and those behind it are not submitted. [`WgpuError::DeviceLost`]. Nothing is recorded
-    /// any more.
+    /// [`WgpuError::SubmissionRefused`] if wgpu refuses a part that this thread has recorded into;
+    /// the other threads of such a part are told by their next call, and the other parts are
+    /// executed. [`WgpuError::Refused`] for a command buffer of others: it and those behind it are
+    /// not submitted. [`WgpuError::DeviceLost`]. Nothing is recorded any more.
     pub(crate) fn submit(&mut self, others: Vec<wgpu::CommandBuffer>) -> Result<(), WgpuError> {
         let calls = &self.setup.calls;
         let recorded = self.submit_batch();

@@ -183,7 +183,7 @@ impl<'a> Program<'a> {
         expected[range].fill(value);
     }
 
-    /// Two arrays of two worlds; `None` where there are none.
+    /// Two arrays of two worlds; `None` if there are none.
     fn two(&mut self) -> Option<[(usize, usize); 2]> {
         let (to, from) = (self.array()?, self.array()?);
         (to.0 != from.0).then_some([to, from])

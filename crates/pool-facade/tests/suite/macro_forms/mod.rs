@@ -20,7 +20,7 @@ use pool_facade::prelude::*;
 /// What goes wrong in the tests of this module.
 type Refused = PoolError<CpuError>;
 
-/// How many pools this thread has, all of them idle.
+/// Returns how many pools this thread has, all of them idle.
 fn idle_pools() -> usize {
     local::<Cpu>().stats().pools
 }

@@ -73,7 +73,7 @@ impl Place {
         Ok(Self { shelf: chosen, _counted: CONTEXTS.with(Rc::clone) })
     }
 
-    /// Whether this thread has chosen this place.
+    /// Returns `true` if this thread has chosen this place.
     pub(crate) fn is_chosen(&self) -> bool {
         self.shelf == CHOSEN.get()
     }

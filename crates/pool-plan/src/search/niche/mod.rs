@@ -288,8 +288,9 @@ impl<'a> NicheSearch<'a> {
         }
     }
 
-    /// Whether no open item fits below one that can begin at the floor of a section. The tops of an item's sections are
-    /// looked at once for each choice of a section: a long-lived item is a candidate of many.
+    /// Returns `true` if no open item fits below one that can begin at the floor of a section. The
+    /// tops of an item's sections are looked at once for each choice of a section: a long-lived
+    /// item is a candidate of many.
     fn is_lowest_around(&mut self, section: u32, floor: u64) -> bool {
         let Self { skyline, least_tops, choices, .. } = self;
         skyline.candidates(section).all(|item| {
