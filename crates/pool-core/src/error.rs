@@ -1,18 +1,19 @@
-//! The one error of the crate: what was asked, what there is, and what to do about it. `Display` says an
-//! error's own part, `source` what was below it.
+//! The error type of the crate, with the numbers asked, used and available, and advice. `Display`
+//! prints an error's own part; `source` is the underlying error.
 
 use core::error::Error;
 use core::fmt;
 
-/// Why a pool could not do what it was asked. The pool is usable after every one of them.
+/// The reason why a pool operation failed. The pool stays usable after each of them.
 ///
-/// `E` is the backend's own error ([`PoolBackend::Error`](crate::PoolBackend::Error)). `Display` says the
-/// pool's part, and [`source`](Error::source) is the backend's error; [`error_chain`] is both in one line.
+/// `E` is the backend's own error ([`PoolBackend::Error`](crate::PoolBackend::Error)). `Display`
+/// prints the pool's part, and [`source`](Error::source) returns the backend's error.
+/// [`error_chain`] prints both on one line.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum PoolError<E> {
-    /// The request is larger than any address space: more than `isize::MAX` bytes, rounded up as a
-    /// block is.
+    /// The request exceeds any address space: more than `isize::MAX` bytes, rounded up to a block
+    /// size.
     SizeOverflow {
         /// Elements asked for.
         elements: usize,
@@ -24,31 +25,31 @@ pub enum PoolError<E> {
         /// The alignment asked for, in bytes.
         asked: usize,
     },
-    /// The shape is impossible, or does not fit what it is applied to.
+    /// The shape is impossible, or does not fit its array.
     Shape(ShapeError),
-    /// The pool's byte limit does not allow the block, even with every idle block freed.
+    /// The pool's byte limit does not allow the block, even after every idle block was freed.
     LimitExceeded {
-        /// Bytes of the block that was asked for.
+        /// Bytes of the requested block.
         requested: usize,
         /// Bytes that the pool holds in blocks that are in use.
         reserved: usize,
         /// The pool's limit in bytes.
         limit: usize,
     },
-    /// The backend has no such block, even with every idle block of this pool freed.
+    /// The backend cannot allocate the block, even after every idle block of this pool was freed.
     OutOfMemory {
-        /// Bytes of the block that was asked for.
+        /// Bytes of the requested block.
         requested: usize,
         /// Bytes that the pool holds in blocks that are in use.
         reserved: usize,
-        /// Bytes of the largest of those blocks, the largest first; 0 where there are fewer.
+        /// Bytes of the three largest of those blocks, in descending order; 0 if there are fewer.
         largest: [usize; 3],
         /// The backend's own error.
         source: E,
     },
     /// The host has no memory for the pool's own bookkeeping.
     Bookkeeping {
-        /// Bytes of the table, shape set or stack that was asked for.
+        /// Bytes requested for a table, a shape set or a stack.
         requested: usize,
     },
     /// The backend could not start, or could not fill, copy or order memory.
@@ -62,7 +63,7 @@ pub enum PoolError<E> {
     Config(ConfigError),
     /// The handle belongs to another pool.
     ForeignHandle {
-        /// The pool that was asked.
+        /// The pool that the handle was used with.
         pool: u64,
         /// The pool that made the handle.
         made_by: u64,
@@ -71,22 +72,22 @@ pub enum PoolError<E> {
     StaleHandle {
         /// The slot that the handle names.
         slot: usize,
-        /// How many slots are handed out.
+        /// The number of slots that are handed out.
         active: usize,
     },
-    /// Two of the handles that were to be borrowed together are the same.
+    /// Two of the handles to be borrowed together are the same.
     RepeatedHandle {
         /// The slot that both name.
         slot: usize,
     },
     /// The call came from code that the pool runs inside another operation: an allocator's hook, a
-    /// `tracing` subscriber, a backend. Nothing can be acquired then, from this pool.
+    /// `tracing` subscriber, a backend. Such code cannot acquire from this pool.
     ///
-    /// The twins without `try_` panic with this error as with others. An allocator must not unwind, so
-    /// its hooks use the `try_` forms.
+    /// The twins without `try_` panic with this error as with any other. An allocator must not
+    /// unwind, so its hooks must use the `try_` forms.
     Reentered,
-    /// The process has made as many pools as it can tell apart by their handles: on targets of 32 bits some
-    /// four thousand million, elsewhere more than any process makes.
+    /// The process has used up all pool identities, by which handles tell pools apart. Targets of
+    /// 32 bits have some four thousand million; other targets never run out in practice.
     IdentitiesExhausted {
         /// Pools that a process can make.
         most: usize,
@@ -194,7 +195,7 @@ impl fmt::Display for LargestBlocks<'_> {
     }
 }
 
-/// Why a shape cannot be.
+/// The reason why a shape is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ShapeError {
@@ -214,9 +215,9 @@ pub enum ShapeError {
     },
     /// A split beyond the end.
     SplitOutOfRange {
-        /// Where the split was asked for.
+        /// The index of the split.
         asked: usize,
-        /// The length of what was to be split.
+        /// The length of the array or axis.
         extent: usize,
     },
     /// A copy between different lengths.
@@ -230,7 +231,7 @@ pub enum ShapeError {
     PartOutOfRange {
         /// The first element asked for.
         start: usize,
-        /// The element behind the last that was asked for.
+        /// The end of the range, exclusive.
         end: usize,
         /// The length of the view.
         extent: usize,
@@ -264,8 +265,8 @@ impl fmt::Display for ShapeError {
 
 impl Error for ShapeError {}
 
-/// Why what is in a slice could not be read or written as a [`PoolView`](crate::PoolView). As a [`PoolError`] it is the
-/// variant of the same name.
+/// The reason why a [`PoolView`](crate::PoolView) that is a slice could not be read or written.
+/// Converts into the variant of the same name of [`PoolError`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ViewError {
@@ -273,7 +274,7 @@ pub enum ViewError {
     Shape(ShapeError),
     /// The host has no memory for the elements.
     Bookkeeping {
-        /// Bytes that were asked for.
+        /// Bytes requested.
         requested: usize,
     },
 }
@@ -306,7 +307,7 @@ impl<E> From<ViewError> for PoolError<E> {
     }
 }
 
-/// Which value of a [`PoolConfig`](crate::PoolConfig) is out of its range.
+/// The value of a [`PoolConfig`](crate::PoolConfig) that is out of its range.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum ConfigError {
@@ -335,10 +336,10 @@ impl fmt::Display for ConfigError {
 
 impl Error for ConfigError {}
 
-/// An error and its sources, in one line: `error: source: source`.
+/// Formats an error and its sources on one line: `error: source: source`.
 ///
-/// [`Display`](fmt::Display) of an error says its own part alone. This is what the twins without `try_` panic
-/// with, and what a program shows to people.
+/// [`Display`](fmt::Display) of an error prints its own part alone. The twins without `try_` panic
+/// with this text, and programs should show it to users.
 ///
 /// ```
 /// use pool_core::{PoolError, error_chain};
@@ -352,7 +353,7 @@ pub fn error_chain<'a>(error: &'a (dyn Error + 'static)) -> impl fmt::Display + 
     ErrorChain(error)
 }
 
-/// An error that is shown with its sources.
+/// An error that is displayed with its sources.
 struct ErrorChain<'a>(&'a (dyn Error + 'static));
 
 impl fmt::Display for ErrorChain<'_> {
