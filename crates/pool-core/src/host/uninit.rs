@@ -1,4 +1,4 @@
-//! Memory without a value: arrays of `MaybeUninit<T>`, for code that initialises them itself.
+//! Uninitialised memory: arrays of `MaybeUninit<T>`, for code that initialises them itself.
 
 use core::mem::MaybeUninit;
 
@@ -11,10 +11,10 @@ use crate::scope::Scope;
 use crate::shape::FixedShape;
 
 impl<'s, B: HostBackend> Scope<'s, B> {
-    /// Acquires an array of any type that is [`Copy`], whose elements are not written.
+    /// Acquires an array of uninitialised elements of any [`Copy`] type.
     ///
-    /// The slot is marked, as [`acquire_with`](Self::acquire_with) says under *Cost*: also for numbers, because
-    /// what is left in a `MaybeUninit` need not be a number.
+    /// The slot is marked (see *Cost* of [`acquire_with`](Self::acquire_with)), also for numbers,
+    /// because a `MaybeUninit` may be left uninitialised.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -52,12 +52,12 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         shape: S,
     ) -> HostAcquireResult<'s, B, MaybeUninit<T>, S> {
         let length = shape.count::<T>()?;
-        // SAFETY: nothing is said to be plain.
+        // SAFETY: the argument makes no claim to be plain.
         let slot = unsafe { self.take_unwritten::<T>(length, false) }?;
         // SAFETY: taken for `length` elements, of the size and alignment of `T`; anything is a valid
         // `MaybeUninit`, and this is the slot's first view.
         let room: &'s mut [MaybeUninit<T>] = unsafe { slot.host_slice(length) };
-        // SAFETY: there are as many elements as the shape has.
+        // SAFETY: there are exactly the elements of the shape.
         Ok(unsafe { FromParts::from_parts(room, shape.kept()) })
     }
 }
