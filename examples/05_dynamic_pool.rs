@@ -1,8 +1,8 @@
 //! Memory that a program asks for at run time: an interpreter for postfix formulas on whole arrays.
 //!
-//! Where the brackets of a formula open and close is known only when it is read, so no lexical scope
-//! fits. `[` is a checkpoint and `]` a rewind: what was computed between them goes back to the pool,
-//! the value on top is kept.
+//! The brackets of a formula are known only when it is read, so no lexical scope fits. `[` is a
+//! checkpoint and `]` a rewind: arrays computed between them go back to the pool, and the value on
+//! top is kept.
 //!
 //! ```text
 //! cargo run --release --example 05_dynamic_pool

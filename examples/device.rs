@@ -1,4 +1,4 @@
-//! Where an example runs: on a device, or on the simulated driver where there is none or by request.
+//! The device of an example: a real one, or the simulated driver if there is none or on request.
 
 use std::error::Error;
 
@@ -8,7 +8,7 @@ use cudarc::nvrtc::Ptx;
 use pool_facade::pool_cuda::{Cuda, CudaDevice};
 use pool_kernels::Module;
 
-/// Opens the first device; the simulated one where that is asked for, or where there is no other.
+/// Opens the first device; the simulated one where that is asked for, or if there is no other.
 ///
 /// # Errors
 ///

@@ -107,7 +107,7 @@ unsafe fn write_from(start: *mut f64, length: usize, value: f64) {
     }
 }
 
-/// An element type of the workloads, and where the columns that sort by type keep it.
+/// An element type of the workloads, with a mark if the columns that sort by type keep it.
 pub trait BenchElement: PodElement + Default + std::fmt::Debug + Stacked {
     /// The vectors of this type that a caller keeps.
     fn kept(vectors: &mut KeptVectors) -> &mut [Vec<Self>];

@@ -43,7 +43,8 @@ pub(crate) struct Measured {
     pub(crate) frames_a_second: Vec<f64>,
 }
 
-/// Measures a repeat over all frames. Where the host's time is taken the ways take turns, the other one first each time.
+/// Measures a repeat over all frames. If the host's time is taken the ways take turns, the other
+/// one first each time.
 pub(crate) fn repeat(
     measured: &mut [Measured; 2],
     mut ways: [&mut dyn Way; 2],

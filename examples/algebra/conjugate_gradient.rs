@@ -16,8 +16,8 @@ pub struct Convergence {
     pub residual: f64,
 }
 
-/// Where the residual has become this much smaller, going on changes little: the residual that the method carries along
-/// goes on to fall, and the true one stays at what rounding leaves.
+/// Once the residual has become this much smaller, going on changes little: the residual that the
+/// method carries along goes on to fall, and the true one stays at what rounding leaves.
 #[must_use]
 pub fn tolerance<T: Number>() -> f64 {
     64.0 * T::UNIT_ROUNDOFF
@@ -31,7 +31,7 @@ pub fn tolerance<T: Number>() -> f64 {
 ///
 /// # Errors
 ///
-/// Where there is no memory for the temporaries, and where the backend refuses an operation.
+/// Fails if there is no memory for the temporaries, and if the backend refuses an operation.
 pub fn solve<B: PoolBackend, T: Number, A: Algebra<B, T>>(
     algebra: &A,
     mut scope: Scope<'_, B>,

@@ -1,4 +1,4 @@
-//! Where a computation runs, and with which numbers: the one place that knows all backends.
+//! The backend and the number type of a computation: the one file that knows all backends.
 
 use std::fmt;
 
@@ -20,7 +20,7 @@ pub trait Computation {
     ///
     /// # Errors
     ///
-    /// Where there is no memory, and where the backend refuses an operation.
+    /// Fails if there is no memory, and if the backend refuses an operation.
     fn run<B: PoolBackend, T: Number, A: Algebra<B, T>>(
         &self,
         algebra: &A,
@@ -58,7 +58,7 @@ impl fmt::Display for Place {
 ///
 /// # Errors
 ///
-/// Where the place is not to be had here, and as [`Computation::run`].
+/// Fails if the place is not available here, and as [`Computation::run`] does.
 pub fn run<C: Computation>(
     computation: &C,
     place: Place,
@@ -85,8 +85,8 @@ pub struct Places {
 }
 
 impl Places {
-    /// The places that were asked for, each with the numbers that were. Where no place was, those that do not compute
-    /// with some numbers are left out, and the reason is printed.
+    /// The places that were asked for, each with the numbers that were. If no place was, those that
+    /// do not compute with some numbers are left out, and the reason is printed.
     #[must_use]
     pub fn asked_for(self) -> Vec<(Place, Precision)> {
         let places = self.on.map_or_else(all_places, |place| vec![place]);

@@ -159,8 +159,9 @@ pub trait AcquireArray<'s> {
     ///
     /// # Panics
     ///
-    /// With the text of the error that [`try_acquire_array_dyn`](Self::try_acquire_array_dyn) returns.
-    /// Where the host has no memory for a new header, the slot stays taken until its scope ends.
+    /// With the text of the error that [`try_acquire_array_dyn`](Self::try_acquire_array_dyn)
+    /// returns. If the host has no memory for a new header, the slot stays taken until its scope
+    /// ends.
     fn acquire_array_dyn<T: PodElement>(&self, dims: &[usize]) -> &'s mut ArrayRef<T, IxDyn>;
 
     /// Fallible twin of [`acquire_array_dyn`](Self::acquire_array_dyn).

@@ -75,8 +75,8 @@ impl Header {
         Ok(unsafe { erased.view::<T>() })
     }
 
-    /// As [`make`](Self::make), with a panic instead of an error. The slot stays taken after the panic: giving
-    /// it back would cost the hot path a register.
+    /// Does the same as [`make`](Self::make), with a panic instead of an error. The slot stays
+    /// taken after the panic: giving it back would cost the hot path a register.
     ///
     /// # Safety
     ///
@@ -99,7 +99,7 @@ impl Header {
 }
 
 impl ErasedView {
-    /// Puts a view on the heap; where the host has no memory, how many bytes it lacks.
+    /// Puts a view on the heap; if the host has no memory, how many bytes it lacks.
     fn new<T: Element>(view: ArrayViewMut<'static, T, IxDyn>) -> Result<Self, usize> {
         let layout = Layout::for_value(&view);
         // SAFETY: a view has a size.

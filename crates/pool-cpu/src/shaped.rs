@@ -27,7 +27,7 @@ pub(crate) fn acquire_for<'s, B: HostMemory, T: PodElement, D: Dimension>(
     B::elements(view)
 }
 
-/// As [`acquire_for`], where the rank is 0, or known only at run time.
+/// Does the same as [`acquire_for`], where the rank is 0, or known only at run time.
 #[inline]
 #[track_caller]
 fn acquire_for_any_rank<'s, B: HostMemory, T: PodElement, D: Dimension>(

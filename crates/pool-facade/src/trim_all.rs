@@ -57,8 +57,8 @@ use crate::local::requests::OF_DEVICES;
 /// instruction more. The price is paid here: `membarrier` makes each running thread execute a barrier, in some
 /// microseconds. `pool_core::thread_list` has the protocol and its proof.
 ///
-/// The call needs memory for a new, empty table (about 4 KiB) for each pool that it releases. Where there is none, it
-/// releases the idle pools of the calling thread alone.
+/// The call needs memory for a new, empty table (about 4 KiB) for each pool that it releases. If
+/// there is none, it releases the idle pools of the calling thread alone.
 ///
 /// It may be called from anywhere: from inside a scope, from an allocator's hook, from the destructor of a
 /// thread-local.
@@ -152,7 +152,7 @@ mod host {
                 return released;
             }
         }
-        // Where there was no memory for new pools, those of this thread are emptied without any.
+        // If there was no memory for new pools, those of this thread are emptied without any.
         released.plus(idle_pools::trim::<B>())
     }
 

@@ -22,8 +22,9 @@ impl BitMatrix {
         Self { words_per_row, words: vec![0; rows * words_per_row] }
     }
 
-    /// Makes this a matrix of zeros, in the memory that it has, as far as it is enough. The zeros are written: a page that
-    /// is read before it is written costs a second fault, and where there are several threads all wait for that.
+    /// Makes this a matrix of zeros, in the memory that it has, as far as it is enough. The zeros
+    /// are written: a page that is read before it is written costs a second fault, and if there are
+    /// several threads all wait for that.
     pub(crate) fn clear(&mut self, rows: usize, columns: usize) {
         self.words_per_row = columns.div_ceil(64);
         self.words.clear();

@@ -150,8 +150,8 @@ impl GraphRecord {
     ///
     /// # Errors
     ///
-    /// [`PlanError::Parse`] with line and column where the text is no JSON object of a record; where the object is no
-    /// problem, as [`HappensBeforeProblem::new`]; and [`PlanError::WrongCount`].
+    /// [`PlanError::Parse`] with line and column where the text is no JSON object of a record; if
+    /// the object is no problem, as [`HappensBeforeProblem::new`]; and [`PlanError::WrongCount`].
     pub fn from_json(text: &str) -> Result<Self, PlanError> {
         Self::from_json_with(text, |_| ())
     }

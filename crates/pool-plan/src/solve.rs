@@ -45,7 +45,8 @@ impl IntervalProblem {
         self.solve_watched(options, &Monitor::new())
     }
 
-    /// As [`solve`](Self::solve), and another thread may watch and stop it by `monitor`.
+    /// Does the same as [`solve`](Self::solve), and another thread may watch and stop it by
+    /// `monitor`.
     ///
     /// # Errors
     /// Same as [`solve`](Self::solve).
@@ -95,7 +96,8 @@ impl HappensBeforeProblem {
         self.solve_watched(options, &Monitor::new())
     }
 
-    /// As [`solve`](Self::solve), and another thread may watch and stop it by `monitor`.
+    /// Does the same as [`solve`](Self::solve), and another thread may watch and stop it by
+    /// `monitor`.
     ///
     /// # Errors
     /// Same as [`solve`](Self::solve).

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::Builder;
 
 /// The results of tasks `0..count`, in that order, run on up to `threads` threads that take the
-/// next task whenever they are done with one. Where a thread cannot be had, the others do its work.
+/// next task whenever they are done with one. If a thread cannot be had, the others do its work.
 pub(crate) fn run<T: Send>(
     threads: usize,
     count: usize,

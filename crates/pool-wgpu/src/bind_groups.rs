@@ -74,7 +74,7 @@ impl<G> KeptGroup<G> {
         self.tried.contains(&kernel)
     }
 
-    /// Notes that wgpu has accepted a dispatch of a kernel with this group.
+    /// Records that wgpu has accepted a dispatch of a kernel with this group.
     pub(crate) fn note_tried(&mut self, kernel: u64) {
         if self.tried.len() == TRIED {
             self.tried.clear();

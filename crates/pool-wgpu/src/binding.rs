@@ -16,7 +16,7 @@ pub enum Access {
 #[derive(Clone, Copy, Debug)]
 pub struct Binding<'a> {
     pub(crate) allocation: &'a Allocation,
-    /// Where the part begins in its buffer, in bytes: a multiple of the device's alignment.
+    /// The start of the part in its buffer, in bytes: a multiple of the device's alignment.
     pub(crate) offset: u64,
     /// A multiple of 4, and at most what the device binds.
     pub(crate) bytes: u64,

@@ -70,7 +70,7 @@ impl Calls {
         if self.is_lost.load(Ordering::Relaxed) { Err(WgpuError::DeviceLost) } else { Ok(()) }
     }
 
-    /// Notes that the device is lost.
+    /// Records that the device is lost.
     pub(crate) fn note_loss(&self) -> WgpuError {
         self.is_lost.store(true, Ordering::Relaxed);
         WgpuError::DeviceLost

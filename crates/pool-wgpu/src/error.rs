@@ -86,7 +86,7 @@ pub enum WgpuError {
          {alignment} bytes"
     )]
     Misaligned {
-        /// Where the part starts in its buffer, in bytes.
+        /// The start of the part in its buffer, in bytes.
         offset: u64,
         /// What `offset` must be a multiple of, in bytes.
         alignment: u64,
@@ -98,7 +98,7 @@ pub enum WgpuError {
          bytes, and what follows is another part's"
     )]
     UnevenEnd {
-        /// Where the part ends in its buffer, in bytes.
+        /// The end of the part in its buffer, in bytes.
         end: u64,
     },
     /// A view of no bytes, of which there is no binding.

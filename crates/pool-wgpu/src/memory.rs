@@ -43,7 +43,7 @@ impl Allocation {
         self.checked.load(Ordering::Relaxed) == refusals
     }
 
-    /// Notes that the buffer is usable after so many refused batches.
+    /// Records that the buffer is usable after so many refused batches.
     pub(crate) fn note_checked(&self, refusals: u64) {
         self.checked.store(refusals, Ordering::Relaxed);
     }

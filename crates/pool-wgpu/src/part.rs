@@ -1,4 +1,4 @@
-//! Where a view begins: in which block, at which byte; and what is done to bytes from there on.
+//! The start of a view (its block and byte), and the operations on bytes from there on.
 
 use pool_core::{Element, SlotRef, bytemuck};
 

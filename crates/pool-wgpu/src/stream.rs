@@ -136,7 +136,8 @@ impl Stream {
         open::wait(Self::open_with_config_async(config))
     }
 
-    /// As [`open_with_config`](Self::open_with_config), for a browser, where adapters must be awaited.
+    /// Does the same as [`open_with_config`](Self::open_with_config), for a browser, where adapters
+    /// must be awaited.
     ///
     /// # Errors
     ///
@@ -235,12 +236,13 @@ impl Stream {
     /// Runs your code with an encoder of its own. When the code returns, its commands come behind everything that was
     /// recorded before.
     ///
-    /// Passes that the closure begins must be ended by it. The closure may acquire from pools of the stream, whose
-    /// slots may grow; what must be recorded itself (fills, copies, dispatches, other calls of `record`) is refused there
-    /// with [`WgpuError::Reentered`]. Other threads go on with the stream meanwhile; what they record comes before the
-    /// closure's commands. Where the closure panics, or is refused, nothing of it is recorded, and what was recorded
-    /// before stays. What a refused closure returns is dropped, an error in it included: keep such an error outside of
-    /// the closure.
+    /// Passes that the closure begins must be ended by it. The closure may acquire from pools of
+    /// the stream, whose slots may grow; what must be recorded itself (fills, copies, dispatches,
+    /// other calls of `record`) is refused there with [`WgpuError::Reentered`]. Other threads go on
+    /// with the stream meanwhile; what they record comes before the closure's commands. If the
+    /// closure panics, or is refused, nothing of it is recorded, and what was recorded before
+    /// stays. What a refused closure returns is dropped, an error in it included: keep such an
+    /// error outside of the closure.
     ///
     /// # Errors
     ///
@@ -269,7 +271,8 @@ impl Stream {
         self.with(|recorder| recorder.submit(Vec::new()))
     }
 
-    /// Submits what is recorded, and right behind it your command buffers, which may use memory of the pools.
+    /// Submits what is recorded, and right after it your command buffers, which may use memory of
+    /// the pools.
     ///
     /// # Errors
     ///

@@ -33,8 +33,8 @@ impl Stream {
         Ok(known.unwrap_or(new))
     }
 
-    /// Makes this stream the calling thread's own, for pools that are made from now on. Where the thread ends already,
-    /// nothing is changed.
+    /// Makes this stream the calling thread's own, for pools that are made from now on. If the
+    /// thread ends already, nothing is changed.
     pub fn set_for_thread(&self) {
         if self.check_thread().is_err() {
             return;
@@ -44,7 +44,8 @@ impl Stream {
         drop(STREAM.try_with(|stream| stream.borrow_mut().replace(new)));
     }
 
-    /// Reports that this is the calling thread's stream, or a clone of it. Where the thread ends already, every stream is.
+    /// Reports that this is the calling thread's stream, or a clone of it. If the thread ends
+    /// already, every stream is.
     #[must_use]
     pub fn is_for_thread(&self) -> bool {
         let is_same = |known: &Self| known.is_same(self);

@@ -63,7 +63,7 @@ enum Task {
         /// The pool of the main thread counts the bytes that are in use at once, at a cold call for each temporary.
         #[arg(long)]
         live: bool,
-        /// Where the last picture is written, if anywhere.
+        /// The file for the last picture, if it is written.
         #[arg(long)]
         picture: Option<PathBuf>,
         /// The film.

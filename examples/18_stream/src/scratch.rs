@@ -1,4 +1,4 @@
-//! Where a step's temporaries come from, as the program sees it.
+//! The source of a step's temporaries, as the program sees it.
 
 use std::cell::Cell;
 use std::ops::DerefMut;
@@ -26,7 +26,7 @@ pub trait Scratch {
     /// Works in a place within this one.
     fn nested<R>(&mut self, work: impl FnOnce(&mut Self::Inner<'_>) -> R) -> R;
 
-    /// As [`provide`](Self::provide), and notes where the buffer is.
+    /// Does the same as [`provide`](Self::provide), and notes where the buffer is.
     fn take<T: Sample>(&self, length: usize) -> Self::Buffer<T> {
         let buffer: Self::Buffer<T> = self.provide(length);
         note(buffer.as_ptr().addr());

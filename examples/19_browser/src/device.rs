@@ -17,7 +17,7 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// Where the browser has no WebGPU, or no adapter.
+    /// Fails if the browser has no WebGPU, or no adapter.
     pub async fn open() -> Result<Self, JsError> {
         Ok(Self { stream: Stream::open_with_config_async(&StreamConfig::new()).await? })
     }

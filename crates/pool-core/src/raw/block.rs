@@ -25,8 +25,8 @@ pub(super) unsafe fn install<B: PoolBackend>(
     let shapes = unsafe { take_shapes(slot) };
     // SAFETY: the slot is idle.
     let old = unsafe { take_block(slot) };
-    // The new block is in its slot before code that is not ours runs, so nothing can lose it.
-    // SAFETY: the slot and its record are live and nothing holds a reference to them.
+    // The new block is in its slot before foreign code runs, so nothing can lose it. SAFETY: the
+    // slot and its record are live and nothing holds a reference to them.
     unsafe { (*slot.slot.as_ptr()).block = block };
     // SAFETY: as above.
     unsafe { (*slot.record().as_ptr()).real = bytes };

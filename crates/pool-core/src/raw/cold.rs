@@ -19,7 +19,7 @@ use crate::error::{PoolError, panic_with};
 ///
 /// # Errors
 ///
-/// As for an acquire.
+/// Same as for an acquire.
 ///
 /// # Safety
 ///
@@ -39,7 +39,7 @@ pub(super) unsafe fn prepare<'s, B: PoolBackend, T>(
     prepared.map_err(|error| as_asked(error, length))
 }
 
-/// As [`prepare`] for elements that may be read, with a panic instead of an error.
+/// Does the same as [`prepare`] for elements that may be read, with a panic instead of an error.
 ///
 /// # Safety
 ///
@@ -109,7 +109,8 @@ unsafe fn prepare_bytes<'s, B: PoolBackend>(
     Ok(slot)
 }
 
-/// As [`prepare_bytes`] for elements that may be read, with a panic instead of an error.
+/// Does the same as [`prepare_bytes`] for elements that may be read, with a panic instead of an
+/// error.
 ///
 /// # Safety
 ///
@@ -155,7 +156,7 @@ pub(super) unsafe fn hand_out_taken<B: PoolBackend, T>(
     handed_out.map_err(|error| as_asked(error, length))
 }
 
-/// As [`hand_out_taken`], compiled once for all types of elements.
+/// Does the same as [`hand_out_taken`], compiled once for all types of elements.
 ///
 /// # Errors
 ///

@@ -54,8 +54,8 @@ impl<B: HostBackend> SlotPointer<'_, B> {
         real.saturating_sub(skipped).checked_div(size_of::<T>()).unwrap_or(usize::MAX)
     }
 
-    /// Notes that the slot, one of the `handed_out` first, uses `bytes` bytes of its block, which `compact` then
-    /// leaves it.
+    /// Records that the slot, one of the `handed_out` first, uses `bytes` bytes of its block, which
+    /// `compact` then leaves it.
     pub(crate) fn note_used(self, handed_out: usize, bytes: usize) {
         let record = self.record().as_ptr();
         // SAFETY: the record is live and nothing holds a reference to it.

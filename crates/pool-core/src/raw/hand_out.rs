@@ -51,7 +51,7 @@ impl Demand {
 ///
 /// # Errors
 ///
-/// As for an acquire. The slot then keeps its duties, with its old block or without a block.
+/// Same as for an acquire. The slot then keeps its duties, with its old block or without a block.
 ///
 /// # Safety
 ///
@@ -207,7 +207,7 @@ fn round_down<B: PoolBackend>(bytes: usize) -> usize {
     bytes & !(B::ALIGN - 1)
 }
 
-/// Notes what an acquire needed, and that it was one of the samples if the slot is being sampled.
+/// Records what an acquire needed, and that it was one of the samples if the slot is being sampled.
 ///
 /// # Safety
 ///

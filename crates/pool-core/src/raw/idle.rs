@@ -10,8 +10,8 @@ use crate::backend::{Advice, PoolBackend};
 use crate::config::Compaction;
 use crate::stats::ReleaseReport;
 
-/// Frees the blocks of the slots from number `from` on, and has their memory given back, as well as that of
-/// blocks whose freeing was only begun before. Where the pool is busy, nothing is freed.
+/// Frees the blocks of the slots from number `from` on, and has their memory given back, as well as
+/// that of blocks whose freeing was only begun before. If the pool is busy, nothing is freed.
 ///
 /// # Safety
 ///
@@ -22,7 +22,7 @@ pub(super) unsafe fn trim<B: PoolBackend>(state: &State<B>, from: usize) -> Rele
     unsafe { trim_busy(state, from) }
 }
 
-/// As [`trim`], for a pool that the caller has marked.
+/// Does the same as [`trim`], for a pool that the caller has marked.
 ///
 /// # Safety
 ///
@@ -69,8 +69,8 @@ unsafe fn withdraw_from<B: PoolBackend>(state: &State<B>, from: usize) {
     }
 }
 
-/// Swaps the blocks of oversized slots from number `from` on, then starts to sample anew. Where the pool is
-/// busy, nothing is swapped.
+/// Swaps the blocks of oversized slots from number `from` on, then starts to sample anew. If the
+/// pool is busy, nothing is swapped.
 ///
 /// # Safety
 ///
@@ -126,8 +126,8 @@ unsafe fn smaller_block<B: PoolBackend>(
     (record.real - target >= compaction.minimum_bytes.max(1)).then_some(target)
 }
 
-/// Replaces the block of an idle slot by one of `target` bytes; returns how many bytes fewer the slot
-/// holds. Where no such block is to be had, the slot is left empty: its next acquire asks again.
+/// Replaces the block of an idle slot by one of `target` bytes; returns how many bytes fewer the
+/// slot holds. If no such block is to be had, the slot is left empty: its next acquire asks again.
 ///
 /// # Safety
 ///
@@ -145,9 +145,9 @@ unsafe fn shrink<B: PoolBackend>(slot: SlotPointer<'_, B>, target: usize) -> usi
     before - target
 }
 
-/// Arms the slots from number `from` on that have a block, so that the cold function sees what their next
-/// acquires need. Where the pool is busy, no slot is armed: the one at the cursor then advertises nothing for
-/// a reason.
+/// Arms the slots from number `from` on that have a block, so that the cold function sees what
+/// their next acquires need. If the pool is busy, no slot is armed: the one at the cursor then
+/// advertises nothing for a reason.
 ///
 /// # Safety
 ///

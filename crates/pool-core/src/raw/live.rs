@@ -25,8 +25,8 @@ impl LiveBytes {
         self.peak.get()
     }
 
-    /// Notes that slot `number` is handed out with `bytes` bytes, where the slots from `idle_from` on are not handed
-    /// out: the slot is the next one, or was handed out before.
+    /// Records that slot `number` is handed out with `bytes` bytes, where the slots from
+    /// `idle_from` on are not handed out: the slot is the next one, or was handed out before.
     ///
     /// # Errors
     ///
@@ -44,8 +44,8 @@ impl LiveBytes {
         Ok(())
     }
 
-    /// Notes that slot `number` is handed out with `bytes` bytes, which ends what is known of slots above it. Slots
-    /// below it that were handed out without being counted count for nothing.
+    /// Records that slot `number` is handed out with `bytes` bytes, which ends what is known of
+    /// slots above it. Slots below it that were handed out without being counted count for nothing.
     ///
     /// # Errors
     ///
@@ -69,7 +69,7 @@ impl LiveBytes {
         Ok(())
     }
 
-    /// Notes that slot `number`, one of the `handed_out` first, has `bytes` bytes from now on;
+    /// Records that slot `number`, one of the `handed_out` first, has `bytes` bytes from now on;
     /// nothing if the slot was not counted.
     pub(super) fn change(&self, number: usize, handed_out: usize, bytes: usize) {
         let mut ends = self.ends.take();

@@ -60,7 +60,8 @@ impl<B: PoolBackend> SlotPointer<'_, B> {
         unsafe { (*self.record().as_ptr()).uninitialised_words = words_of(bytes) };
     }
 
-    /// Zeroes what is marked of the slot's block, and takes the mark off. Where that fails the mark stays.
+    /// Zeroes what is marked of the slot's block, and removes the mark. If that fails the mark
+    /// stays.
     ///
     /// # Safety
     ///

@@ -44,7 +44,8 @@ impl<'s, B: PoolBackend> ArrayMemory<'s, B> for SlotPointer<'s, B> {
     {
         // The elements end within so many from the start of the block.
         let bytes = padded::<T>(length, B::ALIGN) * size_of::<T>();
-        // SAFETY: reserved for so many bytes, padding included (caller); the rest is the caller's promise.
+        // SAFETY: reserved for so many bytes, padding included (caller); the caller upholds the
+        // rest of the contract.
         unsafe { mark(self, bytes) };
     }
 }

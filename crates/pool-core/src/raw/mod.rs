@@ -30,14 +30,15 @@
 //! 8. **A shape in a slot's set fits the slot's block**: it is put there for an acquire that the block
 //!    was made ready for, and whatever gives the slot another block takes the set out of its place with
 //!    the old one.
-//! 9. **While code that is not ours runs inside an operation, nothing can be acquired or freed in its
-//!    pool.** Such code may hold a `&Scope` (leaked pools make `'static` ones), a view, a `SlotRef`, and
-//!    `Handles` beside a scope, and call them. From the first reading of a cursor, slot, table list or
-//!    shape set to the last writing around a place where it may run, the pool is marked as busy and the
-//!    slot at its cursor advertises nothing (`busy`): acquires come to the cold function and are refused
-//!    with `PoolError::Reentered`; `trim`, `compact` and `sample_lengths` do nothing; reads are served.
-//!    The places and their operations are below. No lock, and no reference to anything that a read
-//!    touches, is held there. Unwinding takes the mark off, and leaves every slot valid (invariant 6).
+//! 9. **While foreign code runs inside an operation, nothing can be acquired or freed in its
+//!    pool.** Such code may hold a `&Scope` (leaked pools make `'static` ones), a view, a
+//!    `SlotRef`, and `Handles` beside a scope, and call them. From the first reading of a cursor,
+//!    slot, table list or shape set to the last writing around a place where it may run, the pool
+//!    is marked as busy and the slot at its cursor advertises nothing (`busy`): acquires come to
+//!    the cold function and are refused with `PoolError::Reentered`; `trim`, `compact` and
+//!    `sample_lengths` do nothing; reads are served. The places and their operations are below. No
+//!    lock, and no reference to anything that a read touches, is held there. Unwinding removes the
+//!    mark, and leaves every slot valid (invariant 6).
 //! 10. **A block is initialised, or its slot is marked**: before anything could leave a byte of a block
 //!     uninitialised, the slot's record says up to which word (`mark`), and never less than before, until
 //!     all of those words were zeroed or the block is another one. A marked slot advertises nothing, and the

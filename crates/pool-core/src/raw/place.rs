@@ -1,4 +1,4 @@
-//! Where a cursor over slots stands, by value.
+//! The position of a cursor over slots, by value.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -14,7 +14,7 @@ use crate::element::Element;
 use crate::error::{PoolError, panic_with};
 use crate::lengths::element_count;
 
-/// Where a cursor over slots stands, by value.
+/// The position of a cursor over slots, by value.
 pub struct SlotPlace<'s, B: PoolBackend> {
     slot: NonNull<Slot<B>>,
     pool: PhantomData<&'s ()>,

@@ -54,7 +54,8 @@ impl<B: PoolBackend> PoolRoot<B> for SlotRoot<B> {
 
     #[inline(always)]
     unsafe fn cursor(self) -> SlotCursor<B> {
-        // SAFETY: slot 0 is at the table's own address (`repr(C)`); the rest is the caller's promise.
+        // SAFETY: slot 0 is at the table's own address (`repr(C)`); the caller upholds the rest of
+        // the contract.
         unsafe { SlotCursor::new(self.0.cast()) }
     }
 

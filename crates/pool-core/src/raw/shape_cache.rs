@@ -30,9 +30,9 @@ pub(super) unsafe fn find<'s, B: PoolBackend, T: Element>(
 ) -> Option<&'s mut Way<B::Descriptor>> {
     // SAFETY: the slot's table is live and nothing holds a reference to the place.
     let mut shapes = NonNull::new(unsafe { *slot.shapes().as_ptr() })?;
-    // SAFETY: a set lives until cold code takes it from its slot, which is idle then; nothing borrowed
-    // from it is in use (caller). Where the acquire fails after this and is tried again, what this one
-    // returned is out of use. So while this reference is used, it is the only one.
+    // SAFETY: a set lives until cold code takes it from its slot, which is idle then; nothing
+    // borrowed from it is in use (caller). If the acquire fails after this and is tried again, what
+    // this one returned is out of use. So while this reference is used, it is the only one.
     let set: &'s mut ShapeSet<B::Descriptor> = unsafe { shapes.as_mut() };
     set.find(TypeId::of::<T>(), dims)
 }
@@ -78,7 +78,7 @@ pub(super) unsafe fn insert<'s, B: PoolBackend, T: Element>(
     unsafe { insert_of_type(slot, TypeId::of::<T>(), dims, count) }
 }
 
-/// As [`insert`], compiled once for all types of elements.
+/// Does the same as [`insert`], compiled once for all types of elements.
 ///
 /// # Safety
 ///

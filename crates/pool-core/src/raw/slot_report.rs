@@ -18,12 +18,13 @@ impl SlotReport {
         Self { caller: Cell::new(None), is_done: Cell::new(false) }
     }
 
-    /// Notes which call is about to acquire slot `number`.
+    /// Records which call is about to acquire slot `number`.
     pub(super) fn note_caller(&self, number: usize, caller: &'static Location<'static>) {
         self.caller.set(Some((number, caller)));
     }
 
-    /// Notes that `slots` slots are handed out, and reports the first time that they are very many.
+    /// Records that `slots` slots are handed out, and reports the first time that they are very
+    /// many.
     pub(super) fn note(&self, config: PoolConfig, slots: usize, reserved_bytes: usize) {
         if slots < PoolConfig::REPORTED_SLOTS || !config.warnings || self.is_done.replace(true) {
             return;

@@ -25,7 +25,7 @@ pub struct State<B: PoolBackend> {
     arms_every_use: Cell<bool>,
     id: u64,
     last_serial: Cell<u64>,
-    /// Set while code that is not ours may run inside an operation of this pool (invariant 9).
+    /// Set while foreign code may run inside an operation of this pool (invariant 9).
     busy: BusyMark,
     /// The first slots of the tables, at whose addresses the tables are.
     pub(super) tables: TableList<Slot<B>>,
@@ -137,7 +137,7 @@ impl<B: PoolBackend> State<B> {
         self.cold_acquires.increment();
     }
 
-    /// Notes that slot `number` is about to be handed out, and warns where very many slots are.
+    /// Records that slot `number` is about to be handed out, and warns where very many slots are.
     pub(super) fn note_use(&self, number: usize) {
         let slots = number + 1;
         if slots <= self.high_water.get() {
@@ -151,7 +151,7 @@ impl<B: PoolBackend> State<B> {
         }
     }
 
-    /// Notes which call is about to acquire slot `number`.
+    /// Records which call is about to acquire slot `number`.
     #[cfg(debug_assertions)]
     pub(super) fn note_caller(&self, number: usize, caller: &'static Location<'static>) {
         self.slot_report.note_caller(number, caller);

@@ -98,7 +98,8 @@ impl<B: PoolBackend> State<B> {
     #[inline]
     pub(super) unsafe fn slot_or_end(&self, number: usize) -> NonNull<Slot<B>> {
         let at_end = number == self.slot_count();
-        // SAFETY: there is at least one table, and the number is one of a slot or right behind the last.
+        // SAFETY: there is at least one table, and the number is one of a slot or right after the
+        // last.
         let first = unsafe { self.tables.get(number / SLOTS - usize::from(at_end)) };
         let index = if at_end { SLOTS } else { number % SLOTS };
         // SAFETY: `first` is slot 0 of a live table, and the index is that of a slot or of the sentinel.

@@ -21,7 +21,7 @@ const LEAST: usize = 4;
 ///
 /// # Errors
 ///
-/// As an acquire; the vector's memory is then as it was.
+/// Same as an acquire; the vector's memory is then unchanged.
 ///
 /// # Safety
 ///

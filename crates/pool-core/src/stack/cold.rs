@@ -53,7 +53,7 @@ impl Demand {
 ///
 /// # Errors
 ///
-/// As for an acquire.
+/// Same as for an acquire.
 ///
 /// # Safety
 ///
@@ -96,7 +96,7 @@ pub(super) unsafe fn prepare<B: StackedBackend>(
     Ok(span)
 }
 
-/// As [`prepare`] for elements that may be read, with a panic instead of an error.
+/// Does the same as [`prepare`] for elements that may be read, with a panic instead of an error.
 ///
 /// # Safety
 ///
@@ -231,7 +231,7 @@ unsafe fn grow_within_limit<B: StackedBackend>(
 ///
 /// # Errors
 ///
-/// As for an acquire. The pool then has lost idle chunks at most.
+/// Same as for an acquire. The pool then has lost idle chunks at most.
 ///
 /// # Safety
 ///
@@ -359,7 +359,7 @@ unsafe fn put_in_order<B: StackedBackend>(
 /// The address `bytes` bytes after the start of a span that has more. On a device, an address is no pointer that Rust's
 /// own `add` accepts.
 fn offset(start: NonNull<u8>, bytes: usize) -> NonNull<u8> {
-    // Where the sum wrapped, which it does not, the start is in the span, too.
+    // If the sum wrapped, which it does not, the start is in the span, too.
     NonNull::new(start.as_ptr().wrapping_add(bytes)).unwrap_or(start)
 }
 

@@ -39,7 +39,7 @@ impl<B: StackedBackend> fmt::Debug for StackCursor<B> {
     }
 }
 
-/// Where a cursor of a stack stands, by value.
+/// The position of a cursor of a stack, by value.
 pub struct StackPlace<'s, B: StackedBackend> {
     at: NonNull<u8>,
     state: NonNull<StackState<B>>,
@@ -304,7 +304,7 @@ impl<'s, B: StackedBackend> CursorPlace<'s, Stacked<B>> for StackPlace<'s, B> {
 ///
 /// # Errors
 ///
-/// As an acquire; the vector's memory is then as it was.
+/// Same as an acquire; the vector's memory is then unchanged.
 ///
 /// # Safety
 ///

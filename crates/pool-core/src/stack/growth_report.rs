@@ -30,18 +30,18 @@ impl GrowthReport {
         }
     }
 
-    /// Notes that a pass begins.
+    /// Records that a pass begins.
     pub(super) fn note_pass(&self) {
         self.passes.set(self.passes.get().wrapping_add(1));
     }
 
-    /// Notes which call is about to acquire where the cursor is at the address `at`.
+    /// Records which call is about to acquire where the cursor is at the address `at`.
     pub(super) fn note_caller(&self, at: usize, caller: &'static Location<'static>) {
         self.caller.set(Some((at, caller)));
     }
 
-    /// Notes that the pool grew for an acquire at the address `at`, and reports the first time that it did so in very
-    /// many passes.
+    /// Records that the pool grew for an acquire at the address `at`, and reports the first time
+    /// that it did so in very many passes.
     pub(super) fn note_growth(&self, config: PoolConfig, at: usize, reserved_bytes: usize) {
         let (pass, last) = (self.passes.get(), self.last_grown.replace(self.passes.get()));
         let consecutive = match pass.wrapping_sub(last) {

@@ -8,8 +8,8 @@ use crate::config::Compaction;
 use crate::stacked::StackedBackend;
 use crate::stats::ReleaseReport;
 
-/// Frees the chunks after the cursor's, and the cursor's own where nothing is handed out; else gives the pages of its
-/// rest back to the system. Where the pool is busy, nothing is freed.
+/// Frees the chunks after the cursor's, and the cursor's own where nothing is handed out; else
+/// gives the pages of its rest back to the system. If the pool is busy, nothing is freed.
 ///
 /// # Safety
 ///
@@ -93,8 +93,8 @@ fn is_oversized(held: usize, used: usize, compaction: &Compaction) -> bool {
         && held.saturating_sub(used) >= compaction.minimum_bytes.max(1)
 }
 
-/// Sends the acquires of the next passes to the cold function, which notes what they need. Where the pool is busy,
-/// nothing is sampled.
+/// Sends the acquires of the next passes to the cold function, which notes what they need. If the
+/// pool is busy, nothing is sampled.
 pub(super) fn sample<B: StackedBackend>(state: &StackState<B>) {
     let Some(_busy) = state.busy() else { return };
     state.largest_sample.set(0);

@@ -72,7 +72,8 @@ impl<B: StackedBackend> PoolRoot<Stacked<B>> for StackRoot<B> {
         // SAFETY: a chunk does not start at null, and neither is a stray cursor there.
         let at = unsafe { NonNull::new_unchecked(state.base.get()) };
         state.note_pass();
-        // SAFETY: the start of the first chunk, or a stray address; the rest is the caller's promise.
+        // SAFETY: the start of the first chunk, or a stray address; the caller upholds the rest of
+        // the contract.
         unsafe { StackCursor::new(at, self.0) }
     }
 

@@ -11,15 +11,15 @@ const SLACK_DIVISOR: usize = 64;
 /// A chunk that is larger than it would be made by this part of it is made anew.
 const EXCESS_DIVISOR: usize = 32;
 
-/// Merges a pool's chunks into one, as large as the most bytes that were live at once. A single chunk that is too large is
-/// replaced by one of that size. Where no such chunk can be allocated, the chunks stay as they are. A pool with one chunk
-/// is settled then.
+/// Merges a pool's chunks into one, as large as the most bytes that were live at once. A single
+/// chunk that is too large is replaced by one of that size. If no such chunk can be allocated, the
+/// chunks stay as they are. A pool with one chunk is settled then.
 ///
 /// # Safety
 ///
 /// No view of the pool is in use, and no cursor of it is in a chunk.
 pub(super) unsafe fn settle<B: StackedBackend>(state: &StackState<B>) {
-    // Where the pool is busy, an operation of its own is in progress.
+    // If the pool is busy, an operation of its own is in progress.
     let Some(busy) = state.busy() else { return };
     state.take_capacity_peak();
     state.unsettle();

@@ -32,7 +32,7 @@ pub(super) unsafe fn fitting<'s, B: StackedBackend, T: Element>(
     at: NonNull<u8>,
     dims: &[usize],
 ) -> Option<SpanAndShape<'s, B>> {
-    // Where the pool is not settled, the origin is null, and the end below too.
+    // If the pool is not settled, the origin is null, and the end below too.
     let offset = at.addr().get().wrapping_sub(state.origin.get().addr());
     let hint = usize::from(state.shape_hints[hint_of::<B>(offset)].get());
     let set = state
@@ -62,7 +62,7 @@ const fn hint_of<B: StackedBackend>(offset: usize) -> usize {
 ///
 /// # Errors
 ///
-/// As for an acquire.
+/// Same as for an acquire.
 ///
 /// # Safety
 ///

@@ -229,7 +229,8 @@ impl<B: StackedBackend> StackState<B> {
         self.settle_sampled_at(start);
     }
 
-    /// As [`settle_at`](Self::settle_at), but the next first cursor is stray too, and what is live is counted on.
+    /// Does the same as [`settle_at`](Self::settle_at), but the next first cursor is stray too, and
+    /// what is live is counted on.
     pub(super) fn settle_sampled_at(&self, start: *mut u8) {
         self.origin.set(start);
         self.set_ends();
@@ -285,13 +286,13 @@ impl<B: StackedBackend> StackState<B> {
         live.next_multiple_of(self.most_aligned.get())
     }
 
-    /// Notes a chunk that was allocated.
+    /// Records a chunk that was allocated.
     pub(super) fn note_allocated(&self, chunk: &Chunk) {
         self.add_reserved(chunk.block_bytes);
         self.growths.increment();
     }
 
-    /// Notes that a pass begins, for the report of a debug build.
+    /// Records that a pass begins, for the report of a debug build.
     #[inline(always)]
     pub(super) fn note_pass(&self) {
         #[cfg(debug_assertions)]
@@ -320,14 +321,15 @@ impl<B: StackedBackend> StackState<B> {
         }
     }
 
-    /// Notes that `bytes` bytes are live.
+    /// Records that `bytes` bytes are live.
     pub(super) fn note_live(&self, bytes: usize) {
         self.take_capacity_peak();
         self.pass_peak.set(self.pass_peak.get().max(bytes));
         self.count_live(bytes);
     }
 
-    /// Notes that `bytes` bytes are live with the whole capacity of a vector, after which the cursor is at `next`.
+    /// Records that `bytes` bytes are live with the whole capacity of a vector, after which the
+    /// cursor is at `next`.
     pub(super) fn note_capacity(&self, bytes: usize, next: *mut u8) {
         // A vector that grows again has needed its old capacity.
         self.take_capacity_peak();
@@ -354,7 +356,8 @@ impl<B: StackedBackend> StackState<B> {
         self.pass_peak.set(self.pass_peak.get().max(bytes));
     }
 
-    /// Notes that a vector which ended at `old` ends at `new`, an address of its memory below that.
+    /// Records that a vector which ended at `old` ends at `new`, an address of its memory below
+    /// that.
     pub(super) fn forget_capacity(&self, old: *mut u8, new: *mut u8) {
         let (bytes, next) = self.capacity_peak.get();
         if next == old && bytes > 0 {

@@ -71,7 +71,7 @@ fn sweep_cases<P: Probe + Default>() {
                     // One refusal is made up for: by asking for less, or by freeing what is idle.
                     (_, Refusal::Once(_)) if !at_limit => [Ending::Passed, Ending::Passed],
                     (_, Refusal::PanicOnce(_)) => [Ending::Panicked, Ending::Panicked],
-                    // Where the first attempt is for more than is needed, a case may also be over
+                    // If the first attempt is for more than is needed, a case may also be over
                     // before it needs another block.
                     _ => [Ending::Refused, Ending::Passed],
                 };

@@ -22,7 +22,7 @@ fn stack_with(config: PoolConfig) -> (Pool<StackedHeap>, Ledger) {
 struct Placed {
     ledger: Ledger,
     arena: RefCell<Vec<Line>>,
-    /// Where the next chunks are, in lines, the last one first.
+    /// The addresses of the next chunks, in lines, the last one first.
     next: RefCell<Vec<usize>>,
 }
 

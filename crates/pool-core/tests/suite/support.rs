@@ -13,24 +13,24 @@ pub(crate) fn heap_pool() -> (Pool<HeapBackend>, Ledger) {
     heap_pool_with(PoolConfig::new())
 }
 
-/// As [`heap_pool`], with a configuration.
+/// Does the same as [`heap_pool`], with a configuration.
 pub(crate) fn heap_pool_with(config: PoolConfig) -> (Pool<HeapBackend>, Ledger) {
     let ledger = Ledger::new();
     (Pool::with_config(ledger.clone(), config).unwrap(), ledger)
 }
 
-/// As [`heap_pool`], of either layout.
+/// Does the same as [`heap_pool`], of either layout.
 pub(crate) fn pool_of<B: PoolBackend<Context = Ledger>>() -> (Pool<B>, Ledger) {
     pool_with(PoolConfig::new())
 }
 
-/// As [`pool_of`], with a configuration.
+/// Does the same as [`pool_of`], with a configuration.
 pub(crate) fn pool_with<B: PoolBackend<Context = Ledger>>(config: PoolConfig) -> (Pool<B>, Ledger) {
     let ledger = Ledger::new();
     (Pool::with_config(ledger.clone(), config).unwrap(), ledger)
 }
 
-/// As [`dynamic_heap_pool`], of either layout.
+/// Does the same as [`dynamic_heap_pool`], of either layout.
 pub(crate) fn dynamic_pool_of<B: PoolBackend<Context = Ledger>>() -> (DynamicPool<B>, Ledger) {
     let ledger = Ledger::new();
     (DynamicPool::new(ledger.clone()), ledger)

@@ -1,6 +1,6 @@
-//! A loop on a fixed buffer: the global allocator is a bump over a static, as on a device without a heap. The pool
-//! takes its tables and blocks from it while it warms up, and nothing afterwards; where the buffer is full, the
-//! pool says so by its typed error and stays usable.
+//! A loop on a fixed buffer: the global allocator is a bump over a static, as on a device without a
+//! heap. The pool takes its tables and blocks from it while it warms up, and nothing afterwards; if
+//! the buffer is full, the pool says so by its typed error and stays usable.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::{Cell, UnsafeCell};

@@ -155,7 +155,7 @@ impl<B: PoolBackend> fmt::Debug for ListAccess<B> {
 }
 
 /// `true` if the system is one that has a barrier on all threads. It may still refuse it; then
-/// requests are served where a pool comes back out of order, and where a method of a guard looks at
+/// requests are served where a pool comes back out of order, and if a method of a guard looks at
 /// the idle pools.
 const HAS_BARRIER: bool = cfg!(all(target_os = "linux", not(miri)));
 
@@ -187,8 +187,8 @@ pub(super) fn make<B: LocalPool>() -> Result<Held<B>, PoolError<B::Error>> {
         .map_err(|source| PoolError::Backend { operation: "open the device", source })?;
     let config = B::with_idle_pools(|idle| idle.config.get());
     let pool = Pool::with_config(context, config)?;
-    // The pool will be freed with its thread. Where the closer has already run, the list is closed and the pool is its
-    // guard's alone.
+    // The pool will be freed with its thread. If the closer has already run, the list is closed and
+    // the pool is its guard's alone.
     if !B::ACCESS.is_shared() {
         B::with_closer(|closer| closer.armed.set(true));
         // SAFETY: access is not shared.
@@ -229,9 +229,10 @@ fn register<B: LocalPool>(
         (Some(_), Some(new)) => unsafe { ThreadRecord::free(new) },
         (None, Some(new)) => {
             closer.record.set(Some(new));
-            // SAFETY: the record is new. The list is a thread-local, which stays where it is until its thread has run
-            // its destructors, and the closer's removes the record. Where the system keeps thread-locals in another
-            // way there is no barrier on all threads, and the list is not read.
+            // SAFETY: the record is new. The list is a thread-local, which stays where it is until
+            // its thread has run its destructors, and the closer's removes the record. If the
+            // system keeps thread-locals in another way there is no barrier on all threads, and the
+            // list is not read.
             unsafe { lists().add(new) };
         }
         (_, None) => {}

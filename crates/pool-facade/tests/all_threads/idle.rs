@@ -30,7 +30,7 @@ fn threads_that_wait_in_a_channel() {
         }
         workers.iter().for_each(|worker| worker.run(|| work(4, LENGTH)));
         trim_all();
-        // Where a thread releases its own pools alone, it does so when it needs a new pool.
+        // If a thread releases its own pools alone, it does so when it needs a new pool.
         workers.iter().for_each(|worker| worker.run(|| work(5, 1)));
         assert!(held() < before, "{} of {before} bytes", held());
     });

@@ -58,7 +58,7 @@ pub(crate) fn forget<T: 'static>(value: T) {
     let _: &'static mut T = leak(value);
 }
 
-/// As [`forget`], but the value stays usable.
+/// Does the same as [`forget`], but the value stays usable.
 pub(crate) fn leak<T: 'static>(value: T) -> &'static mut T {
     let leaked = Box::leak(Box::new(value));
     let address = AtomicPtr::new(std::ptr::from_mut(leaked).cast());

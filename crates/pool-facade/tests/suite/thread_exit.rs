@@ -80,8 +80,8 @@ fn guard_dropped_in_tls_destructor_both_orders() {
         growths.push((before.growths, after.growths, after.pools));
     }
     growths.sort_unstable();
-    // Where the list was closed, every pool was new and private: nothing was there before or after.
-    // Where it was open, the guard's pool came back from it with its block, and a second one was made.
+    // If the list was closed, every pool was new and private: nothing was there before or after. If
+    // it was open, the guard's pool came back from it with its block, and a second one was made.
     assert_eq!(growths, [(0, 0, 1), (1, 2, 2)], "one of each");
 }
 

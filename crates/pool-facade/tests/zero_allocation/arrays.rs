@@ -144,7 +144,7 @@ fn arrays_of_dynamic_rank() {
     assert_eq!(stats.shape_misses, RANKS.len() as u64 + 1);
 }
 
-/// Where a header was left in another shape, the next hit makes it anew: that allocates, and is the
+/// If a header was left in another shape, the next hit makes it anew: that allocates, and is the
 /// only hit that does.
 #[test]
 fn a_header_that_was_changed_is_made_anew_once() {

@@ -23,7 +23,7 @@ pub(crate) fn never_allocates(mut pass: impl FnMut()) {
     stays_warm(pass);
 }
 
-/// As [`never_allocates`], of code that is warm already.
+/// Does the same as [`never_allocates`], of code that is warm already.
 #[track_caller]
 pub(crate) fn stays_warm(mut pass: impl FnMut()) {
     let before = Calls::so_far();

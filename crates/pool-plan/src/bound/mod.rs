@@ -36,7 +36,7 @@ impl IntervalProblem {
         self.bound_on(&Timeline::new(self))
     }
 
-    /// As [`lower_bound`](Self::lower_bound), on the timeline of this problem.
+    /// Does the same as [`lower_bound`](Self::lower_bound), on the timeline of this problem.
     // Uncounted: some passes over the buffers for each alignment, before the first plan.
     pub(crate) fn bound_on(&self, timeline: &Timeline) -> Bound {
         let mut granules: Vec<u64> = timeline.items.iter().map(|item| item.alignment).collect();
@@ -55,10 +55,11 @@ impl HappensBeforeProblem {
         self.bound_while(&crate::order::precedence(self, 1), &[], &|| true)
     }
 
-    /// As [`lower_bound`](Self::lower_bound), from the relation that has, for each buffer, those that begin
-    /// after all its uses. Where `is_needed` says no before it is found, a bound that may be lower: from buffers that are
-    /// live at once in one order of the operations, in which each has the lifetime that `lifetimes` says, and others
-    /// that are not ordered with them. Of buffers that are live at once in some order, none comes before another.
+    /// Does the same as [`lower_bound`](Self::lower_bound), from the relation that has, for each
+    /// buffer, those that begin after all its uses. Where `is_needed` says no before it is found, a
+    /// bound that may be lower: from buffers that are live at once in one order of the operations,
+    /// in which each has the lifetime that `lifetimes` says, and others that are not ordered with
+    /// them. Of buffers that are live at once in some order, none comes before another.
     pub(crate) fn bound_while(
         &self,
         precedes: &BitMatrix,

@@ -63,7 +63,7 @@ impl<'a> ConflictPlacer<'a> {
         Self { items, conflicts, is_dense, placed, met, occupied, listed, left }
     }
 
-    /// Notes that an item is placed; one without bytes is in nobody's way.
+    /// Records that an item is placed; one without bytes is in nobody's way.
     fn note(&mut self, index: usize) {
         if self.items[index].size > 0 {
             self.placed[index / 64] |= 1 << (index % 64);

@@ -83,7 +83,7 @@ impl<'a> NeighbourPlacer<'a> {
         looked
     }
 
-    /// Notes the addresses of an item's spans.
+    /// Records the addresses of an item's spans.
     // Uncounted: the spans of an item, which `gather` has counted.
     fn note(&mut self, index: usize, offset: u64) {
         let size = self.timeline.items[index].size;

@@ -144,7 +144,7 @@ impl Room {
         }
     }
 
-    /// Where the bytes fit: above all that was passed, if nowhere between.
+    /// Returns the lowest place for the bytes: in a gap, or above all ranges passed.
     pub(crate) fn offset(&self) -> u64 {
         self.best.unwrap_or_else(|| self.free_from.next_multiple_of(self.alignment))
     }

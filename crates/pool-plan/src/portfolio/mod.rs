@@ -1,4 +1,4 @@
-//! The portfolio: greedy plans under several orders; where the best is above the target, rounds of
+//! The portfolio: greedy plans under several orders; if the best is above the target, rounds of
 //! exact search and local search until the budget is spent.
 //!
 //! A round is a fixed list of tasks of fixed length, the same whatever the number of threads and

@@ -53,7 +53,8 @@ impl<'a> Book<'a> {
         others.iter().all(|&other| self.is_placed(other))
     }
 
-    /// Notes that an open item is placed. Returns how many boundaries between sections were looked at, beside the sections.
+    /// Records that an open item is placed. Returns how many boundaries between sections were
+    /// looked at, beside the sections.
     // Uncounted: the callers count the boundaries, and the sections.
     pub(super) fn place(&mut self, item: u32) -> usize {
         self.placed[item as usize] = true;
@@ -68,7 +69,7 @@ impl<'a> Book<'a> {
         (end - first) as usize
     }
 
-    /// Notes that a placed item is open again.
+    /// Records that a placed item is open again.
     // Uncounted: as long as the placement, which was counted.
     pub(super) fn take_back(&mut self, item: u32) {
         self.placed[item as usize] = false;

@@ -217,8 +217,7 @@ struct Ancestors {
 
 /// The markers of a buffer, as indices of the operations that edges join.
 struct Markers {
-    /// The alloc marker; `None` if no edge joins it, or where the buffer shares bytes with no
-    /// other.
+    /// The alloc marker; `None` if no edge joins it, or if the buffer shares bytes with no other.
     alloc: Option<usize>,
     /// The free markers; `None` if no edge joins one of them, where the buffer has none, or where
     /// it shares bytes with no other.

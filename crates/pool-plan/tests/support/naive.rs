@@ -92,7 +92,7 @@ fn conflict(one: &Buffer, other: &Buffer) -> bool {
     one.live_spans().any(|own| other.live_spans().any(|span| overlap(own, span)))
 }
 
-/// Where a buffer goes among those that are placed, which are in order of offsets.
+/// The offset of a buffer among those placed, which are in order of offsets.
 fn offset(buffer: &Buffer, placed: &[(u64, &Buffer)], fit: GreedyFit) -> u64 {
     let mut ranges = Vec::new();
     let mut end = 0;

@@ -21,7 +21,7 @@ const FILL: &str = include_str!("fill.wgsl");
 /// The part of a buffer that one dispatch of the stream's own kernels binds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window {
-    /// Where the part begins in the buffer, in bytes.
+    /// The start of the part in the buffer, in bytes.
     pub(super) base: u64,
     /// Behind its last byte in the buffer.
     pub(super) end: u64,
@@ -156,7 +156,8 @@ impl Recorder<'_> {
         Ok(kernel)
     }
 
-    /// Workgroups for so many words; where there are more than the device dispatches, each invocation does several.
+    /// Workgroups for so many words; if there are more than the device dispatches, each invocation
+    /// does several.
     pub(super) fn groups(&self, count: u64) -> [u32; 3] {
         let most = self.setup.limits.groups;
         let groups =

@@ -138,7 +138,8 @@ impl Recorder<'_> {
         panicked.map_or(Ok(answer), Err)
     }
 
-    /// As [`submit`](Self::submit), where no caller can take an error: this thread's next call returns it.
+    /// Does the same as [`submit`](Self::submit), where no caller can take an error: this thread's
+    /// next call returns it.
     pub(crate) fn submit_unanswered(&mut self) {
         if let Err(error) = self.submit(Vec::new()) {
             self.recording.owed.add(current_thread(), &error);

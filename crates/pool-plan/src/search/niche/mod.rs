@@ -205,7 +205,7 @@ impl<'a> NicheSearch<'a> {
         }
         let item = self.lists[place];
         if self.skyline.is_uncovered(item) {
-            // Where an item is in nobody's way, no choice of another instead of it helps.
+            // If an item is in nobody's way, no choice of another instead of it helps.
             *next = end + 1;
         }
         if !self.skyline.place(item) {
