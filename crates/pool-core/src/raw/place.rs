@@ -37,7 +37,7 @@ impl<B: PoolBackend> fmt::Debug for SlotPlace<'_, B> {
 impl<'s, B: PoolBackend> SlotPlace<'s, B> {
     /// # Safety
     ///
-    /// `slot` is where a cursor of a pool that lives for `'s` stands.
+    /// `slot` is the position of a cursor of a pool that lives for `'s`.
     #[inline(always)]
     pub(super) unsafe fn new(slot: NonNull<Slot<B>>) -> Self {
         Self { slot, pool: PhantomData }
@@ -64,11 +64,11 @@ impl<'s, B: PoolBackend> CursorPlace<'s, B> for SlotPlace<'s, B> {
         self,
         dims: &[usize],
     ) -> Option<MemoryAndShape<'s, SlotPointer<'s, B>, B>> {
-        // A slot that not even zero elements fit is a sentinel, or has duties that come first.
+        // A slot that does not fit even zero elements is a sentinel, or has duties to do first.
         let slot = self.fitting::<T>(0)?;
         // SAFETY: the same contract, which the caller upholds.
         let way = unsafe { shape_cache::find::<B, T>(slot, dims) }?;
-        // A set is dropped with its slot's block, so what is in it fits (invariant 8).
+        // A set is dropped with its slot's block, so its shapes fit (invariant 8).
         debug_assert!(self.fitting::<T>(way.count).is_some(), "a cached shape that does not fit");
         shape_cache::note_hit(slot);
         Some((slot, way))

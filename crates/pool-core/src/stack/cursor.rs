@@ -63,8 +63,9 @@ impl<B: StackedBackend> fmt::Debug for StackPlace<'_, B> {
 impl<B: StackedBackend> StackCursor<B> {
     /// # Safety
     ///
-    /// `at` is an address of the pool with this state, as a cursor has it (invariant 1). The pool outlives the cursor, no
-    /// view of memory at or above it is in use, and no other cursor makes one while this one is used.
+    /// `at` is an address of the pool with this state, valid for a cursor (invariant 1). The pool
+    /// outlives the cursor. No view of memory at or above it is in use, and no other cursor makes
+    /// one while this one is used.
     #[inline(always)]
     pub(super) unsafe fn new(at: NonNull<u8>, state: NonNull<StackState<B>>) -> Self {
         Self { at: Cell::new(at), state }
@@ -78,7 +79,7 @@ impl<B: StackedBackend> StackCursor<B> {
 
     /// # Safety
     ///
-    /// `at` is where the cursor may stand: see [`new`](Self::new).
+    /// `at` is a valid position of the cursor: see [`new`](Self::new).
     #[inline(always)]
     unsafe fn set(&self, at: *mut u8) {
         // SAFETY: addresses of a pool are not null.
@@ -86,7 +87,7 @@ impl<B: StackedBackend> StackCursor<B> {
     }
 }
 
-/// The span of `length` elements at a cursor, if they end at or below `end`.
+/// Returns the span of `length` elements at a cursor, if they end at or below `end`.
 #[inline(always)]
 fn fit<B: StackedBackend, T>(at: NonNull<u8>, end: *mut u8, length: usize) -> Option<Span> {
     if align_of::<T>() > B::ALIGN || length > const { most_hot(size_of::<T>()) } {
@@ -95,7 +96,7 @@ fn fit<B: StackedBackend, T>(at: NonNull<u8>, end: *mut u8, length: usize) -> Op
     fit_bytes::<B>(at, end, length * size_of::<T>())
 }
 
-/// The most elements that the hot path hands out.
+/// Returns the maximum number of elements that the hot path hands out.
 const fn most_hot(element_size: usize) -> usize {
     match MOST_HOT_BYTES.checked_div(element_size) {
         Some(most) => most,
@@ -187,7 +188,7 @@ impl<B: StackedBackend> ScopeCursor<Stacked<B>> for StackCursor<B> {
     #[inline(always)]
     unsafe fn step(&self, reserved: StackMemory<'_, B>) {
         self.pool().top.set(reserved.next);
-        // SAFETY: what was reserved ends in its chunk.
+        // SAFETY: the reserved memory ends in its chunk.
         unsafe { self.set(reserved.next) };
     }
 
@@ -300,7 +301,8 @@ impl<'s, B: StackedBackend> CursorPlace<'s, Stacked<B>> for StackPlace<'s, B> {
     }
 }
 
-/// Enlarges a vector's memory: where it is, if the vector is the last array and its chunk has room, else by moving it.
+/// Enlarges a vector's memory: in place, if the vector is the last array and its chunk has room,
+/// else by moving it.
 ///
 /// # Errors
 ///
@@ -325,7 +327,8 @@ unsafe fn enlarge<'s, B: StackedBackend, T: Copy>(
     let reserve = |capacity| {
         let demand = Demand::new::<T>(capacity, FirstUse::Write);
         let demand = Demand { kept_bytes, is_growth: is_last, least: needed, ..demand };
-        // SAFETY: nothing above the cursor is viewed, and of the vector's memory only the first `kept_bytes`.
+        // SAFETY: nothing above the cursor is viewed; of the vector's memory, only the first
+        // `kept_bytes` are.
         unsafe { cold::prepare(state, at, demand) }
     };
     let wanted = needed.max(length.saturating_mul(2)).max(LEAST);
@@ -341,11 +344,11 @@ unsafe fn enlarge<'s, B: StackedBackend, T: Copy>(
     // SAFETY: a span of this pool, which lives for `'s`.
     let memory: StackMemory<'s, B> = unsafe { StackMemory::new(span, cursor.state) };
     if length > 0 && memory.start != old.start {
-        // SAFETY: the old memory has the elements, and is below the new memory or in another chunk, which is kept; the new
-        // memory is for more of them.
+        // SAFETY: the old memory has the elements, and is below the new memory or in another chunk,
+        // which is kept. The new memory is for more of them.
         unsafe { memory.start.cast::<T>().copy_from_nonoverlapping(old.start.cast(), length) };
     }
-    // As `step`: the memory is the vector's from here on.
+    // Same as `step`: the memory is the vector's from here on.
     state.top.set(span.next);
     // SAFETY: just reserved.
     unsafe { cursor.set(span.next) };
@@ -359,8 +362,8 @@ unsafe fn enlarge<'s, B: StackedBackend, T: Copy>(
 /// The smallest capacity that a vector grows to.
 const LEAST: usize = 4;
 
-/// Takes elements out of the memory above the cursor, moves them down to it, and steps past them. Elements of a later
-/// chunk move to its start: the cursor is then in that chunk.
+/// Takes elements out of the memory above the cursor, moves them down to it, and steps past them.
+/// Elements of a later chunk move to that chunk's start, and so does the cursor.
 ///
 /// # Safety
 ///
@@ -382,7 +385,7 @@ unsafe fn keep<B: StackedBackend, T: Copy>(
     unsafe { ptr::copy(start, target, length) };
     let next = align_up(target.cast::<u8>().wrapping_add(bytes), B::ALIGN);
     state.top.set(next);
-    // SAFETY: the elements end at or below where they ended before, and the chunk ends at a line.
+    // SAFETY: the elements end no higher than before, and the chunk ends at a line.
     unsafe { cursor.set(next) };
     if !plain {
         state.mark(target.cast(), bytes);
@@ -390,7 +393,7 @@ unsafe fn keep<B: StackedBackend, T: Copy>(
     Some(target)
 }
 
-/// The first multiple of `align` at or above an address.
+/// Returns the first multiple of `align` at or above an address.
 fn align_up(at: *mut u8, align: usize) -> *mut u8 {
     at.wrapping_add(at.addr().wrapping_neg() & (align - 1))
 }

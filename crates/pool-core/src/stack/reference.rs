@@ -1,4 +1,4 @@
-//! What the views of a backend for both layouts reach through their [`SlotRef`].
+//! The part of a [`SlotRef`] that the views of a backend for both layouts use.
 
 use core::ptr::NonNull;
 
@@ -7,7 +7,7 @@ use crate::slot_ref::SlotRef;
 use crate::stacked::{BlockOf, StackedBackend};
 
 impl<B: StackedBackend> SlotRef<B> {
-    /// The context of the view's pool.
+    /// Returns the context of the view's pool.
     ///
     /// # Safety
     ///
@@ -23,11 +23,12 @@ impl<B: StackedBackend> SlotRef<B> {
         }
     }
 
-    /// The block that the view's bytes lie in. `start` is the address of one of them.
+    /// Returns the block that contains the view's bytes. `start` is the address of one of them.
     ///
     /// # Safety
     ///
-    /// The view that this was given to is in use, on the thread that owns the pool, and has at least one byte.
+    /// The view that has this reference is in use, on the thread that owns the pool, and has at
+    /// least one byte.
     #[must_use]
     pub unsafe fn block_of(&self, start: NonNull<u8>) -> BlockOf<B::Block> {
         // SAFETY: the same contract, which the caller upholds.
@@ -56,11 +57,11 @@ impl<B: StackedBackend> SlotRef<B> {
         }
     }
 
-    /// The state of the view's pool, if the pool is stacked.
+    /// Returns the state of the view's pool, if the pool is stacked.
     ///
     /// # Safety
     ///
-    /// The view that this was given to is in use.
+    /// The view that has this reference is in use.
     #[inline]
     unsafe fn stack_state<'s>(self) -> Option<&'s StackState<B>> {
         let state = self.stack()?;
