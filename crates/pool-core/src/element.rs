@@ -21,12 +21,12 @@ use bytemuck::{NoUninit, Pod, Zeroable};
 /// is_element::<Cell>();
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is not plain data, which this use of a pool needs",
+    message = "`{Self}` is not plain data, which this acquire needs",
     label = "not an element",
     note = "for your own type, derive it: `#[derive(Clone, Copy, bytemuck::Zeroable, bytemuck::NoUninit)] #[repr(C)]`",
     note = "for a tuple of one type use an array, `[u32; 2]` for `(u32, u32)`; an array is an element for the lengths that bytemuck knows: up to 32, and powers of two",
     note = "for any other type that is `Copy` (tuples, `Option`, references, pointers, padding) host scopes have `acquire_with`: `acquire_with(n, |_| value)` repeats, `acquire_with(s.len(), |i| s[i])` copies",
-    note = "a type with `Drop`, such as `String` or `Vec`, is owned by what `boxed`, `boxed_slice` or a collection over `Scope::allocator` returns, on the host"
+    note = "a type with `Drop`, such as `String` or `Vec`, needs an owner: use `boxed`, `boxed_slice` or a collection over `Scope::allocator`, on the host"
 )]
 pub trait Element: NoUninit + Zeroable {}
 
@@ -38,13 +38,13 @@ impl<T: NoUninit + Zeroable> Element for T {}
 ///
 /// Implemented for every type that is [`bytemuck::Pod`].
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be handed out with recycled contents, which are whatever bytes a former use has left",
+    message = "`{Self}` cannot be handed out with recycled contents, which may be any bytes",
     label = "not a pod element",
     note = "for your own type of which every byte pattern is a value, derive it: `#[derive(Clone, Copy, bytemuck::Zeroable, bytemuck::Pod)] #[repr(C)]`",
     note = "for `bool`, `char` and the like use `acquire_zeroed`, `acquire_filled`, `acquire_from` or `acquire_with`",
     note = "for a tuple of one type use an array, `[u32; 2]` for `(u32, u32)`",
     note = "for any other type that is `Copy` (tuples, `Option`, references, pointers, padding) host scopes have `acquire_with`: `acquire_with(n, |_| value)` repeats, `acquire_with(s.len(), |i| s[i])` copies",
-    note = "a type with `Drop`, such as `String` or `Vec`, is owned by what `boxed`, `boxed_slice` or a collection over `Scope::allocator` returns, on the host"
+    note = "a type with `Drop`, such as `String` or `Vec`, needs an owner: use `boxed`, `boxed_slice` or a collection over `Scope::allocator`, on the host"
 )]
 pub trait PodElement: Element + Pod {}
 
@@ -58,7 +58,7 @@ impl<T: Pod> PodElement for T {}
     message = "`{Self}` is not `Copy`, and a pool never drops an element",
     label = "not `Copy`",
     note = "for your own type without `Drop`, derive it: `#[derive(Clone, Copy)]`",
-    note = "a type with `Drop`, such as `String`, `Vec` or `Box`, is owned by what `boxed`, `boxed_slice` or a collection over `Scope::allocator` returns"
+    note = "a type with `Drop`, such as `String`, `Vec` or `Box`, needs an owner: use `boxed`, `boxed_slice` or a collection over `Scope::allocator`"
 )]
 pub trait HostElement: Copy {}
 

@@ -106,8 +106,8 @@ impl<E> fmt::Display for PoolError<E> {
         match self {
             Self::SizeOverflow { elements, element_size } => write!(
                 f,
-                "{elements} elements of {element_size} bytes are more than an address space holds: check how the \
-                 length was computed"
+                "{elements} elements of {element_size} bytes exceed the address space: check how the length was \
+                 computed"
             ),
             Self::Alignment { asked } => {
                 write!(f, "an alignment is a power of two, not {asked}: check how it was computed")
@@ -120,13 +120,13 @@ impl<E> fmt::Display for PoolError<E> {
             ),
             Self::OutOfMemory { requested, reserved, largest, .. } => write!(
                 f,
-                "no block of {requested} bytes to be had, with {reserved} bytes of this pool in use{} and its idle \
-                 blocks freed: ask for less, end scopes earlier, or trim other pools",
+                "cannot allocate a block of {requested} bytes: {reserved} bytes of this pool are in use{}, and its \
+                 idle blocks were freed; request less, end scopes earlier, or trim other pools",
                 LargestBlocks(largest)
             ),
             Self::Bookkeeping { requested } => write!(
                 f,
-                "the host has no {requested} bytes for the pool's own bookkeeping: free host memory"
+                "cannot allocate {requested} bytes of host memory for the pool's bookkeeping: free host memory"
             ),
             Self::Backend { operation, .. } => write!(f, "the backend failed to {operation}"),
             Self::Config(error) => error.fmt(f),
@@ -144,12 +144,12 @@ impl<E> fmt::Display for PoolError<E> {
                 "slot {slot} is named twice: only distinct handles can be borrowed together"
             ),
             Self::Reentered => f.write_str(
-                "the pool is in the middle of an acquire or a trim, which runs the code that acquires: an \
-                 allocator's hook, a tracing subscriber or a backend must use another pool",
+                "the pool is in the middle of an acquire or a trim that called this code: an allocator's hook, a \
+                 tracing subscriber or a backend must use another pool",
             ),
             Self::IdentitiesExhausted { most } => write!(
                 f,
-                "the process has made {most} pools, as many as it can tell apart: keep pools and use them again"
+                "the process has used all {most} pool identities: keep pools and reuse them"
             ),
             Self::NoSuchCheckpoint { asked, top } => write!(
                 f,
@@ -257,7 +257,7 @@ impl fmt::Display for ShapeError {
                 write!(f, "cannot copy {from} elements to {to}: the lengths must agree")
             }
             Self::PartOutOfRange { start, end, extent } => {
-                write!(f, "there is no part {start}..{end} of {extent} elements")
+                write!(f, "the part {start}..{end} is out of range: the view has {extent} elements")
             }
         }
     }
@@ -284,7 +284,7 @@ impl fmt::Display for ViewError {
         match self {
             Self::Shape(error) => error.fmt(f),
             Self::Bookkeeping { requested } => {
-                write!(f, "the host has no memory for {requested} bytes of elements")
+                write!(f, "cannot allocate {requested} bytes of host memory for the elements")
             }
         }
     }

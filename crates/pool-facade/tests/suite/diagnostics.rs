@@ -268,7 +268,7 @@ fn other_forms_of_the_macros_are_told_the_right_one() {
 #[cfg_attr(miri, ignore = "SKIPPED: Miri starts no compiler")]
 fn an_element_that_is_not_plain_data_says_what_to_do() {
     let texts = [
-        "Named` is not plain data, which this use of a pool needs",
+        "Named` is not plain data, which this acquire needs",
         "derive it: `#[derive(Clone, Copy, bytemuck::Zeroable, bytemuck::NoUninit)] #[repr(C)]`",
         "E0277",
     ];
@@ -296,13 +296,13 @@ fn tuples_options_references_and_owners_are_told_the_way_out() {
     let way_out = [
         "for a tuple of one type use an array, `[u32; 2]` for `(u32, u32)`",
         "host scopes have `acquire_with`: `acquire_with(n, |_| value)` repeats",
-        "a type with `Drop`, such as `String` or `Vec`, is owned by what `boxed`, `boxed_slice`",
+        "a type with `Drop`, such as `String` or `Vec`, needs an owner: use `boxed`, `boxed_slice`",
         "E0277",
     ];
     let recycled = ["`(u32, u32)` cannot be handed out with recycled contents"];
     refused(&RECYCLED_TUPLE, &[&recycled[..], &way_out].concat());
     for (name, program) in &NO_ELEMENTS {
-        let said = format!("`{name}` is not plain data, which this use of a pool needs");
+        let said = format!("`{name}` is not plain data, which this acquire needs");
         refused(program, &[&[said.as_str()], &way_out[..]].concat());
     }
 }
