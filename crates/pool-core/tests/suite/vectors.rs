@@ -306,7 +306,7 @@ fn a_growth_that_fails_leaves_the_vector_as_it_was() {
     assert!(matches!(error, PoolError::OutOfMemory { .. }), "{error}");
     assert!(vector.try_reserve(usize::MAX).is_err() && vector.try_reserve(usize::MAX / 2).is_err());
     assert!(vector.iter().copied().eq((0..length).map(pair)));
-    assert!(panic_text(|| vector.reserve(500)).contains("no block of"));
+    assert!(panic_text(|| vector.reserve(500)).contains("cannot allocate a block of"));
     ledger.refuse(Refusal::Once(0));
     vector.extend_from_slice(&[pair(0); 500]);
     ledger.refuse(Refusal::PanicOnce(0));
