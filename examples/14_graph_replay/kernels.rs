@@ -18,7 +18,7 @@ pub(crate) struct Kernels {
     scale_by_ratio: CudaFunction,
 }
 
-/// A grid for so many elements.
+/// Returns a grid for `count` elements.
 fn over(count: usize) -> LaunchConfig {
     let launch = pool_kernels::Launch::over_elements(count);
     LaunchConfig { grid_dim: launch.grid, block_dim: launch.block, shared_mem_bytes: 0 }
@@ -69,7 +69,7 @@ impl Kernels {
         let length = count as u64;
         let mut launch = stream.launch_builder(&self.dot);
         launch.arg(&x).arg(&y).arg(&to).arg(&length);
-        // One block: then the order of the sum, and its last bits, are the same every time.
+        // One block: so the order of the sum, and its last bits, are the same every time.
         let one_block = LaunchConfig { grid_dim: (1, 1, 1), ..over(count) };
         // SAFETY: the parameters are those of `DOT`; the caller upholds the rest of the contract.
         unsafe { launch.launch(one_block) }?;

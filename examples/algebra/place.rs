@@ -13,7 +13,7 @@ use super::{cuda, host};
 
 /// A computation that is one source for all backends and numbers.
 pub trait Computation {
-    /// What is told to the host; nothing in it depends on the backend or the number.
+    /// The result on the host; it does not depend on the types of the backend or the number.
     type Answer;
 
     /// Computes with the algebra of a backend, in pools that are made of this context.
@@ -28,7 +28,7 @@ pub trait Computation {
     ) -> Result<Self::Answer, Failure>;
 }
 
-/// Where a computation runs.
+/// The place of a computation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Place {
     /// On the host.
@@ -76,17 +76,18 @@ pub fn run<C: Computation>(
 /// The arguments of a program that computes at any place.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct Places {
-    /// Where to compute; without it at each place there is, on the simulated driver where there is no device.
+    /// The place of the computation; without it, every place there is, with the simulated driver if
+    /// there is no device.
     #[arg(long, value_enum)]
     on: Option<Place>,
-    /// With which numbers; without it with both.
+    /// The precision; without it, both.
     #[arg(long, value_enum)]
     precision: Option<Precision>,
 }
 
 impl Places {
-    /// The places that were asked for, each with the numbers that were. If no place was, those that
-    /// do not compute with some numbers are left out, and the reason is printed.
+    /// Returns the requested places, each with its precisions. Without a request, places that do
+    /// not support some precision are left out, and the reason is printed.
     #[must_use]
     pub fn asked_for(self) -> Vec<(Place, Precision)> {
         let places = self.on.map_or_else(all_places, |place| vec![place]);
@@ -111,7 +112,7 @@ pub(super) fn all_places() -> Vec<Place> {
     ]
 }
 
-/// Returns `true` if a place is to be had here, and computes with such numbers.
+/// Checks that a place is available, and computes with this precision.
 pub(super) fn offers(place: Place, precision: Precision) -> Result<(), Failure> {
     match (place, precision) {
         #[cfg(feature = "wgpu")]

@@ -61,7 +61,7 @@ impl Buffer {
         begins.zip(ends).filter(|(lower, upper)| lower < upper)
     }
 
-    /// Refuses lifetimes and gaps that cannot be.
+    /// Refuses impossible lifetimes and gaps.
     pub(crate) fn check(&self) -> Result<(), PlanError> {
         if self.lower >= self.upper {
             let (id, lower, upper) = (self.id.clone(), self.lower, self.upper);

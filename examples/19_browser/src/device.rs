@@ -22,7 +22,7 @@ impl Device {
         Ok(Self { stream: Stream::open_with_config_async(&StreamConfig::new()).await? })
     }
 
-    /// Destroys the device, as a driver that is reset does.
+    /// Destroys the device, as a driver reset does.
     pub fn lose(&self) {
         self.stream.device().destroy();
     }
