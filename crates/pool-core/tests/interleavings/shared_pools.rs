@@ -1,5 +1,6 @@
-//! A model of the shards of shared pools (`pool_core`, module `shared`): the magazine of an owner, which others lock by a
-//! barrier, and the end of a store whose arrays are returned while its last handle is dropped.
+//! A model of the shards of shared pools (`pool_core`, module `shared`). It covers the magazine of
+//! an owner, which others lock by a barrier, and the end of a store whose arrays are returned while
+//! its last handle is dropped.
 
 use loom::cell::UnsafeCell;
 use loom::hint;
@@ -10,8 +11,8 @@ use loom::thread;
 /// The steps of the protocol of magazines.
 #[derive(Clone, Copy)]
 struct Magazines {
-    /// The two halves of the barrier on all threads: the owner's, which costs nothing in the code that is shipped, and
-    /// that of the thread that locks.
+    /// The two halves of the barrier on all threads: the owner's, which costs nothing in released
+    /// code, and that of the thread that locks.
     owner_fence: bool,
     barrier: bool,
     /// The thread that locks waits until the owner does not use the magazine.

@@ -1,6 +1,6 @@
-//! The allocator of a scope against naive models: allocations of any layout, the collections of `allocator-api2` and
-//! hashbrown, refusals, panics in what collections call, and foreign code that allocates in the middle of a growth. Over
-//! slots and over stacks.
+//! The allocator of a scope against naive models: allocations of any layout, the collections of
+//! `allocator-api2` and hashbrown, refusals, panics in collections' callbacks, and foreign code
+//! that allocates in the middle of a growth. Over slots and over stacks.
 
 use std::alloc::Layout;
 use std::cell::{Cell, RefCell};
@@ -40,7 +40,7 @@ impl Piece {
         assert_eq!(memory.len(), layout.size());
         let start = memory.cast::<u8>();
         assert_eq!(start.addr().get() % layout.align(), 0, "{layout:?}");
-        // SAFETY: just allocated with so many bytes.
+        // SAFETY: just allocated with `layout.size()` bytes.
         unsafe { start.write_bytes(stamp, layout.size()) };
         Self { start, layout, stamp }
     }

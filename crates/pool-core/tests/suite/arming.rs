@@ -1,5 +1,5 @@
-//! Slots that a view armed: the backend is asked before the block is handed out again or freed, a
-//! slot that is armed is not taken for the end of its table, and a refusal is a typed error or a leak.
+//! Slots that a view armed: the backend orders the block before it is handed out again or freed, an
+//! armed slot is not taken for the end of its table, and a refusal is a typed error or a leak.
 
 use std::mem;
 
@@ -147,7 +147,7 @@ fn armed_slot_is_not_the_sentinel() {
     }
     assert_eq!(ledger.allocations(), count);
     assert_eq!(ledger.reuses(), vec![Reuse::HandOut; (passes - 1) * count]);
-    // An empty view in an armed slot neither asks nor steps too far.
+    // An empty view in an armed slot neither calls the backend nor steps too far.
     let scope = pool.scope();
     (0..count).for_each(|_| assert!(scope.acquire::<u64, _>(0).is_empty()));
     assert_eq!(scope.active_slots(), count);

@@ -11,7 +11,7 @@ use pool_core::{PoolBox, PoolError};
 use super::Heap;
 use crate::support::{address, assert_initialised, is_send, is_sync, pool_of, rounds};
 
-/// Notes its number when it is dropped, and panics there if it is told to.
+/// Records its number when it is dropped, and panics there on request.
 #[derive(Debug)]
 struct Noted<'l> {
     number: usize,

@@ -1,4 +1,4 @@
-//! The texts of the errors: each has its numbers in it, says what to do, and names its source.
+//! The texts of the errors: each has its numbers and its advice, and names its source.
 
 use std::error::Error;
 

@@ -1,5 +1,5 @@
-//! The list of idle pools: it owns what is in it and nothing else, in whatever order pools come back,
-//! and a closed list drops them.
+//! The list of idle pools: it owns exactly the pools in it, in any order of their return, and a
+//! closed list drops them.
 
 use std::rc::Rc;
 
@@ -50,8 +50,8 @@ fn pools_returned_out_of_order() {
     assert_eq!((ledger.live_blocks(), ledger.allocations()), (0, 3));
 }
 
-/// Pools that are taken and put back in random orders, against a list of their names: a pool that is
-/// put back where it was taken links to the same one as before, whatever happened meanwhile.
+/// Pools that are taken and put back in random orders, against a list of their names. A pool that
+/// is put back at its old place links to the same pool as before, whatever happened meanwhile.
 #[test]
 fn any_order_of_taking_and_putting_back_is_last_in_first_out() {
     const NAMES: [&str; 5] = ["a", "b", "c", "d", "e"];

@@ -1,4 +1,4 @@
-//! How blocks grow, shrink and stay: the growth factor and its clamps, capacity that is kept, and
+//! Growth, shrinking and retention of blocks: the growth factor and its clamps, kept capacity, and
 //! `compact`.
 
 use pool_conformance::{HeapBackend, Ledger, Refusal};

@@ -1,5 +1,5 @@
-//! Random shapes of every kind: whatever a shape is written as, the array has its lengths, as many elements, and
-//! the contents that were asked for, in row-major order.
+//! Random shapes of every kind: for each way to write a shape, the array has its lengths, its
+//! number of elements, and the requested contents, in row-major order.
 
 use pool_conformance::HeapBackend;
 use pool_conformance::programs::{for_all, test_cases};

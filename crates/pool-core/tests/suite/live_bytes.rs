@@ -9,7 +9,7 @@ use crate::support::{dynamic_heap_pool, heap_pool, heap_pool_with, rounds, slots
 
 const COUNTED: PoolConfig = PoolConfig::new().measure_live_bytes(true);
 
-/// What a program of nested scopes has live, and had at most.
+/// The live bytes of a program of nested scopes, and their peak.
 #[derive(Clone, Copy, Default)]
 struct Model {
     live: usize,
@@ -22,7 +22,7 @@ impl Model {
         self.peak = self.peak.max(self.live);
     }
 
-    /// What is live in a scope inside goes with it; its peak stays.
+    /// Live bytes of an inner scope end with it; its peak stays.
     fn inner(&mut self, body: impl FnOnce(&mut Self)) {
         let live = self.live;
         body(self);

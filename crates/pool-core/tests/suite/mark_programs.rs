@@ -1,6 +1,6 @@
-//! Random mixes of recycled uses, uses that write first and uses that mark, of the same two slots, against a
-//! naive model: how far each slot was marked since it was last read or got another block. What is read is
-//! zero so far. Under Miri, every byte that is read is initialised, or the program is undefined.
+//! Random mixes of recycled uses, uses that write first and uses that mark, of the same two slots,
+//! against a naive model of each slot's mark. Recycled bytes must be zero within the mark. Under
+//! Miri, reading an uninitialised byte would be undefined behaviour.
 
 use std::mem::MaybeUninit;
 
@@ -20,7 +20,7 @@ static REFERENT: u8 = 0xEE;
 struct Model {
     /// Up to which byte it was marked.
     marked: usize,
-    /// Where its block is, if there is one, as the ledger has it.
+    /// The address of its block, if there is one, as in the ledger.
     block: Option<(usize, usize)>,
 }
 

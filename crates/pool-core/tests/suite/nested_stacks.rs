@@ -167,7 +167,8 @@ fn a_kept_array_is_not_lent() {
     assert_eq!(address(lent), before + 100 * 8 + 32, "right after the kept array, on a line");
 }
 
-/// What an inner guard left without a value is zeroed before the outer scope reads it, and the other way round.
+/// Bytes that an inner guard left uninitialised are zeroed before the outer scope reads them, and
+/// the other way round.
 #[test]
 fn dirty_bytes_move_with_the_memory() {
     const DIRTY: u64 = 0xD1D1_D1D1_D1D1_D1D1;
@@ -276,7 +277,7 @@ fn a_middle_guard_that_leaves_passes_its_loan_on() {
     assert_stamped(more, 4);
 }
 
-/// The memory of a guard that was forgotten stays its own for good.
+/// The memory of a guard that was forgotten is never reused.
 #[test]
 fn what_a_forgotten_guard_borrowed_is_never_handed_out() {
     let stacks = Stacks::new();

@@ -1,5 +1,5 @@
-//! What the counters of the classic machine get wrong: helpers that acquire what an outer scope
-//! holds, panics that are caught half way, and every way to leave a scope early.
+//! The mistakes of the classic machine's counters: helpers that acquire a type of an outer scope,
+//! panics that are caught half way, and every way to leave a scope early.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

@@ -1,5 +1,5 @@
 //! The scope as a value: one word that may be moved, swapped, forgotten and outlived by its views,
-//! and whose cursor may rest at the end of a table.
+//! and whose cursor may be at the end of a table.
 
 use std::mem;
 

@@ -76,8 +76,7 @@ fn fifth_shape_evicts_exactly_round_robin() {
         for held in ways.into_iter().rev() {
             assert!(hit(&mut pool, &shape(held)), "{held} is held after {new} evicted {evicted}");
         }
-        // Not only as many hits as there are ways: each of them would move the order all the way
-        // round.
+        // Not exactly the number of ways: each hit would turn the order all the way round.
         for _ in 0..new % 3 + 1 {
             assert!(hit(&mut pool, &shape(new)));
         }
@@ -300,8 +299,8 @@ fn descriptor_stays_with_its_shape_type_and_block() {
     assert!(unsafe { pool.scope().try_acquire_described::<f64>(&[usize::MAX, 2]) }.is_err());
 }
 
-/// Shapes of one element or a few, and of any rank up to seventeen, each against the same shape with
-/// one bit of one axis changed: neither is taken for the other, and each is taken for itself.
+/// Shapes of one element or a few, and of any rank up to seventeen, each against the same shape
+/// with one bit of one axis changed. The two never match, and each matches itself.
 #[test]
 fn a_shape_that_differs_in_one_bit_of_one_axis_is_another() {
     // One way: what a shape is compared with is the one before. A block, so that hits are short.

@@ -342,9 +342,9 @@ fn many_dirty_ranges_are_zeroed_and_leave_the_pool_hot() {
 }
 
 thread_local! {
-    /// What the hook of [`Hooked`] acquires from.
+    /// The scope from which the hook of [`Hooked`] acquires.
     static IN_USE: Cell<Option<&'static Scope<'static, HookedStack>>> = const { Cell::new(None) };
-    /// How often the hook was refused.
+    /// The number of times that the hook was refused.
     static REFUSED: Cell<usize> = const { Cell::new(0) };
 }
 

@@ -72,7 +72,7 @@ fn a_vector_gives_back_what_it_does_not_use_if_it_is_the_last_array() {
     }
 }
 
-/// What a vector takes of the rest of a chunk ends with the chunk, also where it is poisoned.
+/// A vector's part of the rest of a chunk ends with the chunk, even if it is poisoned.
 #[test]
 fn a_vector_that_gets_the_rest_of_its_chunk_ends_with_it() {
     for config in [PoolConfig::new(), PoolConfig::new().poison(true)] {

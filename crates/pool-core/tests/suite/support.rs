@@ -1,5 +1,5 @@
-//! What the test modules share: pools with their ledger, stamps by which a view is recognised, the
-//! size of a slot table, and the text of a panic.
+//! Shared code of the test modules: pools with their ledger, stamps by which a view is recognised,
+//! the size of a slot table, and the text of a panic.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -36,7 +36,7 @@ pub(crate) fn dynamic_pool_of<B: PoolBackend<Context = Ledger>>() -> (DynamicPoo
     (DynamicPool::new(ledger.clone()), ledger)
 }
 
-/// Whether a backend's pools have slots.
+/// `true` if a backend's pools have slots.
 pub(crate) trait HasSlots: PoolBackend {
     const HAS_SLOTS: bool = <Self::Layout as Layout<Self>>::HAS_SLOTS;
 }
@@ -57,7 +57,7 @@ pub(crate) fn dynamic_heap_pool() -> (DynamicPool<HeapBackend>, Ledger) {
     (DynamicPool::new(ledger.clone()), ledger)
 }
 
-/// How often to repeat: `full` times, or few times where every step is interpreted.
+/// Returns the number of repetitions: `full`, or `interpreted` if every step is interpreted.
 pub(crate) const fn rounds(full: usize, interpreted: usize) -> usize {
     if cfg!(miri) { interpreted } else { full }
 }
@@ -74,7 +74,7 @@ pub(crate) fn stamp(view: &mut [u64], owner: u64) {
     }
 }
 
-/// Checks that nobody else has written to the view since it was stamped.
+/// Checks that no other code has written to the view since it was stamped.
 #[track_caller]
 pub(crate) fn assert_stamped(view: &[u64], owner: u64) {
     for (index, &element) in view.iter().enumerate() {
@@ -89,7 +89,7 @@ pub(crate) fn assert_initialised(bytes: &[u8]) {
     assert!(bytes == bytes.to_vec());
 }
 
-/// Takes so many slots, each with so many `u64`s.
+/// Takes `count` slots, each with `length` `u64`s.
 pub(crate) fn take<B: PoolBackend>(scope: &Scope<'_, B>, count: usize, length: usize) {
     for _ in 0..count {
         scope.acquire::<u64, _>(length);
@@ -137,7 +137,7 @@ fn text_of(payload: &(dyn Any + Send)) -> String {
     formatted.or(literal).expect("a panic with a text")
 }
 
-/// Whether a type can be sent to another thread, as a value: so that a test can deny it.
+/// `true` if a type can be sent to another thread, as a value, so that a test can require `false`.
 macro_rules! is_send {
     ($type:ty) => {{
         struct Probe<T: ?Sized>(std::marker::PhantomData<T>);
@@ -154,7 +154,7 @@ macro_rules! is_send {
     }};
 }
 
-/// Whether a type can be shared between threads; as [`is_send`].
+/// `true` if a type can be shared between threads; see [`is_send`].
 macro_rules! is_sync {
     ($type:ty) => {{
         struct Probe<T: ?Sized>(std::marker::PhantomData<T>);

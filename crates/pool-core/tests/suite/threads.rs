@@ -1,5 +1,5 @@
-//! Pools and views on several threads: what may be sent is, what may not is not, and a view that
-//! another thread writes is untouched by whatever its pool does meanwhile.
+//! Pools and views on several threads: types are `Send` exactly if they may be, and a view that
+//! another thread writes is untouched by its pool's operations meanwhile.
 
 use std::cell::Cell;
 use std::future::Future;
@@ -21,7 +21,7 @@ fn backend_thread_affine_not_send() {
     assert!(!is_send!(Pool<Logged>) && !is_send!(DynamicPool<Logged>));
     assert!(is_send!(Pool<HeapBackend>) && is_send!(DynamicPool<HeapBackend>));
     assert!(is_send!(Pool<Arming>));
-    // The macro sees the difference: these are what it must be able to tell apart.
+    // The macro distinguishes these types, as it must.
     assert!(is_send!(Cell<u8>) && !is_send!(Rc<u8>) && !is_sync!(Cell<u8>) && is_sync!(u8));
     let (mut pool, _) = logged_pool(PoolConfig::new());
     assert_eq!(pool.scope().acquire_filled(3, 1_u64), [1; 3]);

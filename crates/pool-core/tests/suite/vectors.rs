@@ -254,7 +254,7 @@ fn vectors_agree_with_vectors_of_the_heap() {
         let config = PoolConfig::new().poison(round % 5 == 4).fresh(round % 7 == 6);
         let (mut pool, ledger) = pool_with::<Heap>(config.byte_limit(40_000));
         for _ in 0..rounds(10, 2) {
-            // A panic of the allocator that nobody caught ends the program, and nothing else.
+            // An uncaught panic of the allocator ends only the program.
             _ = catch_quietly(|| program(&mut pool, &ledger, &mut below)).map_err(|panic| {
                 let text = pool_conformance::panics::text(panic.as_ref());
                 assert!(text.starts_with("the test panics instead"), "{text}");
@@ -396,7 +396,7 @@ fn a_vector_marks_as_far_as_it_was_filled() {
 
 #[test]
 fn iterators_are_collected_whatever_they_say() {
-    /// An iterator that says of its length whatever it is told to.
+    /// An iterator with a false size hint.
     struct Liar(usize, (usize, Option<usize>));
     impl Iterator for Liar {
         type Item = usize;

@@ -1,5 +1,6 @@
-//! Elements that are aligned to more than blocks are: they begin at a multiple of their alignment, stay within one
-//! block, and behave as all others do. The module is compiled for both layouts (`super::Heap`).
+//! Elements with a larger alignment than blocks: they begin at a multiple of their alignment, stay
+//! within one block, and behave as all others do. The module is compiled for both layouts
+//! (`super::Heap`).
 
 use std::ops::Range;
 

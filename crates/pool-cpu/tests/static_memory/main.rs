@@ -1,6 +1,6 @@
 //! A loop on a fixed buffer: the global allocator is a bump over a static, as on a device without a
-//! heap. The pool takes its tables and blocks from it while it warms up, and nothing afterwards; if
-//! the buffer is full, the pool says so by its typed error and stays usable.
+//! heap. The pool takes its tables and blocks from it during warm-up, and nothing afterwards. If
+//! the buffer is full, the pool returns its typed error and stays usable.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::{Cell, UnsafeCell};
@@ -50,7 +50,7 @@ unsafe impl GlobalAlloc for StaticMemory {
             return unsafe { System.alloc(layout) };
         }
         let base = self.bytes.get().addr();
-        // The end of the part that fits behind what is used.
+        // The end of a part that fits after the used bytes.
         let end = |used: usize| {
             let start = base.checked_add(used)?.checked_next_multiple_of(layout.align())? - base;
             start.checked_add(layout.size()).filter(|&end| end <= BYTES)

@@ -1,5 +1,5 @@
-//! What every backend passes, on host memory that is watched: the acceptance cases, and random programs
-//! against the naive model.
+//! The conformance tests of every backend, on host memory that is watched: the acceptance cases,
+//! and random programs against the naive model.
 
 use pool_conformance::programs::{Tally, run_random_dynamic, run_random_lexical, test_cases};
 use pool_conformance::{Ledger, LedgeredBackend, LedgeredContext, Probe, SkipReason, run_all};

@@ -1,9 +1,9 @@
-//! Safe code against the cached header of an array of dynamic rank. The user holds an
-//! `&mut ArrayRef`, and through it everything that `ndarray` lets safe code do to a header in place.
-//! Whatever it is left as, the next hit hands out the right array: the block's address, the shape, the
-//! strides, and every element usable.
+//! Safe code against the cached header of an array of dynamic rank. The user holds an `&mut
+//! ArrayRef`, and through it every operation that `ndarray` offers safe code on a header in place.
+//! For every state of the header, the next hit returns the right array: the block's address, the
+//! shape, the strides, and every element usable.
 //!
-//! That two headers cannot be swapped by value is a compile error, held by the tests of the facade.
+//! Two headers cannot be swapped by value: a compile error, which the tests of the facade check.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
@@ -197,7 +197,7 @@ fn shape_header_mutated_by_user() {
     assert!(applied > MUTATIONS.len() * attacked_shapes().len().saturating_sub(3), "{applied}");
 }
 
-/// Two and three mutations in a row, among them all that bring a header back to the block's address
+/// Two and three mutations in a row. They include all that return a header to the block's address
 /// in another shape, or to its own shape at another address.
 #[test]
 fn shape_header_mutated_several_times() {
@@ -211,8 +211,8 @@ fn shape_header_mutated_several_times() {
     assert!(attack(triples.step_by(step)) > count, "three a sequence, most of them applied");
 }
 
-/// In one place only: at each axis of each rank, a header whose length is another there, one whose
-/// stride is, and one of which both are. In each, address and rank are those that were handed out.
+/// At each axis of each rank, a header whose length differs only there, one whose stride does, and
+/// one with both. In each, address and rank are unchanged.
 #[test]
 fn headers_changed_at_one_axis_of_any_rank() {
     let mut pool = Pool::<Cpu>::new(());
@@ -248,7 +248,7 @@ fn headers_changed_at_one_axis_of_any_rank() {
     }
 }
 
-/// Two axes of one length exchanged: only the strides tell, and only at these two.
+/// Two axes of one length swapped: only the strides differ, and only at these two.
 #[test]
 fn headers_with_any_two_axes_swapped() {
     let mut pool = Pool::<Cpu>::new(());
@@ -285,8 +285,8 @@ fn mutated_headers_side_by_side() {
     }
 }
 
-/// What can be swapped between two headers: the references, the elements, views of them and raw
-/// views. None of it puts one block's address into the other's header.
+/// The parts of two headers that can be swapped: the references, the elements, views of them and
+/// raw views. None of it puts one block's address into the other's header.
 #[test]
 fn shape_header_swapped_by_user() {
     const DIMS: &[usize] = &[2, 2, 1, 1, 2];

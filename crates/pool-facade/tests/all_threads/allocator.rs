@@ -9,7 +9,8 @@ struct Hooked;
 #[global_allocator]
 static HOOKED: Hooked = Hooked;
 
-/// Is called before each allocation and free of its thread. Decides whether an allocation is served. Must not unwind.
+/// Runs before each allocation and free of its thread. Returns `false` to refuse an allocation.
+/// Must not unwind.
 pub(crate) type Hook = fn() -> bool;
 
 thread_local! {

@@ -1,4 +1,4 @@
-//! Threads that wait: their idle pools are released, whatever they wait for.
+//! Threads that wait: their idle pools are released, for any kind of wait.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
@@ -158,7 +158,7 @@ fn released_pools_keep_their_configuration() {
     });
 }
 
-/// What a thread configures while another one releases pools stays.
+/// A configuration by one thread stays, while another one releases pools.
 #[test]
 fn configurations_stay_while_another_thread_releases() {
     alone(|| {

@@ -1,5 +1,5 @@
-//! Each operation of a pool, with an allocator's hook that tries everything at every call: what comes
-//! while the pool is in the middle of something is refused, what comes after the step is served.
+//! Each operation of a pool, with an allocator's hook that tries everything at every call. Calls
+//! while the pool is in the middle of an operation are refused; calls after the step are served.
 
 use std::cell::{Cell, RefCell};
 
@@ -10,7 +10,7 @@ use crate::allocator::{Call, with_hook};
 use crate::live::Live;
 use crate::support::{endless_pool, endless_scope, leak, slots_per_table};
 
-/// What the hook has seen.
+/// The observations of the hook.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Seen {
     calls: usize,

@@ -1,4 +1,4 @@
-//! A backend of host memory that tells a callback of each of its calls, while it serves it.
+//! A backend of host memory that calls a callback in each of its calls, while it serves it.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::cell::Cell;
@@ -9,7 +9,7 @@ use pool_core::{
     Advice, Device, Element, HostBackend, PoolBackend, Reuse, SlotRef, Slots, ViewError,
 };
 
-/// Tells [`TOLD`] of everything.
+/// Calls [`TOLD`] in each operation.
 #[derive(Debug)]
 pub(crate) struct Hooked;
 
@@ -25,7 +25,7 @@ impl fmt::Display for Refused {
 
 impl std::error::Error for Refused {}
 
-/// Where code that is not the pool's runs.
+/// The places at which foreign code runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Place {
     Allocator,
@@ -53,7 +53,7 @@ impl Place {
 }
 
 thread_local! {
-    /// Is told of each place; whether the call is to be served.
+    /// Runs at each place; returns `false` to refuse the call.
     pub(crate) static TOLD: Cell<fn(Place) -> bool> = const { Cell::new(|_| true) };
 }
 
@@ -61,7 +61,7 @@ fn tell(place: Place) -> Result<(), Refused> {
     if TOLD.get()(place) { Ok(()) } else { Err(Refused) }
 }
 
-/// Tells when it is made and dropped.
+/// Calls the callback when it is made and dropped.
 #[derive(Debug)]
 pub(crate) struct Descriptor(Box<u8>);
 
@@ -82,8 +82,8 @@ impl Drop for Descriptor {
 #[repr(align(16))]
 struct Aligned;
 
-// SAFETY: blocks are zeroed memory of the global allocator, freed with the layout they were made with; a
-// callback may call the pool, which refuses or serves it: that is what is tested.
+// SAFETY: blocks are zeroed memory of the global allocator, freed with the layout they were made
+// with. A callback may call the pool, which refuses or serves it, as tested here.
 unsafe impl PoolBackend for Hooked {
     type Layout = Slots;
     type Context = ();

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use pool_facade::prelude::*;
 
-/// Where leaked values are still to be found, so that no leak checker takes them for a mistake.
+/// References to leaked values, so that no leak checker reports them.
 static LEAKED: Mutex<Vec<AtomicPtr<()>>> = Mutex::new(Vec::new());
 
 /// Leaks a value.

@@ -1,7 +1,7 @@
-//! The page of compiler errors says what the compiler says. Each section's program is checked by the compiler that runs
-//! this test: it refuses the program with the section's error code, and in our own words where they are ours. The other
-//! words are compared where the compiler is of the release that the page names. What a section says to do instead is
-//! compiled, and run, by the documentation tests.
+//! The page of compiler errors quotes the compiler. The compiler that runs this test checks each
+//! section's program: it refuses the program with the section's error code, and with our own
+//! messages where they are ours. The other texts are compared if the compiler has the release that
+//! the page names. The documentation tests compile and run the fixes of each section.
 
 use std::process::Command;
 
@@ -109,7 +109,7 @@ fn every_section_of_the_page_is_checked() {
     assert_eq!(titles, TITLES);
 }
 
-/// What else must not get to another thread, with the message of scopes.
+/// Other values that must not be sent to another thread, with the message of scopes.
 #[test]
 #[cfg_attr(miri, ignore = "SKIPPED: Miri starts no compiler")]
 fn d04_a_vector_of_a_scope_and_a_future_say_so_too() {

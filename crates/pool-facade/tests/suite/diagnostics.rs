@@ -1,5 +1,5 @@
-//! What must not compile, and says why in words of our own. Small programs are checked by the compiler
-//! that runs this test, offline, with the versions of the workspace's lock file; its output is searched
+//! Programs that must not compile, with our own messages. The compiler that runs this test checks
+//! small programs, offline, with the versions of the workspace's lock file. Its output is searched
 //! for our text and for error codes, not for the compiler's own wording.
 
 use crate::programs::{Program, accepted, refused};
@@ -132,7 +132,7 @@ const NO_SHAPES: [(&str, Program<'static>); 4] = [
     ("[usize; 7]", acquiring!("seven_axes", "acquire::<f32, _>([1_usize; 7])")),
 ];
 
-/// A rank that is known at run time, where the index would have to be of as many axes.
+/// A rank that is known at run time, where the index would need a fixed number of axes.
 const NO_FIXED_SHAPE: Program<'static> =
     acquiring!("elements_of_a_dynamic_shape", "acquire_uninit::<u8, &[usize]>(&[2, 3])");
 
@@ -183,8 +183,8 @@ const SWAPPED_ARRAYS: Program<'static> = Program {
     "#,
 };
 
-/// The list of a thread's idle pools, reached through the bound of a type parameter, which needs no
-/// trait in scope and no name for it.
+/// The list of a thread's idle pools, accessed through the bound of a type parameter, which needs
+/// no trait in scope and no name for it.
 macro_rules! reaching {
     ($name:literal, $call:literal) => {
         Program {
@@ -307,7 +307,7 @@ fn tuples_options_references_and_owners_are_told_the_way_out() {
     }
 }
 
-/// What is not a shape is told what the shapes are.
+/// The error for a value that is not a shape lists the shapes.
 #[test]
 #[cfg_attr(miri, ignore = "SKIPPED: Miri starts no compiler")]
 fn what_is_no_shape_is_told_the_shapes() {
@@ -321,8 +321,8 @@ fn what_is_no_shape_is_told_the_shapes() {
     refused(&NO_FIXED_SHAPE, &[said, "E0277"]);
 }
 
-/// The cached header of an array of dynamic rank is lent as an unsized reference: what would put
-/// another array's address into it does not compile.
+/// The cached header of an array of dynamic rank is lent as an unsized reference: code that would
+/// put another array's address into it does not compile.
 #[test]
 #[cfg_attr(miri, ignore = "SKIPPED: Miri starts no compiler")]
 fn dynamic_arrays_cannot_be_swapped_or_replaced() {

@@ -1,5 +1,6 @@
-//! Random walks over the guards of a thread, against a list of which pool is idle: whatever is done in
-//! between, a guard has the pool that was put back last, or a new one, and never one that another has.
+//! Random walks over the guards of a thread, against a list of idle pools. After any operations in
+//! between, a guard has the pool that was put back last, or a new one, and never one that another
+//! guard has.
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -16,7 +17,7 @@ thread_local! {
 
 /// A thread that takes and gives back pools; each is known by the block of its first slot.
 struct Walk {
-    /// Which pools are idle, the next to be taken last.
+    /// The idle pools, the next to be taken last.
     idle: Vec<usize>,
     held: Vec<(usize, LocalGuard<Cpu>)>,
     forgotten: Vec<usize>,

@@ -1,5 +1,5 @@
-//! Guards as owners: whatever order they come back in, and whether they come back at all, no two of
-//! them ever have the same pool.
+//! Guards as owners: for any order of their return, and even without it, no two of them ever have
+//! the same pool.
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};

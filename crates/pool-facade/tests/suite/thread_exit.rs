@@ -1,5 +1,5 @@
-//! The end of a thread: its idle pools are freed, whatever else the thread keeps in thread-local
-//! storage, and what was leaked from it lives on.
+//! The end of a thread: its idle pools are freed, independently of its other thread-local values,
+//! and leaked ones live on.
 
 use std::cell::RefCell;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -9,10 +9,10 @@ use pool_facade::{LocalGuard, PoolStats};
 
 use crate::support::{first_block, leak};
 
-/// What a destructor saw: the statistics of the pool that it was given, before and after it was used.
+/// The observations of a destructor: the statistics of its pool, before and after it was used.
 type Seen = (PoolStats, PoolStats, u64);
 
-/// A thread-local value whose destructor uses pools, and says what it saw.
+/// A thread-local value whose destructor uses pools, and reports its observations.
 struct AtExit {
     guard: Option<LocalGuard<Cpu>>,
     report: Sender<Seen>,
@@ -34,7 +34,7 @@ impl Drop for AtExit {
             })
         });
         let seen = (before, local::<Cpu>().stats(), sum);
-        // The receiver waits for as many as there are threads.
+        // The receiver waits for one message from each thread.
         self.report.send(seen).expect("the test is waiting");
     }
 }

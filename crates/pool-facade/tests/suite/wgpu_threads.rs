@@ -33,6 +33,6 @@ fn a_thread_that_ends_gives_up_its_buffers_in_any_order() {
             Err(error) => panic!("{error}"),
         }
     }
-    // What they left is dropped by whoever comes next.
+    // The next thread that uses a stream drops what they left.
     assert_eq!(with_pool!(Wgpu, |scope| { scope.acquire_zeroed::<u8, _>(5).len() }), 5);
 }

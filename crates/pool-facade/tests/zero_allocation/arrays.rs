@@ -144,8 +144,8 @@ fn arrays_of_dynamic_rank() {
     assert_eq!(stats.shape_misses, RANKS.len() as u64 + 1);
 }
 
-/// If a header was left in another shape, the next hit makes it anew: that allocates, and is the
-/// only hit that does.
+/// If a header was left in another shape, the next hit makes it again. That hit allocates, and is
+/// the only one that does.
 #[test]
 fn a_header_that_was_changed_is_made_anew_once() {
     let mut pool = Pool::<Cpu>::new(());
@@ -161,7 +161,7 @@ fn a_header_that_was_changed_is_made_anew_once() {
     }
 }
 
-/// As many shapes as there are ways stay in the cache side by side: acceptance case 11.
+/// Exactly as many shapes as there are ways stay in the cache together: acceptance case 11.
 #[test]
 fn four_shapes_on_one_slot() {
     let shapes: [&[usize]; 4] =
@@ -178,8 +178,8 @@ fn four_shapes_on_one_slot() {
     assert_eq!(pool.stats().shape_misses, 4);
 }
 
-/// The attack `steady`: eviction goes round robin, so a cycle of one shape more than there are ways finds none of them.
-/// `PoolConfig::ways` says so, and names the way out.
+/// The attack `steady`: eviction goes round robin, so a cycle of one shape more than there are ways
+/// always misses. `PoolConfig::ways` documents that, and the remedy.
 #[test]
 fn five_shapes_in_turn_allocate_once_each_in_four_ways_and_never_in_five() {
     let shape = |pass: usize| [pass % 5, 2, 3];

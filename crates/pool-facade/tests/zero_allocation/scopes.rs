@@ -44,8 +44,7 @@ fn slices_of_changing_length() {
     assert_eq!(pool.stats().growths, 7);
 }
 
-/// Blocks that are mapped do not come from the heap at all: there it is the number of growths that
-/// tells.
+/// Mapped blocks do not come from the heap: for them the test checks the number of growths.
 #[test]
 fn large_slices() {
     let mib = if cfg!(miri) { 1 << 10 } else { 1 << 20 };

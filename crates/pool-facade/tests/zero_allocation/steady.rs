@@ -1,4 +1,4 @@
-//! What steady state means here: after two passes through the same code, no further pass calls the
+//! The meaning of steady state: after two passes through the same code, no further pass calls the
 //! allocator, in either direction.
 
 use crate::counting::Calls;

@@ -95,7 +95,7 @@ impl Small {
         }
     }
 
-    /// The weight of the heaviest set of buffers of which no two may share bytes.
+    /// Returns the weight of the heaviest set of buffers in which no two may share bytes.
     pub(crate) fn heaviest(&self) -> u64 {
         let count = self.sizes.len();
         let members = |set: u32| (0..count).filter(move |one| set >> one & 1 == 1);

@@ -54,8 +54,8 @@ fn config() -> proptest::test_runner::Config {
     proptest::test_runner::Config { failure_persistence: None, max_global_rejects: 0, ..config }
 }
 
-/// Tries `check` on as many problems as there are cases. It returns how much it really checked
-/// (plans, mutations that must be refused); there must be at least `share` of it a case.
+/// Tries `check` on the number of problems that the cases give. It returns its number of real
+/// checks (plans, mutations that must be refused), which must be at least `share` of it a case.
 fn try_counted<P: Debug>(
     problems: impl Strategy<Value = P>,
     share: f64,

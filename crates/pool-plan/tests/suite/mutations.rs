@@ -1,5 +1,5 @@
-//! The validator against brute force: it accepts what is valid and nothing else, whatever is
-//! shifted or dropped.
+//! The validator against brute force: it accepts exactly the valid plans, after any shift or drop
+//! of buffers.
 
 use pool_plan::{Edge, HappensBeforeProblem, Options, Violation};
 use proptest::prelude::*;

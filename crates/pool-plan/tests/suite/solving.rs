@@ -1,4 +1,4 @@
-//! What a solver promises beside good plans: repeatable, stoppable, and what it was asked.
+//! The promises of a solver besides good plans: repeatable, stoppable, and within its options.
 
 use std::time::Duration;
 

@@ -1,12 +1,12 @@
-//! Random captures of several streams, as in pytorch#158352: each operation on a uniform stream;
-//! with probability 0.1 it first joins a uniform other stream; it uses up to two live buffers whose
-//! definition reaches it; it may allocate, and may free a uniform live buffer.
+//! Random captures of several streams, as in pytorch#158352. Each operation is on a uniform stream;
+//! with probability 0.1 it first joins a uniform other stream. It uses up to two live buffers whose
+//! definition reaches it, may allocate, and may free a uniform live buffer.
 
 use pool_plan::{
     Buffer, Edge, GraphBuffer, HappensBeforeProblem, IntervalProblem, PlanError, Role,
 };
 
-/// How to make a capture.
+/// The parameters of a capture.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Capture {
     pub(crate) operations: usize,
@@ -65,13 +65,13 @@ pub(crate) struct Operation {
     pub(crate) stream: usize,
     /// The stream that it joins first.
     pub(crate) joins: Option<usize>,
-    /// Operations that it comes after: the last ones of its stream and of the joined one.
+    /// The operations before it: the last ones of its stream and of the joined one.
     pub(crate) after: Vec<usize>,
     /// Buffers that it uses, each defined before it.
     pub(crate) uses: Vec<usize>,
     /// Bytes of the buffer that it defines.
     pub(crate) allocates: Option<u64>,
-    /// The buffer that is freed behind it.
+    /// The buffer that is freed after it.
     pub(crate) frees: Option<usize>,
 }
 

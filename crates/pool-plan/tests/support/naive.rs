@@ -2,7 +2,7 @@
 
 use pool_plan::{Buffer, GreedyFit, GreedyHeuristic, GreedyOrder, IntervalProblem};
 
-/// What decides between buffers that an order puts at the same place and that start together.
+/// The tie-break between buffers at the same place of an order that start together.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Last {
     Place,
@@ -12,9 +12,9 @@ pub(crate) enum Last {
 /// A problem as the heuristics see it.
 pub(crate) struct Naive<'a> {
     buffers: &'a [Buffer],
-    /// For each buffer, how many live spans of others meet its own.
+    /// For each buffer, the number of live spans of others that meet its own.
     meetings: Vec<usize>,
-    /// For each buffer, the place of the first time at which it is live in the list of times, broadest first.
+    /// For each buffer, the rank of its first live time in the list of times, broadest first.
     breadths: Vec<usize>,
 }
 
@@ -67,7 +67,7 @@ impl<'a> Naive<'a> {
     }
 }
 
-/// For each buffer, the place of the first time at which it is live in the list of times, broadest first.
+/// Returns, for each buffer, the rank of its first live time in the list of times, broadest first.
 fn breadths(buffers: &[Buffer]) -> Vec<usize> {
     let is_live = |buffer: &Buffer, time: i64| {
         buffer.live_spans().any(|(from, to)| from <= time && time < to)

@@ -18,7 +18,7 @@ enum Operation {
     Upload(Range, u8),
     /// From the first view's part to the second's, of the same length.
     Across(Range, usize),
-    /// From one part of the first view to another one behind it, or the other way.
+    /// From one part of the first view to a later one, or the other way.
     Within(usize, usize, usize, bool),
     /// Part of the first view is read.
     Read(Range),

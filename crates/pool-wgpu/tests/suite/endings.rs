@@ -13,7 +13,7 @@ use pool_wgpu::{Kernel, Reading, Stream, Wgpu, WgpuError, wgpu};
 use crate::kernels::axpy;
 use crate::support::own_stream;
 
-/// What a thread has when it ends.
+/// The state of a thread when it ends.
 struct Late {
     stream: Stream,
     pool: Pool<Wgpu>,

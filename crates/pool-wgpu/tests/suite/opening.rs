@@ -4,7 +4,7 @@ use std::process::Command;
 
 use pool_wgpu::{Stream, WgpuError};
 
-/// The variable by which wgpu is told which API to take.
+/// The variable that selects wgpu's API.
 const API: &str = "WGPU_BACKEND";
 /// An API that this system does not have.
 const API_OF_OTHERS: &str = if cfg!(windows) { "metal" } else { "dx12" };

@@ -1,4 +1,4 @@
-//! How the suite of all backends looks into buffers.
+//! The access of the conformance suite to buffers.
 
 use std::rc::Rc;
 
@@ -60,12 +60,13 @@ impl BlockWatch for Watch {
     }
 }
 
-/// So many elements from their bytes, which the tests wrote as such.
+/// Returns `length` elements of their bytes, which the tests wrote as such.
 fn elements<T: Element>(bytes: &[u8], length: usize) -> Vec<T> {
     let mut elements = vec![T::zeroed(); length];
     assert_eq!(bytes.len(), size_of_val(&*elements));
     let to = elements.as_mut_ptr().cast::<u8>();
-    // SAFETY: as many bytes; they were written as elements, so they are valid as such.
+    // SAFETY: `to` has exactly these bytes; they were written as elements, so they are valid as
+    // such.
     unsafe { to.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
     elements
 }
