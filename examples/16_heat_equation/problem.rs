@@ -7,7 +7,7 @@
 //!
 //! The temperatures here are chosen so that each step is known exactly. At the edges they are those
 //! of a function whose differences in both directions cancel, which is also the final state. At the
-//! start, eigenvectors of A are added, of which each step keeps a known part.
+//! start, eigenvectors of A are added; each step keeps a known part of them.
 
 use std::f64::consts::PI;
 

@@ -63,7 +63,8 @@ impl SparseMatrix {
         matrix
     }
 
-    /// The matrix `factor · A + shift · I`, where A is this one and has every number of its diagonal.
+    /// Returns the matrix `factor · A + shift · I`, for this matrix A, which has every number of
+    /// its diagonal.
     #[must_use]
     pub fn scaled_and_shifted(&self, factor: f64, shift: f64) -> Self {
         let mut matrix = self.clone();

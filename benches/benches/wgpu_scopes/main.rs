@@ -4,10 +4,10 @@
 //! `cargo bench -p pool-benches --features wgpu --bench wgpu_scopes -- [--scopes 10000] [--repeat
 //! 9] [--elements 64]`. The ways alternate, in another order each time. It prints the median of the
 //! repetitions, the fastest and the slowest, and ratios of the medians. Time is that of the calling
-//! thread on its processor: on an adapter that computes on the processor, wall time says nothing
-//! about a GPU. The device's time, from a repetition's first command to its last, is printed beside
-//! it if the adapter has timing queries. Then 100,000 scopes run. After them no buffer and no bind
-//! group may have been created, and the blocks must be the same.
+//! thread on its processor: on an adapter that computes on the processor, wall time is not
+//! comparable to a GPU's. The device's time, from a repetition's first command to its last, is
+//! printed beside it if the adapter has timing queries. Then 100,000 scopes run. After them no
+//! buffer and no bind group may have been created, and the blocks must be the same.
 
 #![allow(
     clippy::unwrap_used,

@@ -64,7 +64,7 @@ where
     escape(pairs.as_ptr());
 }
 
-/// Works over one state, each of which is a single function.
+/// Works over one state; each is a single function.
 macro_rules! works {
     ($($about:literal $name:ident($state:ty = $new:expr) = |$own:ident, $length:ident| $run:block)+) => {$(
         #[doc = $about]

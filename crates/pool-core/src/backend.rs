@@ -91,8 +91,8 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 /// context, a mistake of the backend's gives wrong results, but no use after free.
 ///
 /// - Views find the context through their [`SlotRef`] or through the record.
-/// - Blocks of such a backend still have *identities*, by which tests and diagnostics tell one
-///   block's bytes from another's. Identities count bytes as addresses do: two blocks never
+/// - Blocks of such a backend still have *identities*, which distinguish one block's bytes from
+///   another's in tests and diagnostics. Identities count bytes as addresses do: two blocks never
 ///   overlap, and each begins at a multiple of `ALIGN`. For such blocks, `ALIGN` has no other
 ///   meaning. In particular, it promises nothing about alignments that the system demands of
 ///   offsets within a block.

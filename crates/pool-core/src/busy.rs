@@ -35,7 +35,7 @@ impl BusyMark {
 }
 
 /// A guard that removes a pool's mark when it is dropped.
-#[must_use = "the mark is taken off where the guard is dropped"]
+#[must_use = "dropping the guard removes the mark"]
 pub(crate) struct BusyGuard<'a>(&'a BusyMark);
 
 impl Drop for BusyGuard<'_> {

@@ -34,7 +34,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         // SAFETY: the slot is at the cursor, so nothing borrowed from its set is in use.
         let (memory, way) = match unsafe { place.fitting_shape::<T>(dims) } {
             Some(described) => described,
-            // SAFETY: the cursor is still where the place was taken.
+            // SAFETY: the cursor has not moved since the place was taken.
             None => unsafe { place.prepare_shape::<T>(dims, FirstUse::Read) }?,
         };
         // SAFETY: just reserved through this cursor; code that ran meanwhile could not acquire
@@ -61,7 +61,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         // SAFETY: the slot is at the cursor, so nothing borrowed from its set is in use.
         let (memory, way) = match unsafe { place.fitting_shape::<T>(dims) } {
             Some(described) => described,
-            // SAFETY: the cursor is still where the place was taken.
+            // SAFETY: the cursor has not moved since the place was taken.
             None => unsafe { place.prepare_shape_or_panic::<T>(dims) },
         };
         // SAFETY: just reserved through this cursor; code that ran meanwhile could not acquire

@@ -1,4 +1,4 @@
-//! The name of the place where a pool's memory is.
+//! The name of the device that has a pool's memory.
 
 use core::fmt;
 

@@ -174,7 +174,7 @@ macro_rules! fixed_ranks {
                     Some(fitting) => fitting,
                     None => {
                         let [$($axis),+] = self;
-                        // SAFETY: the cursor is still where the place was taken.
+                        // SAFETY: the cursor has not moved since the place was taken.
                         unsafe { prepare::<B, T>(place, $($axis),+) }
                     }
                 };
@@ -191,7 +191,7 @@ macro_rules! fixed_ranks {
                 let place = unsafe { cursor.place() };
                 let (slot, count) = match fitting::<B, T>(place, &self) {
                     Some(fitting) => fitting,
-                    // SAFETY: the cursor is still where the place was taken.
+                    // SAFETY: the cursor has not moved since the place was taken.
                     None => unsafe { prepare_slot::<B, T>(place, &self, first_use) }?,
                 };
                 Ok((slot, count, self))
@@ -296,7 +296,7 @@ impl Engine for &[usize] {
         // SAFETY: nothing borrowed from the set is in use (caller).
         let (slot, way) = match unsafe { place.fitting_shape::<T>(self) } {
             Some(fitting) => fitting,
-            // SAFETY: the cursor is still where the place was taken.
+            // SAFETY: the cursor has not moved since the place was taken.
             None => unsafe { place.prepare_shape_or_panic::<T>(self) },
         };
         (slot, way.count, DynamicShape(&way.lengths))
@@ -313,7 +313,7 @@ impl Engine for &[usize] {
         // SAFETY: nothing borrowed from the set is in use (caller).
         let (slot, way) = match unsafe { place.fitting_shape::<T>(self) } {
             Some(fitting) => fitting,
-            // SAFETY: the cursor is still where the place was taken.
+            // SAFETY: the cursor has not moved since the place was taken.
             None => unsafe { place.prepare_shape::<T>(self, first_use) }?,
         };
         Ok((slot, way.count, DynamicShape(&way.lengths)))

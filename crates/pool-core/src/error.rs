@@ -86,8 +86,8 @@ pub enum PoolError<E> {
     /// The twins without `try_` panic with this error as with any other. An allocator must not
     /// unwind, so its hooks must use the `try_` forms.
     Reentered,
-    /// The process has used up all pool identities, by which handles tell pools apart. Targets of
-    /// 32 bits have some four thousand million; other targets never run out in practice.
+    /// The process has used up all pool identities, which handles carry. Targets of 32 bits have
+    /// some four thousand million; other targets never run out in practice.
     IdentitiesExhausted {
         /// Pools that a process can make.
         most: usize,

@@ -131,7 +131,7 @@ impl<B: PoolBackend> FreeList<B> {
     /// Runs `f` on each pool in the list; the pools keep their order. Allocates no memory.
     ///
     /// While `f` runs, these pools are out of the list. `take` then returns other pools, and pools
-    /// put meanwhile come after these. If `f` panics, the pools are put back. For
+    /// put meanwhile follow these. If `f` panics, the pools are put back. For
     /// [`put_back`](Self::put_back) the pools count as taken.
     pub fn for_each(&self, mut f: impl FnMut(&mut Pool<B>)) {
         let visit = Visit::begin(self);

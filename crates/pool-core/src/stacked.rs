@@ -10,7 +10,7 @@ use crate::element::Element;
 use crate::raw::Slots;
 use crate::slot_ref::SlotRef;
 
-/// The backend `B` with the layout [`Stack`]. A pool holds as many bytes as its peak of live bytes.
+/// The backend `B` with the layout [`Stack`]: a pool holds little more than its peak of live bytes.
 ///
 /// A pool of `B` holds a block for each array of a pass, as large as the largest array that used
 /// the block. A pool of `Stacked<B>` holds one chunk of memory. Arrays lie in the chunk one after
@@ -76,8 +76,8 @@ use crate::slot_ref::SlotRef;
 /// | [`PoolConfig::growth_factor`](crate::PoolConfig::growth_factor) | no effect |
 /// | [`PoolConfig::fresh`](crate::PoolConfig::fresh) | a chunk for each array |
 /// | `trim` | frees the chunks after the scope's own, and that one too if nothing is handed out; else returns whole pages of its rest to the system ([`discarded_bytes`](crate::ReleaseReport::discarded_bytes)) |
-/// | a [`PoolVec`](crate::PoolVec) that grows | grows where it is if it is the last array, else moves |
-/// | [`Scope::keep`](crate::Scope::keep) | moves the kept array down to where the inner scope began |
+/// | a [`PoolVec`](crate::PoolVec) that grows | grows in place if it is the last array, else moves |
+/// | [`Scope::keep`](crate::Scope::keep) | moves the kept array down to the start of the inner scope's memory |
 /// | alignment of an element | any on the host |
 /// | device memory that another stream uses | ordered by the bytes of each array; while such an array is live, later acquires are cold |
 /// | an array whose elements have padding or are uninitialised | zeroed before it is next read; while it is live, later acquires for reading are cold |
@@ -110,7 +110,7 @@ pub enum BlockOf<Block> {
 /// - [`address`](Self::address) of an allocated block is a multiple of [`ALIGN`](PoolBackend::ALIGN). For host memory it
 ///   is the pointer to the block's first byte, valid for the whole block.
 /// - [`block_at`](Self::block_at) of an address within an allocated block, with the provenance of
-///   that block's address, is a block that ends where the allocated one does. Every method of the
+///   that block's address, is a block with the same end as the allocated one. Every method of the
 ///   backend but [`free`](PoolBackend::free) accepts it. At the address of an allocated block, it
 ///   is that block, which `free` accepts.
 /// - If [`may_exchange_blocks`](Self::may_exchange_blocks) returns `true`, a block allocated under

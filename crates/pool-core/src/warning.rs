@@ -63,7 +63,7 @@ impl fmt::Display for PoolWarning {
             }
         }
         f.write_str(
-            ". Is a scope missing around a loop body? In a callback that has its scope by `&`, open one by \
+            ". Is a scope missing around a loop body? In a callback that has its scope by `&`, open one with \
              `with_pool!`. `PoolConfig::warnings(false)` disables this warning of debug builds.",
         )
     }

@@ -22,8 +22,8 @@ impl BitMatrix {
         Self { words_per_row, words: vec![0; rows * words_per_row] }
     }
 
-    /// Makes this a matrix of zeros, in its memory as far as that suffices. The zeros are written:
-    /// a page that is read before it is written costs a second fault, for which all threads wait.
+    /// Makes this a matrix of zeros, in its memory up to its size. The zeros are written: a page
+    /// that is read before it is written costs a second fault, for which all threads wait.
     pub(crate) fn clear(&mut self, rows: usize, columns: usize) {
         self.words_per_row = columns.div_ceil(64);
         self.words.clear();

@@ -29,7 +29,7 @@ pub struct Buffer {
     pub upper: i64,
     /// The buffer's size in bytes.
     pub size: u64,
-    /// The power of two of which the buffer's offset is a multiple.
+    /// The alignment of the buffer's offset, a power of two.
     #[cfg_attr(feature = "serde", serde(default = "crate::limits::unaligned"))]
     pub alignment: u64,
     /// The offset at which the buffer must be placed, if it is fixed.

@@ -60,7 +60,7 @@ pub struct GraphBuffer {
     pub id: String,
     /// The buffer's size in bytes.
     pub size: u64,
-    /// The power of two of which the buffer's offset is a multiple.
+    /// The alignment of the buffer's offset, a power of two.
     #[cfg_attr(feature = "serde", serde(default = "crate::limits::unaligned"))]
     pub alignment: u64,
     /// The offset at which the buffer must be placed, if it is fixed.
@@ -75,7 +75,7 @@ pub struct GraphBuffer {
     ///
     /// A buffer without free markers is in use until the graph ends: it may take the bytes of
     /// earlier buffers, but no later buffer takes its bytes. A free marker from which edges lead to
-    /// the alloc marker is refused, because no use could come after the alloc marker and before the
+    /// the alloc marker is refused, because no use could be after the alloc marker and before the
     /// free marker.
     #[cfg_attr(feature = "serde", serde(default, deserialize_with = "crate::lists::markers"))]
     pub freed_by: Vec<usize>,

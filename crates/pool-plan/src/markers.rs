@@ -1,5 +1,5 @@
-//! The check for free markers that come before their buffer's alloc marker. Every use of a buffer
-//! comes after the alloc marker and before a free marker, so such a buffer can have no use. It is a
+//! The check for free markers that precede their buffer's alloc marker. Every use of a buffer is
+//! after the alloc marker and before a free marker, so such a buffer can have no use. It is a
 //! mistake, and is refused.
 
 use crate::error::PlanError;

@@ -236,9 +236,8 @@ fn first_plan_cost(precedes: &BitMatrix, count: usize) -> u32 {
     u32::try_from(cost).unwrap_or(u32::MAX)
 }
 
-/// Returns the pairs of items of which neither precedes the other, in the memory of the relation.
-/// Also returns, for each item, the number of these pairs that it is in, including the one with
-/// itself.
+/// Returns the pairs of mutually unordered items, in the memory of the relation. Also returns, for
+/// each item, the number of these pairs that it is in, including the one with itself.
 fn conflicts(precedes: BitMatrix, count: usize, threads: usize) -> (BitMatrix, Vec<u64>) {
     let mut matrix = precedes;
     matrix.merge_transposed(threads);

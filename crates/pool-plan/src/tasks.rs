@@ -4,8 +4,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::Builder;
 
-/// Returns the results of tasks `0..count`, in that order. They run on up to `threads` threads,
-/// each of which takes the next task when it has finished one. If a thread cannot be started, the
+/// Returns the results of tasks `0..count`, in that order. They run on up to `threads` threads;
+/// each thread takes the next task when it has finished one. If a thread cannot be started, the
 /// others do its work.
 pub(crate) fn run<T: Send>(
     threads: usize,

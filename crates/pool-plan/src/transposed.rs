@@ -84,7 +84,7 @@ fn both(threads: usize, one: impl FnOnce(usize) + Send, other: impl FnOnce(usize
 }
 
 impl Rows<'_> {
-    /// Returns the number of squares in a column, the last of which may have fewer rows.
+    /// Returns the number of squares in a column. The last square may have fewer rows.
     fn squares(&self) -> usize {
         self.words.len().div_ceil(64 * self.words_per_row.max(1))
     }

@@ -1,4 +1,4 @@
-//! Blocks: records of buffers, and the numbers by which their bytes are told apart.
+//! Blocks: records of buffers, and the numbers that identify their bytes.
 
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -23,7 +23,7 @@ use crate::suspend;
 /// supports only the future. The future polls the device whenever it is polled, and requests
 /// another poll, because outside of a browser no other code polls. When dropped, it returns its
 /// staging buffer.
-#[must_use = "the elements are on their way, and are dropped with this value"]
+#[must_use = "dropping this value drops the elements"]
 pub struct Reading<T> {
     setup: Arc<Setup>,
     /// `None` if there are no bytes, or if they were already taken.

@@ -79,6 +79,6 @@ fn of_process() -> Result<Stream, WgpuError> {
 #[cfg(target_arch = "wasm32")]
 fn of_process() -> Result<Stream, WgpuError> {
     let message =
-        "a browser's adapters must be awaited: open a stream, and make it the thread's".to_owned();
+        "a browser's adapters must be awaited: open a stream, and set it for the thread".to_owned();
     Err(WgpuError::NoAdapter { message })
 }

@@ -137,9 +137,9 @@ pub(super) fn find_disjoint<B: PoolBackend, T, const N: usize>(
 ///
 /// Generic code makes its constants (weights, matrices, tables, boundary values) once, as arrays of
 /// a dynamic pool, and keeps their handles in a struct of its own. In each scope it gets them as
-/// shared views of the same pool, and thus in the order of one queue. Constants never move,
-/// whatever scopes acquire, trim or compact. If made before anything else in a pool, their blocks
-/// are no larger than needed.
+/// shared views of the same pool, and thus in the order of one queue. Constants never move when
+/// scopes acquire, trim or compact. If made before anything else in a pool, their blocks are no
+/// larger than needed.
 ///
 /// ```
 /// use pool_core::{

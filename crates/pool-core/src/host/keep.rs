@@ -14,7 +14,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// Runs `body` in an inner scope, and keeps the slice that `body` returns when the inner scope
     /// ends.
     ///
-    /// So a result whose length is known only after the work needs no upper bound. The work's
+    /// A result whose length is known only after the work needs no upper bound. The work's
     /// temporaries are freed; the result stays in the outer scope's next slot.
     ///
     /// The slice does not move in memory, and nothing is copied or allocated: its slot and the

@@ -54,12 +54,12 @@ mod tests {
     use super::*;
 
     #[derive(Clone, Copy)]
-    #[allow(dead_code, reason = "only its type is asked about")]
+    #[allow(dead_code, reason = "only its type is used")]
     struct Wrapper(f64);
 
     #[derive(Clone, Copy, bytemuck::NoUninit)]
     #[repr(C)]
-    #[allow(dead_code, reason = "only its type is asked about")]
+    #[allow(dead_code, reason = "only its type is used")]
     struct Particle {
         position: [f64; 3],
         kind: u32,

@@ -24,7 +24,7 @@ pub(super) unsafe fn advertise<B: PoolBackend>(slot: SlotPointer<'_, B>) {
 
 /// A guard over an idle slot of a pool that is marked as busy. The slot advertises nothing, so that
 /// the hot path does not take it. It advertises its block again when the guard is dropped.
-#[must_use = "the slot advertises its block again where the guard is dropped"]
+#[must_use = "dropping the guard makes the slot advertise its block again"]
 pub(super) struct WithdrawnSlot<'s, B: PoolBackend>(SlotPointer<'s, B>);
 
 impl<'s, B: PoolBackend> WithdrawnSlot<'s, B> {

@@ -80,7 +80,7 @@ pub(super) unsafe fn take_out<B: PoolBackend>(
 }
 
 /// A block that was taken out of its slot, and is freed when this value is dropped.
-#[must_use = "the block is freed where this value is dropped"]
+#[must_use = "dropping this value frees the block"]
 struct TakenBlock<'s, B: PoolBackend> {
     state: &'s State<B>,
     block: B::Block,

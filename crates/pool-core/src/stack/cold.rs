@@ -235,7 +235,7 @@ unsafe fn grow_within_limit<B: StackedBackend>(
 
 /// Allocates a chunk after the cursor's. It is as large as all that the pool holds, which doubles
 /// the pool, or else exactly large enough. Later chunks are freed first. If that is not enough, so
-/// is a first chunk of which nothing is handed out.
+/// is a first chunk without any array.
 ///
 /// # Errors
 ///

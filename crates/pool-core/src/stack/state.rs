@@ -135,7 +135,7 @@ impl<B: StackedBackend> Neighbours<B> {
 }
 
 /// Marks a pool as busy, with null ends, until the guard is dropped.
-#[must_use = "the mark is taken off where the guard is dropped"]
+#[must_use = "dropping the guard removes the mark"]
 pub(super) struct BusyStack<'a, B: StackedBackend>(&'a StackState<B>);
 
 impl<B: StackedBackend> Drop for BusyStack<'_, B> {

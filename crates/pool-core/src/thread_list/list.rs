@@ -108,7 +108,7 @@ impl<B: PoolBackend> ThreadList<B> {
 
     /// Puts an entry into the list; a closed list frees it with its pool. An entry that entered
     /// another list is leaked, if its pool is still the innermost one there.
-    #[expect(clippy::needless_pass_by_value, reason = "what is put is not held any more")]
+    #[expect(clippy::needless_pass_by_value, reason = "an entry that was put is no longer held")]
     pub fn put(&self, held: HeldPool<B>) {
         if !held.leave(&self.innermost) {
             return;
@@ -128,7 +128,7 @@ impl<B: PoolBackend> ThreadList<B> {
     /// Runs `f` on each entry in the list; the entries keep their order. Allocates no memory.
     ///
     /// While `f` runs, these entries are out of the list. `take` then returns other entries, and
-    /// entries put meanwhile come after these. If `f` panics, the entries are put back.
+    /// entries put meanwhile follow these. If `f` panics, the entries are put back.
     ///
     /// # Safety
     ///

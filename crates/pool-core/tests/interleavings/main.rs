@@ -26,7 +26,7 @@ struct Protocol {
     owner_fence: bool,
     /// The barrier of the thread that releases.
     barrier: bool,
-    /// The pool is dropped only where the second walk meets the entry.
+    /// The pool is dropped only if the second walk finds the entry.
     second_walk: bool,
     /// The owner loads the pool after it has stored the head.
     pool_after_head: bool,

@@ -157,7 +157,7 @@ impl Store {
         }
     }
 
-    /// Returns an array, to a shard that need not be the one where it was counted.
+    /// Returns an array, to a shard that need not be the one that counted it.
     fn give_back(&self, shard: usize) {
         let mut locked = self.shards[shard].lock().unwrap();
         locked.0 = locked.0.wrapping_sub(1);

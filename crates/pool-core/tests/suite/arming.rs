@@ -59,7 +59,7 @@ fn arm_live_and_idle_slots() {
 
 #[test]
 fn armed_block_freed_with_real_bytes() {
-    // The ledger panics where a block is freed with other bytes than it was allocated with.
+    // The ledger panics if a block is freed with other bytes than it was allocated with.
     let (mut pool, ledger) = arming_pool();
     let lengths = [1, 100, 1000];
     let arm_all = |pool: &mut Pool<Arming>| {

@@ -145,7 +145,7 @@ fn errors_of_real_operations_have_the_real_numbers() {
     assert_eq!(error, ShapeError::SplitOutOfRange { asked: 11, extent: 10 });
 }
 
-/// Errors can be kept, compared and sent where the backend's own can.
+/// Errors can be kept, compared and sent if the backend's own can.
 #[test]
 fn errors_are_ordinary_values() {
     fn ordinary<E: Error + Clone + PartialEq + Send + Sync + 'static>() {}

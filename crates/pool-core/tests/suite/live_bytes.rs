@@ -51,7 +51,7 @@ fn body(scope: &mut Scope<'_, HeapBackend>, model: &mut Model, random: &mut Rng,
     }
 }
 
-/// A vector that grows: where it gets another block, both are live until its elements are copied.
+/// A vector that grows: if it gets another block, both are live until its elements are copied.
 fn push(scope: &Scope<'_, HeapBackend>, model: &mut Model, length: usize) {
     let mut vector = scope.acquire_vec::<u16>(length / 8);
     let mut bytes = 2 * vector.capacity();

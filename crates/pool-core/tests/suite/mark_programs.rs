@@ -96,7 +96,8 @@ fn use_slot(
             model.marked = model.marked.max(size_of_val(view));
         }
         _ => {
-            // The closure panics: where the slot is, and whether it had to grow, is seen at its next use.
+            // The closure panics: the slot's position, and whether it had to grow, show at its next
+            // use.
             let until = below(elements);
             let mut reached = false;
             let ended = catch_quietly(|| {

@@ -1,5 +1,5 @@
 //! Slots that hold values with padding, pointers and references are marked. The next recycled use
-//! finds zeros as far as any of them reached, whatever came between.
+//! finds zeros up to the longest of them, after any uses in between.
 //!
 //! Outside of Miri an uninitialised byte reads as the last byte written there. So these tests write
 //! bytes that are not zero, and check for zeros.
@@ -28,7 +28,7 @@ fn mark_first_slot(pool: &mut Pool<HeapBackend>) {
     assert_eq!(pool.scope().acquire_with(100, |_| PADDED), [PADDED; 100]);
 }
 
-/// Returns `true` if the scope's next slot, recycled, has zeros where it was marked.
+/// Returns `true` if the scope's next slot, recycled, has zeros in its marked bytes.
 fn next_is_zeroed(scope: &Scope<'_, HeapBackend>, bytes: usize) -> bool {
     scope.acquire::<u8, _>(bytes) == vec![0; bytes]
 }

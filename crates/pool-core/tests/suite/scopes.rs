@@ -264,7 +264,7 @@ fn struct_holding_scope_ref() {
     assert_eq!(inner.active_slots(), 1);
 }
 
-/// Compiles: what a helper acquires lives as long as the caller's scope says.
+/// Compiles: an array that a helper acquires lives as long as the caller's scope.
 fn squares<'s>(scope: &Scope<'s, HeapBackend>, count: usize) -> &'s mut [u64] {
     scope.acquire_with(count, |index| (index * index) as u64)
 }

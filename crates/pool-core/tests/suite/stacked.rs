@@ -108,7 +108,7 @@ fn a_cursor_that_trim_left_without_a_chunk_finds_another() {
         stamp(array, 1);
         assert_stamped(array, 1);
     }
-    // The outer cursor is still where the first chunk was.
+    // The outer cursor is still at the former place of the first chunk.
     let array = outer.acquire::<u64, _>(50);
     stamp(array, 2);
     let next = outer.acquire::<u64, _>(50);

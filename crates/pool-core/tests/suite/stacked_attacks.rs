@@ -151,7 +151,7 @@ fn an_empty_vector_of_wide_elements_at_the_end_of_a_chunk_grows_elsewhere() {
     }
 }
 
-/// A refused push of wide elements leaves the cursor where it was, above what is live.
+/// A refused push of wide elements leaves the cursor unchanged, above the live arrays.
 #[test]
 #[cfg_attr(
     miri,

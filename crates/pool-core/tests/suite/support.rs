@@ -43,7 +43,7 @@ pub(crate) trait HasSlots: PoolBackend {
 
 impl<B: PoolBackend> HasSlots for B {}
 
-/// Compares the slots of a scope with the right number, where the layout has slots.
+/// Compares the number of slots of a scope with the right one, if the layout has slots.
 #[track_caller]
 pub(crate) fn assert_active<B: HasSlots>(found: usize, right: usize) {
     if B::HAS_SLOTS {

@@ -184,7 +184,7 @@ fn pools_that_are_visited_stay() {
     assert_eq!(thread.release(|| true), (2, true));
 }
 
-/// Pools put into the list during a visit come after those that are visited.
+/// Pools put into the list during a visit follow those that are visited.
 #[test]
 fn pools_that_are_put_during_a_visit_come_after() {
     let thread = Thread::new();

@@ -397,8 +397,8 @@ fn a_vector_marks_as_far_as_it_was_filled() {
 #[test]
 fn iterators_are_collected_whatever_they_say() {
     /// An iterator with a false size hint.
-    struct Liar(usize, (usize, Option<usize>));
-    impl Iterator for Liar {
+    struct FalseHint(usize, (usize, Option<usize>));
+    impl Iterator for FalseHint {
         type Item = usize;
         fn next(&mut self) -> Option<usize> {
             self.0 = self.0.checked_sub(1)?;
@@ -412,8 +412,8 @@ fn iterators_are_collected_whatever_they_say() {
     let scope = pool.scope();
     let expected: Vec<_> = (0..100).rev().collect();
     for hint in [(0, None), (0, Some(0)), (usize::MAX, None), (1_000, Some(1)), (100, Some(100))] {
-        assert_eq!(scope.acquire_from_iter(Liar(100, hint)), expected, "{hint:?}");
-        assert_eq!(scope.acquire_from_iter(Liar(0, hint)), [0; 0], "{hint:?}");
+        assert_eq!(scope.acquire_from_iter(FalseHint(100, hint)), expected, "{hint:?}");
+        assert_eq!(scope.acquire_from_iter(FalseHint(0, hint)), [0; 0], "{hint:?}");
     }
     assert_active::<Heap>(scope.active_slots(), 10);
     let text = String::from("some words of text");

@@ -75,7 +75,7 @@ impl Live<'_> {
     }
 }
 
-/// Acquires an array of a random kind, checks where it lies, and writes it.
+/// Acquires an array of a random kind, checks its address, and writes it.
 fn acquire<'s>(
     scope: &Scope<'s, Heap>,
     ledger: &Ledger,

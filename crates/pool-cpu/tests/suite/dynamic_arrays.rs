@@ -212,7 +212,7 @@ fn hits(pool: &mut Pool<Cpu>, axis: usize) -> bool {
     hits == 1
 }
 
-/// Acceptance case 11, first half: exactly as many shapes as there are ways are all kept.
+/// Acceptance case 11, first half: shapes in the number of the ways are all kept.
 #[test]
 fn four_shapes_a_hundred_times_are_all_hits() {
     let mut pool = Pool::<Cpu>::new(());

@@ -106,7 +106,7 @@ const MUTATIONS: &[Mutation] = &[
 ];
 
 impl Mutation {
-    /// Returns `true` if it was applied: not where it would panic.
+    /// Returns `true` if it was applied; it is not if it would panic.
     fn apply(&self, header: &mut Header) -> bool {
         let applies =
             header.ndim() >= self.least_rank && !(self.needs_elements && header.is_empty());
@@ -232,7 +232,7 @@ fn headers_changed_at_one_axis_of_any_rank() {
             for (change, length, expected) in changes.into_iter().skip(skipped).step_by(step) {
                 let mut dims = vec![1; rank];
                 dims[axis] = length;
-                // Another axis with a length of its own, where there is one.
+                // Another axis with a length of its own, if there is one.
                 dims[(axis + 1) % rank] *= if rank > 1 { 2 } else { 1 };
                 let scope = pool.scope();
                 let header = acquire_checked(&scope, &dims, block);

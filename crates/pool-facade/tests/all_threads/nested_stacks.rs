@@ -81,8 +81,8 @@ fn every_depth_holds_what_is_live() {
     });
 }
 
-/// As above, without a release in between: a deep call uses the memory of a shallow one, and the
-/// other way round.
+/// Same as above, without a release in between: a deep call uses the memory of a shallow one, and
+/// the other way round.
 #[test]
 fn depths_that_alternate_hold_the_peak() {
     alone(|| {

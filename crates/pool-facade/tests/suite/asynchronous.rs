@@ -24,7 +24,7 @@ impl Wake for Wakes {
     }
 }
 
-/// Polls tasks one step at a time, in the order that its user says.
+/// Polls tasks one step at a time, in the order given by its user.
 struct Executor {
     wakes: Arc<Wakes>,
     waker: Waker,

@@ -37,7 +37,7 @@ fn child() {
         Ok("fresh") => assert_eq!(found(), (false, true)),
         Ok("both") => {
             assert_eq!(found(), (true, true));
-            // Also where a pool is configured without them, and for pools of one's own.
+            // Also if a pool is configured without them, and for explicit pools.
             local::<Cpu>().configure(PoolConfig::new().name("mine")).unwrap();
             assert_eq!(found(), (true, true));
             let mut pool = Pool::<Cpu>::new(());

@@ -23,7 +23,7 @@ pub(crate) fn on_fresh_thread<R: Send>(body: impl FnOnce() -> R + Send) -> R {
     })
 }
 
-/// Returns how many idle pools this thread has; one is made where there is none.
+/// Returns the number of idle pools of this thread; one is made if there is none.
 pub(crate) fn idle_pools() -> usize {
     local::<Cpu>().stats().pools
 }

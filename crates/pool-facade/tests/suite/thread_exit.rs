@@ -24,7 +24,7 @@ thread_local! {
 
 impl Drop for AtExit {
     fn drop(&mut self) {
-        // Goes to the list of the thread, or is freed where the list is closed.
+        // Goes to the list of the thread, or is freed if the list is closed.
         drop(self.guard.take());
         let before = local::<Cpu>().stats();
         let sum = with_pool!(|outer| {

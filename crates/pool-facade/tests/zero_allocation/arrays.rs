@@ -50,7 +50,8 @@ fn every_fixed_rank() {
     assert_eq!(pool.stats().growths, 6 * 8);
 }
 
-/// By the shapes that `ndarray` takes; what `ndarray` keeps without the heap is up to rank 4 where it is dynamic.
+/// By the shapes that `ndarray` takes. For a dynamic rank, only up to 4: `ndarray` keeps those
+/// without the heap.
 #[test]
 fn every_form_of_a_shape() {
     fn family<Sh: ShapeBuilder + Clone>(scope: &Scope<'_, Cpu>, shape: &Sh) {
@@ -120,8 +121,8 @@ fn dynamic_ranks() {
     assert_eq!(pool.stats().shape_misses, 3 * RANKS.len() as u64);
 }
 
-/// `ndarray` keeps up to four axes in place and allocates for more, also where it iterates. The header
-/// of a hit is there already, and its slice, its elements and its axes are had without an allocation.
+/// `ndarray` keeps up to four axes in place and allocates for more, also when it iterates. The
+/// header of a hit exists already, and its slice, its elements and its axes need no allocation.
 #[test]
 fn arrays_of_dynamic_rank() {
     let mut pool = Pool::<Cpu>::new(());
@@ -161,7 +162,7 @@ fn a_header_that_was_changed_is_made_anew_once() {
     }
 }
 
-/// Exactly as many shapes as there are ways stay in the cache together: acceptance case 11.
+/// Shapes in the number of the ways stay in the cache together: acceptance case 11.
 #[test]
 fn four_shapes_on_one_slot() {
     let shapes: [&[usize]; 4] =

@@ -33,7 +33,7 @@ pub(crate) fn stays_warm(mut pass: impl FnMut()) {
     assert_eq!(Calls::since(before), Calls { allocations: 0, frees: 0 }, "over {PASSES} passes");
 }
 
-/// A pass that does allocate is seen, also where it is one pass of all.
+/// A pass that allocates is detected, even if it is a single one.
 #[test]
 #[should_panic(expected = "over")]
 fn one_allocation_is_seen() {

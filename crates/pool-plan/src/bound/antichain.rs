@@ -22,8 +22,8 @@ pub(super) fn heaviest(
 }
 
 /// Returns an antichain to which no element can be added, and which may not be the heaviest. It is
-/// the heavier of two, one of which has all elements of `start`, an antichain itself. Others are
-/// added by weight, heavy ones first.
+/// the heavier of two; one of them contains `start`, an antichain itself. Others are added by
+/// weight, heavy ones first.
 // Uncounted: once for each element, after the budget of the flow has ended.
 pub(super) fn maximal(precedes: &BitMatrix, weights: &[u64], start: &[usize]) -> Vec<usize> {
     let mut heavy: Vec<usize> = (0..weights.len()).filter(|&one| weights[one] > 0).collect();

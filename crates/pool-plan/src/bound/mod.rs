@@ -1,8 +1,7 @@
 //! The exact lower bounds, each with the buffers that prove it.
 //!
-//! The bound is the heaviest set of buffers in which no two may share bytes, as far as it can be
-//! computed exactly. For intervals, these are the buffers live at one time; for a graph, an
-//! antichain.
+//! The bound is the heaviest set of mutually conflicting buffers that can be computed exactly. For
+//! intervals, these are the buffers live at one time; for a graph, an antichain.
 //!
 //! Buffers whose offsets are multiples of a granule are followed by padding, except for the topmost
 //! of the set. So the same bound is also computed with the padded sizes of those buffers, less the
@@ -26,8 +25,8 @@ use crate::timeline::Timeline;
 pub struct Bound {
     /// The peak in bytes that no plan is below.
     pub bytes: u64,
-    /// Indices of buffers of which no two may share bytes, and which need these bytes together. Or
-    /// the one buffer whose fixed offset needs them.
+    /// Indices of mutually conflicting buffers, which need these bytes together. Or the one buffer
+    /// whose fixed offset needs them.
     pub witness: Vec<usize>,
 }
 
@@ -49,9 +48,9 @@ impl IntervalProblem {
 }
 
 impl HappensBeforeProblem {
-    /// Returns the largest number of bytes in buffers of which no two are ordered. That is a
-    /// maximum-weight antichain: the total weight less the maximum flow on the comparability
-    /// relation (Dilworth 1950, in its weighted form).
+    /// Returns the largest number of bytes in mutually unordered buffers. That is a maximum-weight
+    /// antichain: the total weight less the maximum flow on the comparability relation (Dilworth
+    /// 1950, in its weighted form).
     #[must_use]
     pub fn lower_bound(&self) -> Bound {
         self.bound_while(&crate::order::precedence(self, 1), &[], &|| true)

@@ -2,9 +2,8 @@
 //! without recursion.
 //!
 //! Each element has a weight to send and a weight to take. An edge without limit leads from each
-//! element to all that come after it. These edges are the bits of the relation itself, and only
-//! edges with flow are listed. So memory grows with the elements, and not with the pairs of the
-//! relation.
+//! element to all later ones. These edges are the bits of the relation itself, and only edges with
+//! flow are listed. So memory grows with the elements, and not with the pairs of the relation.
 
 use crate::bits::{BitMatrix, ones};
 

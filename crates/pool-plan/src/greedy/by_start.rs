@@ -89,7 +89,7 @@ fn fixed_range(item: &Item) -> Option<(u64, u64)> {
 /// The addresses that are free at one time.
 #[derive(Debug, Default)]
 struct FreeRanges {
-    /// Free ranges below `top`, none of which touch: the end of each by its start.
+    /// Free ranges below `top`, which do not touch: the end of each by its start.
     ends: BTreeMap<u64, u64>,
     /// The same ranges as (size, start).
     by_size: BTreeSet<(u64, u64)>,

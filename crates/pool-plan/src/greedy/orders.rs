@@ -182,7 +182,7 @@ impl Measures<'_> {
 }
 
 /// Returns the place of each name in their order, if that differs from the given order. Returns
-/// `None` for so many names that a second plan of each heuristic would take long.
+/// `None` if there are too many names for a second plan of each heuristic.
 // Uncounted: up to 4,096 names.
 pub(crate) fn places_by_name<'a>(
     names: impl ExactSizeIterator<Item = &'a str>,

@@ -1,9 +1,9 @@
 //! A problem as the exact search needs it: the conflicts of items, and their sections.
 //!
-//! A section is a set of items of which no two may share bytes. For intervals, they are the
-//! sections of time, in order, and the search may split the problem between them. For a graph, they
-//! are antichains, without an order. An item without bytes blocks no other: it has no conflicts and
-//! is in no section, and the search leaves it out.
+//! A section is a set of items that may not share bytes with each other. For intervals, they are
+//! the sections of time, in order, and the search may split the problem between them. For a graph,
+//! they are antichains, without an order. An item without bytes blocks no other: it has no
+//! conflicts and is in no section, and the search leaves it out.
 
 use crate::adjacency::{Lists, adjacency, index};
 use crate::bits::{BitMatrix, ones};

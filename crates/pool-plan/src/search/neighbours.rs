@@ -1,6 +1,6 @@
 //! The items that an item conflicts with, listed in advance or found on demand.
 //!
-//! Lists are faster, but for a hundred thousand items they would take gigabytes. The memory of
+//! Lists are faster. However, for a hundred thousand items they would take gigabytes. The memory of
 //! [`Overlaps`] grows only with the items.
 
 use crate::adjacency::Lists;

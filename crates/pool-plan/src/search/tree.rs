@@ -1,8 +1,8 @@
 //! Depth-first search over canonical plans, as a machine that runs a number of steps at a time.
 //!
-//! Two kinds of vertex alternate. A choice of the next item has children of which one must lead to
-//! a plan. Parts of time that no open item crosses any more must all lead to one. The parts are
-//! independent, so that a dead end in one never repeats the work in another.
+//! Two kinds of vertex alternate. A choice of the next item has several children, and one of them
+//! must lead to a plan. Parts of time that no open item crosses any more must all lead to one. The
+//! parts are independent, so that a dead end in one never repeats the work in another.
 
 use super::instance::Instance;
 use super::ranks::Ranks;
@@ -231,7 +231,7 @@ impl<'a> Search<'a> {
     }
 
     /// Returns from a choice without candidates to the last one that has others.
-    // Uncounted: the length of the path, each vertex of which was counted.
+    // Uncounted: the length of the path, whose vertices were counted.
     fn fail(&mut self) {
         while let Some(vertex) = self.path.pop() {
             match vertex {
@@ -253,7 +253,7 @@ impl<'a> Search<'a> {
     }
 
     /// Keeps the placements of a part whose items are all placed, and continues with the next part.
-    // Uncounted: the length of the path, each vertex of which was counted.
+    // Uncounted: the length of the path, whose vertices were counted.
     fn succeed(&mut self) {
         while let Some(vertex) = self.path.last_mut() {
             match vertex {

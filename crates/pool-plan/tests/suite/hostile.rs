@@ -176,8 +176,7 @@ fn operations_that_nothing_names_are_no_matter() {
     assert_eq!(peak(vec![Edge::full(0, 5), Edge::full(5, usize::MAX - 1)]), 8);
 }
 
-/// A buffer that is live later than it begins, because of a gap, comes after one that is placed
-/// later.
+/// A buffer that is live later than it begins, because of a gap, follows one that is placed later.
 #[test]
 fn a_gap_at_the_beginning() {
     let mut late = Buffer::new("late", 0, 2, 0);

@@ -19,7 +19,7 @@ pub(crate) struct Capture {
     pub(crate) seed: u64,
 }
 
-/// A capture as a graph, and as what call order alone says.
+/// A capture as a graph, and as call order alone.
 #[derive(Debug)]
 pub(crate) struct Captured {
     pub(crate) graph: HappensBeforeProblem,

@@ -152,7 +152,7 @@ fn bytes_agree_with_a_plain_vector() {
         .unwrap_or_else(|error| panic!("{error}"));
 }
 
-/// Fills of elements of this many bytes, from an odd byte on, where a pass is open and where none is.
+/// Fills of elements of this many bytes, from an odd byte on, with and without an open pass.
 fn fill_elements<const N: usize>(stream: &Stream)
 where
     [u8; N]: pool_core::PodElement,

@@ -1,4 +1,4 @@
-//! Streams that are found without the user's help, where there is nothing to find.
+//! Streams that are found without the user's help, on systems without an adapter.
 
 use std::process::Command;
 

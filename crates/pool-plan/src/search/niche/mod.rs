@@ -103,7 +103,7 @@ pub(crate) struct NicheSearch<'a> {
     root: usize,
     outcome: Outcome,
     restarts: usize,
-    /// The choices of which all options were tried since the last restart.
+    /// The number of exhausted choices since the last restart.
     dead_ends: f64,
     /// The number of them before the next restart.
     patience: f64,
@@ -314,7 +314,7 @@ impl<'a> NicheSearch<'a> {
     }
 
     /// Returns from an exhausted choice to the last one that has more options.
-    // Uncounted: the length of the path, each vertex of which was counted.
+    // Uncounted: the length of the path, whose vertices were counted.
     fn fail(&mut self, lists: usize) {
         self.dead_ends += 1.0;
         self.skyline.age();
@@ -327,7 +327,7 @@ impl<'a> NicheSearch<'a> {
     }
 
     /// Keeps the placements of a part whose items are all placed, and continues with the next part.
-    // Uncounted: the length of the path, each vertex of which was counted.
+    // Uncounted: the length of the path, whose vertices were counted.
     fn succeed(&mut self) {
         while let Some(vertex) = self.path.last_mut() {
             match vertex {

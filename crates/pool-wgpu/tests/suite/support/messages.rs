@@ -78,7 +78,7 @@ pub(crate) fn at_usual_level() -> MutexGuard<'static, ()> {
     LEVEL.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Fails the test that drops it where there were messages by then.
+/// Fails the test that drops it if there were messages by then.
 pub(crate) struct Quiet(());
 
 impl Quiet {

@@ -25,8 +25,8 @@ pub(crate) fn stream() -> Option<(Stream, Quiet)> {
     own_stream(wgpu::Limits::default())
 }
 
-/// A stream of one device for all tests, and a guard that fails the test where a validation layer
-/// had something to say; `None` if there is no adapter.
+/// A stream of one device for all tests, and a guard that fails the test if a validation layer
+/// printed a message; `None` if there is no adapter.
 #[cfg(not(target_arch = "wasm32"))]
 pub(crate) fn stream() -> Option<(Stream, Quiet)> {
     static DEVICE: OnceLock<Option<(wgpu::Device, wgpu::Queue)>> = OnceLock::new();
