@@ -95,8 +95,8 @@ sections! {
     d03_outer_scope_acquires_from_the_inner = "An outer scope acquires while an inner scope or its view is in use";
     d12_vector_kept = "The body of `keep` returns a vector";
     d12_two_arrays_kept = "The body of `keep` returns two arrays";
-    d04_scope_sent = "A scope gets to another thread";
-    d04b_guard_sent = "A guard of `local()` gets to another thread";
+    d04_scope_sent = "A scope is sent to another thread";
+    d04b_guard_sent = "A guard of `local()` is sent to another thread";
     d08_element_with_a_destructor = "An element has a destructor";
     d09_element_that_is_not_copy = "An element is a type of your own that is not `Copy`";
     d13_stack_of_whole_buffers = "A stack of wgpu's buffers";
