@@ -195,7 +195,7 @@ struct Outcome {
     latencies: Vec<Duration>,
 }
 
-/// One kind of contender, made anew for each run.
+/// One kind of contender, created again for each run.
 struct Kind {
     name: &'static str,
     run: fn(threads: usize, steps: usize, timed: bool) -> Outcome,

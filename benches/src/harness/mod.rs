@@ -1,5 +1,5 @@
-//! The harness: batches in turns, thread CPU time, faults, heap allocations, and the runs that
-//! callgrind watches. A binary of this package is one allocator around [`run`].
+//! The harness: interleaved batches, thread CPU time, faults, heap allocations, and the runs for
+//! callgrind. A binary of this package is one allocator around [`run`].
 
 mod batches;
 pub mod clock;

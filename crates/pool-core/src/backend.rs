@@ -639,7 +639,7 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
         filled
     }
 
-    /// Enlarges the memory of a vector, and moves its elements where its memory moves.
+    /// Enlarges the memory of a vector, and moves its elements if its memory moves.
     ///
     /// # Errors
     ///

@@ -15,14 +15,14 @@ pub enum PoolError<E> {
     /// The request exceeds any address space: more than `isize::MAX` bytes, rounded up to a block
     /// size.
     SizeOverflow {
-        /// Elements asked for.
+        /// Elements requested.
         elements: usize,
         /// Bytes of one element.
         element_size: usize,
     },
     /// The alignment is not a power of two.
     Alignment {
-        /// The alignment asked for, in bytes.
+        /// The alignment requested, in bytes.
         asked: usize,
     },
     /// The shape is impossible, or does not fit its array.
@@ -68,7 +68,7 @@ pub enum PoolError<E> {
         /// The pool that made the handle.
         made_by: u64,
     },
-    /// The array that the handle named was rewound or freed, or its slot was handed out anew.
+    /// The array that the handle named was rewound or freed, or its slot was handed out again.
     StaleHandle {
         /// The slot that the handle names.
         slot: usize,
@@ -94,7 +94,7 @@ pub enum PoolError<E> {
     },
     /// There is no checkpoint of that depth.
     NoSuchCheckpoint {
-        /// The depth asked for.
+        /// The depth requested.
         asked: usize,
         /// The depth of the newest checkpoint; 0 is the root.
         top: usize,
@@ -206,7 +206,7 @@ pub enum ShapeError {
         /// Bytes of one element.
         element_size: usize,
     },
-    /// A shape was given to a view with another number of elements.
+    /// A view was given a shape with another number of elements.
     LengthMismatch {
         /// Elements that the shape has.
         asked: usize,
@@ -229,7 +229,7 @@ pub enum ShapeError {
     },
     /// A part that is not within its view.
     PartOutOfRange {
-        /// The first element asked for.
+        /// The start of the requested part.
         start: usize,
         /// The end of the range, exclusive.
         end: usize,
@@ -313,12 +313,12 @@ impl<E> From<ViewError> for PoolError<E> {
 pub enum ConfigError {
     /// The shape cache has 1 to 16 ways.
     Ways {
-        /// Ways asked for.
+        /// Ways requested.
         asked: usize,
     },
     /// The growth factor is finite and at least 1.
     GrowthFactor {
-        /// The factor asked for.
+        /// The factor requested.
         asked: f64,
     },
 }

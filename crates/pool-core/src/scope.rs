@@ -98,7 +98,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     }
 
     /// Opens an inner scope. Views of this scope stay usable while it is open. This scope itself is
-    /// unusable until the inner scope and its views are gone.
+    /// unusable until the inner scope and its views are out of use.
     ///
     /// A scope is one word. Pass a scope by value to a helper that is not inlined: the word then
     /// stays in a register. An acquire through a reference to a scope reads and writes memory.

@@ -226,7 +226,8 @@ mod tests {
         unsafe { block.write_bytes(7, bytes) };
         // SAFETY: as above.
         assert!(unsafe { mapped::discard(block, bytes) });
-        // SAFETY: still mapped; pages that were given back read zero when they are touched anew.
+        // SAFETY: still mapped; pages returned to the system read as zeros when they are touched
+        // again.
         let content = unsafe { core::slice::from_raw_parts(block.as_ptr(), bytes) };
         assert!(content.iter().all(|&byte| byte == 0));
         // SAFETY: as above, and `content` is not used any more.

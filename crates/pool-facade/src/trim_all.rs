@@ -145,7 +145,7 @@ mod host {
             if spares.is_empty() {
                 break;
             }
-            // SAFETY: as above; and the barrier is one on all threads of the process.
+            // SAFETY: as above; and the barrier runs on all threads of the process.
             let complete =
                 unsafe { lists().release(&mut spares, &mut old, barrier_on_all_threads) };
             // Only after the registry is unlocked, because foreign code that the allocator calls

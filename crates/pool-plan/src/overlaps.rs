@@ -134,7 +134,7 @@ impl<'a> Overlaps<'a> {
     }
 
     /// Adds the items that an item meets; some may occur twice.
-    // Uncounted: a repair counts what is found.
+    // Uncounted: a repair counts the items found.
     pub(crate) fn collect(&self, item: usize, into: &mut Vec<u32>) {
         for &span in self.timeline.spans(item) {
             self.lasting(span.0, |place| into.push(self.owners[place]));

@@ -1,4 +1,5 @@
-//! Turns: state that one thread at a time takes out of a mutex, works with while the mutex is open, and gives back.
+//! Turns: state that one thread at a time takes out of a mutex, uses while the mutex is open, and
+//! puts back.
 //!
 //! Work with the state runs foreign code (wgpu's callbacks, error handlers, subscribers of logs),
 //! which may call the stream again, or another one. No mutex is held then. A thread that has a turn
@@ -119,7 +120,7 @@ impl<S> Turns<S> {
     }
 }
 
-/// The state while a thread has it. It is given back even if the thread's code panics.
+/// The state while a thread has it. It is put back even if the thread's code panics.
 struct Turn<'a, S> {
     turns: &'a Turns<S>,
     state: Option<Box<S>>,

@@ -76,7 +76,7 @@ fn update(
     Ok((term, Moments { state, variance }))
 }
 
-/// Rauch, Tung and Striebel: corrects a filtered state by what the next one turned out to be.
+/// Rauch, Tung and Striebel: corrects a filtered state by the next smoothed one.
 fn smooth_step(
     model: &StateSpace,
     filtered: &OwnedMoments,

@@ -95,7 +95,7 @@ fn update<'s>(
     Ok((term, Moments { state, variance }))
 }
 
-/// Rauch, Tung and Striebel: corrects a filtered state by what the next one turned out to be.
+/// Rauch, Tung and Striebel: corrects a filtered state by the next smoothed one.
 fn smooth_step<'s>(
     scope: &Scope<'s, Cpu>,
     model: &StateSpace,

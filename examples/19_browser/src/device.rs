@@ -1,4 +1,4 @@
-//! The device of the page, and what is common to the kernels on it.
+//! The device of the page, and the common part of its kernels.
 
 use pool_kernels::wgsl::{Access, WgslKernel};
 use pool_wgpu::{Kernel, Stream, StreamConfig, WgpuError};

@@ -113,7 +113,7 @@ impl<B: PoolBackend> ScopeCursor<B> for SlotCursor<B> {
         let (slot, used) = self.find_idle(start.cast(), length * size_of::<T>())?;
         // SAFETY: the slot, at or above the cursor, has no view but the caller's (caller).
         unsafe { self.step_with_block_of(slot, used) };
-        // The elements stay where they are: their block is now that of a slot below the cursor.
+        // The elements stay in place: their block is now that of a slot below the cursor.
         Some(start)
     }
 

@@ -2,9 +2,9 @@
 //! every value that a relaxed load may return: `RUSTFLAGS="--cfg loom" cargo test --release -p
 //! pool-core --test interleavings`. Without that flag this file is empty.
 //!
-//! The barrier on all threads is modelled by a sequentially consistent fence on either side. The owner has none in the
-//! code that is shipped: there the barrier executes it for the owner, at some moment. The model shows what the protocol
-//! needs of it, and that each of its steps is necessary.
+//! The barrier on all threads is modelled by a sequentially consistent fence on either side. The
+//! owner has none in released code: there the barrier executes it for the owner, at some moment.
+//! The model shows the requirements of the protocol, and that each of its steps is necessary.
 
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests: a check that fails panics")]

@@ -19,7 +19,7 @@ struct Magazines {
     waits_for_owner: bool,
     /// The owner releases the magazine by a store that releases.
     owner_releases: bool,
-    /// The owner looks at the lock after it has noted the magazine in its cell.
+    /// The owner checks the lock after it has recorded the magazine in its cell.
     looks_after_note: bool,
 }
 
@@ -128,7 +128,7 @@ fn a_look_before_the_note_is_too_early() {
 /// The steps by which a store ends.
 #[derive(Clone, Copy)]
 struct Ending {
-    /// The sum of what is handed out is stored before the locks are released.
+    /// The sum of the arrays handed out is stored before the locks are released.
     sum_under_locks: bool,
     /// All locks are held while the sum is made.
     all_locks: bool,
@@ -138,7 +138,7 @@ struct Ending {
 
 const ENDING: Ending = Ending { sum_under_locks: true, all_locks: true, closer_counts: true };
 
-/// Two common shards, and what is left of the store. Their locks are loom's, which wait without turning in a circle.
+/// Two common shards, and a simplified store. Their locks are loom's, which wait without spinning.
 struct Store {
     /// Arrays that are handed out, and whether the shard is closed.
     shards: [Mutex<(usize, bool)>; 2],

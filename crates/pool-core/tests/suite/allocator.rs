@@ -530,7 +530,8 @@ fn a_forgotten_collection_leaks_its_elements_alone() {
     assert_eq!(blocks[1], blocks[2]);
 }
 
-/// A box that is made a pointer and back again has a pointer to its own bytes alone. The allocator does not go on from it.
+/// A box that is turned into a pointer and back has a pointer to its own bytes alone. The allocator
+/// does not derive pointers from it.
 #[test]
 fn a_pointer_that_comes_back_is_not_the_base_of_another_allocation() {
     let (mut pool, _) = pool_of::<Heap>();
@@ -630,7 +631,7 @@ fn allocate_in_the_middle<B: HostBackend<Context = Hooking>>() {
     let hook = Rc::new(RefCell::new(None::<Hook>));
     let ledger = Ledger::new();
     let context = Hooking { ledger: ledger.clone(), hook: hook.clone() };
-    // The hook is `'static`, and so is what it uses: leaked until the end of the test.
+    // The hook is `'static`, and so are its captures: leaked until the end of the test.
     let pool = Box::into_raw(Box::new(Pool::<B>::new(context)));
     // SAFETY: just made, and used through this reference alone.
     let scope = Box::into_raw(Box::new(unsafe { &mut *pool }.scope()));
@@ -641,11 +642,11 @@ fn allocate_in_the_middle<B: HostBackend<Context = Hooking>>() {
     // SAFETY: as above.
     let scope_of_test = unsafe { &*scope };
     fill_in_the_middle(memory_of_test, scope_of_test, &hook, &ledger);
-    // SAFETY: the hook is gone, and nothing else refers to the allocator.
+    // SAFETY: the hook is removed, and nothing else refers to the allocator.
     drop(unsafe { Box::from_raw(memory) });
-    // SAFETY: the allocator is gone.
+    // SAFETY: the allocator is dropped.
     drop(unsafe { Box::from_raw(scope) });
-    // SAFETY: the scope is gone.
+    // SAFETY: the scope is dropped.
     drop(unsafe { Box::from_raw(pool) });
 }
 

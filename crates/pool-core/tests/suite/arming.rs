@@ -172,7 +172,7 @@ fn trim_with_armed_slots() {
     assert_eq!(ledger.reuses(), [Reuse::Free; 2]);
     assert_eq!(ledger.live_blocks(), 1);
     assert_stamped(&held, 1);
-    // A trimmed slot starts anew, without a duty.
+    // A trimmed slot starts again, without a duty.
     outer.acquire::<u64, _>(4);
     outer.acquire::<u64, _>(4);
     assert_eq!(ledger.reuses().len(), 2);
@@ -264,7 +264,7 @@ fn refused_reuse_on_free_leaks_and_counts() {
     assert_eq!((ledger.live_blocks(), ledger.live_bytes()), (2, 1024 + 4096));
     assert!(stats.to_string().contains("leaked                  5.0 KiB"), "{stats}");
 
-    // The pool goes on with blocks of its own, and never touches the lost ones.
+    // The pool continues with blocks of its own, and never touches the lost ones.
     let scope = pool.scope();
     let mut views: Vec<View<'_>> = (0..3).map(|_| scope.acquire(127)).collect();
     views.iter_mut().zip(1..).for_each(|(view, owner)| stamp(view, owner));

@@ -1,5 +1,5 @@
-//! Values with `Drop` in a scope: when they are dropped, in which order, and what a panic leaves. Over slots and over
-//! stacks.
+//! Values with `Drop` in a scope: the time and order of their drops, and the effect of a panic.
+//! Over slots and over stacks.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;

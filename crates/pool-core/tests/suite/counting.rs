@@ -32,7 +32,7 @@ pub(crate) fn refusing_one<R>(given_before: usize, body: impl FnOnce() -> R) -> 
     (result, GIVEN_BEFORE_REFUSAL.take().is_none())
 }
 
-/// Counts an allocation; whether it is given.
+/// Counts an allocation; returns `true` if it is served.
 fn given() -> bool {
     ALLOCATIONS.set(ALLOCATIONS.get() + 1);
     let left = GIVEN_BEFORE_REFUSAL.get();

@@ -71,7 +71,7 @@ fn fits_by_the_documented_compare(length: usize, size: usize, block_bytes: usize
     length < capacity / size.div_ceil(8)
 }
 
-/// Warm lengths are a compare, for ever: nothing is allocated and nothing goes to the cold function.
+/// Warm lengths always cost a compare: nothing is allocated and nothing goes to the cold function.
 fn never_cold_again<T: PodElement>() {
     let size = size_of::<T>();
     let lengths: &[usize] =

@@ -1,4 +1,4 @@
-//! Operations that fail or panic half way: what was in use stays, the slot is valid, and the next
+//! Operations that fail or panic half way: memory in use stays, the slot is valid, and the next
 //! acquire works.
 
 use pool_conformance::{Refusal, RefusalError};

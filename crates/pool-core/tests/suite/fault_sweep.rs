@@ -64,11 +64,13 @@ fn sweep_cases<P: Probe + Default>() {
         for (mode, allocations) in MODES.into_iter().zip(&mut allocations) {
             *allocations = sweep(mode, |probe: &P, refusal| {
                 let ending = case.run(probe);
-                // At the byte limit a pool has freed what is idle before it asks, and asks once.
+                // At the byte limit a pool has freed its idle blocks before it allocates, and
+                // allocates once.
                 let at_limit = case.name().contains("limit");
                 let allowed = match (ledger(probe).refused(), refusal) {
                     (0, _) => [Ending::Passed, Ending::Passed],
-                    // One refusal is made up for: by asking for less, or by freeing what is idle.
+                    // A single refusal is compensated: by a smaller request, or by freeing idle
+                    // blocks.
                     (_, Refusal::Once(_)) if !at_limit => [Ending::Passed, Ending::Passed],
                     (_, Refusal::PanicOnce(_)) => [Ending::Panicked, Ending::Panicked],
                     // If the first attempt is for more than is needed, a case may also be over

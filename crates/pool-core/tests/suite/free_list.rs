@@ -35,7 +35,7 @@ fn pools_returned_out_of_order() {
     assert!(list.take().is_none());
     assert_eq!([&a, &b, &c].map(|pool| pool.stats().name), ["a", "b", "c"], "last in, first out");
 
-    // The middle one first, then the one that was taken last; and one stays out for ever.
+    // The middle pool first, then the one that was taken last; one never returns.
     list.put(b);
     list.put(a);
     let taken = list.take().unwrap();
@@ -84,7 +84,7 @@ fn any_order_of_taking_and_putting_back_is_last_in_first_out() {
     let out = held.len();
     list.close();
     assert_eq!((ledger.live_blocks(), out + model.len()), (out, NAMES.len()));
-    // Those that are out link to pools that are gone.
+    // Pools outside the list link to dropped pools.
     for pool in held {
         // SAFETY: taken from this list; pools were dropped by the list alone.
         let not_next = unsafe { list.put_back(pool) };

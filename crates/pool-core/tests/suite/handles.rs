@@ -186,7 +186,7 @@ fn handles_are_plain_values_that_may_be_sent() {
     let copy = handle;
     assert_eq!(handle, copy);
     assert_eq!(HashSet::from([handle, copy]).len(), 1);
-    // It gives access to elements, so it goes where they may go.
+    // It gives access to elements, so it is `Send` and `Sync` if they are.
     assert!(is_send!(Handle<u64>) && is_sync!(Handle<u64>));
     assert!(!is_send!(Handle<*mut u8>) && !is_sync!(Handle<*mut u8>));
     let returned = std::thread::spawn(move || (pool, handle)).join().unwrap();

@@ -34,7 +34,7 @@ fn the_array_stays_where_it_is_and_the_temporaries_go() {
             result
         });
         assert_active::<Heap>(scope.active_slots(), 2);
-        // In a stack it moves down to the end of what the outer scope holds.
+        // In a stack it moves down to the end of the outer scope's arrays.
         let place = if Heap::HAS_SLOTS { inside } else { address(before) + 64 };
         assert!(allocations.len() < 2 || address(kept) == place, "moved, and not copied");
         assert!(!Heap::HAS_SLOTS || address(kept) == inside, "moved, and not copied");
@@ -281,7 +281,7 @@ fn errors_and_panics_of_the_body_keep_nothing() {
     assert_active::<Heap>(scope.active_slots(), 1);
 }
 
-/// A tree of kept results beside stamped views, with refusals: what is kept is what was written.
+/// A tree of kept results beside stamped views, with refusals: kept arrays have the values written.
 fn grow_and_keep<'s>(
     mut scope: Scope<'s, Heap>,
     depth: usize,

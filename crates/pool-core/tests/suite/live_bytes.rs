@@ -56,7 +56,7 @@ fn push(scope: &Scope<'_, HeapBackend>, model: &mut Model, length: usize) {
     let mut vector = scope.acquire_vec::<u16>(length / 8);
     let mut bytes = 2 * vector.capacity();
     model.take(bytes);
-    // Above the vector's slot, so that what it changes is not the last.
+    // Above the vector's slot, so that the changed slot is not the last.
     model.take(scope.acquire::<u8, _>(5).len());
     for element in 0..length {
         let block = vector.as_ptr();

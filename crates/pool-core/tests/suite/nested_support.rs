@@ -65,7 +65,8 @@ impl Stacks {
             meanwhile();
             true
         };
-        // SAFETY: the list is at its address. There is one thread, so each step of it is seen by the next.
+        // SAFETY: the list is at its address. There is one thread, so each of its steps is visible
+        // to the next.
         unsafe { self.registry.borrow_mut().release(&mut spares, &mut released, barrier) };
         released.len()
     }

@@ -269,7 +269,7 @@ fn squares<'s>(scope: &Scope<'s, HeapBackend>, count: usize) -> &'s mut [u64] {
     scope.acquire_with(count, |index| (index * index) as u64)
 }
 
-/// Compiles: a helper with temporaries of its own returns what it acquired before them.
+/// Compiles: a helper with temporaries of its own returns an array that it acquired before them.
 fn sums<'s>(scope: &'s mut Scope<'_, HeapBackend>, count: usize) -> &'s mut [u64] {
     let mut own = scope.scope();
     let result = own.acquire_zeroed::<u64, _>(count);

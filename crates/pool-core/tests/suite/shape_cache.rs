@@ -64,7 +64,7 @@ fn fifth_shape_evicts_exactly_round_robin() {
     for number in 0..4 {
         assert!(!hit(&mut pool, &shape(number)));
     }
-    // Way 0, 1, 2, 3 and 0 again hold what is evicted; hits in between do not move the order.
+    // Ways 0, 1, 2, 3 and 0 again are evicted; hits in between do not change the order.
     let mut ways = [0, 1, 2, 3];
     for (new, victim) in (4..12).zip([0, 1, 2, 3].into_iter().cycle()) {
         for held in ways {
@@ -260,7 +260,7 @@ fn shapes_of_any_rank() {
     assert_eq!(scalar.as_slice(), [7]);
 }
 
-/// The descriptor's value after it was found, and what it is set to for the next time.
+/// The descriptor's value when it was found, and its new value for the next time.
 fn descriptor<T: pool_core::PodElement>(
     scope: &Scope<'_, HeapBackend>,
     dims: &[usize],
@@ -303,7 +303,7 @@ fn descriptor_stays_with_its_shape_type_and_block() {
 /// with one bit of one axis changed. The two never match, and each matches itself.
 #[test]
 fn a_shape_that_differs_in_one_bit_of_one_axis_is_another() {
-    // One way: what a shape is compared with is the one before. A block, so that hits are short.
+    // One way: a shape is compared with the previous one. A block, so that hits are short.
     let (mut pool, _) = heap_pool_with(PoolConfig::new().ways(1));
     pool.scope().acquire::<u8, _>(1);
     let mut hit = |dims: &[usize]| {

@@ -22,7 +22,7 @@ const SHAPES: [&[usize]; 9] = [
     &[1, 2, 1, 1, 1, 1, 1, 1, 2],
 ];
 
-/// An array of the scope's next slot, if there is memory, held against what it must be.
+/// An array of the scope's next slot, if there is memory, compared with its expected contents.
 fn array<T: PodElement>(scope: &Scope<'_, Heap>, ledger: &Ledger, dims: &[usize]) {
     let Ok(mut array) = scope.try_acquire::<T, _>(dims) else { return };
     let count: usize = dims.iter().product();

@@ -1,5 +1,5 @@
-//! Stacked pools: what they hold, and where arrays lie. What they share with slots is tested by the programs and the
-//! conformance suite, which run over both layouts.
+//! Stacked pools: the memory they hold, and the addresses of arrays. The programs and the
+//! conformance suite, which run over both layouts, test the features that they share with slots.
 
 use std::cell::Cell;
 

@@ -1,4 +1,4 @@
-//! Attacks on stacks: what a bug in the layout was found by, and what its invariants are for.
+//! Attacks on stacks: each found a bug in the layout, or tests one of its invariants.
 
 use std::cell::{Cell, RefCell};
 use std::ptr::NonNull;
@@ -327,7 +327,8 @@ fn many_dirty_ranges_are_zeroed_and_leave_the_pool_hot() {
             assert_initialised(bytemuck::cast_slice(numbers));
         }
     }
-    // Chunks were merged since, and ranges of the old ones with others: what is dirty is zeroed once.
+    // Chunks were merged since, and ranges of the old ones with others: dirty bytes are zeroed
+    // once.
     let mut pass = || {
         for _ in 0..3 {
             pool.scope().acquire::<u64, _>(rounds(20_000, 2_000));

@@ -1,4 +1,5 @@
-//! Vectors in stacks: they grow where they are, give back what they do not use, and so hold little more than they have.
+//! Vectors in stacks: they grow in place, give back unused memory, and so hold little more than
+//! their elements.
 
 use pool_conformance::{HeapBackend, Ledger};
 use pool_core::{Pool, PoolConfig, Scope, Stacked};

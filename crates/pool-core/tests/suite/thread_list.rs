@@ -45,13 +45,14 @@ impl Thread {
         let mut spares: Vec<_> = (0..4).map(|_| Pool::new(self.ledger.clone())).collect();
         let mut released = Vec::with_capacity(4);
         let mut registry = self.registry.borrow_mut();
-        // SAFETY: the list is at its address. There is one thread, so each step of it is seen by the next.
+        // SAFETY: the list is at its address. There is one thread, so each of its steps is visible
+        // to the next.
         let complete = unsafe { registry.release(&mut spares, &mut released, barrier) };
         (released.len(), complete)
     }
 
     fn for_each(&self, f: impl FnMut(&mut HeldPool<HeapBackend>)) {
-        // SAFETY: no test exchanges what it is given.
+        // SAFETY: no test replaces its argument.
         unsafe { self.list.for_each(f) };
     }
 
@@ -241,7 +242,8 @@ fn replaced_pools_go_with_their_thread() {
         assert_eq!(held.scope().acquire::<u64, _>(100), [3; 100]);
         thread.list.put(held);
         assert!(thread.ledger.live_blocks() == 0);
-        // SAFETY: as in `new`; the record's entries are freed, and `drop` removes it without a look at them.
+        // SAFETY: as in `new`; the record's entries are freed, and `drop` removes it without
+        // reading them.
         unsafe { thread.registry.borrow_mut().add(thread.record) };
     }
 }

@@ -180,7 +180,7 @@ fn task_owned_pool_future_is_send() {
     let mut task = Box::pin(sendable(running_sums(ledger.clone())));
     assert!(poll_once(task.as_mut()).is_pending());
     assert_eq!(ledger.live_blocks(), 2);
-    // It goes on on another thread, as the tasks of an executor do.
+    // It continues on another thread, as the tasks of an executor do.
     let total = thread::spawn(move || {
         assert!(poll_once(task.as_mut()).is_pending());
         assert!(poll_once(task.as_mut()).is_pending());

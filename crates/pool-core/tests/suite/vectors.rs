@@ -265,8 +265,8 @@ fn vectors_agree_with_vectors_of_the_heap() {
     }
 }
 
-/// Miri protects the references in an argument until the function returns. The vector's old block is written meanwhile,
-/// by the vector itself and by what is acquired from its former block.
+/// Miri protects the references in an argument until the function returns. Meanwhile the vector
+/// itself writes its old block, and so do later acquires from its former block.
 #[test]
 fn a_vector_that_is_passed_by_value_may_grow() {
     fn fill<'s>(scope: &Scope<'s, Heap>, mut vector: HeapVec<'_, 's>) -> &'s mut [u64] {
@@ -382,7 +382,7 @@ fn a_vector_marks_as_far_as_it_was_filled() {
         {
             let scope = pool.scope();
             let mut vector = scope.acquire_vec(3);
-            // The first time in one block after the other, and then in the block that there is.
+            // The first time in one block after the other, then in the existing block.
             vector.extend((1..=200).map(pair));
             bytes += size_of_val(&vector[..]);
         }

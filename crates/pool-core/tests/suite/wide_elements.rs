@@ -49,7 +49,7 @@ fn assert_placed<T>(ledger: &Ledger, view: &[T]) -> Range<usize> {
     start..start + size_of_val(view)
 }
 
-/// An array that is live, and what it must hold.
+/// A live array, and its expected contents.
 enum Live<'s> {
     Wide(usize, &'s mut [Wide]),
     Page(usize, &'s mut [Page]),

@@ -12,7 +12,7 @@ use pool_cpu::Cpu;
 /// Bytes of the buffer.
 const BYTES: usize = 64 << 10;
 
-/// The buffer, and how much of it is used. What is given back is not used again.
+/// The buffer, and the number of its used bytes. Freed bytes are not used again.
 #[repr(C)]
 struct StaticMemory {
     bytes: UnsafeCell<[u8; BYTES]>,

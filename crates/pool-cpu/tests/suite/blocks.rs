@@ -54,7 +54,7 @@ fn over_aligned_elements_keep_their_values() {
     ignore = "SKIPPED: blocks are mapped on Linux alone, and not under Miri"
 )]
 fn big_blocks_are_aligned_to_2_mib() {
-    // A block holds one word more than was asked for, so the first length is the smallest that is
+    // A block holds one word more than requested, so the first length is the smallest that is
     // mapped.
     let words = [2 * MIB / 8 - 1, 2 * MIB / 8, 2 * MIB / 8 + 1, 3 * MIB / 8, 9 * MIB / 8 + 5];
     for huge_pages in [true, false] {

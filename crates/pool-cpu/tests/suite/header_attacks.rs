@@ -125,7 +125,7 @@ fn last(header: &Header) -> Axis {
 /// Shapes with room for every mutation, on both sides of what `ndarray` keeps without the heap.
 const SHAPES: &[&[usize]] = &[&[4], &[2, 2], &[3, 4], &[1, 5, 1], &[0, 3], &[2, 2, 1, 2, 3], &[]];
 
-/// Acquires the array of a shape on the first slot and holds all of it against what it must be.
+/// Acquires the array of a shape on the first slot and compares all of it with its expected state.
 fn acquire_checked<'s>(
     scope: &Scope<'s, Cpu>,
     dims: &[usize],
@@ -140,7 +140,7 @@ fn acquire_checked<'s>(
     array
 }
 
-/// Uses what a mutated header shows, as its holder may.
+/// Uses the array of a mutated header, as its holder may.
 fn use_all(header: &mut Header) {
     for element in header.iter_mut() {
         *element += 2.0;
@@ -179,7 +179,7 @@ fn attack(sequences: impl Iterator<Item = Vec<&'static Mutation>>) -> usize {
                 applied += usize::from(mutation.apply(header));
                 use_all(header);
             }
-            // Twice: the header that is made anew is hit again.
+            // Twice: a header that is made again is hit again.
             acquire_checked(&pool.scope(), dims, block);
             acquire_checked(&pool.scope(), dims, block);
             attacks += 1;

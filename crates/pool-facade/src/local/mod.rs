@@ -8,8 +8,8 @@
 //! in nested blocks, the entry still links to the one below it, and one store puts it back.
 //!
 //! The list has a link to the innermost pool in use. A stack that is taken borrows from it, and
-//! gives back when it is put (`pool_core`'s `stack/nesting.rs`). For slots, nothing of this is
-//! compiled.
+//! returns the memory when it is put (`pool_core`'s `stack/nesting.rs`). For slots, nothing of this
+//! is compiled.
 
 #[cfg(feature = "cpu")]
 pub(crate) mod cpu;

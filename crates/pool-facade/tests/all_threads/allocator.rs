@@ -57,7 +57,7 @@ unsafe impl GlobalAlloc for Hooked {
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         is_served();
-        // SAFETY: as above; what this allocator gave out came from `System`.
+        // SAFETY: as above; memory of this allocator comes from `System`.
         unsafe { System.dealloc(pointer, layout) }
     }
 }

@@ -10,7 +10,8 @@ use crate::support::{AT_ONCE, Ending, Worker, alone, forget, held, work};
 
 const LENGTH: usize = if cfg!(miri) { 100 } else { 4_000 };
 
-/// After a release only tables remain, also of nested pools; the threads go on with right contents.
+/// After a release only tables remain, also of nested pools; the threads continue with right
+/// contents.
 #[test]
 fn threads_that_wait_in_a_channel() {
     alone(|| {

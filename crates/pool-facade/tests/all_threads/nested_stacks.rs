@@ -196,7 +196,8 @@ thread_local! {
     static LEFT: RefCell<Vec<LocalGuard<Stacked<Cpu>>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A guard that is dropped where its thread ends, before and after the list of the thread is closed.
+/// A guard that is dropped while its thread ends, before and after the list of the thread is
+/// closed.
 #[test]
 fn guards_dropped_in_thread_local_destructors() {
     alone(|| {

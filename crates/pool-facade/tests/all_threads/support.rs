@@ -100,7 +100,7 @@ impl Worker {
         self.jobs.as_ref().unwrap().send(Box::new(job)).unwrap();
     }
 
-    /// Waits until the thread has done what it began.
+    /// Waits until the thread has finished its job.
     pub(crate) fn wait(&self) {
         self.done.recv().expect("the job did not panic");
     }

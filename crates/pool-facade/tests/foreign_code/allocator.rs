@@ -62,7 +62,7 @@ unsafe impl GlobalAlloc for Hooked {
         if !is_served(Call::Allocate) {
             return null_mut();
         }
-        // SAFETY: as above; what this allocator gave out came from `System`.
+        // SAFETY: as above; memory of this allocator comes from `System`.
         unsafe { System.realloc(pointer, layout, size) }
     }
 

@@ -24,7 +24,7 @@ thread_local! {
     static LIVE: RefCell<Live> = RefCell::default();
 }
 
-/// Tries everything that a scope can do, once at a time: what it calls itself is not seen.
+/// Tries everything that a scope can do, once at a time: its own allocations do not call the hook.
 fn try_everything(_: Call) -> bool {
     let Some(scope) = SCOPE.take() else { return true };
     with_hook(None, || {
@@ -64,7 +64,7 @@ fn try_everything(_: Call) -> bool {
     true
 }
 
-/// Runs an operation with the hook, and holds what it returned against what the hook was served.
+/// Runs an operation with the hook, and compares its result with the calls that the hook served.
 fn run(
     scope: &'static Scope<'static, Cpu>,
     operation: impl FnOnce() -> Option<&'static mut [u8]>,
@@ -195,7 +195,8 @@ fn trim_and_compact_are_not_entered_again() {
     // Until each slot has been seen often enough, and is served without the cold function again.
     for _ in 0..=Compaction::SAMPLES {
         let scope = pool.scope();
-        // The first slot, at which the cursor stands later, keeps its block: it must not be had either.
+        // The first slot, the later position of the cursor, keeps its block: it must not be handed
+        // out either.
         scope.acquire::<u8, _>(100);
         for _ in 1..10 {
             scope.acquire::<u8, _>(1);

@@ -16,7 +16,7 @@ struct Range {
 }
 
 impl Live {
-    /// Takes in what an acquire has returned to a scope of this depth, and stamps it.
+    /// Records an array that a scope of this depth acquired, and stamps it.
     ///
     /// # Panics
     ///

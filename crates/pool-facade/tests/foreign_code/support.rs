@@ -1,4 +1,4 @@
-//! Values that live for ever, as those that safe code can reach from anywhere do.
+//! Values that live for ever, like those that safe code can reach from anywhere.
 
 use std::sync::atomic::AtomicPtr;
 use std::sync::{Mutex, PoisonError};

@@ -62,7 +62,7 @@ impl Subscriber for When {
     }
 }
 
-/// Runs the operation with a subscriber that acquires then; what it got.
+/// Runs the operation with a subscriber that acquires then; returns the result of that acquire.
 fn outcome<R>(
     when: When,
     scope: &'static Scope<'static, Cpu>,

@@ -116,7 +116,7 @@ const NOT_RECYCLABLE_ARRAY: Program<'static> =
 
 const RECYCLED_TUPLE: Program<'static> = acquiring!("recycled_tuple", "acquire::<(u32, u32)>(3)");
 
-/// Types that are no elements, with what the compiler calls them.
+/// Types that are not elements, with the compiler's names for them.
 const NO_ELEMENTS: [(&str, Program<'static>); 4] = [
     ("(u32, u8)", acquiring!("filled_tuple", "acquire_filled(3, (1_u32, 2_u8))")),
     ("Option<u8>", acquiring!("filled_option", "acquire_filled(3, None::<u8>)")),
@@ -124,7 +124,7 @@ const NO_ELEMENTS: [(&str, Program<'static>); 4] = [
     ("String", acquiring!("filled_string", "acquire_filled(3, String::new())")),
 ];
 
-/// Shapes that are none, and what the message calls them.
+/// Invalid shapes, and their names in the message.
 const NO_SHAPES: [(&str, Program<'static>); 4] = [
     ("u32", acquiring!("length_of_32_bits", "acquire::<f32, _>(8_u32)")),
     ("[u32; 2]", acquiring!("lengths_of_32_bits", "acquire_zeroed::<f32, _>([2_u32, 3])")),
@@ -136,8 +136,7 @@ const NO_SHAPES: [(&str, Program<'static>); 4] = [
 const NO_FIXED_SHAPE: Program<'static> =
     acquiring!("elements_of_a_dynamic_shape", "acquire_uninit::<u8, &[usize]>(&[2, 3])");
 
-/// Two headers of arrays of dynamic rank, seen as a reference type of `ndarray`, and what is done to
-/// them.
+/// Two headers of arrays of dynamic rank, as a reference type of `ndarray`, and operations on them.
 macro_rules! swapped {
     ($name:literal, $kind:literal, $how:literal) => {
         Program {
@@ -331,7 +330,7 @@ fn dynamic_arrays_cannot_be_swapped_or_replaced() {
     }
 }
 
-/// A pool of one's own does not get into the thread's list, and the list cannot be closed from outside.
+/// An explicit pool cannot get into the thread's list, and the list cannot be closed from outside.
 #[test]
 #[cfg_attr(miri, ignore = "SKIPPED: Miri starts no compiler")]
 fn the_list_of_a_thread_is_out_of_reach() {

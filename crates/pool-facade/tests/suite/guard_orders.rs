@@ -15,7 +15,7 @@ thread_local! {
     static LEFT: RefCell<Vec<LocalGuard<Cpu>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A thread that takes and gives back pools; each is known by the block of its first slot.
+/// A thread that takes and returns pools; the block of its first slot identifies each.
 struct Walk {
     /// The idle pools, the next to be taken last.
     idle: Vec<usize>,

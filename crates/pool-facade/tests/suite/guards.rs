@@ -27,7 +27,8 @@ fn guards_returned_out_of_order() {
     });
 }
 
-/// Between the first return and the last, others take what is there, and every scope keeps its data.
+/// Between the first return and the last, other guards take idle pools, and every scope keeps its
+/// data.
 #[test]
 fn guards_returned_out_of_order_while_scopes_are_open() {
     on_fresh_thread(|| {

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use pool_facade::prelude::*;
 
-/// Set in the child process, whose standard error is read: to what it should do.
+/// Set in the child process, whose standard error is read: its task.
 const TASK: &str = "POOL_TEST_MANY_SLOTS";
 
 /// The text that is looked for.

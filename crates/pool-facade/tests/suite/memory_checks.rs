@@ -5,7 +5,7 @@ use std::process::Command;
 use pool_facade::prelude::*;
 use pool_facade::{MemoryChecks, check_memory};
 
-/// Set in the child process: to what it should find.
+/// Set in the child process: the modes that it should find.
 const TASK: &str = "POOL_TEST_MEMORY_CHECKS";
 
 /// Returns `true` if this thread's pool poisons, and whether its blocks are fresh.

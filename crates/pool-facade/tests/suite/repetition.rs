@@ -151,8 +151,8 @@ fn the_function_forms_repeat_as_well() {
     });
 }
 
-/// Recursion through the macro takes a pool a level, and each level keeps its data; a helper that is
-/// given the scope takes none.
+/// Recursion through the macro takes a pool for each level, and each level keeps its data; a helper
+/// that gets the scope takes none.
 // It counts the pools of two threads.
 #[test]
 #[cfg(not(target_arch = "wasm32"))]

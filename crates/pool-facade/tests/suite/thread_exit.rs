@@ -48,7 +48,8 @@ fn at_exit(guard: Option<LocalGuard<Cpu>>, report: Sender<Seen>) {
     AT_EXIT.set(Some(AtExit { guard, report }));
 }
 
-/// Runs `body` on a new thread to its end; what the destructor of `AT_EXIT` saw there.
+/// Runs `body` on a new thread to its end; returns the observations of the destructor of `AT_EXIT`
+/// there.
 fn seen_at_exit(body: impl FnOnce(Sender<Seen>) + Send + 'static) -> Seen {
     let (report, reports): (_, Receiver<Seen>) = channel();
     std::thread::spawn(move || body(report)).join().expect("no panic while the thread ends");

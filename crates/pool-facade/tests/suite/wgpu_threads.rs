@@ -9,7 +9,7 @@ use pool_facade::{LocalGuard, PoolView, WgpuError};
 #[test]
 fn a_thread_that_ends_gives_up_its_buffers_in_any_order() {
     thread_local! {
-        /// A guard whose pool is given back while the thread ends.
+        /// A guard whose pool is returned while the thread ends.
         static KEPT: RefCell<Option<LocalGuard<Wgpu>>> = const { RefCell::new(None) };
     }
     for keeps_first in [true, false] {

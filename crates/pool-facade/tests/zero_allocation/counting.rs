@@ -63,7 +63,7 @@ unsafe impl GlobalAlloc for Counting {
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         count_allocation();
-        // SAFETY: as above; what this allocator gave out came from `System`.
+        // SAFETY: as above; memory of this allocator comes from `System`.
         unsafe { System.realloc(pointer, layout, size) }
     }
 

@@ -133,7 +133,8 @@ fn thread_local_scopes_that_are_left_early() {
     .unwrap();
 }
 
-/// Errors are values: asking for too much allocates nothing either, once what was idle is gone.
+/// Errors are values: requesting too much allocates nothing either, after the idle blocks are
+/// freed.
 #[test]
 fn refusals() {
     let config = PoolConfig::new().byte_limit(1 << 16);

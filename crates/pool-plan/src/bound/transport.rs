@@ -67,7 +67,7 @@ impl<'a> Transport<'a> {
     }
 
     /// Returns the levels up to the first one with a receiver that can take more.
-    // Uncounted: one pass over the rows; `maximise` looks at the clock before each.
+    // Uncounted: one pass over the rows; `maximise` checks the clock before each.
     fn levels(&self) -> Levels {
         let count = self.supply.len();
         let has_some = |&sender: &usize| self.supply[sender] > 0;
@@ -154,7 +154,7 @@ impl<'a> Transport<'a> {
     }
 
     /// Extends the path over a receiver to one of its givers, or marks the receiver as a dead end.
-    // Uncounted: the words of a row; `maximise` looks at the clock meanwhile.
+    // Uncounted: the words of a row; `maximise` checks the clock meanwhile.
     fn go_on(
         &self,
         receiver: usize,
@@ -178,7 +178,7 @@ impl<'a> Transport<'a> {
 
     /// Sends the largest possible amount along a path from `first` to `last`, and cuts the path
     /// back to the first exhausted step.
-    // Uncounted: the words of a row; `maximise` looks at the clock meanwhile.
+    // Uncounted: the words of a row; `maximise` checks the clock meanwhile.
     fn send(&mut self, first: usize, last: usize, path: &mut Vec<Step>) {
         let on_path = path.iter().map(|step| self.taken[step.receiver][step.at].1);
         let amount = on_path.fold(self.supply[first].min(self.demand[last]), u64::min);

@@ -72,7 +72,7 @@ impl<'a> ConflictPlacer<'a> {
     }
 
     /// Finds the addresses of placed items that conflict with one, by its row.
-    // Uncounted: `place_by_rows` counts the words and what is found.
+    // Uncounted: `place_by_rows` counts the words and the conflicts found.
     fn occupied_by_row(&mut self, index: usize, offsets: &[u64]) {
         let row = self.conflicts.row(index).iter().zip(&self.placed);
         self.met.clear();

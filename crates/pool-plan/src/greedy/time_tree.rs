@@ -1,9 +1,9 @@
 //! An interval tree over time that returns the addresses occupied within a time span.
 //!
-//! A time tree is a segment tree over the sections of time. A buffer is stored at the O(log n) vertices
-//! that make up its lifetime (`spanning`), and at all vertices above them (`within`). A query
-//! looks at `within` and `spanning` of the vertices that make up its span and at `spanning` of
-//! those above. As the sets keep ranges that touch as one, well packed buffers cost nothing.
+//! A time tree is a segment tree over the sections of time. A buffer is stored at the O(log n)
+//! vertices that make up its lifetime (`spanning`), and at all vertices above them (`within`). A
+//! query reads `within` and `spanning` of the vertices that make up its span and `spanning` of
+//! those above. Since the sets keep adjacent ranges as one, well packed buffers cost nothing.
 
 use super::ranges::Ranges;
 use super::union::Union;

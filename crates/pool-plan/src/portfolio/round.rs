@@ -82,7 +82,7 @@ struct Progress<'a> {
 
 impl<P: Place, M: Fn() -> P + Sync> Rounds<'_, M> {
     /// Improves `standing` until it meets the target, cannot be improved or the limit is reached.
-    // Uncounted: a round looks at the clock before it begins.
+    // Uncounted: a round checks the clock before it begins.
     pub(super) fn run(&self, standing: &mut Standing, heuristics: &mut Heuristics<'_, M>) {
         let mut progress = Progress {
             repairs: self.repairs(),

@@ -136,7 +136,7 @@ impl Instance {
 }
 
 /// Returns a set of mutually conflicting items with `item`, taking the largest first.
-// Uncounted: the words of some rows; the clock is looked at before each clique.
+// Uncounted: the words of some rows; the clock is checked before each clique.
 fn clique(items: &[Item], matrix: &BitMatrix, item: usize) -> Vec<u32> {
     let mut clique = vec![index(item)];
     let mut common = matrix.row(item).to_vec();

@@ -17,7 +17,7 @@ pub(crate) enum Neighbours<'a> {
 
 impl Neighbours<'_> {
     /// Replaces the contents of `into` by the items that conflict with one; some may occur twice.
-    // Uncounted: a repair counts what is found.
+    // Uncounted: a repair counts the items found.
     pub(crate) fn collect(&self, item: usize, into: &mut Vec<u32>) {
         into.clear();
         match self {

@@ -73,7 +73,7 @@ impl Small {
         best
     }
 
-    /// Places what is open on top of what is placed, in every order.
+    /// Places the open buffers on top of the placed ones, in every order.
     fn place(&self, offsets: &mut Vec<Option<u64>>, peak: u64, best: &mut u64) {
         if peak >= *best {
             return;

@@ -50,7 +50,7 @@ fn cases() -> u32 {
 
 fn config() -> proptest::test_runner::Config {
     let config = proptest::test_runner::Config::with_cases(cases());
-    // No property rejects what is generated for it, so every case counts.
+    // No property rejects its generated problems, so every case counts.
     proptest::test_runner::Config { failure_persistence: None, max_global_rejects: 0, ..config }
 }
 

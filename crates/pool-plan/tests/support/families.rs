@@ -9,7 +9,7 @@ use pool_plan::{Buffer, Gap, IntervalProblem};
 /// A kind of problem.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Family {
-    /// A network without branches: each layer reads what the one before it wrote.
+    /// A network without branches: each layer reads the output of the previous one.
     Chain,
     /// A network whose blocks split into branches that are joined again.
     Branches,

@@ -1,4 +1,4 @@
-//! The textbook heuristics, written anew in the plainest way: they share nothing with the library.
+//! The textbook heuristics, written again in the simplest way: they share nothing with the library.
 
 use pool_plan::{Buffer, GreedyFit, GreedyHeuristic, GreedyOrder, IntervalProblem};
 
@@ -55,7 +55,7 @@ impl<'a> Naive<'a> {
             let name = matches!(last, Last::Name).then_some(&buffer.id);
             (self.key(heuristic.order, index), buffer.lower, name, index)
         });
-        // (offset, buffer) of what is placed, in order of offsets.
+        // (offset, buffer) of the placed buffers, in order of offsets.
         let mut placed: Vec<(u64, &Buffer)> = Vec::new();
         for index in order {
             let buffer = &self.buffers[index];

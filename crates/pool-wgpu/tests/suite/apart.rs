@@ -35,7 +35,7 @@ fn record_nonsense(stream: &Stream) -> Result<(), WgpuError> {
     stream.record(|encoder| encoder.clear_buffer(&buffer, 2, Some(3)))
 }
 
-/// Runs `wrong` between a fill and a read of another thread, and returns what that thread reads.
+/// Runs `wrong` between a fill and a read of another thread, and returns that thread's read.
 fn beside(stream: &Stream, wrong: impl FnOnce()) -> Result<Vec<u32>, WgpuError> {
     let both = Barrier::new(2);
     thread::scope(|threads| {

@@ -60,7 +60,7 @@ fn part<'a>(view: &'a mut BufferViewMut<'_, u8>, range: Range) -> BufferViewMut<
     view.part_mut(range.start..range.start + range.length).unwrap()
 }
 
-/// Does an operation to the views and to the model, and compares what is read.
+/// Applies an operation to the views and to the model, and compares the contents.
 fn run(
     operation: &Operation,
     views: &mut [BufferViewMut<'_, u8>; 2],

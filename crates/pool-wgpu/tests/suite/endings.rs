@@ -1,5 +1,5 @@
-//! Destructors of thread-local variables, where wgpu cannot be called: each call is a typed error, and what is dropped
-//! there is freed by another thread.
+//! Destructors of thread-local variables, where wgpu cannot be called: each call is a typed error,
+//! and values dropped there are freed by another thread.
 
 use std::cell::RefCell;
 use std::pin::pin;

@@ -1,4 +1,4 @@
-//! Kernels, their bindings, and what is refused of them.
+//! Kernels, their bindings, and their errors.
 
 use pool_core::{LendView, Pool, PoolView, PoolViewMut};
 use pool_wgpu::{Access, Kernel, Stream, Wgpu, WgpuError};

@@ -16,7 +16,7 @@ use crate::kernels::{axpy, axpy_parameters};
 use crate::support::one_at_a_time;
 use crate::support::{own_stream, stream};
 
-/// Checks that memory of a pool can be had, used by a kernel, and read.
+/// Checks that memory of a pool can be acquired, used by a kernel, and read.
 fn check_usable(pool: &mut Pool<Wgpu>) {
     let stream = pool.context().clone();
     let kernel = axpy(&stream);

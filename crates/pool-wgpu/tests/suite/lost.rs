@@ -16,7 +16,7 @@ use crate::kernels::{axpy, axpy_parameters};
 use crate::support::watching_calls;
 use crate::support::{WgpuProbe, destroy, with_passing_stream};
 
-/// One step of a program that uses everything, with what it returns.
+/// One step of a program that uses everything, with its result.
 type Step = fn(&mut Program<'_>) -> Result<(), WgpuError>;
 
 /// The objects of the steps.
@@ -105,7 +105,7 @@ fn run_steps(stream: &Stream, kernel: &Kernel, mut before: impl FnMut(usize)) ->
     for (at, step) in STEPS.iter().enumerate() {
         before(at);
         match step(&mut program) {
-            // What only gives up memory, or takes a reading that there is none of, does not ask the device.
+            // Steps that only free memory, or take a reading of nothing, do not use the device.
             Ok(()) => {
                 assert!(!is_told || matches!(at, 7 | 10), "step {at} after the loss was told");
             }

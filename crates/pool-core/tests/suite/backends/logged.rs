@@ -75,7 +75,8 @@ impl Drop for Watch {
     fn drop(&mut self) {
         log(Event::ContextDropped);
         for Memory { block, bytes, .. } in self.memory.take() {
-            // SAFETY: allocated in `allocate` with this layout; the pool is gone, so nothing uses it.
+            // SAFETY: allocated in `allocate` with this layout; the pool is dropped, so nothing
+            // uses it.
             unsafe { dealloc(block.as_ptr(), layout(bytes)) };
         }
     }

@@ -108,7 +108,7 @@ fn guards_come_back_in_any_order_and_clear_drops_what_is_idle() {
     });
 }
 
-/// The contexts of a thread's pools are gone when the thread is.
+/// The contexts of a thread's pools are dropped when the thread ends.
 #[test]
 fn the_pools_end_with_their_thread() {
     use std::sync::mpsc::channel;

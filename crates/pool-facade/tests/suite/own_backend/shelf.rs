@@ -15,7 +15,7 @@ thread_local! {
     static CONTEXTS: Rc<()> = Rc::new(());
 }
 
-/// The shelves that there are.
+/// The existing shelves.
 const SHELVES: u32 = 3;
 
 /// The marker of the backend.

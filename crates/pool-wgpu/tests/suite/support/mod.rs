@@ -1,4 +1,4 @@
-//! The device that tests run on, what they look at afterwards, and how they look into memory.
+//! The device of the tests, the checks after them, and their access to memory.
 
 mod messages;
 mod probe;

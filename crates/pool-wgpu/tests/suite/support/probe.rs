@@ -12,7 +12,7 @@ use super::Snapshots;
 pub(crate) struct WgpuProbe {
     stream: Stream,
     ledger: Ledger,
-    /// Through which views are read that are looked at later, so that nothing is submitted for them.
+    /// Reads views that are checked later, so that nothing is submitted for them.
     snapshots: Rc<Snapshots>,
     open_reads: usize,
     /// False only as a planted mistake.

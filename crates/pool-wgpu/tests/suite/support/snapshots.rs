@@ -30,7 +30,7 @@ impl Snapshots {
         Rc::new(Self { pool: RefCell::new(DynamicPool::new(stream)), current: RefCell::default() })
     }
 
-    /// Copies the bytes of a view; what is returned waits for them.
+    /// Copies the bytes of a view; the result waits for them.
     pub(crate) fn take(
         self: &Rc<Self>,
         view: BufferView<'_, u8>,
