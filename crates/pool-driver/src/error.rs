@@ -31,9 +31,7 @@ pub enum CudaError {
         needed: u32,
     },
     /// The driver reports a version that is new enough, but lacks a call of that version.
-    #[error(
-        "the NVIDIA driver does not have {call}, as one of its version should: install it anew"
-    )]
+    #[error("the NVIDIA driver lacks {call}, which its version should have: reinstall it")]
     MissingCall {
         /// The name of the call.
         call: &'static str,
@@ -64,7 +62,7 @@ pub enum CudaError {
         count: u32,
     },
     /// The device cannot allocate the block.
-    #[error("the device has no {requested} bytes{}{reclaim}", Free(*memory))]
+    #[error("the device cannot allocate {requested} bytes{}{reclaim}", Free(*memory))]
     OutOfMemory {
         /// Bytes requested.
         requested: usize,
@@ -77,7 +75,7 @@ pub enum CudaError {
     /// A stream or view of one device was used with memory of another device, which was not opened
     /// to it (`CudaDevice::let_peer` of `pool-cuda`).
     #[error(
-        "memory of device {memory} was to be used on a stream of device {stream}: use a pool of device {stream}, \
+        "memory of device {memory} cannot be used on a stream of device {stream}: use a pool of device {stream}, \
          copy with `copy_from`, or let its kernels use the memory (`CudaDevice::let_peer`)"
     )]
     WrongDevice {
@@ -89,8 +87,8 @@ pub enum CudaError {
     /// Kernels of one device cannot reach memory of another one, and so it cannot be
     /// opened to them (`CudaDevice::let_peer` of `pool-cuda`).
     #[error(
-        "kernels of device {reader} cannot reach memory of device {memory}, for nothing that they may use links \
-         the two: copy with `copy_from`"
+        "kernels of device {reader} cannot reach memory of device {memory}, because there is no peer link: copy \
+         with `copy_from`"
     )]
     NotPeers {
         /// The ordinal of the device that holds the memory.
@@ -123,7 +121,7 @@ pub enum CudaError {
         stream: Option<u64>,
     },
     /// The pool's source (`BlockSource` of `pool-cuda`) has no block of this size.
-    #[error("there is no block of {requested} bytes: {why}")]
+    #[error("cannot allocate a block of {requested} bytes: {why}")]
     NoBlock {
         /// Bytes requested.
         requested: usize,
@@ -131,7 +129,9 @@ pub enum CudaError {
         why: &'static str,
     },
     /// The host has no memory for the pool's records of its blocks, streams and shapes.
-    #[error("the host has no {requested} bytes for the pool's own bookkeeping: free host memory")]
+    #[error(
+        "cannot allocate {requested} bytes of host memory for the pool's bookkeeping: free host memory"
+    )]
     Bookkeeping {
         /// Bytes requested.
         requested: usize,
@@ -156,7 +156,7 @@ pub enum CudaError {
         most: usize,
     },
     /// A call that the driver refused.
-    #[error("{call} answered {code}{}", CodeAdvice(*code))]
+    #[error("{call} failed: {code}{}", CodeAdvice(*code))]
     Call {
         /// The name of the call.
         call: &'static str,
@@ -251,7 +251,7 @@ impl fmt::Display for Free {
             Some(MemoryInfo { free, total }) => {
                 write!(f, ": {free} of its {total} are free, for all processes together")
             }
-            None => f.write_str(", and does not say how many are free"),
+            None => f.write_str(", and does not report its free memory"),
         }
     }
 }
@@ -261,7 +261,7 @@ struct CodeAdvice(DriverCode);
 
 impl fmt::Display for CodeAdvice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let lost = "the context of the device is lost, so start the process anew";
+        let lost = "the context of the device is lost, so restart the process";
         let advice = self.0.is_sticky().then_some(lost).or_else(|| self.0.capture_advice());
         advice.map_or(Ok(()), |advice| write!(f, ": {advice}"))
     }
