@@ -10,7 +10,7 @@ use crate::code::DriverCode;
 use crate::error::CudaError;
 use crate::event::Event;
 
-/// What the driver says of an event that was recorded in a capture, as that of a lost copy mostly was.
+/// The driver's error for an event that was recorded in a capture, as that of a lost copy usually was.
 const LOST: CudaError = CudaError::Call { call: "cuEventQuery", code: DriverCode::CAPTURED_EVENT };
 
 /// The progress of the copies through one buffer.

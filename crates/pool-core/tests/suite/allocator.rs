@@ -347,7 +347,7 @@ fn a_panic_in_drop_clone_or_hash_leaves_no_value_twice() {
                 drop((copies, set_copy, values));
             });
             counts.panic_after.set(0);
-            // What a collection forgets while it unwinds is leaked, and is in no collection any more.
+            // Values that a collection forgets while it unwinds are leaked, and are in no collection.
             let mut after = ScopeVec::new_in(&memory);
             after.extend((0..20).map(|number| counts.value(number)));
             assert!(after.iter().map(|value| value.number).eq(0..20));

@@ -88,7 +88,7 @@ fn never_cold_again<T: PodElement>() {
         assert_eq!((ledger.allocations(), pool.stats().growths), (1, 1), "{length} of {size}");
         assert_eq!(pool.stats().cold_acquires, 1, "{length} of {size} bytes went cold again");
 
-        // What grew by the factor is as good.
+        // A capacity that grew by the factor also suffices.
         let (_, grown) =
             assert_inside(&ledger, pool.scope().acquire::<T, _>(2 * length), 2 * length);
         assert!(fits_by_the_documented_compare(2 * length, size, grown));

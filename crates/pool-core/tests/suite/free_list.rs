@@ -18,7 +18,7 @@ fn named(ledger: &Ledger, name: &'static str) -> Pool<HeapBackend> {
 
 fn taken_name(list: &FreeList<HeapBackend>) -> Option<&'static str> {
     let mut pool = list.take()?;
-    // What comes out of the list works.
+    // A pool from the list works.
     stamp(pool.scope().acquire(10), 2);
     Some(pool.stats().name)
 }

@@ -140,7 +140,7 @@ fn taken_and_returned_before_the_walk_is_released() {
     });
     assert_eq!(released, (1, true));
     let mut held = thread.list.take().unwrap();
-    // What the owner has written into the new pool is there.
+    // The new pool has the values that the owner wrote.
     assert_eq!(held.scope().acquire::<u64, _>(100), [5; 100]);
     thread.list.put(held);
 }

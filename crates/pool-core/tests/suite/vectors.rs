@@ -164,7 +164,7 @@ fn step(
             if vector.try_extend((0..count).map(pair)).is_ok() {
                 model.extend((0..count).map(pair));
             } else {
-                // What came before the refusal stays.
+                // Elements before the refusal stay.
                 let kept = vector.len() - model.len();
                 assert!(kept < count);
                 model.extend((0..kept).map(pair));

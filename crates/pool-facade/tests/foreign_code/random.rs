@@ -117,7 +117,7 @@ impl World {
                 // SAFETY: the innermost scope is open, and used by shared references alone.
                 let scope = unsafe { scope.as_ref() };
                 let operation = || self.operate(scope);
-                // What is called back in here may throw again; where nothing may, it ends here.
+                // A callback in here may panic again; if it must not, the panic ends here.
                 match catch_unwind(AssertUnwindSafe(operation)) {
                     Err(thrown) if !without_unwinding || !thrown.is::<Planned>() => {
                         resume_unwind(thrown)

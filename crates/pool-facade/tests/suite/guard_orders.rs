@@ -83,7 +83,7 @@ impl Walk {
                     });
                 }));
                 assert!(panicked.is_err());
-                // What was written is written again by the next who takes them.
+                // The next guard that takes them writes them again.
                 if self.idle.len() == 2 {
                     // The third was new, and came back first.
                     self.idle = blocks_in_order().into_iter().rev().collect();

@@ -90,7 +90,7 @@ impl Capture {
         let mut ancestors: Vec<Vec<u64>> = Vec::new();
         let mut last: Vec<Option<usize>> = vec![None; self.streams];
         let mut operations = Vec::new();
-        // Where each buffer is defined, and which live.
+        // The definition of each buffer, and the live ones.
         let (mut defined, mut live) = (Vec::new(), Vec::new());
         for number in 0..self.operations {
             let stream = random.below(self.streams);

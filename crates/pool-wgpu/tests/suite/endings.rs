@@ -99,7 +99,7 @@ fn wg5_calls_in_destructors_of_thread_local_variables_are_typed_errors() {
     for (what, error) in &*told {
         assert_eq!(*error, WgpuError::ThreadEnding, "{what}");
     }
-    // What was left is freed by the next allocation.
+    // The next allocation frees the buffers that were left.
     let mut pool = Pool::<Wgpu>::new(stream.clone());
     assert_eq!(pool.scope().acquire_filled(200, 1_u8).copy_to_vec(), Ok(vec![1; 200]));
     drop(pool);

@@ -31,7 +31,7 @@ impl Log for Collector {
             return tell_watch(record);
         }
         let text = record.args().to_string();
-        // What a machine lacks is no fault of a test's.
+        // A message about a missing feature of the machine is not a failure of a test.
         let is_of_machine =
             ["unable to find layer", "not a conformant", "EGL", "Missing downlevel"]
                 .iter()

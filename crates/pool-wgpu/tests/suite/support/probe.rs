@@ -54,7 +54,7 @@ impl BlockWatch for Watch {
 
     fn freed(&self, identity: u64, bytes: usize) {
         if self.reports_frees {
-            // What is wrong about it is in the ledger.
+            // The ledger records any mistake.
             let _ = self.ledger.freed(usize::try_from(identity).unwrap(), bytes);
         }
     }
