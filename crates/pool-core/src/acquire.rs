@@ -46,8 +46,9 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     pub fn acquire<T: PodElement, S: Shape>(&self, shape: S) -> NdArray<'s, B, T, S> {
         self.cursor.note_caller();
         // This body differs from that of `try_acquire`: a cold function that panics returns a slot
-        // and no `Result`, so the hot path only checks the slot. SAFETY: the pool lives for `'s`;
-        // the slot is at the cursor, so nothing borrowed from its set is in use.
+        // and no `Result`, so the hot path only checks the slot.
+        // SAFETY: the pool lives for `'s`; the slot is at the cursor, so nothing borrowed from its
+        // set is in use.
         let (slot, length, kept) = unsafe { shape.reserve::<B, T>(&self.cursor) };
         // SAFETY: just reserved through this cursor; code that ran meanwhile could not acquire
         // (invariant 9).

@@ -95,8 +95,8 @@ mod mapped {
         // SAFETY: as above.
         unsafe { unmap(end, after) };
         if huge_pages {
-            // Advice: if the system does not support or allow it, ordinary pages serve. SAFETY: the
-            // range is mapped and belongs to this block alone.
+            // Advice: if the system does not support or allow it, ordinary pages serve.
+            // SAFETY: the range is mapped and belongs to this block alone.
             unsafe { libc::madvise(block.as_ptr().cast(), covered, libc::MADV_HUGEPAGE) };
         }
         Some(block)
@@ -133,7 +133,8 @@ mod mapped {
         // SAFETY: the same contract, which the caller upholds.
         if unsafe { libc::munmap(start.as_ptr().cast(), bytes) } != 0 {
             // For whole mapped pages it fails only if the system cannot split another mapping. The
-            // addresses then stay taken. SAFETY: the same contract, which the caller upholds.
+            // addresses then stay taken.
+            // SAFETY: the same contract, which the caller upholds.
             _ = unsafe { discard(start, bytes) };
         }
     }

@@ -26,8 +26,8 @@ pub(super) unsafe fn install<B: PoolBackend>(
     let shapes = unsafe { take_shapes(slot) };
     // SAFETY: the slot is idle.
     let old = unsafe { take_block(slot) };
-    // The new block is in its slot before foreign code runs, so it cannot be lost. SAFETY: the slot
-    // and its record are live and nothing holds a reference to them.
+    // The new block is in its slot before foreign code runs, so it cannot be lost.
+    // SAFETY: the slot and its record are live and nothing holds a reference to them.
     unsafe { (*slot.slot.as_ptr()).block = block };
     // SAFETY: as above.
     unsafe { (*slot.record().as_ptr()).real = bytes };
@@ -111,7 +111,8 @@ unsafe fn take_block<B: PoolBackend>(slot: SlotPointer<'_, B>) -> TakenBlock<'_,
     unsafe { (*record).serial = 0 };
     // SAFETY: as above.
     unsafe { (*record).armed_by_view = false };
-    // The mark belongs to the block, and a new block is initialised. SAFETY: as above.
+    // The mark belongs to the block, and a new block is initialised.
+    // SAFETY: as above.
     unsafe { (*record).uninitialised_words = 0 };
     let state = slot.state();
     state.note_released(bytes);

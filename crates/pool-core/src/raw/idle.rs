@@ -30,7 +30,8 @@ pub(super) unsafe fn trim<B: PoolBackend>(state: &State<B>, from: usize) -> Rele
 /// Same as for [`trim`], and the pool is marked as busy.
 pub(super) unsafe fn trim_busy<B: PoolBackend>(state: &State<B>, from: usize) -> ReleaseReport {
     // The slots are withdrawn before the span is made, because a subscriber may use the slot at the
-    // cursor. SAFETY: the slots are idle (caller).
+    // cursor.
+    // SAFETY: the slots are idle (caller).
     unsafe { withdraw_from(state, from) };
     #[cfg(feature = "tracing")]
     let _span = tracing::debug_span!("pool_trim", pool = state.config().name, from).entered();

@@ -72,7 +72,8 @@ pub(super) unsafe fn prepare<B: StackedBackend>(
     let bytes = demand.bytes::<B>(state.padding())?;
     if at.addr() == STRAY {
         // A first cursor of a pool that is not settled: nothing of the pool is in use (invariant
-        // 1). SAFETY: by that, nothing is in use.
+        // 1).
+        // SAFETY: by that, nothing is in use.
         unsafe { settle(state) };
     }
     let Some(_busy) = state.busy() else { return Err(PoolError::Reentered) };

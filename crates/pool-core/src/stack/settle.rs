@@ -76,8 +76,8 @@ unsafe fn merge<B: StackedBackend>(state: &StackState<B>) {
     let needed = lines::<B>(peak) + padding;
     let generous = lines::<B>(peak + peak / SLACK_DIVISOR) + padding;
     if state.config().fresh {
-        // Each array had a chunk of its own, until its scope ended. SAFETY: nothing is in use
-        // (caller), and the pool is marked.
+        // Each array had a chunk of its own, until its scope ended.
+        // SAFETY: nothing is in use (caller), and the pool is marked.
         unsafe { free_above(state, 0) };
         return;
     }
