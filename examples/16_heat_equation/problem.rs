@@ -2,8 +2,8 @@
 //! edges, by finite differences in space and the method of Crank and Nicolson in time.
 //!
 //! Let A be the matrix of [`SparseMatrix::laplacian`], h the distance between points, and r = Δt /
-//! h². A step from the temperatures u of the inner points to u + d is (I + r/2 A) d = r (g - A u),
-//! where g has for each point the sum of the temperatures of its neighbours at the edge.
+//! h². A step from the temperatures u of the inner points to u + d is (I + r/2 A) d = r (g - A u).
+//! Here g has for each point the sum of the temperatures of its neighbours at the edge.
 //!
 //! The temperatures here are chosen so that each step is known exactly. At the edges they are those
 //! of a function whose differences in both directions cancel, which is also the final state. At the
@@ -86,10 +86,10 @@ impl Heat {
     /// temperatures, and of their difference from the final ones. The error of a step has these
     /// parts:
     ///
-    /// - the right-hand side, whose parts are at most K U each: (m + 1) u K U for rounding -r A and
-    ///   its product with the temperatures, of at most m numbers a row; u K U for rounding r g; u K
-    ///   W for the sum. Division by I + r/2 A, whose eigenvalues are at least 1, does not increase
-    ///   it;
+    /// - The right-hand side, whose parts are at most K U each: (m + 1) u K U for rounding -r A and
+    ///   its product with the temperatures, of at most m numbers a row. Rounding r g adds u K U,
+    ///   and the sum u K W. Division by I + r/2 A, whose eigenvalues are at least 1, does not
+    ///   increase it.
     /// - the error of the conjugate-gradient method, whose solution d is the difference of two
     ///   temperatures, of norm at most 2 W ([`ConjugateGradientError`]);
     /// - the rounding of the sum u + d, u U.

@@ -1,4 +1,4 @@
-//! Waits on the host for several streams, none of which is captured.
+//! Waits on the host for several streams that are not captured.
 
 use std::sync::Arc;
 

@@ -223,8 +223,8 @@ unsafe fn sample<B: PoolBackend>(slot: SlotPointer<'_, B>, demand: Demand) {
     let bytes = block_bytes(length, element_size, WORD).unwrap_or(rounded);
     // SAFETY: the record is live, and nothing else holds a reference to it while this one lives.
     let record = unsafe { slot.record().as_mut() };
-    // An acquire in the cold function is recorded at no cost: growth after the last sample counts
-    // too.
+    // An acquire in the cold function is recorded without further cost: growth after the last
+    // sample counts too.
     record.largest_sample = record.largest_sample.max(bytes);
     if record.samples_left > 0 {
         record.samples_left -= 1;
