@@ -90,9 +90,9 @@ impl Heat {
     ///   its product with the temperatures, of at most m numbers a row. Rounding r g adds u K U,
     ///   and the sum u K W. Division by I + r/2 A, whose eigenvalues are at least 1, does not
     ///   increase it.
-    /// - the error of the conjugate-gradient method, whose solution d is the difference of two
-    ///   temperatures, of norm at most 2 W ([`ConjugateGradientError`]);
-    /// - the rounding of the sum u + d, u U.
+    /// - The error of the conjugate-gradient method, whose solution d is the difference of two
+    ///   temperatures, of norm at most 2 W ([`ConjugateGradientError`]).
+    /// - The rounding of the sum u + d, u U.
     ///
     /// Rounding the initial temperatures adds one more u U.
     pub(crate) fn bound(&self, history: &History, precision: Precision) -> f64 {
