@@ -278,10 +278,7 @@ fn an_element_that_is_not_plain_data_says_what_to_do() {
 #[cfg_attr(miri, ignore = "SKIPPED: Miri starts no compiler")]
 fn an_element_that_cannot_be_recycled_names_the_way_out() {
     let texts = |element: &str| {
-        format!(
-            "`{element}` cannot be handed out with recycled contents, which are whatever bytes a \
-             former use has left"
-        )
+        format!("`{element}` cannot be handed out with recycled contents, which may be any bytes")
     };
     let way_out = "use `acquire_zeroed`, `acquire_filled`, `acquire_from` or `acquire_with`";
     refused(&NOT_RECYCLABLE, &[&texts("bool"), way_out, "E0277"]);
