@@ -1,4 +1,4 @@
-//! Temporaries from a pool: a scope hands out memory and takes all of it back when it ends.
+//! Temporaries from a pool: a scope hands out memory and frees all of it when it ends.
 //!
 //! ```text
 //! cargo run --release --example 01_quickstart
@@ -6,8 +6,8 @@
 
 use pool_facade::prelude::*;
 
-/// Heat on a ring spreads for a moment. The copy comes from an inner scope, so every call gets the
-/// same memory, and nobody allocates after the first.
+/// Spreads heat on a ring for one step. The copy comes from an inner scope, so every call gets the
+/// same memory, and only the first one allocates.
 fn spread(scope: &mut Scope<'_, Cpu>, heat: &mut [f64]) {
     let inner = scope.scope();
     let before = inner.acquire_from(heat);

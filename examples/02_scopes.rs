@@ -1,8 +1,8 @@
 //! Scopes: merge sort, whose temporaries live as long as the call that needs them.
 //!
-//! A function that acquires for its caller takes `&Scope`; one whose temporaries end with it takes a scope of its own,
-//! by value, or `&mut Scope` where it opens several. What a scope hands out borrows from it, so the compiler keeps a
-//! temporary from outliving the call.
+//! A function that acquires for its caller takes `&Scope`. A function whose temporaries end with it
+//! takes a scope of its own, by value, or `&mut Scope` if it opens several. Arrays borrow from
+//! their scope, so the compiler does not let a temporary outlive the call.
 //!
 //! ```text
 //! cargo run --release --example 02_scopes
@@ -16,7 +16,8 @@ use pool_facade::prelude::*;
 
 type Refused = PoolError<CpuError>;
 
-/// Sorts the numbers. The recursion's scopes nest: each call copies one half, and gives the copy back when it returns.
+/// Sorts the numbers. The recursion's scopes nest: each call copies one half, and frees the copy
+/// when it returns.
 fn sort(scope: &mut Scope<'_, Cpu>, numbers: &mut [f64]) -> Result<(), Refused> {
     let middle = numbers.len() / 2;
     if middle == 0 {
@@ -29,7 +30,7 @@ fn sort(scope: &mut Scope<'_, Cpu>, numbers: &mut [f64]) -> Result<(), Refused> 
     let left = inner.try_acquire_from(left)?;
     merge(left, middle, numbers);
     Ok(())
-} // `left` is free again here, also where `?` left early
+} // `left` is free again here, also if `?` returned early
 
 /// Merges the sorted copy with the sorted rest of `numbers`, which begins at `right`.
 fn merge(left: &[f64], mut right: usize, numbers: &mut [f64]) {
@@ -55,12 +56,13 @@ fn main() -> Result<(), Box<dyn Error>> {
         if !numbers.is_sorted() {
             return Err("the numbers are not sorted".into());
         }
-        // Calls that follow each other share one slot. It grows with the longest half so far, in the first round alone.
+        // Consecutive calls share one slot. It grows with the longest half so far, in the first
+        // round alone.
         println!("round {round}: {} allocations so far", pool.stats().growths);
     }
     println!("{}", pool.stats());
 
-    // A limit is an error that says what to do, and the pool goes on.
+    // Exceeding a limit is an error with advice, and the pool stays usable.
     let config = PoolConfig::new().name("sort").byte_limit(4096);
     let mut small = Pool::<Cpu>::with_config((), config)?;
     let error = sort(&mut small.scope(), &mut [1.0; 10_000]).err().ok_or("it fits 4096 bytes")?;

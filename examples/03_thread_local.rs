@@ -11,7 +11,8 @@ use pool_facade::CpuError;
 use pool_facade::error_chain;
 use pool_facade::prelude::*;
 
-/// The spread of some samples. `with_pool!` borrows a pool of the thread that runs this; `?` gives it back.
+/// Returns the spread of some samples. `with_pool!` takes a pool of the calling thread; `?` gives
+/// it back.
 fn spread(samples: &[f64]) -> Option<f64> {
     with_pool!(|scope| {
         let sorted = scope.acquire_from(samples);
@@ -20,7 +21,7 @@ fn spread(samples: &[f64]) -> Option<f64> {
     })
 }
 
-/// The same where a limit is to be an error and no panic.
+/// Does the same, but exceeding a limit is an error instead of a panic.
 fn try_spread(samples: &[f64]) -> Result<f64, PoolError<CpuError>> {
     try_with_pool!(|scope| {
         let sorted = scope.try_acquire_from(samples)?;
@@ -49,7 +50,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("an empty series has no spread: {:?}", spread(&[]));
     println!("this thread after it: {}", local::<Cpu>().stats());
 
-    // Settings are the thread's, for pools that it has not made yet and those that are idle.
+    // Settings apply to the thread's idle pools, and to those that it makes later.
     local::<Cpu>().configure(PoolConfig::new().name("limited").byte_limit(4096))?;
     let error = try_spread(&[0.0; 1000]).err().ok_or("it fits 4096 bytes")?;
     println!("{}", error_chain(&error));

@@ -10,7 +10,8 @@ use pool_facade::prelude::*;
 
 type Matrix<'s> = NdView<&'s mut [f64], [usize; 2]>;
 
-/// Ones beside the diagonal and twos on it. What a helper acquires it may return.
+/// Returns a matrix of twos on the diagonal and minus ones beside it. A helper may return an array
+/// that it acquired.
 fn laplacian<'s>(scope: &Scope<'s, Cpu>, size: usize) -> Matrix<'s> {
     scope.acquire_with([size, size], |[row, column]| match row.abs_diff(column) {
         0 => 2.0,
@@ -19,7 +20,7 @@ fn laplacian<'s>(scope: &Scope<'s, Cpu>, size: usize) -> Matrix<'s> {
     })
 }
 
-/// The largest eigenvalue, which for this matrix is 2 + 2 cos(π / (n + 1)).
+/// Returns the largest eigenvalue, which for this matrix is 2 + 2 cos(π / (n + 1)).
 fn largest_eigenvalue(scope: &mut Scope<'_, Cpu>, matrix: &Matrix<'_>, steps: usize) -> f64 {
     let [size, _] = matrix.dims();
     let vector = scope.acquire_with(size, |row| if row % 2 == 0 { 1.0 } else { -1.0 });
@@ -46,7 +47,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             return Err("the method did not converge".into());
         }
 
-        // The same memory in another shape, and in two parts: nothing is copied.
+        // The same memory in another shape, and in two parts, without a copy.
         let matrix = matrix.reshape([4, 2, size]);
         println!("as {:?}, strides {:?}", matrix.dims(), matrix.strides());
         let (upper, lower) = matrix.split_at(1);

@@ -1,8 +1,8 @@
 //! Memory that a program asks for at run time: an interpreter for postfix formulas on whole arrays.
 //!
-//! Where the brackets of a formula open and close is known only when it is read, so no lexical scope
-//! fits. `[` is a checkpoint and `]` a rewind: what was computed between them goes back to the pool,
-//! the value on top is kept.
+//! The brackets of a formula are known only when it is read, so no lexical scope fits. `[` is a
+//! checkpoint and `]` a rewind: arrays computed between them go back to the pool, and the value on
+//! top is kept.
 //!
 //! ```text
 //! cargo run --release --example 05_dynamic_pool
@@ -21,14 +21,14 @@ struct Interpreter {
     variables: HashMap<&'static str, Vec<f64>>,
 }
 
-/// What a formula has computed and not yet used, and its open brackets.
+/// The computed and unused values of a formula, and its open brackets.
 #[derive(Default)]
 struct Work {
     stack: Vec<Handle<f64>>,
     brackets: Vec<Bracket>,
 }
 
-/// An open bracket: where its value will be, and the checkpoint that it took.
+/// An open bracket: the array for its value, and its checkpoint.
 struct Bracket {
     value: Handle<f64>,
     depth: usize,
@@ -45,7 +45,7 @@ impl Interpreter {
         Self { pool: DynamicPool::new(()), length, variables }
     }
 
-    /// The value of a formula. Whatever it acquired is back in the pool afterwards.
+    /// Returns the value of a formula. All its arrays are then back in the pool.
     fn evaluate(&mut self, formula: &str) -> Result<Vec<f64>, Box<dyn Error>> {
         self.pool.reset();
         let mut work = Work::default();
@@ -127,8 +127,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         println!("{formula}\n{}", interpreter.pool.stats());
     }
-    // The bracket leaves two values and keeps one; the other one's memory is gone, and its handle
-    // says so instead of showing what came after.
+    // The bracket leaves two values and keeps one. The other one's memory is freed, and using its
+    // handle is an error instead of a read of newer contents.
     match circle().evaluate("[ 1 2 ] +") {
         Ok(_) => Err("a value outlived its bracket".into()),
         Err(error) => {

@@ -1,5 +1,6 @@
-//! A pool for each worker thread. A bootstrap: how sure is the median flow of the Nile? The series is drawn again
-//! 20,000 times, with replacement, on all cores; each draw is a temporary of its worker's own pool.
+//! A pool for each worker thread. A bootstrap of the median flow of the Nile: the series is drawn
+//! again 20,000 times, with replacement, on all cores. Each draw is a temporary of its worker's own
+//! pool.
 //!
 //! ```text
 //! cargo run --release --example 06_rayon
@@ -15,7 +16,7 @@ use rayon::prelude::*;
 
 const DRAWS: u64 = 20_000;
 
-/// The median of one draw. `with_pool!` takes the pool of the thread that runs this.
+/// Returns the median of one draw. `with_pool!` takes the pool of the calling thread.
 fn median_of_draw(flows: &[f64], seed: u64) -> f64 {
     with_pool!(|scope| {
         let mut random = fastrand::Rng::with_seed(seed);
@@ -36,7 +37,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let flows: Vec<f64> = nile::series()?.iter().map(|year| year.flow).collect();
     let medians = medians(&flows);
 
-    // The seed decides a draw, not the thread: one thread alone finds the same.
+    // The seed decides a draw, not the thread: a single thread gets the same result.
     let mut expected: Vec<f64> = (0..DRAWS).map(|seed| median_of_draw(&flows, seed)).collect();
     expected.sort_unstable_by(f64::total_cmp);
     if medians != expected {
@@ -87,7 +88,8 @@ mod tests {
         }
     }
 
-    /// Workers without work sleep. Their pools are released all the same, and they go on with right results.
+    /// Workers without work sleep. Their pools are still released, and they continue with right
+    /// results.
     #[test]
     fn the_pools_of_idle_workers_are_released() {
         let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,7 +1,7 @@
-//! y ← a·x + y on a device, over and over with the same two temporaries.
+//! y ← a·x + y on a device, repeatedly with the same two temporaries.
 //!
-//! `cargo run --features device --example 07_device -- [--simulated] [--elements N]`; without a device it runs on the simulated
-//! driver, whose results are right and whose speed means nothing.
+//! `cargo run --features device --example 07_device -- [--simulated] [--elements N]`. Without a
+//! device it runs on the simulated driver, whose results are right and whose speed is meaningless.
 
 use std::error::Error;
 
@@ -13,7 +13,7 @@ use pool_kernels::elementwise;
 
 #[derive(Parser)]
 struct Arguments {
-    /// Run on the simulated driver also where there is a device.
+    /// Run on the simulated driver even if there is a device.
     #[arg(long)]
     simulated: bool,
     /// Elements of the arrays.

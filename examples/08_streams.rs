@@ -1,7 +1,7 @@
-//! Memory of a pool, used on another stream: ordered both ways by the pool.
+//! Memory of a pool, used on another stream: the pool orders the use both ways.
 //!
-//! A pool has one stream. Whoever uses its memory on another one says so, and the pool makes the streams wait for each
-//! other: the other one before the use, its own before the memory is handed out again.
+//! A pool has one stream. To use its memory on another one, pass that stream to the pool. The pool
+//! makes the other stream wait before the use, and its own before the memory is handed out again.
 //!
 //! `cargo run --features device --example 08_streams -- [--simulated]`; without a device it runs on the simulated
 //! driver.
@@ -18,7 +18,7 @@ const ELEMENTS: usize = 10_000;
 
 #[derive(Parser)]
 struct Arguments {
-    /// Run on the simulated driver also where there is a device.
+    /// Run on the simulated driver even if there is a device.
     #[arg(long)]
     simulated: bool,
 }
@@ -29,8 +29,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let axpy = pool_examples::kernel(&device, elementwise::MODULE, elementwise::AXPY.f32)?;
     let mut pool = Pool::<Cuda>::new(device.new_stream()?);
     let other = device.context().new_stream()?;
-    // Tells pools of this stream, so that it can wait and be waited for on the device. Without this the host would wait
-    // for the whole context.
+    // Makes this stream known to pools, so that streams can wait for each other on the device.
+    // Without this call the host would wait for the whole context.
     announce(&other);
 
     let grid = pool_kernels::Launch::over_elements(ELEMENTS);

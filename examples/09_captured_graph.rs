@@ -1,7 +1,7 @@
 //! A captured graph that owns its memory: y ← y + 2x with a temporary, captured once and replayed with new inputs.
 //!
-//! The body of a capture runs twice: dry, which says how many bytes it needs, and captured, into memory that was
-//! planned from that. What it acquires from its scope has one address in all replays.
+//! The body of a capture runs twice: a dry run counts the bytes that it needs, and a captured run
+//! uses memory planned from that. Arrays of its scope have one address in all replays.
 //!
 //! `cargo run --features device --example 09_captured_graph -- [--simulated]`; without a device it runs on the
 //! simulated driver.
@@ -21,12 +21,13 @@ const ELEMENTS: usize = 1000;
 
 #[derive(Parser)]
 struct Arguments {
-    /// Run on the simulated driver also where there is a device.
+    /// Run on the simulated driver even if there is a device.
     #[arg(long)]
     simulated: bool,
 }
 
-/// y ← y + 2x, by way of a temporary of the scope. The same function runs outside of a capture, too.
+/// Computes y ← y + 2x with a temporary of the scope. The same function also runs outside of a
+/// capture.
 fn step(
     scope: &Scope<'_, Cuda>,
     axpy: &CudaFunction,
@@ -50,8 +51,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let axpy = pool_examples::kernel(&device, elementwise::MODULE, elementwise::AXPY.f32)?;
     let stream = device.context().new_stream()?;
 
-    // Inputs and outputs live in blocks of a pool; the graph leases them, so they stay while it may run.
-    // A chunk is 16 MiB, and smaller where the maximum leaves less.
+    // Inputs and outputs are blocks of a pool. The graph leases them, so they stay while it may
+    // run. A chunk is 16 MiB, and smaller if the maximum leaves less.
     let config = GraphPoolConfig { initial: 0, maximum: 1 << 20 };
     let pool = CUDAGraphMemoryPool::with_config(DeviceMemory::new(&device), config);
     let bytes = (ELEMENTS * size_of::<f32>()) as u64;

@@ -1,8 +1,9 @@
-//! A backend of one's own: host memory that begins at a page, made to pass the tests that every backend passes.
+//! A custom backend: host memory that begins at a page, which passes the conformance tests of every
+//! backend.
 //!
-//! A backend says how blocks are allocated, freed, filled and viewed. Everything else (scopes, growth, limits,
-//! statistics, arrays, the dynamic pool) is there as soon as it does. `local_pools!` gives it the pools of a thread,
-//! and so `with_pool!`.
+//! A backend allocates, frees, fills and views blocks. Everything else (scopes, growth, limits,
+//! statistics, arrays, the dynamic pool) is generic over it. `local_pools!` gives it thread-local
+//! pools, and so `with_pool!`.
 //!
 //! ```text
 //! cargo run --release --example 10_own_backend
@@ -26,13 +27,14 @@ use pool_core::{
 };
 use pool_facade::{local, with_pool};
 
-/// Random programs of each kind, held against a naive model.
+/// The number of random programs of each kind, compared with a naive model.
 const PROGRAMS: u32 = 50;
 
-/// Bytes of a page, as device drivers and the kernel's direct input and output want their buffers aligned.
+/// The bytes of a page, the alignment for device drivers and for the kernel's direct input and
+/// output.
 const PAGE: usize = align_of::<Page>();
 
-/// What is aligned as a page.
+/// A type with the alignment of a page.
 #[repr(align(4096))]
 struct Page;
 
@@ -54,13 +56,14 @@ impl fmt::Display for NoPages {
 
 impl Error for NoPages {}
 
-/// The layout of a block of so many bytes.
+/// Returns the layout of a block of `bytes` bytes.
 fn layout(bytes: usize) -> Result<Layout, NoPages> {
     Layout::from_size_align(bytes, PAGE).map_err(|_| NoPages { bytes })
 }
 
-// SAFETY: a block is zeroed memory of the global allocator that begins at a page and is nobody else's; it is freed with
-// the layout that it was allocated with. Any thread may own it. Views are slices, which need no order.
+// SAFETY: a block is zeroed memory of the global allocator that begins at a page and has no other
+// owner. It is freed with the layout that it was allocated with. Any thread may own it. Views are
+// slices, which need no order.
 unsafe impl PoolBackend for Pages {
     type Layout = Slots;
     type Context = ();
@@ -78,7 +81,7 @@ unsafe impl PoolBackend for Pages {
     }
 
     fn allocate((): &(), bytes: usize, _: Advice) -> Result<NonNull<u8>, NoPages> {
-        // SAFETY: the pool asks for more than 0 bytes.
+        // SAFETY: the pool requests more than 0 bytes.
         let block = unsafe { alloc_zeroed(layout(bytes)?) };
         NonNull::new(block).ok_or(NoPages { bytes })
     }
@@ -90,7 +93,7 @@ unsafe impl PoolBackend for Pages {
     }
 
     unsafe fn view<'s, T: Element>(at: NonNull<u8>, _: SlotRef<Self>, n: usize) -> &'s mut [T] {
-        // SAFETY: the caller answers for `n` valid elements, exclusively for `'s`.
+        // SAFETY: the caller guarantees `n` valid elements, exclusively for `'s`.
         unsafe { from_raw_parts_mut(at.cast().as_ptr(), n) }
     }
 
@@ -126,7 +129,7 @@ unsafe impl PoolBackend for Pages {
         at: NonNull<u8>,
         from: &[T],
     ) -> Result<(), NoPages> {
-        // SAFETY: the block holds as many elements, and nothing views it (caller).
+        // SAFETY: the block holds `from.len()` elements, and nothing views it (caller).
         unsafe { at.cast().copy_from_nonoverlapping(NonNull::from(from).cast::<T>(), from.len()) };
         Ok(())
     }
@@ -143,7 +146,7 @@ pool_facade::local_pools! {
     Pages, context: || Ok(())
 }
 
-/// How the tests look into the memory of [`Pages`].
+/// The access of the tests to the memory of [`Pages`].
 #[derive(Clone, Debug, Default)]
 struct PagesProbe {
     ledger: Ledger,

@@ -1,8 +1,9 @@
-//! A loop that gives a graph a new input in each pass and has its output, first waiting for the device in each, then
-//! with three steps in flight: the same bytes, and on a device the host's time of a step.
+//! A loop that gives a graph a new input in each pass and reads its output. It first waits for the
+//! device in each pass, then has three steps in flight. Both give the same bytes; on a device, it
+//! prints the host's time of a step.
 //!
-//! `cargo run --features device --example 15_graph_feeding -- [--simulated] [--steps N]`; on a device, or on the
-//! simulated driver by the flag and where there is none.
+//! `cargo run --features device --example 15_graph_feeding -- [--simulated] [--steps N]`; on a
+//! device, or on the simulated driver by the flag and if there is no device.
 
 use std::collections::VecDeque;
 use std::error::Error;
@@ -30,7 +31,7 @@ struct Arguments {
     steps: usize,
 }
 
-/// A graph whose output is its input and the one of the pass before.
+/// A graph whose output is its input plus that of the previous pass.
 struct Fed {
     graph: CapturedGraph,
     input: GraphMemoryBlock,
@@ -73,7 +74,7 @@ impl Fed {
         Ok(results)
     }
 
-    /// Waits for a step when three others have been enqueued behind it.
+    /// Waits for a step after three more have been enqueued.
     fn in_flight(&mut self, samples: &[Vec<f32>]) -> Result<Vec<f32>, CaptureError> {
         // An input and two outputs for each step.
         let config = StagingConfig { buffers: IN_FLIGHT * 3, bytes: BYTES };

@@ -1,4 +1,4 @@
-//! Where an example runs: on a device, or on the simulated driver where there is none or by request.
+//! The device of an example: a real one, or the simulated driver if there is none or on request.
 
 use std::error::Error;
 
@@ -8,13 +8,13 @@ use cudarc::nvrtc::Ptx;
 use pool_facade::pool_cuda::{Cuda, CudaDevice};
 use pool_kernels::Module;
 
-/// Opens the first device; the simulated one where that is asked for, or where there is no other.
+/// Opens the first device; the simulated one if requested, or if there is no other.
 ///
 /// # Errors
 ///
-/// Where neither is to be had.
+/// Fails if neither is available.
 pub fn open(simulated: bool) -> Result<CudaDevice, Box<dyn Error>> {
-    // Before the first call of the driver, of which there is none where there is no driver.
+    // Must run before the first call of the driver.
     if (simulated || !Cuda::is_available()) && Simulator::attach().is_none() {
         Simulator::start(Settings::default())?;
     }
@@ -27,7 +27,7 @@ pub fn open(simulated: bool) -> Result<CudaDevice, Box<dyn Error>> {
 ///
 /// # Errors
 ///
-/// Where the driver does not take the module.
+/// Fails if the driver refuses the module.
 pub fn kernel(
     device: &CudaDevice,
     module: Module,

@@ -1,5 +1,5 @@
-//! What the examples share: where those for a device run, where their kernels come from, and the linear algebra of
-//! those that are generic over the backend.
+//! The common parts of the examples: the device, the kernels, and the linear algebra of the
+//! examples that are generic over the backend.
 
 #[cfg(feature = "device")]
 pub mod algebra;

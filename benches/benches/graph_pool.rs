@@ -1,12 +1,12 @@
-//! The thread-safe pool of graph memory beside a lock around a best-fit map, on addresses alone:
-//! throughput, and how long one call takes when threads get in each other's way.
+//! The thread-safe pool of graph memory beside a lock around a best-fit map, on addresses alone. It
+//! measures throughput, and the time of one call under contention.
 //!
-//! `cargo bench -p pool-benches --bench graph_pool -- [--operations 200000] [--repeat 7]`. Each thread
-//! keeps 64 blocks of 256 bytes to 1 MiB, spread evenly over the powers of two, and in each step returns
-//! one of them, drawn at random, and allocates another. Memory is taken before, so that nothing but the
-//! pool is measured. Throughput counts steps of all threads together; medians of the repetitions, whose
-//! order changes from one to the next. Latencies are of single calls, measured one by one in further
-//! runs: the clock's own time is in them.
+//! `cargo bench -p pool-benches --bench graph_pool -- [--operations 200000] [--repeat 7]`. Each
+//! thread keeps 64 blocks of 256 bytes to 1 MiB, spread evenly over the powers of two. In each step
+//! it returns one of them, drawn at random, and allocates another. Memory is taken in advance, so
+//! that only the pool is measured. Throughput counts steps of all threads together: medians of the
+//! repetitions, whose order changes from one to the next. Latencies are of single calls, measured
+//! one by one in further runs; they include the clock's own time.
 
 #![allow(
     clippy::unwrap_used,
@@ -24,7 +24,7 @@ use clap::Parser;
 use comfy_table::{CellAlignment, Table, presets};
 use pool_graph::{BlockId, CUDAGraphMemoryPool, GraphPoolConfig, SyntheticMemory};
 
-/// Blocks that each thread keeps.
+/// The number of blocks that each thread keeps.
 const KEPT: usize = 64;
 const THREADS: [usize; 4] = [1, 2, 4, 16];
 /// More than all threads together ever keep.
@@ -44,7 +44,7 @@ struct Arguments {
     bench: bool,
 }
 
-/// What is measured: something that gives and takes blocks from any thread.
+/// An allocator under test, which allocates and frees blocks from any thread.
 trait Contender: Sync {
     type Block: Copy + Send;
     fn allocate(&self, bytes: u64) -> Self::Block;
@@ -63,7 +63,7 @@ impl Contender for CUDAGraphMemoryPool<SyntheticMemory> {
     }
 }
 
-/// What one writes first: free ranges by size and by address, and what is taken.
+/// The naive allocator: free ranges by size and by address, and the taken ones.
 #[derive(Default)]
 struct BestFitMap {
     by_size: BTreeSet<(u64, u64)>,
@@ -139,7 +139,8 @@ impl Contender for parking_lot::Mutex<BestFitMap> {
     }
 }
 
-/// The steps of a thread, drawn before: which block is returned, and the size of the next.
+/// Returns the steps of a thread, drawn in advance: the block that is returned, and the size of the
+/// next.
 fn script(thread: usize, steps: usize) -> Vec<(usize, u64)> {
     let mut random = fastrand::Rng::with_seed(thread as u64);
     let mut size = || {
@@ -150,8 +151,8 @@ fn script(thread: usize, steps: usize) -> Vec<(usize, u64)> {
     (0..KEPT + steps).map(|_| size()).collect()
 }
 
-/// Runs the threads; what each call took, where that is wanted. Time runs from the first step of the
-/// first thread to the last step of the last, as the threads themselves see it.
+/// Runs the threads; with `timed`, also returns the time of each call. Time runs from the first
+/// step of the first thread to the last step of the last, by the threads' own clocks.
 fn run<C: Contender>(contender: &C, threads: usize, steps: usize, timed: bool) -> Outcome {
     let barrier = Barrier::new(threads);
     let work = |thread| {
@@ -194,7 +195,7 @@ struct Outcome {
     latencies: Vec<Duration>,
 }
 
-/// One kind of contender, made anew for each run.
+/// One kind of contender, created again for each run.
 struct Kind {
     name: &'static str,
     run: fn(threads: usize, steps: usize, timed: bool) -> Outcome,
@@ -233,7 +234,7 @@ fn main() {
     println!("\n{}", latencies(&arguments));
 }
 
-/// Millions of steps a second, and how many times the map's that is.
+/// Measures millions of steps a second, also as a multiple of the map's.
 fn throughput(arguments: &Arguments) -> Table {
     let mut table = table(&["threads", "", "M steps/s", "lowest", "highest", "beside std map"]);
     for threads in THREADS {
@@ -290,7 +291,7 @@ fn latencies(arguments: &Arguments) -> Table {
     table
 }
 
-/// The time that this share of the calls takes at most.
+/// Returns the maximum time of this share of the calls.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of a length")]
 fn at(sorted: &[Duration], share: f64) -> Duration {
     let place = (sorted.len() as f64 * share) as usize;

@@ -1,5 +1,6 @@
-//! Owned arrays of a shared pool beside a lock around a list of buffers, as inference engines have it, and beside the
-//! system's allocator: throughput, how long one pair of calls takes, and bytes held for each byte live.
+//! Owned arrays of a shared pool beside a lock around a list of buffers, as in inference engines,
+//! and beside the system's allocator. It measures throughput, the time of one pair of calls, and
+//! bytes held for each live byte.
 //!
 //! `cargo bench -p pool-benches --bench shared_pool -- [--operations 1000000] [--repeat 5]`. Each thread takes an array of
 //! 1 to 16 KiB and drops it. Throughput counts pairs of all threads together; medians of the repetitions. Latencies are of
@@ -41,7 +42,7 @@ struct Arguments {
     bench: bool,
 }
 
-/// Takes an array, touches it, and drops it: the step that is timed.
+/// Takes an array, touches it, and drops it: the timed step.
 trait Contender: Sync {
     const NAME: &'static str;
     fn pair(&self, length: usize);

@@ -1,4 +1,4 @@
-//! The same cases through criterion: `cargo bench`. Figures are quoted from `cargo xtask bench`.
+//! The same cases through criterion: `cargo bench`. Quoted figures come from `cargo xtask bench`.
 
 use std::time::Duration;
 

@@ -1,11 +1,11 @@
-//! Cases: a workload on a column, behind one type, and the loop that calls it.
+//! Cases: a workload on a column as one type, and the loop that calls it.
 
 use std::fmt;
 use std::hint::black_box;
 
 use crate::record::Name;
 
-/// One workload on one column, ready to run: called with how often.
+/// One workload on one column, ready to run: called with the number of passes.
 pub type Prepared = Box<dyn FnMut(u64)>;
 
 /// One workload on one column.
@@ -13,7 +13,7 @@ pub type Prepared = Box<dyn FnMut(u64)>;
 pub struct Case {
     /// The workload's name, as `small arrays`.
     pub workload: &'static str,
-    /// Which of the workload's variants.
+    /// The variant of the workload.
     pub variant: &'static str,
     /// The column.
     pub column: &'static str,
@@ -22,7 +22,7 @@ pub struct Case {
 }
 
 impl Case {
-    /// Its name in records.
+    /// Returns its name in records.
     #[must_use]
     pub fn name(&self) -> Name {
         Name {
@@ -39,22 +39,23 @@ impl fmt::Debug for Case {
     }
 }
 
-/// What is called in the loop.
+/// The work that the loop calls.
 pub trait Work: 'static {
-    /// Passes before anything is measured: enough for every table of random lengths to come round.
+    /// The number of passes before the measurement: enough to cycle through every table of random
+    /// lengths.
     const WARM_UP: u64 = 256;
 
     /// The lengths that the loop passes.
     const LENGTHS: [usize; 3] = [100, 100, 100];
 
-    /// The state that it starts with.
+    /// Makes the initial state.
     fn new() -> Self;
 
-    /// Once; implementations are `#[inline(never)]`.
+    /// Runs one pass; implementations are `#[inline(never)]`.
     fn run(&mut self, first: usize, second: usize, third: usize);
 }
 
-/// The work after some passes, behind the loop.
+/// Warms the work up, and returns its loop.
 #[must_use]
 pub fn prepare<W: Work>() -> Prepared {
     let mut work = W::new();

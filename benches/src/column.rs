@@ -1,4 +1,4 @@
-//! A column of the table: one way to get temporary memory, as workloads see it.
+//! A column of the table: one way to get temporary memory, as workloads use it.
 
 use std::arch::asm;
 
@@ -10,18 +10,18 @@ use crate::storage::{KeptVectors, ObjectPools, OfType};
 
 /// One way to get temporaries.
 pub trait Column: 'static {
-    /// What a scope's temporaries are taken from.
+    /// The source of a scope's temporaries.
     type Scope<'s>;
-    /// A temporary; dropping it is part of the work where it does something.
+    /// A temporary; dropping it is part of the work if its drop runs code.
     type Buffer<'s, T: BenchElement>: Buffer;
 
-    /// Empty: what it needs it gets while it warms up.
+    /// Makes an empty column, which gets its memory during the warm-up.
     fn new() -> Self;
 
-    /// Runs `body` in a scope whose temporaries are given back at the end.
+    /// Runs `body` in a scope whose temporaries are freed at the end.
     fn scoped<R>(&mut self, body: impl FnOnce(&mut Self::Scope<'_>) -> R) -> R;
 
-    /// The temporary number `position` of its scope, with room for `length` elements.
+    /// Acquires the temporary number `position` of its scope, with room for `length` elements.
     fn acquire<'s: 's, T: BenchElement>(
         scope: &mut Self::Scope<'s>,
         position: usize,
@@ -41,7 +41,7 @@ pub trait NestingColumn: Column {
 ///
 /// `start` returns an address that is valid for writes of the length that was acquired.
 pub unsafe trait Buffer {
-    /// The address of the first element.
+    /// Returns the address of the first element.
     fn start(&mut self) -> *mut u8;
 }
 
@@ -57,7 +57,7 @@ unsafe impl<T> Buffer for &mut [T] {
 #[derive(Debug)]
 pub struct Address(pub *mut u8);
 
-// SAFETY: whoever makes one answers for it: only columns do, from memory that they hold.
+// SAFETY: only columns make addresses, from memory that they hold.
 unsafe impl Buffer for Address {
     #[inline(always)]
     fn start(&mut self) -> *mut u8 {
@@ -65,11 +65,11 @@ unsafe impl Buffer for Address {
     }
 }
 
-/// Writes one byte, and makes the compiler believe that the address is read by someone.
+/// Writes one byte, and makes the compiler assume that the address is read.
 ///
-/// One `mov` to memory. The empty `asm` takes the address in a register and may touch all memory: so
-/// the address must exist, the byte must have been written, and whatever a column keeps in memory
-/// must be read again. It is the same for every column.
+/// One `mov` to memory. The empty `asm` takes the address in a register and may touch all memory.
+/// So the address must exist, the byte must have been written, and values that a column keeps in
+/// memory must be read again. It is the same for every column.
 #[inline(always)]
 pub fn touch(buffer: &mut impl Buffer) {
     let start = buffer.start();
@@ -78,7 +78,7 @@ pub fn touch(buffer: &mut impl Buffer) {
     escape(start);
 }
 
-/// Makes the compiler believe that what is at the address is used.
+/// Makes the compiler assume that the value at the address is used.
 #[inline(always)]
 pub fn escape<T: ?Sized>(pointer: *const T) {
     // SAFETY: there are no instructions.
@@ -89,7 +89,7 @@ pub fn escape<T: ?Sized>(pointer: *const T) {
 #[inline(always)]
 pub fn write_all(buffer: &mut impl Buffer, length: usize, value: f64) {
     let start = buffer.start().cast::<f64>();
-    // SAFETY: acquired with `length` elements of `f64`, so valid for as many writes (`Buffer`).
+    // SAFETY: acquired with `length` elements of `f64`, so valid for `length` writes (`Buffer`).
     unsafe { write_from(start, length, value) };
     escape(start);
 }
@@ -107,12 +107,12 @@ unsafe fn write_from(start: *mut f64, length: usize, value: f64) {
     }
 }
 
-/// An element type of the workloads, and where the columns that sort by type keep it.
+/// An element type of the workloads, with a mark if the columns that sort by type keep it.
 pub trait BenchElement: PodElement + Default + std::fmt::Debug + Stacked {
-    /// The vectors of this type that a caller keeps.
+    /// Returns the vectors of this type that a caller keeps.
     fn kept(vectors: &mut KeptVectors) -> &mut [Vec<Self>];
 
-    /// The object pool of this type.
+    /// Returns the object pool of this type.
     fn objects(pools: &ObjectPools) -> &OfType<Self>;
 }
 

@@ -1,11 +1,11 @@
-//! What the columns that sort by type keep: vectors or an object pool for each element type.
+//! The storage of columns that sort by type: vectors or an object pool for each element type.
 
 use std::fmt;
 
 use num_complex::Complex;
 use opool::{LocalPool, PoolAllocator};
 
-/// The most temporaries of one type at a time.
+/// The maximum number of temporaries of one type at a time.
 const MOST: usize = 16;
 
 /// Vectors of each type, as a caller would write them down as fields.
@@ -21,7 +21,7 @@ pub struct KeptVectors {
     pub(crate) u16s: [Vec<u16>; MOST],
 }
 
-/// Makes empty vectors; a vector keeps its capacity while it rests.
+/// Makes empty vectors; an idle vector keeps its capacity.
 #[derive(Debug)]
 pub struct Vectors;
 

@@ -1,7 +1,7 @@
-//! A global allocator that counts what a thread asks for while it is watched.
+//! A global allocator that counts a thread's requests while it is watched.
 //!
 //! Outside of [`watch`] it adds one thread-local read to an allocation, so the timed batches, which
-//! are not watched, hardly feel it.
+//! are not watched, are hardly slower.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -11,25 +11,25 @@ static ALLOCATOR: Counting = Counting;
 
 thread_local! {
     /// `None` while this thread is not watched. Constant and without destructor: reading it never
-    /// allocates, which an allocator must not.
+    /// allocates, which an allocator must not do.
     static USAGE: Cell<Option<Usage>> = const { Cell::new(None) };
 }
 
-/// What happened on the heap while a thread was watched.
+/// The heap activity while a thread was watched.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Usage {
-    /// Blocks asked for, grown ones included.
+    /// Blocks requested, including grown ones.
     pub(crate) allocations: u64,
-    /// Bytes of those blocks; of a grown one, all that it has then.
+    /// Bytes of those blocks; for a grown one, its whole new size.
     pub(crate) requested: u64,
-    /// Bytes held now beyond those at the start; negative where older ones were freed.
+    /// Bytes held now beyond those at the start; negative if older ones were freed.
     pub(crate) held: i64,
-    /// The most that `held` ever was.
+    /// The maximum of `held`.
     pub(crate) peak: i64,
 }
 
 impl Usage {
-    /// With one more block of `size` bytes, `bytes` of which are more than before.
+    /// Returns the usage with one more block of `size` bytes, `bytes` of them new.
     fn allocated(self, size: usize, bytes: i64) -> Self {
         let held = self.held + bytes;
         Self {
@@ -45,7 +45,7 @@ impl Usage {
     }
 }
 
-/// Counts what this thread does on the heap while `work` runs.
+/// Counts this thread's heap activity while `work` runs.
 pub(crate) fn watch(work: impl FnOnce()) -> Usage {
     USAGE.set(Some(Usage::default()));
     work();
@@ -54,42 +54,42 @@ pub(crate) fn watch(work: impl FnOnce()) -> Usage {
 
 struct Counting;
 
-// SAFETY: every call goes to the system's allocator with the arguments it came with and returns what
-// that returns. The counting before it touches a constant thread-local only: it neither allocates nor
-// unwinds.
+// SAFETY: every call goes to the system's allocator with its arguments and returns its result. The
+// counting before it touches only a constant thread-local: it neither allocates nor unwinds.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         note(|usage| usage.allocated(layout.size(), bytes(layout.size())));
-        // SAFETY: the caller's promise about `layout`, passed on.
+        // SAFETY: the same contract about `layout`, which the caller upholds.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         note(|usage| usage.allocated(layout.size(), bytes(layout.size())));
-        // SAFETY: the caller's promise about `layout`, passed on.
+        // SAFETY: the same contract about `layout`, which the caller upholds.
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         note(|usage| usage.freed(layout.size()));
-        // SAFETY: the block came from `System` with this layout, as the caller promises of this type.
+        // SAFETY: the block came from `System` with this layout, as the caller guarantees for this
+        // type.
         unsafe { System.dealloc(pointer, layout) }
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
         note(|usage| usage.allocated(new_size, bytes(new_size) - bytes(layout.size())));
-        // SAFETY: as in `dealloc`, and the caller promises that `new_size` is a valid size.
+        // SAFETY: as in `dealloc`, and the caller guarantees that `new_size` is a valid size.
         unsafe { System.realloc(pointer, layout, new_size) }
     }
 }
 
-/// A size that an allocator was given fits: it is at most `isize::MAX`.
+/// Converts a size passed to an allocator, which is at most `isize::MAX`.
 fn bytes(size: usize) -> i64 {
     i64::try_from(size).unwrap_or(i64::MAX)
 }
 
 fn note(change: impl FnOnce(Usage) -> Usage) {
-    // An error means that the thread is ending, when nobody watches it.
+    // An error means that the thread is ending, when it is not watched.
     let _ = USAGE.try_with(|usage| usage.set(usage.get().map(change)));
 }
 

@@ -1,9 +1,9 @@
-//! The program of `cargo xtask demo`: two real workloads, each with and without a pool, and what the pool changes; and
-//! a stream of frames, whose temporaries come from a pool and from elsewhere.
+//! The program of `cargo xtask demo`: two real workloads, each with and without a pool, and the
+//! differences. Also a stream of frames, whose temporaries come from a pool and from other sources.
 //!
-//! The two workloads are examples, compiled in from where they are. Their results
-//! are compared bit by bit before anything is timed and again after; a difference fails the demo. The stream is
-//! an example, too, and a program of its own: see [`stream`].
+//! The two workloads are examples, compiled in from their place. Their results are compared bit by
+//! bit before and after the timing; a difference fails the demo. The stream is an example, too, and
+//! a program of its own: see [`stream`].
 
 #[path = "../../benches/src/harness/clock.rs"]
 #[allow(dead_code, unreachable_pub, reason = "a library exports it; times here are by the clock")]
@@ -34,27 +34,27 @@ use measure::Plan;
 use stream::{Columns, Length};
 use table::Row;
 
-/// What went wrong, in words for the person who started it.
+/// An error, with a text for the user of the program.
 type TaskError = Box<dyn std::error::Error>;
 
-/// What `cargo xtask demo` runs.
+/// The arguments of `cargo xtask demo`.
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// How much is measured.
+    /// The amount of measuring.
     #[arg(long)]
     length: Length,
     /// The folder of the stream's programs.
     #[arg(long)]
     programs: PathBuf,
-    /// What these programs were built with.
+    /// The additions with which these programs were built.
     #[arg(long = "with")]
     with: Vec<Addition>,
-    /// The name of one stream, for this alone.
+    /// The name of one stream, to run it alone.
     #[arg(long)]
     only: Option<String>,
 }
 
-/// What not every build of the stream's programs has.
+/// A part that some builds of the stream's programs lack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Addition {
     /// mimalloc, jemalloc and bump-scope.
@@ -73,7 +73,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs what is asked for, writes the pictures and prints the tables.
+/// Runs the requested parts, writes the pictures and prints the tables.
 fn run(arguments: &Arguments) -> Result<(), TaskError> {
     let folder = folder();
     if arguments.only.is_none() {
@@ -89,7 +89,7 @@ fn run(arguments: &Arguments) -> Result<(), TaskError> {
 ///
 /// # Errors
 ///
-/// When the versions of a workload differ, the log-likelihood is not the known one, or a
+/// Fails if the versions of a workload differ, if the log-likelihood is not the known one, or if a
 /// picture cannot be written.
 fn run_workloads(plan: &Plan, folder: &Path) -> Result<(), TaskError> {
     let progress = progress(plan);
@@ -126,7 +126,7 @@ fn progress(plan: &Plan) -> ProgressBar {
     progress::bar(workloads * plan.batches as usize)
 }
 
-/// The Nile series through the Kalman filter and smoother; the log-likelihood, too.
+/// Runs the Nile series through the Kalman filter and smoother; also returns the log-likelihood.
 fn run_nile(plan: &Plan, folder: &Path, progress: &ProgressBar) -> Result<(Row, f64), TaskError> {
     progress.set_message("Nile: Kalman filter and smoother");
     let years = kalman::nile::series()?;

@@ -1,5 +1,5 @@
-//! Times two versions of the same work in interleaved batches, so that whatever slows the machine
-//! down slows both; what is reported is the ratio within each pair of batches.
+//! Times two versions of the same work in interleaved batches, so that slowdowns of the machine
+//! affect both. It reports the ratio within each pair of batches.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use indicatif::ProgressBar;
 use super::clock;
 use super::heap::{self, Usage};
 
-/// How much is measured.
+/// The amount of measuring.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plan {
     /// Pairs of batches.
@@ -22,7 +22,7 @@ pub(crate) struct Plan {
 pub(crate) struct Comparison {
     pub(crate) allocating: Version,
     pub(crate) pooled: Version,
-    /// Time of the pooled version by that of the allocating one.
+    /// Time of the pooled version divided by that of the allocating one.
     pub(crate) ratio: Quartiles,
 }
 
@@ -32,7 +32,7 @@ pub(crate) struct Version {
     /// Seconds.
     pub(crate) time: Quartiles,
     pub(crate) heap: Usage,
-    /// `None` where the system does not count them.
+    /// `None` if the system does not count them.
     pub(crate) minor_faults: Option<f64>,
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct Quartiles {
 }
 
 impl Quartiles {
-    /// Between two numbers it takes the straight line. Of no numbers, all are NaN.
+    /// Interpolates linearly between two numbers. Without numbers, all are NaN.
     fn of(mut numbers: Vec<f64>) -> Self {
         numbers.sort_by(f64::total_cmp);
         let at = |quarter: usize| {
@@ -59,7 +59,7 @@ impl Quartiles {
     }
 }
 
-/// Warms both up, times them in turns, then counts one iteration of each on the heap.
+/// Warms both up, times them alternately, then counts one iteration of each on the heap.
 pub(crate) fn compare(
     allocating: &mut dyn FnMut(),
     pooled: &mut dyn FnMut(),
@@ -73,7 +73,7 @@ pub(crate) fn compare(
     let mut batches = [Batches::default(), Batches::default()];
     for number in 0..plan.batches {
         let [of_allocating, of_pooled] = &mut batches;
-        // Whoever goes first finds the caches as the other one left them: take turns.
+        // The first one finds the caches as the other one left them, so they alternate.
         if number % 2 == 0 {
             of_allocating.add(batch(allocating, iterations));
             of_pooled.add(batch(pooled, iterations));
@@ -92,7 +92,7 @@ pub(crate) fn compare(
     }
 }
 
-/// Doubles the count until it fills the time; this also warms the work up.
+/// Doubles the count until it fills the time; this also warms up the work.
 fn iterations_that_take(time: Duration, work: &mut dyn FnMut()) -> u32 {
     let mut iterations = 1;
     while batch(work, iterations).seconds * f64::from(iterations) < time.as_secs_f64() {

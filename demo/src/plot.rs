@@ -1,4 +1,4 @@
-//! The picture of the Nile: what was measured, and the level that the filter and the smoother see.
+//! The picture of the Nile: the measurements, and the level by the filter and the smoother.
 
 use std::fs;
 use std::path::Path;
@@ -14,7 +14,7 @@ type Chart<'a> = ChartContext<'a, SVGBackend<'a>, Cartesian2d<RangedCoordi32, Ra
 type Curve = Vec<(i32, f64)>;
 
 const SIZE: (u32, u32) = (1_000, 560);
-/// So many standard deviations to both sides hold 90 % of a normal distribution.
+/// The number of standard deviations to both sides that hold 90 % of a normal distribution.
 const NINETY_PERCENT: f64 = 1.645;
 const MEASURED: RGBColor = RGBColor(110, 110, 110);
 const FILTERED: RGBColor = RGBColor(230, 120, 0);
@@ -24,7 +24,7 @@ const SMOOTHED: RGBColor = RGBColor(0, 90, 180);
 ///
 /// # Errors
 ///
-/// When it cannot be drawn or written.
+/// Fails if it cannot be drawn or written.
 pub(crate) fn write(path: &Path, years: &[Year], smoothed: &Smoothed<'_>) -> Result<(), TaskError> {
     let picture = draw(&Curves::of(years, smoothed))?;
     if let Some(folder) = path.parent() {
@@ -33,7 +33,7 @@ pub(crate) fn write(path: &Path, years: &[Year], smoothed: &Smoothed<'_>) -> Res
     Ok(fs::write(path, picture)?)
 }
 
-/// What is drawn, as points by year.
+/// The curves, as points by year.
 struct Curves {
     measured: Curve,
     filtered: Curve,
@@ -121,7 +121,7 @@ fn draw_levels(chart: &mut Chart<'_>, curves: &Curves) -> Result<(), TaskError> 
             .label(label)
             .legend(move |(x, y)| PathElement::new([(x, y), (x + 22, y)], style));
     }
-    // Nothing to draw: the band's line in the legend comes last.
+    // An empty series: the band's line in the legend comes last.
     chart
         .draw_series(std::iter::empty::<Circle<(i32, f64), u32>>())?
         .label("its 90 % interval")

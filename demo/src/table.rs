@@ -9,10 +9,10 @@ use super::measure::{Comparison, Plan, Quartiles, Version};
 /// One workload's part of the table.
 #[derive(Debug)]
 pub(crate) struct Row {
-    /// What is done, and to what.
+    /// The work, and its subject.
     pub(crate) workload: [&'static str; 2],
     pub(crate) comparison: Comparison,
-    /// The numbers of the pool that the pooled version used.
+    /// The statistics of the pool that the pooled version used.
     pub(crate) pool: PoolStats,
 }
 
@@ -45,7 +45,7 @@ pub(crate) fn of(rows: &[Row]) -> Table {
     table
 }
 
-/// What the columns are, below the table.
+/// Returns the explanation of the columns, below the table.
 pub(crate) fn explanation(plan: &Plan) -> String {
     format!(
         "Every number is of one iteration of the whole workload, on {} {}. Times are medians of {} \

@@ -1,24 +1,24 @@
-//! What a backend must be able to do for the encoder.
+//! The operations of a backend for the encoder.
 
 use std::borrow::Cow;
 use std::error::Error;
 
 use pool_facade::{PoolBackend, PoolView, Scope};
 
-/// Whatever a backend answers when it cannot do something.
+/// Any error of a backend.
 pub type Failure = Box<dyn Error>;
 
-/// Operations on matrices of `f32` in the memory of a backend, row by row. Each is enqueued on the queue of the scope's
-/// pool, and all views are of that pool or of constants that are written before.
+/// Operations on matrices of `f32` in the memory of a backend, row by row. Each is enqueued on the
+/// queue of the scope's pool. All views are of that pool, or of constants that were written before.
 ///
-/// A view that is written holds nothing that the same call reads.
+/// A view that is written must not overlap one that the same call reads.
 pub trait Algebra<B: PoolBackend> {
-    /// Adds to each row of `to` that row of `table` which the row's index names. Both have so many columns. An index
-    /// beyond the table adds nothing.
+    /// Adds to each row of `to` the row of `table` that the row's index names. Both have `columns`
+    /// columns. An index beyond the table adds nothing.
     ///
     /// # Errors
     ///
-    /// Where the lengths do not go together, and where the backend cannot enqueue it; so below.
+    /// Fails if the lengths do not match, or if the backend cannot enqueue it; so below.
     fn add_rows(
         &self,
         scope: &Scope<'_, B>,
@@ -28,11 +28,12 @@ pub trait Algebra<B: PoolBackend> {
         to: &mut B::View<'_, f32>,
     ) -> Result<(), Failure>;
 
-    /// Products of matrices, each plus a row of `bias` if there is one: [`Product`] says of which.
+    /// Computes products of matrices, each plus a row of `bias` if there is one; [`Product`]
+    /// describes them.
     ///
     /// # Errors
     ///
-    /// As [`add_rows`](Self::add_rows).
+    /// Same as [`add_rows`](Self::add_rows).
     fn multiply(
         &self,
         scope: &Scope<'_, B>,
@@ -42,19 +43,20 @@ pub trait Algebra<B: PoolBackend> {
         to: &mut B::View<'_, f32>,
     ) -> Result<(), Failure>;
 
-    /// The numbers of a dense step's weight, rows of so many, in the order in which [`dense`](Self::dense) wants them: as
-    /// they are, unless an algebra has a better one.
+    /// Returns the numbers of a dense step's weight, rows of `inner`, in the order that
+    /// [`dense`](Self::dense) expects: unchanged, unless an algebra prefers another one.
     fn arranged<'n>(&self, inner: usize, weight: Cow<'n, [f32]>) -> Cow<'n, [f32]> {
         let _ = inner;
         weight
     }
 
-    /// A dense step for each row of `x`: as many numbers as `bias` has, each the product of that row and one of the weight,
-    /// plus the bias. They go into `to`, from there on. The weight is [as the algebra wants it](Self::arranged).
+    /// Computes a dense step for each row of `x`. It writes one number for each of `bias`: the
+    /// product of that row and one of the weight, plus the bias. They go into `to`, from `start`
+    /// on. The weight is in the [order of the algebra](Self::arranged).
     ///
     /// # Errors
     ///
-    /// As [`add_rows`](Self::add_rows).
+    /// Same as [`add_rows`](Self::add_rows).
     fn dense(
         &self,
         scope: &Scope<'_, B>,
@@ -67,19 +69,20 @@ pub trait Algebra<B: PoolBackend> {
         self.multiply(scope, &product, (x, weight), Some(bias), to)
     }
 
-    /// `y = y · Φ(y)`, with the distribution function of the normal distribution (Hendrycks and Gimpel, 2016).
+    /// Computes `y = y · Φ(y)`, with the distribution function of the normal distribution
+    /// (Hendrycks and Gimpel, 2016).
     ///
     /// # Errors
     ///
-    /// As [`add_rows`](Self::add_rows).
+    /// Same as [`add_rows`](Self::add_rows).
     fn gelu(&self, scope: &Scope<'_, B>, y: &mut B::View<'_, f32>) -> Result<(), Failure>;
 
-    /// Makes the first `lengths[sequence]` numbers of each row their softmax, and all others 0. Where that is more than
-    /// there are columns, the row is all of it; where it is none, the row becomes 0.
+    /// Makes the first `lengths[sequence]` numbers of each row their softmax, and all others 0. A
+    /// length above the number of columns means the whole row; a length of 0 makes the row 0.
     ///
     /// # Errors
     ///
-    /// As [`add_rows`](Self::add_rows).
+    /// Same as [`add_rows`](Self::add_rows).
     fn softmax(
         &self,
         scope: &Scope<'_, B>,
@@ -89,12 +92,12 @@ pub trait Algebra<B: PoolBackend> {
         y: &mut B::View<'_, f32>,
     ) -> Result<(), Failure>;
 
-    /// `y = norm(y + update)`, row by row: mean 0 and variance 1 (Ba, Kiros and Hinton, 2016), times `scale`, plus
-    /// `shift`, which have as many elements as a row.
+    /// Computes `y = norm(y + update)`, row by row: mean 0 and variance 1 (Ba, Kiros and Hinton,
+    /// 2016), times `scale`, plus `shift`, each with the length of a row.
     ///
     /// # Errors
     ///
-    /// As [`add_rows`](Self::add_rows).
+    /// Same as [`add_rows`](Self::add_rows).
     fn add_and_normalize(
         &self,
         scope: &Scope<'_, B>,
@@ -103,11 +106,12 @@ pub trait Algebra<B: PoolBackend> {
         y: &mut B::View<'_, f32>,
     ) -> Result<(), Failure>;
 
-    /// The mean of the first `lengths[s]` rows of each sequence s of so many rows, at length 1, in row s of `to`.
+    /// Computes the mean of the first `lengths[s]` rows of each sequence s of `rows` rows, scaled
+    /// to length 1, in row s of `to`.
     ///
     /// # Errors
     ///
-    /// As [`add_rows`](Self::add_rows).
+    /// Same as [`add_rows`](Self::add_rows).
     fn unit_means(
         &self,
         scope: &Scope<'_, B>,
@@ -118,35 +122,38 @@ pub trait Algebra<B: PoolBackend> {
     ) -> Result<(), Failure>;
 }
 
-/// A layer norm's numbers: the scale and the shift of each column, and what is added to the variance.
+/// A layer norm's numbers: the scale and the shift of each column, and the constant added to the
+/// variance.
 pub type NormOf<'a, B> =
     (<B as PoolBackend>::ViewRef<'a, f32>, <B as PoolBackend>::ViewRef<'a, f32>, f32);
 
-/// Where the matrices of a view are, in elements. The numbers of a row follow each other.
+/// The positions of the matrices in a view, in elements. The numbers of a row are adjacent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Layout {
-    /// Where the first matrix starts.
+    /// The start of the first matrix.
     pub start: usize,
-    /// From one row to the next.
+    /// The distance from one row to the next.
     pub row: usize,
-    /// From one matrix to the next.
+    /// The distance from one matrix to the next.
     pub matrix: usize,
 }
 
 impl Layout {
-    /// One matrix at the start of a view, rows of so many columns without gaps.
+    /// Returns the layout of one matrix at the start of a view, with rows of `columns` columns
+    /// without gaps.
     #[must_use]
     pub const fn of_rows(columns: usize) -> Self {
         Self { start: 0, row: columns, matrix: 0 }
     }
 
-    /// Where a matrix starts.
+    /// Returns the start of a matrix.
     #[must_use]
     pub const fn at(&self, index: usize) -> usize {
         self.start + index * self.matrix
     }
 
-    /// The elements that a view of so many matrices of this shape has at least; `None` where that is no number.
+    /// Returns the minimum number of elements of a view with `count` matrices of this shape; `None`
+    /// if it overflows.
     fn extent(&self, count: usize, rows: usize, columns: usize) -> Option<usize> {
         let [Some(matrices), Some(rows)] = [count.checked_sub(1), rows.checked_sub(1)] else {
             return Some(0);
@@ -156,11 +163,12 @@ impl Layout {
     }
 }
 
-/// Products of matrices, one of each view at a time: `to = factor · left · right`, where `left` has `rows` × `inner`
-/// numbers and `right` `inner` × `columns`, or, where it is turned, `columns` × `inner`.
+/// Products of matrices, one of each view at a time: `to = factor · left · right`. `left` has
+/// `rows` × `inner` numbers. `right` has `inner` × `columns`, or, if it is transposed, `columns` ×
+/// `inner`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Product {
-    /// How many products.
+    /// The number of products.
     pub count: usize,
     /// Rows of each.
     pub rows: usize,
@@ -168,25 +176,25 @@ pub struct Product {
     pub columns: usize,
     /// Terms of each number of the result.
     pub inner: usize,
-    /// Where the left matrices are.
+    /// The positions of the left matrices.
     pub left: Layout,
-    /// Where the right matrices are.
+    /// The positions of the right matrices.
     pub right: Layout,
-    /// Whether the right matrices are turned.
+    /// `true` if the right matrices are transposed.
     pub right_is_turned: bool,
-    /// Where the results go.
+    /// The positions of the results.
     pub to: Layout,
-    /// What each result is multiplied by.
+    /// The factor of each result.
     pub factor: f32,
 }
 
 impl Product {
-    /// What a dense step multiplies, by the lengths of what it reads: rows, a weight with a row for each number that comes
-    /// out, and a bias. The result starts there in its view.
+    /// Makes the product of a dense step, by the lengths of its inputs: rows, a weight with a row
+    /// for each output number, and a bias. The result starts at `start` in its view.
     ///
     /// # Errors
     ///
-    /// Where the lengths are not those of rows.
+    /// Fails if the lengths are not those of rows.
     pub(crate) fn dense([x, weight, columns]: [usize; 3], start: usize) -> Result<Self, Failure> {
         let inner = rows_of(weight, columns)?;
         Ok(Self {
@@ -202,11 +210,11 @@ impl Product {
         })
     }
 
-    /// Whether all matrices are within views of these lengths: a kernel asks nobody.
+    /// Checks that all matrices are within views of these lengths, which a kernel does not check.
     ///
     /// # Errors
     ///
-    /// With the first view that is too short, and by how many elements.
+    /// The first view that is too short, and the missing number of elements.
     pub fn check(
         &self,
         (left, right): (usize, usize),
@@ -235,7 +243,7 @@ impl Product {
     }
 }
 
-/// As many rows of so many columns as a view has.
+/// Returns the number of rows of `columns` columns that a view has.
 pub(crate) fn rows_of(length: usize, columns: usize) -> Result<usize, Failure> {
     match length.checked_rem(columns) {
         Some(0) => Ok(length / columns),
@@ -243,7 +251,7 @@ pub(crate) fn rows_of(length: usize, columns: usize) -> Result<usize, Failure> {
     }
 }
 
-/// Answers with an error where two lengths that must agree do not.
+/// Returns an error if two lengths that must be equal differ.
 pub(crate) fn agree(what: &str, has: usize, wanted: usize) -> Result<(), Failure> {
     if has == wanted {
         return Ok(());

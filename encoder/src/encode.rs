@@ -1,4 +1,4 @@
-//! The encoder itself: one function for all backends, whose temporaries are those of scopes.
+//! The encoder itself: one function for all backends, whose temporaries are in scopes.
 
 use pool_facade::{LendView, PoolBackend, Scope};
 
@@ -6,9 +6,10 @@ use crate::algebra::{Algebra, Failure, Layout, Product};
 use crate::model::{Configuration, Dense, Layer, ModelOf, Norm};
 use crate::sentences::BatchOf;
 
-/// Heads whose scores are in memory at once.
+/// The number of heads whose scores are in memory at once.
 ///
-/// One at a time needs the least memory and is as fast on a processor; a device does more in one call.
+/// One at a time needs the least memory and is as fast on a processor; a device computes more in
+/// one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeadsAtOnce {
     /// One.
@@ -17,14 +18,15 @@ pub enum HeadsAtOnce {
     All,
 }
 
-/// Encodes each sentence into a row of `to`, of length 1 and as many numbers as are hidden (Reimers and Gurevych, 2019).
+/// Encodes each sentence into a row of `to`, of length 1, with the hidden numbers (Reimers and
+/// Gurevych, 2019).
 ///
-/// The largest array of a scope is acquired first: then arrays of different scopes that lie in the same slot are about
-/// as large, and what the pool holds is hardly more than what is in use at once.
+/// The largest array of a scope is acquired first. So arrays of different scopes in the same slot
+/// have similar lengths, and the pool holds hardly more than its live bytes.
 ///
 /// # Errors
 ///
-/// Where there is no memory, where `to` has another length, and where the backend refuses an operation.
+/// Fails if there is no memory, if `to` has another length, or if the backend refuses an operation.
 pub fn encode<B: PoolBackend, A: Algebra<B>>(
     algebra: &A,
     heads_at_once: HeadsAtOnce,
@@ -44,7 +46,8 @@ pub fn encode<B: PoolBackend, A: Algebra<B>>(
     algebra.unit_means(&scope, batch.tokens, states.as_view(), batch.lengths, to)
 }
 
-/// Each token as the sum of the rows for its word, its position and its kind, normalized; `states` is 0 before.
+/// Computes each token as the sum of the rows for its word, its position and its kind, normalized;
+/// `states` is 0 before.
 fn embed<B: PoolBackend, A: Algebra<B>>(
     algebra: &A,
     scope: &Scope<'_, B>,
@@ -61,7 +64,7 @@ fn embed<B: PoolBackend, A: Algebra<B>>(
     algebra.add_and_normalize(scope, sum.as_view(), (scale, shift, epsilon), states)
 }
 
-/// What the two halves of a layer work with.
+/// The inputs of the two halves of a layer.
 struct Step<'s, 'm, 'b, B: PoolBackend, A> {
     algebra: &'s A,
     configuration: &'s Configuration,
@@ -70,7 +73,8 @@ struct Step<'s, 'm, 'b, B: PoolBackend, A> {
 }
 
 impl<B: PoolBackend, A: Algebra<B>> Step<'_, '_, '_, B, A> {
-    /// Attention of each token to those of its sentence (Vaswani et al., 2017), added to the states and normalized.
+    /// Computes the attention of each token to those of its sentence (Vaswani et al., 2017), added
+    /// to the states and normalized.
     fn attend(
         &self,
         mut scope: Scope<'_, B>,
@@ -95,7 +99,7 @@ impl<B: PoolBackend, A: Algebra<B>> Step<'_, '_, '_, B, A> {
                 self.attend_part(&scope.scope(), part, keys_and_values, &mut queries)?;
             }
         }
-        // The keys are needed no more.
+        // The keys are not needed any more.
         let found = queries.as_view();
         self.dense(&scope, &self.layer.attended, found, 0, &mut keys_and_values)?;
         let Norm { scale, shift } = self.layer.attended_norm;
@@ -103,7 +107,7 @@ impl<B: PoolBackend, A: Algebra<B>> Step<'_, '_, '_, B, A> {
         self.algebra.add_and_normalize(&scope, update, (scale, shift, epsilon), &mut states)
     }
 
-    /// The same for some heads of one sentence, whose queries are replaced by what they find.
+    /// Computes the same for some heads of one sentence, and replaces their queries by the results.
     fn attend_part(
         &self,
         scope: &Scope<'_, B>,
@@ -147,7 +151,7 @@ impl<B: PoolBackend, A: Algebra<B>> Step<'_, '_, '_, B, A> {
         self.algebra.multiply(scope, &found, factors, None, queries)
     }
 
-    /// Each token by itself through a wider layer and back, added to the states and normalized.
+    /// Passes each token through a wider layer and back, added to the states and normalized.
     fn transform(
         &self,
         scope: &Scope<'_, B>,
@@ -163,7 +167,7 @@ impl<B: PoolBackend, A: Algebra<B>> Step<'_, '_, '_, B, A> {
         self.algebra.add_and_normalize(scope, update.as_view(), (scale, shift, epsilon), states)
     }
 
-    /// A dense step for each row of `x`, into `to` from there on.
+    /// Computes a dense step for each row of `x`, into `to` from `start` on.
     fn dense(
         &self,
         scope: &Scope<'_, B>,
@@ -175,7 +179,7 @@ impl<B: PoolBackend, A: Algebra<B>> Step<'_, '_, '_, B, A> {
         self.algebra.dense(scope, x, (dense.weight, dense.bias), start, to)
     }
 
-    /// The tokens of all sentences.
+    /// Returns the number of tokens of all sentences.
     fn rows(&self) -> usize {
         self.batch.count * self.batch.tokens
     }
@@ -185,9 +189,9 @@ impl<B: PoolBackend, A: Algebra<B>> Step<'_, '_, '_, B, A> {
 #[derive(Clone, Copy)]
 struct Part {
     sentence: usize,
-    /// The first.
+    /// The first head.
     head: usize,
-    /// How many.
+    /// The number of heads.
     heads: usize,
 }
 

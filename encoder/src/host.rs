@@ -1,8 +1,9 @@
-//! The encoder's operations on the host: products by faer, everything else as loops over slices. One thread.
+//! The encoder's operations on the host: products by faer, all else as loops over slices. One
+//! thread.
 //!
-//! The loops are plain ones, which a compiler makes vectors of; pulp has them compiled once more for processors with AVX2,
-//! and asks which there is. Nothing in them calls a library for each number: without FMA at compile time `f32::mul_add`
-//! would.
+//! The loops are simple, so that a compiler vectorises them. pulp compiles them a second time for
+//! processors with AVX2, and selects at run time. They call no library function for each number;
+//! without FMA at compile time `f32::mul_add` would.
 
 mod functions;
 mod loops;
@@ -101,7 +102,7 @@ where
     ) -> Result<(), Failure> {
         let product = Product::dense([x.len(), weight.len(), bias.len()], start)?;
         product.check((x.len(), weight.len()), Some(bias.len()), to.len())?;
-        // Then `to` may end before its start.
+        // `to` may then end before its start.
         if product.rows == 0 {
             return Ok(());
         }
@@ -163,7 +164,7 @@ where
             for row in sequence.chunks_exact(columns).take(*length as usize) {
                 to.iter_mut().zip(row).for_each(|(to, number)| *to += number);
             }
-            // The mean is as long as the sum once both have length 1.
+            // The mean equals the sum after both are scaled to length 1.
             let inverse = 1.0 / dot(to).sqrt();
             to.iter_mut().for_each(|to| *to *= inverse);
         }
@@ -171,7 +172,7 @@ where
     }
 }
 
-/// Rows of a slice as a matrix of faer.
+/// Returns rows of a slice as a matrix of faer.
 fn matrix(
     numbers: &[f32],
     layout: Layout,
@@ -183,7 +184,8 @@ fn matrix(
     MatRef::from_column_major_slice_with_stride(numbers, columns, rows, layout.row).transpose()
 }
 
-/// The same to be written. faer 0.24 has the strides of `from_row_major_slice_with_stride_mut` the wrong way round.
+/// Returns the same for writing. In faer 0.24 the strides of `from_row_major_slice_with_stride_mut`
+/// are swapped.
 fn matrix_mut(numbers: &mut [f32], row: usize, rows: usize, columns: usize) -> MatMut<'_, f32> {
     MatMut::from_column_major_slice_with_stride_mut(numbers, columns, rows, row).transpose_mut()
 }

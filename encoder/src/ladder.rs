@@ -18,10 +18,11 @@ use crate::encode::{HeadsAtOnce, encode};
 use crate::model::{Configuration, Model, Tensor, Tensors};
 use crate::sentences::{Batch, Sentences, positions_of};
 
-/// Captured graphs that encode so many sentences each, from the most tokens to the fewest.
+/// Captured graphs that each encode a fixed number of sentences, from the most tokens to the
+/// fewest.
 ///
-/// All of them run on one stream, one after the other: they share the weights, and one arena for their temporaries,
-/// which is as large as that of the largest.
+/// All of them run on one stream, one after the other. They share the weights, and one arena for
+/// their temporaries, with the size of the largest.
 #[derive(Debug)]
 pub struct Ladder {
     configuration: Configuration,
@@ -29,7 +30,7 @@ pub struct Ladder {
     rungs: Vec<Rung>,
 }
 
-/// One graph, and what it reads and writes.
+/// One graph, and its inputs and outputs.
 #[derive(Debug)]
 struct Rung {
     graph: CapturedGraph<()>,
@@ -38,7 +39,7 @@ struct Rung {
     probe: Probe,
 }
 
-/// What all graphs are captured with.
+/// The common parts of all graphs' captures.
 struct Parts<'a> {
     kernels: &'a OnCuda,
     pool: &'a CUDAGraphMemoryPool,
@@ -48,11 +49,12 @@ struct Parts<'a> {
 }
 
 impl Ladder {
-    /// Captures graphs for so many sentences of each of these numbers of tokens.
+    /// Captures graphs for `count` sentences of each of these numbers of tokens.
     ///
     /// # Errors
     ///
-    /// Where a tensor is missing, where the model has fewer positions, and where the device has no memory.
+    /// Fails if a tensor is missing, if the model has fewer positions, or if the device has no
+    /// memory.
     pub fn new(
         device: &CudaDevice,
         configuration: Configuration,
@@ -68,7 +70,7 @@ impl Ladder {
         }
         let kernels = OnCuda::new(device)?;
         let (model, numbers) = packed(&kernels, configuration, tensors)?;
-        // What is allocated below and no more: the pool's chunks are as large as its maximum leaves.
+        // Exactly the allocations below: the pool's chunks are as large as its maximum leaves.
         let sizes = tokens.iter().flat_map(|tokens| Rung::lengths(&configuration, count, *tokens));
         let bytes = |length: usize| (length * NUMBER).next_multiple_of(ALIGNMENT) as u64;
         let maximum = sizes.chain([numbers.len()]).map(bytes).sum();
@@ -92,13 +94,13 @@ impl Ladder {
         Ok(Self { configuration, count, rungs })
     }
 
-    /// Encodes sentences by the graph with the fewest tokens that is large enough; what is missing to its number of
-    /// sentences is filled up with the first of them.
+    /// Encodes sentences by the graph with the fewest tokens that is large enough. Missing
+    /// sentences are filled up with the first one.
     ///
     /// # Errors
     ///
-    /// Where there are no sentences or more than a graph encodes, where one has more tokens than any graph, and where a
-    /// replay fails.
+    /// Fails if there are no sentences or more than a graph encodes, if one has more tokens than
+    /// any graph, or if a replay fails.
     pub fn encode(&mut self, sentences: &[Vec<u32>]) -> Result<Vec<f32>, Failure> {
         let numbers = self.numbers();
         let (rung, all) = self.rung_for(sentences)?;
@@ -107,26 +109,27 @@ impl Ladder {
         Ok(numbers)
     }
 
-    /// Buffers for so many batches of sentences that are enqueued and not waited for.
+    /// Returns buffers for `in_flight` batches of sentences that are enqueued and not waited for.
     ///
     /// # Errors
     ///
-    /// As [`StagingPool::with_config`], and where there is no graph.
+    /// Same as [`StagingPool::with_config`]; also fails if there is no graph.
     pub fn staging(&self, in_flight: usize) -> Result<StagingPool, Failure> {
         let largest = self.rungs.first().ok_or("a ladder without graphs")?;
         let words = largest.batch.tokens * self.count * size_of::<u32>();
         let bytes = words.max(self.numbers() * size_of::<f32>());
-        // Words and lengths go in, numbers come out.
+        // The inputs are words and lengths, the output numbers.
         let config = StagingConfig { buffers: in_flight * 3, bytes };
         Ok(StagingPool::with_config(largest.graph.stream().context(), config)?)
     }
 
-    /// As [`encode`](Self::encode), without waiting for the device: sentences are fed, a replay is enqueued, and the
-    /// ticket waits for what comes out, numbers for all sentences of a graph.
+    /// Does the same as [`encode`](Self::encode), without waiting for the device. It writes the
+    /// sentences and enqueues a replay. The ticket waits for the output, numbers for all sentences
+    /// of a graph.
     ///
     /// # Errors
     ///
-    /// As [`encode`](Self::encode), and where all buffers are out.
+    /// Same as [`encode`](Self::encode); also fails if all buffers are in use.
     pub fn enqueue(
         &mut self,
         staging: &mut StagingPool,
@@ -140,7 +143,8 @@ impl Ladder {
         Ok(rung.graph.enqueue_read(staging, &rung.to, numbers)?)
     }
 
-    /// The graph with the fewest tokens that sentences fit, and they filled up as it wants them.
+    /// Returns the graph with the fewest tokens that the sentences fit, and the sentences filled up
+    /// for it.
     fn rung_for(&mut self, sentences: &[Vec<u32>]) -> Result<(&mut Rung, Sentences), Failure> {
         let (longest, count) = (sentences.iter().map(Vec::len).max(), self.count);
         let Some(longest) = longest.filter(|_| sentences.len() <= count) else {
@@ -155,17 +159,18 @@ impl Ladder {
         Ok((rung, all))
     }
 
-    /// The numbers that come out of a graph.
+    /// Returns the number of output numbers of a graph.
     fn numbers(&self) -> usize {
         self.count * self.configuration.hidden
     }
 
-    /// The tokens of each graph, and what its temporaries need by themselves, from the largest on.
+    /// Returns the tokens of each graph, and the footprint of its temporaries alone, from the
+    /// largest on.
     pub fn footprints(&self) -> impl Iterator<Item = (usize, Footprint)> {
         self.rungs.iter().map(|rung| (rung.batch.tokens, rung.probe.footprint()))
     }
 
-    /// Bytes of the arena that all graphs share.
+    /// Returns the bytes of the arena that all graphs share.
     #[must_use]
     pub fn arena_bytes(&self) -> u64 {
         self.rungs.first().map_or(0, |rung| rung.probe.arena_bytes())
@@ -173,7 +178,8 @@ impl Ladder {
 }
 
 impl Rung {
-    /// The elements of what it reads and writes: words, positions, kinds, lengths, and what comes out.
+    /// Returns the elements of its inputs and outputs: words, positions, kinds, lengths, and
+    /// results.
     fn lengths(configuration: &Configuration, count: usize, tokens: usize) -> [usize; 5] {
         let all = count * tokens;
         [all, all, all, count, count * configuration.hidden]
@@ -224,7 +230,7 @@ impl Rung {
 }
 
 impl Parts<'_> {
-    /// What is captured: [`encode()`] as it is, in a scope of the capture.
+    /// The body of the captures: [`encode()`], unchanged, in a scope of the capture.
     fn body(
         &self,
         capture: &Capture<'_>,
@@ -262,14 +268,14 @@ impl Parts<'_> {
 
 /// Bytes of each number, `f32` or `u32`.
 const NUMBER: usize = 4;
-/// Bytes to whose multiples blocks of the pool begin and end, and tensors are packed.
+/// The alignment in bytes of the pool's blocks and of packed tensors.
 const ALIGNMENT: usize = 256;
 
 fn allocate(pool: &CUDAGraphMemoryPool, length: usize) -> Result<GraphMemoryBlock, Failure> {
     Ok(pool.allocate((length * NUMBER) as u64)?)
 }
 
-/// All tensors of a model in one array, and where each is in it.
+/// Returns all tensors of a model in one array, and the position of each in it.
 fn packed(
     kernels: &OnCuda,
     configuration: Configuration,

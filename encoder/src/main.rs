@@ -1,4 +1,4 @@
-//! Encodes sentences, and says how near each is to each other one.
+//! Encodes sentences, and prints the similarity of each pair.
 //!
 //! `cargo xtask encode "a sentence" "another"`: with the weights of all-MiniLM-L6-v2, on the host or on a device.
 
@@ -12,19 +12,19 @@ use pool_facade::{Cpu, DynamicPool, Pool, PoolBackend, PoolView};
 
 #[derive(Parser)]
 struct Arguments {
-    /// What is encoded.
+    /// The sentences.
     #[arg(required = true)]
     sentences: Vec<String>,
     /// The model's directory, with `config.json`, `tokenizer.json` and `model.safetensors`.
     #[arg(long, value_name = "DIRECTORY", env = "POOL_ENCODER_MODEL")]
     model: PathBuf,
-    /// Where it is encoded.
+    /// The place of the computation.
     #[arg(long, value_enum, default_value_t = Place::Host)]
     on: Place,
-    /// The most tokens of a sentence; what comes then is cut off.
+    /// The maximum tokens of a sentence; later ones are cut off.
     #[arg(long, default_value_t = 256)]
     tokens: usize,
-    /// Print the numbers, and not how near they are.
+    /// Print the numbers instead of the similarities.
     #[arg(long)]
     numbers: bool,
 }
@@ -92,7 +92,7 @@ fn on_device(directory: &Directory, sentences: &Sentences) -> Result<Vec<f32>, F
     encoded::<Cuda, _>(&kernels, context, HeadsAtOnce::All, directory, sentences)
 }
 
-/// The sentences encoded in pools of these contexts, which share a queue.
+/// Encodes the sentences in pools of these contexts, which share a queue.
 fn encoded<B: PoolBackend, A: Algebra<B>>(
     algebra: &A,
     context: impl Fn() -> Result<B::Context, Failure>,

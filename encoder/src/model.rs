@@ -1,4 +1,4 @@
-//! The tensors of a model of the kind of BERT (Devlin et al., 2018): which there are, and where they lie.
+//! The tensors of a model of the kind of BERT (Devlin et al., 2018), and their positions.
 
 use std::borrow::Cow;
 
@@ -9,9 +9,9 @@ use crate::algebra::{Algebra, Failure};
 /// The sizes of a model.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Configuration {
-    /// Words, or pieces of words, that it knows.
+    /// Words, or pieces of words, in its vocabulary.
     pub words: usize,
-    /// The most tokens of a sentence.
+    /// The maximum tokens of a sentence.
     pub positions: usize,
     /// Kinds of tokens: first and second sentence.
     pub kinds: usize,
@@ -23,18 +23,18 @@ pub struct Configuration {
     pub inner: usize,
     /// Layers.
     pub layers: usize,
-    /// What layer norms add to a variance.
+    /// The constant that layer norms add to a variance.
     pub epsilon: f32,
 }
 
 /// A tensor of a model: its name in files, and its number of elements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tensor {
-    /// As `sentence-transformers` writes it.
+    /// The name by `sentence-transformers`.
     pub name: String,
     /// Rows times columns.
     pub length: usize,
-    /// Where it is the weight of a dense step: the numbers that go in.
+    /// For the weight of a dense step: the number of inputs.
     pub inner: Option<usize>,
 }
 
@@ -49,22 +49,22 @@ pub struct Model<T> {
     pub positions: T,
     /// A row for each kind of token.
     pub kinds: T,
-    /// What the sum of the three goes through.
+    /// The norm of the sum of the three.
     pub norm: Norm<T>,
-    /// What comes then, one after the other.
+    /// The layers, one after the other.
     pub layers: Vec<Layer<T>>,
 }
 
-/// A layer: attention, and two dense steps, each with what it began with added, and normalized.
+/// A layer: attention, and two dense steps, each with its input added, and normalized.
 #[derive(Clone, Debug)]
 pub struct Layer<T> {
-    /// What a token asks for.
+    /// The query of a token.
     pub query: Dense<T>,
-    /// What a token is found by.
+    /// The key of a token.
     pub key: Dense<T>,
-    /// What a token gives.
+    /// The value of a token.
     pub value: Dense<T>,
-    /// What all heads found, together.
+    /// The combined results of all heads.
     pub attended: Dense<T>,
     /// After the attention.
     pub attended_norm: Norm<T>,
@@ -76,36 +76,36 @@ pub struct Layer<T> {
     pub norm: Norm<T>,
 }
 
-/// A dense step: a row of weights for each number that comes out, and what is added to it.
+/// A dense step: a row of weights for each output number, and the bias.
 #[derive(Clone, Debug)]
 pub struct Dense<T> {
-    /// Rows of as many numbers as go in.
+    /// Rows with the input numbers.
     pub weight: T,
-    /// A number for each that comes out.
+    /// A number for each output.
     pub bias: T,
 }
 
 /// A layer norm.
 #[derive(Clone, Debug)]
 pub struct Norm<T> {
-    /// What the normal numbers are multiplied by.
+    /// The factors of the normalized numbers.
     pub scale: T,
-    /// What is added then.
+    /// The numbers that are added then.
     pub shift: T,
 }
 
-/// Where the numbers of tensors come from.
+/// The source of the numbers of tensors.
 pub trait Tensors {
-    /// All numbers of a tensor, row by row.
+    /// Returns all numbers of a tensor, row by row.
     ///
     /// # Errors
     ///
-    /// Where there is no such tensor of this length.
+    /// Fails if there is no such tensor of this length.
     fn numbers(&self, tensor: &Tensor) -> Result<Cow<'_, [f32]>, Failure>;
 }
 
 impl Tensor {
-    /// All numbers of the tensor, as an algebra wants them.
+    /// Returns all numbers of the tensor, in the order of an algebra.
     pub(crate) fn numbers<'t, B: PoolBackend>(
         &self,
         tensors: &'t impl Tensors,
@@ -123,11 +123,11 @@ impl Tensor {
     }
 }
 
-/// A model that lies in the memory of a backend, to be read.
+/// A model in the memory of a backend, for reading.
 pub type ModelOf<'m, B> = Model<<B as PoolBackend>::ViewRef<'m, f32>>;
 
 impl Model<Tensor> {
-    /// The tensors of a model of these sizes.
+    /// Returns the tensors of a model of these sizes.
     #[must_use]
     pub fn of(configuration: Configuration) -> Self {
         let Configuration { words, positions, kinds, hidden, .. } = configuration;
@@ -179,11 +179,11 @@ impl Norm<Tensor> {
 }
 
 impl<T> Model<T> {
-    /// The same model with each tensor as something else.
+    /// Returns the same model with each tensor converted.
     ///
     /// # Errors
     ///
-    /// The first that `with` answers with.
+    /// The first error of `with`.
     pub fn try_map<U, E>(&self, mut with: impl FnMut(&T) -> Result<U, E>) -> Result<Model<U>, E> {
         let with = &mut with;
         Ok(Model {
@@ -233,7 +233,7 @@ impl Model<Handle<f32>> {
     ///
     /// # Errors
     ///
-    /// Where a tensor is missing, and where there is no memory.
+    /// Fails if a tensor is missing, or if there is no memory.
     pub fn upload<B: PoolBackend>(
         algebra: &impl Algebra<B>,
         configuration: Configuration,
@@ -245,11 +245,11 @@ impl Model<Handle<f32>> {
         Model::of(configuration).try_map(upload)
     }
 
-    /// The model beside the scopes of its pool.
+    /// Returns the model beside the scopes of its pool.
     ///
     /// # Errors
     ///
-    /// As [`Handles::get`].
+    /// Same as [`Handles::get`].
     pub fn views<'h, B: PoolBackend>(
         &self,
         constants: &'h Handles<'_, B>,

@@ -5,7 +5,7 @@ use pool_facade::{DynamicPool, Handle, Handles, PoolBackend, PoolError};
 use crate::algebra::Failure;
 use crate::model::Configuration;
 
-/// Sentences of tokens, filled up to the same number of them.
+/// Sentences of tokens, filled up to the same number of tokens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sentences {
     tokens: usize,
@@ -14,12 +14,13 @@ pub struct Sentences {
 }
 
 impl Sentences {
-    /// Sentences that a model can encode, each filled up to so many tokens with the word 0, which nothing looks at.
+    /// Makes sentences that a model can encode, each filled up to `tokens` tokens with the word 0,
+    /// which is never read.
     ///
     /// # Errors
     ///
-    /// For a sentence that is empty or has more tokens, for a word that the model does not know, and for more tokens
-    /// than it has positions.
+    /// Fails for a sentence that is empty or has more tokens, for a word outside the vocabulary,
+    /// and for more tokens than the model has positions.
     pub fn new(
         model: &Configuration,
         tokens: usize,
@@ -47,41 +48,41 @@ impl Sentences {
         Ok(Self { tokens, words, lengths })
     }
 
-    /// How many sentences.
+    /// Returns the number of sentences.
     #[must_use]
     pub fn count(&self) -> usize {
         self.lengths.len()
     }
 
-    /// Tokens of each, with those that fill it up.
+    /// Returns the tokens of each, including the padding.
     #[must_use]
     pub fn tokens(&self) -> usize {
         self.tokens
     }
 
-    /// The words of all sentences, one after the other.
+    /// Returns the words of all sentences, one after the other.
     #[must_use]
     pub fn words(&self) -> &[u32] {
         &self.words
     }
 
-    /// The tokens of each sentence, without those that fill it up.
+    /// Returns the tokens of each sentence, without the padding.
     #[must_use]
     pub fn lengths(&self) -> &[u32] {
         &self.lengths
     }
 }
 
-/// The position of each token of so many sentences in its sentence.
+/// Returns the position of each token of `count` sentences in its sentence.
 pub(crate) fn positions_of(count: usize, tokens: usize) -> Vec<u32> {
     let of_one = 0..u32::try_from(tokens).unwrap_or(u32::MAX);
     (0..count).flat_map(|_| of_one.clone()).collect()
 }
 
-/// What of sentences a model reads, each part as a `T`: of a handle, or of a view.
+/// The sentences' parts that a model reads, each as a `T`: of a handle, or of a view.
 #[derive(Clone, Copy, Debug)]
 pub struct Batch<T> {
-    /// How many sentences.
+    /// The number of sentences.
     pub count: usize,
     /// Tokens of each.
     pub tokens: usize,
@@ -95,7 +96,7 @@ pub struct Batch<T> {
     pub lengths: T,
 }
 
-/// Sentences that lie in the memory of a backend, to be read.
+/// Sentences in the memory of a backend, for reading.
 pub type BatchOf<'b, B> = Batch<<B as PoolBackend>::ViewRef<'b, u32>>;
 
 impl Batch<Handle<u32>> {
@@ -103,7 +104,7 @@ impl Batch<Handle<u32>> {
     ///
     /// # Errors
     ///
-    /// As [`DynamicPool::try_acquire_from`].
+    /// Same as [`DynamicPool::try_acquire_from`].
     pub fn upload<B: PoolBackend>(
         sentences: &Sentences,
         pool: &mut DynamicPool<B>,
@@ -118,11 +119,11 @@ impl Batch<Handle<u32>> {
         })
     }
 
-    /// The sentences beside the scopes of their pool.
+    /// Returns the sentences beside the scopes of their pool.
     ///
     /// # Errors
     ///
-    /// As [`Handles::get`].
+    /// Same as [`Handles::get`].
     pub fn views<'h, B: PoolBackend>(
         &self,
         constants: &'h Handles<'_, B>,

@@ -1,4 +1,4 @@
-//! A tiny model with weights from a hash: what tests encode with, without a file.
+//! A tiny model with weights from a hash, for tests without a file.
 
 use std::borrow::Cow;
 
@@ -17,7 +17,7 @@ pub const CONFIGURATION: Configuration = Configuration {
     epsilon: 1e-12,
 };
 
-/// One layer of 16 hidden numbers in two heads: for what is replayed often where a device is simulated.
+/// One layer of 16 hidden numbers in two heads, for many replays on a simulated device.
 pub const SMALLER: Configuration =
     Configuration { hidden: 16, heads: 2, inner: 32, layers: 1, ..CONFIGURATION };
 

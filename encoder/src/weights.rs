@@ -13,19 +13,19 @@ use tokenizers::{Tokenizer, TruncationParams};
 use crate::algebra::Failure;
 use crate::model::{Configuration, Tensor, Tensors};
 
-/// A model that was read.
+/// A model that was read from files.
 #[derive(Debug)]
 pub struct Directory {
     configuration: Configuration,
     tokenizer: Tokenizer,
     file: Mmap,
-    /// Where the tensors are among the file's last bytes.
+    /// The positions of the tensors among the file's last bytes.
     tensors: Metadata,
-    /// The first of those.
+    /// The first of those bytes.
     start: usize,
 }
 
-/// What of `config.json` is needed.
+/// The needed part of `config.json`.
 #[derive(Deserialize)]
 struct Config {
     vocab_size: usize,
@@ -40,11 +40,12 @@ struct Config {
 }
 
 impl Directory {
-    /// Opens a directory, to encode sentences of at most so many tokens. The weights are read where they are used.
+    /// Opens a directory, to encode sentences of at most `tokens` tokens. The weights are read on
+    /// use.
     ///
     /// # Errors
     ///
-    /// Where a file is missing or is not what it should be, and where the model is of another kind.
+    /// Fails if a file is missing or malformed, or if the model is of another kind.
     pub fn open(path: &Path, tokens: usize) -> Result<Self, Failure> {
         let open = |name: &str| {
             let path = path.join(name);
@@ -61,8 +62,8 @@ impl Directory {
         tokenizer.with_padding(None);
         tokenizer.with_truncation(Some(cut)).map_err(|error| error.to_string())?;
         let weights = open("model.safetensors")?;
-        // SAFETY: nobody is expected to write a model's file while it is used; `memmap2` says that of it all the same,
-        // since no operating system promises it.
+        // SAFETY: a model's file should not be written while it is used; `memmap2` requires this
+        // because no operating system guarantees it.
         let file = unsafe { Mmap::map(&weights) }?;
         let (header, tensors) = SafeTensors::read_metadata(&file)?;
         // Its length is written before it.
@@ -80,17 +81,18 @@ impl Directory {
         Ok(Self { configuration, tokenizer, file, tensors, start })
     }
 
-    /// The sizes of the model.
+    /// Returns the sizes of the model.
     #[must_use]
     pub fn configuration(&self) -> Configuration {
         self.configuration
     }
 
-    /// The words of a text, with those that begin and end it; what is beyond the most tokens is cut off.
+    /// Returns the words of a text, with the start and end tokens; words beyond the maximum number
+    /// of tokens are cut off.
     ///
     /// # Errors
     ///
-    /// Where the tokenizer refuses the text.
+    /// Fails if the tokenizer refuses the text.
     pub fn words(&self, text: &str) -> Result<Vec<u32>, Failure> {
         let encoding = self.tokenizer.encode(text, true).map_err(|error| error.to_string())?;
         Ok(encoding.get_ids().to_vec())

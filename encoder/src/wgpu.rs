@@ -22,9 +22,9 @@ impl OnWgpu {
     ///
     /// # Errors
     ///
-    /// Where the device does not take them.
+    /// Fails if the device refuses them.
     pub fn new(stream: &Stream) -> Result<Self, Failure> {
-        // The last binding is what is written.
+        // The last binding is the output.
         let kernel = |entry, bindings: usize| {
             let mut accesses = vec![Access::Read; bindings - 1];
             accesses.push(Access::ReadWrite);
@@ -90,12 +90,12 @@ impl ProductParameters {
 
 /// Threads of a workgroup of the kernels that have one for elements or rows.
 const WIDTH: u32 = 64;
-/// Rows and columns of a tile of the product.
+/// The rows and columns of a tile of the product.
 const TILE: u32 = 16;
-/// Workgroups at most, of kernels that go on with what is left.
+/// The maximum number of workgroups, for kernels that continue with the rest.
 const GROUPS: u32 = 4096;
 
-/// Records a kernel over elements, by so many of them in a workgroup.
+/// Records a kernel over elements, with `of_a_group` of them in a workgroup.
 fn dispatch(
     scope: &Scope<'_, Wgpu>,
     kernel: &Kernel,
@@ -145,7 +145,7 @@ impl Algebra<Wgpu> for OnWgpu {
         if groups.contains(&0) {
             return Ok(());
         }
-        // Without a bias, something else that is read stands in its place, and nobody looks at it.
+        // Without a bias, another input is in its place, and is not read.
         let bias = bias.unwrap_or(right);
         let bindings = [left.binding()?, right.binding()?, bias.binding()?, to.binding_mut()?];
         let bytes = bytemuck::bytes_of(&parameters);

@@ -11,7 +11,7 @@ fn picture(grey: impl Fn(usize, usize) -> f32) -> Picture<Vec<f32>> {
     Picture { width: SIZE, height: SIZE, pixels }
 }
 
-/// Whether the largest level's edge map has a mark, as (x, y).
+/// Returns `true` if the largest level's edge map has a mark, as (x, y).
 fn marks(of: &Picture<Vec<f32>>) -> Vec<(usize, usize)> {
     let edges = &allocating::pyramid(of)[0].edges;
     let marked = (0..SIZE * SIZE).filter(|index| edges.pixels[*index] == 255);

@@ -1,14 +1,15 @@
 //! The conjugate-gradient method for a sparse matrix: one source for the host and for devices, and for numbers of 32 and
 //! 64 bits.
 //!
-//! `cargo run --features device --example 13_conjugate_gradient -- [--on host|device|simulator] [--precision f32|f64]
-//! [--matrix FILE | --side N]`; without flags at every place there is, with both numbers. With the feature `wgpu` there
-//! is `--on wgpu`, too. Each answer is compared with that of the host in double precision, within a bound that
-//! [`ConjugateGradientError`] argues.
+//! `cargo run --features device --example 13_conjugate_gradient -- [--on host|device|simulator]
+//! [--precision f32|f64] [--matrix FILE | --side N]`. Without flags it runs at every available
+//! place, with both precisions. With the feature `wgpu` there is also `--on wgpu`. Each result is
+//! compared with that of the host in double precision, within a bound that
+//! [`ConjugateGradientError`] proves.
 //!
-//! The matrix is one of the `SuiteSparse` collection by default, [where it is from](matrices/README.md), any
-//! other Matrix Market file by name, or that of Poisson's equation on a square. It must be symmetric and
-//! definite.
+//! The matrix is one of the `SuiteSparse` collection by default ([source](matrices/README.md)), any
+//! other Matrix Market file by name, or that of Poisson's equation on a square. It must be
+//! symmetric and definite.
 //!
 //! [`ConjugateGradientError`]: pool_examples::algebra::ConjugateGradientError
 
@@ -32,7 +33,7 @@ struct Arguments {
     /// A Matrix Market file; without one, `Bai/bfwb62` of the `SuiteSparse` collection.
     #[arg(long, value_name = "FILE")]
     matrix: Option<PathBuf>,
-    /// Poisson's equation on a square instead, with so many points along each side.
+    /// Poisson's equation on a square instead, with this number of points along each side.
     #[arg(long, value_name = "N", conflicts_with = "matrix", value_parser = clap::value_parser!(u16).range(1..))]
     side: Option<u16>,
 }
@@ -86,7 +87,7 @@ fn waveguide() -> Result<Problem, String> {
     matrix_market::parse(include_str!("matrices/bfwb62.mtx"))
 }
 
-/// Whether the method has ended because it was done.
+/// Checks that the method ended because it converged.
 fn check_end(solution: &Solution, precision: Precision) -> Result<(), String> {
     let tolerance = match precision {
         Precision::F32 => tolerance::<f32>(),

@@ -1,5 +1,5 @@
-//! Matrix Market files: sparse matrices of real numbers as text, one entry a line, symmetric ones with
-//! one half alone (Boisvert, Pozo and Remington, *The Matrix Market exchange formats*, 1996).
+//! Matrix Market files: sparse matrices of real numbers as text, one entry a line. Symmetric ones
+//! have only one half (Boisvert, Pozo and Remington, *The Matrix Market exchange formats*, 1996).
 
 use pool_examples::algebra::SparseMatrix;
 
@@ -8,11 +8,12 @@ use crate::problem::Problem;
 /// An entry: its row, its column, and the number there.
 type Entry = (usize, usize, f64);
 
-/// The problem of a symmetric matrix of real numbers, given by coordinates. Nothing else is read.
+/// Reads the problem of a symmetric matrix of real numbers, given by coordinates. Other files are
+/// refused.
 ///
 /// # Errors
 ///
-/// What is wrong, with its line, counted from 1.
+/// The mistake, with its line, counted from 1.
 pub(crate) fn parse(text: &str) -> Result<Problem, String> {
     let mut lines = text.lines().enumerate().map(|(index, line)| (index + 1, line));
     let header = lines.next().map_or("", |(_, line)| line);

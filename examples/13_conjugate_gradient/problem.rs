@@ -1,4 +1,5 @@
-//! What is solved: a sparse matrix, symmetric and definite, and a right-hand side whose solution is known.
+//! The problem: a sparse matrix, symmetric and definite, and a right-hand side whose solution is
+//! known.
 
 use pool_examples::algebra::{SparseMatrix, greatest_difference};
 
@@ -11,7 +12,7 @@ pub(crate) struct Problem {
 }
 
 impl Problem {
-    /// Poisson's equation on a square with so many points along each side.
+    /// Makes Poisson's equation on a square with `side` points along each side.
     pub(crate) fn poisson(side: usize) -> Self {
         Self::of_matrix(SparseMatrix::laplacian(side))
     }
@@ -27,7 +28,7 @@ impl Problem {
         self.right.len()
     }
 
-    /// How far a solution is from the known one.
+    /// Returns the distance of a solution from the known one.
     pub(crate) fn error_of(&self, x: &[f64]) -> f64 {
         greatest_difference(x, &self.known)
     }

@@ -1,4 +1,4 @@
-//! A solution by the conjugate-gradient method on any backend, and how far rounding may have put it.
+//! A solution by the conjugate-gradient method on any backend, and a bound of its rounding error.
 
 use pool_examples::algebra::{
     Algebra, Computation, ConjugateGradientError, Convergence, Failure, MatrixHandles, Number,
@@ -13,7 +13,7 @@ pub(crate) struct System<'p> {
     pub(crate) right: &'p [f64],
 }
 
-/// What came out.
+/// The result.
 #[derive(Debug)]
 pub(crate) struct Solution {
     pub(crate) x: Vec<f64>,
@@ -31,7 +31,7 @@ impl Computation for System<'_> {
         context: B::Context,
     ) -> Result<Solution, Failure> {
         let mut pool = DynamicPool::<B>::with_config(context, PoolConfig::new().name("system"))?;
-        // The matrix is a constant of the pool: it stays where it is, below all scopes.
+        // The matrix is a constant of the pool: it stays in place, below all scopes.
         let matrix = MatrixHandles::<T>::upload(&mut pool, self.matrix)?;
         let (constants, mut scope) = pool.split();
         let matrix = matrix.views(&constants)?;
@@ -53,7 +53,7 @@ pub(crate) fn solve_at(
     run(&System { matrix, right }, place, precision)
 }
 
-/// What the error of every solution with this matrix depends on.
+/// The quantities on which the error of every solution with this matrix depends.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Conditioning {
     matrix_norm: f64,
@@ -66,10 +66,10 @@ pub(crate) struct Conditioning {
 const STEPS: usize = 12;
 
 impl Conditioning {
-    /// The norm of the inverse is that of a vector of norm 1 after it was multiplied by the inverse, once it points the
-    /// way that grows most: it turns there by being multiplied again and again. What is found grows towards the norm
-    /// from below, and slowly where eigenvalues are close; with a twentieth more it is above for the matrices of this
-    /// example, which a test holds.
+    /// Estimates the norm of the inverse: repeated multiplication by the inverse turns a vector of
+    /// norm 1 into the direction that grows most. The estimate grows towards the norm from below,
+    /// and slowly if eigenvalues are close. With a twentieth added, it is above the norm for the
+    /// matrices of this example, as a test checks.
     pub(crate) fn of(matrix: &SparseMatrix) -> Result<Self, Failure> {
         let mut vector: Vec<f64> = (0..matrix.rows()).map(|row| 1.0 + (row % 7) as f64).collect();
         let mut inverse_norm = 0.0;
@@ -83,7 +83,8 @@ impl Conditioning {
         Ok(Self { matrix_norm, inverse_norm, longest_row })
     }
 
-    /// How far a solution of this norm, with numbers of this precision, may be from the exact one.
+    /// Returns a bound of the distance between a solution of this norm and precision and the exact
+    /// one.
     pub(crate) fn bound(&self, solution: &Solution, precision: Precision, exact: f64) -> f64 {
         let Convergence { iterations, residual } = solution.convergence;
         let Self { matrix_norm, inverse_norm, longest_row } = *self;
@@ -130,7 +131,7 @@ mod tests {
                 let bound = conditioning.bound(&solution, precision, norm(&problem.known));
                 let error = greatest_difference(&solution.x, &problem.known);
                 assert!(error <= bound, "{precision}: {error:e} and not {bound:e} at most");
-                // A bound that everything is within says nothing.
+                // A bound that every result satisfies would test nothing.
                 assert!(bound < norm(&problem.known) / 2.0, "{precision}: {bound:e}");
             }
         }

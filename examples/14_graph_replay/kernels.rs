@@ -18,7 +18,7 @@ pub(crate) struct Kernels {
     scale_by_ratio: CudaFunction,
 }
 
-/// A grid for so many elements.
+/// Returns a grid for `count` elements.
 fn over(count: usize) -> LaunchConfig {
     let launch = pool_kernels::Launch::over_elements(count);
     LaunchConfig { grid_dim: launch.grid, block_dim: launch.block, shared_mem_bytes: 0 }
@@ -50,7 +50,7 @@ impl Kernels {
         let count = rows as u64;
         let mut launch = stream.launch_builder(&self.multiply);
         launch.arg(&values).arg(&columns).arg(&starts).arg(&x).arg(&to).arg(&count);
-        // SAFETY: the parameters are those of `SPMV`; the rest is the caller's promise.
+        // SAFETY: the parameters are those of `SPMV`; the caller upholds the rest of the contract.
         unsafe { launch.launch(over(rows)) }?;
         Ok(())
     }
@@ -59,7 +59,7 @@ impl Kernels {
     ///
     /// # Safety
     ///
-    /// As for [`multiply`](Self::multiply).
+    /// Same as for [`multiply`](Self::multiply).
     pub(crate) unsafe fn dot(
         &self,
         stream: &Arc<CudaStream>,
@@ -69,9 +69,9 @@ impl Kernels {
         let length = count as u64;
         let mut launch = stream.launch_builder(&self.dot);
         launch.arg(&x).arg(&y).arg(&to).arg(&length);
-        // One block: then the order of the sum, and its last bits, are the same every time.
+        // One block: so the order of the sum, and its last bits, are the same every time.
         let one_block = LaunchConfig { grid_dim: (1, 1, 1), ..over(count) };
-        // SAFETY: the parameters are those of `DOT`; the rest is the caller's promise.
+        // SAFETY: the parameters are those of `DOT`; the caller upholds the rest of the contract.
         unsafe { launch.launch(one_block) }?;
         Ok(())
     }
@@ -80,7 +80,7 @@ impl Kernels {
     ///
     /// # Safety
     ///
-    /// As for [`multiply`](Self::multiply).
+    /// Same as for [`multiply`](Self::multiply).
     pub(crate) unsafe fn add_ratio(
         &self,
         stream: &Arc<CudaStream>,
@@ -91,7 +91,8 @@ impl Kernels {
         let length = count as u64;
         let mut launch = stream.launch_builder(&self.add_ratio);
         launch.arg(&numerator).arg(&denominator).arg(&sign).arg(&x).arg(&y).arg(&length);
-        // SAFETY: the parameters are those of `AXPY_RATIO`; the rest is the caller's promise.
+        // SAFETY: the parameters are those of `AXPY_RATIO`; the caller upholds the rest of the
+        // contract.
         unsafe { launch.launch(over(count)) }?;
         Ok(())
     }
@@ -100,7 +101,7 @@ impl Kernels {
     ///
     /// # Safety
     ///
-    /// As for [`multiply`](Self::multiply).
+    /// Same as for [`multiply`](Self::multiply).
     pub(crate) unsafe fn scale_by_ratio(
         &self,
         stream: &Arc<CudaStream>,
@@ -110,7 +111,8 @@ impl Kernels {
         let length = count as u64;
         let mut launch = stream.launch_builder(&self.scale_by_ratio);
         launch.arg(&numerator).arg(&denominator).arg(&x).arg(&y).arg(&length);
-        // SAFETY: the parameters are those of `XPAY_RATIO`; the rest is the caller's promise.
+        // SAFETY: the parameters are those of `XPAY_RATIO`; the caller upholds the rest of the
+        // contract.
         unsafe { launch.launch(over(count)) }?;
         Ok(())
     }

@@ -1,10 +1,11 @@
-//! A step of the conjugate-gradient method, captured once and replayed until the system is solved: the
-//! same bits as the same kernels launched one by one. The step is one function over a scope, run eagerly
-//! and captured as it is; beside it stands the same with temporaries of the capture, which share bytes, in
-//! an arena of each policy.
+//! A step of the conjugate-gradient method, captured once and replayed until the system is solved.
+//! The result has the same bits as the same kernels launched one by one. The step is one function
+//! over a scope, both run eagerly and captured. A second version has temporaries of the capture,
+//! which share bytes, in an arena of each policy.
 //!
-//! `cargo run --features device --example 14_graph_replay -- [--simulated] [--side N] [--record FILE]`; on a device, or on
-//! the simulated driver by the flag and where there is none. What is recorded `pool-plan` reads (docs/replay.md).
+//! `cargo run --features device --example 14_graph_replay -- [--simulated] [--side N] [--record
+//! FILE]`; on a device, or on the simulated driver by the flag and if there is no device.
+//! `pool-plan` reads the record (docs/replay.md).
 
 mod kernels;
 mod method;
@@ -42,7 +43,7 @@ struct Arguments {
     /// Steps of the method.
     #[arg(long, default_value_t = 8)]
     steps: usize,
-    /// Where to write the record of the planned graph.
+    /// The file for the record of the planned graph.
     #[arg(long)]
     record: Option<PathBuf>,
 }

@@ -1,5 +1,5 @@
-//! The method's arrays, and its step as the body of a capture: once with temporaries of the capture, which
-//! share bytes, and once through a scope.
+//! The method's arrays, and its step as the body of a capture: with temporaries of the capture,
+//! which share bytes, and through a scope.
 
 use std::error::Error;
 
@@ -11,7 +11,7 @@ use crate::kernels::Kernels;
 use crate::problem::Problem;
 use crate::step::{Arrays, step};
 
-/// What stays from step to step: the matrix, and three vectors.
+/// The arrays that stay from step to step: the matrix, and three vectors.
 pub(crate) struct Method {
     values: GraphMemoryBlock,
     columns: GraphMemoryBlock,
@@ -49,7 +49,7 @@ impl Method {
         [&self.values, &self.columns, &self.starts].map(GraphMemoryBlock::address)
     }
 
-    /// One step with temporaries of the capture, each given back as soon as nothing uses it.
+    /// One step with temporaries of the capture, each freed after its last use.
     #[expect(
         clippy::multiple_unsafe_ops_per_block,
         reason = "a launch, and its being enqueued, are one promise: that the uses beside it are right"
@@ -73,7 +73,8 @@ impl Method {
         let mut image = capture.acquire::<f64>(rows)?;
         let q = image.address();
         let uses = [values.read(), columns.read(), starts.read(), direction.read(), image.write()];
-        // SAFETY: here and below, the kernel reads and writes what its uses say, on this stream.
+        // SAFETY: here and below, the kernel reads and writes only its declared uses, on this
+        // stream.
         unsafe {
             capture.enqueue(main, &uses, |stream| kernels.multiply(stream, matrix, d, q, rows))
         }?;
@@ -112,7 +113,7 @@ impl Method {
         unsafe { capture.enqueue(main, &uses, |stream| kernels.scale_by_ratio(stream, to, rows)) }
     }
 
-    /// The step of the eager run, as it is.
+    /// Runs the step of the eager run, unchanged.
     pub(crate) fn step_in_a_scope(
         &self,
         capture: &Capture<'_>,
@@ -142,7 +143,7 @@ impl Method {
         capture.scope(main, |scope| step(scope, kernels, &mut arrays))
     }
 
-    /// Matrix, right-hand side, and zero as the first answer.
+    /// Writes the matrix, the right-hand side, and zero as the first iterate.
     pub(crate) fn write_start(
         &self,
         graph: &mut CapturedGraph,

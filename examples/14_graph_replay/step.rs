@@ -1,4 +1,4 @@
-//! The step of the method as code that knows scopes and views alone: run eagerly, and captured as it is.
+//! The step of the method, which uses only scopes and views: run eagerly, and captured unchanged.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -38,8 +38,8 @@ pub(crate) fn step(
     let matrix = [arrays.values.address(), arrays.columns.address(), arrays.starts.address()];
     let [x, r, d] = [&arrays.x, &arrays.residual, &arrays.direction].map(DeviceViewMut::address);
     let [q, rr, dq, next] = [&image, &before, &bend, &after].map(DeviceViewMut::address);
-    // SAFETY: here and below, the addresses are of views of the stream's pools, each as long as the
-    // kernel takes it to be.
+    // SAFETY: here and below, the addresses are of views of the stream's pools, each with the
+    // length that the kernel expects.
     unsafe { kernels.multiply(stream, matrix, d, q, rows) }?;
     // SAFETY: as above.
     unsafe { kernels.dot(stream, [r, r, rr], rows) }?;
@@ -55,7 +55,8 @@ pub(crate) fn step(
     unsafe { kernels.scale_by_ratio(stream, [next, rr, r, d], rows) }
 }
 
-/// Steps launched kernel by kernel, in a scope each; the answer, and the bytes of the scope's blocks.
+/// Launches steps kernel by kernel, each in a scope; returns the result, and the bytes of the
+/// scope's blocks.
 pub(crate) fn run_eagerly(
     kernels: &Kernels,
     stream: &Arc<CudaStream>,

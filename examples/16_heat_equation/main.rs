@@ -1,11 +1,11 @@
-//! The heat equation in two dimensions, by implicit steps in time: one source for the host and for devices, and for
-//! numbers of 32 and 64 bits.
+//! The heat equation in two dimensions, by implicit steps in time: one source for the host and for
+//! devices, and for numbers of 32 and 64 bits.
 //!
-//! `cargo run --features device --example 16_heat_equation -- [--on host|device|simulator] [--precision f32|f64]
-//! [--side N] [--steps N]`; without flags at every place there is, with both numbers. With the
-//! feature `wgpu` there is `--on wgpu`, too. Each answer is compared with that of the host in double precision, within a
-//! bound that `Heat::bound` argues, and after the first step no block may be allocated. The pictures go to
-//! `target/demo`.
+//! `cargo run --features device --example 16_heat_equation -- [--on host|device|simulator]
+//! [--precision f32|f64] [--side N] [--steps N]`. Without flags it runs at every available place,
+//! with both precisions. With the feature `wgpu` there is also `--on wgpu`. Each result is compared
+//! with that of the host in double precision, within a bound that `Heat::bound` proves. After the
+//! first step no block may be allocated. The pictures go to `target/demo`.
 
 mod picture;
 mod problem;
@@ -21,7 +21,7 @@ use pool_examples::algebra::{Place, Places, Precision, greatest_difference, run}
 use problem::Heat;
 use stepper::{History, Stepper};
 
-/// How many frames are shown besides the first.
+/// The number of frames that are shown besides the first.
 const FRAMES: usize = 3;
 
 #[derive(Parser)]

@@ -13,7 +13,7 @@ const SCALE: usize = 6;
 /// Pixels between two frames.
 const GAP: usize = 4;
 
-/// Writes the frames side by side, each with its edges; answers with where.
+/// Writes the frames side by side, each with its edges; returns the path.
 pub(crate) fn write(
     heat: &Heat,
     frames: &[(usize, Vec<f64>)],

@@ -1,11 +1,13 @@
-//! What is solved: the heat equation on the unit square, u' = Δu, with fixed temperatures at the edges, by finite
-//! differences in space and the method of Crank and Nicolson in time.
+//! The problem: the heat equation on the unit square, u' = Δu, with fixed temperatures at the
+//! edges, by finite differences in space and the method of Crank and Nicolson in time.
 //!
-//! With the matrix A of [`SparseMatrix::laplacian`], the distance h between points, and r = Δt / h², a step from the
-//! temperatures u of the inner points to u + d is (I + r/2 A) d = r (g - A u), where g has for each point the sum of
-//! the temperatures of its neighbours at the edge. The temperatures here are chosen so that each step is known exactly:
-//! at the edges they are those of a function whose differences in both directions cancel, which is where everything
-//! ends, and to begin with, eigenvectors of A are added, of which each step keeps a known part.
+//! Let A be the matrix of [`SparseMatrix::laplacian`], h the distance between points, and r = Δt /
+//! h². A step from the temperatures u of the inner points to u + d is (I + r/2 A) d = r (g - A u).
+//! Here g has for each point the sum of the temperatures of its neighbours at the edge.
+//!
+//! The temperatures here are chosen so that each step is known exactly. At the edges they are those
+//! of a function whose differences in both directions cancel, which is also the final state. At the
+//! start, eigenvectors of A are added; each step keeps a known part of them.
 
 use std::f64::consts::PI;
 
@@ -13,11 +15,11 @@ use pool_examples::algebra::{ConjugateGradientError, Precision, SparseMatrix, no
 
 use crate::stepper::History;
 
-/// Waves that are added to begin with: half waves in each direction, and how high they are.
+/// The waves that are added at the start: half waves in each direction, and their amplitudes.
 const WAVES: [(usize, usize, f64); 6] =
     [(1, 1, 0.5), (2, 1, -0.2), (1, 4, 0.2), (3, 3, 0.2), (4, 6, 0.2), (9, 7, 0.1)];
 
-/// A heat equation, and how it is stepped.
+/// A heat equation, and its time steps.
 #[derive(Debug)]
 pub(crate) struct Heat {
     /// Inner points along each side.
@@ -50,12 +52,13 @@ impl Heat {
         heat
     }
 
-    /// The temperature of a point; 0 and `side + 1` are the edges, where it stays.
+    /// Returns the final temperature of a point; 0 and `side + 1` are the edges, where it stays
+    /// fixed.
     pub(crate) fn at_rest(&self, row: usize, column: usize) -> f64 {
         at_rest(self.side, row, column)
     }
 
-    /// The temperatures after so many steps, without rounding.
+    /// Returns the temperatures after `steps` steps, without rounding.
     pub(crate) fn exact(&self, steps: usize) -> Vec<f64> {
         of_points(self.side, |row, column| {
             let waves = WAVES.iter().map(|wave| self.wave(*wave, steps, row, column));
@@ -63,7 +66,7 @@ impl Heat {
         })
     }
 
-    /// A wave at a point after so many steps.
+    /// Returns a wave at a point after `steps` steps.
     fn wave(&self, wave: (usize, usize, f64), steps: usize, row: usize, column: usize) -> f64 {
         let (down, across, height) = wave;
         let angle =
@@ -74,20 +77,24 @@ impl Heat {
         height * kept * angle(down, row).sin() * angle(across, column).sin()
     }
 
-    /// How far the temperatures at the end may be from the exact ones, for the numbers and the residuals of a history.
+    /// Returns a bound of the distance between the final temperatures and the exact ones, for the
+    /// precision and the residuals of a history.
     ///
-    /// A step multiplies the errors of all before it by (I + r/2 A)⁻¹ (I - r/2 A), whose norm is at most 1, since A is
-    /// symmetric and definite: so the errors of the steps add up at most. With the unit roundoff u, in its first order,
-    /// and the norms K of -r A, U of the temperatures and W of what differs from those at the end, a step has
+    /// A step multiplies the errors of all earlier ones by (I + r/2 A)⁻¹ (I - r/2 A), whose norm is
+    /// at most 1, since A is symmetric and definite. So the errors of the steps at most add up. Let
+    /// u be the unit roundoff (first order only), and K, U and W the norms of -r A, of the
+    /// temperatures, and of their difference from the final ones. The error of a step has these
+    /// parts:
     ///
-    /// - the right-hand side, whose parts are at most K U each: (m + 1) u K U for rounding -r A and its product with
-    ///   the temperatures, of at most m numbers a row; u K U for rounding r g; u K W for the sum. Divided by
-    ///   I + r/2 A, whose eigenvalues are at least 1, that is no more;
-    /// - what the conjugate-gradient method is off by, whose solution d is the difference of two temperatures, of
-    ///   norm 2 W at most ([`ConjugateGradientError`]);
-    /// - the sum u + d, off by u U.
+    /// - The right-hand side, whose parts are at most K U each: (m + 1) u K U for rounding -r A and
+    ///   its product with the temperatures, of at most m numbers a row. Rounding r g adds u K U,
+    ///   and the sum u K W. Division by I + r/2 A, whose eigenvalues are at least 1, does not
+    ///   increase it.
+    /// - The error of the conjugate-gradient method, whose solution d is the difference of two
+    ///   temperatures, of norm at most 2 W ([`ConjugateGradientError`]).
+    /// - The rounding of the sum u + d, u U.
     ///
-    /// Rounding the temperatures to begin with is one more u U.
+    /// Rounding the initial temperatures adds one more u U.
     pub(crate) fn bound(&self, history: &History, precision: Precision) -> f64 {
         let unit = precision.unit_roundoff();
         let rest = of_points(self.side, |row, column| self.at_rest(row, column));

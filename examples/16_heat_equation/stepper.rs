@@ -1,5 +1,6 @@
-//! The steps in time, generic over the backend and the number. The matrices and the boundary are constants of a pool,
-//! the temperatures an array of its outermost scope; whatever else a step needs is a temporary of the step's scope.
+//! The steps in time, generic over the backend and the number. The matrices and the boundary are
+//! constants of a pool, the temperatures an array of its outermost scope; all else is a temporary
+//! of the step's scope.
 
 use pool_examples::algebra::{
     Algebra, Computation, Failure, MatrixHandles, Number, rounded, solve, widened,
@@ -10,14 +11,14 @@ use pool_facade::{
 
 use crate::problem::Heat;
 
-/// What came out.
+/// The result.
 #[derive(Debug, Default)]
 pub(crate) struct History {
     /// The temperatures at some of the steps, each with the number of steps before it.
     pub(crate) frames: Vec<(usize, Vec<f64>)>,
     /// The most iterations that a step took.
     pub(crate) most_iterations: usize,
-    /// The largest residual that a step was content with, as a part of its right-hand side.
+    /// The largest final residual of a step, relative to its right-hand side.
     pub(crate) largest_residual: f64,
     /// Blocks that were allocated until the end of the first step.
     pub(crate) growths_at_first: u64,
@@ -25,7 +26,7 @@ pub(crate) struct History {
     pub(crate) growths: u64,
 }
 
-/// What each step needs and none changes.
+/// The constants of all steps.
 struct Constants<T> {
     implicit: MatrixHandles<T>,
     explicit: MatrixHandles<T>,
@@ -41,7 +42,7 @@ impl<T: Number> Constants<T> {
         })
     }
 
-    /// One step in time; answers with how its system was solved.
+    /// Runs one step in time; returns the convergence of its system.
     fn step<B: PoolBackend, A: Algebra<B, T>>(
         &self,
         algebra: &A,
@@ -65,7 +66,7 @@ impl<T: Number> Constants<T> {
     }
 }
 
-/// The equation, of which as many frames are kept, evenly spread, besides the first.
+/// The equation, with the number of frames to keep besides the first, evenly spread.
 #[derive(Debug)]
 pub(crate) struct Stepper<'p> {
     pub(crate) heat: &'p Heat,

@@ -1,5 +1,5 @@
-//! Frames with wgpu alone: the buffers that a frame needs are created for it, and the bind groups over them. Pipelines,
-//! weights and parameters, which are the same for all frames, are made once.
+//! Frames with wgpu alone: the buffers of a frame, and the bind groups over them, are created for
+//! it. Pipelines, weights and parameters, which are the same for all frames, are made once.
 
 use std::error::Error;
 use std::sync::mpsc;
@@ -56,7 +56,7 @@ impl Created {
         create_buffer(&self.device, bytes, wgpu::BufferUsages::STORAGE | usage)
     }
 
-    /// The contents of a buffer, after all that was submitted.
+    /// Returns the contents of a buffer, after all submitted work.
     fn read(&self, buffer: &wgpu::Buffer) -> Result<Vec<u32>, Box<dyn Error>> {
         let usage = wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST;
         let staging = create_buffer(&self.device, self.filter.pixels() * size_of::<u32>(), usage);
@@ -65,7 +65,7 @@ impl Created {
         self.queue.submit([encoder.finish()]);
         let (sender, receiver) = mpsc::channel();
         staging.map_async(wgpu::MapMode::Read, .., move |answer| {
-            // Nobody listens where the poll has failed.
+            // The receiver is gone if the poll has failed.
             let _ = sender.send(answer);
         });
         self.device.poll(wgpu::PollType::wait_indefinitely())?;

@@ -1,4 +1,5 @@
-//! What both ways of filtering do: the kernels, their parameters, the weights of the blur, and what a frame costs.
+//! The common part of both ways of filtering: the kernels, their parameters, the weights of the
+//! blur, and the cost of a frame.
 
 use std::error::Error;
 use std::time::Duration;
@@ -50,7 +51,7 @@ pub(crate) struct Filter {
 }
 
 impl Filter {
-    /// A filter for frames of so many pixels along each side.
+    /// Makes a filter for frames with `size` pixels along each side.
     pub(crate) fn new(size: u32) -> Self {
         let offsets = (0..=2 * RADIUS).map(|place| place as f32 - RADIUS as f32);
         let bells = offsets.map(|offset| (-0.5 * (offset / DEVIATION).powi(2)).exp());
@@ -77,21 +78,21 @@ impl Filter {
     }
 }
 
-/// What became of a frame.
+/// The result of a frame.
 #[derive(Debug)]
 pub(crate) struct Filtered {
-    /// What the thread computes from the frame's bytes on the host to the submission of all its work.
+    /// The thread's time from the frame's bytes on the host to the submission of all its work.
     pub(crate) host_time: Duration,
-    /// The picture, a pixel a word, where it was wanted.
+    /// The picture, a pixel a word, if it was requested.
     pub(crate) picture: Option<Vec<u32>>,
 }
 
 /// A way of filtering frames.
 pub(crate) trait Way {
-    /// What it is called in the report.
+    /// Returns its name in the report.
     fn name(&self) -> &'static str;
 
-    /// Filters a frame; reads the picture back where it is wanted.
+    /// Filters a frame; reads the picture back if it is requested.
     fn filter(&mut self, frame: &[u8], wants_picture: bool) -> Result<Filtered, Box<dyn Error>>;
 
     /// Storage buffers and bind groups created so far.

@@ -3,7 +3,7 @@
 struct Filter {
     width: u32,
     height: u32,
-    // How much of what the blur takes away is added once more.
+    // The factor of the detail that the blur removes and the filter adds again.
     amount: f32,
     // The steepness at which an edge begins to show.
     threshold: f32,

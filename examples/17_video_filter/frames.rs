@@ -41,7 +41,8 @@ impl Photograph {
         (row(top) * (1.0 - bottom) + row(top + 1) * bottom).round() as u8
     }
 
-    /// So many frames, of so many pixels along each side: from the whole photograph to its middle third, on a curve.
+    /// Returns `frames` frames with `size` pixels along each side: from the whole photograph to its
+    /// middle third, on a curve.
     pub(crate) fn video(&self, frames: u32, size: u32) -> Vec<Vec<u8>> {
         let frame = |number: u32| {
             let time = number as f32 / frames as f32;
@@ -59,7 +60,7 @@ impl Photograph {
     }
 }
 
-/// Writes a frame and, to its right, the picture that the filter made of it.
+/// Writes a frame and, to its right, its filtered picture.
 pub(crate) fn write(
     path: &Path,
     size: u32,

@@ -1,12 +1,13 @@
-//! A filter over the frames of a video on a GPU, or what wgpu takes for one: unsharp mask, and edges in orange. Once
-//! with a scope of a pool for each frame, once with buffers and bind groups that are created for each frame: the same
-//! pictures in every bit, and the host's time for a frame.
+//! A filter over the frames of a video on a GPU, or on another adapter of wgpu: unsharp mask, and
+//! edges in orange. It runs with a scope of a pool for each frame, and with buffers and bind groups
+//! that are created for each frame. The pictures have the same bits; it prints the host's time for
+//! a frame.
 //!
 //! ```text
 //! cargo run --release --features wgpu --example 17_video_filter -- [--frames N] [--size N] [--out FILE]
 //! ```
 //!
-//! Where wgpu finds no adapter it prints `SKIPPED` and why.
+//! If wgpu finds no adapter, it prints `SKIPPED` and the reason.
 
 mod clock;
 mod created;
@@ -36,7 +37,7 @@ struct Arguments {
     /// Pixels along each side of a frame: a multiple of 4.
     #[arg(long, default_value_t = 128, value_parser = size)]
     size: u32,
-    /// How often both ways are measured.
+    /// The number of measurements of both ways.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     repeats: u32,
     /// The picture that is written: the last frame before and after. `target/demo/video_filter.png` otherwise.
@@ -89,7 +90,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Says where the example runs, and what its times are worth there.
+/// Prints the device of the example, and the value of its times there.
 fn describe(stream: &Stream, arguments: &Arguments) {
     let adapter = stream.device().adapter_info();
     println!("adapter: {} ({:?}, {})", adapter.name, adapter.device_type, adapter.backend);
@@ -105,7 +106,7 @@ fn describe(stream: &Stream, arguments: &Arguments) {
     }
 }
 
-/// Filters all frames in both ways, which is also their warm-up; the last picture.
+/// Filters all frames in both ways, which is also their warm-up; returns the last picture.
 fn compare(
     pooled: &mut dyn Way,
     created: &mut dyn Way,
@@ -123,7 +124,7 @@ fn compare(
     Ok(last)
 }
 
-/// Prints what was measured, and what was created since the warm-up.
+/// Prints the measurements, and the objects created since the warm-up.
 fn report(
     ways: [&dyn Way; 2],
     warm: [[u64; 2]; 2],

@@ -1,4 +1,5 @@
-//! Frames with a pool: a scope for each frame, whose memory and bind groups are those of the frame before.
+//! Frames with a pool: a scope for each frame, which reuses the memory and bind groups of the
+//! previous one.
 
 use std::error::Error;
 

@@ -1,4 +1,4 @@
-//! How long both ways take, in turns.
+//! The times of both ways, measured alternately.
 
 use std::error::Error;
 use std::fmt;
@@ -8,7 +8,7 @@ use pool_wgpu::wgpu;
 
 use crate::filter::Way;
 
-/// Frames to one that is read back, where frames a second are measured.
+/// The number of frames for each one that is read back, when frames a second are measured.
 pub(crate) const READ_EACH: usize = 8;
 
 /// The median of repeated measurements, with the least and the greatest.
@@ -20,7 +20,7 @@ pub(crate) struct Spread {
 }
 
 impl Spread {
-    /// Of at least one measurement.
+    /// Computes the spread; `None` without a measurement.
     pub(crate) fn of(mut measured: Vec<f64>) -> Option<Self> {
         measured.sort_by(f64::total_cmp);
         let (least, greatest) = (*measured.first()?, *measured.last()?);
@@ -35,7 +35,7 @@ impl fmt::Display for Spread {
     }
 }
 
-/// What was measured of one way, a value for each repeat.
+/// The measurements of one way, a value for each repeat.
 #[derive(Debug, Default)]
 pub(crate) struct Measured {
     /// The median host time of a frame, in microseconds.
@@ -43,7 +43,8 @@ pub(crate) struct Measured {
     pub(crate) frames_a_second: Vec<f64>,
 }
 
-/// Measures a repeat over all frames. Where the host's time is taken the ways take turns, the other one first each time.
+/// Measures a repeat over all frames. If the host's time is measured, the ways alternate, with the
+/// other one first each time.
 pub(crate) fn repeat(
     measured: &mut [Measured; 2],
     mut ways: [&mut dyn Way; 2],
@@ -54,7 +55,7 @@ pub(crate) fn repeat(
     for (number, frame) in frames.iter().enumerate() {
         for turn in 0..2 {
             let which = (number + turn) % 2;
-            // The driver's threads rest meanwhile, also where the driver runs on the processor.
+            // The driver's threads are idle meanwhile, even if the driver runs on the processor.
             device.poll(wgpu::PollType::wait_indefinitely())?;
             host_times[which].push(micros(ways[which].filter(frame, false)?.host_time));
         }

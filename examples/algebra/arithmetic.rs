@@ -1,4 +1,4 @@
-//! What a backend must be able to do for computations that are generic over the backend and the number.
+//! The operations of a backend for computations that are generic over the backend and the number.
 
 use std::error::Error;
 
@@ -7,7 +7,7 @@ use pool_facade::{PoolBackend, Scope};
 use super::matrix::Matrix;
 use super::number::Number;
 
-/// Whatever a backend answers when it cannot do something.
+/// Any error of a backend.
 pub type Failure = Box<dyn Error>;
 
 /// A numerator and a denominator, views of one element each.
@@ -16,11 +16,11 @@ pub type Ratio<'s, B, T> = (<B as PoolBackend>::ViewRef<'s, T>, <B as PoolBacken
 /// Operations on vectors in the memory of a backend. Each is enqueued on the queue of the scope's pool, and all views
 /// are of that pool. Scalars are views of one element, so that they need not leave the device.
 pub trait Algebra<B: PoolBackend, T: Number> {
-    /// `to = A x`, for a matrix of as many rows as `to` has elements.
+    /// Computes `to = A x`, for a matrix whose number of rows is the length of `to`.
     ///
     /// # Errors
     ///
-    /// Where the backend cannot enqueue it; so below.
+    /// Fails if the backend cannot enqueue it; so below.
     fn multiply(
         &self,
         scope: &Scope<'_, B>,
@@ -33,7 +33,7 @@ pub trait Algebra<B: PoolBackend, T: Number> {
     ///
     /// # Errors
     ///
-    /// As [`multiply`](Self::multiply).
+    /// Same as [`multiply`](Self::multiply).
     fn add(
         &self,
         scope: &Scope<'_, B>,
@@ -45,7 +45,7 @@ pub trait Algebra<B: PoolBackend, T: Number> {
     ///
     /// # Errors
     ///
-    /// As [`multiply`](Self::multiply).
+    /// Same as [`multiply`](Self::multiply).
     fn dot(
         &self,
         scope: &Scope<'_, B>,
@@ -58,7 +58,7 @@ pub trait Algebra<B: PoolBackend, T: Number> {
     ///
     /// # Errors
     ///
-    /// As [`multiply`](Self::multiply).
+    /// Same as [`multiply`](Self::multiply).
     fn add_ratio(
         &self,
         scope: &Scope<'_, B>,
@@ -72,7 +72,7 @@ pub trait Algebra<B: PoolBackend, T: Number> {
     ///
     /// # Errors
     ///
-    /// As [`multiply`](Self::multiply).
+    /// Same as [`multiply`](Self::multiply).
     fn scale_by_ratio(
         &self,
         scope: &Scope<'_, B>,
@@ -82,7 +82,7 @@ pub trait Algebra<B: PoolBackend, T: Number> {
     ) -> Result<(), Failure>;
 }
 
-/// As many elements as a kernel goes over, which all of these views must have: a kernel asks nobody.
+/// Returns the common length of all these views, which a kernel does not check.
 pub(super) fn length_of_all<const N: usize>(lengths: [usize; N]) -> Result<u64, Failure> {
     let all_are = lengths.iter().all(|length| *length == lengths[0]);
     if all_are { Ok(lengths[0] as u64) } else { Err(format!("lengths differ: {lengths:?}").into()) }

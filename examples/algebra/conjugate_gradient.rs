@@ -7,31 +7,32 @@ use super::arithmetic::{Algebra, Failure};
 use super::matrix::Matrix;
 use super::number::Number;
 
-/// How the method ended.
+/// The end of the method.
 #[derive(Clone, Copy, Debug)]
 pub struct Convergence {
     /// Iterations that were done.
     pub iterations: usize,
-    /// The norm of the residual that the method carries along, as a part of that of the right-hand side.
+    /// The norm of the recursively computed residual, relative to that of the right-hand side.
     pub residual: f64,
 }
 
-/// Where the residual has become this much smaller, going on changes little: the residual that the method carries along
-/// goes on to fall, and the true one stays at what rounding leaves.
+/// Returns the relative residual below which further iterations change little: the recursively
+/// computed residual continues to fall, while the true one stays at the level of rounding.
 #[must_use]
 pub fn tolerance<T: Number>() -> f64 {
     64.0 * T::UNIT_ROUNDOFF
 }
 
-/// Solves `A x = right` from zero, for a symmetric matrix that is definite (Hestenes and Stiefel, 1952). A negative
-/// definite one gives the same steps as its opposite, with all signs of the residual turned.
+/// Solves `A x = right` from zero, for a symmetric matrix that is definite (Hestenes and Stiefel,
+/// 1952). A negative definite matrix gives the same steps as its opposite, with all signs of the
+/// residual reversed.
 ///
-/// Ends where the residual is at most [`tolerance`] times the right-hand side, and after twice as many iterations as
-/// there are rows, which says that the matrix is not definite.
+/// Ends when the residual is at most [`tolerance`] times the right-hand side, or after a number of
+/// iterations of twice the rows, which shows that the matrix is not definite.
 ///
 /// # Errors
 ///
-/// Where there is no memory for the temporaries, and where the backend refuses an operation.
+/// Fails if there is no memory for the temporaries, and if the backend refuses an operation.
 pub fn solve<B: PoolBackend, T: Number, A: Algebra<B, T>>(
     algebra: &A,
     mut scope: Scope<'_, B>,
@@ -50,7 +51,7 @@ pub fn solve<B: PoolBackend, T: Number, A: Algebra<B, T>>(
     let mut square = first;
     let enough = tolerance::<T>().powi(2) * first;
     while square > enough && iterations < 2 * matrix.rows() {
-        // Its temporaries are given back when the iteration ends: the next one gets the same.
+        // Its temporaries are freed when the iteration ends: the next one gets the same memory.
         let scope = scope.scope();
         let mut image = scope.try_acquire::<T, _>(matrix.rows())?;
         let [mut before, mut bend, mut after] = [

@@ -26,7 +26,7 @@ pub(super) fn run<C: Computation>(
     }
 }
 
-/// A device where there is one, and else the simulated driver.
+/// Returns a device if there is one, and else the simulated driver.
 pub(super) fn place() -> Place {
     if Cuda::is_available() { Place::Device } else { Place::Simulator }
 }
@@ -58,7 +58,7 @@ impl Kernels {
     }
 }
 
-/// A grid for so many elements.
+/// Returns a grid for `count` elements.
 fn over(count: usize) -> LaunchConfig {
     let launch = pool_kernels::Launch::over_elements(count);
     LaunchConfig { grid_dim: launch.grid, block_dim: launch.block, shared_mem_bytes: 0 }
@@ -107,9 +107,9 @@ impl<T: Number + DeviceRepr> Algebra<Cuda, T> for Kernels {
         length_of_all([1, to.len()])?;
         let mut launch = scope.launch(&self.dot);
         launch.arg(&x).arg(&y).arg(to).arg(&count);
-        // One block: then the order of the sum, and its last bits, are the same every time.
+        // One block: so the order of the sum, and its last bits, are the same every time.
         let one_block = LaunchConfig { grid_dim: (1, 1, 1), ..over(x.len()) };
-        // SAFETY: the parameters are those of `DOT`, and the lengths are as it wants.
+        // SAFETY: the parameters are those of `DOT`, with the lengths that it expects.
         unsafe { launch.launch(one_block) }?;
         Ok(())
     }
@@ -126,7 +126,7 @@ impl<T: Number + DeviceRepr> Algebra<Cuda, T> for Kernels {
         length_of_all([1, numerator.len(), denominator.len()])?;
         let mut launch = scope.launch(&self.add_ratio);
         launch.arg(&numerator).arg(&denominator).arg(&sign).arg(&x).arg(y).arg(&count);
-        // SAFETY: the parameters are those of `AXPY_RATIO`, and the lengths are as it wants.
+        // SAFETY: the parameters are those of `AXPY_RATIO`, with the lengths that it expects.
         unsafe { launch.launch(over(x.len())) }?;
         Ok(())
     }
@@ -142,7 +142,7 @@ impl<T: Number + DeviceRepr> Algebra<Cuda, T> for Kernels {
         length_of_all([1, numerator.len(), denominator.len()])?;
         let mut launch = scope.launch(&self.scale_by_ratio);
         launch.arg(&numerator).arg(&denominator).arg(&x).arg(y).arg(&count);
-        // SAFETY: the parameters are those of `XPAY_RATIO`, and the lengths are as it wants.
+        // SAFETY: the parameters are those of `XPAY_RATIO`, with the lengths that it expects.
         unsafe { launch.launch(over(x.len())) }?;
         Ok(())
     }

@@ -3,7 +3,7 @@
 struct Parameters {
     // The elements of the result.
     count: u32,
-    // Whether the sign of `add_ratio` is -1.
+    // 1 if the sign of `add_ratio` is -1, else 0.
     negative: u32,
 }
 
@@ -44,7 +44,7 @@ fn add(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) gr
 
 var<workgroup> sums: array<Number, WIDTH>;
 
-// One workgroup: then the order of the sum, and its last bits, are the same every time.
+// One workgroup: so the order of the sum, and its last bits, are the same every time.
 @compute @workgroup_size(WIDTH)
 fn dot_product(@builtin(local_invocation_index) lane: u32) {
     var sum = Number();

@@ -17,12 +17,12 @@ pub struct SparseMatrix {
 }
 
 impl SparseMatrix {
-    /// The matrix whose row i has the numbers from `starts[i]` to before `starts[i + 1]` of `values`, each in the column
-    /// that `columns` says.
+    /// Makes the matrix whose row i has the numbers from `starts[i]` to before `starts[i + 1]` of
+    /// `values`, each in its column of `columns`.
     ///
     /// # Errors
     ///
-    /// Where `starts` does not lead through all values, and for a column that the matrix has not.
+    /// Fails if `starts` does not cover all values in order, and for a column outside the matrix.
     pub fn new(values: Vec<f64>, columns: Vec<u32>, starts: Vec<u32>) -> Result<Self, String> {
         let rows = starts.len().saturating_sub(1);
         let ends = starts.first() == Some(&0)
@@ -37,8 +37,9 @@ impl SparseMatrix {
         }
     }
 
-    /// Minus the Laplacian of a grid of `side` × `side` points, in units of the distance between neighbours: 4 on the
-    /// diagonal, and -1 for each of up to four neighbours. Beyond the edge of the grid everything is 0.
+    /// Makes minus the Laplacian of a grid of `side` × `side` points, in units of the distance
+    /// between neighbours: 4 on the diagonal, and -1 for each of up to four neighbours. Beyond the
+    /// edge of the grid everything is 0.
     #[must_use]
     pub fn laplacian(side: usize) -> Self {
         let mut matrix = Self { values: Vec::new(), columns: Vec::new(), starts: vec![0] };
@@ -62,7 +63,8 @@ impl SparseMatrix {
         matrix
     }
 
-    /// The matrix `factor · A + shift · I`, where A is this one and has every number of its diagonal.
+    /// Returns the matrix `factor · A + shift · I`, for this matrix A, which has every number of
+    /// its diagonal.
     #[must_use]
     pub fn scaled_and_shifted(&self, factor: f64, shift: f64) -> Self {
         let mut matrix = self.clone();
@@ -88,7 +90,7 @@ impl SparseMatrix {
         &self.columns
     }
 
-    /// Where each row starts among the numbers, and at the end where the last one ends.
+    /// Returns the start of each row among the numbers, and the end of the last one.
     #[must_use]
     pub fn starts(&self) -> &[u32] {
         &self.starts
@@ -100,7 +102,7 @@ impl SparseMatrix {
         self.starts.len().saturating_sub(1)
     }
 
-    /// The most numbers that a row has.
+    /// Returns the maximum number of numbers in a row.
     #[must_use]
     pub fn longest_row(&self) -> usize {
         (0..self.rows()).map(|row| self.row(row).len()).max().unwrap_or(0)
@@ -120,13 +122,13 @@ impl SparseMatrix {
         (0..self.rows()).map(|row| self.row(row).map(product).sum()).collect()
     }
 
-    /// The places of a row's numbers.
+    /// Returns the positions of a row's numbers.
     fn row(&self, row: usize) -> Range<usize> {
         self.starts[row] as usize..self.starts[row + 1] as usize
     }
 }
 
-/// A sparse matrix in the memory of a backend, to be read: always one that a [`SparseMatrix`] was.
+/// A sparse matrix in the memory of a backend, for reading: always a copy of a [`SparseMatrix`].
 #[derive(Debug)]
 pub struct Matrix<'s, B: PoolBackend, T: Number> {
     values: B::ViewRef<'s, T>,
@@ -136,17 +138,17 @@ pub struct Matrix<'s, B: PoolBackend, T: Number> {
 }
 
 impl<'s, B: PoolBackend, T: Number> Matrix<'s, B, T> {
-    /// As [`SparseMatrix::values`].
+    /// Does the same as [`SparseMatrix::values`].
     pub fn values(&self) -> &B::ViewRef<'s, T> {
         &self.values
     }
 
-    /// As [`SparseMatrix::columns`].
+    /// Does the same as [`SparseMatrix::columns`].
     pub fn columns(&self) -> &B::ViewRef<'s, u32> {
         &self.columns
     }
 
-    /// As [`SparseMatrix::starts`].
+    /// Does the same as [`SparseMatrix::starts`].
     pub fn starts(&self) -> &B::ViewRef<'s, u32> {
         &self.starts
     }
@@ -171,7 +173,7 @@ impl<T: Number> MatrixHandles<T> {
     ///
     /// # Errors
     ///
-    /// As [`DynamicPool::try_acquire_from`].
+    /// Same as [`DynamicPool::try_acquire_from`].
     pub fn upload<B: PoolBackend>(
         pool: &mut DynamicPool<B>,
         matrix: &SparseMatrix,
@@ -188,7 +190,7 @@ impl<T: Number> MatrixHandles<T> {
     ///
     /// # Errors
     ///
-    /// As [`Handles::get`].
+    /// Same as [`Handles::get`].
     pub fn views<'h, B: PoolBackend>(
         &self,
         constants: &'h Handles<'_, B>,

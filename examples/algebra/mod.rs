@@ -1,9 +1,10 @@
 //! The linear algebra that examples compute with: sparse matrices and vectors in the memory of any backend, of numbers
 //! of 32 or 64 bits.
 //!
-//! What is generic over the backend `B` and the number `T` takes an [`Algebra<B, T>`](Algebra). Each backend implements
-//! it in a file of its own, which also says how the backend is opened; [`Place`] chooses among them, and a computation
-//! that is to run at any place implements [`Computation`].
+//! Code that is generic over the backend `B` and the number `T` takes an [`Algebra<B,
+//! T>`](Algebra). Each backend implements it in a file of its own, which also opens the backend.
+//! [`Place`] chooses among them, and a computation that runs at any place implements
+//! [`Computation`].
 
 mod arithmetic;
 mod conjugate_gradient;

@@ -1,4 +1,4 @@
-//! Numbers that examples compute with, and what the host needs to know about them.
+//! Numbers that examples compute with, and their properties for the host.
 
 use std::fmt::{self, Debug};
 use std::ops::{Add, Div, Mul};
@@ -22,7 +22,7 @@ pub trait Number:
     /// The nearest number of this type.
     fn from_f64(value: f64) -> Self;
 
-    /// The same number with 64 bits.
+    /// Returns the same number with 64 bits.
     fn to_f64(self) -> f64;
 
     /// `self · factor + term`, rounded once.
@@ -73,13 +73,13 @@ pub fn rounded<T: Number>(values: &[f64]) -> Vec<T> {
     values.iter().map(|value| T::from_f64(*value)).collect()
 }
 
-/// The same numbers with 64 bits.
+/// Returns the same numbers with 64 bits.
 #[must_use]
 pub fn widened<T: Number>(values: &[T]) -> Vec<f64> {
     values.iter().map(|value| value.to_f64()).collect()
 }
 
-/// Which [`Number`] is computed with.
+/// The [`Number`] of a computation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Precision {
     /// Numbers of 32 bits.

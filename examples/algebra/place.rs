@@ -1,4 +1,4 @@
-//! Where a computation runs, and with which numbers: the one place that knows all backends.
+//! The backend and the number type of a computation: the one file that knows all backends.
 
 use std::fmt;
 
@@ -13,14 +13,14 @@ use super::{cuda, host};
 
 /// A computation that is one source for all backends and numbers.
 pub trait Computation {
-    /// What is told to the host; nothing in it depends on the backend or the number.
+    /// The result on the host; it does not depend on the types of the backend or the number.
     type Answer;
 
     /// Computes with the algebra of a backend, in pools that are made of this context.
     ///
     /// # Errors
     ///
-    /// Where there is no memory, and where the backend refuses an operation.
+    /// Fails if there is no memory, and if the backend refuses an operation.
     fn run<B: PoolBackend, T: Number, A: Algebra<B, T>>(
         &self,
         algebra: &A,
@@ -28,7 +28,7 @@ pub trait Computation {
     ) -> Result<Self::Answer, Failure>;
 }
 
-/// Where a computation runs.
+/// The place of a computation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Place {
     /// On the host.
@@ -58,7 +58,7 @@ impl fmt::Display for Place {
 ///
 /// # Errors
 ///
-/// Where the place is not to be had here, and as [`Computation::run`].
+/// Fails if the place is not available here, and as [`Computation::run`] does.
 pub fn run<C: Computation>(
     computation: &C,
     place: Place,
@@ -76,17 +76,18 @@ pub fn run<C: Computation>(
 /// The arguments of a program that computes at any place.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct Places {
-    /// Where to compute; without it at each place there is, on the simulated driver where there is no device.
+    /// The place of the computation; without it, every place there is, with the simulated driver if
+    /// there is no device.
     #[arg(long, value_enum)]
     on: Option<Place>,
-    /// With which numbers; without it with both.
+    /// The precision; without it, both.
     #[arg(long, value_enum)]
     precision: Option<Precision>,
 }
 
 impl Places {
-    /// The places that were asked for, each with the numbers that were. Where no place was, those that do not compute
-    /// with some numbers are left out, and the reason is printed.
+    /// Returns the requested places, each with its precisions. Without a request, places that do
+    /// not support some precision are left out, and the reason is printed.
     #[must_use]
     pub fn asked_for(self) -> Vec<(Place, Precision)> {
         let places = self.on.map_or_else(all_places, |place| vec![place]);
@@ -111,7 +112,7 @@ pub(super) fn all_places() -> Vec<Place> {
     ]
 }
 
-/// Whether a place is to be had here, and computes with such numbers.
+/// Checks that a place is available, and computes with this precision.
 pub(super) fn offers(place: Place, precision: Precision) -> Result<(), Failure> {
     match (place, precision) {
         #[cfg(feature = "wgpu")]

@@ -1,5 +1,6 @@
-//! Each operation at each place, on small integers and quarters, which all numbers hold exactly: a mistake that only
-//! slows a method down is seen here, and not in its answer.
+//! Each operation at each place, on small integers and quarters, which all precisions represent
+//! exactly. A mistake that only slows a method down is detected here, but not in the method's
+//! result.
 
 use pool_facade::{DynamicPool, LendView, PoolBackend, PoolConfig, PoolView};
 
@@ -12,7 +13,7 @@ use super::{
 /// Points along each side: more unknowns than a warp or a workgroup has threads.
 const SIDE: usize = 9;
 
-/// What each operation writes.
+/// The outputs of each operation.
 #[derive(Debug, PartialEq)]
 struct Results {
     multiplied: Vec<f64>,

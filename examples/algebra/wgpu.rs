@@ -21,7 +21,7 @@ pub(super) fn run<C: Computation>(
     }
 }
 
-/// A stream whose kernels compute with these numbers.
+/// Opens a stream whose kernels compute with these numbers.
 pub(super) fn open(precision: Precision) -> Result<Stream, Failure> {
     let stream = Stream::open()?;
     match precision {
@@ -43,7 +43,7 @@ struct Kernels {
 impl Kernels {
     fn load(stream: &Stream, precision: Precision) -> Result<Self, Failure> {
         let source = format!("alias Number = {precision};\n{}", include_str!("kernels.wgsl"));
-        // The last binding is what is written.
+        // The last binding is the output.
         let kernel = |entry, bindings: usize| {
             let mut accesses = vec![Access::Read; bindings - 1];
             accesses.push(Access::ReadWrite);
@@ -62,7 +62,7 @@ impl Kernels {
 /// Threads of a workgroup.
 const WIDTH: u32 = 64;
 
-/// Records a kernel over so many elements.
+/// Records a kernel over `count` elements.
 fn dispatch(
     scope: &Scope<'_, Wgpu>,
     kernel: &Kernel,

@@ -1,5 +1,6 @@
-//! What a user of wgpu writes without a pool: the same recording, passes of as many dispatches with their parameters
-//! in one buffer, so that only where buffers and bind groups come from differs.
+//! The same recording as a user of wgpu writes it without a pool. Passes have the same number of
+//! dispatches, and their parameters are in one buffer. So only the source of buffers and bind
+//! groups differs.
 
 use pool_facade::pool_wgpu::wgpu;
 
@@ -7,7 +8,7 @@ use super::{SOURCE, WORKGROUP};
 
 /// The parameters of one dispatch begin at a multiple of this.
 const SLOT: usize = 256;
-/// Dispatches of one submission, as many as a stream has.
+/// The number of dispatches of one submission, the same as a stream's.
 const BATCH: usize = 512;
 
 /// A pipeline, and one encoder with one pass.
@@ -143,7 +144,7 @@ impl ByHand {
         pass.dispatch_workgroups(elements.div_ceil(WORKGROUP), 1, 1);
     }
 
-    /// The encoder, outside of any pass.
+    /// Returns the encoder, outside of any pass.
     pub(crate) fn encoder(&mut self) -> &mut wgpu::CommandEncoder {
         self.pass = None;
         let device = &self.device;

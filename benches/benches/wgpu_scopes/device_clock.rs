@@ -1,14 +1,14 @@
-//! The device's own clock: how long it takes from before the first command of some work to behind the last one, where
-//! the adapter has timing queries.
+//! The device's own clock: the time from before the first command of some work to after the last
+//! one, if the adapter has timing queries.
 
 use pool_facade::pool_wgpu::{Stream, StreamConfig, WgpuError, wgpu};
 
-/// What the device must have.
+/// The feature that the device must have.
 const FEATURE: wgpu::Features = wgpu::Features::TIMESTAMP_QUERY;
 /// Bytes of the two times.
 const BYTES: u64 = 16;
 
-/// A stream of the first adapter, with timing queries where that has them.
+/// Opens a stream of the first adapter, with timing queries if it has them.
 pub(crate) fn open() -> Result<Stream, WgpuError> {
     match Stream::open_with_config(&StreamConfig::new().with_features(FEATURE)) {
         Err(WgpuError::NoDevice { .. }) => Stream::open(),
@@ -25,7 +25,7 @@ pub(crate) struct DeviceClock<'a> {
 }
 
 impl<'a> DeviceClock<'a> {
-    /// The clock; `None` where the device has no timing queries.
+    /// Makes the clock; `None` if the device has no timing queries.
     pub(crate) fn new(stream: &'a Stream) -> Option<Self> {
         let device = stream.device();
         if !device.features().contains(FEATURE) {
@@ -49,7 +49,7 @@ impl<'a> DeviceClock<'a> {
         Some(Self { stream, times, resolved, read })
     }
 
-    /// Submits the time of the device as the first (0) or the second (1): that of an empty pass.
+    /// Submits the device's time as the first (0) or the second (1): that of an empty pass.
     fn mark(&self, which: u32) {
         let mark = |encoder: &mut wgpu::CommandEncoder| {
             encoder.begin_compute_pass(&wgpu::ComputePassDescriptor {
@@ -65,7 +65,8 @@ impl<'a> DeviceClock<'a> {
         self.stream.submit().unwrap();
     }
 
-    /// Does work that is submitted to the device's queue; the device's seconds from its begin to its end.
+    /// Runs work that is submitted to the device's queue; returns the device's seconds from its
+    /// start to its end.
     pub(crate) fn around(&self, work: impl FnOnce()) -> f64 {
         self.mark(0);
         work();

@@ -1,12 +1,13 @@
-//! Scopes of three acquires and a dispatch on wgpu, beside what one writes without a pool: time of the host's processor a
-//! scope.
+//! Scopes of three acquires and a dispatch on wgpu, beside code without a pool: the host's
+//! processor time of a scope.
 //!
-//! `cargo bench -p pool-benches --features wgpu --bench wgpu_scopes -- [--scopes 10000] [--repeat 9] [--elements 64]`.
-//! The ways take turns, in another order each time; the median of the repetitions, the fastest and the slowest are
-//! printed, and ratios of the medians. Time is that of the calling thread on its processor: on an adapter that computes
-//! on the processor, time on the wall says nothing of a GPU's. Beside it stands the device's time, from a repetition's
-//! first command to its last, where the adapter has timing queries. Then 100,000 scopes are run, after which no buffer and no
-//! bind group may have been created, and the blocks must be the same.
+//! `cargo bench -p pool-benches --features wgpu --bench wgpu_scopes -- [--scopes 10000] [--repeat
+//! 9] [--elements 64]`. The ways alternate, in another order each time. It prints the median of the
+//! repetitions, the fastest and the slowest, and ratios of the medians. Time is that of the calling
+//! thread on its processor: on an adapter that computes on the processor, wall time is not
+//! comparable to a GPU's. The device's time, from a repetition's first command to its last, is
+//! printed beside it if the adapter has timing queries. Then 100,000 scopes run. After them no
+//! buffer and no bind group may have been created, and the blocks must be the same.
 
 #![allow(
     clippy::unwrap_used,
@@ -32,7 +33,7 @@ use device_clock::DeviceClock;
 const SOURCE: &str = include_str!("axpy.wgsl");
 /// Invocations in a workgroup of the kernel.
 const WORKGROUP: u32 = 64;
-/// Scopes that are looked at after the measurement.
+/// The number of scopes that are checked after the measurement.
 const STEADY: usize = 100_000;
 
 #[derive(Debug, Parser)]
@@ -54,7 +55,7 @@ struct Arguments {
 /// One way to get three arrays and a dispatch, or a part of that.
 struct Way<'a> {
     name: &'static str,
-    /// Runs so many scopes, and submits what is recorded.
+    /// Runs `scopes` scopes, and submits the recorded commands.
     run: Box<dyn FnMut(usize) + 'a>,
     seconds: Vec<f64>,
     /// By the device's clock.
@@ -66,7 +67,7 @@ impl<'a> Way<'a> {
         Self { name, run: Box::new(run), seconds: Vec::new(), device_seconds: Vec::new() }
     }
 
-    /// Runs so many scopes, and notes how long they take.
+    /// Runs `scopes` scopes, and records their time.
     fn measure(&mut self, scopes: usize, clock: Option<&DeviceClock<'_>>) {
         let Self { run, seconds, device_seconds, .. } = self;
         let mut work = || {
@@ -81,7 +82,7 @@ impl<'a> Way<'a> {
     }
 }
 
-/// Median, fastest and slowest of some seconds, in microseconds a scope; `None` where there are none.
+/// Median, fastest and slowest of some seconds, in microseconds a scope; `None` if there are none.
 fn figures(seconds: &[f64], scopes: usize) -> Option<[f64; 3]> {
     let mut seconds = seconds.to_vec();
     seconds.sort_by(f64::total_cmp);
@@ -90,10 +91,10 @@ fn figures(seconds: &[f64], scopes: usize) -> Option<[f64; 3]> {
     Some([microseconds(seconds.len() / 2), microseconds(0), microseconds(last)])
 }
 
-/// Seconds that this thread has run on a processor.
+/// Returns the seconds that this thread has run on a processor.
 fn processor_time() -> f64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the clock is one that every thread has, and there is room for its answer.
+    // SAFETY: every thread has this clock, and `time` has room for the result.
     let answer = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
     assert_eq!(answer, 0, "the thread's clock");
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
@@ -112,7 +113,7 @@ impl Work<'_> {
         bytemuck::bytes_of(&self.parameters)
     }
 
-    /// A scope of three acquires and a dispatch; the identities of the blocks.
+    /// Runs a scope of three acquires and a dispatch; returns the identities of the blocks.
     fn scope(&self, pool: &mut Pool<Wgpu>) -> [u64; 3] {
         let scope = pool.scope();
         let x = scope.acquire::<f32, _>(self.elements);

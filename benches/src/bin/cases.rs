@@ -1,8 +1,8 @@
-//! The cases with the system's allocator, which is what is timed.
+//! The timed cases, with the system's allocator.
 //!
-//! They are compiled into the executable once more, rather than taken from the library, because that
-//! is where a user's hot loop is: a library's thread-local variables are addressed as if it could
-//! end up in a shared object.
+//! They are compiled into the executable again, instead of taken from the library, because a user's
+//! hot loop is in the executable. A library's thread-local variables are addressed as if it could
+//! be part of a shared object.
 
 #![allow(unreachable_pub, reason = "the modules are a library's")]
 

@@ -1,8 +1,8 @@
-//! Two programs whose maps, strings, boxes and vectors are in a scope, beside other allocators: the time of a pass, the bytes
-//! that are held after it, and what it asks the heap for.
+//! Two programs whose maps, strings, boxes and vectors are in a scope, beside other allocators. It
+//! measures the time of a pass, the bytes held after it, and the requests to the heap.
 //!
-//! `cargo run --release -p pool-benches --bin collections`. The allocator counts, so the row of the heap is a little slower
-//! than it would be; `cargo xtask bench` counts the instructions without it.
+//! `cargo run --release -p pool-benches --bin collections`. The allocator counts, so the heap's row
+//! is slightly slower than without; `cargo xtask bench` counts the instructions without it.
 
 use std::process::ExitCode;
 use std::time::Instant;

@@ -1,7 +1,7 @@
 //! Arenas: bump-scope with its two forms of scope and with `reset`, and bumpalo with `reset`.
 //!
-//! Scopes of bump-scope never merge its chunks: one that starts empty hops from chunk to chunk for
-//! ever, at twice the price. So where it has scopes it is given room for every workload beforehand.
+//! Scopes of bump-scope never merge its chunks: one that starts empty always moves from chunk to
+//! chunk, at twice the price. So the columns with scopes get room for every workload in advance.
 
 use std::alloc::Layout;
 
@@ -9,7 +9,7 @@ use bump_scope::BumpScope;
 
 use crate::column::{Address, BenchElement, Column, NestingColumn};
 
-/// What the largest workload needs, in bytes.
+/// The bytes that the largest workload needs.
 pub(super) const ROOM: usize = 48 << 20;
 
 /// bump-scope, `scoped(|scope| ..)`.

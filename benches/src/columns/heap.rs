@@ -2,7 +2,7 @@
 
 use crate::column::{BenchElement, Buffer, Column, NestingColumn};
 
-// SAFETY: both columns make vectors with at least the capacity that was asked for.
+// SAFETY: both columns make vectors with at least the requested capacity.
 unsafe impl<T> Buffer for Vec<T> {
     #[inline(always)]
     fn start(&mut self) -> *mut u8 {
@@ -57,8 +57,8 @@ impl Column for Zeroed {
         body(&mut ())
     }
 
-    /// As `vec![0; n]` does, which the standard library turns into a request for zeroed memory for
-    /// primitive numbers alone.
+    /// Same as `vec![0; n]`, which the standard library turns into a request for zeroed memory only
+    /// for primitive numbers.
     #[inline(always)]
     fn acquire<'s: 's, T: BenchElement>((): &mut (), _: usize, length: usize) -> Vec<T> {
         vec![T::default(); length]

@@ -3,7 +3,7 @@
 use crate::column::{Address, BenchElement, Column, NestingColumn};
 use crate::storage::KeptVectors;
 
-/// Buffers kept by the caller: one for each position, compared with what is needed and grown.
+/// Buffers kept by the caller: one for each position, compared with the required length and grown.
 #[derive(Debug, Default)]
 pub struct CallerKept(pub(crate) KeptVectors);
 

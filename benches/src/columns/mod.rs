@@ -1,4 +1,4 @@
-//! The columns: ours, and what people would pick instead.
+//! The columns: ours, and their alternatives.
 
 pub mod arenas;
 pub mod heap;

@@ -72,7 +72,7 @@ macro_rules! scoped_columns {
         }
 
         impl NestingColumn for $thread_local {
-            /// Through the macro again, as a helper would that is not given the scope.
+            /// Through the macro again, as a helper that does not get the scope.
             #[inline(always)]
             fn nested<R>(
                 _: &mut Scope<'_, $backend>,

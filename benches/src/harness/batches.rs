@@ -1,5 +1,5 @@
-//! Batches in turns: each round runs one batch of every case of a variant, so that whatever slows the
-//! machine down for a while slows all of them, and ratios are taken within a round.
+//! Interleaved batches. Each round runs one batch of every case of a variant, so that temporary
+//! slowdowns of the machine affect all of them. Ratios are taken within a round.
 
 use std::hint::black_box;
 
@@ -7,7 +7,7 @@ use super::clock::{minor_faults, thread_time};
 use crate::case::{Case, Prepared};
 use crate::record::Timing;
 
-/// How much is measured.
+/// The amount of measuring.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
     /// Batches of each case.
@@ -16,7 +16,7 @@ pub struct Plan {
     pub batch_time: u64,
 }
 
-/// A case on its way through the rounds.
+/// A case during the rounds.
 struct Running {
     case: Case,
     prepared: Prepared,
@@ -26,7 +26,7 @@ struct Running {
     minor_faults: Option<u64>,
 }
 
-/// Times the cases, those of one variant in turns.
+/// Times the cases; those of one variant alternate.
 #[must_use]
 pub fn time_in_turns(cases: &[Case], plan: Plan) -> Vec<Timing> {
     let variants = cases
@@ -37,7 +37,7 @@ pub fn time_in_turns(cases: &[Case], plan: Plan) -> Vec<Timing> {
 fn time_variant(cases: &[Case], plan: Plan) -> Vec<Timing> {
     let mut running: Vec<_> = cases.iter().map(|case| Running::start(*case, plan)).collect();
     for round in 0..plan.batches as usize {
-        // Whoever follows a given case finds what that one left behind: start elsewhere each time.
+        // A case finds the caches as the previous case left them: start at another case each time.
         let start = round % running.len();
         running.rotate_left(start);
         for case in &mut running {
@@ -52,7 +52,7 @@ fn time_variant(cases: &[Case], plan: Plan) -> Vec<Timing> {
 #[must_use]
 pub(super) fn time_alone(case: &Case, passes: u32) -> Timing {
     let mut running = Running::new(*case, 1);
-    // The first one also pays for what the harness itself touches.
+    // The first batch also pays for the harness's own first accesses.
     running.batch();
     running.nanoseconds.clear();
     running.minor_faults = Some(0);

@@ -1,7 +1,7 @@
-//! What this thread has used so far: processor time, and pages that it had to be given first.
+//! The thread's use so far: processor time, and page faults.
 
-/// The thread's CPU time in nanoseconds: what others do on the machine is not in it, but for what
-/// they do to caches and clock rates.
+/// Returns the thread's CPU time in nanoseconds. Other processes do not count, except through
+/// caches and clock rates.
 #[must_use]
 pub fn thread_time() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
@@ -11,7 +11,7 @@ pub fn thread_time() -> u64 {
     seconds * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0)
 }
 
-/// The thread's minor page faults; `None` where the system does not count them by thread.
+/// Returns the thread's minor page faults; `None` if the system does not count them by thread.
 #[must_use]
 pub fn minor_faults() -> Option<u64> {
     #[cfg(target_os = "linux")]

@@ -17,39 +17,39 @@ thread_local! {
 #[derive(Debug)]
 pub struct Counting;
 
-// SAFETY: every call goes to the system's allocator with the arguments it came with and returns what
-// that returns. Counting touches a constant thread-local only.
+// SAFETY: every call goes to the system's allocator with its arguments and returns its result.
+// Counting touches only a constant thread-local.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         note();
-        // SAFETY: the caller's promise, passed on.
+        // SAFETY: the same contract, which the caller upholds.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         note();
-        // SAFETY: the caller's promise, passed on.
+        // SAFETY: the same contract, which the caller upholds.
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: from `System` with this layout, as the caller promises of this type.
+        // SAFETY: from `System` with this layout, as the caller guarantees for this type.
         unsafe { System.dealloc(pointer, layout) }
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         note();
-        // SAFETY: as in `dealloc`; the caller promises that the size is valid.
+        // SAFETY: as in `dealloc`; the caller guarantees that the size is valid.
         unsafe { System.realloc(pointer, layout, size) }
     }
 }
 
 fn note() {
-    // An error means that the thread is ending, when nobody watches it.
+    // An error means that the thread is ending, when it is not watched.
     let _ = REQUESTS.try_with(|requests| requests.set(requests.get() + 1));
 }
 
-/// Requests of one pass of each case, in steady state.
+/// Counts the requests of one pass of each case, in steady state.
 #[must_use]
 pub fn count(cases: &[Case]) -> Vec<Count> {
     cases.iter().map(count_one).collect()

@@ -1,5 +1,5 @@
-//! The harness: batches in turns, thread CPU time, faults, heap allocations, and the runs that
-//! callgrind watches. A binary of this package is one allocator around [`run`].
+//! The harness: interleaved batches, thread CPU time, faults, heap allocations, and the runs for
+//! callgrind. A binary of this package is one allocator around [`run`].
 
 mod batches;
 pub mod clock;
@@ -15,7 +15,7 @@ use serde::Serialize;
 use crate::workloads;
 pub use batches::{Plan, time_in_turns};
 
-/// What a binary of this package accepts. Results go to the standard output, as JSON.
+/// The command line of a binary of this package. Results go to the standard output, as JSON.
 #[derive(Debug, Parser)]
 struct CommandLine {
     #[command(subcommand)]
@@ -47,7 +47,7 @@ enum Command {
         #[arg(long, default_value_t = 15)]
         passes: u32,
     },
-    /// Say how many large cases there are.
+    /// Print the number of large cases.
     LargeCases,
     /// Time the cases of two threads.
     Threads {
@@ -57,13 +57,13 @@ enum Command {
     },
     /// Count heap allocations; only the binary that counts can.
     Allocations,
-    /// Say what is held when lengths vary.
+    /// Print the memory that is held when lengths vary.
     Held,
     /// Run each case for callgrind to watch.
     Watched,
 }
 
-/// Runs the command of this process. `counts` is whether its allocator counts.
+/// Runs the command of this process. `counts` is `true` if its allocator counts.
 #[must_use]
 pub fn run(counts: bool) -> ExitCode {
     match CommandLine::parse().command {

@@ -48,7 +48,7 @@ fn both(case: &Case, batches: u32) -> [Timing; 2] {
             barrier.wait();
             together.push(batch());
         }
-        // A panic over there is printed by its own thread, and its batches are not used.
+        // A panic of the other thread is printed there, and its batches are not used.
         let _ = other.join();
         [timing("one thread", alone), timing("two threads", together)]
     })

@@ -1,7 +1,7 @@
-//! Runs for callgrind. Each case runs 320 passes and then 640, and callgrind is asked to write down
-//! what it counted after each: the difference is that of 320 passes exactly, without what surrounds
-//! the loop. The requests are the instruction sequence that valgrind recognises and a processor does
-//! not notice; valgrind's header documents it.
+//! Runs for callgrind. Each case runs 320 passes and then 640, and callgrind writes its counts
+//! after each. The difference is exactly that of 320 passes, without the code around the loop. The
+//! requests are an instruction sequence that valgrind recognises and a processor ignores;
+//! valgrind's header documents it.
 
 use std::process::ExitCode;
 
@@ -10,7 +10,7 @@ use crate::case::{Case, Prepared};
 /// A whole number of rounds of every table of lengths and shapes.
 const PASSES: u64 = 320;
 
-/// Runs every case of the small workloads; the large ones are not about instructions.
+/// Runs every case of the small workloads; instruction counts are meaningless for the large ones.
 pub(super) fn run(cases: &[Case]) -> ExitCode {
     if !cfg!(target_arch = "x86_64") {
         eprintln!("instructions are counted on x86_64 only");
@@ -27,7 +27,7 @@ pub(super) fn run(cases: &[Case]) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Not inlined: both runs must be the same code.
+/// Not inlined: both runs must use the same code.
 #[inline(never)]
 fn count(prepared: &mut Prepared, passes: u64, label: &str) {
     request(ZERO_STATS, std::ptr::null());
@@ -44,7 +44,7 @@ const DUMP_STATS_AT: usize = 0x4354_0003;
 fn request(number: usize, text: *const u8) {
     let arguments = [number, text.addr(), 0, 0, 0, 0];
     // SAFETY: the rotations add up to 128 bits and the exchange is of a register with itself, so
-    // nothing changes; under valgrind, the tool reads the arguments and the text, which live on.
+    // nothing changes. Under valgrind, the tool reads the arguments and the text, which stay alive.
     unsafe {
         std::arch::asm!(
             "rol rdi, 3",

@@ -1,14 +1,14 @@
-//! The published algorithm of the Julia package AdaptiveArrayPools, ported as it stands: the
-//! reference that the pool's scopes are measured against.
+//! The published algorithm of the Julia package AdaptiveArrayPools, ported without changes: the
+//! reference for the pool's scopes.
 //!
-//! For each element type a stack of vectors with a counter of those handed out. A full checkpoint
-//! pushes (counter, depth) for every type, a rewind pops them; the typed variant does so for the
-//! types that it is given. Types that are not built in live in a map. What helpers acquire is not
-//! noted here, which the package does in a bit mask: that is left out in its favour, and so are its
-//! caches of views, which a slice does not need.
+//! Each element type has a stack of vectors with a counter of those handed out. A full checkpoint
+//! pushes (counter, depth) for every type, and a rewind pops them; the typed variant does so for
+//! given types. Types that are not built in are in a map. The package records in a bit mask which
+//! types helpers acquire. The mask is omitted here in the package's favour. So are its caches of
+//! views, which a slice does not need.
 //!
-//! The algorithm is unsound when an inner scope acquires a type that only the outer one tracks: the
-//! workloads do not, and nothing but them uses this module.
+//! The algorithm is unsound when an inner scope acquires a type that only the outer one tracks. The
+//! workloads do not, and only they use this module.
 
 mod typed;
 
@@ -29,7 +29,7 @@ pub struct AdaptivePool {
     pub(crate) i32s: TypedPool<i32>,
     pub(crate) c64s: TypedPool<Complex<f64>>,
     pub(crate) c32s: TypedPool<Complex<f32>>,
-    /// In the place of the package's stack of `Bool`.
+    /// In place of the package's stack of `Bool`.
     pub(crate) u8s: TypedPool<u8>,
     others: HashMap<TypeId, Box<dyn OtherPool>>,
     depth: usize,
@@ -37,7 +37,7 @@ pub struct AdaptivePool {
 
 /// An element type, and its stack in the pool.
 pub trait Stacked: Clone + Default + fmt::Debug + 'static {
-    /// The stack of this type; `None` for one that is not built in.
+    /// Returns the stack of this type; `None` if it is not built in.
     fn published(pool: &mut AdaptivePool) -> Option<&mut TypedPool<Self>>;
 }
 
@@ -63,7 +63,7 @@ impl<T: Stacked> OtherPool for TypedPool<T> {
 }
 
 impl AdaptivePool {
-    /// The full checkpoint: every type's counter is saved.
+    /// Makes a full checkpoint: saves every type's counter.
     #[inline]
     pub fn checkpoint(&mut self) {
         self.depth += 1;
@@ -80,7 +80,7 @@ impl AdaptivePool {
         }
     }
 
-    /// The full rewind: every type's counter is restored.
+    /// Makes a full rewind: restores every type's counter.
     #[inline]
     pub fn rewind(&mut self) {
         let depth = self.depth;
@@ -97,21 +97,21 @@ impl AdaptivePool {
         self.depth -= 1;
     }
 
-    /// The typed checkpoint: the counters of the listed types are saved.
+    /// Makes a typed checkpoint: saves the counters of the listed types.
     #[inline]
     pub fn checkpoint_typed<L: TypeList>(&mut self) {
         self.depth += 1;
         L::checkpoint(self, self.depth);
     }
 
-    /// The typed rewind.
+    /// Makes a typed rewind.
     #[inline]
     pub fn rewind_typed<L: TypeList>(&mut self) {
         L::rewind(self, self.depth);
         self.depth -= 1;
     }
 
-    /// The next vector of the type, at least as long as asked.
+    /// Returns the next vector of the type, with at least `length` elements.
     #[inline]
     pub fn acquire<T: Stacked>(&mut self, length: usize) -> &mut [T] {
         self.of_type::<T>().acquire(length)
@@ -127,7 +127,7 @@ impl AdaptivePool {
         let depth = self.depth;
         let other = self.others.entry(TypeId::of::<T>()).or_insert_with(|| {
             let mut made = TypedPool::<T>::default();
-            // As the package does for a type that first occurs inside of a scope.
+            // Same as in the package, for a type that first occurs inside of a scope.
             if depth > 0 {
                 made.checkpoint(depth);
             }
@@ -139,7 +139,7 @@ impl AdaptivePool {
         stack
     }
 
-    /// The bytes that all vectors hold.
+    /// Returns the bytes that all vectors hold.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.f64s.bytes()
@@ -151,7 +151,7 @@ impl AdaptivePool {
             + self.u8s.bytes()
     }
 
-    /// How many vectors were made or grown.
+    /// Returns the number of vectors that were made or grown.
     #[must_use]
     pub fn growths(&self) -> u64 {
         self.f64s.growths()

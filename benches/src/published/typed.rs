@@ -1,11 +1,11 @@
-//! The stack of one element type: its vectors, how many are handed out, and the saved counters.
+//! The stack of one element type: its vectors, the number handed out, and the saved counters.
 
 /// The vectors of one type.
 #[derive(Debug)]
 pub struct TypedPool<T> {
     vectors: Vec<Vec<T>>,
     active: usize,
-    /// Starts with a sentinel, so that looking at the top never asks whether there is one.
+    /// Starts with a sentinel, so that reading the top needs no check for an empty stack.
     saved_active: Vec<usize>,
     /// The depths at which those were saved; the same length.
     saved_depths: Vec<usize>,
@@ -32,7 +32,7 @@ impl<T: Clone + Default> TypedPool<T> {
         self.saved_depths.push(depth);
     }
 
-    /// Restores the counter saved at `depth`; what was saved deeper and never popped goes first.
+    /// Restores the counter saved at `depth`, after removing deeper ones that were never popped.
     #[inline]
     pub(super) fn rewind(&mut self, depth: usize) {
         while self.top_depth() > depth {
@@ -55,7 +55,7 @@ impl<T: Clone + Default> TypedPool<T> {
         self.saved_depths.pop();
     }
 
-    /// The next vector, made or grown where it has to be.
+    /// Returns the next vector, made or grown if needed.
     #[inline]
     pub(super) fn acquire(&mut self, length: usize) -> &mut [T] {
         let index = self.active;

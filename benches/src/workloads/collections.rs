@@ -1,5 +1,5 @@
-//! Collections in a scope: vectors of the pool beside `allocator-api2`'s vector over the scope's allocator, and two
-//! programs over maps, strings, boxes and vectors, on one allocator after the other.
+//! Collections in a scope. Vectors of the pool stand beside `allocator-api2`'s vector over the
+//! scope's allocator. Two programs over maps, strings, boxes and vectors run on several allocators.
 
 use std::hash::{BuildHasherDefault, Hasher};
 use std::hint::black_box;
@@ -86,7 +86,7 @@ pub(super) fn cases() -> Vec<Case> {
     .concat()
 }
 
-/// A program over an allocator, whose memory is given back at its end.
+/// A program over an allocator, whose memory is freed at its end.
 pub trait Program: 'static {
     /// Passes before anything is measured.
     const WARM_UP: u64 = 256;
@@ -94,7 +94,7 @@ pub trait Program: 'static {
     /// The input.
     fn new() -> Self;
 
-    /// Once; returns a number that depends on the result.
+    /// Runs once; returns a number that depends on the result.
     fn run<A: Allocator + Copy>(&self, memory: A, length: usize) -> usize;
 }
 
@@ -103,10 +103,10 @@ pub trait AllocatorMemory: 'static {
     /// Empty.
     fn new() -> Self;
 
-    /// Runs a program, and takes its memory back.
+    /// Runs a program, and frees its memory.
     fn run<P: Program>(&mut self, program: &P, length: usize) -> usize;
 
-    /// Bytes that are held after a pass, where the memory counts them.
+    /// Returns the bytes that are held after a pass, if the memory counts them.
     #[allow(dead_code, reason = "the program `collections` alone prints them")]
     fn held(&self) -> Option<usize>;
 }
@@ -196,7 +196,7 @@ impl<M: AllocatorMemory, P: Program> Work for OnMemory<M, P> {
 }
 
 impl<M: AllocatorMemory, P: Program> OnMemory<M, P> {
-    /// Bytes that are held after a pass, where the memory counts them.
+    /// Returns the bytes that are held after a pass, if the memory counts them.
     #[allow(dead_code, reason = "the program `collections` alone prints them")]
     #[must_use]
     pub fn held(&self) -> Option<usize> {
@@ -255,7 +255,7 @@ programs! {
 
 static SLICE: [f64; 100] = [1.0; 100];
 
-/// The same with vectors of the pool.
+/// Runs the same with vectors of the pool.
 macro_rules! on_pools {
     ($($about:literal $name:ident = |$scope:ident, $length:ident| $run:block)+) => {$(
         #[doc = $about]

@@ -1,5 +1,5 @@
-//! Growth: a fresh block of 8 MiB and its first write, then it is given back. What the kernel needs
-//! for the faults of as many huge pages, with nothing around them, is the floor.
+//! Growth: a fresh block of 8 MiB, its first write, and its free. The floor is the kernel's time
+//! for the faults of the same number of huge pages.
 
 use pool_facade::prelude::*;
 
@@ -8,7 +8,7 @@ use crate::case::{Case, Work};
 use crate::column::{Address, Column, write_all};
 use crate::columns::heap::{WithCapacity, Zeroed};
 
-/// One number less than 8 MiB: the pool's blocks have room for one word more than was asked for.
+/// One number less than 8 MiB: the pool's blocks have room for one word more than requested.
 const LENGTH: usize = (8 << 20) / 8 - 1;
 
 pub(super) fn cases() -> Vec<Case> {
@@ -57,10 +57,10 @@ impl<C: Column> Work for OnHeap<C> {
     }
 }
 
-/// A mapping written and unmapped, at an address that was reserved beforehand: nothing but faults.
+/// A mapping written and unmapped, at an address that was reserved in advance: only faults.
 #[derive(Debug)]
 pub struct Mapped<const HUGE: bool> {
-    /// A multiple of 2 MiB with 8 MiB of address space behind it.
+    /// A multiple of 2 MiB, followed by 8 MiB of address space.
     place: *mut libc::c_void,
 }
 

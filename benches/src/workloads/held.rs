@@ -1,5 +1,5 @@
-//! Held memory: what is held in steady state when lengths vary, against the most bytes that were ever live at
-//! one time. Nothing is timed: the lengths are drawn, and the columns say what they hold.
+//! Held memory in steady state when lengths vary, relative to the peak of live bytes. Nothing is
+//! timed: the lengths are drawn, and the columns report the bytes that they hold.
 
 use std::hint::black_box;
 
@@ -13,10 +13,11 @@ use crate::record::{Held, Name};
 /// Scopes that are drawn for each pattern.
 const SCOPES: usize = 8_000;
 
-/// How often the column that compacts does so.
+/// The number of scopes between two calls of `compact`.
 const COMPACT_EVERY: usize = 250;
 
-/// One temporary: its element type, its length, and whether it is a vector that grows to that length.
+/// One temporary: its element type, its length, and `true` if it is a vector that grows to that
+/// length.
 #[derive(Clone, Copy, Debug)]
 struct Request {
     element: u8,
@@ -34,7 +35,7 @@ impl Request {
     }
 }
 
-/// A scope: what it takes itself, and the scopes inside, which follow one another.
+/// A scope: its own temporaries, and the scopes inside, one after the other.
 #[derive(Clone, Debug, Default)]
 struct Tree {
     requests: Vec<Request>,
@@ -42,7 +43,7 @@ struct Tree {
 }
 
 impl Tree {
-    /// The most bytes that are live at one time.
+    /// Returns the peak of live bytes.
     fn peak(&self) -> usize {
         let own: usize = self.requests.iter().map(|request| request.bytes()).sum();
         own + self.inner.iter().map(Self::peak).max().unwrap_or(0)
@@ -89,7 +90,7 @@ fn log_length(random: &mut fastrand::Rng, most: f64) -> usize {
     most.powf(random.f64()) as usize
 }
 
-/// A call site asks for about the same each time: its own size, give or take a fifth.
+/// Each call site requests a similar length each time: its own, plus or minus a fifth.
 fn of_site(random: &mut fastrand::Rng, site: usize) -> Request {
     let mut own = fastrand::Rng::with_seed(1_000 + site as u64);
     let usual = log_length(&mut own, 1e5) + 10;
@@ -162,7 +163,7 @@ fn tokens(length: usize) -> impl Iterator<Item = i64> {
     (0..).take(length)
 }
 
-/// A column, as far as it says what it holds.
+/// A column that reports the bytes that it holds.
 trait Holder {
     fn run(&mut self, tree: &Tree);
     fn held(&self) -> usize;
@@ -367,7 +368,7 @@ fn in_arena(scope: &mut bump_scope::BumpScope<'_>, tree: &Tree) {
     }
 }
 
-/// It has no scopes: what inner scopes took is given back only at the end of the outermost one.
+/// It has no scopes: memory of inner scopes is freed only at the end of the outermost one.
 struct Bumpalo(bumpalo::Bump);
 
 impl Holder for Bumpalo {

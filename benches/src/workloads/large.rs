@@ -1,5 +1,5 @@
-//! Large arrays: one and three arrays of 8 MB, and one of 40 MB, fully written; a fresh process for each case,
-//! because what a process did before decides how its allocator serves such sizes.
+//! Large arrays: one and three arrays of 8 MB, and one of 40 MB, fully written. Each case has a
+//! fresh process, because a process's history decides how its allocator serves such sizes.
 
 use super::on_columns::on_columns;
 use crate::case::{Case, Work};
@@ -33,7 +33,7 @@ macro_rules! of_size {
     };
 }
 
-/// The cases; each wants a process of its own.
+/// Returns the cases; each needs a process of its own.
 #[must_use]
 pub fn cases() -> Vec<Case> {
     [

@@ -1,5 +1,5 @@
-//! Marked slots: what it costs that a slot holds, or may hold, bytes that are not initialised. Beside slots that are
-//! not marked, and vectors.
+//! Marked slots: the cost of slots that hold, or may hold, uninitialised bytes, beside unmarked
+//! slots and vectors.
 
 use std::mem::MaybeUninit;
 
@@ -13,7 +13,7 @@ use crate::column::{escape, touch};
 
 /// Sixteen bytes, seven of them padding, so that they mark their slot.
 type Padded = (u8, u64);
-/// As many bytes without padding.
+/// Sixteen bytes without padding.
 type Plain = [f64; 2];
 
 const PADDED: Padded = (1, 2);
@@ -64,7 +64,7 @@ where
     escape(pairs.as_ptr());
 }
 
-/// Works over one state, each of which is one function.
+/// Works over one state; each is a single function.
 macro_rules! works {
     ($($about:literal $name:ident($state:ty = $new:expr) = |$own:ident, $length:ident| $run:block)+) => {$(
         #[doc = $about]

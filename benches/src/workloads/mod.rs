@@ -17,7 +17,7 @@ pub mod views_dynamic;
 
 use crate::case::Case;
 
-/// The cases that run in turns within one process, in the order of the tables.
+/// Returns the cases that alternate within one process, in the order of the tables.
 #[must_use]
 pub fn cases() -> Vec<Case> {
     [

@@ -1,5 +1,5 @@
-//! Nesting: four functions that are not inlined, each with a scope of its own inside the one it is given
-//! and one array in it.
+//! Nesting: four functions that are not inlined, each with a scope of its own inside the one passed
+//! to it and one array in it.
 
 use pool_facade::prelude::*;
 

@@ -1,5 +1,6 @@
-//! Small arrays: a scope with three arrays of 100 numbers, of which one byte is touched. Directly, and through
-//! a helper that is not inlined and gets the scope by reference, or one of its own by value.
+//! Small arrays: a scope with three arrays of 100 numbers, each with one byte touched. The arrays
+//! are acquired directly, or by a helper that is not inlined. The helper gets the scope by
+//! reference, or a scope of its own by value.
 
 use std::arch::asm;
 
@@ -58,7 +59,7 @@ pub(super) fn cases() -> Vec<Case> {
     [direct.to_vec(), helped.to_vec()].concat()
 }
 
-/// Nothing: what the call and the loop cost.
+/// No work: the cost of the call and the loop.
 #[derive(Debug)]
 pub struct Empty;
 
@@ -120,7 +121,7 @@ impl<C: Column> Work for Helped<C> {
     }
 }
 
-/// The three arrays in a helper that is given a scope of its own, by value.
+/// The three arrays in a helper that gets a scope of its own, by value.
 #[derive(Debug)]
 pub struct HelpedByOwnScope(Pool<Cpu>);
 

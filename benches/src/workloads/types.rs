@@ -18,7 +18,7 @@ use crate::columns::stack::DynStack;
 /// The types that are built into the published design.
 type Seven = (f64, f32, i64, i32, Complex<f64>, Complex<f32>, u8);
 
-/// The same columns for each number of types.
+/// Lists the same columns for each number of types.
 macro_rules! of_types {
     ($variant:literal, $work:ident, $typed:ty) => {
         on_columns!("element types", $variant:

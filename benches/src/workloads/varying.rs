@@ -16,7 +16,7 @@ use crate::columns::stack::DynStack;
 /// Arrays in a scope.
 const ARRAYS: usize = 16;
 
-/// Scopes until the lengths come again; a power of two.
+/// The number of scopes until the lengths repeat; a power of two.
 const ROWS: usize = 64;
 
 type Typed = TypedCheckpoint<(f64,)>;

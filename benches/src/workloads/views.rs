@@ -1,4 +1,5 @@
-//! Array views of fixed rank: a scope with three 10 × 10 arrays as `ndarray` views, of which one byte is touched.
+//! Array views of fixed rank: a scope with three 10 × 10 arrays as `ndarray` views, each with one
+//! byte touched.
 
 use ndarray::{Array2, ArrayViewMut2};
 use pool_facade::prelude::*;
@@ -45,7 +46,7 @@ fn touch_view<T>(view: &mut ArrayViewMut2<'_, T>) {
     touch(&mut Address(view.as_mut_ptr().cast()));
 }
 
-/// `ndarray` views made by hand over what a column gives.
+/// `ndarray` views made by hand over a column's memory.
 #[derive(Debug)]
 pub struct RawViews<C>(C);
 
@@ -75,8 +76,8 @@ impl<C: Column> Work for RawViews<C> {
 #[inline(always)]
 fn raw_view(buffer: &mut impl Buffer, rows: usize, columns: usize) -> ArrayViewMut2<'_, f64> {
     let start = buffer.start().cast::<f64>();
-    // SAFETY: the buffer was acquired with `rows * columns` elements and is borrowed exclusively; the
-    // view is only asked for its address.
+    // SAFETY: the buffer was acquired with `rows * columns` elements and is borrowed exclusively;
+    // only the view's address is used.
     unsafe { ArrayViewMut2::from_shape_ptr((rows, columns), start) }
 }
 
@@ -97,7 +98,7 @@ impl Work for PoolViews {
     }
 }
 
-/// The same in a pool of the thread.
+/// The same arrays in a pool of the thread.
 #[derive(Debug)]
 pub struct LocalViews;
 

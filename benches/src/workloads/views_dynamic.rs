@@ -1,6 +1,6 @@
-//! Array views of dynamic rank: a scope with three arrays of 100 numbers whose rank, 4 or 8, the compiler does
-//! not know. One shape again and again, four in turns (as many as a slot's cache has ways), and five
-//! in turns, so that each one was just evicted.
+//! Array views of dynamic rank: a scope with three arrays of 100 numbers whose rank, 4 or 8, the
+//! compiler does not know. One shape is repeated, four alternate (the number of ways of a slot's
+//! cache), or five alternate, so that each was just evicted.
 
 use ndarray::{ArrayD, ArrayViewMutD, IxDyn};
 use pool_facade::prelude::*;
@@ -44,10 +44,10 @@ const FACTORS: [[usize; 2]; 5] = [[10, 10], [5, 20], [20, 5], [4, 25], [25, 4]];
 
 /// One way to get an array of dynamic rank.
 pub trait DynamicArrays: 'static {
-    /// The state that it starts with.
+    /// Makes the initial state.
     fn new() -> Self;
 
-    /// A scope with three arrays of the shape.
+    /// Runs a scope with three arrays of the shape.
     fn three_arrays(&mut self, shape: &[usize]);
 }
 
@@ -92,7 +92,7 @@ impl DynamicArrays for Cached {
     }
 }
 
-/// The same in a stacked pool.
+/// The same headers in a stacked pool.
 #[derive(Debug)]
 pub struct CachedStack(Pool<Stacked<Cpu>>);
 
@@ -112,7 +112,7 @@ impl DynamicArrays for CachedStack {
     }
 }
 
-/// The same in a pool of the thread.
+/// The same headers in a pool of the thread.
 #[derive(Debug)]
 pub struct CachedLocal;
 
@@ -156,7 +156,7 @@ impl DynamicArrays for CachedShape {
     }
 }
 
-/// `ndarray`'s own view, constructed over what a column gives.
+/// `ndarray`'s own view, constructed over a column's memory.
 #[derive(Debug)]
 pub struct Constructed<C>(C);
 
@@ -174,8 +174,8 @@ impl<C: Column> DynamicArrays for Constructed<C> {
                 for position in 0..3 {
                     let mut buffer = C::acquire::<f64>(scope, position, length);
                     let start = buffer.start().cast::<f64>();
-                    // SAFETY: acquired with as many elements as the shape has, and borrowed by
-                    // nothing else; the view is only asked for its address.
+                    // SAFETY: acquired with exactly the elements of the shape, and without another
+                    // borrow; only the view's address is used.
                     let mut view = unsafe { ArrayViewMutD::from_shape_ptr(IxDyn(shape), start) };
                     touch(&mut Address(view.as_mut_ptr().cast()));
                     escape(&raw const view);

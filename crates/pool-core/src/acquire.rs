@@ -1,7 +1,7 @@
-//! The acquire family for every kind of memory. Every member reserves a slot, steps the cursor, fills the slot
-//! where it has to, and makes the array of the shape. What fills it, a backend or a closure, may acquire from
-//! the same scope; what runs while a slot is reserved may not (`PoolError::Reentered`). What needs memory that
-//! the host can write is in `host`.
+//! The acquire family for every kind of memory. Every member reserves a slot, steps the cursor,
+//! fills the slot if needed, and makes the array of the shape. The backend or closure that fills
+//! the slot may acquire from the same scope; code that runs while a slot is reserved may not
+//! (`PoolError::Reentered`). Members that need host-writable memory are in `host`.
 
 use crate::backend::{ArrayMemory, FirstUse, Memory, PoolBackend, ScopeCursor};
 use crate::element::{Element, PodElement};
@@ -18,11 +18,12 @@ pub type AcquireResult<'s, B, T, S = usize> =
     Result<NdArray<'s, B, T, S>, PoolError<<B as PoolBackend>::Error>>;
 
 impl<'s, B: PoolBackend> Scope<'s, B> {
-    /// Acquires an array with unspecified contents: whatever a former use left behind.
+    /// Acquires an array with unspecified contents, such as those of an earlier use.
     ///
-    /// The shape is a length (`usize`), lengths along axes (`[usize; N]` or a tuple), or `&[usize]` for a rank known
-    /// at run time; [`Shape`] has the array that each returns, and its cost. Elements are in row-major order. An array
-    /// without elements takes a slot like any other, but no memory.
+    /// The shape is a length (`usize`), lengths along axes (`[usize; N]` or a tuple), or `&[usize]`
+    /// for a rank known at run time. [`Shape`] lists the array that each returns, and its cost.
+    /// Elements are in row-major order. An array without elements takes a slot like any other, but
+    /// no memory.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -39,36 +40,40 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     ///
     /// # Panics
     ///
-    /// With the text of the error that [`try_acquire`](Self::try_acquire) returns.
+    /// Panics with the error that [`try_acquire`](Self::try_acquire) returns.
     #[inline]
     #[track_caller]
     pub fn acquire<T: PodElement, S: Shape>(&self, shape: S) -> NdArray<'s, B, T, S> {
         self.cursor.note_caller();
-        // This body is not that of `try_acquire`: a cold function that panics returns a slot and no result, so
-        // the hot path has nothing to look at but the slot.
-        // SAFETY: the pool lives for `'s`; the slot is at the cursor, so nothing borrowed from its set is in use.
+        // This body differs from that of `try_acquire`: a cold function that panics returns a slot
+        // and no `Result`, so the hot path only checks the slot.
+        // SAFETY: the pool lives for `'s`; the slot is at the cursor, so nothing borrowed from its
+        // set is in use.
         let (slot, length, kept) = unsafe { shape.reserve::<B, T>(&self.cursor) };
-        // SAFETY: just reserved through this cursor; what ran meanwhile could not acquire (invariant 9).
+        // SAFETY: just reserved through this cursor; code that ran meanwhile could not acquire
+        // (invariant 9).
         unsafe { self.cursor.step(slot) };
         // SAFETY: reserved for `length` elements, stepped past, the first view of it since; a block
         // is initialised, and any bytes are a valid `PodElement`.
         let view: B::View<'s, T> = unsafe { slot.view(length) };
-        // SAFETY: kept of this acquire.
+        // SAFETY: kept by this acquire.
         unsafe { FromParts::from_parts(view, kept) }
     }
 
-    /// As [`acquire`](Self::acquire).
+    /// Fallible twin of [`acquire`](Self::acquire).
     ///
     /// # Errors
     ///
-    /// [`PoolError::Shape`] where the product of the axes overflows, [`PoolError::SizeOverflow`] above `isize::MAX`
-    /// bytes, [`PoolError::LimitExceeded`] and
-    /// [`PoolError::OutOfMemory`] where no block is to be had even with every idle block freed,
-    /// [`PoolError::Bookkeeping`] where the host has no memory for another slot table or a new shape,
-    /// [`PoolError::Backend`] where the backend fails to order or fill the block (if it also acquired from
-    /// this scope while it filled, the slot stays taken until the scope ends), and
-    /// [`PoolError::Reentered`] where an allocator's hook, a `tracing` subscriber or a backend calls while
-    /// the pool runs it inside another acquire or a trim.
+    /// - [`PoolError::Shape`] if the product of the axes overflows, [`PoolError::SizeOverflow`]
+    ///   above `isize::MAX` bytes.
+    /// - [`PoolError::LimitExceeded`] and [`PoolError::OutOfMemory`] if no block can be allocated,
+    ///   even after every idle block was freed.
+    /// - [`PoolError::Bookkeeping`] if the host has no memory for another slot table or a new
+    ///   shape.
+    /// - [`PoolError::Backend`] if the backend fails to order or fill the block. If the backend
+    ///   also acquired from this scope meanwhile, the slot stays taken until the scope ends.
+    /// - [`PoolError::Reentered`] if the call comes from an allocator's hook, a `tracing`
+    ///   subscriber or a backend that the pool runs inside another acquire or a trim.
     #[inline]
     pub fn try_acquire<T: PodElement, S: Shape>(&self, shape: S) -> AcquireResult<'s, B, T, S> {
         // SAFETY: a block is initialised, and any bytes are a valid `PodElement`.
@@ -79,7 +84,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     ///
     /// # Panics
     ///
-    /// With the text of the error that [`try_acquire_zeroed`](Self::try_acquire_zeroed) returns.
+    /// Panics with the error that [`try_acquire_zeroed`](Self::try_acquire_zeroed) returns.
     #[inline]
     #[track_caller]
     pub fn acquire_zeroed<T: Element, S: Shape>(&self, shape: S) -> NdArray<'s, B, T, S> {
@@ -87,11 +92,11 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         self.try_acquire_zeroed(shape).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// As [`acquire_zeroed`](Self::acquire_zeroed).
+    /// Fallible twin of [`acquire_zeroed`](Self::acquire_zeroed).
     ///
     /// # Errors
     ///
-    /// As [`try_acquire`](Self::try_acquire).
+    /// Same as [`try_acquire`](Self::try_acquire).
     #[inline]
     pub fn try_acquire_zeroed<T: Element, S: Shape>(&self, shape: S) -> AcquireResult<'s, B, T, S> {
         // SAFETY: the slot is reserved for `length` elements, and nothing views it (`acquire_array`).
@@ -104,7 +109,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     ///
     /// # Panics
     ///
-    /// With the text of the error that [`try_acquire_filled`](Self::try_acquire_filled) returns.
+    /// Panics with the error that [`try_acquire_filled`](Self::try_acquire_filled) returns.
     #[inline]
     #[track_caller]
     pub fn acquire_filled<T: Element, S: Shape>(&self, shape: S, value: T) -> NdArray<'s, B, T, S> {
@@ -112,11 +117,11 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         self.try_acquire_filled(shape, value).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// As [`acquire_filled`](Self::acquire_filled).
+    /// Fallible twin of [`acquire_filled`](Self::acquire_filled).
     ///
     /// # Errors
     ///
-    /// As [`try_acquire`](Self::try_acquire).
+    /// Same as [`try_acquire`](Self::try_acquire).
     #[inline]
     pub fn try_acquire_filled<T: Element, S: Shape>(
         &self,
@@ -129,12 +134,13 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         unsafe { self.acquire_array(shape, FirstUse::Write, fill) }
     }
 
-    /// Acquires a copy of `source`, as a one-dimensional view; [`reshape`](crate::PoolView::reshape) gives it axes. The
-    /// copy has left `source` when this returns.
+    /// Acquires a copy of `source`, as a one-dimensional view;
+    /// [`reshape`](crate::PoolView::reshape) gives it axes. `source` may be reused as soon as this
+    /// returns.
     ///
     /// # Panics
     ///
-    /// With the text of the error that [`try_acquire_from`](Self::try_acquire_from) returns.
+    /// Panics with the error that [`try_acquire_from`](Self::try_acquire_from) returns.
     #[inline]
     #[track_caller]
     pub fn acquire_from<T: Element>(&self, source: &[T]) -> B::View<'s, T> {
@@ -142,26 +148,28 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         self.try_acquire_from(source).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// As [`acquire_from`](Self::acquire_from).
+    /// Fallible twin of [`acquire_from`](Self::acquire_from).
     ///
     /// # Errors
     ///
-    /// As [`try_acquire`](Self::try_acquire).
+    /// Same as [`try_acquire`](Self::try_acquire).
     #[inline]
     pub fn try_acquire_from<T: Element>(&self, source: &[T]) -> AcquireResult<'s, B, T> {
-        // SAFETY: the slot is reserved for as many elements, and nothing views it (`acquire_array`);
-        // `source` is a live slice, so it is no part of a block that nothing views.
+        // SAFETY: the slot is reserved for `source.len()` elements, and nothing views it
+        // (`acquire_array`); `source` is a live slice, so it is no part of a block without views.
         let copy = |slot: Memory<'s, B>, _| unsafe { slot.copy_from_host(source) };
         // SAFETY: all elements are written.
         unsafe { self.acquire_array(source.len(), FirstUse::Write, copy) }
     }
 
-    /// The body that the family shares: reserves a slot, steps past it, fills it, makes the array.
+    /// The shared body of the family: reserves a slot, steps past it, fills it, and makes the
+    /// array.
     ///
     /// # Safety
     ///
-    /// `fill` is given a slot that was just taken and that nothing views, and the number of elements; when
-    /// it returns `Ok`, that many elements are valid as `T`, and were written if `first_use` says so.
+    /// `fill` gets a slot that was just taken and has no view, and the number of elements. When it
+    /// returns `Ok`, all of these elements are valid as `T`, and are written if `first_use` is
+    /// `Write`.
     #[inline(always)]
     unsafe fn acquire_array<T: Element, S: Shape>(
         &self,
@@ -171,12 +179,13 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     ) -> AcquireResult<'s, B, T, S> {
         // SAFETY: the pool lives for `'s`; the slot is at the cursor, so nothing borrowed from its set is in use.
         let (slot, length, kept) = unsafe { shape.try_reserve::<B, T>(&self.cursor, first_use) }?;
-        // SAFETY: just reserved through this cursor; what ran meanwhile could not acquire (invariant 9).
+        // SAFETY: just reserved through this cursor; code that ran meanwhile could not acquire
+        // (invariant 9).
         unsafe { self.cursor.step_and_fill(slot, || fill(slot, length)) }?;
         // SAFETY: reserved for `length` elements, stepped past, the first view of it since, and the
         // elements are valid (caller).
         let view: B::View<'s, T> = unsafe { slot.view(length) };
-        // SAFETY: kept of this acquire.
+        // SAFETY: kept by this acquire.
         Ok(unsafe { FromParts::from_parts(view, kept) })
     }
 }

@@ -1,6 +1,6 @@
-//! What a kind of memory must provide so that pools can be made of it: the trait [`PoolBackend`],
-//! its contract, and the small types that its methods speak in. The operations of a memory layout stand here
-//! too, because a backend names its layout and a layout is generic over the backend.
+//! The trait [`PoolBackend`], which a kind of memory implements so that pools can be made of it,
+//! its contract, and the small types of its methods. The traits of a memory layout are here too,
+//! because a backend names its layout and a layout is generic over the backend.
 
 use core::cell::Cell;
 use core::error::Error;
@@ -19,12 +19,12 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 
 /// A kind of memory that pools can be made of: host memory, the memory of one GPU, …
 ///
-/// The methods are the only places where a pool touches memory: everything else (slots, cursors,
-/// scopes, growth, limits) is generic over `B: PoolBackend` and is compiled for each backend.
+/// Pools touch memory only through these methods. Everything else (slots, cursors, scopes, growth,
+/// limits) is generic over `B: PoolBackend` and is compiled for each backend.
 ///
-/// `pool-conformance` asks a backend whether it keeps the contract below: by a queue's order, by
-/// allocations that fail, by lengths up to a mebibyte, and by a ledger of its blocks. It has the
-/// smallest backend there is, and one over a queue of commands, to begin from.
+/// `pool-conformance` tests whether a backend keeps the contract below: the order of a queue,
+/// failing allocations, lengths up to a mebibyte, and a ledger of its blocks. To start from, it has
+/// a minimal backend and one over a queue of commands.
 ///
 /// # Safety
 ///
@@ -34,83 +34,83 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 ///
 /// - [`ALIGN`](Self::ALIGN) is a power of two, and at least 8. So is [`MAX_ALIGN`](Self::MAX_ALIGN), which is no
 ///   smaller.
-/// - [`allocate`](Self::allocate) is given `bytes > 0`, a multiple of `ALIGN`. What it returns is
-///   exclusive to the caller, aligned to `ALIGN`, valid for `bytes` bytes until it is freed, never
-///   moves, and is initialised wherever host code can see it. It may panic; then it has allocated
+/// - [`allocate`](Self::allocate) gets `bytes > 0`, a multiple of `ALIGN`. The block is exclusive
+///   to the caller, aligned to `ALIGN`, valid for `bytes` bytes until it is freed, never moves, and
+///   is initialised wherever host code can see it. `allocate` may panic, and has then allocated
 ///   nothing.
-/// - [`free`](Self::free) takes exactly the `bytes` that the block was allocated with, by the route
-///   it was allocated with whatever the configuration is by then, and never unwinds. Nor does the `Drop`
-///   of a [`Descriptor`](Self::Descriptor) or of the [`Context`](Self::Context).
-/// - [`align_block`](Self::align_block) returns a part of the block, with the block's rights, that begins less than
-///   `align` bytes after it.
-/// - A [`Block`](Self::Block) is plain data that any thread owning the `Context` may use, so that
-///   `Context: Send` implies that blocks may move to another thread with it. A backend whose blocks
-///   are bound to a thread has a `Context` that is not `Send`.
-/// - [`view`](Self::view) and [`view_ref`](Self::view_ref) touch only the first
-///   `length * size_of::<T>()` bytes of the block, are as long as they were asked to be, accept
-///   [`DANGLING`](Self::DANGLING) with zero bytes, and their right to the memory ends with `'s`.
+/// - [`free`](Self::free) gets exactly the `bytes` that the block was allocated with. It frees by
+///   the route of the allocation, even if the configuration has changed since, and never unwinds.
+///   Nor does the `Drop` of a [`Descriptor`](Self::Descriptor) or of the
+///   [`Context`](Self::Context).
+/// - [`align_block`](Self::align_block) returns a part of the block, with the block's provenance,
+///   that begins less than `align` bytes after it.
+/// - A [`Block`](Self::Block) is plain data that any thread owning the `Context` may use. So
+///   `Context: Send` implies that blocks may move to another thread with it. If a backend's blocks
+///   are bound to a thread, its `Context` is not `Send`.
+/// - [`view`](Self::view) and [`view_ref`](Self::view_ref) touch only the first `length *
+///   size_of::<T>()` bytes of the block. They have exactly the length requested, and accept
+///   [`DANGLING`](Self::DANGLING) with zero bytes. Their right to the memory ends with `'s`.
 ///   Nothing may rely on a view being dropped.
 ///
 /// ## Order
 ///
-/// A pool belongs to one queue of work: the calls of a thread, a stream, an ordered encoder. Work that
-/// views enqueue may run later; the pool hands a block out again as soon as its scope is left, while
-/// such work is still to run. So for each block, on the pool's queue:
+/// A pool belongs to one queue of work: the calls of a thread, a stream, an ordered encoder. Work
+/// that views enqueue may run later. The pool hands a block out again as soon as its scope ends,
+/// while such work is still pending. So for each block, on the pool's queue:
 ///
-/// - What [`set_bytes`](Self::set_bytes), [`fill`](Self::fill) and
-///   [`copy_from_host`](Self::copy_from_host) put into it takes effect *after* all work that former
-///   views of it enqueued, reads included, and *before* any that later views enqueue. To run it at once,
-///   or by another way than the queue (a mapped write, a second stream, a write that the driver puts
-///   before the next submission), breaks this where the queue is not empty.
-/// - [`free`](Self::free) takes effect after everything that was enqueued on the block before: its memory
-///   is nobody else's until then.
-/// - What a queue cannot see, because a view was used elsewhere, is put in order by
-///   [`reuse`](Self::reuse), for slots that the view [armed](SlotRef::arm).
+/// - The writes of [`set_bytes`](Self::set_bytes), [`fill`](Self::fill) and
+///   [`copy_from_host`](Self::copy_from_host) take effect *after* all work that former views of the
+///   block enqueued, reads included, and *before* any that later views enqueue. A write that runs
+///   at once, or by another way than the queue (a mapped write, a second stream, a write that the
+///   driver puts before the next submission), breaks this if the queue is not empty.
+/// - [`free`](Self::free) takes effect after all work that was enqueued on the block before; its
+///   memory has no other owner until then.
+/// - If a view was used elsewhere, its queue cannot see that work. [`reuse`](Self::reuse) puts it
+///   in order, for slots that the view [armed](SlotRef::arm).
 ///
-/// Host memory that is used by slices alone has this order by itself.
+/// Host memory that only slices access has this order without further work.
 ///
 /// ## Foreign code
 ///
-/// - [`free`](Self::free) and [`settle`](Self::settle) may wait, and may not unwind. A library below that
-///   panics, as one may whose default is to panic on errors, is caught.
+/// - [`free`](Self::free) and [`settle`](Self::settle) may wait, and may not unwind. A panic of a
+///   library below must be caught; some libraries panic on errors by default.
 /// - No method keeps the reference to the context beyond its call; views reach it through their
-///   [`SlotRef`] until `'s` ends. What the context counts (`Rc`, `Arc`) may be cloned. No method re-enters
-///   the pool that calls it. Methods may run code
-///   that is not the backend's own (an allocator's hooks, a driver's callbacks, a subscriber of logs), and
-///   that code may reach the same pool: an acquire is refused there with
-///   [`PoolError::Reentered`], and
-///   `trim` and its kin do nothing. A backend must not hold a lock or a borrow of its own meanwhile that
-///   its views need, too.
+///   [`SlotRef`] until `'s` ends. Counted parts of the context (`Rc`, `Arc`) may be cloned. No
+///   method re-enters the pool that calls it. Methods may run foreign code (an allocator's hooks, a
+///   driver's callbacks, a subscriber of logs), and that code may reach the same pool. There an
+///   acquire is refused with [`PoolError::Reentered`], and `trim` and its kin do nothing. Meanwhile
+///   a backend must not hold a lock or a borrow of its own that its views need too.
 ///
 /// # Opaque memory
 ///
-/// A block need not be an address. Where the system's handle is counted, or owns, it stays in a table of
-/// the [`Context`](Self::Context), and the `Block`, which is `Copy`, says which one: an index, an
-/// identity, a pointer to the table's record. `allocate` enters the handle, `free` takes it out, in the
-/// order above, and whatever is dropped with the context is what pools left there. A pointer to a record
-/// must be good for as long as views may use it: records that live as long as the context make a mistake
-/// of the backend's a wrong answer, and not a use after free.
+/// A block need not be an address. If the system's handle is counted or owns its memory, keep it in
+/// a table of the [`Context`](Self::Context). The `Block`, which is `Copy`, then names the entry:
+/// by index, by identity, or by a pointer to the table's record. `allocate` enters the handle,
+/// `free` removes it in the order above, and the context drops the handles that pools left. A
+/// pointer to a record must stay valid as long as views may use it. If records live as long as the
+/// context, a mistake of the backend's gives wrong results, but no use after free.
 ///
-/// - Views find the context through their [`SlotRef`], or the record.
-/// - Blocks of such a backend still have *identities*, with which tests and diagnostics tell the bytes of
-///   one from another's: numbers that count bytes as addresses do, so that two blocks never overlap, and
-///   each begins at a multiple of `ALIGN`. That is all that `ALIGN` says of them; where the system
-///   demands an alignment of offsets within a block, `ALIGN` is no promise about it.
-/// - A handle that a view gives out may outlive it, and then shares the block with its next owner. Give
-///   out what ends with `'s` instead.
+/// - Views find the context through their [`SlotRef`] or through the record.
+/// - Blocks of such a backend still have *identities*, which distinguish one block's bytes from
+///   another's in tests and diagnostics. Identities count bytes as addresses do: two blocks never
+///   overlap, and each begins at a multiple of `ALIGN`. For such blocks, `ALIGN` has no other
+///   meaning. In particular, it promises nothing about alignments that the system demands of
+///   offsets within a block.
+/// - A handle that a view returns may outlive the view, and then shares the block with the block's
+///   next owner. Return a handle that ends with `'s` instead.
 pub unsafe trait PoolBackend: Sized + 'static {
-    /// How pools of this backend lay out their memory: [`Slots`](crate::Slots), unless the backend is
+    /// The memory layout of this backend's pools: [`Slots`](crate::Slots), unless the backend is
     /// [`Stacked`](crate::Stacked).
     type Layout: Layout<Self>;
 
-    /// What allocation needs to know: `()` on the host, a device and a stream on a GPU.
+    /// The state that allocations need: `()` on the host, a device and a stream on a GPU.
     type Context;
 
-    /// One piece of memory: a raw address, or an identity, and what `free` and `view` need. A block is never
-    /// an owner.
+    /// One piece of memory: a raw address or an identity, and the data that `free` and `view` need.
+    /// A block is never an owner.
     type Block: Copy;
 
-    /// What acquire returns: the exclusive right to `length` elements of a block.
+    /// The exclusive view that an acquire returns, of `length` elements of a block.
     type View<'s, T: Element>: PoolViewMut<Element = T, Error = Self::ViewError>
         + for<'a> LendView<'a, Same = Self::View<'a, T>, Shared = Self::ViewRef<'a, T>>;
 
@@ -119,83 +119,88 @@ pub unsafe trait PoolBackend: Sized + 'static {
         + for<'a> LendView<'a, Same = Self::ViewRef<'a, T>, Shared = Self::ViewRef<'a, T>>
         + Copy;
 
-    /// What a backend keeps beside a cached dynamic shape: a ready header, or the device copy of
-    /// dims and strides. A descriptor is dropped when its shape is evicted or the slot's block is replaced.
+    /// The backend's data beside a cached dynamic shape: a ready header, or the device copy of dims
+    /// and strides. A descriptor is dropped when its shape is evicted or the slot's block is
+    /// replaced.
     type Descriptor: Default + 'static;
 
-    /// Why memory could not be had, or an operation could not be enqueued. It may be sent and shared, so that `?` turns a
-    /// [`PoolError`] into `Box<dyn Error + Send + Sync>` in code that is generic over the backend.
+    /// The reason why memory could not be allocated, or an operation could not be enqueued. It is
+    /// `Send` and `Sync`, so that `?` turns a [`PoolError`] into `Box<dyn Error + Send + Sync>` in
+    /// code that is generic over the backend.
     type Error: Error + Send + Sync + 'static;
 
-    /// Why what is in a view could not be read or written: [`ViewError`](crate::ViewError) where views are slices.
+    /// The reason why a view's contents could not be read or written:
+    /// [`ViewError`](crate::ViewError) if views are slices.
     type ViewError: Error + From<ShapeError> + Send + Sync + 'static;
 
-    /// The alignment of every block, in bytes. Blocks that are no addresses have identities that are as aligned.
+    /// The alignment of every block, in bytes. If blocks are not addresses, their identities have
+    /// this alignment.
     const ALIGN: usize;
 
     /// The largest alignment that an element may have, in bytes. A larger one is a compile error.
     ///
-    /// A backend whose value is above [`ALIGN`](Self::ALIGN) implements [`align_block`](Self::align_block). The pool
-    /// then acquires room for one element more than it hands out, and hands out the aligned part.
+    /// A backend whose value is above [`ALIGN`](Self::ALIGN) implements
+    /// [`align_block`](Self::align_block). The pool then reserves room for one element more than it
+    /// hands out, and hands out the aligned part.
     const MAX_ALIGN: usize = Self::ALIGN;
 
-    /// The block of a slot that has none: what views of no bytes are made of. It is never freed nor
-    /// written. A slice needs an address that is not null and as aligned as a block's
-    /// (`NonNull::dangling` of a type with that alignment), also where there is no element in it; an opaque
-    /// block is whatever names nothing.
+    /// The block of an empty slot, used for views of no bytes. It is never freed nor written. A
+    /// slice needs a non-null address with a block's alignment (`NonNull::dangling` of a type with
+    /// that alignment), even if it has no elements. An opaque block may be any value that names no
+    /// memory.
     const DANGLING: Self::Block;
 
-    /// The part of a block that begins at its first multiple of `align`, a power of two that is above
-    /// [`ALIGN`](Self::ALIGN) and at most [`MAX_ALIGN`](Self::MAX_ALIGN). Every method but [`free`](Self::free)
-    /// accepts the part. Of a block that is too short, or of [`DANGLING`](Self::DANGLING), it is an aligned block
-    /// without bytes.
+    /// Returns the part of a block that begins at its first multiple of `align`, a power of two
+    /// above [`ALIGN`](Self::ALIGN) and at most [`MAX_ALIGN`](Self::MAX_ALIGN). Every method but
+    /// [`free`](Self::free) accepts the part. For a block that is too short, and for
+    /// [`DANGLING`](Self::DANGLING), it returns an aligned block without bytes.
     #[must_use]
     fn align_block(block: Self::Block, align: usize) -> Self::Block {
         let _ = align;
         block
     }
 
-    /// The device that the context's memory is on.
+    /// Returns the device of the context's memory.
     fn device(context: &Self::Context) -> Device;
 
     /// Allocates a block of `bytes` bytes.
     ///
     /// # Errors
     ///
-    /// The backend's own error when there is no such block to be had. The pool then frees what is
-    /// idle and asks once more. A refusal is told, never made up for by less memory or other memory
-    /// than was asked for.
+    /// The backend's own error if the block cannot be allocated. The pool then frees its idle
+    /// blocks and tries once more. A backend must report the failure; it never returns less or
+    /// other memory than was requested.
     fn allocate(
         context: &Self::Context,
         bytes: usize,
         advice: Advice,
     ) -> Result<Self::Block, Self::Error>;
 
-    /// Gives a block back, after all work that was enqueued on it. It may wait for that work, or enqueue
-    /// itself behind it; in neither case does it unwind, because nobody could take the error.
+    /// Frees a block, after all work that was enqueued on it. It may wait for that work, or enqueue
+    /// itself after it. It never unwinds, because no caller could handle the error.
     ///
     /// # Safety
     ///
-    /// `block` came from [`allocate`](Self::allocate) of the same context with the same `bytes`, was
-    /// not freed before, and no view of it is used any more.
+    /// `block` came from [`allocate`](Self::allocate) of the same context with the same `bytes`,
+    /// was not freed before, and no view of it is used any more.
     unsafe fn free(context: &Self::Context, block: Self::Block, bytes: usize);
 
-    /// Called where idle blocks were just freed and their memory is wanted back: at the end of `trim`,
-    /// `compact` and `clear`, and before an allocation is tried for the last time. Where
-    /// [`free`](Self::free) only begins to give memory back, this is where to wait for it: when this
-    /// returns, it is back. In steady state it is never called. It does not unwind.
+    /// Waits until freed memory is available again, if [`free`](Self::free) only begins to return
+    /// it. A pool calls this after it freed idle blocks whose memory it wants back: at the end of
+    /// `trim`, `compact` and `clear`, and before the last try of an allocation. It is never called
+    /// in steady state. It does not unwind.
     fn settle(context: &Self::Context) {
         let _ = context;
     }
 
-    /// Makes the exclusive view of the first `length` elements of `block`; of [`DANGLING`](Self::DANGLING)
-    /// where they have no bytes.
+    /// Makes the exclusive view of the first `length` elements of `block`. The block is
+    /// [`DANGLING`](Self::DANGLING) if they have no bytes.
     ///
     /// # Safety
     ///
-    /// For all of `'s` the block stays allocated and no other view of it is used; it holds at least
-    /// `length` elements of `T`, which are initialised and valid as `T`; `slot` is the slot that
-    /// holds the block.
+    /// For all of `'s`, the block stays allocated and no other view of it is used. It holds at
+    /// least `length` elements of `T`, which are initialised and valid as `T`. `slot` is the slot
+    /// that holds the block.
     unsafe fn view<'s, T: Element>(
         block: Self::Block,
         slot: SlotRef<Self>,
@@ -206,21 +211,21 @@ pub unsafe trait PoolBackend: Sized + 'static {
     ///
     /// # Safety
     ///
-    /// As for [`view`](Self::view), but other shared views may be in use.
+    /// Same as for [`view`](Self::view), but other shared views may be in use.
     unsafe fn view_ref<'s, T: Element>(
         block: Self::Block,
         slot: SlotRef<Self>,
         length: usize,
     ) -> Self::ViewRef<'s, T>;
 
-    /// Called for a slot that a view [armed](SlotRef::arm), before its block is handed out again or
-    /// freed: here a backend orders its queue after work that the pool does not see. What is filled,
-    /// enqueued or freed afterwards comes after that work.
+    /// Orders the backend's queue after work that the pool does not see. The pool calls it for a
+    /// slot that a view [armed](SlotRef::arm), before the slot's block is handed out again or
+    /// freed. Fills, frees and other work enqueued afterwards come after that work.
     ///
     /// # Errors
     ///
-    /// The backend's own error where the order cannot be established. The block is then not handed out (the
-    /// acquire fails with this error), or is leaked instead of being freed.
+    /// The backend's own error if the order cannot be established. The acquire then fails with this
+    /// error, or the block is leaked instead of being freed.
     ///
     /// # Safety
     ///
@@ -235,7 +240,7 @@ pub unsafe trait PoolBackend: Sized + 'static {
     ///
     /// # Errors
     ///
-    /// The backend's own error where the operation cannot be enqueued.
+    /// The backend's own error if the operation cannot be enqueued.
     ///
     /// # Safety
     ///
@@ -251,7 +256,7 @@ pub unsafe trait PoolBackend: Sized + 'static {
     ///
     /// # Errors
     ///
-    /// The backend's own error where the operation cannot be enqueued.
+    /// The backend's own error if the operation cannot be enqueued.
     ///
     /// # Safety
     ///
@@ -263,12 +268,12 @@ pub unsafe trait PoolBackend: Sized + 'static {
         length: usize,
     ) -> Result<(), Self::Error>;
 
-    /// Copies `source` to the start of `block`, in the order of the queue. The copy has left `source` when
-    /// this returns: what is written there afterwards is not what arrives.
+    /// Copies `source` to the start of `block`, in the order of the queue. `source` may be reused
+    /// as soon as this returns: later writes to it do not change the copy.
     ///
     /// # Errors
     ///
-    /// The backend's own error where the operation cannot be enqueued.
+    /// The backend's own error if the operation cannot be enqueued.
     ///
     /// # Safety
     ///
@@ -282,31 +287,31 @@ pub unsafe trait PoolBackend: Sized + 'static {
 
 /// A backend whose blocks the host can write through a pointer, at any moment.
 ///
-/// Code of the host writes there without asking a queue: a backend whose fills and copies run later is none, even
-/// where its memory is the host's.
+/// Host code writes through the pointer without asking a queue. So a backend whose fills and copies
+/// run later must not implement this trait, even if its memory is host memory.
 ///
-/// Scopes of such a backend hand out slices of any `T: Copy`, made through this pointer and not by
-/// [`view`](PoolBackend::view): elements with padding, and memory without a value.
+/// Scopes of such a backend hand out slices of any `T: Copy`, through this pointer and not through
+/// [`view`](PoolBackend::view): elements with padding, and uninitialised memory.
 ///
 /// # Safety
 ///
-/// - [`host_pointer`](Self::host_pointer) of an allocated block is valid for reads and writes of the
-///   whole block until the block is freed, and is aligned to [`ALIGN`](PoolBackend::ALIGN); that of
-///   [`DANGLING`](PoolBackend::DANGLING) is non-null and aligned.
-/// - A view that is a slice is of the memory at this pointer, and of no other mapping of it: by the address of a
-///   slice the pool finds the block that the slice lies in.
-/// - What [`set_bytes`](PoolBackend::set_bytes), [`fill`](PoolBackend::fill) and
-///   [`copy_from_host`](PoolBackend::copy_from_host) write is there, for reads through this pointer, when they
-///   return.
-/// - The pool may leave bytes of a block uninitialised. So those methods write without reading before, and
-///   without a reference to elements that they have not written; and a backend that keeps freed blocks, to hand
-///   them out again, initialises them first.
+/// - [`host_pointer`](Self::host_pointer) of an allocated block is aligned to
+///   [`ALIGN`](PoolBackend::ALIGN). It is valid for reads and writes of the whole block until the
+///   block is freed. That of [`DANGLING`](PoolBackend::DANGLING) is non-null and aligned.
+/// - A view that is a slice lies in the memory at this pointer, and in no other mapping of it: by a
+///   slice's address the pool finds its block.
+/// - Writes of [`set_bytes`](PoolBackend::set_bytes), [`fill`](PoolBackend::fill) and
+///   [`copy_from_host`](PoolBackend::copy_from_host) are visible through this pointer when these
+///   methods return.
+/// - The pool may leave bytes of a block uninitialised. So those methods do not read before they
+///   write, and make no reference to elements that they have not written. A backend that keeps
+///   freed blocks for later allocations initialises them first.
 pub unsafe trait HostBackend: PoolBackend {
     /// The address of a block.
     fn host_pointer(block: Self::Block) -> *mut u8;
 }
 
-/// Why [`PoolBackend::reuse`] is called.
+/// The reason for a call of [`PoolBackend::reuse`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reuse {
@@ -316,21 +321,21 @@ pub enum Reuse {
     Free,
 }
 
-/// Wishes of the pool's configuration that an allocation may follow.
+/// Hints from the pool's configuration that an allocation may follow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Advice {
-    /// Ask the system for huge pages where the block is large enough.
+    /// Requests huge pages from the system if the block is large enough.
     pub huge_pages: bool,
 }
 
-/// A block of host memory that is in no slot.
+/// A block of host memory that belongs to no slot.
 #[derive(Clone, Copy, Debug)]
 pub struct LooseBlock<K> {
     pub(crate) block: K,
     /// The bytes that the block was allocated with; 0 for no block.
     pub(crate) bytes: usize,
-    /// Bytes from the start on that may be uninitialised.
+    /// The number of bytes from the start that may be uninitialised.
     pub(crate) uninitialised: usize,
 }
 
@@ -341,47 +346,49 @@ pub trait SealedLayout {}
 ///
 /// A backend names its layout ([`PoolBackend::Layout`]), so each pool is compiled for one layout.
 pub trait Layout<B: PoolBackend>: SealedLayout + Sized + 'static {
-    /// Whether each array has a slot, with a block of its own.
+    /// `true` if each array has a slot, with a block of its own.
     ///
-    /// [`PoolStats`] counts slots only then: `active_slots` and `high_water_slots` are 0 in the scopes of a layout without
-    /// slots. Tests that are generic over the layout ask for this before they count slots or blocks.
+    /// [`PoolStats`] counts slots only then: `active_slots` and `high_water_slots` are 0 in the
+    /// scopes of a layout without slots. Tests that are generic over the layout check this before
+    /// they count slots or blocks.
     const HAS_SLOTS: bool;
 
-    /// What a pool stores.
+    /// The word that a pool stores.
     #[doc(hidden)]
     type Root: PoolRoot<B, State = Self::State, Cursor = Self::Cursor>;
 
-    /// What a pool owns beside the root.
+    /// The state that a pool owns beside the root.
     #[doc(hidden)]
     type State: PoolState<B, Cursor = Self::Cursor>;
 
-    /// What a scope stores.
+    /// The cursor that a scope stores.
     #[doc(hidden)]
     type Cursor: ScopeCursor<B, State = Self::State>;
 }
 
-/// What a pool of the backend `B` stores.
+/// The root of a pool of the backend `B`.
 pub(crate) type Root<B> = <<B as PoolBackend>::Layout as Layout<B>>::Root;
 
-/// What a pool of the backend `B` owns beside its root.
+/// The state that a pool of the backend `B` owns beside its root.
 pub(crate) type State<B> = <<B as PoolBackend>::Layout as Layout<B>>::State;
 
-/// What a scope of the backend `B` stores.
+/// The cursor of a scope of the backend `B`.
 pub(crate) type Cursor<B> = <<B as PoolBackend>::Layout as Layout<B>>::Cursor;
 
-/// Where a cursor of the backend `B` stands, by value.
+/// The position of a cursor of the backend `B`, by value.
 pub(crate) type Place<'s, B> = <Cursor<B> as ScopeCursor<B>>::Place<'s>;
 
 /// Memory of the backend `B` that was reserved for one array.
 pub(crate) type Memory<'s, B> = <Cursor<B> as ScopeCursor<B>>::Memory<'s>;
 
-/// Reserved memory and its cached shape: few words, which a cold function returns in registers.
+/// Reserved memory and its cached shape: few enough words for a cold function to return in
+/// registers.
 pub(crate) type MemoryAndShape<'s, M, B> = (M, &'s mut Way<<B as PoolBackend>::Descriptor>);
 
 /// The first use of the elements of memory that is handed out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FirstUse {
-    /// They may be read: what a former use left behind is handed out, and has to be initialised.
+    /// They may be read: contents of an earlier use are handed out, and must be initialised.
     Read,
     /// All of them are written before they are read, or handed out as memory that need not be initialised.
     Write,
@@ -397,42 +404,42 @@ pub trait PoolRoot<B: PoolBackend>: Copy {
     /// Makes an empty pool.
     fn create(context: B::Context, config: PoolConfig) -> Result<Self, PoolError<B::Error>>;
 
-    /// Frees the pool's memory; the context goes last.
+    /// Frees the pool's memory; the context is dropped last.
     ///
     /// # Safety
     ///
     /// The pool is live, no view or cursor of it is in use, and no copy of this root is used afterwards.
     unsafe fn destroy(self);
 
-    /// The pool's state.
+    /// Returns the pool's state.
     ///
     /// # Safety
     ///
     /// The pool is live for `'s`.
     unsafe fn state<'s>(self) -> &'s Self::State;
 
-    /// A cursor at the beginning of the pool's memory.
+    /// Returns a cursor at the beginning of the pool's memory.
     ///
     /// # Safety
     ///
     /// The pool outlives the cursor, no view of the pool is in use, and no other cursor of it is used while this one is.
     unsafe fn cursor(self) -> Self::Cursor;
 
-    /// `true` if the pools that a thread has in use form a chain: see [`enter`](Self::enter).
+    /// `true` if the pools that a thread is using form a chain: see [`enter`](Self::enter).
     const NESTS: bool = false;
 
-    /// As [`cursor`](Self::cursor), for a pool that may have entered.
+    /// Does the same as [`cursor`](Self::cursor), for a pool that may have entered.
     ///
     /// # Safety
     ///
-    /// As for [`cursor`](Self::cursor).
+    /// Same as for [`cursor`](Self::cursor).
     #[inline(always)]
     unsafe fn nested_cursor(self) -> Self::Cursor {
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         unsafe { self.cursor() }
     }
 
-    /// The pool comes into use inside the innermost one of its thread, and becomes the innermost one. Called where
+    /// Makes this pool the innermost one of its thread's pools in use. Called only if
     /// [`NESTS`](Self::NESTS).
     ///
     /// # Safety
@@ -443,36 +450,36 @@ pub trait PoolRoot<B: PoolBackend>: Copy {
         _ = innermost;
     }
 
-    /// The pool goes out of use. Returns `false` where it is the innermost one of another chain: then it has not left, and
-    /// must stay live for good.
+    /// Takes the pool out of use. Returns `false` if it is the innermost one of another chain. Then
+    /// it has not left, and must stay live for the rest of the process.
     ///
     /// # Safety
     ///
-    /// The pool has entered, is live, and no view or cursor of it is in use. The same holds for all that have entered, but
-    /// for the views and cursors.
+    /// The pool has entered, is live, and no view or cursor of it is in use. All other pools that
+    /// have entered are live, too; their views and cursors may be in use.
     unsafe fn leave(self, innermost: &Cell<*mut ()>) -> bool {
         _ = innermost;
         true
     }
 
-    /// The next pool of the free list that this one is in.
+    /// Returns the next pool of this pool's free list.
     ///
     /// # Safety
     ///
     /// The pool is live.
     unsafe fn next_idle(self) -> *mut ();
 
-    /// Sets what [`next_idle`](Self::next_idle) returns.
+    /// Sets the value that [`next_idle`](Self::next_idle) returns.
     ///
     /// # Safety
     ///
     /// The pool is live.
     unsafe fn set_next_idle(self, next: *mut ());
 
-    /// The root as an address without a type, which is not null and is aligned to 8 at least.
+    /// Converts into an untyped address, which is not null and is aligned to at least 8.
     fn into_raw(self) -> *mut ();
 
-    /// The root that [`into_raw`](Self::into_raw) turned into an address.
+    /// Converts back from an address that [`into_raw`](Self::into_raw) returned.
     ///
     /// # Safety
     ///
@@ -480,28 +487,29 @@ pub trait PoolRoot<B: PoolBackend>: Copy {
     unsafe fn from_raw(address: *mut ()) -> Self;
 }
 
-/// What a pool owns beside its memory: the context, the configuration, the counters, the named arrays.
+/// The state that a pool owns beside its memory: the context, the configuration, the counters, the
+/// named arrays.
 pub trait PoolState<B: PoolBackend> {
     /// See [`Layout::Cursor`].
     type Cursor: ScopeCursor<B>;
 
-    /// The backend's context.
+    /// Returns the backend's context.
     fn context(&self) -> &B::Context;
 
-    /// The configuration.
+    /// Returns the configuration.
     fn config(&self) -> PoolConfig;
 
-    /// The numbers of the pool, as seen from where `active` arrays are handed out.
+    /// Returns the pool's statistics, as seen from a position with `active` arrays handed out.
     fn stats(&self, active: usize) -> PoolStats;
 
-    /// The numbers of the pool that any thread may read while the pool lives, put into `none`. Those of the
-    /// configuration, of the device and of live bytes are not among them.
+    /// Writes into `none` those statistics that any thread may read while the pool lives. The
+    /// values of the configuration, of the device and of live bytes are not among them.
     fn shared_numbers(&self, none: PoolStats) -> PoolStats;
 
-    /// Forgets the peaks, as `clear` does.
+    /// Resets the peaks, as `clear` does.
     fn forget_peaks(&self);
 
-    /// Takes a new configuration.
+    /// Replaces the configuration.
     ///
     /// # Errors
     ///
@@ -512,13 +520,13 @@ pub trait PoolState<B: PoolBackend> {
     /// The pool is borrowed exclusively, so that no view of it is in use.
     unsafe fn configure(&self, config: PoolConfig) -> Result<(), ConfigError>;
 
-    /// The identity of the pool, unique in the process.
+    /// Returns the identity of the pool, unique in the process.
     fn id(&self) -> u64;
 
-    /// A serial that no handle of this pool had before.
+    /// Returns a serial that no handle of this pool has had.
     fn next_serial(&self) -> u64;
 
-    /// The named array `number`.
+    /// Returns the named array `number`.
     ///
     /// # Safety
     ///
@@ -528,36 +536,37 @@ pub trait PoolState<B: PoolBackend> {
         number: usize,
     ) -> NamedArray<<Self::Cursor as ScopeCursor<B>>::Memory<'_>>;
 
-    /// A cursor where `number` named arrays are handed out.
+    /// Returns a cursor at a position with `number` named arrays handed out.
     ///
     /// # Safety
     ///
-    /// As for [`PoolRoot::cursor`], but the views of the first `number` arrays may be in use; at least `number` arrays
-    /// are handed out.
+    /// Same as for [`PoolRoot::cursor`], but the views of the first `number` arrays may be in use;
+    /// at least `number` arrays are handed out.
     unsafe fn cursor(&self, number: usize) -> Self::Cursor;
 }
 
-/// The position of a scope in its pool's memory. Reserving looks at the memory there, stepping moves past it. It moves
-/// back in one case alone: over memory whose filling failed, where nothing was acquired after it.
+/// The position of a scope in its pool's memory. Reserving checks the memory there; stepping moves
+/// past it. The cursor moves back in one case alone: over memory whose filling failed, if nothing
+/// was acquired after it.
 pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     /// See [`Layout::State`].
     type State;
 
-    /// Where the cursor stands, by value: larger functions get it instead of the cursor, which would have to be in
-    /// memory for them.
+    /// The position of a cursor, by value. Larger functions take it instead of the cursor, which
+    /// would have to be in memory for them.
     type Place<'s>: CursorPlace<'s, B, Memory = Self::Memory<'s>>;
 
     /// Memory that was reserved for one array.
     type Memory<'s>: ArrayMemory<'s, B>;
 
-    /// A cursor that starts where this one stands.
+    /// Makes a cursor that starts at this one's position.
     ///
     /// # Safety
     ///
-    /// Until the copy and everything that was reserved through it is out of use, this cursor is not used.
+    /// This cursor is not used until the copy, and everything reserved through it, is out of use.
     unsafe fn copy(&self) -> Self;
 
-    /// Reserves memory for `length` elements of `T`, initialised, without taking it: the hot path.
+    /// Reserves initialised memory for `length` elements of `T`, without taking it: the hot path.
     ///
     /// # Safety
     ///
@@ -565,15 +574,16 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     ///
     /// # Panics
     ///
-    /// With the text of the error that [`try_reserve`](Self::try_reserve) returns.
+    /// Panics with the error that [`try_reserve`](Self::try_reserve) returns.
     #[track_caller]
     unsafe fn reserve<'s, T>(&self, length: usize) -> Self::Memory<'s>;
 
-    /// As [`reserve`](Self::reserve), with an error instead of a panic, and for either first use of the elements.
+    /// Does the same as [`reserve`](Self::reserve), with an error instead of a panic, and for
+    /// either first use of the elements.
     ///
     /// # Errors
     ///
-    /// As [`Scope::try_acquire`](crate::Scope::try_acquire).
+    /// Same as [`Scope::try_acquire`](crate::Scope::try_acquire).
     ///
     /// # Safety
     ///
@@ -584,12 +594,12 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
         first_use: FirstUse,
     ) -> Result<Self::Memory<'s>, PoolError<B::Error>>;
 
-    /// The place at which the cursor stands.
+    /// Returns the position of the cursor.
     ///
     /// # Safety
     ///
-    /// The pool lives for `'s`; until the place is out of use, the cursor only steps past the memory that was got from
-    /// the place.
+    /// The pool lives for `'s`. Until the place is out of use, the cursor only steps past memory
+    /// that came from the place.
     unsafe fn place<'s>(&self) -> Self::Place<'s>;
 
     /// Takes the memory that was reserved: steps past it.
@@ -599,15 +609,15 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     /// `reserved` was the last thing reserved through this cursor.
     unsafe fn step(&self, reserved: Self::Memory<'_>);
 
-    /// Gives back memory that was taken; where the cursor has gone on since, because what ran after the
-    /// step has acquired, the memory stays taken.
+    /// Gives back memory that was taken. The memory stays taken if the cursor has moved on, because
+    /// code that ran after the step acquired.
     ///
     /// # Safety
     ///
     /// This cursor has stepped past `taken`, and no view of it is in use.
     unsafe fn step_back(&self, taken: Self::Memory<'_>);
 
-    /// Takes the memory that was reserved, then has it filled; gives the memory back where filling fails.
+    /// Takes the memory that was reserved, then fills it; gives the memory back if filling fails.
     ///
     /// # Safety
     ///
@@ -619,7 +629,7 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
         reserved: Self::Memory<'_>,
         fill: impl FnOnce() -> Result<(), E>,
     ) -> Result<(), E> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         unsafe { self.step(reserved) };
         let filled = fill();
         if filled.is_err() {
@@ -629,11 +639,12 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
         filled
     }
 
-    /// Enlarges the memory of a vector, and moves its elements where its memory moves.
+    /// Enlarges the memory of a vector, and moves its elements if its memory moves.
     ///
     /// # Errors
     ///
-    /// As [`Scope::try_acquire`](crate::Scope::try_acquire); the vector's memory is then as it was.
+    /// Same as [`Scope::try_acquire`](crate::Scope::try_acquire). The vector's memory is then
+    /// unchanged.
     ///
     /// # Safety
     ///
@@ -647,31 +658,33 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     where
         B: HostBackend;
 
-    /// Gives back what a vector's memory has beyond its elements, where the layout can and nothing was acquired after
-    /// it.
+    /// Gives back the vector's memory beyond its elements, if the layout can do so and nothing was
+    /// acquired after it.
     ///
     /// # Safety
     ///
-    /// This cursor has stepped past `vector.memory`, and the vector has its only view, which ends with this call; the
-    /// first `vector.length` elements may be viewed afterwards. No other cursor is used while this one is.
+    /// This cursor has stepped past `vector.memory`, and the vector has its only view, which ends
+    /// with this call. The first `vector.length` elements may be viewed afterwards. No other cursor
+    /// is used while this one is.
     #[inline(always)]
     unsafe fn shrink<T>(&self, vector: VectorMemory<Self::Memory<'_>>) {
         let _ = vector;
     }
 
-    /// Takes the `length` elements at `start` out of the memory that is not handed out, and steps past them; returns
-    /// where they are then, or `None` where they are not in such memory.
+    /// Takes the `length` elements at `start` out of the memory that is not handed out, and steps
+    /// past them. Returns their new address, or `None` if they are not in such memory.
     ///
     /// # Safety
     ///
-    /// The elements have bytes; all of them are initialised where `plain`. No view of memory at or above the cursor is
-    /// in use but the caller's of these elements, which ends with this call.
+    /// The elements have bytes; all of them are initialised if `plain`. No view of memory at or
+    /// above the cursor is in use, except the caller's view of these elements, which ends with this
+    /// call.
     unsafe fn keep<T: Copy>(&self, start: *mut T, length: usize, plain: bool) -> Option<*mut T>
     where
         B: HostBackend;
 
-    /// The bytes of the block of memory that is not handed out in which the address lies; `None` where there is none, or
-    /// the layout's memory cannot leave the pool.
+    /// Returns the bytes of the block that contains the address, in the memory that is not handed
+    /// out. Returns `None` if there is none, or if the layout's memory cannot leave the pool.
     fn idle_block_bytes(&self, address: NonNull<u8>) -> Option<usize>
     where
         B: HostBackend,
@@ -680,8 +693,9 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
         None
     }
 
-    /// Takes the block that [`idle_block_bytes`](Self::idle_block_bytes) found out of the pool, and puts `spare` in its
-    /// place. Where it returns `None`, `spare` is dropped with it: only if there is no such block.
+    /// Takes the block that [`idle_block_bytes`](Self::idle_block_bytes) found out of the pool, and
+    /// puts `spare` in its place. Returns `None`, and drops `spare`, only if there is no such
+    /// block.
     ///
     /// # Safety
     ///
@@ -699,22 +713,24 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
         None
     }
 
-    /// How many arrays are handed out before the cursor, as far as the layout counts them.
+    /// Returns the number of arrays that are handed out before the cursor, if the layout counts
+    /// them.
     fn active(&self) -> usize;
 
-    /// The pool's state.
+    /// Returns the pool's state.
     fn state(&self) -> &Self::State;
 
     /// Frees the memory that is not handed out.
     fn trim(&self) -> ReleaseReport;
 
-    /// Swaps oversized memory that is not handed out for smaller one.
+    /// Swaps oversized memory that is not handed out for smaller memory.
     fn compact(&self, compaction: &Compaction) -> ReleaseReport;
 
-    /// Starts to note the lengths of the next acquires.
+    /// Starts to sample the lengths of acquires.
     fn sample_lengths(&self);
 
-    /// Notes the caller of a method without `try_`, for the report of a debug build. In release builds it does nothing.
+    /// Records the caller of a method without `try_`, for the report of a debug build. Does nothing
+    /// in release builds.
     #[inline(always)]
     #[track_caller]
     fn note_caller(&self) {}
@@ -724,7 +740,7 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
 #[derive(Clone, Copy, Debug)]
 pub struct NamedArray<M> {
     pub(crate) memory: M,
-    /// The serial of the handle; 0 where the array has none.
+    /// The serial of the handle; 0 if the array has none.
     pub(crate) serial: u64,
     /// The elements of the array.
     pub(crate) length: usize,
@@ -734,32 +750,32 @@ pub struct NamedArray<M> {
 #[derive(Clone, Copy, Debug)]
 pub struct VectorMemory<M> {
     pub(crate) memory: M,
-    /// The elements that fit the memory as the vector uses it.
+    /// The number of elements that the vector's memory holds.
     pub(crate) capacity: usize,
-    /// The elements that are initialised.
+    /// The number of elements that are initialised.
     pub(crate) length: usize,
-    /// Whether every byte of an element is initialised.
+    /// `true` if every byte of an element is initialised.
     pub(crate) plain: bool,
 }
 
-/// What [`ScopeCursor::enlarge`] returns.
+/// The result of [`ScopeCursor::enlarge`].
 pub(crate) type EnlargeResult<'s, B, C> =
     Result<VectorMemory<<C as ScopeCursor<B>>::Memory<'s>>, PoolError<<B as PoolBackend>::Error>>;
 
-/// Where a cursor stands, by value. It serves acquires of arrays, whose lengths decide what happens before memory is
-/// reserved.
+/// The position of a cursor, by value. It serves acquires of arrays, whose lengths are checked
+/// before memory is reserved.
 pub trait CursorPlace<'s, B: PoolBackend>: Copy {
     /// See [`ScopeCursor::Memory`].
     type Memory;
 
-    /// The memory for `length` elements, if they fit without the cold function.
+    /// Returns the memory for `length` elements if they fit without the cold function.
     fn fitting<T>(self, length: usize) -> Option<Self::Memory>;
 
-    /// The memory for `length` elements, by the cold function where it needs to be.
+    /// Reserves the memory for `length` elements, through the cold function if needed.
     ///
     /// # Errors
     ///
-    /// As [`Scope::try_acquire`](crate::Scope::try_acquire).
+    /// Same as [`Scope::try_acquire`](crate::Scope::try_acquire).
     ///
     /// # Safety
     ///
@@ -770,8 +786,8 @@ pub trait CursorPlace<'s, B: PoolBackend>: Copy {
         first_use: FirstUse,
     ) -> Result<Self::Memory, PoolError<B::Error>>;
 
-    /// The memory for an array of dynamic rank and its cached shape, if the shape is there and the elements fit
-    /// without the cold function.
+    /// Returns the memory for an array of dynamic rank and its cached shape, if the shape is cached
+    /// and the elements fit without the cold function.
     ///
     /// # Safety
     ///
@@ -781,31 +797,32 @@ pub trait CursorPlace<'s, B: PoolBackend>: Copy {
         dims: &[usize],
     ) -> Option<MemoryAndShape<'s, Self::Memory, B>>;
 
-    /// The memory for an array of dynamic rank and its shape, where [`fitting_shape`](Self::fitting_shape) returned
-    /// `None`: it refuses lengths, provides memory, and stores a new shape.
+    /// Reserves the memory for an array of dynamic rank and its shape, after
+    /// [`fitting_shape`](Self::fitting_shape) returned `None`. It refuses invalid lengths, provides
+    /// memory, and stores a new shape.
     ///
     /// # Errors
     ///
-    /// As [`Scope::try_acquire`](crate::Scope::try_acquire).
+    /// Same as [`Scope::try_acquire`](crate::Scope::try_acquire).
     ///
     /// # Safety
     ///
-    /// As for [`fitting_shape`](Self::fitting_shape).
+    /// Same as for [`fitting_shape`](Self::fitting_shape).
     unsafe fn prepare_shape<T: Element>(
         self,
         dims: &[usize],
         first_use: FirstUse,
     ) -> Result<MemoryAndShape<'s, Self::Memory, B>, PoolError<B::Error>>;
 
-    /// As [`prepare_shape`](Self::prepare_shape), for elements that may be read.
+    /// Does the same as [`prepare_shape`](Self::prepare_shape), for elements that may be read.
     ///
     /// # Panics
     ///
-    /// With the text of the error that [`prepare_shape`](Self::prepare_shape) returns.
+    /// Panics with the error that [`prepare_shape`](Self::prepare_shape) returns.
     ///
     /// # Safety
     ///
-    /// As for [`fitting_shape`](Self::fitting_shape).
+    /// Same as for [`fitting_shape`](Self::fitting_shape).
     #[track_caller]
     unsafe fn prepare_shape_or_panic<T: Element>(
         self,
@@ -815,55 +832,58 @@ pub trait CursorPlace<'s, B: PoolBackend>: Copy {
 
 /// Memory that was reserved for one array, for the time `'s` of its scope.
 pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
-    /// The block that begins with the array, whose elements are of type `T`.
+    /// Returns the block that begins with the array, whose elements are of type `T`.
     fn block_for<T>(self) -> B::Block;
 
-    /// What a view of the array keeps of the pool.
+    /// Returns the reference to the pool that a view of the array keeps.
     fn reference(self) -> SlotRef<B>;
 
-    /// The backend's context.
+    /// Returns the backend's context.
     fn context(self) -> &'s B::Context;
 
-    /// Names the array, whose handle has this serial; returns its number.
+    /// Names the array, for the handle with this serial; returns its number.
     ///
     /// # Errors
     ///
-    /// [`PoolError::Bookkeeping`] where the host has no memory for another name.
+    /// [`PoolError::Bookkeeping`] if the host has no memory for another name.
     ///
     /// # Safety
     ///
-    /// The memory is reserved for `length` elements of the handle's type, and was the last that its cursor stepped past;
-    /// `serial` is no other handle's.
+    /// The memory is reserved for `length` elements of the handle's type, and was the last that its
+    /// cursor stepped past. No other handle has this `serial`.
     unsafe fn name(self, serial: u64, length: usize) -> Result<usize, PoolError<B::Error>>;
 
-    /// Notes that the array's first `length` elements of `T` may become uninitialised from now on.
+    /// Records that the array's first `length` elements of `T` may become uninitialised from now
+    /// on.
     ///
     /// # Safety
     ///
-    /// The memory is reserved for at least `length` elements of `T`. The cursor has stepped past it, or nothing else
-    /// runs before the memory is what the caller makes of it; its scope is open.
+    /// The memory is reserved for at least `length` elements of `T`, and its scope is open. Either
+    /// the cursor has stepped past it, or no other code runs before the caller takes it.
     unsafe fn mark<T>(self, length: usize)
     where
         B: HostBackend;
 
-    /// The exclusive view of the first `length` elements.
+    /// Makes the exclusive view of the first `length` elements.
     ///
     /// # Safety
     ///
-    /// The memory was reserved for `length` elements of `T` or more bytes, the cursor has stepped past
-    /// it, no other view of it is in use while this one is, and the elements are valid as `T`.
+    /// The memory was reserved for `length` elements of `T` or more bytes, and the cursor has
+    /// stepped past it. No other view of it is in use while this one is. The elements are valid as
+    /// `T`.
     #[inline(always)]
     unsafe fn view<T: Element>(self, length: usize) -> B::View<'s, T> {
-        // SAFETY: reserved for `length` elements, so the block holds them, or is dangling with zero bytes; what is below
-        // the cursor stays allocated for `'s`; the caller answers for validity and for exclusiveness.
+        // SAFETY: reserved for `length` elements, so the block holds them, or is dangling with zero
+        // bytes. Memory below the cursor stays allocated for `'s`. The caller guarantees validity
+        // and exclusiveness.
         unsafe { B::view(self.block_for::<T>(), self.reference(), length) }
     }
 
-    /// A shared view of the first `length` elements.
+    /// Makes a shared view of the first `length` elements.
     ///
     /// # Safety
     ///
-    /// As for [`view`](Self::view), but other shared views may be in use.
+    /// Same as for [`view`](Self::view), but other shared views may be in use.
     #[inline]
     unsafe fn view_ref<T: Element>(self, length: usize) -> B::ViewRef<'s, T> {
         // SAFETY: as in `view`.
@@ -874,7 +894,7 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
     ///
     /// # Errors
     ///
-    /// [`PoolError::Backend`] where the backend fails.
+    /// [`PoolError::Backend`] if the backend fails.
     ///
     /// # Safety
     ///
@@ -894,11 +914,11 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
     ///
     /// # Errors
     ///
-    /// [`PoolError::Backend`] where the backend fails.
+    /// [`PoolError::Backend`] if the backend fails.
     ///
     /// # Safety
     ///
-    /// As for [`zero`](Self::zero).
+    /// Same as for [`zero`](Self::zero).
     #[inline]
     unsafe fn fill<T: Element>(self, value: T, length: usize) -> Result<(), PoolError<B::Error>> {
         if length * size_of::<T>() == 0 {
@@ -913,11 +933,11 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
     ///
     /// # Errors
     ///
-    /// [`PoolError::Backend`] where the backend fails.
+    /// [`PoolError::Backend`] if the backend fails.
     ///
     /// # Safety
     ///
-    /// As for [`zero`](Self::zero), with `source.len()` as the length.
+    /// Same as for [`zero`](Self::zero), with `source.len()` as the length.
     #[inline]
     unsafe fn copy_from_host<T: Element>(self, source: &[T]) -> Result<(), PoolError<B::Error>> {
         if size_of_val(source) == 0 {
@@ -928,7 +948,7 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
             .map_err(|source| PoolError::Backend { operation: "copy from the host", source })
     }
 
-    /// The address of the first element.
+    /// Returns the address of the first element.
     #[inline(always)]
     fn start<T>(self) -> *mut T
     where
@@ -937,20 +957,20 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
         B::host_pointer(self.block_for::<T>()).cast::<T>()
     }
 
-    /// The first `length` elements, to be used for as long as the scope is open.
+    /// Returns the first `length` elements, valid while the scope is open.
     ///
     /// # Safety
     ///
-    /// As for [`view`](Self::view), for elements of any type.
+    /// Same as for [`view`](Self::view), for elements of any type.
     #[inline(always)]
     unsafe fn host_slice<T>(self, length: usize) -> &'s mut [T]
     where
         B: HostBackend,
         T: 's,
     {
-        // SAFETY: reserved for `length` elements: the block holds them, or is dangling with zero bytes, and is aligned for
-        // them (`HostBackend`); what is below the cursor stays allocated for `'s`; the caller answers for validity and for
-        // exclusiveness.
+        // SAFETY: reserved for `length` elements: the block holds them, or is dangling with zero
+        // bytes, and is aligned for them (`HostBackend`). Memory below the cursor stays allocated
+        // for `'s`. The caller guarantees validity and exclusiveness.
         unsafe { slice::from_raw_parts_mut(self.start(), length) }
     }
 
@@ -958,8 +978,8 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
     ///
     /// # Safety
     ///
-    /// As for [`zero`](Self::zero), and the cursor has stepped past the memory: `element` is user code
-    /// that may acquire from the same scope.
+    /// Same as for [`zero`](Self::zero), and the cursor has stepped past the memory: `element` is
+    /// user code that may acquire from the same scope.
     #[inline]
     unsafe fn write_with<T>(self, length: usize, mut element: impl FnMut(usize) -> T)
     where
@@ -970,9 +990,9 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
             let value = element(index);
             // SAFETY: the block holds `length` elements of `T` (reserved).
             let place = unsafe { start.add(index) };
-            // SAFETY: the address is aligned for `T` (`HostBackend`); the memory is below the cursor,
-            // so that everything that `element` acquired is elsewhere, and has no view yet. A write of no
-            // size is valid at any aligned address.
+            // SAFETY: the address is aligned for `T` (`HostBackend`). The memory is below the
+            // cursor, so arrays that `element` acquired are elsewhere, and it has no view yet. A
+            // write of no size is valid at any aligned address.
             unsafe { place.write(value) };
         }
     }

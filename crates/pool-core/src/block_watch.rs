@@ -1,17 +1,18 @@
-//! An observer of the blocks that a pool takes and gives back: for tests that count blocks and make allocations fail, and
-//! for logs.
+//! An observer of the blocks that a pool allocates and frees: for tests that count blocks and make
+//! allocations fail, and for logs.
 
-/// An observer of the blocks of a device's pools, which may refuse a block. A backend takes one with its stream: `watched`
-/// of `pool-cuda`'s `DeviceStream` and of `pool-wgpu`'s `Stream`. In steady state there is no call.
+/// An observer of the blocks of a device's pools, which may refuse a block. A backend takes one
+/// with its stream: `watched` of `pool-cuda`'s `DeviceStream` and of `pool-wgpu`'s `Stream`. It is
+/// never called in steady state.
 ///
-/// A watch is called amid a growth or a trim of a pool, which it must leave alone.
+/// A pool calls its observer during a growth or a trim. The observer must not use that pool.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicUsize, Ordering};
 ///
 /// use pool_core::BlockWatch;
 ///
-/// /// Refuses blocks beyond a number of bytes.
+/// /// Refuses blocks beyond a total number of bytes.
 /// struct Quota(AtomicUsize);
 ///
 /// impl BlockWatch for Quota {
@@ -34,16 +35,18 @@
 /// assert!(!quota.admit(1000));
 /// ```
 pub trait BlockWatch: 'static {
-    /// Called before a block of `bytes` bytes is allocated. `false` refuses the block, as a device without memory
-    /// does. A panic passes through the acquire.
+    /// Called before a block of `bytes` bytes is allocated. `false` refuses the block, as a device
+    /// without memory does. A panic propagates through the acquire.
     fn admit(&self, bytes: usize) -> bool;
 
-    /// A block was allocated. A panic gives the block back, and passes through the acquire.
+    /// Called after a block was allocated. A panic frees the block, and propagates through the
+    /// acquire.
     ///
-    /// `identity` tells the block from all others that are live: its address on a CUDA device, its number with wgpu.
+    /// `identity` differs from those of all other live blocks: it is the address on a CUDA device,
+    /// and a number with wgpu.
     fn allocated(&self, identity: u64, bytes: usize);
 
-    /// A block is given back. Work that uses the block may still be enqueued or run. A panic ends in this call, because
-    /// a free has no caller that could unwind.
+    /// Called when a block is freed. Work that uses the block may still be enqueued or running. A
+    /// panic is caught, because a free must not unwind.
     fn freed(&self, identity: u64, bytes: usize);
 }

@@ -1,10 +1,10 @@
-//! The mark of a pool that is in the middle of something, for the time in which code that is not ours may
-//! run: an allocator's hook, a `tracing` subscriber, a backend, the drop of a descriptor. Such code may
+//! The mark of a pool that is in the middle of an operation, while foreign code may run: an
+//! allocator's hook, a `tracing` subscriber, a backend, the drop of a descriptor. Such code may
 //! hold the scope, and call it.
 
 use core::cell::Cell;
 
-/// Whether a pool is marked.
+/// `true` while the pool is marked.
 pub(crate) struct BusyMark(Cell<bool>);
 
 impl BusyMark {
@@ -12,29 +12,30 @@ impl BusyMark {
         Self(Cell::new(false))
     }
 
-    /// Marks the pool until the guard is dropped, by unwinding too; `None` where the pool is marked already.
+    /// Marks the pool until the guard is dropped, also by unwinding; `None` if the pool is already
+    /// marked.
     pub(crate) fn set(&self) -> Option<BusyGuard<'_>> {
         self.try_mark().then(|| BusyGuard(self))
     }
 
-    /// Marks the pool until [`clear`](Self::clear); `false` where the pool is marked already.
+    /// Marks the pool until [`clear`](Self::clear); returns `false` if the pool is already marked.
     pub(crate) fn try_mark(&self) -> bool {
         !self.0.replace(true)
     }
 
-    /// Takes the mark off.
+    /// Removes the mark.
     pub(crate) fn clear(&self) {
         self.0.set(false);
     }
 
-    /// Whether the pool is marked.
+    /// Returns `true` if the pool is marked.
     pub(crate) fn is_set(&self) -> bool {
         self.0.get()
     }
 }
 
-/// A guard that takes a pool's mark off when the guard is dropped.
-#[must_use = "the mark is taken off where the guard is dropped"]
+/// A guard that removes a pool's mark when it is dropped.
+#[must_use = "dropping the guard removes the mark"]
 pub(crate) struct BusyGuard<'a>(&'a BusyMark);
 
 impl Drop for BusyGuard<'_> {

@@ -1,8 +1,8 @@
-//! How a pool behaves: its byte limit, its growth, and its modes for finding mistakes.
+//! Configuration of a pool: its byte limit, its growth, and its modes for finding mistakes.
 
 use crate::error::ConfigError;
 
-/// The configuration of one pool, built by naming what differs from the default.
+/// The configuration of one pool. Builder methods set the values that differ from the default.
 ///
 /// ```
 /// use pool_core::PoolConfig;
@@ -23,7 +23,7 @@ pub struct PoolConfig {
 }
 
 impl PoolConfig {
-    /// The number of slots from which on every doubling is warned of (feature `tracing`).
+    /// The number of slots from which on each doubling emits a warning (feature `tracing`).
     pub const WARNING_SLOTS: usize = 512;
 
     /// The number of slots at which debug builds report a pool, once: see [`warnings`](Self::warnings).
@@ -33,8 +33,8 @@ impl PoolConfig {
     /// [`warnings`](Self::warnings).
     pub const REPORTED_PASSES: usize = 64;
 
-    /// The default configuration: no limit, growth by 1.5 (less for large blocks), huge pages for large blocks,
-    /// 4 ways, nothing for debugging.
+    /// Returns the default configuration: no limit, growth by 1.5 (less for large blocks), huge
+    /// pages for large blocks, 4 ways, no debugging modes.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -57,51 +57,53 @@ impl PoolConfig {
         self
     }
 
-    /// Sets the most bytes that the pool's blocks may hold together. The limit does not divide a device among
-    /// pools: each pool has its own.
+    /// Sets the limit on the total bytes of the pool's blocks. Each pool has its own limit; it does
+    /// not divide a device among pools.
     #[must_use]
     pub const fn byte_limit(mut self, bytes: usize) -> Self {
         self.byte_limit = bytes;
         self
     }
 
-    /// Sets how much larger than before a block becomes when it is too small: finite and at least 1.
+    /// Sets the growth factor of a block that is too small: finite and at least 1.
     ///
-    /// A block always becomes as large as what is asked for; the factor adds to that where lengths
-    /// creep up. Beyond 64 KiB of old capacity the factor adds a quarter of what it says: with 1.5, a block
-    /// of 10 MiB that is a little too small becomes one of 11.3 MiB.
+    /// A block always grows to the requested size at least; the factor adds room for lengths that
+    /// increase slowly. Beyond 64 KiB of old capacity, a quarter of the growth is added: with 1.5,
+    /// a block of 10 MiB that is slightly too small grows to 11.3 MiB.
     #[must_use]
     pub const fn growth_factor(mut self, factor: f64) -> Self {
         self.growth_factor = factor;
         self
     }
 
-    /// Sets whether large host blocks ask the system for huge pages.
+    /// Sets whether large host blocks request huge pages from the system.
     #[must_use]
     pub const fn huge_pages(mut self, on: bool) -> Self {
         self.huge_pages = on;
         self
     }
 
-    /// Sets whether every acquire is overwritten with 0xFF bytes first, which is NaN for floats. This mode
-    /// shows code that reads what it did not write, and costs a cold call and a fill for each acquire.
+    /// Sets whether every acquire is first overwritten with 0xFF bytes, which is NaN for floats.
+    /// This mode exposes code that reads elements it did not write. It costs a cold call and a fill
+    /// for each acquire.
     #[must_use]
     pub const fn poison(mut self, on: bool) -> Self {
         self.poison = on;
         self
     }
 
-    /// Sets whether every acquire gets a new block and the old block is freed. This mode lets a memory checker
-    /// see raw pointers that outlived their scope, and costs an allocation for each acquire.
+    /// Sets whether every acquire gets a new block and frees the old one. This mode lets a memory
+    /// checker detect raw pointers that outlived their scope. It costs an allocation for each
+    /// acquire.
     #[must_use]
     pub const fn fresh(mut self, on: bool) -> Self {
         self.fresh = on;
         self
     }
 
-    /// Sets whether the pool counts how many bytes are live at most, which
-    /// [`peak_live_bytes`](crate::PoolStats::peak_live_bytes) then says beside what the blocks hold. It costs a cold
-    /// call for each acquire, so turn it on for a few iterations, and off again by
+    /// Sets whether the pool measures its peak of live bytes, which
+    /// [`peak_live_bytes`](crate::PoolStats::peak_live_bytes) returns. It costs a cold call for
+    /// each acquire. Turn it on for a few iterations, then off with
     /// [`configure`](crate::Pool::configure).
     ///
     /// ```
@@ -116,7 +118,7 @@ impl PoolConfig {
     /// }
     /// let stats = pool.stats();
     /// assert_eq!(stats.peak_live_bytes, Some(1_010 * 8));
-    /// // Each of the two slots has had the longer array: take that one first.
+    /// // Each of the two slots has had the longer array: acquire that one first.
     /// assert!(stats.held_per_live_byte().is_some_and(|ratio| ratio > 1.9));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -126,35 +128,36 @@ impl PoolConfig {
         self
     }
 
-    /// Sets whether a debug build reports a pool that has handed out [`REPORTED_SLOTS`](Self::REPORTED_SLOTS) slots at
-    /// once, and a stack that grew in each of [`REPORTED_PASSES`](Self::REPORTED_PASSES) consecutive passes; it does by
-    /// default. Both are nearly always a loop without a scope of its own: each pass of the loop takes more memory. The
-    /// warning names the call that the pool grew for. `pool-facade` prints it to standard error, once a pool. Release
-    /// builds have no such warning.
+    /// Sets whether a debug build reports a pool that has handed out
+    /// [`REPORTED_SLOTS`](Self::REPORTED_SLOTS) slots at once, and a stack that grew in each of
+    /// [`REPORTED_PASSES`](Self::REPORTED_PASSES) consecutive passes. On by default. Both are
+    /// nearly always a loop without a scope of its own: each pass of the loop takes more memory.
+    /// The warning names the call for which the pool grew. `pool-facade` prints it to standard
+    /// error, once a pool. Release builds never warn.
     #[must_use]
     pub const fn warnings(mut self, on: bool) -> Self {
         self.warnings = on;
         self
     }
 
-    /// Sets how many shapes of dynamic rank each slot remembers: 1 to 16.
+    /// Sets the number of shapes of dynamic rank that each slot caches: 1 to 16.
     ///
-    /// A slot forgets its shapes round robin. A loop over one shape more than there are ways therefore finds none of
-    /// them: each of its acquires allocates a few words on the host for the shape, and what the backend keeps beside it.
-    /// No block is allocated. Set one way per shape of the loop.
+    /// A slot evicts shapes round robin. So a loop over one shape more than there are ways never
+    /// hits: each acquire allocates a few words on the host for the shape and the backend's data
+    /// beside it. No block is allocated. Set one way per shape of the loop.
     #[must_use]
     pub const fn ways(mut self, ways: usize) -> Self {
         self.ways = ways;
         self
     }
 
-    /// The byte limit.
+    /// Returns the byte limit.
     #[must_use]
     pub const fn limit(&self) -> usize {
         self.byte_limit
     }
 
-    /// Whether a mode sends every acquire to the cold function.
+    /// Returns `true` if a mode sends every acquire to the cold function.
     pub(crate) const fn arms_every_use(&self) -> bool {
         self.poison || self.fresh || self.measure_live_bytes
     }
@@ -181,25 +184,25 @@ impl Default for PoolConfig {
     }
 }
 
-/// When `compact` swaps a block, and for which size.
+/// The rules by which `compact` swaps a block and sizes the new one.
 ///
-/// Lengths are sampled from a call of `sample_lengths` or `compact` on: before the first one, `compact` swaps nothing.
+/// Sampling begins with a call of `sample_lengths` or `compact`; before it, `compact` swaps
+/// nothing.
 ///
-/// A slot is judged by the lengths that were acquired in it since the last `compact` or
-/// `sample_lengths`, up to [`SAMPLES`](Self::SAMPLES) of them; a slot of which nothing was seen stays
-/// as it is.
+/// A slot is judged by the lengths acquired in it since the last `compact` or `sample_lengths`, up
+/// to [`SAMPLES`](Self::SAMPLES) of them. A slot without samples keeps its block.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Compaction {
-    /// Swap a block that is at least this many times as large as what was used of it. 10 by default.
+    /// Swap a block that is at least this many times larger than its largest use. 10 by default.
     pub factor: f64,
-    /// The size of the new block, as a multiple of what was used. 1.5 by default.
+    /// The size of the new block, as a multiple of the largest use. 1.5 by default.
     pub shrink_to: f64,
-    /// Swap a block only where that frees at least this many bytes. 1 MiB by default.
+    /// Swap a block only if that frees at least this many bytes. 1 MiB by default.
     pub minimum_bytes: usize,
 }
 
 impl Compaction {
-    /// How many acquires of a slot are sampled after sampling begins.
+    /// The number of acquires of a slot that are sampled after sampling begins.
     pub const SAMPLES: u16 = 32;
 }
 

@@ -1,12 +1,12 @@
-//! Counters of a pool: written by the thread that has the pool, and read by any thread that asks for statistics. Their
-//! loads and stores are relaxed, and compile to those of plain words.
+//! Counters of a pool. The thread that has the pool writes them, and any thread may read them for
+//! statistics. Their loads and stores are relaxed, and compile to those of plain words.
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 #[cfg(target_has_atomic = "64")]
 use core::sync::atomic::AtomicU64 as LongWord;
 
-/// Without atomics of 64 bits a long count wraps with the word.
+/// Without 64-bit atomics, a long count wraps at the word size.
 #[cfg(not(target_has_atomic = "64"))]
 use core::sync::atomic::AtomicUsize as LongWord;
 
@@ -52,7 +52,8 @@ impl LongCount {
         count
     }
 
-    /// Counts one more event. Only the thread that has the pool does: the two steps are no atomic addition.
+    /// Counts one more event. Only the thread that has the pool calls it: the two steps are no
+    /// atomic addition.
     #[inline(always)]
     pub(crate) fn increment(&self) {
         self.0.store(self.0.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);

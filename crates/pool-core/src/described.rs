@@ -1,5 +1,5 @@
-//! Acquires for backends that keep something of their own beside a cached shape: what they return are the
-//! parts that such a backend makes its view of.
+//! Acquires for backends that keep data of their own beside a cached shape. They return the parts
+//! from which such a backend makes its view.
 
 use crate::backend::{ArrayMemory, CursorPlace, FirstUse, Memory, Place, PoolBackend, ScopeCursor};
 use crate::element::PodElement;
@@ -10,80 +10,86 @@ use crate::shape_set::Way;
 use crate::slot_ref::SlotRef;
 
 impl<'s, B: PoolBackend> Scope<'s, B> {
-    /// The parts of an array of dynamic rank, for backends that keep something of their own beside a
-    /// cached shape: the block, the shape, and the descriptor, which is as the backend left it when
-    /// the same slot had the same shape and element type last, or new.
+    /// Acquires the parts of an array of dynamic rank, for backends that keep data of their own
+    /// beside a cached shape: the block, the shape, and the descriptor. The descriptor is unchanged
+    /// since the same slot last had the same shape and element type, or it is new.
     ///
     /// # Errors
     ///
-    /// As [`try_acquire`](Self::try_acquire).
+    /// Same as [`try_acquire`](Self::try_acquire).
     ///
     /// # Safety
     ///
-    /// The block's first [`length`](DescribedBlock::length) elements are the caller's for `'s`, once:
-    /// at most one exclusive view may be made of them. The descriptor must not come into the hands of
-    /// safe code that could write it.
+    /// The block's first [`length`](DescribedBlock::length) elements belong to the caller for `'s`:
+    /// at most one exclusive view may be made of them. Safe code must not get write access to the
+    /// descriptor.
     #[inline(always)]
     pub unsafe fn try_acquire_described<T: PodElement>(
         &self,
         dims: &[usize],
     ) -> Result<DescribedBlock<'s, B>, PoolError<B::Error>> {
-        // SAFETY: the pool lives for `'s`, and what follows steps past the slot of this place at most.
+        // SAFETY: the pool lives for `'s`, and the code below steps at most past the slot of this
+        // place.
         let place: Place<'s, B> = unsafe { self.cursor.place() };
         // SAFETY: the slot is at the cursor, so nothing borrowed from its set is in use.
         let (memory, way) = match unsafe { place.fitting_shape::<T>(dims) } {
             Some(described) => described,
-            // SAFETY: the cursor is still where the place was taken.
+            // SAFETY: the cursor has not moved since the place was taken.
             None => unsafe { place.prepare_shape::<T>(dims, FirstUse::Read) }?,
         };
-        // SAFETY: just reserved through this cursor; what ran meanwhile could not acquire (invariant 9).
+        // SAFETY: just reserved through this cursor; code that ran meanwhile could not acquire
+        // (invariant 9).
         unsafe { self.cursor.step(memory) };
         Ok(DescribedBlock::new::<T>(memory, way))
     }
 
-    /// As [`try_acquire_described`](Self::try_acquire_described).
+    /// Panicking twin of [`try_acquire_described`](Self::try_acquire_described).
     ///
     /// # Panics
     ///
-    /// With the text of its error.
+    /// Panics with the text of the error.
     ///
     /// # Safety
     ///
-    /// As for [`try_acquire_described`](Self::try_acquire_described).
+    /// Same as for [`try_acquire_described`](Self::try_acquire_described).
     #[inline(always)]
     #[track_caller]
     pub unsafe fn acquire_described<T: PodElement>(&self, dims: &[usize]) -> DescribedBlock<'s, B> {
-        // SAFETY: the pool lives for `'s`, and what follows steps past the slot of this place at most.
+        // SAFETY: the pool lives for `'s`, and the code below steps at most past the slot of this
+        // place.
         let place: Place<'s, B> = unsafe { self.cursor.place() };
         // SAFETY: the slot is at the cursor, so nothing borrowed from its set is in use.
         let (memory, way) = match unsafe { place.fitting_shape::<T>(dims) } {
             Some(described) => described,
-            // SAFETY: the cursor is still where the place was taken.
+            // SAFETY: the cursor has not moved since the place was taken.
             None => unsafe { place.prepare_shape_or_panic::<T>(dims) },
         };
-        // SAFETY: just reserved through this cursor; what ran meanwhile could not acquire (invariant 9).
+        // SAFETY: just reserved through this cursor; code that ran meanwhile could not acquire
+        // (invariant 9).
         unsafe { self.cursor.step(memory) };
         DescribedBlock::new::<T>(memory, way)
     }
 }
 
 impl<B: PoolBackend> Scope<'_, B> {
-    /// Gives back the memory of a [`DescribedBlock`] that no view was made of. Where this
-    /// scope has acquired since, the memory stays taken until the scope ends.
+    /// Gives back the memory of a [`DescribedBlock`] that got no view. The memory stays taken until
+    /// the scope ends if this scope has acquired since.
     ///
     /// # Safety
     ///
-    /// `taken` is of a block that this scope has handed out by
-    /// [`try_acquire_described`](Self::try_acquire_described) or its twin; no view of it was made, and
-    /// nothing of the rest is in use.
+    /// `taken` is of a block that this scope handed out by
+    /// [`try_acquire_described`](Self::try_acquire_described) or its twin. It got no view, and no
+    /// other part of it is in use.
     #[inline(always)]
     pub unsafe fn give_back_described(&self, taken: TakenMemory<'_, B>) {
-        // SAFETY: this scope's cursor has stepped past the memory, of which there is no view (caller).
+        // SAFETY: this scope's cursor has stepped past the memory, and there is no view of it
+        // (caller).
         unsafe { self.cursor.step_back(taken.0) };
     }
 }
 
-/// The memory of a [`DescribedBlock`], to be [given back](Scope::give_back_described) where no view can be made.
+/// The memory of a [`DescribedBlock`], to be [given back](Scope::give_back_described) if no view
+/// can be made.
 #[derive(Debug)]
 pub struct TakenMemory<'s, B: PoolBackend>(Memory<'s, B>);
 
@@ -101,15 +107,15 @@ impl<B: PoolBackend> Copy for TakenMemory<'_, B> {}
 pub struct DescribedBlock<'s, B: PoolBackend> {
     /// The block that holds the elements.
     pub block: B::Block,
-    /// The slot that holds the block, for the view that is made.
+    /// The slot that holds the block, for the view.
     pub slot: SlotRef<B>,
     /// The memory that was taken.
     pub taken: TakenMemory<'s, B>,
-    /// How many elements of the block were acquired.
+    /// The number of elements that were acquired.
     pub length: usize,
     /// The shape and its strides.
     pub shape: DynamicShape<'s>,
-    /// What the backend keeps beside the cached shape.
+    /// The backend's data beside the cached shape.
     pub descriptor: &'s mut B::Descriptor,
 }
 

@@ -1,13 +1,13 @@
-//! The name of the place where a pool's memory is.
+//! The name of the device that has a pool's memory.
 
 use core::fmt;
 
-/// Where a pool's memory is: a kind, and an ordinal where there can be several of the kind.
+/// The device of a pool's memory: a kind, and an ordinal if there can be several of the kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Device {
     /// The kind of memory: `"cpu"`, `"cuda"`.
     pub kind: &'static str,
-    /// Which device of its kind; `None` where there is only one.
+    /// The number of the device among its kind; `None` if there is only one.
     pub ordinal: Option<u32>,
 }
 

@@ -1,14 +1,14 @@
-//! What may live in a pool: plain data. [`PodElement`] may be handed out with the contents that a
-//! former use left behind; [`Element`] adds types such as `bool`, for which not every byte pattern
-//! is a value and whose memory is therefore zeroed or written first.
+//! Elements: the plain data that may live in a pool. [`PodElement`] may be handed out with the
+//! contents of an earlier use. [`Element`] adds types such as `bool`, for which some byte patterns
+//! are invalid; their memory is zeroed or written first.
 
 use bytemuck::{NoUninit, Pod, Zeroable};
 
 /// Plain data that a pool hands out zeroed, filled, copied or written.
 ///
-/// Implemented for every type that is [`bytemuck::Zeroable`] and [`bytemuck::NoUninit`]: the
-/// integers and floats, `bool`, `char`, arrays of elements, `f16` and `bf16` (feature `half`),
-/// complex numbers (feature `complex`), and your own types that derive the two.
+/// Implemented for every type that is [`bytemuck::Zeroable`] and [`bytemuck::NoUninit`]: integers,
+/// floats, `bool`, `char`, arrays of elements, `f16` and `bf16` (feature `half`), complex numbers
+/// (feature `complex`). Derive the two for your own types.
 ///
 /// ```
 /// #[derive(Clone, Copy, bytemuck::Zeroable, bytemuck::NoUninit)]
@@ -21,30 +21,30 @@ use bytemuck::{NoUninit, Pod, Zeroable};
 /// is_element::<Cell>();
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is not plain data, which this use of a pool needs",
+    message = "`{Self}` is not plain data, which this acquire needs",
     label = "not an element",
     note = "for your own type, derive it: `#[derive(Clone, Copy, bytemuck::Zeroable, bytemuck::NoUninit)] #[repr(C)]`",
     note = "for a tuple of one type use an array, `[u32; 2]` for `(u32, u32)`; an array is an element for the lengths that bytemuck knows: up to 32, and powers of two",
     note = "for any other type that is `Copy` (tuples, `Option`, references, pointers, padding) host scopes have `acquire_with`: `acquire_with(n, |_| value)` repeats, `acquire_with(s.len(), |i| s[i])` copies",
-    note = "a type with `Drop`, such as `String` or `Vec`, is owned by what `boxed`, `boxed_slice` or a collection over `Scope::allocator` returns, on the host"
+    note = "a type with `Drop`, such as `String` or `Vec`, needs an owner: use `boxed`, `boxed_slice` or a collection over `Scope::allocator`, on the host"
 )]
 pub trait Element: NoUninit + Zeroable {}
 
 #[diagnostic::do_not_recommend]
 impl<T: NoUninit + Zeroable> Element for T {}
 
-/// An [`Element`] for which every byte pattern is a value, so that a pool may hand it out with
-/// recycled contents.
+/// An [`Element`] for which every byte pattern is a valid value, so that a pool may hand it out
+/// with recycled contents.
 ///
 /// Implemented for every type that is [`bytemuck::Pod`].
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be handed out with recycled contents, which are whatever bytes a former use has left",
+    message = "`{Self}` cannot be handed out with recycled contents, which may be any bytes",
     label = "not a pod element",
     note = "for your own type of which every byte pattern is a value, derive it: `#[derive(Clone, Copy, bytemuck::Zeroable, bytemuck::Pod)] #[repr(C)]`",
     note = "for `bool`, `char` and the like use `acquire_zeroed`, `acquire_filled`, `acquire_from` or `acquire_with`",
     note = "for a tuple of one type use an array, `[u32; 2]` for `(u32, u32)`",
     note = "for any other type that is `Copy` (tuples, `Option`, references, pointers, padding) host scopes have `acquire_with`: `acquire_with(n, |_| value)` repeats, `acquire_with(s.len(), |i| s[i])` copies",
-    note = "a type with `Drop`, such as `String` or `Vec`, is owned by what `boxed`, `boxed_slice` or a collection over `Scope::allocator` returns, on the host"
+    note = "a type with `Drop`, such as `String` or `Vec`, needs an owner: use `boxed`, `boxed_slice` or a collection over `Scope::allocator`, on the host"
 )]
 pub trait PodElement: Element + Pod {}
 
@@ -58,7 +58,7 @@ impl<T: Pod> PodElement for T {}
     message = "`{Self}` is not `Copy`, and a pool never drops an element",
     label = "not `Copy`",
     note = "for your own type without `Drop`, derive it: `#[derive(Clone, Copy)]`",
-    note = "a type with `Drop`, such as `String`, `Vec` or `Box`, is owned by what `boxed`, `boxed_slice` or a collection over `Scope::allocator` returns"
+    note = "a type with `Drop`, such as `String`, `Vec` or `Box`, needs an owner: use `boxed`, `boxed_slice` or a collection over `Scope::allocator`"
 )]
 pub trait HostElement: Copy {}
 

@@ -1,5 +1,6 @@
-//! How each kind of shape gets its slot: a compare for a length, a checked product for a fixed rank, the slot's
-//! shape set for a dynamic rank. The traits here are what [`Shape`](crate::Shape) is sealed with.
+//! The reservation of a slot for each kind of shape: a compare for a length, a checked product for
+//! a fixed rank, the slot's shape set for a dynamic rank. The traits here seal
+//! [`Shape`](crate::Shape).
 
 use core::fmt;
 
@@ -9,21 +10,22 @@ use crate::error::{PoolError, ShapeError, panic_with};
 use crate::lengths::{DynamicShape, element_count};
 use crate::nd_view::NdView;
 
-/// A reserved slot, the number of the array's elements, and what the array keeps of its shape.
+/// A reserved slot, the number of the array's elements, and the part of the shape that the array
+/// stores.
 pub(crate) type ShapedSlot<'s, B, S> = (Memory<'s, B>, usize, <S as Engine>::Kept<'s>);
 
-/// Gets the slot of an array.
+/// Reserves the slot of an array.
 pub trait Engine: Copy {
     /// The part of the shape that an array stores: `()` for a length, the lengths for a fixed rank, the cached shape
     /// for a dynamic rank.
     type Kept<'s>: Copy + fmt::Debug;
 
-    /// Reserves the slot of an array whose elements may be read, without taking it. It returns no `Result`, so that the
-    /// hot path has only the slot to look at.
+    /// Reserves the slot of an array whose elements may be read, without taking it. It returns no
+    /// `Result`, so that the hot path only checks the slot.
     ///
     /// # Panics
     ///
-    /// With the text of the error that [`try_reserve`](Self::try_reserve) returns.
+    /// Panics with the error that [`try_reserve`](Self::try_reserve) returns.
     ///
     /// # Safety
     ///
@@ -42,7 +44,7 @@ pub trait Engine: Copy {
     ///
     /// # Safety
     ///
-    /// As for [`reserve`](Self::reserve).
+    /// Same as for [`reserve`](Self::reserve).
     unsafe fn try_reserve<'s, B: PoolBackend, T: Element>(
         self,
         cursor: &Cursor<B>,
@@ -59,23 +61,24 @@ pub trait FixedEngine: Engine {
     ///
     /// # Errors
     ///
-    /// [`ShapeError::Overflow`] where the product of the lengths overflows.
+    /// [`ShapeError::Overflow`] if the product of the lengths overflows.
     fn count<T>(self) -> Result<usize, ShapeError>;
 
-    /// Returns what an array keeps of its shape.
+    /// Returns the part of the shape that an array stores.
     fn kept<'s>(self) -> Self::Kept<'s>;
 
     /// Turns a function of an element's index into one that is called once for each element in row-major order.
     fn in_order<T>(self, element: impl FnMut(Self::Position) -> T) -> impl FnMut(usize) -> T;
 }
 
-/// An array that is made of a view and of what is kept of the shape.
+/// An array that is made of a view and the stored part of its shape.
 pub trait FromParts<V, K> {
     /// Makes the array.
     ///
     /// # Safety
     ///
-    /// `kept` is from the acquire that made the view, so the product of its lengths is the length of the view.
+    /// `kept` is from the acquire that made the view, so the product of its lengths is the length
+    /// of the view.
     unsafe fn from_parts(view: V, kept: K) -> Self;
 }
 
@@ -103,7 +106,7 @@ impl Engine for usize {
         self,
         cursor: &Cursor<B>,
     ) -> ShapedSlot<'s, B, Self> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         (unsafe { cursor.reserve::<T>(self) }, self, ())
     }
 
@@ -113,7 +116,7 @@ impl Engine for usize {
         cursor: &Cursor<B>,
         first_use: FirstUse,
     ) -> Result<ShapedSlot<'s, B, Self>, PoolError<B::Error>> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         Ok((unsafe { cursor.try_reserve::<T>(self, first_use) }?, self, ()))
     }
 }
@@ -146,8 +149,8 @@ macro_rules! fixed_ranks {
                 self,
                 cursor: &Cursor<B>,
             ) -> ShapedSlot<'s, B, Self> {
-                /// The cold function of one rank. The lengths come one by one: an array would be passed in
-                /// memory, where the hot path would have to write it each time.
+                /// The cold function of one rank. The lengths are passed one by one: an array would
+                /// be passed in memory, which the hot path would have to write each time.
                 ///
                 /// # Safety
                 ///
@@ -159,19 +162,19 @@ macro_rules! fixed_ranks {
                     place: Place<'s, B>,
                     $($axis: usize),+
                 ) -> (Memory<'s, B>, usize) {
-                    // SAFETY: the caller's promise.
+                    // SAFETY: the same contract, which the caller upholds.
                     match unsafe { prepare_slot::<B, T>(place, &[$($axis),+], FirstUse::Read) } {
                         Ok(prepared) => prepared,
                         Err(error) => panic_with(&error),
                     }
                 }
-                // SAFETY: the caller's promise; what follows steps past no slot.
+                // SAFETY: the caller upholds this contract; the code below steps past no slot.
                 let place = unsafe { cursor.place() };
                 let (slot, count) = match fitting::<B, T>(place, &self) {
                     Some(fitting) => fitting,
                     None => {
                         let [$($axis),+] = self;
-                        // SAFETY: the cursor is still where the place was taken.
+                        // SAFETY: the cursor has not moved since the place was taken.
                         unsafe { prepare::<B, T>(place, $($axis),+) }
                     }
                 };
@@ -184,11 +187,11 @@ macro_rules! fixed_ranks {
                 cursor: &Cursor<B>,
                 first_use: FirstUse,
             ) -> Result<ShapedSlot<'s, B, Self>, PoolError<B::Error>> {
-                // SAFETY: the caller's promise; what follows steps past no slot.
+                // SAFETY: the caller upholds this contract; the code below steps past no slot.
                 let place = unsafe { cursor.place() };
                 let (slot, count) = match fitting::<B, T>(place, &self) {
                     Some(fitting) => fitting,
-                    // SAFETY: the cursor is still where the place was taken.
+                    // SAFETY: the cursor has not moved since the place was taken.
                     None => unsafe { prepare_slot::<B, T>(place, &self, first_use) }?,
                 };
                 Ok((slot, count, self))
@@ -231,7 +234,7 @@ macro_rules! fixed_ranks {
                 self,
                 cursor: &Cursor<B>,
             ) -> ShapedSlot<'s, B, Self> {
-                // SAFETY: the caller's promise.
+                // SAFETY: the same contract, which the caller upholds.
                 unsafe { <[usize; $rank]>::from(self).reserve::<B, T>(cursor) }
             }
 
@@ -241,7 +244,7 @@ macro_rules! fixed_ranks {
                 cursor: &Cursor<B>,
                 first_use: FirstUse,
             ) -> Result<ShapedSlot<'s, B, Self>, PoolError<B::Error>> {
-                // SAFETY: the caller's promise.
+                // SAFETY: the same contract, which the caller upholds.
                 unsafe { <[usize; $rank]>::from(self).try_reserve::<B, T>(cursor, first_use) }
             }
         }
@@ -288,12 +291,12 @@ impl Engine for &[usize] {
         self,
         cursor: &Cursor<B>,
     ) -> ShapedSlot<'s, B, Self> {
-        // SAFETY: the caller's promise; what follows steps past no slot.
+        // SAFETY: the caller upholds this contract; the code below steps past no slot.
         let place: Place<'s, B> = unsafe { cursor.place() };
         // SAFETY: nothing borrowed from the set is in use (caller).
         let (slot, way) = match unsafe { place.fitting_shape::<T>(self) } {
             Some(fitting) => fitting,
-            // SAFETY: the cursor is still where the place was taken.
+            // SAFETY: the cursor has not moved since the place was taken.
             None => unsafe { place.prepare_shape_or_panic::<T>(self) },
         };
         (slot, way.count, DynamicShape(&way.lengths))
@@ -305,20 +308,21 @@ impl Engine for &[usize] {
         cursor: &Cursor<B>,
         first_use: FirstUse,
     ) -> Result<ShapedSlot<'s, B, Self>, PoolError<B::Error>> {
-        // SAFETY: the caller's promise; what follows steps past no slot.
+        // SAFETY: the caller upholds this contract; the code below steps past no slot.
         let place: Place<'s, B> = unsafe { cursor.place() };
         // SAFETY: nothing borrowed from the set is in use (caller).
         let (slot, way) = match unsafe { place.fitting_shape::<T>(self) } {
             Some(fitting) => fitting,
-            // SAFETY: the cursor is still where the place was taken.
+            // SAFETY: the cursor has not moved since the place was taken.
             None => unsafe { place.prepare_shape::<T>(self, first_use) }?,
         };
         Ok((slot, way.count, DynamicShape(&way.lengths)))
     }
 }
 
-/// The slot at `place` for an array of a fixed rank, and the number of elements, without the cold function; `None` where
-/// the array does not fit, or the lengths are rare or wrong.
+/// Returns the slot at `place` for an array of a fixed rank, and the number of elements, without
+/// the cold function. Returns `None` if the array does not fit, or if the lengths are rare or
+/// wrong.
 #[inline(always)]
 fn fitting<'s, B: PoolBackend, T: Element>(
     place: Place<'s, B>,
@@ -332,7 +336,7 @@ fn fitting<'s, B: PoolBackend, T: Element>(
 ///
 /// # Errors
 ///
-/// As for [`Engine::try_reserve`].
+/// Same as for [`Engine::try_reserve`].
 ///
 /// # Safety
 ///
@@ -344,13 +348,13 @@ unsafe fn prepare_slot<'s, B: PoolBackend, T: Element>(
     first_use: FirstUse,
 ) -> Result<(Memory<'s, B>, usize), PoolError<B::Error>> {
     let count = element_count(dims, size_of::<T>())?;
-    // SAFETY: the caller's promise.
+    // SAFETY: the same contract, which the caller upholds.
     Ok((unsafe { place.prepare::<T>(count, first_use) }?, count))
 }
 
-/// The product of the lengths; `None` where it overflows, is zero, or is of elements without a size,
-/// which [`element_count`] checks further. That the elements fit a block bounds the product by
-/// `isize::MAX` bytes.
+/// Returns the product of the lengths; `None` if it overflows, is zero, or counts elements without
+/// a size, which [`element_count`] checks further. The product is at most `isize::MAX` bytes if the
+/// elements fit a block.
 #[inline(always)]
 fn usual_count<T>(dims: &[usize]) -> Option<usize> {
     if size_of::<T>() == 0 {

@@ -1,54 +1,55 @@
-//! The one error of the crate: what was asked, what there is, and what to do about it. `Display` says an
-//! error's own part, `source` what was below it.
+//! The error type of the crate, with the numbers asked, used and available, and advice. `Display`
+//! prints an error's own part; `source` is the underlying error.
 
 use core::error::Error;
 use core::fmt;
 
-/// Why a pool could not do what it was asked. The pool is usable after every one of them.
+/// The reason why a pool operation failed. The pool stays usable after each of them.
 ///
-/// `E` is the backend's own error ([`PoolBackend::Error`](crate::PoolBackend::Error)). `Display` says the
-/// pool's part, and [`source`](Error::source) is the backend's error; [`error_chain`] is both in one line.
+/// `E` is the backend's own error ([`PoolBackend::Error`](crate::PoolBackend::Error)). `Display`
+/// prints the pool's part, and [`source`](Error::source) returns the backend's error.
+/// [`error_chain`] prints both on one line.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum PoolError<E> {
-    /// The request is larger than any address space: more than `isize::MAX` bytes, rounded up as a
-    /// block is.
+    /// The request exceeds any address space: more than `isize::MAX` bytes, rounded up to a block
+    /// size.
     SizeOverflow {
-        /// Elements asked for.
+        /// Elements requested.
         elements: usize,
         /// Bytes of one element.
         element_size: usize,
     },
     /// The alignment is not a power of two.
     Alignment {
-        /// The alignment asked for, in bytes.
+        /// The alignment requested, in bytes.
         asked: usize,
     },
-    /// The shape is impossible, or does not fit what it is applied to.
+    /// The shape is impossible, or does not fit its array.
     Shape(ShapeError),
-    /// The pool's byte limit does not allow the block, even with every idle block freed.
+    /// The pool's byte limit does not allow the block, even after every idle block was freed.
     LimitExceeded {
-        /// Bytes of the block that was asked for.
+        /// Bytes of the requested block.
         requested: usize,
         /// Bytes that the pool holds in blocks that are in use.
         reserved: usize,
         /// The pool's limit in bytes.
         limit: usize,
     },
-    /// The backend has no such block, even with every idle block of this pool freed.
+    /// The backend cannot allocate the block, even after every idle block of this pool was freed.
     OutOfMemory {
-        /// Bytes of the block that was asked for.
+        /// Bytes of the requested block.
         requested: usize,
         /// Bytes that the pool holds in blocks that are in use.
         reserved: usize,
-        /// Bytes of the largest of those blocks, the largest first; 0 where there are fewer.
+        /// Bytes of the three largest of those blocks, in descending order; 0 if there are fewer.
         largest: [usize; 3],
         /// The backend's own error.
         source: E,
     },
     /// The host has no memory for the pool's own bookkeeping.
     Bookkeeping {
-        /// Bytes of the table, shape set or stack that was asked for.
+        /// Bytes requested for a table, a shape set or a stack.
         requested: usize,
     },
     /// The backend could not start, or could not fill, copy or order memory.
@@ -62,38 +63,38 @@ pub enum PoolError<E> {
     Config(ConfigError),
     /// The handle belongs to another pool.
     ForeignHandle {
-        /// The pool that was asked.
+        /// The pool that the handle was used with.
         pool: u64,
         /// The pool that made the handle.
         made_by: u64,
     },
-    /// The array that the handle named was rewound or freed, or its slot was handed out anew.
+    /// The array that the handle named was rewound or freed, or its slot was handed out again.
     StaleHandle {
         /// The slot that the handle names.
         slot: usize,
-        /// How many slots are handed out.
+        /// The number of slots that are handed out.
         active: usize,
     },
-    /// Two of the handles that were to be borrowed together are the same.
+    /// Two of the handles to be borrowed together are the same.
     RepeatedHandle {
         /// The slot that both name.
         slot: usize,
     },
     /// The call came from code that the pool runs inside another operation: an allocator's hook, a
-    /// `tracing` subscriber, a backend. Nothing can be acquired then, from this pool.
+    /// `tracing` subscriber, a backend. Such code cannot acquire from this pool.
     ///
-    /// The twins without `try_` panic with this error as with others. An allocator must not unwind, so
-    /// its hooks use the `try_` forms.
+    /// The twins without `try_` panic with this error as with any other. An allocator must not
+    /// unwind, so its hooks must use the `try_` forms.
     Reentered,
-    /// The process has made as many pools as it can tell apart by their handles: on targets of 32 bits some
-    /// four thousand million, elsewhere more than any process makes.
+    /// The process has used up all pool identities, which handles carry. Targets of 32 bits have
+    /// some four thousand million; other targets never run out in practice.
     IdentitiesExhausted {
         /// Pools that a process can make.
         most: usize,
     },
     /// There is no checkpoint of that depth.
     NoSuchCheckpoint {
-        /// The depth asked for.
+        /// The depth requested.
         asked: usize,
         /// The depth of the newest checkpoint; 0 is the root.
         top: usize,
@@ -105,8 +106,8 @@ impl<E> fmt::Display for PoolError<E> {
         match self {
             Self::SizeOverflow { elements, element_size } => write!(
                 f,
-                "{elements} elements of {element_size} bytes are more than an address space holds: check how the \
-                 length was computed"
+                "{elements} elements of {element_size} bytes exceed the address space: check how the length was \
+                 computed"
             ),
             Self::Alignment { asked } => {
                 write!(f, "an alignment is a power of two, not {asked}: check how it was computed")
@@ -119,13 +120,13 @@ impl<E> fmt::Display for PoolError<E> {
             ),
             Self::OutOfMemory { requested, reserved, largest, .. } => write!(
                 f,
-                "no block of {requested} bytes to be had, with {reserved} bytes of this pool in use{} and its idle \
-                 blocks freed: ask for less, end scopes earlier, or trim other pools",
+                "cannot allocate a block of {requested} bytes: {reserved} bytes of this pool are in use{}, and its \
+                 idle blocks were freed; request less, end scopes earlier, or trim other pools",
                 LargestBlocks(largest)
             ),
             Self::Bookkeeping { requested } => write!(
                 f,
-                "the host has no {requested} bytes for the pool's own bookkeeping: free host memory"
+                "cannot allocate {requested} bytes of host memory for the pool's bookkeeping: free host memory"
             ),
             Self::Backend { operation, .. } => write!(f, "the backend failed to {operation}"),
             Self::Config(error) => error.fmt(f),
@@ -143,12 +144,12 @@ impl<E> fmt::Display for PoolError<E> {
                 "slot {slot} is named twice: only distinct handles can be borrowed together"
             ),
             Self::Reentered => f.write_str(
-                "the pool is in the middle of an acquire or a trim, which runs the code that acquires: an \
-                 allocator's hook, a tracing subscriber or a backend must use another pool",
+                "the pool is in the middle of an acquire or a trim that called this code: an allocator's hook, a \
+                 tracing subscriber or a backend must use another pool",
             ),
             Self::IdentitiesExhausted { most } => write!(
                 f,
-                "the process has made {most} pools, as many as it can tell apart: keep pools and use them again"
+                "the process has used all {most} pool identities: keep pools and reuse them"
             ),
             Self::NoSuchCheckpoint { asked, top } => write!(
                 f,
@@ -194,7 +195,7 @@ impl fmt::Display for LargestBlocks<'_> {
     }
 }
 
-/// Why a shape cannot be.
+/// The reason why a shape is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ShapeError {
@@ -205,7 +206,7 @@ pub enum ShapeError {
         /// Bytes of one element.
         element_size: usize,
     },
-    /// A shape was given to a view with another number of elements.
+    /// A view was given a shape with another number of elements.
     LengthMismatch {
         /// Elements that the shape has.
         asked: usize,
@@ -214,9 +215,9 @@ pub enum ShapeError {
     },
     /// A split beyond the end.
     SplitOutOfRange {
-        /// Where the split was asked for.
+        /// The index of the split.
         asked: usize,
-        /// The length of what was to be split.
+        /// The length of the array or axis.
         extent: usize,
     },
     /// A copy between different lengths.
@@ -228,9 +229,9 @@ pub enum ShapeError {
     },
     /// A part that is not within its view.
     PartOutOfRange {
-        /// The first element asked for.
+        /// The start of the requested part.
         start: usize,
-        /// The element behind the last that was asked for.
+        /// The end of the range, exclusive.
         end: usize,
         /// The length of the view.
         extent: usize,
@@ -256,7 +257,7 @@ impl fmt::Display for ShapeError {
                 write!(f, "cannot copy {from} elements to {to}: the lengths must agree")
             }
             Self::PartOutOfRange { start, end, extent } => {
-                write!(f, "there is no part {start}..{end} of {extent} elements")
+                write!(f, "the part {start}..{end} is out of range: the view has {extent} elements")
             }
         }
     }
@@ -264,8 +265,8 @@ impl fmt::Display for ShapeError {
 
 impl Error for ShapeError {}
 
-/// Why what is in a slice could not be read or written as a [`PoolView`](crate::PoolView). As a [`PoolError`] it is the
-/// variant of the same name.
+/// The reason why a [`PoolView`](crate::PoolView) that is a slice could not be read or written.
+/// Converts into the variant of the same name of [`PoolError`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ViewError {
@@ -273,7 +274,7 @@ pub enum ViewError {
     Shape(ShapeError),
     /// The host has no memory for the elements.
     Bookkeeping {
-        /// Bytes that were asked for.
+        /// Bytes requested.
         requested: usize,
     },
 }
@@ -283,7 +284,7 @@ impl fmt::Display for ViewError {
         match self {
             Self::Shape(error) => error.fmt(f),
             Self::Bookkeeping { requested } => {
-                write!(f, "the host has no memory for {requested} bytes of elements")
+                write!(f, "cannot allocate {requested} bytes of host memory for the elements")
             }
         }
     }
@@ -306,18 +307,18 @@ impl<E> From<ViewError> for PoolError<E> {
     }
 }
 
-/// Which value of a [`PoolConfig`](crate::PoolConfig) is out of its range.
+/// The value of a [`PoolConfig`](crate::PoolConfig) that is out of its range.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum ConfigError {
     /// The shape cache has 1 to 16 ways.
     Ways {
-        /// Ways asked for.
+        /// Ways requested.
         asked: usize,
     },
     /// The growth factor is finite and at least 1.
     GrowthFactor {
-        /// The factor asked for.
+        /// The factor requested.
         asked: f64,
     },
 }
@@ -335,10 +336,10 @@ impl fmt::Display for ConfigError {
 
 impl Error for ConfigError {}
 
-/// An error and its sources, in one line: `error: source: source`.
+/// Formats an error and its sources on one line: `error: source: source`.
 ///
-/// [`Display`](fmt::Display) of an error says its own part alone. This is what the twins without `try_` panic
-/// with, and what a program shows to people.
+/// [`Display`](fmt::Display) of an error prints its own part alone. The twins without `try_` panic
+/// with this text, and programs should show it to users.
 ///
 /// ```
 /// use pool_core::{PoolError, error_chain};
@@ -352,7 +353,7 @@ pub fn error_chain<'a>(error: &'a (dyn Error + 'static)) -> impl fmt::Display + 
     ErrorChain(error)
 }
 
-/// An error that is shown with its sources.
+/// An error that is displayed with its sources.
 struct ErrorChain<'a>(&'a (dyn Error + 'static));
 
 impl fmt::Display for ErrorChain<'_> {

@@ -9,13 +9,14 @@ use core::ptr::{null_mut, without_provenance_mut};
 use crate::backend::{PoolBackend, PoolRoot, Root};
 use crate::pool::Pool;
 
-/// Pools that are in no one's hands, last in first out.
+/// Pools that are not in use, last in first out.
 ///
-/// Made to be a `const` thread-local without destructor: dropping a list frees nothing, so
-/// [`close`](Self::close) it where its thread ends. A pool that was taken is owned by whoever took
-/// it, wherever the list is; pools may come back in any order, also after the list was closed.
+/// Suited for a `const` thread-local without destructor. Dropping a list frees nothing, so
+/// [`close`](Self::close) it when its thread ends. The caller of [`take`](Self::take) owns the
+/// pool, independently of the list. Pools may come back in any order, also after the list was
+/// closed.
 ///
-/// The pools of a thread, for a backend of one's own:
+/// The pools of a thread, for a custom backend:
 ///
 /// ```
 /// use pool_core::{FreeList, Pool};
@@ -26,7 +27,7 @@ use crate::pool::Pool;
 ///     static CLOSER: Closer = const { Closer };
 /// }
 ///
-/// /// Closes the list where its thread ends: from then on pools that come back are dropped.
+/// /// Closes the list when its thread ends: pools that come back later are dropped.
 /// struct Closer;
 ///
 /// impl Drop for Closer {
@@ -46,19 +47,19 @@ use crate::pool::Pool;
 /// assert!(again.stats().reserved_bytes >= 100);
 /// ```
 ///
-/// A list is one thread's:
+/// A list belongs to one thread:
 ///
 /// ```compile_fail,E0277
 /// # use pool_conformance::HeapBackend as Memory;
 /// static SHARED: pool_core::FreeList<Memory> = pool_core::FreeList::new(); // list_not_shared
 /// ```
 pub struct FreeList<B: PoolBackend> {
-    /// The root of the newest idle pool, null for none, [`CLOSED`] after `close`.
+    /// The root of the newest idle pool; null for none, [`CLOSED`] after `close`.
     head: Cell<*mut ()>,
     owned: PhantomData<Pool<B>>,
 }
 
-/// The address that marks a closed list: no table has it, because it is not aligned for one.
+/// The address that marks a closed list. It is not aligned for a table, so no table has it.
 const CLOSED: usize = 1;
 
 impl<B: PoolBackend> FreeList<B> {
@@ -68,7 +69,7 @@ impl<B: PoolBackend> FreeList<B> {
         Self { head: Cell::new(null_mut()), owned: PhantomData }
     }
 
-    /// Takes the pool that was put last; `None` from an empty or closed list.
+    /// Takes the pool that was put last; `None` if the list is empty or closed.
     #[inline]
     pub fn take(&self) -> Option<Pool<B>> {
         let head = self.head.get();
@@ -79,7 +80,7 @@ impl<B: PoolBackend> FreeList<B> {
         let root = unsafe { Root::<B>::from_raw(head) };
         // SAFETY: the list owns the pools in it, so it is live.
         self.head.set(unsafe { root.next_idle() });
-        // SAFETY: `put` had it from `into_root`, and it was just taken out of the list.
+        // SAFETY: `put` got it from `into_root`, and it was just taken out of the list.
         Some(unsafe { Pool::from_root(root) })
     }
 
@@ -89,14 +90,15 @@ impl<B: PoolBackend> FreeList<B> {
         self.put_root(pool.into_root());
     }
 
-    /// Puts a pool that was taken from this list back with less work than [`put`](Self::put). Returns the pool where
-    /// the list has changed since, which it has not where pools come back in the opposite order.
+    /// Puts a pool that was taken from this list back with less work than [`put`](Self::put).
+    /// Returns the pool if the list has changed since; it has not if pools come back in the
+    /// opposite order.
     ///
     /// # Safety
     ///
-    /// The last list that the pool was in is this one, or it was never in any; and since it was taken, no
-    /// pool that was or has been in this list has been dropped, other than by [`close`](Self::close):
-    /// [`clear`](Self::clear) counts.
+    /// The last list that the pool was in is this one, or it was never in any. Since it was taken,
+    /// no pool that was or has been in this list has been dropped, other than by
+    /// [`close`](Self::close); [`clear`](Self::clear) counts as a drop.
     #[inline]
     #[must_use]
     pub unsafe fn put_back(&self, pool: Pool<B>) -> Option<Pool<B>> {
@@ -106,9 +108,9 @@ impl<B: PoolBackend> FreeList<B> {
             // SAFETY: as above.
             return Some(unsafe { Pool::from_root(root) });
         }
-        // The pool still links to the one that was the head when it was taken. That one was not dropped
-        // (caller; a closed list drops pools, and no pool links to its mark), so the equal address is not
-        // that of another pool, and the link is good as it is.
+        // The pool still links to the pool that was the head when it was taken. That pool was not
+        // dropped (caller; a closed list drops pools, and no pool links to its mark). So the equal
+        // address is not that of another pool, and the link is valid.
         self.head.set(root.into_raw());
         None
     }
@@ -126,10 +128,10 @@ impl<B: PoolBackend> FreeList<B> {
         self.head.set(root.into_raw());
     }
 
-    /// Runs `f` on each pool that is in the list now; the pools keep their order. Takes no memory.
+    /// Runs `f` on each pool in the list; the pools keep their order. Allocates no memory.
     ///
-    /// While `f` runs, these pools are not in the list: a pool that is taken meanwhile is another one, and a
-    /// pool that is put meanwhile comes after them. After a panic of `f` the pools are in the list again. For
+    /// While `f` runs, these pools are out of the list. `take` then returns other pools, and pools
+    /// put meanwhile follow these. If `f` panics, the pools are put back. For
     /// [`put_back`](Self::put_back) the pools count as taken.
     pub fn for_each(&self, mut f: impl FnMut(&mut Pool<B>)) {
         let visit = Visit::begin(self);
@@ -138,10 +140,10 @@ impl<B: PoolBackend> FreeList<B> {
         }
     }
 
-    /// Takes the newest pool that `wanted` chooses; the others keep their order, also where `wanted` panics.
-    /// The newest of all may be shown to it twice. Takes no memory.
+    /// Takes the newest pool for which `wanted` returns `true`. The others keep their order, also
+    /// if `wanted` panics. `wanted` may see the newest pool twice. Allocates no memory.
     pub fn take_where(&self, mut wanted: impl FnMut(&Pool<B>) -> bool) -> Option<Pool<B>> {
-        // The pool goes back into the list where it is not wanted, and where `wanted` panics.
+        // The pool returns to the list if it is not wanted, and if `wanted` panics.
         let first = VisitedPool { pool: ManuallyDrop::new(self.take()?), visited: self };
         if wanted(&first.pool) {
             return Some(first.keep());
@@ -158,12 +160,12 @@ impl<B: PoolBackend> FreeList<B> {
 
     /// Drops the pools that are in the list now. The list stays open.
     pub fn clear(&self) {
-        // The pools are detached before any is dropped: what a backend does in `free` may come back to the
+        // The pools are detached before any is dropped, because a backend's `free` may use the
         // list.
         drop_pools(&self.detach());
     }
 
-    /// The pools of the list, which has none afterwards; closed where the list is.
+    /// Moves all pools into a new list; it is closed if this list is.
     fn detach(&self) -> Self {
         let head = self.head.get();
         if head.addr() > CLOSED {
@@ -197,7 +199,7 @@ impl<B: PoolBackend> FreeList<B> {
         self.head.set(first);
     }
 
-    /// Whether the list was closed.
+    /// Returns `true` if the list was closed.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.head.get().addr() == CLOSED
@@ -205,21 +207,21 @@ impl<B: PoolBackend> FreeList<B> {
 
     /// Drops the pools in the list, and every pool that is put into it from now on.
     pub fn close(&self) {
-        // The list is closed before any pool is dropped: what a backend does in `free` may come back to it.
+        // The list is closed before any pool is dropped, because a backend's `free` may use it.
         let head = self.head.replace(without_provenance_mut(CLOSED));
         drop_pools(&Self { head: Cell::new(head), owned: PhantomData });
     }
 }
 
-/// Drops the pools of a list that nobody else knows.
+/// Drops the pools of a list that no other code can reach.
 fn drop_pools<B: PoolBackend>(list: &FreeList<B>) {
     while let Some(pool) = list.take() {
         drop(pool);
     }
 }
 
-/// A walk over the pools of a list, which are out of the list meanwhile. When the walk ends, all pools that
-/// were not kept are in the list again, in their order.
+/// A walk over the pools of a list, during which they are out of the list. When the walk ends, all
+/// pools that were not kept are back in the list, in their order.
 struct Visit<'a, B: PoolBackend> {
     list: &'a FreeList<B>,
     ahead: FreeList<B>,
@@ -250,12 +252,12 @@ impl<B: PoolBackend> Drop for Visit<'_, B> {
 /// A pool during its visit.
 struct VisitedPool<'a, B: PoolBackend> {
     pool: ManuallyDrop<Pool<B>>,
-    /// The list that the pool goes to when its visit is over.
+    /// The list that the pool goes to after its visit.
     visited: &'a FreeList<B>,
 }
 
 impl<B: PoolBackend> VisitedPool<'_, B> {
-    /// The pool, which then does not go back into the list.
+    /// Returns the pool, which then does not go back into the list.
     fn keep(self) -> Pool<B> {
         let mut this = ManuallyDrop::new(self);
         // SAFETY: `this` is not used again, nor dropped.

@@ -1,12 +1,12 @@
-//! Identities of pools: no two pools of a process have the same, however many there are, also one after the
-//! other. They are counted in a word, so that targets without atomics of 64 bits have them.
+//! Identities of pools: no two pools of a process ever have the same one. They are counted in a
+//! word, so that targets without 64-bit atomics have them.
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-/// The identity that the next pool has; the last one is never given.
+/// The identity of the next pool; the last value is never used.
 static NEXT: AtomicUsize = AtomicUsize::new(1);
 
-/// An identity that no pool had before; `None` where the process has used all of them up.
+/// Returns an identity that no pool had before; `None` if the process has used all of them up.
 pub(crate) fn next_identity() -> Option<u64> {
     take(&NEXT)
 }

@@ -1,5 +1,5 @@
-//! Lengths along axes: how many elements they make, their row-major strides, and those of a dynamic rank as
-//! the shape cache keeps and lends them.
+//! Lengths along axes: their number of elements, their row-major strides, and those of a dynamic
+//! rank as the shape cache stores and lends them.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -7,16 +7,17 @@ use core::slice;
 
 use crate::error::ShapeError;
 
-/// Dims of a dynamic rank and their row-major strides, in one piece of memory.
+/// Dims of a dynamic rank and their row-major strides, in one allocation.
 pub(crate) struct Lengths {
-    /// The dims, then as many strides.
+    /// The dims, followed by the strides.
     lengths: Vec<usize>,
-    /// Half as many as there are lengths.
+    /// The number of dims; half of the lengths.
     rank: usize,
 }
 
 impl Lengths {
-    /// The dims and their strides; the bytes that were asked for where the host has no memory for them.
+    /// Allocates the dims and their strides. Fails with the number of bytes requested if the host
+    /// has no memory for them.
     pub(crate) fn of(dims: &[usize]) -> Result<Self, usize> {
         let rank = dims.len();
         let mut lengths = Vec::new();
@@ -34,7 +35,7 @@ impl Lengths {
 
     #[inline(always)]
     pub(crate) fn dims(&self) -> &[usize] {
-        // SAFETY: `of` made twice `rank` lengths, which nothing changes; the dims are the first half.
+        // SAFETY: `of` made twice `rank` lengths, which never change; the dims are the first half.
         unsafe { slice::from_raw_parts(self.lengths.as_ptr(), self.rank) }
     }
 
@@ -52,14 +53,15 @@ impl Lengths {
 pub struct DynamicShape<'s>(pub(crate) &'s Lengths);
 
 impl<'s> DynamicShape<'s> {
-    /// The lengths along the axes, in elements.
+    /// Returns the lengths along the axes, in elements.
     #[inline]
     #[must_use]
     pub fn dims(&self) -> &'s [usize] {
         self.0.dims()
     }
 
-    /// The strides of the axes, in elements; all strides are zero where the length of an axis is.
+    /// Returns the strides of the axes, in elements; all strides are zero if an axis has length
+    /// zero.
     #[inline]
     #[must_use]
     pub fn strides(&self) -> &'s [usize] {
@@ -83,14 +85,15 @@ impl AsRef<[usize]> for DynamicShape<'_> {
     }
 }
 
-/// How many elements of `element_size` bytes a shape has.
+/// Returns the number of elements of a shape, for elements of `element_size` bytes.
 ///
 /// The product of the axes that are not zero is checked against `isize::MAX`, in elements and in
-/// bytes, also where another axis is zero: `[usize::MAX, 2, 0]` is an error, not an empty array.
+/// bytes. It is checked even if an axis is zero: `[usize::MAX, 2, 0]` is an error, not an empty
+/// array.
 ///
 /// # Errors
 ///
-/// [`ShapeError::Overflow`] where the product does not fit.
+/// [`ShapeError::Overflow`] if the product does not fit.
 #[inline]
 pub fn element_count(dims: &[usize], element_size: usize) -> Result<usize, ShapeError> {
     let most = isize::MAX as usize / if element_size == 0 { 1 } else { element_size };
@@ -107,7 +110,7 @@ pub fn element_count(dims: &[usize], element_size: usize) -> Result<usize, Shape
     if product == 0 { empty_count(dims, element_size, most) } else { Ok(product) }
 }
 
-/// The rare case: some axis is zero, and the others must still not overflow.
+/// Handles the rare case of a zero axis; the others must still not overflow.
 #[cold]
 #[inline(never)]
 fn empty_count(dims: &[usize], element_size: usize, most: usize) -> Result<usize, ShapeError> {
@@ -124,7 +127,8 @@ fn overflow(rank: usize, element_size: usize) -> ShapeError {
     ShapeError::Overflow { rank, element_size }
 }
 
-/// Replaces lengths by their row-major strides, in elements; all strides are zero where the length of an axis is.
+/// Replaces lengths by their row-major strides, in elements; all strides are zero if an axis has
+/// length zero.
 #[inline]
 pub(crate) fn turn_into_strides(lengths: &mut [usize]) {
     let mut stride = usize::from(!lengths.contains(&0));

@@ -1,10 +1,11 @@
 //! The state machine of adaptive memory pools, generic over the kind of memory.
 //!
 //! A [`Pool`] keeps a sequence of slots, each with a block of memory. A [`Scope`] is a cursor into
-//! it: the i-th [`acquire`](Scope::acquire) of a scope gets the i-th slot above those that the scopes
-//! around it have taken, whatever its element type, and when the scope ends the outer scope's cursor is simply where it was. Nothing is counted, pushed or popped,
-//! so a scope costs nothing, and the second pass through the same code allocates nothing (a loop over
-//! [`keep`](Scope::keep) may need more passes).
+//! it: the i-th [`acquire`](Scope::acquire) of a scope gets the i-th slot above those of the
+//! enclosing scopes, for any element type. When the scope ends, the outer scope's cursor is still
+//! where it was. Nothing is counted, pushed or popped, so leaving a scope runs no code. The second
+//! pass through the same code allocates nothing; a loop over [`keep`](Scope::keep) may need more
+//! passes.
 //!
 //! The kind of memory is a [`PoolBackend`]: `pool-cpu` has one for the host. Work that is not lexical
 //! (interpreters, tapes, foreign callers) uses a [`DynamicPool`] with checked [`Handle`]s. Arrays of
@@ -31,7 +32,7 @@
 //! outer[0] = 2.0;
 //! ```
 //!
-//! What the borrow checker refuses, and with which error, is on the page [`soundness`].
+//! The page [`soundness`] lists the programs that the borrow checker refuses, each with its error.
 //!
 //! The crate is `no_std` with `alloc`.
 //!
@@ -39,12 +40,12 @@
 //!
 //! | feature | gives | costs |
 //! |---|---|---|
-//! | `allocator-api2` | [`Scope::allocator`]: maps, vectors and strings in a scope; `PoolString` | allocator-api2 0.2, which hashbrown uses, too |
-//! | `nightly` | the same by the standard library's trait, for its own collections; turns on `allocator-api2` | a nightly compiler |
+//! | `allocator-api2` | [`Scope::allocator`]: maps, vectors and strings in a scope; `PoolString` | allocator-api2 0.2, which hashbrown also uses |
+//! | `nightly` | the same through the standard library's trait, for its own collections; turns on `allocator-api2` | a nightly compiler |
 //! | `std` | threads take and drop owned arrays without an atomic exchange | the standard library |
 //! | `half` | `half::f16` and `half::bf16` are elements | half |
 //! | `complex` | `num_complex::Complex` is an element | num-complex |
-//! | `tracing` | spans on growth and trim, and a warning when a pool grows past 512, 1024, 2048 … slots | tracing; nothing on the hot path |
+//! | `tracing` | spans for growth and trim, and a warning when a pool grows past 512, 1024, 2048 … slots | tracing; nothing on the hot path |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(feature = "nightly", feature(allocator_api))]

@@ -1,10 +1,11 @@
-//! Modes for finding mistakes that hold for each pool of the process, whatever its own configuration is.
+//! Modes for finding mistakes that apply to each pool of the process, in addition to the pool's own
+//! configuration.
 
 use core::sync::atomic::{AtomicU8, Ordering};
 
 use crate::config::PoolConfig;
 
-/// The modes for finding mistakes that the whole process has, on top of those of each pool's [`PoolConfig`].
+/// The process-wide modes for finding mistakes, on top of those of each pool's [`PoolConfig`].
 ///
 /// ```
 /// use pool_core::MemoryChecks;
@@ -23,7 +24,7 @@ const FRESH: u8 = 2;
 static CHECKS: AtomicU8 = AtomicU8::new(0);
 
 impl MemoryChecks {
-    /// No modes.
+    /// Returns no modes.
     #[must_use]
     pub const fn new() -> Self {
         Self { poison: false, fresh: false }
@@ -43,32 +44,32 @@ impl MemoryChecks {
         self
     }
 
-    /// Whether acquires are overwritten.
+    /// Returns `true` if acquires are overwritten.
     #[must_use]
     pub const fn poisons(&self) -> bool {
         self.poison
     }
 
-    /// Whether acquires get new blocks.
+    /// Returns `true` if acquires get new blocks.
     #[must_use]
     pub const fn is_fresh(&self) -> bool {
         self.fresh
     }
 
-    /// The modes that the process has now.
+    /// Returns the current modes of the process.
     #[must_use]
     pub fn of_process() -> Self {
         let bits = CHECKS.load(Ordering::Relaxed);
         Self { poison: bits & POISON != 0, fresh: bits & FRESH != 0 }
     }
 
-    /// Makes these the modes of the process. Pools follow that are made or configured from now on.
+    /// Makes these the modes of the process, for all pools created or configured from now on.
     pub fn set_for_process(self) {
         let bits = u8::from(self.poison) * POISON + u8::from(self.fresh) * FRESH;
         CHECKS.store(bits, Ordering::Relaxed);
     }
 
-    /// A pool's configuration with the modes of the process.
+    /// Returns a pool's configuration with the modes of the process added.
     pub(crate) fn applied_to(mut config: PoolConfig) -> PoolConfig {
         let checks = Self::of_process();
         config.poison |= checks.poison;

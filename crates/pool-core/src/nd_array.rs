@@ -1,4 +1,4 @@
-//! The type of an array, and its elements where they are host memory: indices, and slices of all of them.
+//! The type of an array, and access to its elements in host memory: indices and slices.
 
 use core::ops::{Deref, DerefMut, Index, IndexMut};
 
@@ -13,18 +13,18 @@ use crate::lengths::element_count;
 /// `ndarray` view.
 #[derive(Clone, Copy, Debug)]
 pub struct NdView<V, D> {
-    /// As many elements as the product of `dims`.
+    /// Has exactly the product of `dims` elements.
     pub(crate) view: V,
     pub(crate) dims: D,
 }
 
 impl<V, D: AsRef<[usize]>> NdView<V, D> {
-    /// Gives a view of `length` elements a shape of as many.
+    /// Gives a view of `length` elements a shape with the same number of elements.
     ///
     /// # Errors
     ///
-    /// [`ShapeError::LengthMismatch`] where the shape has another number of elements, [`ShapeError::Overflow`] where
-    /// its product overflows.
+    /// [`ShapeError::LengthMismatch`] if the shape has another number of elements,
+    /// [`ShapeError::Overflow`] if its product overflows.
     pub(crate) fn checked(
         view: V,
         length: usize,
@@ -40,8 +40,8 @@ impl<V, D: AsRef<[usize]>> NdView<V, D> {
 }
 
 impl<V, D> NdView<V, D> {
-    /// A view and a shape of which it is known that they fit: what turns an array into a view of another
-    /// library relies on it.
+    /// Pairs a view with a shape of matching length. Conversions into views of other libraries rely
+    /// on the match.
     ///
     /// # Safety
     ///
@@ -53,13 +53,13 @@ impl<V, D> NdView<V, D> {
 }
 
 impl<T, V: Deref<Target = [T]>, D: AsRef<[usize]>> NdView<V, D> {
-    /// All elements of the array, in row-major order.
+    /// Returns all elements of the array, in row-major order.
     #[inline]
     pub fn as_slice(&self) -> &[T] {
         &self.view
     }
 
-    /// All elements of the array, in row-major order, to be written.
+    /// Returns all elements of the array for writing, in row-major order.
     #[inline]
     pub fn as_mut_slice(&mut self) -> &mut [T]
     where
@@ -68,13 +68,14 @@ impl<T, V: Deref<Target = [T]>, D: AsRef<[usize]>> NdView<V, D> {
         &mut self.view
     }
 
-    /// The element at `index`, one number for each axis; `None` out of bounds or of another rank.
+    /// Returns the element at `index`, with one number for each axis; `None` if `index` is out of
+    /// bounds or has another rank.
     #[inline]
     pub fn get(&self, index: &[usize]) -> Option<&T> {
         self.view.get(offset(self.dims.as_ref(), index)?)
     }
 
-    /// The element at `index`, to be written; `None` as for [`get`](Self::get).
+    /// Returns the element at `index` for writing; `None` as for [`get`](Self::get).
     #[inline]
     pub fn get_mut(&mut self, index: &[usize]) -> Option<&mut T>
     where
@@ -85,22 +86,24 @@ impl<T, V: Deref<Target = [T]>, D: AsRef<[usize]>> NdView<V, D> {
     }
 }
 
-/// The offset of an index in row-major order; `None` where the index is out of bounds or of another rank.
+/// Returns the offset of an index in row-major order; `None` if the index is out of bounds or has
+/// another rank.
 #[inline]
 fn offset(dims: &[usize], index: &[usize]) -> Option<usize> {
     if dims.len() != index.len() {
         return None;
     }
     dims.iter().zip(index).try_fold(0_usize, |offset, (&extent, &at)| {
-        // Every partial offset is below the product of the axes so far, unless the lengths are of a type of
-        // the user's that says something else by now: then what is wrapped is looked at as any index.
+        // Every partial offset is below the product of the axes so far. Only a user's type of
+        // lengths could return other values by now; then the wrapped offset is bounds-checked like
+        // any index.
         if at < extent { Some(offset.wrapping_mul(extent).wrapping_add(at)) } else { None }
     })
 }
 
 /// # Panics
 ///
-/// Where the index is out of bounds, as for slices.
+/// Panics if the index is out of bounds, as slices do.
 impl<T, V: Deref<Target = [T]>, D: AsRef<[usize]>, const N: usize> Index<[usize; N]>
     for NdView<V, D>
 {
@@ -117,7 +120,7 @@ impl<T, V: Deref<Target = [T]>, D: AsRef<[usize]>, const N: usize> Index<[usize;
 
 /// # Panics
 ///
-/// Where the index is out of bounds, as for slices.
+/// Panics if the index is out of bounds, as slices do.
 impl<T, V: DerefMut<Target = [T]>, D: AsRef<[usize]>, const N: usize> IndexMut<[usize; N]>
     for NdView<V, D>
 {

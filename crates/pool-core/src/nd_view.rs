@@ -1,4 +1,5 @@
-//! Arrays of any kind of memory, which acquires of a shape return: their lengths, strides, other shapes and parts.
+//! Arrays of any kind of memory: their lengths, strides, other shapes and parts. Acquires of a
+//! shape return them.
 
 use crate::error::{ShapeError, panic_with};
 use crate::lengths::{DynamicShape, turn_into_strides};
@@ -6,67 +7,67 @@ pub use crate::nd_array::NdView;
 use crate::view::PoolView;
 
 impl<V: PoolView, D: AsRef<[usize]>> NdView<V, D> {
-    /// A view with a shape.
+    /// Gives a view a shape.
     ///
     /// # Errors
     ///
-    /// [`ShapeError::LengthMismatch`] where the shape does not have exactly the view's elements,
-    /// [`ShapeError::Overflow`] where its product overflows.
+    /// [`ShapeError::LengthMismatch`] if the shape does not have exactly the view's elements,
+    /// [`ShapeError::Overflow`] if its product overflows.
     pub fn new(view: V, dims: D) -> Result<Self, ShapeError> {
         let length = view.len();
         Self::checked(view, length, size_of::<V::Element>(), dims)
     }
 
-    /// The lengths along the axes, in elements.
+    /// Returns the lengths along the axes, in elements.
     #[inline]
     pub fn shape(&self) -> &[usize] {
         self.dims.as_ref()
     }
 
-    /// The number of axes.
+    /// Returns the number of axes.
     #[inline]
     pub fn rank(&self) -> usize {
         self.shape().len()
     }
 
-    /// The number of elements.
+    /// Returns the number of elements.
     #[inline]
     pub fn len(&self) -> usize {
         self.view.len()
     }
 
-    /// Whether there are no elements.
+    /// Returns `true` if there are no elements.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.view.is_empty()
     }
 
-    /// The one-dimensional view of all elements, in row-major order.
+    /// Converts into the one-dimensional view of all elements, in row-major order.
     #[inline]
     pub fn into_view(self) -> V {
         self.view
     }
 
-    /// The view and the lengths.
+    /// Converts into the view and the lengths.
     #[inline]
     pub fn into_parts(self) -> (V, D) {
         (self.view, self.dims)
     }
 
-    /// The same elements in another shape.
+    /// Gives the same elements another shape.
     ///
     /// # Panics
     ///
-    /// With the text of the [`ShapeError`] that [`try_reshape`](Self::try_reshape) returns.
+    /// Panics with the [`ShapeError`] that [`try_reshape`](Self::try_reshape) returns.
     pub fn reshape<const N: usize>(self, dims: [usize; N]) -> NdView<V, [usize; N]> {
         self.try_reshape(dims).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// As [`reshape`](Self::reshape).
+    /// Fallible twin of [`reshape`](Self::reshape).
     ///
     /// # Errors
     ///
-    /// [`ShapeError::LengthMismatch`] where the numbers of elements differ.
+    /// [`ShapeError::LengthMismatch`] if the numbers of elements differ.
     pub fn try_reshape<const N: usize>(
         self,
         dims: [usize; N],
@@ -76,13 +77,13 @@ impl<V: PoolView, D: AsRef<[usize]>> NdView<V, D> {
 }
 
 impl<V: PoolView, const N: usize> NdView<V, [usize; N]> {
-    /// The lengths along the axes, by value.
+    /// Returns the lengths along the axes, by value.
     #[inline]
     pub fn dims(&self) -> [usize; N] {
         self.dims
     }
 
-    /// The row-major strides, in elements; all strides are zero where the length of an axis is.
+    /// Returns the row-major strides, in elements. All strides are zero if an axis has length zero.
     pub fn strides(&self) -> [usize; N] {
         let mut strides = self.dims;
         turn_into_strides(&mut strides);
@@ -93,16 +94,16 @@ impl<V: PoolView, const N: usize> NdView<V, [usize; N]> {
     ///
     /// # Panics
     ///
-    /// With the text of the [`ShapeError`] that [`try_split_at`](Self::try_split_at) returns.
+    /// Panics with the [`ShapeError`] that [`try_split_at`](Self::try_split_at) returns.
     pub fn split_at(self, index: usize) -> (Self, Self) {
         self.try_split_at(index).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// As [`split_at`](Self::split_at).
+    /// Fallible twin of [`split_at`](Self::split_at).
     ///
     /// # Errors
     ///
-    /// [`ShapeError::SplitOutOfRange`] where `index` is above the length of the first axis.
+    /// [`ShapeError::SplitOutOfRange`] if `index` is above the length of the first axis.
     pub fn try_split_at(self, index: usize) -> Result<(Self, Self), ShapeError> {
         let (extent, rest) = match self.dims.split_first() {
             Some((&extent, rest)) if index <= extent => (extent, rest),
@@ -111,7 +112,7 @@ impl<V: PoolView, const N: usize> NdView<V, [usize; N]> {
                 return Err(ShapeError::SplitOutOfRange { asked: index, extent });
             }
         };
-        // Zero where an axis is: then there are no elements on either side.
+        // Zero if an axis is zero: then neither side has elements.
         let row = if self.view.is_empty() { 0 } else { rest.iter().product() };
         let (mut before, mut after) = (self.dims, self.dims);
         before[0] = index;
@@ -122,12 +123,12 @@ impl<V: PoolView, const N: usize> NdView<V, [usize; N]> {
 }
 
 impl<'s, V: PoolView> NdView<V, DynamicShape<'s>> {
-    /// The shape and its strides, borrowed from the shape cache.
+    /// Returns the shape and its strides, borrowed from the shape cache.
     pub fn dims(&self) -> DynamicShape<'s> {
         self.dims
     }
 
-    /// The row-major strides, in elements; all strides are zero where the length of an axis is.
+    /// Returns the row-major strides, in elements. All strides are zero if an axis has length zero.
     pub fn strides(&self) -> &'s [usize] {
         self.dims.strides()
     }

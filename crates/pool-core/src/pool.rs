@@ -12,13 +12,14 @@ use crate::stats::{PoolStats, ReleaseReport};
 
 /// Memory for the temporaries of one thread at a time, on one device.
 ///
-/// A pool has no acquire of its own: open a [`Scope`]. It keeps every block until
-/// [`trim`](Self::trim), [`compact`](Self::compact), [`clear`](Self::clear) or its drop, so that the
-/// second pass through the same scopes allocates nothing. A loop over [`keep`](Scope::keep) may need more passes: its page
-/// says how many.
+/// A pool has no acquire methods: open a [`Scope`]. A pool keeps every block until
+/// [`trim`](Self::trim), [`compact`](Self::compact), [`clear`](Self::clear) or its drop. So the
+/// second pass through the same scopes allocates nothing. A loop over [`keep`](Scope::keep) may
+/// need more passes; its documentation gives the number.
 ///
-/// A pool can be sent to another thread where its backend's context and what the backend keeps beside
-/// cached shapes ([`Descriptor`](PoolBackend::Descriptor)) can; it is never shared.
+/// A pool can be sent to another thread if the backend's context is `Send`, and also its
+/// [`Descriptor`](PoolBackend::Descriptor), the backend's data beside cached shapes. A pool is
+/// never shared.
 ///
 /// ```
 /// # use pool_conformance::HeapBackend as Memory;
@@ -32,16 +33,16 @@ use crate::stats::{PoolStats, ReleaseReport};
 /// assert_eq!(pool.stats().growths, 2);
 /// ```
 ///
-/// What does not compile, such as another scope while a view lives, is on the page
-/// [`soundness`](crate::soundness).
+/// The page [`soundness`](crate::soundness) lists programs that do not compile, such as a second
+/// scope while a view lives.
 pub struct Pool<B: PoolBackend> {
     root: Root<B>,
     owner: PhantomData<State<B>>,
 }
 
-// SAFETY: the pool is the only owner of its state, tables and blocks, and nothing of them is bound to
-// a thread: blocks may move wherever the context may (`PoolBackend`'s contract), and descriptors are
-// the backend's own data, moved with it only where they are `Send`.
+// SAFETY: the pool is the only owner of its state, tables and blocks. None of them is bound to a
+// thread: blocks may move wherever the context may (`PoolBackend`'s contract). Descriptors are the
+// backend's own data, and are moved only if they are `Send`.
 unsafe impl<B: PoolBackend> Send for Pool<B>
 where
     B::Context: Send,
@@ -50,21 +51,21 @@ where
 }
 
 impl<B: PoolBackend> Pool<B> {
-    /// An empty pool with the default configuration.
+    /// Creates an empty pool with the default configuration.
     ///
     /// # Panics
     ///
-    /// With the text of the error that [`with_config`](Self::with_config) returns.
+    /// Panics with the error that [`with_config`](Self::with_config) returns.
     #[must_use]
     pub fn new(context: B::Context) -> Self {
         Self::with_config(context, PoolConfig::new()).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// An empty pool with a configuration.
+    /// Creates an empty pool with a configuration.
     ///
     /// # Errors
     ///
-    /// [`PoolError::Config`] for a value out of its range, [`PoolError::Bookkeeping`] where the host
+    /// [`PoolError::Config`] for a value out of its range, [`PoolError::Bookkeeping`] if the host
     /// has no memory for the first slot table.
     pub fn with_config(
         context: B::Context,
@@ -73,11 +74,12 @@ impl<B: PoolBackend> Pool<B> {
         Ok(Self { root: Root::<B>::create(context, config)?, owner: PhantomData })
     }
 
-    /// Opens a scope. Opening costs one load; that the scope ends costs nothing.
+    /// Opens a scope. Opening costs one load; leaving costs nothing.
     #[inline]
     pub fn scope(&mut self) -> Scope<'_, B> {
-        // SAFETY: the pool is borrowed exclusively for the lifetime of the scope and its views, so no
-        // view of an earlier scope is in use, and no other cursor of this pool is used meanwhile.
+        // SAFETY: the pool is borrowed exclusively for the lifetime of the scope and its views. So
+        // no view of an earlier scope is in use, and no other cursor of this pool is used
+        // meanwhile.
         let cursor = unsafe { self.root.cursor() };
         // SAFETY: as above.
         unsafe { Scope::from_cursor(cursor) }
@@ -89,8 +91,8 @@ impl<B: PoolBackend> Pool<B> {
     }
 
     /// Swaps oversized blocks for smaller ones, by the lengths acquired since
-    /// [`sample_lengths`](Self::sample_lengths) or an earlier call. The first call without samples swaps nothing, and starts to
-    /// sample; see [`Compaction`].
+    /// [`sample_lengths`](Self::sample_lengths) or an earlier call. Without samples, the first call
+    /// swaps nothing and starts to sample; see [`Compaction`].
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -102,7 +104,7 @@ impl<B: PoolBackend> Pool<B> {
     /// };
     /// let compaction = Compaction { minimum_bytes: 1, ..Compaction::default() };
     /// pass(&mut pool, 100_000); // once, and never again
-    /// assert_eq!(pool.compact(&compaction).bytes, 0); // nothing was sampled; from now on it is
+    /// assert_eq!(pool.compact(&compaction).bytes, 0); // nothing was sampled; sampling starts here
     /// pass(&mut pool, 100);
     /// assert!(pool.compact(&compaction).bytes > 790_000);
     /// ```
@@ -110,19 +112,19 @@ impl<B: PoolBackend> Pool<B> {
         self.scope().compact(compaction)
     }
 
-    /// Starts to note the lengths of coming acquires, by which [`compact`](Self::compact) judges.
+    /// Starts to sample the lengths of acquires, for [`compact`](Self::compact).
     pub fn sample_lengths(&mut self) {
         self.scope().sample_lengths();
     }
 
-    /// Frees every block and forgets the peaks: the pool is as new.
+    /// Frees every block and forgets the peaks, as in a new pool.
     pub fn clear(&mut self) -> ReleaseReport {
         let released = self.trim();
         self.state().forget_peaks();
         released
     }
 
-    /// Takes a new configuration. Blocks that the pool has stay, also above a lower limit.
+    /// Replaces the configuration. The pool keeps its blocks, even above a lower limit.
     ///
     /// # Errors
     ///
@@ -132,19 +134,19 @@ impl<B: PoolBackend> Pool<B> {
         Ok(unsafe { self.state().configure(config) }?)
     }
 
-    /// The configuration.
+    /// Returns the configuration.
     #[must_use]
     pub fn config(&self) -> PoolConfig {
         self.state().config()
     }
 
-    /// The numbers of the pool.
+    /// Returns the statistics of the pool.
     #[must_use]
     pub fn stats(&self) -> PoolStats {
         self.state().stats(0)
     }
 
-    /// The backend's context.
+    /// Returns the backend's context.
     #[must_use]
     pub fn context(&self) -> &B::Context {
         self.state().context()
@@ -160,10 +162,10 @@ impl<B: PoolBackend> Pool<B> {
     ///
     /// # Safety
     ///
-    /// As for [`PoolRoot::cursor`].
+    /// Same as for [`PoolRoot::cursor`].
     #[inline(always)]
     pub(crate) unsafe fn root_cursor(&self) -> Cursor<B> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         unsafe { self.root.cursor() }
     }
 
@@ -175,7 +177,7 @@ impl<B: PoolBackend> Pool<B> {
         root
     }
 
-    /// The pool of a root.
+    /// Makes a pool of a root.
     ///
     /// # Safety
     ///
@@ -189,13 +191,13 @@ impl<B: PoolBackend> Pool<B> {
 /// Frees every block, then the context.
 impl<B: PoolBackend> Drop for Pool<B> {
     fn drop(&mut self) {
-        // SAFETY: the pool owns its root; that it is dropped proves that no scope or view, which
-        // would borrow it, is in use.
+        // SAFETY: the pool owns its root. A scope or view would borrow the pool, so none is in use
+        // while it is dropped.
         unsafe { self.root.destroy() };
     }
 }
 
-/// An empty pool with the default configuration and context; it panics as [`Pool::new`].
+/// Creates an empty pool with the default configuration and context. Panics as [`Pool::new`] does.
 impl<B: PoolBackend> Default for Pool<B>
 where
     B::Context: Default,
@@ -205,7 +207,7 @@ where
     }
 }
 
-/// A panic cannot leave a pool in a state that it should not be seen in.
+/// A panic leaves no broken invariant in a pool.
 impl<B: PoolBackend> UnwindSafe for Pool<B> {}
 impl<B: PoolBackend> RefUnwindSafe for Pool<B> {}
 

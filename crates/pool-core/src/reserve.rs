@@ -1,9 +1,9 @@
-//! Growth of lists that lie behind a lock or a borrow. Memory is allocated before the lock is taken, and the memory that it
-//! replaces is freed after the lock was given up. So under the lock nothing is allocated and nothing freed, and no hook of
-//! an allocator runs there that could want the same lock. Where the host has no memory, that is an error, and nothing has
-//! changed.
+//! Growth of lists that are behind a lock or a borrow. Memory is allocated before the lock is
+//! taken, and the replaced memory is freed after the lock is released. So nothing is allocated or
+//! freed under the lock, and no allocator hook that could want the same lock runs there. If the
+//! host has no memory, the call fails and changes nothing.
 //!
-//! For backends of this workspace.
+//! Internal to the backends of this workspace.
 
 use alloc::vec::Vec;
 use core::mem;
@@ -12,34 +12,34 @@ use core::ops::DerefMut;
 /// The host has no memory for a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoHostMemory {
-    /// Bytes asked for.
+    /// Bytes requested.
     pub requested: usize,
 }
 
-/// Something that takes its memory from the outside, ahead of the call that needs it.
+/// A container whose memory is allocated outside, before the call that needs it.
 pub trait Reserve {
-    /// What a call needs.
+    /// The need of a call.
     type Need: Copy;
-    /// How much memory is lacking.
+    /// The amount of memory that is lacking.
     type Lacking;
     /// Memory that was allocated outside; later the memory that it replaced.
     type Spare;
 
-    /// The memory that is lacking for a call; `None` where there is enough.
+    /// Returns the amount of memory lacking for a call; `None` if there is enough.
     fn lacking(&self, need: Self::Need) -> Option<Self::Lacking>;
 
-    /// Allocates what is lacking.
+    /// Allocates the lacking memory.
     ///
     /// # Errors
     ///
-    /// [`NoHostMemory`] where the host has none.
+    /// [`NoHostMemory`] if the host has none.
     fn allocate(lacking: Self::Lacking) -> Result<Self::Spare, NoHostMemory>;
 
-    /// Moves to the memory that was allocated, if it is larger, and leaves in `spare` what is to be freed.
+    /// Moves to the allocated memory if it is larger, and leaves the memory to free in `spare`.
     fn move_to(&mut self, spare: &mut Self::Spare);
 }
 
-/// A list needs free places for so many more entries.
+/// The need of a list is its number of new entries.
 impl<T> Reserve for Vec<T> {
     type Need = usize;
     type Lacking = usize;
@@ -62,11 +62,11 @@ impl<T> Reserve for Vec<T> {
     }
 }
 
-/// An empty list with capacity for so many entries.
+/// Makes an empty list with the given capacity, in entries.
 ///
 /// # Errors
 ///
-/// [`NoHostMemory`] where the host has no memory for it.
+/// [`NoHostMemory`] if the host has no memory for it.
 pub fn list<T>(entries: usize) -> Result<Vec<T>, NoHostMemory> {
     let mut list = Vec::new();
     let requested = entries.saturating_mul(size_of::<T>());
@@ -74,8 +74,8 @@ pub fn list<T>(entries: usize) -> Result<Vec<T>, NoHostMemory> {
     Ok(list)
 }
 
-/// Takes a lock, or a borrow, once what is behind it has the memory that a call needs. Others may use that memory up first;
-/// then more is allocated.
+/// Takes a lock or a borrow after its list has the memory that a call needs. If other threads use
+/// that memory up first, it allocates again.
 ///
 /// ```
 /// use std::cell::RefCell;
@@ -90,7 +90,7 @@ pub fn list<T>(entries: usize) -> Result<Vec<T>, NoHostMemory> {
 ///
 /// # Errors
 ///
-/// [`NoHostMemory`] where the host has none.
+/// [`NoHostMemory`] if the host has none.
 pub fn lock_reserved<G: DerefMut, R: Reserve>(
     lock: impl Fn() -> G,
     part: impl Fn(&mut G::Target) -> &mut R,
@@ -103,7 +103,7 @@ pub fn lock_reserved<G: DerefMut, R: Reserve>(
         let mut spare = R::allocate(lacking)?;
         let mut guard = lock();
         part(&mut guard).move_to(&mut spare);
-        // In this order: what was replaced is freed without the lock.
+        // In this order: the replaced memory is freed without the lock.
         drop(guard);
         drop(spare);
     }

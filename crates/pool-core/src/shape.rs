@@ -1,17 +1,17 @@
-//! Shapes: what an acquire is asked for, and which array it returns for it. A length gives a plain view; lengths
-//! along axes give an array.
+//! Shapes of acquires, and the array that each one returns. A length returns a plain view; lengths
+//! along axes return an array.
 
 use crate::engine::{Engine, FixedEngine, FromParts};
 use crate::lengths::DynamicShape;
 use crate::nd_view::NdView;
 
-/// The shape of an array that is acquired.
+/// The shape of an acquired array.
 ///
 /// | shape | array | cost in steady state |
 /// |---|---|---|
 /// | `usize` | a plain view, on the host `&mut [T]` | a compare, an address and a step |
 /// | `[usize; N]`, a tuple of N lengths; N from 1 to 6 | [`NdView`] with the lengths `[usize; N]` | the same and a checked product |
-/// | `&[usize]` | [`NdView`] with a [`DynamicShape`] | a look into the slot's shape cache; nothing is allocated for a shape that the slot has seen |
+/// | `&[usize]` | [`NdView`] with a [`DynamicShape`] | a lookup in the slot's shape cache; a cached shape allocates nothing |
 ///
 /// The trait is sealed. Code that is generic over the shape returns `S::Array`:
 ///
@@ -35,7 +35,7 @@ use crate::nd_view::NdView;
     note = "for a length of another integer type use `usize::try_from`; for a `Vec<usize>` or an array by reference use `&dims[..]`"
 )]
 pub trait Shape: Engine {
-    /// The array that is acquired, whose elements are those of the view `V`.
+    /// The acquired array, whose elements are those of the view `V`.
     type Array<'s, V>: FromParts<V, Self::Kept<'s>>;
 }
 

@@ -1,5 +1,5 @@
-//! The shapes that a pool remembers of one array: a set of ways, each with dims and row-major strides, and what the
-//! backend put beside them. No way holds an address.
+//! The shapes that a pool caches for one array: a set of ways, each with dims, row-major strides
+//! and the backend's data. No way holds an address.
 
 use alloc::vec::Vec;
 use core::any::TypeId;
@@ -8,35 +8,35 @@ use core::mem;
 
 use crate::lengths::Lengths;
 
-/// The shapes of one array, in no order; eviction goes round robin. `D` is the backend's descriptor.
+/// The shapes of one array, unordered, with round-robin eviction. `D` is the backend's descriptor.
 pub(crate) struct ShapeSet<D> {
     ways: Vec<Way<D>>,
-    /// How many ways the set may have.
+    /// The maximum number of ways.
     capacity: usize,
-    /// The way that the next miss evicts, once all are taken. A hit does not move it.
+    /// The way that the next miss evicts, once all are taken. A hit does not change it.
     victim: usize,
 }
 
-/// A remembered shape, and what the backend keeps beside it.
+/// A cached shape, and the backend's data beside it.
 pub struct Way<D> {
     pub(crate) element: TypeId,
     pub(crate) lengths: Lengths,
     /// The elements of the shape: the product of the dims, checked when the way was made.
     pub(crate) count: usize,
-    /// What the backend keeps beside the shape.
+    /// The backend's data beside the shape.
     pub(crate) descriptor: D,
 }
 
 impl<D> ShapeSet<D> {
-    /// A set without shapes, and room for `capacity` ways; the bytes that were asked for where the host has
-    /// no memory for them.
+    /// Makes a set without shapes and room for `capacity` ways. Fails with the number of bytes
+    /// requested if the host has no memory for them.
     pub(crate) fn with_capacity(capacity: usize) -> Result<Self, usize> {
         let mut ways = Vec::new();
         ways.try_reserve_exact(capacity).map_err(|_| capacity * size_of::<Way<D>>())?;
         Ok(Self { ways, capacity, victim: 0 })
     }
 
-    /// The shape `dims` of elements of a type, if it is there.
+    /// Returns the cached shape `dims` of an element type, if present.
     #[inline(always)]
     pub(crate) fn find(&mut self, element: TypeId, dims: &[usize]) -> Option<&mut Way<D>> {
         #[expect(clippy::manual_find, reason = "the compiler does not always inline `find`")]
@@ -48,12 +48,13 @@ impl<D> ShapeSet<D> {
         None
     }
 
-    /// The way of an index that [`put`](Self::put) returned.
+    /// Returns the way at an index that [`put`](Self::put) returned.
     pub(crate) fn way(&mut self, index: usize) -> &mut Way<D> {
         &mut self.ways[index]
     }
 
-    /// Puts a way where there is room, or in place of the next victim; returns where, and the victim.
+    /// Puts a way into a free place, or replaces the next victim; returns the index, and the
+    /// victim.
     #[inline]
     pub(crate) fn put(&mut self, way: Way<D>) -> (usize, Option<Way<D>>) {
         let count = self.ways.len();
@@ -82,23 +83,24 @@ impl<D> fmt::Debug for Way<D> {
     }
 }
 
-/// Axes of the pieces that shapes are compared in.
+/// The number of axes that are compared at once.
 const PIECE: usize = 4;
 
-/// Whether two shapes of one rank are equal. From four axes to eight, the first four and the last four axes
-/// are compared, which may overlap, and no axis is counted.
+/// Returns `true` if two shapes of one rank are equal. From four to eight axes, it compares the
+/// first four and the last four, which may overlap, without a loop counter.
 #[inline(always)]
 fn same_dims(own: &[usize], asked: &[usize]) -> bool {
     let same = |axis: usize| {
-        // SAFETY: the callers below give axes below the rank, which both have.
+        // SAFETY: the callers below pass axes below the rank, which both have.
         let own = unsafe { own.as_ptr().wrapping_add(axis).read() };
-        // SAFETY: as above. By itself: a caller has often just written the lengths one by one, and a
-        // load of several at once would wait until they all have left the processor's store buffer.
+        // SAFETY: as above. Each axis has its own load: callers have often just written the lengths
+        // one by one. A wide load would wait until all of them have left the processor's store
+        // buffer.
         own == unsafe { asked.as_ptr().wrapping_add(axis).read_volatile() }
     };
     let rank = own.len();
     if !(PIECE..=2 * PIECE).contains(&rank) {
-        // From the last one, because counting down to zero needs no comparison of its own.
+        // From the last one, because a count down to zero needs no extra comparison.
         return (0..rank).rev().all(same);
     }
     let same_piece = |from: usize| same(from) && same(from + 1) && same(from + 2) && same(from + 3);

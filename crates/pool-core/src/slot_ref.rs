@@ -1,21 +1,23 @@
-//! What a view may keep of the memory that it came from: one word, whose meaning only the layouts know.
+//! The reference that a view may keep to its memory: one word, whose meaning only the layouts know.
 
 use core::fmt;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 
-/// A view's hold on the slot that it came from, for backends whose views must tell the pool
-/// something, such as a use on a stream that the pool does not order.
+/// A view's reference to its slot, for backends whose views must notify the pool, for example of a
+/// use on a stream that the pool does not order.
 ///
-/// A `SlotRef` is one word. Host backends ignore it, and then it costs nothing. It is neither `Send` nor `Sync`: a view
-/// that keeps one stays on its pool's thread. A view of a [stacked](crate::Stacked) pool keeps the pool instead of a slot.
+/// A `SlotRef` is one word. Host backends ignore it, so it costs nothing there. It is neither
+/// `Send` nor `Sync`: a view that keeps one stays on its pool's thread. A view of a
+/// [stacked](crate::Stacked) pool refers to the pool instead of a slot.
 pub struct SlotRef<B> {
     slot: NonNull<()>,
-    /// Invariant: what is at the address depends on the backend in every way.
+    /// Invariant: the memory at the address depends on the backend.
     backend: PhantomData<fn(B) -> B>,
 }
 
-/// Set in the address of a stacked pool's state. Slots and states are aligned to more than one byte, so the bit is free.
+/// The tag of the address of a stacked pool's state. Slots and states are aligned to more than one
+/// byte, so the bit is free.
 const OF_STACK: usize = 1;
 
 impl<B> Clone for SlotRef<B> {
@@ -49,7 +51,7 @@ impl<B> SlotRef<B> {
         Self { slot: state.map_addr(|address| address | OF_STACK), backend: PhantomData }
     }
 
-    /// The address that the reference was made of, if it is that of a stacked pool's state.
+    /// Returns the address of a stacked pool's state, if the reference was made of one.
     #[inline(always)]
     pub(crate) fn stack(self) -> Option<NonNull<()>> {
         let address = self.slot.addr().get();
@@ -59,7 +61,7 @@ impl<B> SlotRef<B> {
         NonNull::new(self.slot.as_ptr().with_addr(address & !OF_STACK))
     }
 
-    /// The slot's address.
+    /// Returns the slot's address.
     #[inline(always)]
     pub(crate) fn address(self) -> NonNull<()> {
         self.slot

@@ -1,10 +1,10 @@
-//! What does not compile, promise by promise: the misuses of scopes and pools that the borrow checker and the
-//! bounds of the acquire family refuse. Each example is compiled by the documentation tests, and has to fail
-//! with the error that it names.
+//! Programs that do not compile, one for each promise: misuses of scopes and pools that the borrow
+//! checker and the bounds of the acquire family refuse. The documentation tests compile each
+//! example, which must fail with the error that it names.
 //!
-//! Why these promises are enough is argued at [`Scope`](crate::Scope#why-this-is-sound). What handles, the
-//! dynamic pool and lists of idle pools refuse is on their own pages: [`DynamicPool`](crate::DynamicPool),
-//! [`Handle`](crate::Handle), [`FreeList`](crate::FreeList).
+//! The section [`Scope`](crate::Scope#why-this-is-sound) argues that these promises suffice. The
+//! misuses of handles, the dynamic pool and lists of idle pools are on their own pages:
+//! [`DynamicPool`](crate::DynamicPool), [`Handle`](crate::Handle), [`FreeList`](crate::FreeList).
 //!
 //! # Scopes
 //!
@@ -143,8 +143,9 @@
 //!
 //! ## An element is not aligned above what the backend can align
 //!
-//! The limit is [`PoolBackend::MAX_ALIGN`](crate::PoolBackend::MAX_ALIGN). Host memory has none. A backend whose
-//! blocks are not divided, such as a device's, has the alignment of its blocks.
+//! The limit is [`PoolBackend::MAX_ALIGN`](crate::PoolBackend::MAX_ALIGN). Host memory has none. If
+//! a backend's blocks are not divided, such as a device's, the limit is the alignment of its
+//! blocks.
 //!
 //! ```compile_fail,E0080
 //! # use pool_conformance::{DeferredBackend as Memory, Ledger, deferred::Queue};
@@ -314,7 +315,7 @@
 //!
 //! ## What is kept does not refer to what is not
 //!
-//! The compiler has no number for this error.
+//! This error has no number in the compiler.
 //!
 //! ```compile_fail
 //! # use pool_conformance::HeapBackend as Memory;

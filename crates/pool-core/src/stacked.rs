@@ -10,14 +10,16 @@ use crate::element::Element;
 use crate::raw::Slots;
 use crate::slot_ref::SlotRef;
 
-/// The backend `B` with the layout [`Stack`]: a pool holds the most bytes that were live at once.
+/// The backend `B` with the layout [`Stack`]: a pool holds little more than its peak of live bytes.
 ///
-/// A pool of `B` holds a block for each array of a pass, as large as the largest array that the block was used for. A
-/// pool of `Stacked<B>` holds one chunk of memory. Arrays lie in the chunk one after the other, so it is as large as the
-/// arrays that were live together. Choose it where lengths vary, or where functions open scopes within scopes.
+/// A pool of `B` holds a block for each array of a pass, as large as the largest array that used
+/// the block. A pool of `Stacked<B>` holds one chunk of memory. Arrays lie in the chunk one after
+/// the other, so the chunk is as large as the arrays that were live together. Choose it if lengths
+/// vary, or if functions open scopes within scopes.
 ///
-/// Scopes, views and code that is generic over [`PoolBackend`] are the same. An array that becomes longer moves the
-/// arrays after it: the address of the i-th array is the same only in passes whose arrays before it have the same lengths.
+/// Scopes, views and code that is generic over [`PoolBackend`] stay the same. A longer array moves
+/// the arrays after it. So the address of the i-th array repeats only in passes whose earlier
+/// arrays have the same lengths.
 ///
 /// ```
 /// use pool_core::{Pool, Stacked};
@@ -35,33 +37,35 @@ use crate::slot_ref::SlotRef;
 ///
 /// # Passes and memory
 ///
-/// A *pass* begins where a scope is opened in the pool itself. In the first pass the pool allocates chunks as it needs them,
-/// each at least as large as all before it. The next pass begins with one chunk of the size that the pass before needed,
-/// and a part in 64 more. Equal passes then allocate nothing, and have equal addresses. A pass that needs more allocates
-/// another chunk, and the pass after it begins with one larger chunk. If that chunk cannot be allocated, the pool keeps
-/// the chunks that it has.
+/// A *pass* begins when a scope is opened in the pool itself. In the first pass the pool allocates
+/// chunks as it needs them, each at least as large as all before it. The next pass begins with one
+/// chunk of the size that the previous pass needed, plus 1/64. Equal passes then allocate nothing,
+/// and have equal addresses. A pass that needs more allocates another chunk, and the pass after it
+/// begins with one larger chunk. If that chunk cannot be allocated, the pool keeps its chunks.
 ///
-/// Every acquire of a pass in which a chunk was allocated is cold, so that the pool counts what is live.
+/// After a pass has allocated a chunk, all its acquires are cold, so that the pool counts live
+/// bytes.
 ///
 /// # Nested scopes of one thread
 ///
-/// A thread-local scope inside another one borrows the rest of the outer scope's chunk, so a call chain in which each
-/// function opens a scope of its own holds what is live, at every depth. The memory goes back when the inner guard is
-/// dropped. `pool_facade` has these scopes: `with_pool!(Stacked<Cpu>, |scope| { … })`.
+/// A thread-local scope inside another one borrows the rest of the outer scope's chunk. So a call
+/// chain in which each function opens a scope holds only its live bytes, at every depth. The memory
+/// returns when the inner guard is dropped. `pool_facade` has these scopes:
+/// `with_pool!(Stacked<Cpu>, |scope| { … })`.
 ///
 /// | | |
 /// |---|---|
 /// | an inner scope needs more than the outer one has left | it allocates a chunk of its own; the outer pool's next pass begins with a chunk for both |
-/// | the outer scope acquires while the inner guard lives | it gets another chunk where the rest of its own was lent |
+/// | the outer scope acquires while the inner guard lives | it gets another chunk if the rest of its own was lent |
 /// | guards are dropped in any order | the memory goes to the guard that still has arrays in it |
-/// | a guard is forgotten | what it had is never handed out again; later scopes borrow from it |
+/// | a guard is forgotten | its memory is never handed out again; later scopes borrow from it |
 /// | an outer scope stays open in a loop | inner scopes keep their own chunk, and later passes allocate nothing |
 /// | [`PoolStats::reserved_bytes`](crate::PoolStats::reserved_bytes) | borrowed bytes count in the pool that owns the chunk |
 /// | [`PoolConfig::byte_limit`](crate::PoolConfig::byte_limit) | each pool's own; borrowed bytes count for the borrower too |
 /// | `trim`, `compact`, `clear` | free nothing that is lent or borrowed |
 ///
-/// The outer pool lends what is above the array that it handed out last. An inner lexical scope that has ended before may
-/// have handed out that array: then its memory is not lent.
+/// The outer pool lends the memory above the array that it handed out last. If an inner lexical
+/// scope that has ended handed out that array, its memory is not lent.
 ///
 /// # What differs from slots
 ///
@@ -69,14 +73,14 @@ use crate::slot_ref::SlotRef;
 /// |---|---|
 /// | [`PoolStats::active_slots`](crate::PoolStats::active_slots) | the arrays of a [`DynamicPool`](crate::DynamicPool); 0 for scopes |
 /// | [`PoolStats::high_water_slots`](crate::PoolStats::high_water_slots) | 0 |
-/// | [`PoolConfig::growth_factor`](crate::PoolConfig::growth_factor) | without effect |
+/// | [`PoolConfig::growth_factor`](crate::PoolConfig::growth_factor) | no effect |
 /// | [`PoolConfig::fresh`](crate::PoolConfig::fresh) | a chunk for each array |
-/// | `trim` | frees the chunks after the scope's own, and that one too if nothing is handed out; else whole pages of its rest go back to the system ([`discarded_bytes`](crate::ReleaseReport::discarded_bytes)) |
-/// | a [`PoolVec`](crate::PoolVec) that grows | grows where it is if it is the last array, else moves |
-/// | [`Scope::keep`](crate::Scope::keep) | moves the kept array down to where the inner scope began |
+/// | `trim` | frees the chunks after the scope's own, and that one too if nothing is handed out; else returns whole pages of its rest to the system ([`discarded_bytes`](crate::ReleaseReport::discarded_bytes)) |
+/// | a [`PoolVec`](crate::PoolVec) that grows | grows in place if it is the last array, else moves |
+/// | [`Scope::keep`](crate::Scope::keep) | moves the kept array down to the start of the inner scope's memory |
 /// | alignment of an element | any on the host |
 /// | device memory that another stream uses | ordered by the bytes of each array; while such an array is live, later acquires are cold |
-/// | an array whose elements have padding, or are uninitialised | zeroed where it is next read; while it is live, later acquires that may be read are cold |
+/// | an array whose elements have padding or are uninitialised | zeroed before it is next read; while it is live, later acquires for reading are cold |
 pub struct Stacked<B>(PhantomData<fn() -> B>);
 
 impl<B> fmt::Debug for Stacked<B> {
@@ -93,27 +97,28 @@ pub struct Stack;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BlockOf<Block> {
-    /// The block of a slot: other bytes of it are those of the same array.
+    /// The block of a slot: all its bytes belong to one array.
     Slot(Block),
-    /// The block of a stack's chunk: other arrays lie in it, too.
+    /// The block of a stack's chunk, which other arrays share.
     Stack(Block),
 }
 
-/// A backend whose blocks can be divided, so that [`Stacked`] makes stacks of them.
+/// A backend whose blocks can be divided, so that [`Stacked`] can make stacks of them.
 ///
 /// # Safety
 ///
 /// - [`address`](Self::address) of an allocated block is a multiple of [`ALIGN`](PoolBackend::ALIGN). For host memory it
 ///   is the pointer to the block's first byte, valid for the whole block.
-/// - [`block_at`](Self::block_at) of an address within an allocated block, with the provenance of that block's address,
-///   is a block that ends where the allocated one does: every method of the backend but
-///   [`free`](PoolBackend::free) accepts it. Of the address of an allocated block it is that block, which `free` accepts.
-/// - Where [`may_exchange_blocks`](Self::may_exchange_blocks) returns `true`, a block that was allocated under one of the
-///   two contexts is one of the other, until both are dropped.
+/// - [`block_at`](Self::block_at) of an address within an allocated block, with the provenance of
+///   that block's address, is a block with the same end as the allocated one. Every method of the
+///   backend but [`free`](PoolBackend::free) accepts it. At the address of an allocated block, it
+///   is that block, which `free` accepts.
+/// - If [`may_exchange_blocks`](Self::may_exchange_blocks) returns `true`, a block allocated under
+///   one of the two contexts is also one of the other, until both are dropped.
 /// - [`view`](PoolBackend::view) and [`view_ref`](PoolBackend::view_ref) ignore their [`SlotRef`], or their views use it
 ///   through [`pool_context`](SlotRef::pool_context), [`block_of`](SlotRef::block_of) and
 ///   [`arm_bytes`](SlotRef::arm_bytes) alone, which work for both layouts.
-/// - Addresses of blocks are below the upper half of the address space, as those of every user space are.
+/// - Addresses of blocks lie in the lower half of the address space, as in every user space.
 #[diagnostic::on_unimplemented(
     message = "pools of `{Self}` cannot be stacked",
     label = "the blocks of this backend cannot be divided among arrays",
@@ -121,25 +126,27 @@ pub enum BlockOf<Block> {
     note = "use the backend itself, without `Stacked`: its pools have slots"
 )]
 pub unsafe trait StackedBackend: PoolBackend<Layout = Slots> {
-    /// The address of a block.
+    /// Returns the address of a block.
     fn address(block: Self::Block) -> NonNull<u8>;
 
-    /// The block that begins at an address.
+    /// Returns the block that begins at an address.
     fn block_at(address: NonNull<u8>) -> Self::Block;
 
-    /// Whether blocks of one context may be used and freed under another one, without further order. Pools of one thread
-    /// whose contexts allow it share memory where their scopes are nested. Contexts without state do, which is the default.
+    /// Returns `true` if blocks of one context may be used and freed under another one, without
+    /// further order. Pools of one thread whose contexts allow it share memory when their scopes
+    /// are nested. By default, contexts without state allow it.
     fn may_exchange_blocks(own: &Self::Context, other: &Self::Context) -> bool {
         _ = (own, other);
         size_of::<Self::Context>() == 0
     }
 
-    /// [`reuse`](PoolBackend::reuse) for a part of a stack's chunk that a view [armed](SlotRef::arm_bytes): `bytes` bytes
-    /// from the start of `block` are about to be handed out again.
+    /// Does the work of [`reuse`](PoolBackend::reuse) for a part of a stack's chunk that a view
+    /// [armed](SlotRef::arm_bytes): `bytes` bytes from the start of `block` are about to be handed
+    /// out again.
     ///
     /// # Errors
     ///
-    /// As for `reuse`.
+    /// Same as for `reuse`.
     ///
     /// # Safety
     ///
@@ -153,9 +160,9 @@ pub unsafe trait StackedBackend: PoolBackend<Layout = Slots> {
         Ok(())
     }
 
-    /// Gives memory of a block back to the system and keeps its addresses: whole pages among the bytes of the block
-    /// from `from` on. Returns their bytes, and 0 where the system has no such service. Bytes that were given back are
-    /// initialised.
+    /// Returns memory of a block to the system and keeps its addresses: whole pages among the bytes
+    /// of the block from `from` on. Returns the number of these bytes, or 0 if the system has no
+    /// such service. The bytes stay initialised.
     ///
     /// # Safety
     ///
@@ -173,17 +180,18 @@ pub unsafe trait StackedBackend: PoolBackend<Layout = Slots> {
 }
 
 impl<B: StackedBackend> SlotRef<Stacked<B>> {
-    /// The reference that `B`'s views keep.
+    /// Converts into the reference that `B`'s views keep.
     #[inline(always)]
     #[must_use]
     pub fn of_backend(self) -> SlotRef<B> {
-        // SAFETY: a reference of this backend is of the state of one of its pools.
+        // SAFETY: a reference of this backend refers to the state of one of its pools.
         unsafe { SlotRef::of_stack(self.address()) }
     }
 }
 
-// SAFETY: every method passes its arguments on to `B`, whose contract is the same; a part of a block is a block for
-// these methods (`StackedBackend`). `B`'s views use the reference by methods that work for both layouts.
+// SAFETY: every method passes its arguments on to `B`, whose contract is the same. A part of a
+// block is a block for these methods (`StackedBackend`). `B`'s views use the reference only through
+// methods that work for both layouts.
 unsafe impl<B: StackedBackend> PoolBackend for Stacked<B> {
     type Layout = Stack;
     type Context = B::Context;
@@ -208,7 +216,7 @@ unsafe impl<B: StackedBackend> PoolBackend for Stacked<B> {
     }
 
     unsafe fn free(context: &B::Context, block: B::Block, bytes: usize) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         unsafe { B::free(context, block, bytes) };
     }
 
@@ -222,7 +230,7 @@ unsafe impl<B: StackedBackend> PoolBackend for Stacked<B> {
         slot: SlotRef<Self>,
         length: usize,
     ) -> B::View<'s, T> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         unsafe { B::view(block, slot.of_backend(), length) }
     }
 
@@ -232,12 +240,12 @@ unsafe impl<B: StackedBackend> PoolBackend for Stacked<B> {
         slot: SlotRef<Self>,
         length: usize,
     ) -> B::ViewRef<'s, T> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         unsafe { B::view_ref(block, slot.of_backend(), length) }
     }
 
     unsafe fn reuse(context: &B::Context, block: B::Block, why: Reuse) -> Result<(), B::Error> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         unsafe { B::reuse(context, block, why) }
     }
 
@@ -248,7 +256,7 @@ unsafe impl<B: StackedBackend> PoolBackend for Stacked<B> {
         value: u8,
         bytes: usize,
     ) -> Result<(), B::Error> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         unsafe { B::set_bytes(context, block, value, bytes) }
     }
 
@@ -259,7 +267,7 @@ unsafe impl<B: StackedBackend> PoolBackend for Stacked<B> {
         value: T,
         length: usize,
     ) -> Result<(), B::Error> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         unsafe { B::fill(context, block, value, length) }
     }
 
@@ -269,7 +277,7 @@ unsafe impl<B: StackedBackend> PoolBackend for Stacked<B> {
         block: B::Block,
         source: &[T],
     ) -> Result<(), B::Error> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         unsafe { B::copy_from_host(context, block, source) }
     }
 }

@@ -1,10 +1,10 @@
-//! What a pool holds and did, as plain numbers and as a table for people.
+//! Statistics of a pool, as plain numbers and as a table for people.
 
 use core::fmt;
 
 use crate::device::Device;
 
-/// The numbers of one pool, or of several added together.
+/// The statistics of one pool, or the sums over several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PoolStats {
@@ -12,9 +12,9 @@ pub struct PoolStats {
     pub name: &'static str,
     /// The device whose memory the pool manages.
     pub device: Device,
-    /// How many pools the numbers are of.
+    /// The number of pools that were added up.
     pub pools: usize,
-    /// Slots that are handed out now, as seen from the scope that was asked.
+    /// Slots that are handed out now, as seen from the queried scope.
     pub active_slots: usize,
     /// The most slots that were ever handed out at once.
     pub high_water_slots: usize,
@@ -22,23 +22,24 @@ pub struct PoolStats {
     pub reserved_bytes: usize,
     /// The most bytes that the blocks ever held.
     pub peak_reserved_bytes: usize,
-    /// The most bytes that arrays of the pool took at one time, as long as they were asked for; `None` where
-    /// nothing was counted. [`PoolConfig::measure_live_bytes`](crate::PoolConfig::measure_live_bytes) turns the
-    /// count on; what was handed out before counts for nothing. Of several pools it is the sum, which they need not
-    /// have reached at one time, and `None` where one of them has counted nothing.
+    /// The peak of the bytes that live arrays took, by the lengths requested; `None` if it was not
+    /// measured. [`PoolConfig::measure_live_bytes`](crate::PoolConfig::measure_live_bytes) turns
+    /// the measurement on; arrays handed out before that are not counted. Of several pools it is
+    /// the sum of their peaks, which they need not have reached at one time. It is `None` if one of
+    /// them has measured nothing.
     pub peak_live_bytes: Option<usize>,
-    /// Bytes of blocks that could not be ordered after a foreign use and were left to leak.
+    /// Bytes of blocks that were leaked, because they could not be ordered after a foreign use.
     pub leaked_bytes: usize,
     /// Bytes of host memory for tables and state, without cached shapes.
     pub bookkeeping_bytes: usize,
-    /// The configured limit; `usize::MAX` is none.
+    /// The configured limit; `usize::MAX` if there is none.
     pub byte_limit: usize,
-    /// How many blocks were allocated.
+    /// The number of blocks that were allocated.
     pub growths: u64,
-    /// Acquires that were not served by the one compare of the hot path: the first acquire of a slot, one
-    /// that grew its slot's block, every acquire of a marked slot
-    /// (see [`Scope::acquire_with`](crate::Scope::acquire_with)), and every acquire while poison, fresh blocks, sampling or the count of live
-    /// bytes are on.
+    /// Acquires that the one compare of the hot path did not serve: the first acquire of a slot,
+    /// each one that grew its slot's block, and each one of a marked slot (see
+    /// [`Scope::acquire_with`](crate::Scope::acquire_with)). Also every acquire while poison, fresh
+    /// blocks, sampling or the measurement of live bytes is on.
     pub cold_acquires: u64,
     /// Acquires of dynamic rank whose shape was in the cache.
     pub shape_hits: u64,
@@ -47,7 +48,7 @@ pub struct PoolStats {
 }
 
 impl PoolStats {
-    /// The numbers of no pool, to which those of pools are [added](Self::plus).
+    /// Returns the statistics of no pool, to [add](Self::plus) others to.
     #[must_use]
     pub const fn none(name: &'static str, device: Device) -> Self {
         Self {
@@ -69,7 +70,7 @@ impl PoolStats {
         }
     }
 
-    /// The numbers of two pools, or groups of pools, added together; name, device and limit stay those of
+    /// Adds the statistics of two pools or groups of pools. Name, device and limit stay those of
     /// `self`.
     #[must_use]
     pub const fn plus(mut self, other: &Self) -> Self {
@@ -92,11 +93,11 @@ impl PoolStats {
         self
     }
 
-    /// How many bytes the blocks hold now for each byte that was live at most; `None` where
-    /// [`peak_live_bytes`](Self::peak_live_bytes) is none, or 0.
+    /// Returns the bytes that the blocks hold now for each byte of the live peak; `None` if
+    /// [`peak_live_bytes`](Self::peak_live_bytes) is `None` or 0.
     ///
-    /// 1 is what planning could reach. A slot holds the largest of its arrays, so a pool holds more where the arrays
-    /// of one slot differ: acquire what is large, and what always has the same length, first.
+    /// The optimum is 1. A slot holds the largest of its arrays, so a pool holds more if the arrays
+    /// of one slot differ in length. Acquire first what is large and always has the same length.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a ratio needs no exact byte count")]
     pub fn held_per_live_byte(&self) -> Option<f64> {
@@ -160,18 +161,19 @@ impl fmt::Display for Bytes {
     }
 }
 
-/// What `trim` or `compact` gave back.
+/// The memory that `trim` or `compact` freed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReleaseReport {
     /// Slots whose block was freed or swapped.
     pub slots: usize,
-    /// Bytes that the pool no longer holds, those included that it had to leak: see
+    /// Bytes that the pool no longer holds, including those that it had to leak: see
     /// [`PoolStats::leaked_bytes`].
     pub bytes: usize,
-    /// Bytes that the pool still holds and counts as reserved, whose pages went back to the system: those of a stack
-    /// above what is handed out, where its chunk is a mapping of its own (on Linux from 2 MiB on). Their addresses
-    /// stay, and the next use finds zeros there. Pages that were never used are counted, too.
+    /// Bytes that the pool still holds and counts as reserved, but whose pages went back to the
+    /// system. These are bytes of a stack above the arrays handed out, if the chunk is a mapping of
+    /// its own (on Linux from 2 MiB on). Their addresses stay, and the next use finds zeros there.
+    /// Pages that were never used count too.
     pub discarded_bytes: usize,
 }
 
@@ -181,7 +183,7 @@ impl ReleaseReport {
         self.bytes += bytes;
     }
 
-    /// What two calls gave back together.
+    /// Adds the reports of two calls.
     #[must_use]
     pub const fn plus(mut self, other: Self) -> Self {
         self.slots = self.slots.saturating_add(other.slots);

@@ -1,11 +1,12 @@
-//! The condition under which what belongs to one thread would be `Send` or `Sync`. Nothing meets it, and the compiler says
-//! why: without it, an error is about a pointer in a private type.
+//! The bound that a type of one thread would need to be `Send` or `Sync`. No type meets it, and the
+//! compiler's message explains why. Without it, the error would be about a pointer in a private
+//! type.
 
-/// Implemented for nothing, so that [`Scope`](crate::Scope) is neither [`Send`] nor [`Sync`].
+/// Implemented for no type, so that [`Scope`](crate::Scope) is neither [`Send`] nor [`Sync`].
 #[diagnostic::on_unimplemented(
     message = "a scope belongs to one thread, the one that has its pool",
-    label = "a scope, or a vector of a scope, gets to another thread here",
-    note = "open a scope on the other thread: by `with_pool!` or `local()`, or of a `Pool` that is moved there",
+    label = "a scope, or a vector of a scope, is sent to another thread here",
+    note = "open a scope on the other thread: with `with_pool!`, with `local()`, or in a `Pool` that is moved there",
     note = "to work on one array in several threads, acquire it here, and give each thread a part of the slice"
 )]
 pub trait ScopeMayLeaveItsThread {}

@@ -5,7 +5,7 @@ use alloc::boxed::Box;
 use core::alloc::Layout;
 use core::ptr::NonNull;
 
-/// Moves `value` to the heap; `None`, and the value dropped, where there is no memory.
+/// Moves `value` to the heap. Returns `None`, and drops the value, if there is no memory.
 pub(crate) fn try_box<T>(value: T) -> Option<NonNull<T>> {
     const { assert!(size_of::<T>() > 0, "there is nothing to allocate") };
     // SAFETY: the layout is that of a type with a size (asserted above).
@@ -16,7 +16,7 @@ pub(crate) fn try_box<T>(value: T) -> Option<NonNull<T>> {
     Some(pointer)
 }
 
-/// The box of what [`try_box`] made, which owns it.
+/// Converts a pointer of [`try_box`] back into a box, which owns it.
 ///
 /// # Safety
 ///

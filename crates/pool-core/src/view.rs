@@ -1,8 +1,8 @@
-//! What views are to code that is generic over the backend: how long they are, what they are lent as, the parts of
-//! them, and what is in them.
+//! The traits of views for code that is generic over the backend: length, lending, parts and
+//! contents.
 //!
-//! But for `len` and `is_empty`, which say the same of a slice, no name of these traits is one of a slice's own methods:
-//! where they are in scope, slices are what they were.
+//! Importing these traits never shadows slice methods: only `len` and `is_empty` share a name with
+//! them, and these return the same.
 
 use alloc::vec::Vec;
 use core::error::Error;
@@ -12,15 +12,15 @@ use crate::element::{Element, PodElement};
 use crate::error::{ShapeError, ViewError, panic_with};
 use crate::nd_array::NdView;
 
-/// A run of elements that acquire handed out, or a shared look at one.
+/// A run of elements that an acquire returned, exclusive or shared.
 ///
-/// Host views are plain slices and have all that slices have; this trait is for code that is
-/// generic over the backend. [`LendView`] lends a view or a part of it, [`PoolViewMut`] writes.
+/// Host views are plain slices with all methods of slices; this trait is for code that is generic
+/// over the backend. [`LendView`] lends a view or a part of it, [`PoolViewMut`] writes.
 ///
 /// ```
 /// use pool_core::{LendView, PoolBackend, PoolView, PoolViewMut, Scope};
 ///
-/// /// The halves of `numbers` exchanged, and the last element on the host.
+/// /// Swaps the halves of `numbers`, and returns the last element on the host.
 /// fn halves<B: PoolBackend>(
 ///     scope: &Scope<'_, B>,
 ///     mut numbers: B::View<'_, f32>,
@@ -45,10 +45,10 @@ use crate::nd_array::NdView;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// A function that is generic over the backend best takes the views that it writes by value, lent to it by
-/// [`reborrow`](LendView::reborrow). With a parameter `&mut B::View<'_, T>` the compiler takes it that all views of
-/// `B` live as long as that one, and where such a function also takes a part of a view that it has acquired itself, and
-/// asks for it by `?`, the view "does not live long enough":
+/// A function that is generic over the backend should take the views that it writes by value, lent
+/// by [`reborrow`](LendView::reborrow). With a parameter `&mut B::View<'_, T>` the compiler assumes
+/// that all views of `B` live as long as that one. If such a function takes a part of a view that
+/// it acquired itself, with `?`, the compiler reports that the view "does not live long enough":
 ///
 /// ```
 /// use pool_core::{LendView, PoolBackend, PoolView, PoolViewMut, Scope};
@@ -74,13 +74,13 @@ pub trait PoolView: Sized {
     /// The element type.
     type Element;
 
-    /// Why what is in a view cannot be read or written.
+    /// The reason why a view's contents cannot be read or written.
     type Error: Error + From<ShapeError> + Send + Sync + 'static;
 
-    /// The number of elements.
+    /// Returns the number of elements.
     fn len(&self) -> usize;
 
-    /// Whether there are no elements.
+    /// Returns `true` if there are no elements.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -89,14 +89,14 @@ pub trait PoolView: Sized {
     ///
     /// # Errors
     ///
-    /// [`ShapeError::SplitOutOfRange`] where `index` is above the length.
+    /// [`ShapeError::SplitOutOfRange`] if `index` is above the length.
     fn into_split_at(self, index: usize) -> Result<(Self, Self), ShapeError>;
 
-    /// The part of a view that a range of elements says, for as long as the view would have lived.
+    /// Returns a part of a view, for as long as the view would have lived.
     ///
     /// # Errors
     ///
-    /// [`ShapeError::PartOutOfRange`] where the range is not within the view.
+    /// [`ShapeError::PartOutOfRange`] if the range is not within the view.
     fn into_part(self, range: impl RangeBounds<usize>) -> Result<Self, ShapeError> {
         let (start, end) = within(&range, self.len())?;
         let (before, _) = self.into_split_at(end)?;
@@ -104,38 +104,39 @@ pub trait PoolView: Sized {
         Ok(part)
     }
 
-    /// Copies the elements to the host, once all is done that was enqueued on them before.
+    /// Copies the elements to the host, after all work that was enqueued on them before.
     ///
     /// # Errors
     ///
-    /// Where `destination` has another length, and where the memory cannot be read.
+    /// Fails if `destination` has another length, or if the memory cannot be read.
     fn copy_to_host(&self, destination: &mut [Self::Element]) -> Result<(), Self::Error>
     where
         Self::Element: PodElement;
 
-    /// The elements on the host, once all is done that was enqueued on them before.
+    /// Copies the elements to a vector on the host, after all work that was enqueued on them
+    /// before.
     ///
     /// # Errors
     ///
-    /// Where the host has no memory for them, and where the memory cannot be read.
+    /// Fails if the host has no memory for them, or if the memory cannot be read.
     fn copy_to_vec(&self) -> Result<Vec<Self::Element>, Self::Error>
     where
         Self::Element: PodElement;
 
-    /// Gives the elements a shape: an array in row-major order.
+    /// Returns the elements as an array of the given shape, in row-major order.
     ///
     /// # Panics
     ///
-    /// With the text of the [`ShapeError`] that [`try_reshape`](Self::try_reshape) returns.
+    /// Panics with the [`ShapeError`] that [`try_reshape`](Self::try_reshape) returns.
     fn reshape<const N: usize>(self, dims: [usize; N]) -> NdView<Self, [usize; N]> {
         self.try_reshape(dims).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// As [`reshape`](Self::reshape).
+    /// Fallible twin of [`reshape`](Self::reshape).
     ///
     /// # Errors
     ///
-    /// [`ShapeError::LengthMismatch`] where the shape does not have exactly the view's elements.
+    /// [`ShapeError::LengthMismatch`] if the shape does not have exactly the view's elements.
     fn try_reshape<const N: usize>(
         self,
         dims: [usize; N],
@@ -145,16 +146,17 @@ pub trait PoolView: Sized {
     }
 }
 
-/// A view that writes: what a backend's [`View`](crate::PoolBackend::View) is.
+/// A view that writes; the [`View`](crate::PoolBackend::View) of a backend.
 ///
-/// What these methods write takes effect after all work that was enqueued on the elements before, and before all
-/// that is enqueued on them afterwards, as [`PoolBackend`](crate::PoolBackend) says it of acquires.
+/// Writes of these methods take effect after all work enqueued on the elements before, and before
+/// all work enqueued on them afterwards. [`PoolBackend`](crate::PoolBackend) promises the same of
+/// acquires.
 pub trait PoolViewMut: PoolView + for<'a> LendView<'a> {
     /// Sets all elements to a value.
     ///
     /// # Errors
     ///
-    /// Where the backend cannot do it.
+    /// Fails if the backend cannot do it.
     fn fill_with_value(&mut self, value: Self::Element) -> Result<(), Self::Error>
     where
         Self::Element: Element;
@@ -163,28 +165,29 @@ pub trait PoolViewMut: PoolView + for<'a> LendView<'a> {
     ///
     /// # Errors
     ///
-    /// Where the backend cannot do it.
+    /// Fails if the backend cannot do it.
     fn fill_with_zeros(&mut self) -> Result<(), Self::Error>
     where
         Self::Element: Element;
 
-    /// Copies the elements from the host. They have left `source` when this returns.
+    /// Copies the elements from the host. `source` may be reused as soon as this returns.
     ///
     /// # Errors
     ///
-    /// Where `source` has another length, and where the backend cannot do it.
+    /// Fails if `source` has another length, or if the backend cannot copy.
     fn copy_from_host(&mut self, source: &[Self::Element]) -> Result<(), Self::Error>
     where
         Self::Element: Element;
 
-    /// Copies the elements of another view, of any pool, as they are after all that was enqueued on it before.
+    /// Copies the elements of another view, of any pool, after all work that was enqueued on it
+    /// before.
     ///
-    /// In code that is generic over the backend, a source that lives longer than this view is given as a
-    /// [loan](LendView::as_view) of it.
+    /// Generic code passes a source that lives longer than this view as a [loan](LendView::as_view)
+    /// of it.
     ///
     /// # Errors
     ///
-    /// Where `source` has another length, and where the backend cannot do it.
+    /// Fails if `source` has another length, or if the backend cannot copy.
     fn copy_from<'a>(&mut self, source: <Self as LendView<'a>>::Shared) -> Result<(), Self::Error>
     where
         Self: 'a,
@@ -193,11 +196,12 @@ pub trait PoolViewMut: PoolView + for<'a> LendView<'a> {
 
 /// Lends a view, or a part of it, for `'a`.
 ///
-/// This trait has the lifetime as a parameter, and so stands beside [`PoolView`]: an associated type `Shared<'a>` of
-/// `PoolView` would need `where Self: 'a`, and a backend's bound `for<'a>` on it would make every view `'static`. The
-/// parameter `Bound` is always `&'a Self`, by which the bound covers only times at which the view exists.
+/// This trait is apart from [`PoolView`] because it has the lifetime as a parameter. An associated
+/// type `Shared<'a>` of `PoolView` would need `where Self: 'a`, and a backend's bound `for<'a>` on
+/// it would make every view `'static`. `Bound` is always `&'a Self`, which limits the bound to
+/// times at which the view exists.
 ///
-/// As long as a loan is in use, the view is not:
+/// The view cannot be used while a loan of it is in use:
 ///
 /// ```compile_fail,E0499
 /// # use pool_core::{LendView, PoolBackend, ShapeError};
@@ -225,41 +229,41 @@ pub trait PoolViewMut: PoolView + for<'a> LendView<'a> {
 /// }
 /// ```
 ///
-/// [`into_split_at`](PoolView::into_split_at) of a loan is how two parts are written at once.
+/// To write two parts at once, use [`into_split_at`](PoolView::into_split_at) of a loan.
 pub trait LendView<'a, Bound = &'a Self>: PoolView {
-    /// The view to read: a backend's [`ViewRef`](crate::PoolBackend::ViewRef).
+    /// The shared view: a backend's [`ViewRef`](crate::PoolBackend::ViewRef).
     type Shared: PoolView<Element = Self::Element, Error = Self::Error>;
 
-    /// The view of the same kind: a backend's [`View`](crate::PoolBackend::View) of one that writes, and its
-    /// [`ViewRef`](crate::PoolBackend::ViewRef) of one that reads.
+    /// The view of the same kind: a backend's [`View`](crate::PoolBackend::View) if this one
+    /// writes, else its [`ViewRef`](crate::PoolBackend::ViewRef).
     type Same: PoolView<Element = Self::Element, Error = Self::Error>;
 
-    /// Lends the elements to be read.
+    /// Lends the elements for reading.
     fn as_view(&'a self) -> Self::Shared;
 
-    /// Lends the elements to be used as this view uses them.
+    /// Lends the elements with the same access as this view has.
     fn reborrow(&'a mut self) -> Self::Same;
 
-    /// Lends some of the elements to be read.
+    /// Lends some of the elements for reading.
     ///
     /// # Errors
     ///
-    /// As [`into_part`](PoolView::into_part).
+    /// Same as [`into_part`](PoolView::into_part).
     fn part(&'a self, range: impl RangeBounds<usize>) -> Result<Self::Shared, ShapeError> {
         self.as_view().into_part(range)
     }
 
-    /// Lends some of the elements to be used as this view uses them.
+    /// Lends some of the elements with the same access as this view has.
     ///
     /// # Errors
     ///
-    /// As [`into_part`](PoolView::into_part).
+    /// Same as [`into_part`](PoolView::into_part).
     fn part_mut(&'a mut self, range: impl RangeBounds<usize>) -> Result<Self::Same, ShapeError> {
         self.reborrow().into_part(range)
     }
 }
 
-/// The first element of a range and the one behind its last.
+/// Returns the start and the exclusive end of a range.
 fn within(range: &impl RangeBounds<usize>, extent: usize) -> Result<(usize, usize), ShapeError> {
     let start = match range.start_bound() {
         Bound::Included(&start) => Some(start),
@@ -271,7 +275,7 @@ fn within(range: &impl RangeBounds<usize>, extent: usize) -> Result<(usize, usiz
         Bound::Excluded(&end) => Some(end),
         Bound::Unbounded => Some(extent),
     };
-    // A bound that no `usize` says is above every length.
+    // A bound that exceeds `usize` is above every length.
     let (start, end) = (start.unwrap_or(usize::MAX), end.unwrap_or(usize::MAX));
     if start <= end && end <= extent {
         Ok((start, end))
@@ -280,7 +284,7 @@ fn within(range: &impl RangeBounds<usize>, extent: usize) -> Result<(usize, usiz
     }
 }
 
-/// What both kinds of slices have as views.
+/// Implements the view traits for shared and exclusive slices.
 macro_rules! slice_view {
     () => {
         type Element = T;

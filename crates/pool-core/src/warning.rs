@@ -1,15 +1,15 @@
-//! The warnings of debug builds about a pool that grows and grows. This crate has no standard error to print them to,
-//! so it calls a hook, which `pool-facade` sets.
+//! The warnings of debug builds about a pool that never stops growing. This crate cannot print to
+//! standard error, so it calls a hook, which `pool-facade` sets.
 
 use core::fmt;
 use core::panic::Location;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-/// A pool that looks as if a scope was missing.
+/// A pool that probably lacks a scope.
 ///
-/// Its `Display` is the text for people. `location` is the call that made the pool grow last; `None` for a method that
-/// returns errors.
+/// `Display` is the text for people. `location` is the call for which the pool last grew; `None`
+/// for a method that returns errors.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum PoolWarning {
@@ -63,7 +63,7 @@ impl fmt::Display for PoolWarning {
             }
         }
         f.write_str(
-            ". Is a scope missing around a loop body? In a callback that has its scope by `&`, open one by \
+            ". Is a scope missing around a loop body? In a callback that has its scope by `&`, open one with \
              `with_pool!`. `PoolConfig::warnings(false)` disables this warning of debug builds.",
         )
     }
@@ -76,7 +76,7 @@ static HOOK: AtomicPtr<WarningHook> = AtomicPtr::new(null_mut());
 
 /// Sets the hook that receives the warnings of all pools. Release builds never call it.
 ///
-/// It runs inside an acquire. The pool refuses acquires meanwhile, with
+/// The hook runs inside an acquire. The pool refuses acquires meanwhile, with
 /// [`PoolError::Reentered`](crate::PoolError::Reentered).
 pub fn set_warning_hook(hook: &'static WarningHook) {
     HOOK.store(core::ptr::from_ref(hook).cast_mut(), Ordering::Release);

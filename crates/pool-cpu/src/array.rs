@@ -1,5 +1,6 @@
-//! Acquires of arrays as `ndarray` views: by value, of any shape that `ndarray` takes, at no cost for fixed ranks; and of
-//! dynamic rank through a header that is kept beside the cached shape, so that a hit allocates nothing.
+//! Acquires of arrays as `ndarray` views. Arrays of fixed rank are returned by value, in any shape
+//! that `ndarray` takes. For a dynamic rank, the pool keeps a header beside the cached shape, so
+//! that a hit allocates nothing.
 
 use ndarray::{ArrayRef, ArrayViewMut, IxDyn, ShapeBuilder};
 use pool_core::{PodElement, PoolError, Scope};
@@ -8,16 +9,17 @@ use crate::error::CpuError;
 use crate::host_memory::HostMemory;
 use crate::shaped::{acquire_for, count_of, view_of};
 
-/// What a `try_` acquire of an `ndarray` view returns.
+/// The result of a `try_` acquire of an `ndarray` view.
 pub type ArrayResult<'s, T, D> = Result<ArrayViewMut<'s, T, D>, PoolError<CpuError>>;
 
 /// Acquires that return `ndarray` views.
 ///
 /// # Shapes
 ///
-/// A shape is whatever `ndarray`'s own constructors take: `4`, `(3, 4)`, `[3, 4]`, `Dim([3, 4])`, the `raw_dim()` of
-/// another array, also in code that is generic over `D: Dimension`; `&[usize]` and `IxDyn` for a dynamic rank; each
-/// in column-major (Fortran) order by `.f()`.
+/// A shape is any argument of `ndarray`'s own constructors: `4`, `(3, 4)`, `[3, 4]`, `Dim([3, 4])`,
+/// or the `raw_dim()` of another array, also in code that is generic over `D: Dimension`. For a
+/// dynamic rank, it is `&[usize]` or `IxDyn`. `.f()` makes each of them column-major (Fortran
+/// order).
 ///
 /// ```
 /// use ndarray::{Array, ArrayRef, Dimension, ShapeBuilder};
@@ -39,8 +41,8 @@ pub type ArrayResult<'s, T, D> = Result<ArrayViewMut<'s, T, D>, PoolError<CpuErr
 /// assert_eq!(columns.strides(), [1, 3]);
 /// ```
 ///
-/// Other strides are refused by the compiler: an array of a pool is contiguous, and slicing, reversing and transposing
-/// are methods of the view.
+/// The compiler refuses other strides: an array of a pool is contiguous. Slicing, reversing and
+/// transposing are methods of the view.
 ///
 /// ```compile_fail,E0277
 /// use ndarray::ShapeBuilder;
@@ -50,7 +52,7 @@ pub type ArrayResult<'s, T, D> = Result<ArrayViewMut<'s, T, D>, PoolError<CpuErr
 /// scope.acquire_array::<f64, _>((3, 4).strides((8, 2)));
 /// ```
 ///
-/// An array lives as long as what its scope borrows, as every view does.
+/// An array lives as long as the memory that its scope borrows, as every view does.
 ///
 /// ```compile_fail,E0499
 /// use pool_cpu::AcquireArray;
@@ -60,15 +62,15 @@ pub type ArrayResult<'s, T, D> = Result<ArrayViewMut<'s, T, D>, PoolError<CpuErr
 ///     let inner = outer.scope();
 ///     inner.acquire_array::<f64, _>((3, 4))
 /// };
-/// let next = outer.scope(); // takes the memory of the inner scope again
+/// let next = outer.scope(); // reuses the memory of the inner scope
 /// next.acquire_array::<f64, _>((3, 4));
 /// escaped.sum();
 /// ```
 ///
 /// # Other contents
 ///
-/// Whatever a scope acquires with a shape becomes an array by [`IntoNdarray::into_ndarray`](crate::IntoNdarray::into_ndarray):
-/// zeros, one value, elements made one by one, memory without a value.
+/// [`IntoNdarray::into_ndarray`](crate::IntoNdarray::into_ndarray) converts every array that a
+/// scope acquires with a shape: zeros, one value, elements made one by one, uninitialised memory.
 ///
 /// ```
 /// use core::mem::MaybeUninit;
@@ -83,14 +85,14 @@ pub type ArrayResult<'s, T, D> = Result<ArrayViewMut<'s, T, D>, PoolError<CpuErr
 /// let copy = scope.acquire_from(&[1.0, 2.0, 3.0, 4.0]).reshape([2, 2]).into_ndarray();
 /// assert_eq!(&zeros + &copy, &ones * &copy);
 ///
-/// // Of any `T: Copy`, written by the code that computes it.
+/// // For any `T: Copy`, written by the code that computes it.
 /// let pairs: ArrayViewMut2<MaybeUninit<(u8, f32)>> = scope.acquire_uninit([2, 2]).into_ndarray();
 /// ndarray::Zip::from(&copy).map_assign_into(pairs, |&value| (1, value));
 /// ```
 pub trait AcquireArray<'s> {
-    /// An array with unspecified contents: what the last use left.
+    /// Acquires an array with unspecified contents, such as those of the last use.
     ///
-    /// Nothing is allocated, but for what `ndarray` itself allocates for the lengths of a dynamic rank above 4.
+    /// Allocates nothing, except for `ndarray`'s own list of lengths of a dynamic rank above 4.
     ///
     /// ```
     /// use ndarray::linalg::general_mat_mul;
@@ -101,19 +103,19 @@ pub trait AcquireArray<'s> {
     /// let scope = pool.scope();
     /// let a = scope.acquire_filled((2, 3), 1.0).into_ndarray();
     /// let mut product = scope.acquire_array::<f64, _>((2, 2));
-    /// general_mat_mul(1.0, &a, &a.t(), 0.0, &mut product); // with 0.0, what was in `product` is not read
+    /// general_mat_mul(1.0, &a, &a.t(), 0.0, &mut product); // 0.0: `product` is not read
     /// assert_eq!(product.sum(), 12.0);
     /// ```
     ///
     /// # Panics
     ///
-    /// With the text of the error that [`try_acquire_array`](Self::try_acquire_array) returns.
+    /// Panics with the error that [`try_acquire_array`](Self::try_acquire_array) returns.
     fn acquire_array<T: PodElement, Sh: ShapeBuilder>(
         &self,
         shape: Sh,
     ) -> ArrayViewMut<'s, T, Sh::Dim>;
 
-    /// As [`acquire_array`](Self::acquire_array).
+    /// Fallible twin of [`acquire_array`](Self::acquire_array).
     ///
     /// ```
     /// use pool_core::{Pool, PoolError, ShapeError};
@@ -129,17 +131,17 @@ pub trait AcquireArray<'s> {
     ///
     /// # Errors
     ///
-    /// [`PoolError::Shape`] where the product of the axes overflows, and all of [`Scope::try_acquire`]. No slot is
-    /// taken then.
+    /// [`PoolError::Shape`] if the product of the axes overflows, and all errors of
+    /// [`Scope::try_acquire`]. No slot is taken then.
     fn try_acquire_array<T: PodElement, Sh: ShapeBuilder>(
         &self,
         shape: Sh,
     ) -> ArrayResult<'s, T, Sh::Dim>;
 
-    /// An array of dynamic rank with unspecified contents, in row-major order.
+    /// Acquires an array of dynamic rank with unspecified contents, in row-major order.
     ///
-    /// When the slot has had the shape before, nothing is allocated, whatever the rank. The array is
-    /// a reference to a header that the pool keeps: use it directly, or slice it; `view_mut` makes a
+    /// Allocates nothing if the slot has had the shape before, for any rank. The array is a
+    /// reference to a header that the pool keeps: use it directly, or slice it. `view_mut` makes a
     /// view by value, which copies the dims and allocates above 4 axes.
     ///
     /// ```
@@ -159,17 +161,17 @@ pub trait AcquireArray<'s> {
     ///
     /// # Panics
     ///
-    /// With the text of the error that [`try_acquire_array_dyn`](Self::try_acquire_array_dyn) returns.
-    /// Where the host has no memory for a new header, the slot stays taken until its scope ends.
+    /// Panics with the error that [`try_acquire_array_dyn`](Self::try_acquire_array_dyn) returns.
+    /// If the host has no memory for a new header, the slot stays taken until its scope ends.
     fn acquire_array_dyn<T: PodElement>(&self, dims: &[usize]) -> &'s mut ArrayRef<T, IxDyn>;
 
-    /// As [`acquire_array_dyn`](Self::acquire_array_dyn).
+    /// Fallible twin of [`acquire_array_dyn`](Self::acquire_array_dyn).
     ///
     /// # Errors
     ///
-    /// As [`Scope::try_acquire`]; [`PoolError::Bookkeeping`] also where the host has no memory for a new
-    /// header. Above 4 axes, `ndarray` itself takes memory for the dims and strides of a header that is
-    /// new (`IxDyn`), and ends the process where there is none.
+    /// Same as [`Scope::try_acquire`]; [`PoolError::Bookkeeping`] also if the host has no memory
+    /// for a new header. Above 4 axes, `ndarray` itself allocates the dims and strides of a new
+    /// header (`IxDyn`), and aborts the process if there is no memory.
     fn try_acquire_array_dyn<T: PodElement>(
         &self,
         dims: &[usize],
@@ -210,8 +212,8 @@ impl<'s, B: HostMemory> AcquireArray<'s> for Scope<'s, B> {
         // SAFETY: the pool keeps one descriptor for each element type, and this is the one for `T`.
         match unsafe { parts.descriptor.as_made::<T>(block, parts.shape) } {
             Ok(array) => array,
-            // SAFETY: the block holds the product of the dims, which the acquire has checked, and is aligned
-            // for `T`; of the old array nothing is in use.
+            // SAFETY: the block holds the product of the dims, which the acquire has checked, and
+            // is aligned for `T`. Nothing of the old array is in use.
             Err(header) => unsafe { header.make_or_panic(block, parts.shape) },
         }
     }
@@ -231,7 +233,7 @@ impl<'s, B: HostMemory> AcquireArray<'s> for Scope<'s, B> {
                 // SAFETY: as in `acquire_array_dyn`.
                 let made = unsafe { header.make(block, parts.shape.dims()) };
                 made.map_err(|requested| {
-                    // SAFETY: just handed out, and there is no array of it.
+                    // SAFETY: just handed out, and no array was made of it.
                     unsafe { self.give_back_described(parts.taken) };
                     PoolError::Bookkeeping { requested }
                 })

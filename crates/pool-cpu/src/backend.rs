@@ -1,4 +1,4 @@
-//! The backend: nothing but how host memory is allocated, written and viewed.
+//! The backend: allocation, writes and views of host memory.
 
 use core::ptr::NonNull;
 
@@ -21,11 +21,11 @@ struct BlockAlignment;
 
 const _: () = assert!(align_of::<BlockAlignment>() == Cpu::ALIGN);
 
-// SAFETY: `block::allocate` returns new, zeroed memory of the right alignment that does not move and
-// belongs to no thread; `block::free` takes the same route, chosen by the bytes alone. There is
-// nothing to order on the host: a view that was used is used up. Views are slices of exactly the
-// elements asked for. No method keeps anything, nor calls a pool; an allocator's hook that `allocate` and
-// `free` run may, which pools refuse (`PoolError::Reentered`).
+// SAFETY: `block::allocate` returns new, zeroed memory of the right alignment that does not move
+// and is bound to no thread. `block::free` takes the same route, chosen by the bytes alone. Host
+// memory needs no order: the work of a view ends with its use. Views are slices of exactly the
+// elements requested. No method keeps anything, nor calls a pool. An allocator's hook that
+// `allocate` and `free` run may call one, which pools refuse (`PoolError::Reentered`).
 unsafe impl PoolBackend for Cpu {
     type Layout = Slots;
     type Context = ();
@@ -46,7 +46,7 @@ unsafe impl PoolBackend for Cpu {
     #[inline(always)]
     fn align_block(block: NonNull<u8>, align: usize) -> NonNull<u8> {
         let padding = block.addr().get().wrapping_neg() & (align - 1);
-        // An address of the top of the address space would be null: there is no block.
+        // At the end of the address space the sum would be null: there is no such block.
         NonNull::new(block.as_ptr().wrapping_add(padding)).unwrap_or(block)
     }
 
@@ -59,7 +59,7 @@ unsafe impl PoolBackend for Cpu {
     }
 
     unsafe fn free((): &(), block: NonNull<u8>, bytes: usize) {
-        // SAFETY: the caller's promise is that of `block::free`.
+        // SAFETY: the caller upholds the contract of `block::free`.
         unsafe { block::free(block, bytes) };
     }
 
@@ -69,8 +69,8 @@ unsafe impl PoolBackend for Cpu {
         _: SlotRef<Self>,
         length: usize,
     ) -> &'s mut [T] {
-        // SAFETY: the caller answers for `length` valid elements at the block, exclusively for `'s`;
-        // the block is aligned for `T` (`align_block`), and a dangling block comes with zero bytes.
+        // SAFETY: the caller guarantees `length` valid elements at the block, exclusively for `'s`.
+        // The block is aligned for `T` (`align_block`), and a dangling block comes with zero bytes.
         unsafe { core::slice::from_raw_parts_mut(block.cast().as_ptr(), length) }
     }
 
@@ -124,8 +124,8 @@ unsafe impl PoolBackend for Cpu {
         source: &[T],
     ) -> Result<(), CpuError> {
         let from = NonNull::from(source).cast::<T>();
-        // SAFETY: the block holds as many elements (caller), is aligned for `T`, and a live slice
-        // is no part of a block that nothing views.
+        // SAFETY: the block holds `source.len()` elements (caller), is aligned for `T`, and a live
+        // slice is no part of a block without views.
         unsafe { block.cast::<T>().copy_from_nonoverlapping(from, source.len()) };
         Ok(())
     }
@@ -140,8 +140,8 @@ unsafe impl HostBackend for Cpu {
     }
 }
 
-// SAFETY: a block is a pointer, a multiple of `ALIGN`; a pointer within a block is as good for every method but `free`,
-// and views are slices that keep no slot.
+// SAFETY: a block is a pointer, a multiple of `ALIGN`. Every method but `free` accepts a pointer
+// within a block, and views are slices that keep no slot.
 unsafe impl StackedBackend for Cpu {
     #[inline(always)]
     fn address(block: NonNull<u8>) -> NonNull<u8> {
@@ -154,12 +154,12 @@ unsafe impl StackedBackend for Cpu {
     }
 
     unsafe fn discard((): &(), block: NonNull<u8>, bytes: usize, from: usize) -> usize {
-        // SAFETY: the caller's promise is that of `block::discard`.
+        // SAFETY: the caller upholds the contract of `block::discard`.
         unsafe { block::discard(block, bytes, from) }
     }
 }
 
-// SAFETY: the barrier is one on all threads where it returns `true`.
+// SAFETY: the barrier ran on all threads if it returns `true`.
 unsafe impl SharedBackend for Cpu {
     type Memory = HostMemory<Self>;
     type Origin = ();

@@ -1,4 +1,5 @@
-//! A barrier on all threads: the expensive half of an asymmetric fence, whose other half costs nothing.
+//! A barrier on all threads: the expensive half of an asymmetric fence. The other half costs
+//! nothing.
 
 use core::sync::atomic::{AtomicU8, Ordering};
 
@@ -6,15 +7,16 @@ const UNKNOWN: u8 = 0;
 const READY: u8 = 1;
 const MISSING: u8 = 2;
 
-/// Whether the process has registered for the barrier.
+/// The state of the process's registration for the barrier.
 static STATE: AtomicU8 = AtomicU8::new(UNKNOWN);
 
-/// Executes a full memory barrier on each thread of the process, and returns whether it did: `false` where the system
-/// has no such call or refuses it.
+/// Executes a full memory barrier on each thread of the process. Returns `true` if it did, and
+/// `false` if the system has no such call or refuses it.
 ///
-/// While the call runs, there is a moment in the program of each other thread with this property: what the thread did
-/// before the moment is visible to the caller afterwards, and what the caller did before the call is visible to the
-/// thread after the moment. The other threads execute no instruction for it.
+/// While the call runs, there is a moment in the program of each other thread with this property.
+/// Writes of the thread before the moment are visible to the caller afterwards. Writes of the
+/// caller before the call are visible to the thread after the moment. The other threads execute no
+/// instruction for it.
 ///
 /// On Linux from version 4.14 on this is
 /// [`membarrier(2)`](https://man7.org/linux/man-pages/man2/membarrier.2.html), which takes some microseconds. Elsewhere,
@@ -38,20 +40,20 @@ pub fn barrier_on_all_threads() -> bool {
 mod system {
     /// `MEMBARRIER_CMD_PRIVATE_EXPEDITED` of `linux/membarrier.h`. A dependent's lock file may have a `libc` without it.
     pub(super) const BARRIER: libc::c_int = 1 << 3;
-    /// `MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED`, likewise.
+    /// `MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED`, from the same header.
     pub(super) const REGISTER: libc::c_int = 1 << 4;
 
     pub(super) fn call(command: libc::c_int) -> bool {
         let flags: libc::c_uint = 0;
         let processor: libc::c_int = 0;
-        // SAFETY: the call is given no memory, and changes none.
+        // SAFETY: the call gets no memory, and changes none.
         unsafe { libc::syscall(libc::SYS_membarrier, command, flags, processor) == 0 }
     }
 }
 
 #[cfg(not(all(target_os = "linux", not(miri))))]
 mod system {
-    //! Stands in where there is no such call.
+    //! The stand-in for systems without such a call.
 
     pub(super) const BARRIER: i32 = 0;
     pub(super) const REGISTER: i32 = 0;

@@ -1,5 +1,5 @@
-//! Blocks of host memory. Which route a block takes is decided by its size alone, so that freeing it
-//! cannot take another one than allocating it did, whatever was configured in between.
+//! Blocks of host memory. The size alone decides the route of a block, so that `free` takes the
+//! same route as `allocate`, even if the configuration has changed in between.
 
 use alloc::alloc::{Layout, alloc_zeroed, dealloc};
 use core::ptr::NonNull;
@@ -7,15 +7,16 @@ use core::ptr::NonNull;
 /// The alignment of every block, in bytes.
 pub(crate) const ALIGN: usize = 64;
 
-/// The size of a huge page, and from which size on blocks are mapped, in bytes.
+/// The size of a huge page, and the smallest size of mapped blocks, in bytes.
 const HUGE_PAGE: usize = 2 << 20;
 
-/// Whether blocks of this many bytes are mapped rather than taken from the global allocator.
+/// Returns `true` if blocks of this many bytes are mapped rather than taken from the global
+/// allocator.
 const fn is_mapped(bytes: usize) -> bool {
     cfg!(all(target_os = "linux", not(miri))) && bytes >= HUGE_PAGE
 }
 
-/// A zeroed block; `None` where the system has none.
+/// Allocates a zeroed block; `None` if the system has no memory.
 pub(crate) fn allocate(bytes: usize, huge_pages: bool) -> Option<NonNull<u8>> {
     if is_mapped(bytes) {
         return mapped::allocate(bytes, huge_pages);
@@ -32,7 +33,7 @@ pub(crate) fn allocate(bytes: usize, huge_pages: bool) -> Option<NonNull<u8>> {
 /// `block` came from [`allocate`] with the same `bytes` and is not used any more.
 pub(crate) unsafe fn free(block: NonNull<u8>, bytes: usize) {
     if is_mapped(bytes) {
-        // SAFETY: the caller's promise; the route depends on `bytes` alone.
+        // SAFETY: the caller upholds this contract; the route depends on `bytes` alone.
         unsafe { mapped::free(block, bytes) };
         return;
     }
@@ -42,8 +43,9 @@ pub(crate) unsafe fn free(block: NonNull<u8>, bytes: usize) {
     unsafe { dealloc(block.as_ptr(), layout) };
 }
 
-/// Gives the memory of a block from the byte `from` on back to the system, as whole pages, and keeps its addresses;
-/// returns the bytes. The pages read as zeros then. A block of the global allocator keeps its memory.
+/// Returns the memory of a block from the byte `from` on to the system, as whole pages, and keeps
+/// its addresses; returns the bytes. The pages then read as zeros. A block of the global allocator
+/// keeps its memory.
 ///
 /// # Safety
 ///
@@ -52,7 +54,7 @@ pub(crate) unsafe fn discard(block: NonNull<u8>, bytes: usize, from: usize) -> u
     if !is_mapped(bytes) {
         return 0;
     }
-    // SAFETY: the caller's promise; the block is mapped.
+    // SAFETY: the caller upholds this contract; the block is mapped.
     unsafe { mapped::discard_from(block, bytes, from) }
 }
 
@@ -63,14 +65,15 @@ mod mapped {
     use super::HUGE_PAGE;
     use core::ptr::{NonNull, null_mut};
 
-    /// The size of an ordinary page: mappings are cut at its multiples.
+    /// Returns the size of an ordinary page: mappings are cut at its multiples.
     fn page() -> usize {
         // SAFETY: no memory is passed.
         let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
         usize::try_from(page).unwrap_or(4096)
     }
 
-    /// The bytes that a mapping for `bytes` bytes covers: whole pages. `None` above `isize::MAX`.
+    /// Returns the bytes that a mapping for `bytes` bytes covers, as whole pages; `None` above
+    /// `isize::MAX`.
     fn covered(bytes: usize) -> Option<usize> {
         bytes.checked_next_multiple_of(page()).filter(|&covered| isize::try_from(covered).is_ok())
     }
@@ -78,7 +81,7 @@ mod mapped {
     /// Maps zeroed memory at a multiple of [`HUGE_PAGE`].
     pub(super) fn allocate(bytes: usize, huge_pages: bool) -> Option<NonNull<u8>> {
         let covered = covered(bytes)?;
-        // Enough to find a boundary inside; what is before and after it is unmapped again.
+        // Enough to find a boundary inside; the pages before and after are unmapped again.
         let mapped = covered.checked_add(HUGE_PAGE - page())?;
         let start = map(mapped)?;
         let before = start.as_ptr().align_offset(HUGE_PAGE);
@@ -92,7 +95,7 @@ mod mapped {
         // SAFETY: as above.
         unsafe { unmap(end, after) };
         if huge_pages {
-            // Advice: where the system does not know or allow it, ordinary pages serve.
+            // Advice: if the system does not support or allow it, ordinary pages serve.
             // SAFETY: the range is mapped and belongs to this block alone.
             unsafe { libc::madvise(block.as_ptr().cast(), covered, libc::MADV_HUGEPAGE) };
         }
@@ -121,29 +124,29 @@ mod mapped {
 
     /// # Safety
     ///
-    /// The range is of whole pages of a mapping of this module that are not used any more; it may be
-    /// empty.
+    /// The range consists of whole pages of a mapping of this module that are not used any more; it
+    /// may be empty.
     unsafe fn unmap(start: NonNull<u8>, bytes: usize) {
         if bytes == 0 {
             return;
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         if unsafe { libc::munmap(start.as_ptr().cast(), bytes) } != 0 {
-            // For whole pages that are mapped it fails only where the system has no mapping left to split
-            // one into. The addresses then stay taken.
-            // SAFETY: the caller's promise.
+            // For whole mapped pages it fails only if the system cannot split another mapping. The
+            // addresses then stay taken.
+            // SAFETY: the same contract, which the caller upholds.
             _ = unsafe { discard(start, bytes) };
         }
     }
 
-    /// Gives the memory of pages back to the system, and keeps their addresses; `false` where the system refuses, as it
-    /// does for locked pages.
+    /// Returns the memory of pages to the system, and keeps their addresses; `false` if the system
+    /// refuses, as it does for locked pages.
     ///
     /// # Safety
     ///
-    /// As for [`unmap`].
+    /// Same as for [`unmap`].
     pub(super) unsafe fn discard(start: NonNull<u8>, bytes: usize) -> bool {
-        // SAFETY: the pages are private and anonymous, and nothing uses what is in them (caller).
+        // SAFETY: the pages are private and anonymous, and nothing uses their contents (caller).
         unsafe { libc::madvise(start.as_ptr().cast(), bytes, libc::MADV_DONTNEED) == 0 }
     }
 
@@ -167,8 +170,8 @@ mod mapped {
 
 #[cfg(not(all(target_os = "linux", not(miri))))]
 mod mapped {
-    //! Stands in on systems where no block is mapped: `is_mapped` is false for every size, so no function
-    //! is reached.
+    //! The stand-in for systems where no block is mapped: `is_mapped` is false for every size, so
+    //! no function is reached.
 
     use core::ptr::NonNull;
 
@@ -224,7 +227,8 @@ mod tests {
         unsafe { block.write_bytes(7, bytes) };
         // SAFETY: as above.
         assert!(unsafe { mapped::discard(block, bytes) });
-        // SAFETY: still mapped; pages that were given back read zero when they are touched anew.
+        // SAFETY: still mapped; pages returned to the system read as zeros when they are touched
+        // again.
         let content = unsafe { core::slice::from_raw_parts(block.as_ptr(), bytes) };
         assert!(content.iter().all(|&byte| byte == 0));
         // SAFETY: as above, and `content` is not used any more.

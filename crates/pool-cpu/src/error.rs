@@ -1,19 +1,19 @@
-//! The one error of the backend.
+//! The error type of the backend.
 
 use core::error::Error;
 use core::fmt;
 
-/// The system has no such block of host memory.
+/// The system cannot allocate a block of host memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CpuError {
-    /// Bytes that were asked for.
+    /// Bytes requested.
     pub bytes: usize,
 }
 
 impl fmt::Display for CpuError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the system refused {} bytes of host memory", self.bytes)
+        write!(f, "the system cannot allocate {} bytes of host memory", self.bytes)
     }
 }
 

@@ -13,29 +13,29 @@ use crate::error::CpuError;
 
 /// An `ndarray` header of dynamic rank, kept beside a cached shape.
 ///
-/// A header is made for one element type, one block and one shape: the shape cache's key has the element
-/// type and the dims, and the set is dropped when the slot's block is replaced.
+/// A header is made for one element type, one block and one shape. The shape cache's key has the
+/// element type and the dims, and the set is dropped when the slot's block is replaced.
 #[derive(Default)]
 pub struct Header(Option<ErasedView>);
 
-/// An `ArrayViewMut<'static, T, IxDyn>` on the heap, for a `T` that is remembered.
+/// An `ArrayViewMut<'static, T, IxDyn>` on the heap, with its `T` erased.
 struct ErasedView {
     element: TypeId,
     header: NonNull<()>,
     drop: unsafe fn(NonNull<()>),
 }
 
-// SAFETY: a header is an address and lengths; it is used only together with the block it is for, which
-// moves to another thread with its pool (`PoolBackend`'s contract), and `Element`s are plain data.
+// SAFETY: a header is an address and lengths. It is used only together with its block, which moves
+// to another thread with its pool (`PoolBackend`'s contract), and `Element`s are plain data.
 unsafe impl Send for Header {}
 
 impl Header {
-    /// The array of the block, if there is a header that is exactly as it was made; else the header, for
-    /// [`make`](Self::make).
+    /// Returns the array of the block, if there is a header that is exactly as it was made; else
+    /// the header, for [`make`](Self::make).
     ///
     /// # Safety
     ///
-    /// If a header was made, it was for elements `T`.
+    /// An existing header was made for elements `T`.
     #[inline(always)]
     pub(crate) unsafe fn as_made<'s, T: Element>(
         &'s mut self,
@@ -48,12 +48,12 @@ impl Header {
         if is_as_made(view, block, shape) { Ok(view) } else { Err(self) }
     }
 
-    /// Makes the header, or says how many bytes of memory the host lacks for it.
+    /// Makes the header. Fails with the bytes that the host lacks for it.
     ///
     /// # Safety
     ///
-    /// If a header was made, it was for elements `T`, and nothing borrowed from it is in use; the rest as
-    /// for [`view_of`].
+    /// An existing header was made for elements `T`, and nothing borrowed from it is in use. The
+    /// rest is the same as for [`view_of`].
     #[cold]
     #[inline(never)]
     pub(crate) unsafe fn make<'s, T: Element>(
@@ -61,7 +61,7 @@ impl Header {
         block: NonNull<T>,
         dims: &[usize],
     ) -> Result<&'s mut ArrayRef<T, IxDyn>, usize> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         let made = unsafe { view_of(block, dims) };
         let erased = match &self.0 {
             Some(erased) => {
@@ -75,12 +75,12 @@ impl Header {
         Ok(unsafe { erased.view::<T>() })
     }
 
-    /// As [`make`](Self::make), with a panic instead of an error. The slot stays taken after the panic: giving
-    /// it back would cost the hot path a register.
+    /// Does the same as [`make`](Self::make), with a panic instead of an error. The slot stays
+    /// taken after the panic: giving it back would cost the hot path a register.
     ///
     /// # Safety
     ///
-    /// As for [`make`](Self::make).
+    /// Same as for [`make`](Self::make).
     #[cold]
     #[inline(never)]
     #[track_caller]
@@ -90,7 +90,7 @@ impl Header {
         block: NonNull<T>,
         shape: DynamicShape<'s>,
     ) -> &'s mut ArrayRef<T, IxDyn> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         match unsafe { self.make(block, shape.dims()) } {
             Ok(array) => array,
             Err(requested) => panic!("{}", PoolError::<CpuError>::Bookkeeping { requested }),
@@ -99,7 +99,7 @@ impl Header {
 }
 
 impl ErasedView {
-    /// Puts a view on the heap; where the host has no memory, how many bytes it lacks.
+    /// Puts a view on the heap. Fails with the bytes that the host lacks for it.
     fn new<T: Element>(view: ArrayViewMut<'static, T, IxDyn>) -> Result<Self, usize> {
         let layout = Layout::for_value(&view);
         // SAFETY: a view has a size.
@@ -110,7 +110,7 @@ impl ErasedView {
         Ok(Self { element: TypeId::of::<T>(), header: memory.cast(), drop: drop_header::<T> })
     }
 
-    /// The view.
+    /// Returns the view.
     ///
     /// # Safety
     ///
@@ -124,7 +124,7 @@ impl ErasedView {
     }
 }
 
-/// The array of a block, which may be used while the block is its user's alone.
+/// Makes the array of a block, valid while the block belongs to its user alone.
 ///
 /// # Safety
 ///
@@ -135,18 +135,19 @@ unsafe fn view_of<T: Element>(
     block: NonNull<T>,
     dims: &[usize],
 ) -> ArrayViewMut<'static, T, IxDyn> {
-    // SAFETY: the caller's promise; without strides the layout is row-major.
+    // SAFETY: the caller upholds this contract; without strides the layout is row-major.
     let raw = unsafe { RawArrayViewMut::from_shape_ptr(IxDyn(dims), block.as_ptr()) };
-    // SAFETY: for as long as the header is lent, the block is allocated and is its borrower's alone;
+    // SAFETY: while the header is lent, the block is allocated and belongs to its borrower alone;
     // between loans it is not used.
     unsafe { raw.deref_into_view_mut() }
 }
 
-/// Whether the last user of a header has left it pointing at this block with this shape.
+/// Returns `true` if the last user of a header has left it pointing at this block with this shape.
 ///
-/// An `&mut ArrayRef` allows safe code to change the header in place (`swap_axes`, `slice_collapse`),
-/// but not to put another address into it: what such methods do is derive addresses from the one that
-/// is there. So where the address is the block's, it is the one that the header was made with.
+/// An `&mut ArrayRef` allows safe code to change the header in place (`swap_axes`,
+/// `slice_collapse`), but not to put an unrelated address into it: such methods derive addresses
+/// from the existing one. So if the address is the block's, it is the one that the header was made
+/// with.
 #[inline(always)]
 fn is_as_made<T>(header: &ArrayRef<T, IxDyn>, block: NonNull<T>, shape: DynamicShape<'_>) -> bool {
     let (dims, strides) = (header.shape(), as_lengths(header.strides()));
@@ -176,14 +177,14 @@ fn is_as_made<T>(header: &ArrayRef<T, IxDyn>, block: NonNull<T>, shape: DynamicS
         == 0
 }
 
-/// Whether the lengths are those of the shape. This is a function of its own because two calls of the C
-/// library in its caller would cost the other ranks a register.
+/// Returns `true` if the lengths are those of the shape. This is a function of its own because two
+/// calls of the C library in its caller would cost the other ranks a register.
 #[inline(never)]
 fn are_equal(dims: &[usize], strides: &[usize], shape: DynamicShape<'_>) -> bool {
     dims == shape.dims() && strides == shape.strides()
 }
 
-/// How many lengths are compared at once.
+/// The number of lengths that are compared at once.
 const PIECE: usize = 4;
 
 /// # Safety
@@ -208,7 +209,8 @@ impl fmt::Debug for Header {
     }
 }
 
-/// Strides as lengths: a row-major stride is never above `isize::MAX`, so none is taken for another.
+/// Returns strides as lengths: a row-major stride is never above `isize::MAX`, so they compare
+/// equal only if they are.
 #[inline]
 fn as_lengths(strides: &[isize]) -> &[usize] {
     // SAFETY: both types have the same size and alignment, and any bytes are a value of either.

@@ -1,4 +1,4 @@
-//! The backends over host memory that `ndarray`'s views are made of: [`Cpu`], with either layout.
+//! The backends over host memory for `ndarray` views: [`Cpu`], with either layout.
 
 use core::ptr::NonNull;
 
@@ -16,7 +16,7 @@ use crate::header::Header;
 pub trait HostMemory:
     HostBackend<Block = NonNull<u8>, Descriptor = Header, Error = CpuError>
 {
-    /// The elements of a view.
+    /// Returns the elements of a view.
     #[doc(hidden)]
     fn elements<'s, T: Element>(view: Self::View<'s, T>) -> &'s mut [T];
 }

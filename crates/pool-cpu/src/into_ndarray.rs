@@ -1,4 +1,4 @@
-//! Arrays that `pool-core` has made, as `ndarray` views of the same elements.
+//! Arrays of `pool-core` as `ndarray` views of the same elements.
 
 use ndarray::{ArrayViewMut, Dim, Dimension, IntoDimension, IxDyn};
 use pool_core::{DynamicShape, NdView};
@@ -19,7 +19,7 @@ pub trait IntoNdarray {
     /// The `ndarray` view.
     type View;
 
-    /// The same elements as an `ndarray` view.
+    /// Converts into an `ndarray` view of the same elements.
     fn into_ndarray(self) -> Self::View;
 }
 

@@ -1,11 +1,12 @@
 //! Host memory for pools: the backend [`Cpu`].
 //!
 //! Blocks are aligned to 64 bytes, a cache line and the widest vector register. Blocks of 2 MiB and
-//! more are mapped at a 2 MiB boundary and, unless configured otherwise, ask the system for huge
-//! pages (on Linux; elsewhere and under Miri they come from the global allocator like all others).
+//! more are mapped at a 2 MiB boundary. Unless configured otherwise, they request huge pages from
+//! the system, on Linux. Elsewhere and under Miri they come from the global allocator like all
+//! others.
 //!
-//! Views are plain slices. With the feature `ndarray`, a scope gives arrays of any shape that `ndarray` takes as
-//! `ndarray` views: see `AcquireArray` and `IntoNdarray`.
+//! Views are plain slices. With the feature `ndarray`, a scope returns arrays of any shape that
+//! `ndarray` takes as `ndarray` views: see `AcquireArray` and `IntoNdarray`.
 //!
 //! ```
 //! use pool_core::Pool;
@@ -20,24 +21,25 @@
 //!
 //! # Without an operating system
 //!
-//! The crate is `no_std` with `alloc`: it builds for microcontrollers with 32 bits, which the checks of the
-//! repository do (`thumbv7em-none-eabihf`, `riscv32imac-unknown-none-elf`). Blocks and slot tables come from the global
-//! allocator, while a pool grows, and never afterwards. A loop on a fixed buffer without a heap therefore needs nothing
-//! of the pool but a global allocator over a static, for which a bump allocator is enough: the test `static_memory` of
-//! this crate is one, of forty lines. There is no backend over a static, because it would serve the blocks alone, and
-//! the slot tables (2 KiB for 31 slots) would still be allocated. A full buffer is `PoolError::OutOfMemory`, or
-//! `Bookkeeping` where it is the table that does not fit.
+//! The crate is `no_std` with `alloc`. It builds for microcontrollers with 32 bits; the repository
+//! checks `thumbv7em-none-eabihf` and `riscv32imac-unknown-none-elf`. Blocks and slot tables come
+//! from the global allocator while a pool grows, and never afterwards. So a loop on a fixed buffer
+//! without a heap needs only a global allocator over a static. A bump allocator is enough: the test
+//! `static_memory` of this crate has one of forty lines. There is no backend over a static: it
+//! would serve the blocks alone, and the slot tables (2 KiB for 31 slots) would still be allocated.
+//! A full buffer is `PoolError::OutOfMemory`, or `Bookkeeping` if the table does not fit.
 //!
 //! # Features
 //!
 //! | feature | gives | costs |
 //! |---|---|---|
-//! | `ndarray` | views as `ndarray` arrays: fixed rank without any cost, dynamic rank from the shape cache without a heap allocation | ndarray |
+//! | `ndarray` | views as `ndarray` arrays: fixed rank by the hot path, dynamic rank from the shape cache without a heap allocation | ndarray |
 //!
-//! The feature is for `ndarray` 0.17 alone. `acquire_array_dyn` lends a header that the pool keeps as `&mut ArrayRef`, a
-//! type that 0.16 does not have; and the header is a type of the backend (`PoolBackend::Descriptor`), of which there is
-//! one. Users of another version need no feature for arrays by value: `ArrayViewMut::from_shape(shape, slice)` of their
-//! version takes what a scope acquires.
+//! The feature supports only `ndarray` 0.17. `acquire_array_dyn` lends a header that the pool keeps
+//! as `&mut ArrayRef`, a type that 0.16 does not have. The header is a type of the backend
+//! (`PoolBackend::Descriptor`), which has only one. Users of another version need no feature for
+//! arrays by value: `ArrayViewMut::from_shape(shape, slice)` of their version takes an acquired
+//! slice.
 
 #![no_std]
 #![cfg_attr(docsrs, feature(doc_cfg))]

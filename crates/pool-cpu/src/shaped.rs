@@ -1,4 +1,5 @@
-//! From a shape of `ndarray`'s to the elements of an array, and from the elements to the array.
+//! Conversions from a shape of `ndarray`'s to the elements of an array, and from the elements to
+//! the array.
 
 use core::marker::PhantomData;
 
@@ -8,7 +9,8 @@ use pool_core::{PodElement, PoolError, Scope, ShapeError, element_count, error_c
 use crate::error::CpuError;
 use crate::host_memory::HostMemory;
 
-/// The elements of an array of these lengths, recycled: for a fixed rank by the hot path of that rank.
+/// Acquires the recycled elements of an array of these lengths: for a fixed rank by the hot path of
+/// that rank.
 #[inline]
 #[track_caller]
 pub(crate) fn acquire_for<'s, B: HostMemory, T: PodElement, D: Dimension>(
@@ -27,7 +29,7 @@ pub(crate) fn acquire_for<'s, B: HostMemory, T: PodElement, D: Dimension>(
     B::elements(view)
 }
 
-/// As [`acquire_for`], where the rank is 0, or known only at run time.
+/// Does the same as [`acquire_for`], if the rank is 0, or known only at run time.
 #[inline]
 #[track_caller]
 fn acquire_for_any_rank<'s, B: HostMemory, T: PodElement, D: Dimension>(
@@ -40,7 +42,7 @@ fn acquire_for_any_rank<'s, B: HostMemory, T: PodElement, D: Dimension>(
     }
 }
 
-/// The first `N` lengths of a dimension, which has as many.
+/// Returns the first `N` lengths of a dimension that has `N` axes.
 #[inline(always)]
 fn lengths<const N: usize, D: Dimension>(dim: &D) -> [usize; N] {
     core::array::from_fn(|axis| dim[axis])
@@ -50,39 +52,41 @@ fn lengths<const N: usize, D: Dimension>(dim: &D) -> [usize; N] {
 struct Rank<D>(PhantomData<D>);
 
 impl<D: Dimension> Rank<D> {
-    /// How many axes there are; 0 also where that is known only at run time.
+    /// The number of axes; 0 also if it is known only at run time.
     const FIXED: usize = match D::NDIM {
         Some(rank) => rank,
         None => 0,
     };
 }
 
-/// How many elements an array of these lengths has.
+/// Returns the number of elements of an array of these lengths.
 #[inline]
 pub(crate) fn count_of<T, D: Dimension>(dim: &D) -> Result<usize, PoolError<CpuError>> {
     let lengths = dim.as_array_view();
-    // The lengths of a dimension are contiguous; were they not, no array would be made of them.
+    // The lengths of a dimension are contiguous; if they were not, no array would be made of them.
     let refused = ShapeError::Overflow { rank: dim.ndim(), element_size: size_of::<T>() };
     Ok(element_count(lengths.to_slice().ok_or(refused)?, size_of::<T>())?)
 }
 
-/// The elements as an array of the shape.
+/// Returns the elements as an array of the shape.
 ///
 /// # Safety
 ///
-/// There are as many elements as the product of the shape's lengths, which was checked. That a shape does not change
-/// in between is `ndarray`'s doing: `Shape` is a value of its own, and its `Dimension` can be implemented there alone.
+/// The number of elements is the product of the shape's lengths, which was checked. `ndarray`
+/// ensures that a shape does not change in between: `Shape` is a value of its own, and only
+/// `ndarray` can implement its `Dimension`.
 #[inline(always)]
 pub(crate) unsafe fn view_of<T, D: Dimension>(
     elements: &mut [T],
     shape: Shape<D>,
 ) -> ArrayViewMut<'_, T, D> {
-    // SAFETY: in row-major and in column-major order alike, an array of as many elements is all of the slice, and no
-    // two indices name one element; the slice is borrowed exclusively for as long as the view lives.
+    // SAFETY: in row-major and in column-major order, an array of `elements.len()` elements covers
+    // the whole slice, and no two indices name one element. The slice is borrowed exclusively for
+    // as long as the view lives.
     unsafe { ArrayViewMut::from_shape_ptr(shape, elements.as_mut_ptr()) }
 }
 
-/// Ends a twin without `try_`.
+/// Panics for a twin without `try_`.
 #[cold]
 #[inline(never)]
 #[track_caller]

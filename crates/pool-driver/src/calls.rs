@@ -1,9 +1,10 @@
-//! The driver's calls that the crate makes for memory, copies and waiting, one function each, with our error.
-//! Streams and contexts come in as the cudarc values that own them, so they are live; addresses are the caller's to
-//! answer for. Each function makes the context that it means the current one, right before its call.
+//! The crate's driver calls for memory, copies and waits, one function each, with typed errors.
+//! Streams and contexts are passed as the cudarc values that own them, so they are live; the caller
+//! guarantees the addresses. Each function makes its context the current one, right before its
+//! call.
 //!
-//! cudarc's own safe calls are not used for this: they return errors that an earlier, unrelated call left with the
-//! context. Nothing here touches what cudarc keeps of such errors.
+//! cudarc's own safe calls are not used here: they return errors that an earlier, unrelated call
+//! left with the context. No code here touches cudarc's record of such errors.
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
@@ -21,18 +22,20 @@ use crate::reclaim::Reclaim;
 /// An address on a device.
 pub type Address = sys::CUdeviceptr;
 
-/// The memory of a context's device.
+/// Returns the memory of a context's device.
 pub fn device_memory(context: &CudaContext) -> Result<MemoryInfo, CudaError> {
     bind(context)?;
     let (free, total) = answer("cuMemGetInfo", result::mem_get_info())?;
     Ok(MemoryInfo { free, total })
 }
 
-/// Waits, on the host, for all work of a context, because of an unknown use of its memory on a stream.
+/// Waits, on the host, for all work of a context, because of an unknown use of its memory on a
+/// stream.
 ///
 /// # Errors
 ///
-/// [`CudaError::UnknownUse`] with that stream while a session captures: the driver is not asked then.
+/// [`CudaError::UnknownUse`] with that stream while a session captures; the driver is not called
+/// then.
 pub fn synchronize_context(context: &CudaContext, stream: Option<u64>) -> Result<(), CudaError> {
     let _wait = ContextWait::begin().ok_or(CudaError::UnknownUse { stream })?;
     bind(context)?;
@@ -43,12 +46,13 @@ fn synchronize_current() -> Result<(), CudaError> {
     answer("cuCtxSynchronize", result::ctx::synchronize())
 }
 
-/// Waits, on the host, for all work of the other devices' primary contexts, where those devices have one. Another
-/// context may be current afterwards.
+/// Waits, on the host, for all work of the other devices' primary contexts, if those devices have
+/// one. Another context may be current afterwards.
 ///
 /// # Errors
 ///
-/// As [`synchronize_context`]. A device is passed over only where a second call confirms that its context is gone.
+/// Same as [`synchronize_context`]. A device is skipped only if a second call confirms that its
+/// context is gone.
 pub fn synchronize_other_devices(own: sys::CUdevice) -> Result<(), CudaError> {
     let _wait = ContextWait::begin().ok_or(CudaError::UnknownUse { stream: None })?;
     let count = answer("cuDeviceGetCount", result::device::get_count())?;
@@ -89,7 +93,7 @@ pub fn synchronize(stream: &CudaStream) -> Result<(), CudaError> {
 ///
 /// # Safety
 ///
-/// The memory pool is live, and of the stream's device.
+/// The memory pool is live, and belongs to the stream's device.
 pub unsafe fn allocate_in_order(
     pool: sys::CUmemoryPool,
     bytes: usize,
@@ -105,7 +109,8 @@ pub unsafe fn allocate_in_order(
 /// Allocates device memory in a context, at once.
 pub fn allocate(bytes: usize, context: &CudaContext) -> Result<Address, CudaError> {
     bind(context)?;
-    // SAFETY: what is allocated is nobody's yet, and its contents are never taken for a value unread.
+    // SAFETY: the new memory has no owner yet, and its contents are never read as a value before
+    // they are written.
     answer("cuMemAlloc", with_relaxed_capture_mode(|| unsafe { result::malloc_sync(bytes) }))
 }
 
@@ -113,11 +118,11 @@ pub fn allocate(bytes: usize, context: &CudaContext) -> Result<Address, CudaErro
 ///
 /// # Safety
 ///
-/// The address came from [`allocate_in_order`] and was not freed, and all that uses the memory comes earlier in the
-/// stream's order.
+/// The address came from [`allocate_in_order`] and was not freed, and all uses of the memory come
+/// earlier in the stream's order.
 pub unsafe fn free_in_order(address: Address, stream: &CudaStream) -> Result<(), CudaError> {
     let handle = bound_handle(stream)?;
-    // SAFETY: the caller's promise.
+    // SAFETY: the same contract, which the caller upholds.
     answer("cuMemFreeAsync", unsafe { result::free_async(address, handle) })
 }
 
@@ -128,7 +133,7 @@ pub unsafe fn free_in_order(address: Address, stream: &CudaStream) -> Result<(),
 /// The address came from [`allocate`] in this context and was not freed, and nothing pending uses the memory.
 pub unsafe fn free(address: Address, context: &CudaContext) -> Result<(), CudaError> {
     bind(context)?;
-    // SAFETY: the caller's promise.
+    // SAFETY: the same contract, which the caller upholds.
     answer("cuMemFree", with_relaxed_capture_mode(|| unsafe { result::free_sync(address) }))
 }
 
@@ -136,7 +141,7 @@ pub unsafe fn free(address: Address, context: &CudaContext) -> Result<(), CudaEr
 ///
 /// # Safety
 ///
-/// The range is allocated, and writing it in the stream's order is the caller's right.
+/// The range is allocated, and the caller may write it in the stream's order.
 pub unsafe fn set_bytes(
     address: Address,
     value: u8,
@@ -144,7 +149,7 @@ pub unsafe fn set_bytes(
     stream: &CudaStream,
 ) -> Result<(), CudaError> {
     let handle = bound_handle(stream)?;
-    // SAFETY: the caller's promise.
+    // SAFETY: the same contract, which the caller upholds.
     let answered = unsafe { result::memset_d8_async(address, value, bytes, handle) };
     answer("cuMemsetD8Async", answered)
 }
@@ -153,7 +158,7 @@ pub unsafe fn set_bytes(
 ///
 /// # Safety
 ///
-/// As for [`set_bytes`], with twice `count` bytes.
+/// Same as for [`set_bytes`], with twice `count` bytes.
 pub unsafe fn set_halves(
     address: Address,
     value: u16,
@@ -161,7 +166,7 @@ pub unsafe fn set_halves(
     stream: &CudaStream,
 ) -> Result<(), CudaError> {
     let handle = bound_handle(stream)?;
-    // SAFETY: the caller's promise.
+    // SAFETY: the same contract, which the caller upholds.
     let answered = unsafe { sys::cuMemsetD16Async(address, value, count, handle) };
     answer("cuMemsetD16Async", answered.result())
 }
@@ -170,7 +175,7 @@ pub unsafe fn set_halves(
 ///
 /// # Safety
 ///
-/// As for [`set_bytes`], with four times `count` bytes.
+/// Same as for [`set_bytes`], with four times `count` bytes.
 pub unsafe fn set_words(
     address: Address,
     value: u32,
@@ -178,7 +183,7 @@ pub unsafe fn set_words(
     stream: &CudaStream,
 ) -> Result<(), CudaError> {
     let handle = bound_handle(stream)?;
-    // SAFETY: the caller's promise.
+    // SAFETY: the same contract, which the caller upholds.
     let answered = unsafe { sys::cuMemsetD32Async(address, value, count, handle) };
     answer("cuMemsetD32Async", answered.result())
 }
@@ -187,7 +192,7 @@ pub unsafe fn set_words(
 ///
 /// # Safety
 ///
-/// Both ranges are allocated and apart, and using them in the stream's order is the caller's right.
+/// Both ranges are allocated and disjoint, and the caller may use them in the stream's order.
 pub unsafe fn copy_on_device(
     to: Address,
     from: Address,
@@ -195,16 +200,17 @@ pub unsafe fn copy_on_device(
     stream: &CudaStream,
 ) -> Result<(), CudaError> {
     let handle = bound_handle(stream)?;
-    // SAFETY: the caller's promise.
+    // SAFETY: the same contract, which the caller upholds.
     let answered = unsafe { result::memcpy_dtod_async(to, from, bytes, handle) };
     answer("cuMemcpyDtoDAsync", answered)
 }
 
-/// Copies device memory between two contexts, in the order of a stream of the destination's.
+/// Copies device memory between two contexts, in the order of a stream of the destination's
+/// context.
 ///
 /// # Safety
 ///
-/// As for [`copy_on_device`], each range in its context.
+/// Same as for [`copy_on_device`], each range in its context.
 pub unsafe fn copy_between_devices(
     (to, to_context): (Address, &CudaContext),
     (from, from_context): (Address, &CudaContext),
@@ -213,7 +219,8 @@ pub unsafe fn copy_between_devices(
 ) -> Result<(), CudaError> {
     let (to_context, from_context) = (to_context.cu_ctx(), from_context.cu_ctx());
     let handle = bound_handle(stream)?;
-    // SAFETY: the caller's promise; the contexts are live while their owners are borrowed.
+    // SAFETY: the caller upholds this contract; the contexts are live while their owners are
+    // borrowed.
     let answered =
         unsafe { result::memcpy_peer_async(to_context, to, from_context, from, bytes, handle) };
     answer("cuMemcpyPeerAsync", answered)
@@ -223,8 +230,8 @@ pub unsafe fn copy_between_devices(
 ///
 /// # Safety
 ///
-/// The host range is page-locked and is neither written nor freed until the copy has run. The device range is as for
-/// [`set_bytes`].
+/// The host range is page-locked, and is neither written nor freed until the copy has run. The
+/// device range is as for [`set_bytes`].
 pub unsafe fn copy_from_host(
     to: Address,
     from: NonNull<u8>,
@@ -232,7 +239,7 @@ pub unsafe fn copy_from_host(
     stream: &CudaStream,
 ) -> Result<(), CudaError> {
     let (from, handle) = (from.as_ptr().cast::<c_void>(), bound_handle(stream)?);
-    // SAFETY: the caller's promise.
+    // SAFETY: the same contract, which the caller upholds.
     let answered = unsafe { sys::cuMemcpyHtoDAsync_v2(to, from, bytes, handle) };
     answer("cuMemcpyHtoDAsync", answered.result())
 }
@@ -241,8 +248,8 @@ pub unsafe fn copy_from_host(
 ///
 /// # Safety
 ///
-/// The host range is page-locked and is not touched until the copy has run. The device range is allocated, and
-/// reading it in the stream's order is the caller's right.
+/// The host range is page-locked, and is not touched until the copy has run. The device range is
+/// allocated, and the caller may read it in the stream's order.
 pub unsafe fn copy_to_host(
     to: NonNull<u8>,
     from: Address,
@@ -250,7 +257,7 @@ pub unsafe fn copy_to_host(
     stream: &CudaStream,
 ) -> Result<(), CudaError> {
     let (to, handle) = (to.as_ptr().cast::<c_void>(), bound_handle(stream)?);
-    // SAFETY: the caller's promise.
+    // SAFETY: the same contract, which the caller upholds.
     let answered = unsafe { sys::cuMemcpyDtoHAsync_v2(to, from, bytes, handle) };
     answer("cuMemcpyDtoHAsync", answered.result())
 }
@@ -258,7 +265,7 @@ pub unsafe fn copy_to_host(
 /// Allocates page-locked host memory in a context, usable in every context.
 pub(crate) fn allocate_host(bytes: usize, context: &CudaContext) -> Result<NonNull<u8>, CudaError> {
     bind(context)?;
-    // SAFETY: what is allocated is nobody's yet; whoever reads it writes it first.
+    // SAFETY: the new memory has no owner yet; its readers write it first.
     let memory = with_relaxed_capture_mode(|| unsafe {
         result::malloc_host(bytes, sys::CU_MEMHOSTALLOC_PORTABLE)
     });
@@ -280,7 +287,7 @@ pub(crate) unsafe fn free_host(
     context: &CudaContext,
 ) -> Result<(), CudaError> {
     bind(context)?;
-    // SAFETY: the caller's promise.
+    // SAFETY: the same contract, which the caller upholds.
     let freed = with_relaxed_capture_mode(|| unsafe { result::free_host(memory.as_ptr().cast()) });
     answer("cuMemFreeHost", freed)
 }

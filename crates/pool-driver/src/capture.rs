@@ -1,4 +1,4 @@
-//! Which capture a stream is in.
+//! The capture of a stream.
 
 use cudarc::driver::{CudaStream, result, sys};
 
@@ -7,15 +7,16 @@ use crate::context::bound_handle;
 use crate::error::CudaError;
 use crate::versioned::capture_info;
 
-/// The capture that a stream is in, as the driver numbers captures; `None` outside of one. A spoiled capture
-/// counts as 0.
+/// The driver's ID of the capture that a stream is in; `None` outside of one. An invalidated
+/// capture counts as 0.
 pub type Capture = Option<u64>;
 
-/// Whether a stream is being captured into a graph, by whomever. The stream's context becomes the current one.
+/// Returns `true` if a stream is being captured into a graph, by any code. The stream's context
+/// becomes the current one.
 ///
 /// # Errors
 ///
-/// [`CudaError::Call`] where the driver does not say.
+/// [`CudaError::Call`] if the driver cannot report it.
 pub fn is_capturing(stream: &CudaStream) -> Result<bool, CudaError> {
     let handle = bound_handle(stream)?;
     // SAFETY: the stream is live while its owner is borrowed.
@@ -24,10 +25,11 @@ pub fn is_capturing(stream: &CudaStream) -> Result<bool, CudaError> {
     Ok(answer("cuStreamIsCapturing", status)? != none)
 }
 
-/// Which capture a stream is in. The stream's context becomes the current one.
+/// Returns the capture that a stream is in. The stream's context becomes the current one.
 pub fn capture_of(stream: &CudaStream) -> Result<Capture, CudaError> {
     let handle = bound_handle(stream)?;
-    // SAFETY: the stream is live while its owner is borrowed. The array of nodes in the answer is not looked at.
+    // SAFETY: the stream is live while its owner is borrowed. The returned array of nodes is not
+    // read.
     let info = unsafe { capture_info(handle) }?;
     let none = sys::CUstreamCaptureStatus_enum::CU_STREAM_CAPTURE_STATUS_NONE;
     Ok((info.status != none).then_some(info.id))

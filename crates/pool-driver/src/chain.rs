@@ -1,6 +1,7 @@
-//! A list for values behind a lock or a borrow. Its links are made before the lock is taken and dropped after the lock
-//! was given up: linking and unlinking take no memory and give none back, and drop nothing. So no code of others (a
-//! hook of the allocator, a destructor, the driver) runs under the lock, where it might want the same lock.
+//! A list for values behind a lock or a borrow. Its links are made before the lock is taken and
+//! dropped after it is released. Linking and unlinking allocate nothing, free nothing, and drop
+//! nothing. So no foreign code (a hook of the allocator, a destructor, the driver), which might
+//! want the same lock, runs under it.
 //!
 //! A list whose entries stay until all are dropped needs no links: `pool_core::reserve` grows it outside of its lock.
 
@@ -15,8 +16,8 @@ use crate::error::CudaError;
 /// A list of links, in no order.
 pub struct Chain<T>(Vec<Link<T>>);
 
-/// The only entry of its `Vec`, because the memory of a `Vec` can be asked for without ending the process where the
-/// host has none.
+/// The only entry of its `Vec`. A `Vec` can request memory without aborting the process if the host
+/// has none.
 struct Link<T> {
     value: T,
     next: Chain<T>,
@@ -29,24 +30,24 @@ impl<T> Chain<T> {
         Self(Vec::new())
     }
 
-    /// A chain of one link: the only function here that takes memory.
+    /// Makes a chain of one link: the only function here that allocates.
     ///
     /// # Errors
     ///
-    /// [`CudaError::Bookkeeping`] where the host has no memory.
+    /// [`CudaError::Bookkeeping`] if the host has no memory.
     pub fn of(value: T) -> Result<Self, CudaError> {
         let mut link = reserve::list(1)?;
         link.push(Link { value, next: Self::new() });
         Ok(Self(link))
     }
 
-    /// Whether there are no links.
+    /// Returns `true` if there are no links.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The values of all links.
+    /// Returns the values of all links.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         let mut rest = self;
         iter::from_fn(move || {
@@ -56,7 +57,7 @@ impl<T> Chain<T> {
         })
     }
 
-    /// The values of all links, to be changed.
+    /// Returns the values of all links for writing.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
         let mut rest = Some(self);
         iter::from_fn(move || {
@@ -76,13 +77,13 @@ impl<T> Chain<T> {
         }
     }
 
-    /// Unlinks one link; `None` where there is none.
+    /// Unlinks one link; `None` if there is none.
     pub fn pop(&mut self) -> Option<Self> {
         let rest = mem::take(&mut self.0.first_mut()?.next);
         Some(mem::replace(self, rest))
     }
 
-    /// Unlinks all links whose values are wanted.
+    /// Unlinks all links for which `is_wanted` returns `true`.
     #[must_use]
     pub fn unlink(&mut self, is_wanted: impl Fn(&T) -> bool) -> Self {
         let (mut kept, mut unlinked) = (Self::new(), Self::new());

@@ -1,5 +1,5 @@
-//! The driver's return codes by number and name, from a table of our own: asking the driver for a name
-//! needs a driver, and an error must be printable where there is none.
+//! The driver's return codes by number and name, from a table of our own. The driver's own call for
+//! names needs a driver, but an error must be printable without one.
 
 use std::fmt;
 
@@ -11,26 +11,28 @@ use cudarc::driver::sys::CUresult;
 pub struct DriverCode(u32);
 
 impl DriverCode {
-    /// The device has no such memory.
+    /// The device cannot allocate the memory.
     pub const OUT_OF_MEMORY: Self = Self(2);
     pub(crate) const NO_DEVICE: Self = Self(100);
     pub(crate) const NOT_READY: Self = Self(600);
     pub(crate) const CAPTURED_EVENT: Self = Self(907);
 
-    /// The number that CUDA's documentation gives the code.
+    /// Returns the number of the code in CUDA's documentation.
     #[must_use]
     pub const fn number(self) -> u32 {
         self.0
     }
 
-    /// The name of the code without `CUDA_ERROR_`; `None` for a number that this release does not know.
+    /// Returns the name of the code without `CUDA_ERROR_`; `None` for a number that this release
+    /// does not have.
     #[must_use]
     pub fn name(self) -> Option<&'static str> {
         let index = NAMES.binary_search_by_key(&self.0, |(number, _)| *number).ok()?;
         Some(NAMES[index].1)
     }
 
-    /// The usual cause of a code that a capture brings, with its cure; `None` for all other codes.
+    /// Returns the usual cause of a code that a capture causes, with its remedy; `None` for all
+    /// other codes.
     #[must_use]
     pub const fn capture_advice(self) -> Option<&'static str> {
         Some(match self.0 {
@@ -63,8 +65,8 @@ impl DriverCode {
         })
     }
 
-    /// Whether the code says that the device's context is lost: every later call on that context answers this code
-    /// again, and only a new process gets a working context.
+    /// Returns `true` if the code means that the device's context is lost. Every later call on that
+    /// context returns this code again, and only a new process gets a working context.
     #[must_use]
     pub const fn is_sticky(self) -> bool {
         matches!(self.0, 214 | 220 | 700 | 702 | 709 | 710 | 714..=719 | 721)
@@ -224,7 +226,7 @@ mod tests {
             CUresult::CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD,
             CUresult::CUDA_ERROR_UNKNOWN,
         ] {
-            // The bindings' own `Debug` of the bare code asks nobody.
+            // The bindings' own `Debug` of the bare code needs no driver.
             let theirs = format!("{known:?}");
             let theirs = theirs.trim_start_matches("CUDA_").trim_start_matches("ERROR_");
             assert_eq!(DriverCode::from(known).name(), Some(theirs));

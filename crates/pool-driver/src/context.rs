@@ -1,9 +1,10 @@
-//! Contexts: which device one is of, whether a stream belongs to one, and which one is the calling thread's current
-//! one.
+//! Contexts: the device of a context, the context of a stream, and the current context of the
+//! calling thread.
 //!
-//! The handle of a default stream means another stream in each context, and some calls mean whatever context is
-//! current. So each function that calls the driver makes the context that it means the current one, right before
-//! its call: code that runs in between (a stream that is dropped, a hook of the allocator) may have chosen another.
+//! The handle of a default stream means another stream in each context, and some calls use the
+//! current context. So each function that calls the driver makes its context the current one, right
+//! before its call. Code that runs in between (the drop of a stream, a hook of the allocator) may
+//! have chosen another.
 
 use cudarc::driver::{CudaContext, CudaStream, result, sys};
 
@@ -12,7 +13,7 @@ use crate::error::CudaError;
 
 /// Makes a context the calling thread's current one.
 pub fn bind(context: &CudaContext) -> Result<(), CudaError> {
-    // Where the driver does not say which context is current, setting it decides.
+    // If the driver cannot report the current context, it is set.
     if result::ctx::get_current().is_ok_and(|current| current == Some(context.cu_ctx())) {
         return Ok(());
     }
@@ -20,14 +21,14 @@ pub fn bind(context: &CudaContext) -> Result<(), CudaError> {
     answer("cuCtxSetCurrent", unsafe { result::ctx::set_current(context.cu_ctx()) })
 }
 
-/// The handle of a stream, whose context becomes the current one. The handle means that stream for as long as no
-/// other context is made the current one.
+/// Returns the handle of a stream, whose context becomes the current one. The handle means that
+/// stream until another context becomes the current one.
 pub(crate) fn bound_handle(stream: &CudaStream) -> Result<sys::CUstream, CudaError> {
     bind(stream.context())?;
     Ok(stream.cu_stream())
 }
 
-/// Whether a device has a primary context.
+/// Returns `true` if a device has a primary context.
 pub(crate) fn is_active(device: sys::CUdevice) -> Result<bool, CudaError> {
     let (mut flags, mut active) = (0, 0);
     // SAFETY: both places outlive the call.
@@ -36,9 +37,9 @@ pub(crate) fn is_active(device: sys::CUdevice) -> Result<bool, CudaError> {
     Ok(active != 0)
 }
 
-/// The ordinal of a context's device.
+/// Returns the ordinal of a context's device.
 pub fn ordinal(context: &CudaContext) -> u32 {
-    // cudarc was given the ordinal as a number of 32 bits.
+    // cudarc got the ordinal as a number of 32 bits.
     u32::try_from(context.ordinal()).unwrap_or(u32::MAX)
 }
 

@@ -1,5 +1,5 @@
-//! Whether the copies through a buffer are done, by an event behind the last copy. Whoever has the buffer asks
-//! whether that event has come, or waits for it: the order never depends on a destructor.
+//! The completion of copies through a buffer, by an event after the last copy. The owner of the
+//! buffer queries that event, or waits for it: the order never depends on a destructor.
 
 use std::sync::Arc;
 
@@ -10,52 +10,55 @@ use crate::code::DriverCode;
 use crate::error::CudaError;
 use crate::event::Event;
 
-/// What the driver says of an event that was recorded in a capture, as that of a lost copy mostly was.
+/// The driver's error for an event that was recorded in a capture, as that of a lost copy usually was.
 const LOST: CudaError = CudaError::Call { call: "cuEventQuery", code: DriverCode::CAPTURED_EVENT };
 
-/// How far the copies through one buffer are.
+/// The progress of the copies through one buffer.
 pub(crate) struct CopyCompletion {
-    /// Recorded behind the last copy.
+    /// Recorded after the last copy.
     last_copy: Event,
-    /// Whether a copy may be pending.
+    /// `true` if a copy may be pending.
     is_pending: bool,
-    /// The stream of a copy that may be pending, where the event could not be recorded behind that copy.
+    /// The stream of a copy that may be pending, if the event could not be recorded after that
+    /// copy.
     unmarked_on: Option<Arc<CudaStream>>,
-    /// Whether a copy became a node of a graph that somebody captured meanwhile: nobody knows when it is made.
+    /// `true` if a copy became a node of a graph that other code captured meanwhile: the time of
+    /// the copy is then unknown.
     is_lost: bool,
 }
 
 impl CopyCompletion {
-    /// For a buffer of which no copy was made yet.
+    /// Makes the value for a buffer without copies.
     pub(crate) fn new(context: &Arc<CudaContext>) -> Result<Self, CudaError> {
         let last_copy = Event::new(context)?;
         Ok(Self { last_copy, is_pending: false, unmarked_on: None, is_lost: false })
     }
 
-    /// Whether a copy may be pending, as far as is known without asking the driver.
+    /// Returns `true` if a copy may be pending, without a call of the driver.
     pub(crate) fn is_pending(&self) -> bool {
         self.is_pending
     }
 
-    /// Whether a capture may have a copy: nothing says when that copy is made.
+    /// Returns `true` if a capture may contain a copy, whose time is then unknown.
     pub(crate) fn is_lost(&self) -> bool {
         self.is_lost
     }
 
-    /// Notes a copy on a stream, the last one there: it is pending until the event behind it has come.
+    /// Records a copy on a stream, the last one there: it is pending until the event after it is
+    /// complete.
     pub(crate) fn mark(&mut self, stream: &Arc<CudaStream>) -> Result<(), CudaError> {
         self.is_pending = true;
         let marked = self.last_copy.record(stream);
         if marked.is_err() {
-            // A capture that somebody began meanwhile may have the copy.
+            // A capture that other code began meanwhile may contain the copy.
             self.is_lost |= is_capturing(stream) == Ok(true);
             self.unmarked_on = Some(Arc::clone(stream));
         }
         marked
     }
 
-    /// Records the event behind a copy, where that could not be done before. Without the event the whole context
-    /// would have to be waited for, which spoils captures of others.
+    /// Records the event after a copy, if that failed before. Without the event the whole context
+    /// would have to be waited for, which invalidates other captures.
     fn mark_again(&mut self) -> Result<(), CudaError> {
         if self.is_lost {
             return Err(LOST);
@@ -70,11 +73,11 @@ impl CopyCompletion {
         }
     }
 
-    /// Whether all copies are done; asks the driver, and waits for nothing.
+    /// Returns `true` if all copies are done; queries the driver, without a wait.
     ///
     /// # Errors
     ///
-    /// What the driver answers for work that failed.
+    /// The driver's error for work that failed.
     pub(crate) fn is_done(&mut self) -> Result<bool, CudaError> {
         match self.mark_again() {
             Ok(()) => {}
@@ -92,8 +95,8 @@ impl CopyCompletion {
     ///
     /// # Errors
     ///
-    /// What the driver answers for work that failed; [`CudaError::Capturing`] where the event could not be recorded
-    /// before, and the stream of the copy is captured now.
+    /// The driver's error for work that failed; [`CudaError::Capturing`] if the event could not be
+    /// recorded before, and the stream of the copy is captured now.
     pub(crate) fn wait(&mut self) -> Result<(), CudaError> {
         if !self.is_pending {
             return Ok(());
@@ -105,7 +108,7 @@ impl CopyCompletion {
         Ok(())
     }
 
-    /// Notes that a copy is lost where the driver's answer says so.
+    /// Records that a copy is lost, if the driver's error means that.
     fn note_lost<T>(&mut self, answer: Result<T, CudaError>) -> Result<T, CudaError> {
         let code = answer.as_ref().err().and_then(CudaError::code);
         self.is_lost |= code == Some(DriverCode::CAPTURED_EVENT);

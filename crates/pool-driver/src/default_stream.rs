@@ -1,21 +1,21 @@
-//! Default streams: the legacy one of a context, and the one that every thread has its own of.
+//! Default streams: the legacy one of a context, and the per-thread one.
 
 use cudarc::driver::CudaStream;
 
 use crate::context::ordinal;
 use crate::error::CudaError;
 
-/// The handle of the default stream that every thread has its own of (`CU_STREAM_PER_THREAD`). The handles below
-/// it are those of the legacy default stream.
+/// The handle of the per-thread default stream (`CU_STREAM_PER_THREAD`). The handles below it are
+/// those of the legacy default stream.
 const PER_THREAD: usize = 2;
 
-/// Whether a stream is a default stream, of which everybody may get another reference.
+/// Returns `true` if a stream is a default stream, to which any code may get another reference.
 #[must_use]
 pub fn is_default(stream: &CudaStream) -> bool {
     stream.cu_stream().addr() <= PER_THREAD
 }
 
-/// Whether a stream is the default stream that every thread has its own of.
+/// Returns `true` if a stream is the per-thread default stream.
 #[must_use]
 pub fn is_per_thread(stream: &CudaStream) -> bool {
     stream.cu_stream().addr() == PER_THREAD

@@ -1,7 +1,8 @@
-//! Calls of the driver that are asked for by name and version when they are first made, and not linked.
+//! Driver calls that are looked up by name and version at their first use, and not linked.
 //!
-//! "`cuGetProcAddress` returns the address of the requested symbol which matches the CUDA version" (driver API,
-//! "Driver Entry Point Access"): what a name means in a version stays, in every newer driver.
+//! "`cuGetProcAddress` returns the address of the requested symbol which matches the CUDA version"
+//! (driver API, "Driver Entry Point Access"). So the meaning of a name in a version is the same in
+//! every newer driver.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::marker::PhantomData;
@@ -15,7 +16,7 @@ use crate::answer::answer;
 use crate::error::CudaError;
 use crate::library;
 
-/// A call of the driver in the form that it has since one version, found when the call is first made.
+/// A driver call in the form that it has since one version, looked up at the first call.
 pub(crate) struct EntryPoint<F> {
     name: &'static CStr,
     /// The first version of CUDA that has this form, as CUDA counts: 12030 is 12.3.
@@ -27,7 +28,7 @@ pub(crate) struct EntryPoint<F> {
 impl<F: Copy> EntryPoint<F> {
     const SIZE: () = assert!(size_of::<F>() == size_of::<*mut c_void>(), "a pointer to a function");
 
-    /// A call that is yet to be found.
+    /// Makes a call that is not looked up yet.
     ///
     /// # Safety
     ///
@@ -38,18 +39,19 @@ impl<F: Copy> EntryPoint<F> {
         Self { name, since, found: AtomicPtr::new(ptr::null_mut()), form: PhantomData }
     }
 
-    /// The function, which is live for as long as the process.
+    /// Returns the function, which is live for as long as the process.
     ///
     /// # Errors
     ///
-    /// [`CudaError::DriverTooOld`] where the driver is of an older version.
+    /// [`CudaError::DriverTooOld`] if the driver is of an older version.
     pub(crate) fn function(&self) -> Result<F, CudaError> {
         let found = match NonNull::new(self.found.load(Ordering::Relaxed)) {
             Some(found) => found,
             None => self.find()?,
         };
-        // SAFETY: the driver gave the address of the function of this name and version, whose form is `F`
-        // (`new`), which is as large as a pointer (`SIZE`). Libraries are never unloaded by cudarc.
+        // SAFETY: the driver returned the address of the function of this name and version. Its
+        // form is `F` (`new`), which is as large as a pointer (`SIZE`). cudarc never unloads
+        // libraries.
         Ok(unsafe { mem::transmute_copy::<NonNull<c_void>, F>(&found) })
     }
 
@@ -59,8 +61,8 @@ impl<F: Copy> EntryPoint<F> {
         let (mut place, mut status) = (ptr::null_mut(), 0_u32);
         let version = c_int::try_from(self.since).unwrap_or(c_int::MAX);
         let status = (&raw mut status).cast();
-        // SAFETY: the name ends with 0, and both places outlive the call; the second is as large as the enum
-        // of 32 bits that is written there, and is not read.
+        // SAFETY: the name ends with 0, and both places outlive the call. The second is as large as
+        // the 32-bit enum that is written there, and is not read.
         let asked = unsafe {
             sys::cuGetProcAddress_v2(self.name.as_ptr(), &raw mut place, version, 0, status)
         };

@@ -1,4 +1,4 @@
-//! The one error of the crate: what was asked of which device, what the device answered, and what to do.
+//! The error type of the crate: the request, the device, the driver's code, and advice.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use thiserror::Error;
 use crate::code::DriverCode;
 use crate::reclaim::Reclaim;
 
-/// Why the device could not do what it was asked.
+/// The reason why a device operation failed.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CudaError {
@@ -18,7 +18,7 @@ pub enum CudaError {
         "no NVIDIA driver can be loaded (libcuda.so, or nvcuda.dll): install the driver, or use the host backend"
     )]
     NoLibrary,
-    /// The driver is for an older version of CUDA than what was asked of it.
+    /// The driver is for an older version of CUDA than required.
     #[error(
         "the NVIDIA driver is for CUDA {}, and this needs {}: update the driver",
         Version(*driver),
@@ -27,13 +27,11 @@ pub enum CudaError {
     DriverTooOld {
         /// The driver's version, as CUDA counts: 12040 is 12.4.
         driver: u32,
-        /// The oldest version that has what was asked: 12000, and 12030 for captured graphs.
+        /// The oldest version with the requested feature: 12000, and 12030 for captured graphs.
         needed: u32,
     },
-    /// The driver says that it is new enough, and does not have a call that drivers of its version have.
-    #[error(
-        "the NVIDIA driver does not have {call}, as one of its version should: install it anew"
-    )]
+    /// The driver reports a version that is new enough, but lacks a call of that version.
+    #[error("the NVIDIA driver lacks {call}, which its version should have: reinstall it")]
     MissingCall {
         /// The name of the call.
         call: &'static str,
@@ -44,7 +42,7 @@ pub enum CudaError {
          loaded in its place"
     )]
     NotStarted {
-        /// What `cuInit` answered.
+        /// The code that `cuInit` returned.
         code: DriverCode,
     },
     /// There is a driver, and no device.
@@ -52,44 +50,45 @@ pub enum CudaError {
         "the NVIDIA driver finds no device: check it with nvidia-smi, and the variable CUDA_VISIBLE_DEVICES"
     )]
     NoDevice,
-    /// There are fewer devices than the ordinal says.
+    /// There are fewer devices than the ordinal requires.
     #[error(
         "there is no device {asked}: the driver sees {count}, counted from 0 (the variable CUDA_VISIBLE_DEVICES \
          hides others)"
     )]
     NoSuchDevice {
-        /// The ordinal asked for.
+        /// The ordinal requested.
         asked: u32,
-        /// How many devices there are.
+        /// The number of devices.
         count: u32,
     },
-    /// The device has no such block of memory.
-    #[error("the device has no {requested} bytes{}{reclaim}", Free(*memory))]
+    /// The device cannot allocate the block.
+    #[error("the device cannot allocate {requested} bytes{}{reclaim}", Free(*memory))]
     OutOfMemory {
-        /// Bytes asked for.
+        /// Bytes requested.
         requested: usize,
-        /// What the device says of its memory; `None` where the device does not answer.
+        /// The memory that the device reports; `None` if the device does not respond.
         memory: Option<MemoryInfo>,
-        /// What was tried before, and what the pools of this process hold of the device.
+        /// The earlier attempts to free memory, and the bytes of the device that this process's
+        /// pools hold.
         reclaim: Reclaim,
     },
-    /// A stream or view of one device was used with memory of another device, which was not
-    /// opened to it (`CudaDevice::let_peer` of `pool-cuda`).
+    /// A stream or view of one device was used with memory of another device, which was not opened
+    /// to it (`CudaDevice::let_peer` of `pool-cuda`).
     #[error(
-        "memory of device {memory} was to be used on a stream of device {stream}: use a pool of device {stream}, \
+        "memory of device {memory} cannot be used on a stream of device {stream}: use a pool of device {stream}, \
          copy with `copy_from`, or let its kernels use the memory (`CudaDevice::let_peer`)"
     )]
     WrongDevice {
         /// The ordinal of the device that holds the memory.
         memory: u32,
-        /// The ordinal of the device that it was to be used on.
+        /// The ordinal of the device on which it was to be used.
         stream: u32,
     },
     /// Kernels of one device cannot reach memory of another one, and so it cannot be
     /// opened to them (`CudaDevice::let_peer` of `pool-cuda`).
     #[error(
-        "kernels of device {reader} cannot reach memory of device {memory}, for nothing that they may use links \
-         the two: copy with `copy_from`"
+        "kernels of device {reader} cannot reach memory of device {memory}, because there is no peer link: copy \
+         with `copy_from`"
     )]
     NotPeers {
         /// The ordinal of the device that holds the memory.
@@ -110,28 +109,31 @@ pub enum CudaError {
         "a stream is being captured, so the pool cannot {operation}: do it once before the capture"
     )]
     Capturing {
-        /// What was to be done.
+        /// The operation that was refused.
         operation: &'static str,
     },
-    /// Memory of the pool was used on a stream that the pool does not know, that use left no event, and a session
-    /// captures a graph now. Waiting for all work of the context would invalidate that capture.
+    /// Memory of the pool was used on a stream that the pool does not know, that use left no event,
+    /// and a session is capturing a graph. Waiting for all work of the context would invalidate
+    /// that capture.
     #[error("memory of the pool {}, which it cannot do while a graph is being captured: {}", UnknownUse(*stream), advice(*stream))]
     UnknownUse {
         /// The handle of the stream; `None` for a stream of another device.
         stream: Option<u64>,
     },
-    /// The source (`BlockSource` of `pool-cuda`) that the pool was given has no block of this size.
-    #[error("there is no block of {requested} bytes: {why}")]
+    /// The pool's source (`BlockSource` of `pool-cuda`) has no block of this size.
+    #[error("cannot allocate a block of {requested} bytes: {why}")]
     NoBlock {
-        /// Bytes asked for.
+        /// Bytes requested.
         requested: usize,
-        /// Why there is no such block, and what to do.
+        /// The reason, and the advice.
         why: &'static str,
     },
-    /// The host has no memory for what the pool keeps of its blocks, streams and shapes.
-    #[error("the host has no {requested} bytes for the pool's own bookkeeping: free host memory")]
+    /// The host has no memory for the pool's records of its blocks, streams and shapes.
+    #[error(
+        "cannot allocate {requested} bytes of host memory for the pool's bookkeeping: free host memory"
+    )]
     Bookkeeping {
-        /// Bytes asked for.
+        /// Bytes requested.
         requested: usize,
     },
     /// A copy between ranges of different lengths.
@@ -150,15 +152,15 @@ pub enum CudaError {
     RankTooLarge {
         /// The number of axes.
         rank: usize,
-        /// The most there may be.
+        /// The maximum number of axes.
         most: usize,
     },
     /// A call that the driver refused.
-    #[error("{call} answered {code}{}", CodeAdvice(*code))]
+    #[error("{call} failed: {code}{}", CodeAdvice(*code))]
     Call {
         /// The name of the call.
         call: &'static str,
-        /// What the driver answered.
+        /// The code that the driver returned.
         code: DriverCode,
     },
 }
@@ -179,7 +181,7 @@ pub struct MemoryInfo {
 }
 
 impl CudaError {
-    /// The driver's code, where the driver was asked and refused.
+    /// Returns the driver's code, if the driver refused a call.
     #[must_use]
     pub fn code(&self) -> Option<DriverCode> {
         match *self {
@@ -189,20 +191,21 @@ impl CudaError {
         }
     }
 
-    /// Whether a capture is in the way, now: the same may be done when it has ended.
+    /// Returns `true` if a capture prevents the operation now: it may succeed after the capture has
+    /// ended.
     #[must_use]
     pub fn is_of_capture(&self) -> bool {
         matches!(self, Self::Capturing { .. } | Self::UnknownUse { .. })
     }
 
-    /// Whether the device's context is lost; see [`DriverCode::is_sticky`].
+    /// Returns `true` if the device's context is lost; see [`DriverCode::is_sticky`].
     #[must_use]
     pub fn is_sticky(&self) -> bool {
         self.code().is_some_and(DriverCode::is_sticky)
     }
 }
 
-/// What the pool would have to do about an unknown use of its memory.
+/// The action that the pool would have to take for an unknown use of its memory.
 struct UnknownUse(Option<u64>);
 
 impl fmt::Display for UnknownUse {
@@ -219,7 +222,7 @@ impl fmt::Display for UnknownUse {
     }
 }
 
-/// What to do instead of an unknown use.
+/// Returns the advice for an unknown use.
 fn advice(stream: Option<u64>) -> &'static str {
     match stream {
         Some(_) => {
@@ -230,7 +233,7 @@ fn advice(stream: Option<u64>) -> &'static str {
     }
 }
 
-/// A version as CUDA counts it, printed as people write it.
+/// A version as CUDA counts it, printed in the usual form.
 struct Version(u32);
 
 impl fmt::Display for Version {
@@ -239,7 +242,7 @@ impl fmt::Display for Version {
     }
 }
 
-/// What the device says of its memory, behind what was asked of it.
+/// The memory that the device reports, printed after the request.
 struct Free(Option<MemoryInfo>);
 
 impl fmt::Display for Free {
@@ -248,17 +251,17 @@ impl fmt::Display for Free {
             Some(MemoryInfo { free, total }) => {
                 write!(f, ": {free} of its {total} are free, for all processes together")
             }
-            None => f.write_str(", and does not say how many are free"),
+            None => f.write_str(", and does not report its free memory"),
         }
     }
 }
 
-/// The cause of a code and what to do, where the code alone tells that.
+/// The cause of a code and the advice, if the code alone determines them.
 struct CodeAdvice(DriverCode);
 
 impl fmt::Display for CodeAdvice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let lost = "the context of the device is lost, so start the process anew";
+        let lost = "the context of the device is lost, so restart the process";
         let advice = self.0.is_sticky().then_some(lost).or_else(|| self.0.capture_advice());
         advice.map_or(Ok(()), |advice| write!(f, ": {advice}"))
     }

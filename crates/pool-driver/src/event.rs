@@ -1,5 +1,5 @@
-//! Events of our own: a call on one of cudarc's events may answer an error that an earlier, unrelated call left
-//! with the context, and a call on these does not.
+//! Events of our own. A call on one of cudarc's events may return an error that an earlier,
+//! unrelated call left with the context; a call on these does not.
 
 use std::fmt;
 use std::sync::Arc;
@@ -28,7 +28,8 @@ unsafe impl HandleKind for EventKind {
 
     const KIND: LeftoverKind = LeftoverKind::Event;
 
-    /// Destroys the event. What was recorded with it stays in its stream, and streams that wait for it still do.
+    /// Destroys the event. Work recorded with it stays in its stream, and streams that wait for it
+    /// continue to do so.
     unsafe fn destroy(event: sys::CUevent) -> Result<(), CudaError> {
         // SAFETY: the event is live, and this is its last use (caller).
         answer("cuEventDestroy", unsafe { result::event::destroy(event) })
@@ -36,18 +37,18 @@ unsafe impl HandleKind for EventKind {
 }
 
 impl Event {
-    /// An event of a context, which becomes the current one.
+    /// Makes an event of a context, which becomes the current one.
     pub fn new(context: &Arc<CudaContext>) -> Result<Self, CudaError> {
         let place = Place::new()?;
         bind(context)?;
         let without_time = sys::CUevent_flags_enum::CU_EVENT_DISABLE_TIMING;
         let handle = answer("cuEventCreate", result::event::create(without_time))?;
-        // SAFETY: the event was made this moment, in this context.
+        // SAFETY: the event was just made, in this context.
         Ok(Self(place.own(unsafe { ContextHandle::new(handle, context) })))
     }
 
-    /// Marks the place that a stream of the event's context has come to. Whoever waited for an earlier mark
-    /// of this event still waits for that one. The context becomes the current one.
+    /// Marks the current position of a stream of the event's context. Streams that wait for an
+    /// earlier mark of this event still wait for that one. The context becomes the current one.
     pub fn record(&self, stream: &CudaStream) -> Result<(), CudaError> {
         let stream = bound_handle(stream)?;
         // SAFETY: the stream is live while its owner is borrowed, and its context is the current one.
@@ -61,24 +62,26 @@ impl Event {
         unsafe { self.hold_back_handle(stream) }
     }
 
-    /// Makes a stream wait for all that another one of the event's context holds now. The context of `later` becomes the
-    /// current one. One event is enough for any number of streams, because a wait is for the record before it.
+    /// Makes a stream wait for all current work of another one of the event's context. The context
+    /// of `later` becomes the current one. One event is enough for any number of streams, because a
+    /// wait is for the record before it.
     pub fn order(&self, later: &CudaStream, earlier: &CudaStream) -> Result<(), CudaError> {
         self.record(earlier)?;
         self.hold_back(later)
     }
 
-    /// As [`order`](Self::order), for streams that are known by their handles.
+    /// Does the same as [`order`](Self::order), for streams that are known by their handles.
     ///
     /// # Safety
     ///
-    /// Both streams are live. Where a handle is that of a default stream, its context is the current one.
+    /// Both streams are live. If a handle is that of a default stream, its context is the current
+    /// one.
     pub unsafe fn order_handles(
         &self,
         later: sys::CUstream,
         earlier: sys::CUstream,
     ) -> Result<(), CudaError> {
-        // SAFETY: the event is live until `self` is dropped, the stream by the caller's promise.
+        // SAFETY: the event is live until `self` is dropped; the caller guarantees the stream.
         unsafe { self.record_handle(earlier) }?;
         // SAFETY: as above.
         unsafe { self.hold_back_handle(later) }
@@ -86,15 +89,15 @@ impl Event {
 
     /// # Safety
     ///
-    /// As for [`order_handles`](Self::order_handles).
+    /// Same as for [`order_handles`](Self::order_handles).
     unsafe fn record_handle(&self, stream: sys::CUstream) -> Result<(), CudaError> {
-        // SAFETY: the event is live until `self` is dropped, the stream by the caller's promise.
+        // SAFETY: the event is live until `self` is dropped; the caller guarantees the stream.
         answer("cuEventRecord", unsafe { result::event::record(self.0.get(), stream) })
     }
 
     /// # Safety
     ///
-    /// As for [`order_handles`](Self::order_handles).
+    /// Same as for [`order_handles`](Self::order_handles).
     unsafe fn hold_back_handle(&self, stream: sys::CUstream) -> Result<(), CudaError> {
         let flags = sys::CUevent_wait_flags_enum::CU_EVENT_WAIT_DEFAULT;
         // SAFETY: as in `record_handle`.
@@ -102,7 +105,7 @@ impl Event {
         answer("cuStreamWaitEvent", waits)
     }
 
-    /// Whether the work before the mark is done.
+    /// Returns `true` if the work before the mark is done.
     pub fn is_done(&self) -> Result<bool, CudaError> {
         // SAFETY: the event is live until `self` is dropped.
         match with_relaxed_capture_mode(|| unsafe { result::event::query(self.0.get()) }) {

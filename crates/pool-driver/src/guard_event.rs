@@ -1,8 +1,8 @@
-//! The event that ends a use of a pool's memory on a stream that the pool does not know. cudarc's `SyncOnDrop` records it
-//! behind the use, when the guard is dropped.
+//! The event that ends a use of a pool's memory on a stream that the pool does not know. cudarc's
+//! `SyncOnDrop` records it after the use, when the guard is dropped.
 //!
-//! Each use gets an event of its own, which was never recorded. So it is known later whether the guard was dropped: the
-//! event of a guard that was forgotten is not recorded.
+//! Each use gets a new event, which was never recorded. So the event later shows whether the guard
+//! was dropped: the event of a forgotten guard is not recorded.
 
 use std::fmt;
 use std::mem::ManuallyDrop;
@@ -20,11 +20,11 @@ use crate::versioned::is_recorded;
 /// An event for one guard of cudarc's.
 pub struct GuardEvent(ResourceOwner<Handle>);
 
-/// cudarc's event, in a place of its own: references to it stay good when this value moves. There is always one.
-/// cudarc's destructor is not run, because an event that it cannot destroy is lost.
+/// cudarc's event, at a fixed address: references to it stay valid when this value moves. There is
+/// always one. cudarc's destructor is not run, because it loses an event that it cannot destroy.
 struct Handle(Vec<ManuallyDrop<CudaEvent>>);
 
-/// The name of a [`GuardEvent`], good for as long as that lives.
+/// The name of a [`GuardEvent`], valid for as long as that lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UseEnd(sys::CUevent);
 
@@ -32,7 +32,7 @@ pub struct UseEnd(sys::CUevent);
 unsafe impl Send for UseEnd {}
 
 impl GuardEvent {
-    /// An event of a context, which becomes the current one.
+    /// Makes an event of a context, which becomes the current one.
     pub fn new(context: &Arc<CudaContext>) -> Result<Self, CudaError> {
         let mut home = Vec::new();
         let requested = size_of::<CudaEvent>();
@@ -47,13 +47,13 @@ impl GuardEvent {
         Ok(Self(place.own(Handle(home))))
     }
 
-    /// Where cudarc's event is, for as long as this lives.
+    /// Returns the address of cudarc's event, valid for as long as this lives.
     #[must_use]
     pub fn place(&self) -> NonNull<CudaEvent> {
         NonNull::from(self.0.event()).cast()
     }
 
-    /// The name of the event, good for as long as this lives.
+    /// Returns the name of the event, valid for as long as this lives.
     #[must_use]
     pub fn name(&self) -> UseEnd {
         UseEnd(self.0.event().cu_event())
@@ -73,7 +73,7 @@ impl Resource for Handle {
         Some(self.event().context())
     }
 
-    /// Destroys the event. Streams that wait for it still do.
+    /// Destroys the event. Streams that wait for it continue to do so.
     unsafe fn give_back(&mut self) -> Result<(), CudaError> {
         bind(self.event().context())?;
         // SAFETY: the event is live and nothing else has it (caller).
@@ -84,13 +84,14 @@ impl Resource for Handle {
 impl Drop for Handle {
     fn drop(&mut self) {
         let context: *const Arc<CudaContext> = self.event().context();
-        // SAFETY: the event's destructor never runs, so its reference to the context is dropped here alone.
+        // SAFETY: the event's destructor never runs, so its reference to the context is dropped
+        // only here.
         drop(unsafe { ptr::read(context) });
     }
 }
 
 impl UseEnd {
-    /// Whether the guard has recorded the event.
+    /// Returns `true` if the guard has recorded the event.
     ///
     /// # Safety
     ///
@@ -104,7 +105,7 @@ impl UseEnd {
     ///
     /// # Safety
     ///
-    /// As for [`is_recorded`](Self::is_recorded).
+    /// Same as for [`is_recorded`](Self::is_recorded).
     pub unsafe fn hold_back(self, stream: &CudaStream) -> Result<(), CudaError> {
         let flags = sys::CUevent_wait_flags_enum::CU_EVENT_WAIT_DEFAULT;
         let stream = bound_handle(stream)?;

@@ -1,4 +1,5 @@
-//! Handles of the driver's that end with a context: what events, streams, memory pools and graphs have in common.
+//! Handles of the driver that end with a context: the common part of events, streams, memory pools
+//! and graphs.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,7 +19,7 @@ pub unsafe trait HandleKind: 'static {
     /// The driver's type.
     type Handle: Copy + fmt::Debug;
 
-    /// What [`Leftovers`](crate::leftovers::Leftovers) counts the handle as.
+    /// The kind as which [`Leftovers`](crate::leftovers::Leftovers) counts the handle.
     const KIND: LeftoverKind;
 
     /// Checks that a handle may be destroyed now.
@@ -53,12 +54,12 @@ impl<K: HandleKind> ContextHandle<K> {
         Self { handle, context: Arc::clone(context) }
     }
 
-    /// The handle, which is live for as long as `self` has an owner.
+    /// Returns the handle, which is live for as long as `self` has an owner.
     pub fn get(&self) -> K::Handle {
         self.handle
     }
 
-    /// The context that the handle ends with.
+    /// Returns the context that the handle ends with.
     pub fn context(&self) -> &Arc<CudaContext> {
         &self.context
     }

@@ -1,6 +1,6 @@
-//! Page-locked host memory, freed once, now or as a leftover, and the copies through it that are waited for. Who owns a
-//! buffer knows when no copy uses it: a graph, which frees its buffers after its runs, or [`PageLocked`], which has an
-//! event behind its copies.
+//! Page-locked host memory, which is freed once, now or later, and the copies through it that are
+//! waited for. The owner of a buffer knows when no copy uses it: a graph, which frees its buffers
+//! after its runs, or [`PageLocked`], which has an event after its copies.
 //!
 //! [`PageLocked`]: crate::page_locked::PageLocked
 
@@ -18,10 +18,10 @@ use crate::leftovers::{LeftoverKind, Place, Resource, ResourceOwner};
 #[derive(Debug)]
 pub struct HostBuffer(ResourceOwner<HostMemory>);
 
-// SAFETY: `&HostBuffer` gives an address, a length and a context alone.
+// SAFETY: `&HostBuffer` gives access only to an address, a length and a context.
 unsafe impl Sync for HostBuffer {}
 
-/// The place among the leftovers for a buffer that is yet to be made.
+/// The place in the queue of deferred frees for a buffer that is not made yet.
 pub type HostPlace = Place<HostMemory>;
 
 /// The memory of a [`HostBuffer`].
@@ -42,71 +42,73 @@ impl Resource for HostMemory {
         Some(&self.context)
     }
 
-    /// Frees the memory. The owner of the buffer has seen to it that no copy is pending.
+    /// Frees the memory. The owner of the buffer ensures that no copy is pending.
     unsafe fn give_back(&mut self) -> Result<(), CudaError> {
-        // SAFETY: it came from `allocate_host` in this context, and is freed once (caller); no copy is pending (the
-        // promise of those who enqueued one).
+        // SAFETY: it came from `allocate_host` in this context, and is freed once (caller); no copy
+        // is pending (guaranteed by the code that enqueued one).
         unsafe { calls::free_host(self.memory, &self.context) }
     }
 }
 
 impl HostBuffer {
-    /// A copy of these bytes, of which there is at least one. The context becomes the current one.
+    /// Makes a copy of these bytes, which are not empty. The context becomes the current one.
     pub fn new(bytes: &[u8], context: &Arc<CudaContext>) -> Result<Self, CudaError> {
         Self::in_place(Place::new()?, bytes, context)
     }
 
-    /// As [`new`](Self::new), with a place among the leftovers that was made before.
+    /// Does the same as [`new`](Self::new), with a place in the queue that was made before.
     pub fn in_place(
         place: HostPlace,
         bytes: &[u8],
         context: &Arc<CudaContext>,
     ) -> Result<Self, CudaError> {
         let memory = calls::allocate_host(bytes.len(), context)?;
-        // SAFETY: just allocated with as many bytes, so apart from the caller's.
+        // SAFETY: just allocated with `bytes.len()` bytes, so disjoint from the caller's.
         unsafe { memory.as_ptr().copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
         let (length, context) = (bytes.len(), Arc::clone(context));
         Ok(Self(place.own(HostMemory { memory, bytes: length, context })))
     }
 
-    /// A buffer of so many bytes, at least one, which are all zero. The context becomes the current one.
+    /// Makes a buffer of `bytes` zero bytes, at least one. The context becomes the current one.
     pub fn zeroed(bytes: usize, context: &Arc<CudaContext>) -> Result<Self, CudaError> {
         let place = HostPlace::new()?;
         let memory = calls::allocate_host(bytes, context)?;
-        // SAFETY: just allocated with as many bytes.
+        // SAFETY: just allocated with `bytes` bytes.
         unsafe { memory.write_bytes(0, bytes) };
         Ok(Self(place.own(HostMemory { memory, bytes, context: Arc::clone(context) })))
     }
 
-    /// The first byte of the buffer.
+    /// Returns the first byte of the buffer.
     #[must_use]
     pub fn first(&self) -> NonNull<u8> {
         self.0.memory
     }
 
-    /// The address of the first byte.
+    /// Returns the address of the first byte.
     #[must_use]
     pub fn address(&self) -> u64 {
         self.0.memory.addr().get() as u64
     }
 
-    /// The number of bytes, which is never 0.
+    /// Returns the number of bytes, which is never 0.
     #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "the driver allocates no empty buffer")]
     pub fn len(&self) -> usize {
         self.0.bytes
     }
 
-    /// The context that the memory was allocated in.
+    /// Returns the context in which the memory was allocated.
     #[must_use]
     pub fn context(&self) -> &Arc<CudaContext> {
         &self.0.context
     }
 
-    /// The bytes of the buffer. No copy of the driver is pending: who enqueues one promises that.
+    /// Returns the bytes of the buffer. No copy of the driver is pending, as the code that enqueues
+    /// one guarantees.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: so many bytes were allocated and initialised, and are borrowed exclusively; the device does not use
-        // them meanwhile (the promise of those who enqueued a copy).
+        // SAFETY: `self.0.bytes` bytes were allocated and initialised, and are borrowed
+        // exclusively. The device does not use them meanwhile (guaranteed by the code that enqueued
+        // a copy).
         unsafe { slice::from_raw_parts_mut(self.0.memory.as_ptr(), self.0.bytes) }
     }
 
@@ -115,25 +117,27 @@ impl HostBuffer {
     ///
     /// # Safety
     ///
-    /// The device's range is allocated, has as many bytes, and is the caller's to read in the stream's order; the buffer
-    /// has as many bytes. After an error, the buffer stays and is not touched until the stream was waited for.
+    /// The device's range is allocated, has `bytes` bytes, and the caller may read it in the
+    /// stream's order. The buffer has at least `bytes` bytes. After an error, the buffer stays and
+    /// is not touched until the stream was waited for.
     pub unsafe fn read(
         &mut self,
         from: Address,
         bytes: usize,
         stream: &CudaStream,
     ) -> Result<(), CudaError> {
-        // SAFETY: the caller's promise; the host range stays for as long as the copy may be made.
+        // SAFETY: the caller upholds this contract; the host range stays for as long as the copy
+        // may run.
         let copied = unsafe { calls::copy_to_host(self.0.memory, from, bytes, stream) };
         copied.and_then(|()| calls::synchronize(stream))
     }
 
-    /// Copies the first bytes of the buffer to the device's bytes at `to`, in the order of a stream, and waits; as
-    /// [`read`](Self::read).
+    /// Copies the first bytes of the buffer to the device's bytes at `to`, in the order of a
+    /// stream, and waits; errors as for [`read`](Self::read).
     ///
     /// # Safety
     ///
-    /// As for [`read`](Self::read), with writing.
+    /// Same as for [`read`](Self::read), with writing.
     pub unsafe fn write(
         &mut self,
         to: Address,

@@ -1,12 +1,12 @@
-//! The kinds of resources that may be left over, and how many there are of each.
+//! The kinds of resources whose free may be deferred, and their numbers.
 
 use std::fmt;
 
-/// What a leftover is.
+/// The kind of a deferred free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LeftoverKind {
-    /// The blocks of a pool that was dropped, as one.
+    /// The blocks of a pool that was dropped, together.
     PoolBlocks,
     /// An event.
     Event,
@@ -16,13 +16,14 @@ pub enum LeftoverKind {
     HostMemory,
     /// Plain device memory: a chunk of a graph pool, or an arena.
     DeviceMemory,
-    /// A stream that a capture was begun on.
+    /// A stream on which a capture was begun.
     Stream,
     /// A graph.
     Graph,
     /// An executable graph.
     Executable,
-    /// All that a graph, or an update of one, left while a capture was under way or its runs could not be waited for.
+    /// The resources that a graph, or an update of one, left while a capture was under way or its
+    /// runs could not be waited for.
     GraphRuns,
 }
 
@@ -55,18 +56,18 @@ impl LeftoverKind {
     }
 }
 
-/// How many resources are left over, by kind. Prints as `2 events, 1 graphs`.
+/// The number of deferred frees, by kind. Prints as `2 events, 1 graphs`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Leftovers(pub [usize; LeftoverKind::ALL.len()]);
 
 impl Leftovers {
-    /// The number of one kind.
+    /// Returns the number of one kind.
     #[must_use]
     pub fn of(&self, kind: LeftoverKind) -> usize {
         self.0[kind as usize]
     }
 
-    /// The number of all kinds.
+    /// Returns the number of all kinds.
     #[must_use]
     pub fn total(&self) -> usize {
         self.0.iter().sum()

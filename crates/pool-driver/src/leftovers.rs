@@ -1,9 +1,11 @@
-//! The leftovers of the process: resources of the driver's that could not be given back when their owners were
-//! dropped, because a capture was under way or because the driver refused. They wait in one queue. Giving them back is
-//! tried again whenever a pool allocates or is dropped, and when a capture of `pool-graph` ends.
+//! The deferred frees of the process: resources of the driver that could not be freed when their
+//! owners were dropped, because a capture was under way or because the driver refused. They wait in
+//! one queue. They are tried again whenever a pool allocates or is dropped, and when a capture of
+//! `pool-graph` ends.
 //!
-//! A drop cannot ask for memory, which the host may not have then. So the place that a resource takes in the queue
-//! is made before the resource is ([`Place::new`]), and is kept beside it by the resource's owner.
+//! A drop cannot allocate, because the host may have no memory then. So a resource's place in the
+//! queue is made before the resource ([`Place::new`]), and the resource's owner keeps it beside the
+//! resource.
 
 use std::fmt;
 use std::mem::{self, ManuallyDrop};
@@ -17,60 +19,61 @@ use crate::error::CudaError;
 use crate::gone::unless_gone;
 pub use crate::leftover_kind::{LeftoverKind, Leftovers};
 
-/// Something of the driver's that is given back when its owner is dropped, or later.
+/// A resource of the driver that is freed when its owner is dropped, or later.
 pub trait Resource: Send + 'static {
-    /// What [`Leftovers`] counts the resource as.
+    /// The kind as which [`Leftovers`] counts the resource.
     const KIND: LeftoverKind;
 
-    /// The context that the resource ends with; `None` where its parts tell that themselves.
+    /// Returns the context that the resource ends with; `None` if its parts have their own.
     fn context(&self) -> Option<&CudaContext>;
 
-    /// Gives the resource back to the driver.
+    /// Frees the resource.
     ///
     /// # Errors
     ///
-    /// What the driver refuses, and [`CudaError::Capturing`] where a capture is in the way. What was not given
-    /// back is then still there, and this may be called again.
+    /// The driver's error, and [`CudaError::Capturing`] if a capture prevents the free. The rest of
+    /// the resource then still exists, and this may be called again.
     ///
     /// # Safety
     ///
-    /// Only the caller has the resource. Once this has succeeded, or failed because the context is gone, the value is
-    /// dropped and not used otherwise.
+    /// Only the caller has the resource. After this has succeeded, or failed because the context is
+    /// gone, the value is dropped and not used otherwise.
     unsafe fn give_back(&mut self) -> Result<(), CudaError>;
 }
 
-/// The owner of a resource, which gives it back when it is dropped, or leaves it over.
+/// The owner of a resource, which frees it when it is dropped, or defers the free.
 #[must_use = "the resource is given back when its owner is dropped"]
 pub struct ResourceOwner<T: Resource> {
     resource: ManuallyDrop<T>,
     place: ManuallyDrop<Place<T>>,
 }
 
-/// A place in the queue for a resource that is yet to be made.
+/// A place in the queue for a resource that is not made yet.
 ///
-/// The link is alone in an array, because a box of an array can be made of a `Vec`, and memory for a `Vec` can be
-/// asked for without ending the process where the host has none.
+/// The link is alone in an array, because a box of an array can be made of a `Vec`. A `Vec` can
+/// request memory without aborting the process if the host has none.
 pub struct Place<T>(Box<[Link<T>; 1]>);
 
-/// A link of the queue: a resource that has no owner any more, and the rest of the queue behind it.
+/// A link of the queue: a resource that has no owner any more, and the rest of the queue after it.
 struct Link<T> {
     /// Empty while the resource has its owner.
     resource: Option<T>,
     next: Queue,
 }
 
-/// The links of the leftovers, the newest one first.
+/// The links of the deferred frees, the newest one first.
 type Queue = Option<Box<dyn Leftover>>;
 
-/// A link of the queue, whichever type its resource is of.
+/// A link of the queue, for any type of its resource.
 trait Leftover: Send {
     fn next(&mut self) -> &mut Queue;
 
-    /// Gives the resource of the link back; as [`Resource::give_back`], and a success where its context is gone.
+    /// Frees the resource of the link, as [`Resource::give_back`] does; a success if its context is
+    /// gone.
     ///
     /// # Safety
     ///
-    /// As for [`Resource::give_back`].
+    /// Same as for [`Resource::give_back`].
     unsafe fn give_back(&mut self) -> Result<(), CudaError>;
 
     fn kind(&self) -> LeftoverKind;
@@ -86,7 +89,7 @@ impl<T: Resource> Leftover for [Link<T>; 1] {
         let [link] = self;
         match &mut link.resource {
             Some(resource) => {
-                // SAFETY: the caller's promise.
+                // SAFETY: the same contract, which the caller upholds.
                 let given_back = unsafe { resource.give_back() };
                 match resource.context() {
                     Some(context) => unless_gone(context, given_back),
@@ -103,11 +106,11 @@ impl<T: Resource> Leftover for [Link<T>; 1] {
 }
 
 impl<T: Resource> Place<T> {
-    /// A place for one resource: what takes memory.
+    /// Makes a place for one resource; this allocates.
     ///
     /// # Errors
     ///
-    /// [`CudaError::Bookkeeping`] where the host has none.
+    /// [`CudaError::Bookkeeping`] if the host has none.
     pub fn new() -> Result<Self, CudaError> {
         let no_memory = CudaError::Bookkeeping { requested: size_of::<Link<T>>() };
         let mut link = Vec::new();
@@ -117,12 +120,12 @@ impl<T: Resource> Place<T> {
         link.into_boxed_slice().try_into().map(Self).map_err(|_| no_memory)
     }
 
-    /// The owner of a resource, which has this place for it.
+    /// Makes the owner of a resource, which has this place for it.
     pub fn own(self, resource: T) -> ResourceOwner<T> {
         ResourceOwner { resource: ManuallyDrop::new(resource), place: ManuallyDrop::new(self) }
     }
 
-    /// The resource as a leftover of this place.
+    /// Puts the resource into this place, as a deferred free.
     fn leftover(mut self, resource: T) -> Box<dyn Leftover> {
         let [link] = &mut *self.0;
         link.resource = Some(resource);
@@ -131,11 +134,12 @@ impl<T: Resource> Place<T> {
 }
 
 impl<T: Resource> ResourceOwner<T> {
-    /// Gives the resource back now. Where that cannot be, it is left over, and the error is returned.
+    /// Frees the resource now. If that is impossible, the free is deferred, and the error is
+    /// returned.
     ///
     /// # Errors
     ///
-    /// As [`Resource::give_back`].
+    /// Same as [`Resource::give_back`].
     pub fn give_back(self) -> Result<(), CudaError> {
         let mut this = ManuallyDrop::new(self);
         // SAFETY: the owner is not used again, and its destructor does not run.
@@ -156,7 +160,8 @@ impl<T: Resource> ResourceOwner<T> {
 
 impl<T: Resource> Drop for ResourceOwner<T> {
     fn drop(&mut self) {
-        // SAFETY: the owner is being dropped. What could not be given back is in the queue, and counted there.
+        // SAFETY: the owner is being dropped. A resource that could not be freed is in the queue,
+        // and counted there.
         let _left_over = unsafe { self.end() };
     }
 }
@@ -187,10 +192,10 @@ impl<T: Resource + fmt::Debug> fmt::Debug for ResourceOwner<T> {
     }
 }
 
-/// Locked for linking and unlinking alone.
+/// Locked only for linking and unlinking.
 static QUEUE: Mutex<Queue> = Mutex::new(None);
 
-/// How many leftovers there are of each kind.
+/// The number of deferred frees of each kind.
 static COUNTS: [AtomicUsize; LeftoverKind::ALL.len()] =
     [const { AtomicUsize::new(0) }; LeftoverKind::ALL.len()];
 
@@ -198,9 +203,9 @@ fn queue() -> MutexGuard<'static, Queue> {
     QUEUE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Gives a resource back, or puts it into the queue.
+/// Frees a resource, or puts it into the queue.
 fn give_back_or_keep(mut leftover: Box<dyn Leftover>) -> Result<(), CudaError> {
-    // SAFETY: only its leftover has the resource, and is dropped here where this succeeds.
+    // SAFETY: only its link has the resource, and is dropped here if this succeeds.
     let given_back = unsafe { leftover.give_back() };
     if given_back.is_err() {
         COUNTS[leftover.kind() as usize].fetch_add(1, Ordering::Relaxed);
@@ -211,24 +216,24 @@ fn give_back_or_keep(mut leftover: Box<dyn Leftover>) -> Result<(), CudaError> {
     given_back
 }
 
-/// Tries again to give back every leftover; returns how many are left.
+/// Tries every deferred free again; returns the number that are left.
 pub fn give_back_leftovers() -> usize {
     if leftovers().total() == 0 {
         return 0;
     }
-    // The lock is not held meanwhile: a leftover that is given back may own another resource, which is left over in
-    // turn.
+    // The lock is not held meanwhile: a freed resource may own another one, whose free is then
+    // deferred.
     let mut rest = mem::take(&mut *queue());
     while let Some(mut leftover) = rest {
         rest = leftover.next().take();
         COUNTS[leftover.kind() as usize].fetch_sub(1, Ordering::Relaxed);
-        // What is refused again is in the queue again, and counted.
+        // A resource that is refused again is in the queue again, and counted.
         let _left_over = give_back_or_keep(leftover);
     }
     leftovers().total()
 }
 
-/// What is left over now.
+/// Returns the current deferred frees.
 pub fn leftovers() -> Leftovers {
     Leftovers(COUNTS.each_ref().map(|count| count.load(Ordering::Relaxed)))
 }
@@ -244,7 +249,7 @@ mod tests {
 
     use super::{LeftoverKind, Place, Resource, give_back_leftovers, leftovers};
 
-    /// Refuses to be given back so many times.
+    /// Refuses to be freed the given number of times.
     struct Stubborn(Arc<AtomicUsize>);
 
     impl Resource for Stubborn {

@@ -1,15 +1,16 @@
-//! The CUDA driver, and nothing above it: its library, its calls with typed errors, the values that own its resources,
-//! and the queue of resources that could not be given back.
+//! The lowest layer over the CUDA driver: its library, its calls with typed errors, the values that
+//! own its resources, and the queue of deferred frees.
 //!
 //! **This crate is the internal floor of `pool-cuda` and `pool-graph`. It has no stable API:** each release may change it
 //! without notice. The types that users need are re-exported by these two crates.
 //!
 //! The rule for a call that fails is in [`gone`]: a call that orders is never excused by its code.
 //!
-//! Exhausted host memory is an error like any other. Notes of blocks, streams and shapes are allocated by calls that can
-//! fail ([`chain`]). A drop allocates nothing: it uses what was made with the resource, its place among the
-//! [`leftovers`] or a spare link. Exceptions: allocations inside cudarc, and the counted pointers of devices, contexts of
-//! pools and staging pools, which are the standard library's.
+//! Exhausted host memory is an error like any other. Records of blocks, streams and shapes are
+//! allocated by calls that can fail ([`chain`]). A drop allocates nothing: it uses memory that was
+//! made with the resource, its place in the queue of [`leftovers`] or a spare link. Exceptions are
+//! allocations inside cudarc, and the standard library's counted pointers of devices, contexts of
+//! pools and staging pools.
 //!
 //! ```
 //! use pool_driver::error::CudaError;

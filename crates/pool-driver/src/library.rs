@@ -1,5 +1,5 @@
-//! The driver's library: whether there is one, whether it is new enough, and how many devices it sees. The questions
-//! are asked in an order in which nothing panics: cudarc panics at the first call where there is no library.
+//! The driver's library: its presence, its version, and the number of its devices. The order of the
+//! queries avoids panics: cudarc panics at the first call if there is no library.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -11,21 +11,21 @@ use crate::answer::answer;
 use crate::code::DriverCode;
 use crate::error::CudaError;
 
-/// The oldest version of CUDA whose drivers will do, as the driver counts versions: the first one that has
+/// The oldest supported version of CUDA, as the driver counts versions: the first with
 /// `cuGetProcAddress` in its present form.
 const OLDEST: u32 = 12_000;
 
-/// The names of the driver's library: those under which it is installed, of the names that cudarc tries and in the
-/// order in which cudarc tries them. cudarc's own question (`is_culib_present`) does not exist in builds that link
-/// the driver.
+/// The names of the driver's library: those under which it is installed, among the names that
+/// cudarc tries and in cudarc's order. cudarc's own query (`is_culib_present`) does not exist in
+/// builds that link the driver.
 const LIBRARIES: &[&str] =
     if cfg!(windows) { &["nvcuda.dll"] } else { &["libcuda.so", "libcuda.so.1"] };
 
-/// Starts the driver, so that its calls can be made. A start that failed is tried again at the next call: a device
-/// may become visible, a fault may pass.
+/// Starts the driver, so that its calls can be made. A failed start is tried again at the next
+/// call: a device may become visible, a fault may pass.
 ///
-/// No lock is held: loading a library runs code of others, which may call this function, and starting the driver
-/// twice is no more than starting it once.
+/// No lock is held: loading a library runs foreign code, which may call this function. Starting the
+/// driver twice does no more than starting it once.
 pub fn start() -> Result<(), CudaError> {
     static STARTED: OnceBool = OnceBool::new();
     STARTED.get_or_try_init(|| try_start().map(|()| true)).map(|_| ())
@@ -43,8 +43,8 @@ fn try_start() -> Result<(), CudaError> {
 }
 
 fn is_present() -> bool {
-    // SAFETY: it loads libraries by the names that NVIDIA's driver has; what their initialisers do is
-    // what every program that uses CUDA runs.
+    // SAFETY: it loads libraries by the names of NVIDIA's driver; their initialisers run in every
+    // program that uses CUDA.
     LIBRARIES.iter().any(|name| unsafe { Library::new(*name) }.is_ok())
 }
 
@@ -52,19 +52,19 @@ fn is_present() -> bool {
 ///
 /// # Errors
 ///
-/// [`CudaError::DriverTooOld`] where the driver is older, and all errors of starting it.
+/// [`CudaError::DriverTooOld`] if the driver is older, and all errors of starting it.
 pub fn require_driver(needed: u32) -> Result<(), CudaError> {
     start()?;
     require(needed)
 }
 
-/// As [`require_driver`], for callers that know that a library is present.
+/// Does the same as [`require_driver`], for callers that know that a library is present.
 pub(crate) fn require(needed: u32) -> Result<(), CudaError> {
     let driver = version()?;
     if driver < needed { Err(CudaError::DriverTooOld { driver, needed }) } else { Ok(()) }
 }
 
-/// The CUDA version that the driver is for. A library is present; the driver need not be started.
+/// Returns the CUDA version of the driver. A library is present; the driver need not be started.
 pub fn version() -> Result<u32, CudaError> {
     static VERSION: AtomicU32 = AtomicU32::new(0);
     let known = VERSION.load(Ordering::Relaxed);
@@ -72,7 +72,7 @@ pub fn version() -> Result<u32, CudaError> {
         return Ok(known);
     }
     let mut version = 0;
-    // SAFETY: a library is present, the call is older than any that is supported, and the place
+    // SAFETY: a library is present, the call is older than every supported driver, and the place
     // outlives it.
     let asked = unsafe { sys::cuDriverGetVersion(&raw mut version) };
     answer("cuDriverGetVersion", asked.result())?;
@@ -81,7 +81,7 @@ pub fn version() -> Result<u32, CudaError> {
     Ok(version)
 }
 
-/// How many devices the driver sees; never 0.
+/// Returns the number of devices that the driver sees; never 0.
 pub fn device_count() -> Result<u32, CudaError> {
     start()?;
     let count = answer("cuDeviceGetCount", result::device::get_count())?;

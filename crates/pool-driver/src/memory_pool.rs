@@ -1,5 +1,5 @@
-//! A private memory pool of the driver's stream-ordered allocator. The default memory pool of a device belongs to
-//! the whole process, and its settings are not ours to change.
+//! A private memory pool of the driver's stream-ordered allocator. The default memory pool of a
+//! device belongs to the whole process, so its settings must not be changed here.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ unsafe impl HandleKind for MemoryPoolKind {
 
     const KIND: LeftoverKind = LeftoverKind::MemoryPool;
 
-    /// Destroys the memory pool. The driver gives its memory back once the last block of it is freed.
+    /// Destroys the memory pool. The driver frees its memory after the last block of it is freed.
     unsafe fn destroy(pool: sys::CUmemoryPool) -> Result<(), CudaError> {
         // SAFETY: the memory pool is live, and this is its last use (caller).
         answer("cuMemPoolDestroy", unsafe { result::mem_pool::destroy(pool) })
@@ -36,22 +36,22 @@ unsafe impl HandleKind for MemoryPoolKind {
 }
 
 impl MemoryPool {
-    /// A memory pool of the context's device.
+    /// Makes a memory pool of the context's device.
     pub fn new(context: &Arc<CudaContext>) -> Result<Self, CudaError> {
         let place = Place::new()?;
         bind(context)?;
         let handle = create_memory_pool(context.cu_device())?;
-        // SAFETY: the memory pool was made this moment, in this context.
+        // SAFETY: the memory pool was just made, in this context.
         Ok(Self(place.own(unsafe { ContextHandle::new(handle, context) })))
     }
 
-    /// The driver's handle of the memory pool, which is live for as long as `self`.
+    /// Returns the driver's handle of the memory pool, which is live for as long as `self`.
     #[must_use]
     pub fn handle(&self) -> sys::CUmemoryPool {
         self.0.get()
     }
 
-    /// Gives the memory that is free back to the device.
+    /// Returns the free memory to the device.
     pub fn trim(&self) -> Result<(), CudaError> {
         let handle = self.handle();
         // SAFETY: the memory pool is live until `self` is dropped.

@@ -1,4 +1,4 @@
-//! Page-locked host memory: a buffer that copies between the host and the device go through. A buffer that is
+//! Page-locked host memory: a buffer for copies between the host and the device. A buffer that is
 //! forgotten while it is busy is never used again.
 
 use std::fmt;
@@ -14,84 +14,85 @@ use crate::error::CudaError;
 use crate::host_buffer::HostBuffer;
 use crate::leftovers::{LeftoverKind, Place, Resource, ResourceOwner};
 
-/// Where the bytes of a buffer begin: at a multiple of this.
+/// The alignment of a buffer's first byte.
 const ALIGNMENT: usize = 256;
 
-/// A buffer of page-locked memory that is given back when it is dropped, after its copies; later, where the driver
-/// refuses.
+/// A buffer of page-locked memory that is freed when it is dropped, after its copies; later, if the
+/// driver refuses.
 pub struct PageLocked(ResourceOwner<Buffer>);
 
-/// The memory of a [`PageLocked`], and how far the copies through it are.
+/// The memory of a [`PageLocked`], and the progress of the copies through it.
 struct Buffer {
     memory: HostBuffer,
-    /// Where the first aligned byte of the memory is.
+    /// The offset of the first aligned byte of the memory.
     offset: usize,
     length: usize,
     copies: CopyCompletion,
 }
 
 impl PageLocked {
-    /// A buffer of so many bytes, all zero, aligned to 256.
+    /// Makes a buffer of `bytes` zero bytes, aligned to 256.
     ///
     /// # Errors
     ///
-    /// [`CudaError::Bookkeeping`], and what the driver refuses.
+    /// [`CudaError::Bookkeeping`], and the driver's errors.
     pub fn new(bytes: usize, context: &Arc<CudaContext>) -> Result<Self, CudaError> {
         let place = Place::new()?;
         Ok(Self(place.own(Buffer::new(bytes, context)?)))
     }
 
-    /// The buffer's bytes, unless a copy may be pending.
+    /// Returns the buffer's bytes, unless a copy may be pending.
     pub fn bytes_mut(&mut self) -> Option<&mut [u8]> {
         (!self.0.copies.is_pending()).then(|| self.0.bytes())
     }
 
-    /// Enqueues a copy of the buffer's first bytes to the device. The buffer is busy from then on, also after an
-    /// error: a copy that was refused may be made later.
+    /// Enqueues a copy of the buffer's first bytes to the device. The buffer is busy from then on,
+    /// also after an error: a refused copy may run later.
     ///
     /// # Errors
     ///
-    /// What the driver refuses. Where the event behind the copy could not be recorded, that is tried again whenever
-    /// it is asked whether the buffer is free.
+    /// The driver's error. If the event after the copy could not be recorded, that is tried again
+    /// at each query of the buffer.
     ///
     /// # Safety
     ///
-    /// The range at `to` is allocated and as long, and writing it in the stream's order is the caller's right. The
-    /// buffer is not busy and at least as long.
+    /// The range at `to` is allocated and has `bytes` bytes, and the caller may write it in the
+    /// stream's order. The buffer is not busy and has at least `bytes` bytes.
     pub unsafe fn copy_to_device(
         &mut self,
         to: u64,
         bytes: usize,
         stream: &Arc<CudaStream>,
     ) -> Result<(), CudaError> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         unsafe { self.0.copy_to_device(to, bytes, stream) }
     }
 
-    /// Enqueues a copy from the device to the buffer's first bytes; else as [`copy_to_device`](Self::copy_to_device).
+    /// Enqueues a copy from the device to the buffer's first bytes; otherwise the same as
+    /// [`copy_to_device`](Self::copy_to_device).
     ///
     /// # Errors
     ///
-    /// As [`copy_to_device`](Self::copy_to_device).
+    /// Same as [`copy_to_device`](Self::copy_to_device).
     ///
     /// # Safety
     ///
-    /// As for [`copy_to_device`](Self::copy_to_device), with reading at `from`.
+    /// Same as for [`copy_to_device`](Self::copy_to_device), with reading at `from`.
     pub unsafe fn copy_to_host(
         &mut self,
         from: u64,
         bytes: usize,
         stream: &Arc<CudaStream>,
     ) -> Result<(), CudaError> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         unsafe { self.0.copy_to_host(from, bytes, stream) }
     }
 
-    /// Whether the buffer's copies are done. Waits for nothing.
+    /// Returns `true` if the buffer's copies are done. Waits for nothing.
     ///
     /// # Errors
     ///
-    /// What the driver answers for work that failed.
+    /// The driver's error for work that failed.
     pub fn is_free(&mut self) -> Result<bool, CudaError> {
         if !self.0.copies.is_pending() {
             return Ok(true);
@@ -100,9 +101,9 @@ impl PageLocked {
         self.0.is_free()
     }
 
-    /// Whether a graph that somebody else captured may make the buffer's copy, now or at any time: the buffer is
-    /// never free again, and [`is_free`](Self::is_free) and [`wait`](Self::wait) answer the driver's error. Known
-    /// once one of these was called.
+    /// Returns `true` if a graph that other code captured may run the buffer's copy, now or at any
+    /// time. The buffer is then never free again, and [`is_free`](Self::is_free) and
+    /// [`wait`](Self::wait) return the driver's error. Known after one of these was called.
     #[must_use]
     pub fn is_lost(&self) -> bool {
         self.0.is_lost()
@@ -112,8 +113,8 @@ impl PageLocked {
     ///
     /// # Errors
     ///
-    /// What the driver answers for work that failed; [`CudaError::Capturing`] where the event could not be recorded
-    /// before, and the stream of the copy is captured now.
+    /// The driver's error for work that failed; [`CudaError::Capturing`] if the event could not be
+    /// recorded before, and the stream of the copy is captured now.
     pub fn wait(&mut self) -> Result<(), CudaError> {
         if !self.0.copies.is_pending() {
             return Ok(());
@@ -126,29 +127,29 @@ impl PageLocked {
 impl Buffer {
     fn new(length: usize, context: &Arc<CudaContext>) -> Result<Self, CudaError> {
         let copies = CopyCompletion::new(context)?;
-        // The driver promises no alignment.
+        // The driver guarantees no alignment.
         let memory = HostBuffer::zeroed(length.saturating_add(ALIGNMENT - 1), context)?;
         let offset = memory.first().align_offset(ALIGNMENT);
         Ok(Self { memory, offset, length, copies })
     }
 
-    /// The buffer's bytes. No copy may be pending.
+    /// Returns the buffer's bytes. No copy may be pending.
     fn bytes(&mut self) -> &mut [u8] {
         debug_assert!(!self.copies.is_pending(), "a copy of the driver is pending");
         &mut self.memory.bytes_mut()[self.offset..][..self.length]
     }
 
-    /// The first byte of the buffer.
+    /// Returns the first byte of the buffer.
     fn first(&self) -> NonNull<u8> {
-        // SAFETY: an alignment takes fewer bytes than there are beyond the length.
+        // SAFETY: an alignment takes fewer bytes than the surplus beyond the length.
         unsafe { self.memory.first().add(self.offset) }
     }
 
-    /// As [`PageLocked::copy_to_device`].
+    /// Does the same as [`PageLocked::copy_to_device`].
     ///
     /// # Safety
     ///
-    /// As for [`PageLocked::copy_to_device`].
+    /// Same as for [`PageLocked::copy_to_device`].
     unsafe fn copy_to_device(
         &mut self,
         to: Address,
@@ -156,17 +157,17 @@ impl Buffer {
         stream: &Arc<CudaStream>,
     ) -> Result<(), CudaError> {
         debug_assert!(bytes <= self.length && !self.copies.is_pending(), "the caller's promise");
-        // SAFETY: the buffer is page-locked, and busy until the event behind the copy has come; the rest is the
-        // caller's promise.
+        // SAFETY: the buffer is page-locked, and busy until the event after the copy is complete;
+        // the caller upholds the rest of the contract.
         let copied = unsafe { calls::copy_from_host(to, self.first(), bytes, stream) };
         copied.and(self.copies.mark(stream))
     }
 
-    /// As [`PageLocked::copy_to_host`].
+    /// Does the same as [`PageLocked::copy_to_host`].
     ///
     /// # Safety
     ///
-    /// As for [`PageLocked::copy_to_host`].
+    /// Same as for [`PageLocked::copy_to_host`].
     unsafe fn copy_to_host(
         &mut self,
         from: Address,
@@ -179,12 +180,13 @@ impl Buffer {
         copied.and(self.copies.mark(stream))
     }
 
-    /// Whether the buffer's copies are done.
+    /// Returns `true` if the buffer's copies are done.
     fn is_free(&mut self) -> Result<bool, CudaError> {
         self.copies.is_done()
     }
 
-    /// Whether a capture may have one of the buffer's copies: nothing says when that copy is made.
+    /// Returns `true` if a capture may contain one of the buffer's copies, whose time is then
+    /// unknown.
     fn is_lost(&self) -> bool {
         self.copies.is_lost()
     }
@@ -202,7 +204,8 @@ impl Resource for Buffer {
         Some(self.memory.context())
     }
 
-    /// Waits for the buffer's copies. The memory is dropped with the value: freed, or left over by itself.
+    /// Waits for the buffer's copies. The memory is dropped with the value: freed, or deferred on
+    /// its own.
     unsafe fn give_back(&mut self) -> Result<(), CudaError> {
         self.wait()
     }

@@ -1,17 +1,19 @@
-//! The attempt to free device memory outside of a pool, which a pool makes before an allocation fails for good, and what
-//! the error tells of it.
+//! The attempt to free device memory outside of a pool, before an allocation of the pool fails, and
+//! its part of the error.
 
 use std::fmt;
 
-/// Bytes of a unit in which a [`Reclaim`] keeps what pools hold. Blocks are multiples of it.
+/// The unit in bytes in which a [`Reclaim`] counts the memory of pools. Blocks are multiples of it.
 const UNIT: usize = 256;
 
-/// How many pools are told of by their bytes.
+/// The number of pools that are listed with their bytes.
 const LARGEST: usize = 4;
 
-/// What was tried before an allocation failed, and what the pools of this process hold of the device.
+/// The attempts before an allocation failed, and the bytes of the device that this process's pools
+/// hold.
 ///
-/// It is small, because it is a part of an error: of more than four pools, the largest four are told of.
+/// It is small, because it is a part of an error: of more than four pools, only the largest four
+/// are listed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reclaim {
     is_made: bool,
@@ -26,14 +28,15 @@ pub struct Reclaim {
 }
 
 impl Reclaim {
-    /// An attempt that gave back so many bytes of idle pools.
+    /// Makes the record of an attempt that freed `trimmed_bytes` bytes of idle pools.
     #[must_use]
     pub fn new(trimmed_bytes: usize) -> Self {
         Self { is_made: true, trimmed_bytes, ..Self::default() }
     }
 
-    /// Notes the wait for streams: `None` where a session was capturing a graph, so that none was waited for; else how
-    /// many were waited for, and how many were not, because they were captured or the driver refused.
+    /// Records the wait for streams. `None` if a session was capturing a graph, so that there was
+    /// no wait. Otherwise the number of streams that were waited for, and the number that were not,
+    /// because they were captured or the driver refused.
     #[must_use]
     pub fn after_waits(mut self, waits: Option<[usize; 2]>) -> Self {
         self.during_capture = waits.is_none();
@@ -42,7 +45,7 @@ impl Reclaim {
         self
     }
 
-    /// Notes a pool that holds bytes of the device. One that holds none does not count.
+    /// Records a pool that holds bytes of the device. One that holds none does not count.
     pub fn add_pool(&mut self, bytes: usize) {
         if bytes == 0 {
             return;
@@ -57,43 +60,45 @@ impl Reclaim {
         }
     }
 
-    /// Whether an attempt was made. It is not for allocations that a pool can do without.
+    /// Returns `true` if an attempt was made. It is not for allocations that a pool can do without.
     #[must_use]
     pub fn is_made(&self) -> bool {
         self.is_made
     }
 
-    /// How many streams of the device were waited for, so that frees that were pending there are done.
+    /// Returns the number of streams of the device that were waited for, so that their pending
+    /// frees are done.
     #[must_use]
     pub fn streams_waited(&self) -> usize {
         self.streams_waited.into()
     }
 
-    /// How many streams were not waited for, because they were being captured or the driver refused.
+    /// Returns the number of streams that were not waited for, because they were being captured or
+    /// the driver refused.
     #[must_use]
     pub fn streams_captured(&self) -> usize {
         self.streams_captured.into()
     }
 
-    /// Bytes that idle pools of the thread gave back.
+    /// Returns the bytes that idle pools of the thread freed.
     #[must_use]
     pub fn trimmed_bytes(&self) -> usize {
         self.trimmed_bytes
     }
 
-    /// How many pools of this process hold memory of the device.
+    /// Returns the number of pools of this process that hold memory of the device.
     #[must_use]
     pub fn pools(&self) -> usize {
         self.pools.into()
     }
 
-    /// Bytes that these pools hold.
+    /// Returns the bytes that these pools hold.
     #[must_use]
     pub fn held_bytes(&self) -> usize {
         self.held_bytes
     }
 
-    /// Bytes that each of the largest pools holds, the largest first.
+    /// Returns the bytes that each of the largest pools holds, in descending order.
     pub fn largest_pools(&self) -> impl Iterator<Item = usize> {
         self.largest.into_iter().filter(|units| *units > 0).map(|units| units as usize * UNIT)
     }
@@ -103,7 +108,7 @@ fn short(count: usize) -> u16 {
     u16::try_from(count).unwrap_or(u16::MAX)
 }
 
-/// Prints nothing where no attempt was made.
+/// Prints nothing if no attempt was made.
 impl fmt::Display for Reclaim {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.is_made {

@@ -1,4 +1,4 @@
-//! Waiting for several streams on the host, none of which is captured.
+//! Waits on the host for several streams that are not captured.
 
 use std::sync::Arc;
 
@@ -8,11 +8,12 @@ use crate::calls::synchronize;
 use crate::capture::is_capturing;
 use crate::captures_under_way::ContextWait;
 
-/// Waits, on the host, for all work of these streams: how many were waited for, and how many were not, because they are
-/// captured or the driver refused. `None`, without a wait, where a session of this process captures.
+/// Waits, on the host, for all work of these streams. Returns the number that were waited for, and
+/// the number that were not, because they are captured or the driver refused. Returns `None`,
+/// without a wait, if a session of this process captures.
 ///
-/// No session begins a capture meanwhile, so that a stream that was found outside of a capture stays there. For a capture
-/// that is made by hand, nothing sees to that.
+/// No session begins a capture meanwhile, so a stream that was found outside of a capture stays
+/// there. Captures that are made by hand are not prevented.
 #[must_use]
 pub fn wait_for_streams<'a>(
     streams: impl Iterator<Item = &'a Arc<CudaStream>>,

@@ -1,6 +1,7 @@
-//! Calls and structures that have another form in another version of CUDA, each declared once, in the form of one
-//! version. cudarc declares those of the version that an application chose; these are the same with the bindings of
-//! any version from 12.0 on, and one build serves every driver that has them.
+//! Calls and structures whose form differs between versions of CUDA, each declared once, in the
+//! form of one version. cudarc declares those of the version that an application chose. These are
+//! the same with the bindings of any version from 12.0 on, and one build serves every driver that
+//! has them.
 
 use std::ffi::{c_int, c_void};
 use std::ptr;
@@ -12,15 +13,15 @@ use crate::entry_point::EntryPoint;
 use crate::error::CudaError;
 use crate::library;
 
-/// Which capture a stream is in, and how far the stream has come there.
+/// The capture of a stream, and the stream's position in it.
 #[derive(Clone, Copy, Debug)]
 pub struct CaptureInfo {
-    /// Whether a capture is under way, spoiled, or none.
+    /// The status of the capture: under way, invalidated, or none.
     pub status: sys::CUstreamCaptureStatus,
-    /// The number of the capture.
+    /// The ID of the capture.
     pub id: u64,
-    /// The nodes that come before whatever is put on the stream next, in an array of the driver's. The array is good
-    /// until anybody's next call on this stream, whichever thread makes it, or until the capture is ended.
+    /// The nodes that the stream's next operation depends on, in an array of the driver's. The
+    /// array is valid until the next call on this stream by any thread, or until the capture ends.
     pub nodes: *const sys::CUgraphNode,
     /// The number of these nodes.
     pub count: usize,
@@ -35,13 +36,13 @@ impl CaptureInfo {
     };
 }
 
-/// What an edge of a graph orders, `CUgraphEdgeData`.
+/// The data of a graph's edge, `CUgraphEdgeData`.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct EdgeData {
     from_port: u8,
     to_port: u8,
-    /// What kind of order the edge is; 0 where the one node is complete before the other begins.
+    /// The kind of the edge's order; 0 if the one node completes before the other begins.
     pub kind: u8,
     reserved: [u8; 5],
 }
@@ -89,7 +90,7 @@ type CreateMemoryPool =
 type SetPoolAccess =
     unsafe extern "C" fn(sys::CUmemoryPool, *const MemoryAccess, usize) -> sys::CUresult;
 
-/// The version since which edges of graphs have data.
+/// The first version with data on the edges of graphs.
 pub const EDGE_DATA: u32 = 12_030;
 
 // SAFETY: the form of `cuStreamGetCaptureInfo_v3` in `cuda.h`.
@@ -111,7 +112,7 @@ static GET_EDGES: EntryPoint<GetEdges> = unsafe { EntryPoint::new(c"cuGraphGetEd
 static EVENT_ELAPSED_TIME: EntryPoint<EventElapsedTime> =
     unsafe { EntryPoint::new(c"cuEventElapsedTime", 12_000) };
 
-// SAFETY: the form of `cuMemPoolCreate` in `cuda.h`, whose structure has grown at the cost of bytes that had to
+// SAFETY: the form of `cuMemPoolCreate` in `cuda.h`. Its structure has grown into bytes that had to
 // be zero.
 static CREATE_MEMORY_POOL: EntryPoint<CreateMemoryPool> =
     unsafe { EntryPoint::new(c"cuMemPoolCreate", 12_000) };
@@ -120,14 +121,14 @@ static CREATE_MEMORY_POOL: EntryPoint<CreateMemoryPool> =
 static SET_POOL_ACCESS: EntryPoint<SetPoolAccess> =
     unsafe { EntryPoint::new(c"cuMemPoolSetAccess", 12_000) };
 
-/// Asks which capture a stream is in.
+/// Queries the capture of a stream.
 ///
-/// The driver refuses a caller that leaves out the data of edges where edges have data. So the data are asked for
-/// where the driver knows of them, and not looked at.
+/// The driver refuses a caller that leaves out the data of edges if edges have data. So the data
+/// are requested if the driver has them, and not read.
 ///
 /// # Errors
 ///
-/// [`CudaError::Call`] where the driver does not say.
+/// [`CudaError::Call`] if the driver cannot report it.
 ///
 /// # Safety
 ///
@@ -135,7 +136,7 @@ static SET_POOL_ACCESS: EntryPoint<SetPoolAccess> =
 pub unsafe fn capture_info(stream: sys::CUstream) -> Result<CaptureInfo, CudaError> {
     let mut info = CaptureInfo::NONE;
     let (status, id) = (&raw mut info.status, &raw mut info.id);
-    // The driver also writes the handle of the graph, which is not looked at.
+    // The driver also writes the handle of the graph, which is not read.
     let mut graph = ptr::null_mut();
     let (graph, nodes, count) = (&raw mut graph, &raw mut info.nodes, &raw mut info.count);
     let asked = if library::version()? >= EDGE_DATA {
@@ -150,13 +151,13 @@ pub unsafe fn capture_info(stream: sys::CUstream) -> Result<CaptureInfo, CudaErr
     answer("cuStreamGetCaptureInfo", asked.result()).map(|()| info)
 }
 
-/// Whether an event that measures time was ever recorded. An event that was not counts as complete everywhere else;
-/// here, "if `cuEventRecord()` has not been called on either event, then `CUDA_ERROR_INVALID_HANDLE` is returned"
-/// (driver API, `cuEventElapsedTime`).
+/// Returns `true` if an event that measures time was ever recorded. Elsewhere, an event that was
+/// not recorded counts as complete. Here, "if `cuEventRecord()` has not been called on either
+/// event, then `CUDA_ERROR_INVALID_HANDLE` is returned" (driver API, `cuEventElapsedTime`).
 ///
 /// # Errors
 ///
-/// [`CudaError::Call`] for any other refusal: nothing is known of the event then.
+/// [`CudaError::Call`] for any other refusal: the state of the event is then unknown.
 ///
 /// # Safety
 ///
@@ -173,11 +174,11 @@ pub unsafe fn is_recorded(event: sys::CUevent) -> Result<bool, CudaError> {
     }
 }
 
-/// Makes a captured stream come behind no node of its capture.
+/// Removes all dependencies of a captured stream's next operation.
 ///
 /// # Errors
 ///
-/// [`CudaError::DriverTooOld`] before CUDA 12.3, [`CudaError::Call`] where the driver refuses.
+/// [`CudaError::DriverTooOld`] before CUDA 12.3, [`CudaError::Call`] if the driver refuses.
 ///
 /// # Safety
 ///
@@ -185,17 +186,17 @@ pub unsafe fn is_recorded(event: sys::CUevent) -> Result<bool, CudaError> {
 pub unsafe fn set_behind_nothing(stream: sys::CUstream) -> Result<(), CudaError> {
     let call = UPDATE_CAPTURE_DEPENDENCIES.function()?;
     let set = sys::CUstreamUpdateCaptureDependencies_flags::CU_STREAM_SET_CAPTURE_DEPENDENCIES;
-    // SAFETY: the stream is live (caller), and no nodes are given.
+    // SAFETY: the stream is live (caller), and no nodes are passed.
     let asked = unsafe { call(stream, ptr::null_mut(), ptr::null(), 0, set as u32) };
     answer("cuStreamUpdateCaptureDependencies", asked.result())
 }
 
-/// Writes the edges of a graph, as many as there is room for: from which node, to which node, and what each edge
-/// orders. Where the places are null, writes the number of edges to `count`.
+/// Writes up to `count` edges of a graph: the source node, the target node, and the data of each.
+/// If the places are null, writes the number of edges to `count`.
 ///
 /// # Errors
 ///
-/// [`CudaError::DriverTooOld`] before CUDA 12.3, [`CudaError::Call`] where the driver refuses.
+/// [`CudaError::DriverTooOld`] before CUDA 12.3, [`CudaError::Call`] if the driver refuses.
 ///
 /// # Safety
 ///
@@ -208,11 +209,12 @@ pub unsafe fn graph_edges(
     count: &mut usize,
 ) -> Result<(), CudaError> {
     let call = GET_EDGES.function()?;
-    // SAFETY: the caller's promise.
+    // SAFETY: the same contract, which the caller upholds.
     answer("cuGraphGetEdges", unsafe { call(graph, from, to, data, count) }.result())
 }
 
-/// `CUmemPoolProps`. The fields that newer versions have in place of `reserved` are off where they are zero.
+/// `CUmemPoolProps`. The fields that newer versions have in place of `reserved` are off if they are
+/// zero.
 #[derive(Debug)]
 #[repr(C)]
 struct MemoryPoolProperties {
@@ -233,7 +235,7 @@ struct MemoryAccess {
     flags: u32,
 }
 
-/// Lets kernels of a device read and write the memory of a memory pool.
+/// Gives kernels of a device read and write access to the memory of a memory pool.
 ///
 /// # Safety
 ///
@@ -252,7 +254,7 @@ pub unsafe fn open_memory_pool(
     answer("cuMemPoolSetAccess", unsafe { call(pool, &raw const access, 1) }.result())
 }
 
-/// Makes a memory pool of a device: of memory that stays on the device, without a limit.
+/// Makes a memory pool of a device, whose memory stays on the device, without a limit.
 pub(crate) fn create_memory_pool(device: sys::CUdevice) -> Result<sys::CUmemoryPool, CudaError> {
     let call = CREATE_MEMORY_POOL.function()?;
     let properties = MemoryPoolProperties {

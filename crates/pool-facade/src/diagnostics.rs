@@ -1,24 +1,24 @@
-//! What a program needs of the standard library to look for mistakes: environment variables that turn modes on, and
-//! standard error for warnings.
+//! The parts of the standard library that finding mistakes needs: environment variables that turn
+//! modes on, and standard error for warnings.
 
 use std::env;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use pool_core::MemoryChecks;
 
-/// Whether the environment was read.
+/// `true` if the environment was read.
 static IS_READ: AtomicBool = AtomicBool::new(false);
 
 /// Turns poison and fresh blocks on or off for the whole process.
 ///
-/// - With [`poison`](MemoryChecks::poison) each acquire is first overwritten with 0xFF bytes, which is NaN for floats.
-///   This shows code that reads what it did not write.
-/// - With [`fresh`](MemoryChecks::fresh) each acquire gets a new block. This lets a memory checker see pointers that
-///   outlived their scope.
+/// - With [`poison`](MemoryChecks::poison) each acquire is first overwritten with 0xFF bytes, which
+///   is NaN for floats. This exposes code that reads elements it did not write.
+/// - With [`fresh`](MemoryChecks::fresh) each acquire gets a new block. This lets a memory checker
+///   detect pointers that outlived their scope.
 ///
-/// The modes hold on all backends, for pools that are made or configured after the call, thread-local or your own. The
-/// pools that threads have by then keep their modes until [`trim_all`](crate::trim_all()) releases them, so call it at the
-/// start of `main`.
+/// The modes apply to all backends, for pools that are made or configured after the call,
+/// thread-local or your own. Existing thread-local pools keep their modes until
+/// [`trim_all`](crate::trim_all()) releases them, so call it at the start of `main`.
 ///
 /// ```
 /// # #[cfg(feature = "cpu")] {
@@ -42,13 +42,14 @@ pub fn check_memory(checks: MemoryChecks) {
     checks.set_for_process();
 }
 
-/// Reads the environment, and has warnings printed. Called where a thread-local pool is made.
+/// Reads the environment, and turns on the printing of warnings. Called when a thread-local pool is
+/// made.
 pub(crate) fn set_up() {
     if IS_READ.load(Ordering::Relaxed) {
         return;
     }
     let checks = MemoryChecks::new().poison(is_on("POOL_POISON")).fresh(is_on("POOL_FRESH"));
-    // Only then: another thread that makes its first pool meanwhile reads for itself, and does not go on without.
+    // Only then: another thread that makes its first pool meanwhile reads the environment itself.
     if !IS_READ.load(Ordering::Relaxed) && checks != MemoryChecks::new() {
         checks.set_for_process();
     }
@@ -59,7 +60,7 @@ fn is_on(variable: &str) -> bool {
     env::var_os(variable).is_some_and(|value| !value.is_empty() && value != "0")
 }
 
-/// Has debug builds print the warnings of pools that grow and grow.
+/// Makes debug builds print the warnings about pools that never stop growing.
 #[cfg(debug_assertions)]
 pub(crate) fn print_warnings() {
     use std::io::Write;

@@ -1,14 +1,13 @@
-//! Adaptive memory pools: the temporaries of an inner loop, re-used at no cost and kept safe by the
-//! compiler.
+//! Adaptive memory pools: the temporaries of an inner loop, reused and checked by the compiler.
 //!
-//! A scope hands out memory and takes it all back when it ends. Inside a loop the second pass gets
+//! A scope hands out memory and frees all of it when it ends. Inside a loop the second pass gets
 //! the blocks of the first: no allocation, no zeroing, no bookkeeping, a handful of instructions.
 //!
 //! ```
 //! # #[cfg(feature = "cpu")] {
 //! use pool_facade::prelude::*;
 //!
-//! /// One step of a solver: everything it needs for a moment comes from the caller's scope.
+//! /// One step of a solver: all its temporaries come from the caller's scope.
 //! fn residual(scope: &Scope<'_, Cpu>, x: &[f64], b: &[f64]) -> f64 {
 //!     let r = scope.acquire_with(x.len(), |i| b[i] - 2.0 * x[i]);
 //!     r.iter().map(|r| r * r).sum::<f64>().sqrt()
@@ -48,27 +47,27 @@
 //! - [`Pool`] is a pool of your own, to keep in a struct and to send to another thread.
 //! - [`DynamicPool`] is for work that is not lexical: interpreters, tapes, foreign callers.
 //! - [`SharedPool`] gives [`Owned`] arrays, which leave their scope and may be dropped on any thread.
-//! - [`compiler_errors`] says what to do about what the compiler refuses.
+//! - [`compiler_errors`] explains how to fix the compiler's errors.
 //!
 //! The backends are features. The pools of `Cuda` are on the device that the thread has chosen
-//! (`Cuda::set_device`, 0 by default), those of `Wgpu` on the thread's stream (`pool_wgpu::Stream::set_for_thread`, one of
-//! the first adapter by default).
+//! (`Cuda::set_device`, 0 by default). Those of `Wgpu` are on the thread's stream
+//! (`pool_wgpu::Stream::set_for_thread`, one of the first adapter by default).
 //!
 //! # Features
 //!
 //! | feature | gives | costs |
 //! |---|---|---|
 //! | `cpu` (default) | the host backend, `Cpu` | pool-cpu; libc on Linux |
-//! | `cuda` | the CUDA backend, `Cuda`, for drivers of CUDA 12.0 and newer, with whatever version and way of loading another crate asks cudarc for | cudarc, and Rust 1.88 |
+//! | `cuda` | the CUDA backend, `Cuda`, for drivers of CUDA 12.0 and newer, with any version and way of loading that another crate requests from cudarc | cudarc, and Rust 1.88 |
 //! | `graph` | memory of captured CUDA graphs, as `pool_graph`, for drivers of CUDA 12.3 and newer; turns on `cuda` | pool-graph, pool-plan and parking_lot |
 //! | `record` | captures and captured graphs give their temporaries as a file for `pool-plan`, as `pool_graph::GraphRecord`; turns on `graph` | serde and serde_json |
 //! | `wgpu` | the backend `Wgpu`: buffers of Vulkan, Metal and Direct3D 12, and of a browser's WebGPU | pool-wgpu, wgpu, and Rust 1.87 |
 //! | `ndarray` | arrays as `ndarray` views: `acquire_array((n, m))` for any shape that `ndarray` takes, `into_ndarray()`, and `acquire_array_dyn(&dims)` of dynamic rank | ndarray |
 //! | `allocator-api2` | [`Scope::allocator`]: `hashbrown` maps, vectors, boxes and strings in a scope | allocator-api2 0.2, which hashbrown uses, too |
-//! | `nightly` | the same by the standard library's trait; turns on `allocator-api2` | a nightly compiler |
+//! | `nightly` | the same through the standard library's trait; turns on `allocator-api2` | a nightly compiler |
 //! | `half` | `half::f16` and `half::bf16` are elements | half |
 //! | `complex` | `num_complex::Complex` is an element | num-complex |
-//! | `tracing` | spans on growth and trim, and a warning at 512, 1024, … slots: is a scope missing? | tracing; nothing on the hot path |
+//! | `tracing` | spans for growth and trim, and a warning at 512, 1024, … slots about a missing scope | tracing; nothing on the hot path |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

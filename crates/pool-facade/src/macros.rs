@@ -1,4 +1,5 @@
-//! `with_pool!` and `try_with_pool!`: scopes in the pools of this thread; `local_pools!`: a backend that has them.
+//! `with_pool!` and `try_with_pool!`: scopes in the pools of this thread. `local_pools!`:
+//! thread-local pools for a backend.
 
 /// Runs a block with a scope of one of this thread's pools; the block's value is the macro's.
 ///
@@ -23,24 +24,23 @@
 /// # }
 /// ```
 ///
-/// `|scope| { … }` is written like a closure, so that rustfmt formats it, and is none: the block stands in your
-/// function as written. `return`, `?`, `break` with labels and `.await`
-/// mean what they mean outside, and a panic is a panic. However the block is left, the pool goes back
-/// to its thread's list. `?` leaves the function, not the macro. Views and scopes cannot leave the
-/// block.
+/// `|scope| { … }` looks like a closure, so that rustfmt formats it, but it is a block of your
+/// function. `return`, `?`, `break` with labels and `.await` have their usual meaning, and panics
+/// propagate. In all cases the pool goes back to its thread's list. `?` leaves the function, not
+/// the macro. Views and scopes cannot leave the block.
 ///
-/// A `with_pool!` inside another takes another pool. With slots, that pool holds memory of its own, so a helper that is
-/// called from inside should take the scope as an argument. Stacks share theirs: a `with_pool!(Stacked<Cpu>, …)` inside
-/// another one borrows what the outer one has left, and holds nothing itself.
+/// A `with_pool!` inside another takes another pool. With slots, that pool holds memory of its own,
+/// so pass the scope to helpers as an argument. Stacks share memory: a `with_pool!(Stacked<Cpu>,
+/// …)` inside another one borrows the rest of the outer one's chunk, and holds nothing itself.
 ///
 /// # Panics
 ///
-/// With the text of the error that [`try_with_pool!`](crate::try_with_pool) evaluates to, where the
-/// pool cannot be made.
+/// Panics with the error that [`try_with_pool!`](crate::try_with_pool) evaluates to, if the pool
+/// cannot be made.
 ///
 /// # What does not compile
 ///
-/// [`compiler_errors`](crate::compiler_errors) says what to do instead.
+/// [`compiler_errors`](crate::compiler_errors) explains the alternatives.
 ///
 /// ```compile_fail,E0716
 /// # use pool_facade::prelude::*;
@@ -105,8 +105,8 @@ macro_rules! with_pool {
             #[allow(unused_mut, unused_variables)]
             let mut $scope = $crate::LocalGuard::scope(&mut __pool_guard);
         )+
-        // A statement before the body keeps clippy from taking a body that ends in `return` or `break`
-        // for a mistake in `let … = …`, with the caller's own lints left on in the body.
+        // A statement before the body prevents a clippy warning about `let … = …` for a body that
+        // ends in `return` or `break`. The caller's own lints stay on in the body.
         let __pool_result = {
             let () = ();
             $body
@@ -128,8 +128,8 @@ macro_rules! with_pool {
     };
 }
 
-/// As [`with_pool!`], but evaluates to `Ok` of the block's value, or to the error where the pool
-/// cannot be made.
+/// Does the same as [`with_pool!`], but evaluates to `Ok` of the block's value, or to the error if
+/// the pool cannot be made.
 ///
 /// ```
 /// # #[cfg(feature = "cpu")] {
@@ -143,7 +143,8 @@ macro_rules! with_pool {
 /// # Ok::<(), pool_facade::PoolError<pool_facade::CpuError>>(())
 /// ```
 ///
-/// With several pools, which must share an error type, the first that cannot be made decides.
+/// With several pools, which must share an error type, it is the error of the first that cannot be
+/// made.
 #[macro_export]
 macro_rules! try_with_pool {
     (|$scope:ident| $body:block $(,)?) => {
@@ -153,7 +154,7 @@ macro_rules! try_with_pool {
         $crate::try_with_pool!($crate::Cpu, |$scope| { $value })
     };
     ($($backend:ty),+, |$($scope:ident),+| $body:block $(,)?) => {
-        // The body stands outside the labelled block, in which a `break` of its own would be refused.
+        // The body is outside the labelled block, in which a `break` of its own would be refused.
         match '__pool_guards: {
             ::core::result::Result::Ok(($(
                 match $crate::try_local::<$backend>() {
@@ -170,7 +171,7 @@ macro_rules! try_with_pool {
                     #[allow(unused_mut, unused_variables)]
                     let mut $scope = $crate::LocalGuard::scope(&mut $scope);
                 )+
-                // The statement before the body is there for the reason that is given in `with_pool!`.
+                // The statement before the body is explained in `with_pool!`.
                 let __pool_value = {
                     let () = ();
                     $body
@@ -194,13 +195,12 @@ macro_rules! try_with_pool {
     };
 }
 
-/// Gives a backend thread-local pools, and with them [`with_pool!`] and [`local()`](crate::local()), in the
-/// crate that the backend is of.
+/// Gives a backend thread-local pools, and with them [`with_pool!`] and
+/// [`local()`](crate::local()), in the backend's own crate.
 ///
-/// `context` is what makes the context of a new pool: it is called with nothing and answers with
-/// `Result<Context, Error>`. `is_for_thread`, which may be left out, is called with an idle pool's
-/// context, and says whether the calling thread may take that pool now: for devices of which a thread
-/// chooses one.
+/// `context` makes the context of a new pool: a function without arguments that returns
+/// `Result<Context, Error>`. `is_for_thread` is optional, for devices among which a thread chooses.
+/// It gets an idle pool's context, and returns `true` if the calling thread may take that pool now.
 ///
 /// ```text
 /// pool_facade::local_pools! {
@@ -208,7 +208,7 @@ macro_rules! try_with_pool {
 /// }
 /// ```
 ///
-/// The repository's example `10_own_backend` has the whole of such a backend.
+/// The repository's example `10_own_backend` is a complete backend of this kind.
 ///
 /// The backend is a type without parameters: each has a thread-local of its own, which cannot be generic.
 #[macro_export]
@@ -222,8 +222,8 @@ macro_rules! local_pools {
             }
         )? });
     };
-    // With further items of the implementation. Each static is in the function that uses it: no name of the macro is in
-    // scope where the caller's expressions are evaluated.
+    // With further items of the implementation. Each static is in the function that uses it, so
+    // that no name of the macro is in scope for the caller's expressions.
     (@ $backend:ty, $context:expr, { $($item:item)* }) => {
         impl $crate::LocalPool for $backend {
             #[inline]

@@ -1,5 +1,5 @@
-//! The markers that pick a backend at compile time. A marker exists whether its backend is built in
-//! or not, so that a missing feature is a message that names it.
+//! The markers that select a backend at compile time. A marker exists even if its backend is not
+//! built, so that the compiler's message can name the missing feature.
 
 #[cfg(feature = "cpu")]
 pub use pool_cpu::Cpu;
@@ -12,8 +12,8 @@ pub struct Cpu;
 #[cfg(feature = "cuda")]
 pub use pool_cuda::Cuda;
 
-/// The memory of NVIDIA devices; enable the feature `cuda` to use it. Without it, naming it in
-/// [`with_pool!`](crate::with_pool) is a compile error that says so.
+/// The memory of NVIDIA devices; enable the feature `cuda` to use it. Without the feature, using it
+/// in [`with_pool!`](crate::with_pool) is a compile error that names the feature.
 ///
 /// ```compile_fail,E0277
 /// pool_facade::with_pool!(pool_facade::Cuda, |scope| { scope.active_slots() });
@@ -25,8 +25,9 @@ pub struct Cuda;
 #[cfg(feature = "wgpu")]
 pub use pool_wgpu::Wgpu;
 
-/// The buffers of wgpu's devices: Vulkan, Metal, Direct3D 12; enable the feature `wgpu` to use it. Without it, naming it
-/// in [`with_pool!`](crate::with_pool) is a compile error that says so.
+/// The buffers of wgpu's devices: Vulkan, Metal, Direct3D 12; enable the feature `wgpu` to use it.
+/// Without the feature, using it in [`with_pool!`](crate::with_pool) is a compile error that names
+/// the feature.
 ///
 /// ```compile_fail,E0277
 /// pool_facade::with_pool!(pool_facade::Wgpu, |scope| { scope.active_slots() });

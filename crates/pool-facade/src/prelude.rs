@@ -1,4 +1,4 @@
-//! What nearly every user wants in scope: `use pool_facade::prelude::*;`.
+//! The names that nearly every program needs: `use pool_facade::prelude::*;`.
 
 #[cfg(all(feature = "cpu", feature = "ndarray"))]
 pub use crate::{AcquireArray, IntoNdarray};

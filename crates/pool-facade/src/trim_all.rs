@@ -1,4 +1,4 @@
-//! Control over the pools of all threads: release the idle ones, and add up their numbers.
+//! Control over the pools of all threads: release the idle ones, and add up their statistics.
 
 use pool_core::{PoolStats, ReleaseReport};
 
@@ -6,12 +6,13 @@ use pool_core::{PoolStats, ReleaseReport};
 use crate::local::cpu::{lists, stack_lists};
 use crate::local::requests::OF_DEVICES;
 
-/// Releases the memory of the idle pools of every thread, and returns how much that was.
+/// Releases the memory of the idle pools of every thread, and returns a report of it.
 ///
-/// A pool is idle while no guard of [`local()`](crate::local()) and no block of [`with_pool!`](crate::with_pool) has it.
-/// Its thread may sleep, wait in a condition variable as the workers of rayon do, or compute something else: nothing
-/// runs there. Pools that are in use keep their memory. So do pools of your own ([`Pool`](crate::Pool)), which belong to
-/// you. A pool that was released begins anew: the next acquire of each slot allocates.
+/// A pool is idle while no guard of [`local()`](crate::local()) and no block of
+/// [`with_pool!`](crate::with_pool) has it. Its thread may sleep, wait in a condition variable as
+/// the workers of rayon do, or compute something else: no code runs there. Pools in use keep their
+/// memory. So do your own pools ([`Pool`](crate::Pool)). After a release, the next acquire of each
+/// slot allocates.
 ///
 /// ```
 /// # #[cfg(feature = "cpu")] {
@@ -43,25 +44,26 @@ use crate::local::requests::OF_DEVICES;
 /// |---|---|
 /// | of [`Cpu`](crate::Cpu), stacked ones too, idle | before this call returns |
 /// | of `Cpu`, taken by their thread during the call | by the next call, or when the thread ends |
-/// | of `Cpu`, on other systems than Linux | those of the calling thread before this call returns, those of another thread when it next takes a pool, which costs some instructions there |
-/// | of `Cpu`, where Linux refuses `membarrier` | those of the calling thread before this call returns, those of another thread when it next calls `stats` or `configure` of a guard, or returns pools out of order |
+/// | of `Cpu`, on other systems than Linux | those of the calling thread before this call returns, those of another thread when it next takes a pool, at a cost of some instructions |
+/// | of `Cpu`, if Linux refuses `membarrier` | those of the calling thread before this call returns, those of another thread when it next calls `stats` or `configure` of a guard, or returns pools out of order |
 /// | of `Cuda`, stacked ones too, and `Wgpu`, of the calling thread | before this call returns |
 /// | of `Cuda`, `Wgpu` and backends of other crates, of another thread | when that thread next takes a pool of the backend |
 ///
-/// The report has what was released before the call returned.
+/// The report counts the memory that was released before the call returned.
 ///
 /// # What the hot path pays for it
 ///
-/// An acquire pays nothing. A thread takes and returns its pools without a lock, a fence or an atomic
-/// read-modify-write. To open a thread-local scope loads the address of the pool, where it was copied before: at most one
-/// instruction more. The price is paid here: `membarrier` makes each running thread execute a barrier, in some
-/// microseconds. `pool_core::thread_list` has the protocol and its proof.
+/// An acquire pays nothing. A thread takes and returns its pools without a lock, a fence or an
+/// atomic read-modify-write. Opening a thread-local scope costs at most one instruction more,
+/// because it loads the address of the pool instead of copying it. The price is paid here:
+/// `membarrier` makes each running thread execute a barrier, in some microseconds.
+/// `pool_core::thread_list` has the protocol and its proof.
 ///
-/// The call needs memory for a new, empty table (about 4 KiB) for each pool that it releases. Where there is none, it
-/// releases the idle pools of the calling thread alone.
+/// The call needs memory for a new, empty table (about 4 KiB) for each pool that it releases. If
+/// there is none, it releases only the idle pools of the calling thread.
 ///
-/// It may be called from anywhere: from inside a scope, from an allocator's hook, from the destructor of a
-/// thread-local.
+/// It may be called from anywhere: inside a scope, from an allocator's hook, from the destructor of
+/// a thread-local.
 pub fn trim_all() -> ReleaseReport {
     OF_DEVICES.ask();
     #[cfg_attr(
@@ -87,11 +89,12 @@ pub fn trim_all() -> ReleaseReport {
     released
 }
 
-/// The numbers of all thread-local pools of [`Cpu`](crate::Cpu) and `Stacked<Cpu>` together, those of other threads and those in use
-/// included.
+/// Returns the statistics of all thread-local pools of [`Cpu`](crate::Cpu) and `Stacked<Cpu>`
+/// together, including those of other threads and those in use.
 ///
-/// Other threads may work meanwhile: each number is one that its pool had at some moment of the call. Slots that are
-/// handed out now and peaks of live bytes are not among them. Pools that a thread makes while it ends are not counted.
+/// Other threads may work meanwhile: each number is one that its pool had at some moment of the
+/// call. The slots handed out now and the peaks of live bytes are not included. Pools that a thread
+/// makes while it ends are not counted.
 #[must_use]
 pub fn stats_all() -> PoolStats {
     #[cfg(feature = "cpu")]
@@ -116,22 +119,23 @@ mod host {
     use crate::local::idle_pools;
     use crate::local::requests::OF_HOST;
 
-    /// How often a call begins again because it met more idle pools than before, or such that were taken meanwhile.
+    /// The number of times that a call begins again because it found more idle pools than before,
+    /// or because threads took some meanwhile.
     const ROUNDS: usize = 4;
 
     /// Locks the registry of a backend.
     type Lock<B> = fn() -> MutexGuard<'static, ThreadLists<B>>;
 
     pub(super) fn release<B: LocalPool<Context = ()>>(lists: Lock<B>) -> ReleaseReport {
-        // First without pools: it tells whether the system has the barrier.
+        // First without pools: this call shows if the system has the barrier.
         if !barrier_on_all_threads() {
             OF_HOST.ask();
             return idle_pools::trim::<B>();
         }
         let mut released = ReleaseReport::default();
         for _ in 0..ROUNDS {
-            // SAFETY: there is a barrier, hence this is Linux. There a registered list is in thread-local memory that
-            // stays until its thread has removed its record.
+            // SAFETY: there is a barrier, hence this is Linux. There a registered list is in
+            // thread-local memory that stays until its thread has removed its record.
             let idle = unsafe { lists().count_idle() };
             if idle == 0 {
                 break;
@@ -141,10 +145,11 @@ mod host {
             if spares.is_empty() {
                 break;
             }
-            // SAFETY: as above; and the barrier is one on all threads of the process.
+            // SAFETY: as above; and the barrier runs on all threads of the process.
             let complete =
                 unsafe { lists().release(&mut spares, &mut old, barrier_on_all_threads) };
-            // Only now, when the registry is unlocked: what the allocator calls back may want it.
+            // Only after the registry is unlocked, because foreign code that the allocator calls
+            // may use it.
             for mut pool in old {
                 released = released.plus(pool.trim());
             }
@@ -152,7 +157,8 @@ mod host {
                 return released;
             }
         }
-        // Where there was no memory for new pools, those of this thread are emptied without any.
+        // If there was no memory for new pools, those of this thread are emptied without
+        // replacement.
         released.plus(idle_pools::trim::<B>())
     }
 

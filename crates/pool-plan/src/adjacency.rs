@@ -8,33 +8,34 @@ pub(crate) struct Lists {
 }
 
 impl Lists {
-    /// No lists yet.
+    /// Makes an empty set of lists.
     pub(crate) fn new() -> Self {
         Self { starts: vec![0], items: Vec::new() }
     }
 
-    /// Adds to the list that is not ended yet, the last one.
+    /// Adds an item to the last list, which is not ended yet.
     pub(crate) fn add(&mut self, item: u32) {
         self.items.push(item);
     }
 
-    /// Ends the last list: items that are added afterwards are in the next one.
+    /// Ends the last list: later items go into the next one.
     pub(crate) fn end_row(&mut self) {
         self.starts.push(index(self.items.len()));
     }
 
-    /// How many items all lists have together.
+    /// Returns the number of items of all lists together.
     pub(crate) fn len(&self) -> usize {
         self.items.len()
     }
 
-    /// The list of `index`.
+    /// Returns the list of `index`.
     pub(crate) fn row(&self, index: usize) -> &[u32] {
         &self.items[self.starts[index] as usize..self.starts[index + 1] as usize]
     }
 }
 
-/// For each index below `count`, what `pairs` lists with it, in the order of `pairs`.
+/// Returns, for each index below `count`, the second members of its `pairs`, in the order of
+/// `pairs`.
 pub(crate) fn adjacency(
     count: usize,
     pairs: impl Iterator<Item = (usize, usize)> + Clone,
@@ -55,7 +56,7 @@ pub(crate) fn adjacency(
     Lists { starts, items }
 }
 
-/// An index as 32 bits: [`limits::check`](crate::limits::check) refuses problems with more.
+/// Returns an index as 32 bits: [`limits::check`](crate::limits::check) refuses problems with more.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "the number of buffers and operations is checked"
@@ -64,7 +65,7 @@ pub(crate) const fn index(value: usize) -> u32 {
     value as u32
 }
 
-/// The indices below `count`.
+/// Returns the indices below `count`.
 pub(crate) fn indices(count: usize) -> std::ops::Range<u32> {
     0..index(count)
 }

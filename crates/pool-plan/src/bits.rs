@@ -2,10 +2,10 @@
 
 use crate::transposed::merge_transposed;
 
-/// What is done with fewer words is done before a second thread would have begun.
+/// The number of words below which a second thread would start too late to help.
 const FEWEST_WORDS_SHARED: usize = 1 << 16;
 
-/// More threads wait for the memory.
+/// The maximum number of threads: more would wait for the memory.
 const MOST_THREADS: usize = 8;
 
 /// Rows of bits.
@@ -16,21 +16,22 @@ pub(crate) struct BitMatrix {
 }
 
 impl BitMatrix {
-    /// A matrix of zeros.
+    /// Makes a matrix of zeros.
     pub(crate) fn new(rows: usize, columns: usize) -> Self {
         let words_per_row = columns.div_ceil(64);
         Self { words_per_row, words: vec![0; rows * words_per_row] }
     }
 
-    /// Makes this a matrix of zeros, in the memory that it has, as far as it is enough. The zeros are written: a page that
-    /// is read before it is written costs a second fault, and where there are several threads all wait for that.
+    /// Makes this a matrix of zeros, in its memory up to its size. The zeros are written: a page
+    /// that is read before it is written costs a second fault, for which all threads wait.
     pub(crate) fn clear(&mut self, rows: usize, columns: usize) {
         self.words_per_row = columns.div_ceil(64);
         self.words.clear();
         self.words.resize(rows * self.words_per_row, 0);
     }
 
-    /// How many of `threads` threads are worth their beginning, where each changes a part of the matrix.
+    /// Returns how many of `threads` threads are worth starting, if each changes a part of the
+    /// matrix.
     pub(crate) fn threads_of(&self, threads: usize) -> usize {
         if self.words.len() < FEWEST_WORDS_SHARED { 1 } else { threads.clamp(1, MOST_THREADS) }
     }
@@ -40,17 +41,17 @@ impl BitMatrix {
         self.words[row * self.words_per_row + column / 64] |= 1 << (column % 64);
     }
 
-    /// The words of a row.
+    /// Returns the words of a row.
     pub(crate) fn row(&self, row: usize) -> &[u64] {
         &self.words[row * self.words_per_row..(row + 1) * self.words_per_row]
     }
 
-    /// The words of a row, to be changed.
+    /// Returns the words of a row for writing.
     pub(crate) fn row_mut(&mut self, row: usize) -> &mut [u64] {
         &mut self.words[row * self.words_per_row..(row + 1) * self.words_per_row]
     }
 
-    /// The matrix in up to `count` parts that have some columns each.
+    /// Splits the matrix into up to `count` parts of some columns each.
     pub(crate) fn parts(&mut self, count: usize) -> Vec<Columns<'_>> {
         let words = self.words_per_row.div_ceil(count).max(1);
         let count = self.words_per_row.div_ceil(words);
@@ -62,7 +63,7 @@ impl BitMatrix {
         parts
     }
 
-    /// Sets in row `into` what is set in row `from`.
+    /// Sets in row `into` every bit that is set in row `from`.
     pub(crate) fn merge_row(&mut self, into: usize, from: usize) {
         for word in 0..self.words_per_row {
             let bits = self.words[from * self.words_per_row + word];
@@ -70,19 +71,19 @@ impl BitMatrix {
         }
     }
 
-    /// Sets, in a square matrix, the bit on the other side of the diagonal of each that is set, on up to `threads`
-    /// threads.
+    /// Sets, in a square matrix, the mirror image across the diagonal of each set bit, on up to
+    /// `threads` threads.
     pub(crate) fn merge_transposed(&mut self, threads: usize) {
         let threads = self.threads_of(threads);
         merge_transposed(&mut self.words, self.words_per_row, threads);
     }
 
-    /// How many columns are set in a row.
+    /// Returns the number of columns that are set in a row.
     pub(crate) fn count(&self, row: usize) -> u64 {
         self.row(row).iter().map(|word| u64::from(word.count_ones())).sum()
     }
 
-    /// The columns that are set in a row, ascending.
+    /// Returns the columns that are set in a row, ascending.
     pub(crate) fn columns(&self, row: usize) -> impl Iterator<Item = usize> + Clone + '_ {
         ones(self.row(row))
     }
@@ -91,29 +92,29 @@ impl BitMatrix {
 /// Some columns of a matrix.
 #[derive(Debug)]
 pub(crate) struct Columns<'a> {
-    /// The first of the words, as all rows have them.
+    /// The index of the first word in each row.
     first: usize,
     rows: Vec<&'a mut [u64]>,
 }
 
 impl Columns<'_> {
-    /// The first column.
+    /// Returns the first column.
     pub(crate) fn first(&self) -> usize {
         self.first * 64
     }
 
-    /// The column behind the last, which the matrix may not have.
+    /// Returns the exclusive end of the columns, which may exceed the matrix.
     pub(crate) fn end(&self) -> usize {
         (self.first + self.rows.first().map_or(0, |row| row.len())) * 64
     }
 
-    /// So many words of a row from a column on, a multiple of 64.
+    /// Returns `count` words of a row from a column on, which is a multiple of 64.
     pub(crate) fn words_mut(&mut self, row: usize, column: usize, count: usize) -> &mut [u64] {
         &mut self.rows[row][column / 64 - self.first..][..count]
     }
 }
 
-/// The positions of the bits that are set in `words`, ascending.
+/// Returns the positions of the bits that are set in `words`, ascending.
 pub(crate) fn ones(words: &[u64]) -> impl Iterator<Item = usize> + Clone + '_ {
     words.iter().enumerate().flat_map(|(position, &word)| {
         std::iter::successors((word != 0).then_some(word), |&rest| {

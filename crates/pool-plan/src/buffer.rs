@@ -1,10 +1,11 @@
-//! A buffer of an interval problem: when it is live, and the gaps in between.
+//! A buffer of an interval problem, with its lifetime and the gaps in it.
 
 use crate::error::PlanError;
 
 /// A time span `[lower, upper)` within a buffer's lifetime in which its bytes are free for others.
 ///
-/// The buffer's contents are lost in a gap: the buffer comes back to the same offset, not to the same bytes.
+/// The buffer's contents are lost in a gap: the buffer returns to the same offset, but not to the
+/// same bytes.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
@@ -28,13 +29,13 @@ pub struct Buffer {
     pub upper: i64,
     /// The buffer's size in bytes.
     pub size: u64,
-    /// The power of two that the buffer's offset is a multiple of.
+    /// The alignment of the buffer's offset, a power of two.
     #[cfg_attr(feature = "serde", serde(default = "crate::limits::unaligned"))]
     pub alignment: u64,
-    /// The offset at which the buffer must be placed, if one is given.
+    /// The offset at which the buffer must be placed, if it is fixed.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub offset: Option<u64>,
-    /// The time spans in which other buffers may have the buffer's bytes, in order of time.
+    /// The time spans in which other buffers may use the buffer's bytes, in order of time.
     #[cfg_attr(
         feature = "serde",
         serde(
@@ -47,7 +48,7 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// A buffer of `size` bytes that lives in `[lower, upper)`, at any offset.
+    /// Makes a buffer of `size` bytes that lives in `[lower, upper)`, at any offset.
     #[must_use]
     pub fn new(id: impl Into<String>, lower: i64, upper: i64, size: u64) -> Self {
         Self { id: id.into(), lower, upper, size, alignment: 1, offset: None, gaps: Vec::new() }
@@ -60,7 +61,7 @@ impl Buffer {
         begins.zip(ends).filter(|(lower, upper)| lower < upper)
     }
 
-    /// Refuses lifetimes and gaps that cannot be.
+    /// Refuses impossible lifetimes and gaps.
     pub(crate) fn check(&self) -> Result<(), PlanError> {
         if self.lower >= self.upper {
             let (id, lower, upper) = (self.id.clone(), self.lower, self.upper);

@@ -28,14 +28,14 @@ pub struct Edge {
 }
 
 impl Edge {
-    /// An edge of full completion.
+    /// Makes an edge of full completion.
     #[must_use]
     pub const fn full(from: usize, to: usize) -> Self {
         Self { from, to, kind: EdgeKind::Full }
     }
 }
 
-/// Whether a buffer's bytes are its own.
+/// The sharing rule of a buffer's bytes.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
@@ -47,7 +47,7 @@ pub enum Role {
     LiveIn,
     /// The buffer is read after the graph ends, and shares bytes with no other.
     LiveOut,
-    /// Something outside the graph knows the buffer's address; the buffer shares bytes with no other.
+    /// Code outside the graph has the buffer's address; the buffer shares bytes with no other.
     Pinned,
 }
 
@@ -60,31 +60,32 @@ pub struct GraphBuffer {
     pub id: String,
     /// The buffer's size in bytes.
     pub size: u64,
-    /// The power of two that the buffer's offset is a multiple of.
+    /// The alignment of the buffer's offset, a power of two.
     #[cfg_attr(feature = "serde", serde(default = "crate::limits::unaligned"))]
     pub alignment: u64,
-    /// The offset at which the buffer must be placed, if one is given.
+    /// The offset at which the buffer must be placed, if it is fixed.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub offset: Option<u64>,
-    /// The alloc marker: every use of the buffer is this operation or comes after it.
+    /// The alloc marker: every use of the buffer is this operation or a later one.
     ///
-    /// Where memory becomes available between operations (a stream and what it waits for), give
+    /// If memory becomes available between operations (a stream and the events it waits for), give
     /// that point an operation of its own.
     pub allocated_by: usize,
     /// The free markers: every use of the buffer is one of these, or comes before one of them.
     ///
-    /// A buffer without free markers is in use until the graph ends: it may take the bytes of buffers that came
-    /// before it, and no buffer takes its own. A free marker from which edges lead to the alloc marker is
-    /// refused: no use could come after the alloc marker and before the free marker.
+    /// A buffer without free markers is in use until the graph ends: it may take the bytes of
+    /// earlier buffers, but no later buffer takes its bytes. A free marker from which edges lead to
+    /// the alloc marker is refused, because no use could be after the alloc marker and before the
+    /// free marker.
     #[cfg_attr(feature = "serde", serde(default, deserialize_with = "crate::lists::markers"))]
     pub freed_by: Vec<usize>,
-    /// Whether the buffer's bytes are its own.
+    /// The sharing rule of the buffer's bytes.
     #[cfg_attr(feature = "serde", serde(default))]
     pub role: Role,
 }
 
 impl GraphBuffer {
-    /// A temporary of `size` bytes between its alloc marker and its free markers.
+    /// Makes a temporary of `size` bytes between its alloc marker and its free markers.
     #[must_use]
     pub fn new(
         id: impl Into<String>,

@@ -1,5 +1,5 @@
-//! The happens-before problem: buffers used by the operations of an acyclic graph, on any number
-//! of streams.
+//! The happens-before problem: buffers used by the operations of an acyclic graph, on any number of
+//! streams.
 
 use crate::error::PlanError;
 #[cfg(feature = "serde")]
@@ -11,8 +11,8 @@ use crate::operations::Operations;
 use crate::validate::graph;
 use crate::violation::Violation;
 
-/// Buffers of a graph of operations: two of them may share bytes only if every use of the one is
-/// an ancestor, along edges of full completion, of the other's alloc marker.
+/// Buffers of a graph of operations. Two of them may share bytes only if every use of the one is an
+/// ancestor, along edges of full completion, of the other's alloc marker.
 ///
 /// ```
 /// use pool_plan::{Edge, GraphBuffer, HappensBeforeProblem, Options};
@@ -39,13 +39,14 @@ pub struct HappensBeforeProblem {
 }
 
 impl HappensBeforeProblem {
-    /// The problem of placing `buffers` that are used by operations `0..operations`.
+    /// Makes the problem of placing `buffers` that are used by operations `0..operations`.
     ///
     /// # Errors
-    /// If there are no buffers, if there are more of them, of edges or of free markers than the planner
-    /// takes, if one is malformed, if two have one name, if the sizes exceed `i64::MAX` bytes together,
-    /// if an operation does not exist, if the edges form a cycle, if a buffer is freed before it is
-    /// allocated, or if fixed offsets collide.
+    /// - There are no buffers, or more buffers, edges or free markers than the planner takes.
+    /// - A buffer is malformed, or two have the same name.
+    /// - The sizes together exceed `i64::MAX` bytes, or fixed offsets collide.
+    /// - An operation does not exist, or the edges form a cycle.
+    /// - A buffer is freed before it is allocated.
     pub fn new(
         operations: usize,
         edges: Vec<Edge>,
@@ -74,42 +75,44 @@ impl HappensBeforeProblem {
         Ok(Self { operations, edges, buffers })
     }
 
-    /// The peak of the plan that places buffer `i` at `offsets[i]`: the end of its highest byte.
+    /// Returns the peak of the plan that places buffer `i` at `offsets[i]`: the end of its highest
+    /// byte.
     ///
     /// # Errors
-    /// The first thing that makes it no plan: two buffers that share bytes though neither is
-    /// ordered before the other, an offset that is not aligned, or not the fixed one.
+    /// The first violation: two buffers share bytes although neither is ordered before the other,
+    /// or an offset is not aligned or differs from the fixed one.
     pub fn validate(&self, offsets: &[u64]) -> Result<u64, Violation> {
         graph::peak(&self.edges, &self.buffers, offsets)
     }
 
-    /// The same problem with no buffer fixed: what is to be planned where the offsets are those of an older plan.
+    /// Returns the same problem with no fixed buffers, to plan again if the offsets are those of an
+    /// older plan.
     #[must_use]
     pub fn without_offsets(mut self) -> Self {
         self.buffers.iter_mut().for_each(|buffer| buffer.offset = None);
         self
     }
 
-    /// How many operations there are.
+    /// Returns the number of operations.
     #[must_use]
     pub fn operations(&self) -> usize {
         self.operations
     }
 
-    /// The edges between operations.
+    /// Returns the edges between operations.
     #[must_use]
     pub fn edges(&self) -> &[Edge] {
         &self.edges
     }
 
-    /// The buffers, in the order in which a plan's offsets are listed.
+    /// Returns the buffers, in the order in which a plan's offsets are listed.
     #[must_use]
     pub fn buffers(&self) -> &[GraphBuffer] {
         &self.buffers
     }
 }
 
-/// The content of a file with a problem, before it is checked.
+/// The contents of a problem file, before it is checked.
 #[cfg(feature = "serde")]
 #[derive(serde::Deserialize, serde::Serialize)]
 #[serde(deny_unknown_fields)]
@@ -123,7 +126,7 @@ struct ProblemFile {
 
 #[cfg(feature = "serde")]
 impl TryFrom<ProblemFile> for HappensBeforeProblem {
-    /// The text of the error and of its sources: a format keeps no more.
+    /// The text of the error and of its sources, because a format keeps only a text.
     type Error = String;
 
     fn try_from(unchecked: ProblemFile) -> Result<Self, String> {

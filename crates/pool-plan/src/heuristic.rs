@@ -1,13 +1,15 @@
-//! The textbook heuristics, by name: what a plan is compared with, and what a budget may end before.
+//! The textbook heuristics, by name: a plan can be compared with them, and a budget may end before
+//! them.
 
 use std::fmt;
 
-/// A textbook greedy heuristic: buffers are placed one after the other in an order, each into a free range of
-/// addresses between those that it may not share bytes with, or on top of them.
+/// A textbook greedy heuristic. It places buffers one after the other in an order. Each goes into a
+/// free range of addresses between those that it may not share bytes with, or on top of them.
 ///
-/// Ties of the order are broken by the buffers' starts, and then by their places in the problem; in problems of
-/// up to 4,096 buffers also by their names instead. For an interval problem at tolerance 1 without a capacity,
-/// no plan is worse than that of any heuristic, unless [`Plan::untried`](crate::Plan::untried) names it.
+/// Ties of the order are broken by the buffers' starts, and then by their places in the problem. In
+/// problems of up to 4,096 buffers, they are also broken by names instead. For an interval problem
+/// at tolerance 1 without a capacity, no plan is worse than that of any heuristic, unless
+/// [`Plan::untried`](crate::Plan::untried) names it.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct GreedyHeuristic {
@@ -25,18 +27,19 @@ pub enum GreedyOrder {
     Size,
     /// The buffer with the largest product of size and lifetime comes first.
     Area,
-    /// The buffer that is live for the longest time comes first: its lifetime less its gaps. In a graph, the
+    /// The buffer that is live for the longest time, without its gaps, comes first. In a graph, the
     /// number of buffers that it may not share bytes with stands for its lifetime.
     Lifetime,
-    /// The buffer that is live first comes first. In a graph, the alloc marker's place in an order of
-    /// operations stands for its start.
+    /// The buffer that is live first comes first. In a graph, the alloc marker's place in an order
+    /// of operations stands for its start.
     Start,
-    /// The buffer comes first that may not share bytes with most others. A buffer with gaps counts the live
-    /// spans of others that each of its own live spans meets.
+    /// The buffer with the most conflicts comes first: others that it may not share bytes with. A
+    /// buffer with gaps counts the live spans of others that each of its own live spans meets.
     Conflicts,
     /// The buffer that is live last comes first: the order of starts, backwards in time.
     End,
-    /// The time at which most bytes are live comes first, and at it the largest buffer (greedy by breadth, as in `TFLite`).
+    /// The time with the most live bytes comes first, and at it the largest buffer (greedy by
+    /// breadth, as in `TFLite`).
     Breadth,
 }
 

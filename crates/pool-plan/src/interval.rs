@@ -8,8 +8,8 @@ use crate::limits;
 use crate::validate::interval;
 use crate::violation::Violation;
 
-/// Buffers of one stream, in call order: two of them may share bytes if they are never live at
-/// the same time.
+/// Buffers of one stream, in call order. Two of them may share bytes if they are never live at the
+/// same time.
 ///
 /// ```
 /// use pool_plan::{Buffer, IntervalProblem, Options};
@@ -32,14 +32,15 @@ pub struct IntervalProblem {
 }
 
 impl IntervalProblem {
-    /// The most buffers and gaps together that a problem may have: a reader of files may stop there.
+    /// The maximum number of buffers and gaps of a problem, at which a reader of files may stop.
     pub const MOST_SPANS: usize = limits::MOST_SPANS;
 
-    /// The problem of placing `buffers`.
+    /// Makes the problem of placing `buffers`.
     ///
     /// # Errors
-    /// If there are none, or more of them and their gaps than the planner takes, if one is malformed, if
-    /// two have one name, if the sizes exceed `i64::MAX` bytes together, or if fixed offsets collide.
+    /// - There are no buffers, or more buffers and gaps than the planner takes.
+    /// - A buffer is malformed, or two have the same name.
+    /// - The sizes together exceed `i64::MAX` bytes, or fixed offsets collide.
     pub fn new(buffers: Vec<Buffer>) -> Result<Self, PlanError> {
         limits::check_intervals(buffers.len(), buffers.iter().map(|buffer| buffer.gaps.len()))?;
         limits::check(buffers.iter().map(|buffer| limits::Request {
@@ -55,16 +56,17 @@ impl IntervalProblem {
         Ok(Self { buffers })
     }
 
-    /// The peak of the plan that places buffer `i` at `offsets[i]`: the end of its highest byte.
+    /// Returns the peak of the plan that places buffer `i` at `offsets[i]`: the end of its highest
+    /// byte.
     ///
     /// # Errors
-    /// The first thing that makes it no plan: two buffers that share bytes while both are live,
-    /// an offset that is not aligned, or not the fixed one.
+    /// The first violation: two buffers share bytes while both are live, or an offset is not
+    /// aligned or differs from the fixed one.
     pub fn validate(&self, offsets: &[u64]) -> Result<u64, Violation> {
         interval::peak(&self.buffers, offsets)
     }
 
-    /// The buffers, in the order in which a plan's offsets are listed.
+    /// Returns the buffers, in the order in which a plan's offsets are listed.
     #[must_use]
     pub fn buffers(&self) -> &[Buffer] {
         &self.buffers
@@ -73,11 +75,12 @@ impl IntervalProblem {
 
 #[cfg(feature = "serde")]
 impl IntervalProblem {
-    /// Deserialises a problem, and changes each buffer before anything of it is checked: a caller may align all of them,
-    /// or drop their offsets.
+    /// Deserialises a problem, and changes each buffer before it is checked. A caller may align all
+    /// of them, or drop their offsets.
     ///
     /// # Errors
-    /// If the input is not of the form of a problem, or [`new`](Self::new) refuses the changed buffers.
+    /// Fails if the input does not have the form of a problem, or if [`new`](Self::new) refuses the
+    /// changed buffers.
     pub fn deserialize_with<'de, D: serde::Deserializer<'de>>(
         from: D,
         change: impl FnMut(&mut Buffer),
@@ -88,7 +91,7 @@ impl IntervalProblem {
     }
 }
 
-/// The content of a file with a problem, before it is checked.
+/// The contents of a problem file, before it is checked.
 #[cfg(feature = "serde")]
 #[derive(serde::Deserialize, serde::Serialize)]
 #[serde(deny_unknown_fields)]
@@ -99,7 +102,7 @@ struct ProblemFile {
 
 #[cfg(feature = "serde")]
 impl TryFrom<ProblemFile> for IntervalProblem {
-    /// The text of the error and of its sources: a format keeps no more.
+    /// The text of the error and of its sources, because a format keeps only a text.
     type Error = String;
 
     fn try_from(unchecked: ProblemFile) -> Result<Self, String> {

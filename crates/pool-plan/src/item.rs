@@ -1,17 +1,18 @@
-//! The size, alignment and fixed offset of a buffer: all that the solvers know of it beside its conflicts.
+//! The size, alignment and fixed offset of a buffer: all that the solvers need besides its
+//! conflicts.
 
-/// A buffer's size and where it may be placed.
+/// A buffer's size, and the constraints on its offset.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Item {
     /// Its size in bytes.
     pub(crate) size: u64,
     /// Its offset is a multiple of this power of two.
     pub(crate) alignment: u64,
-    /// The offset at which the item must be placed, if one is given.
+    /// The offset at which the item must be placed, if it is fixed.
     pub(crate) fixed: Option<u64>,
 }
 
-/// The end of the highest byte.
+/// Returns the end of the highest byte.
 pub(crate) fn peak(items: &[Item], offsets: &[u64]) -> u64 {
     items.iter().zip(offsets).map(|(item, offset)| offset + item.size).max().unwrap_or(0)
 }

@@ -1,12 +1,11 @@
-//! An offline memory planner: where to put buffers whose lifetimes are known before they are
-//! needed, so that they take as few bytes as possible together, and a certificate that says how
-//! few could do.
+//! An offline memory planner. It places buffers whose lifetimes are known in advance, so that they
+//! take as few bytes as possible together. A certificate states the lower bound.
 //!
-//! There are two problems. In an [`IntervalProblem`] buffers live from one time to another, as on
-//! one stream, in the order of calls. In a [`HappensBeforeProblem`] they are used by operations of
-//! an acyclic graph, as on several streams: two may share bytes only if every use of the one comes
-//! before the other is allocated. Both solve to a [`Plan`]: an offset for each buffer, the peak,
-//! an exact lower bound, and the buffers that witness the bound.
+//! There are two problems. In an [`IntervalProblem`], buffers live from one time to another, as on
+//! one stream, in the order of calls. In a [`HappensBeforeProblem`], operations of an acyclic graph
+//! use them, as on several streams: two may share bytes only if every use of the one comes before
+//! the other is allocated. Both solve to a [`Plan`]: an offset for each buffer, the peak, an exact
+//! lower bound, and the buffers that prove the bound.
 //!
 //! ```
 //! use pool_plan::{Buffer, IntervalProblem, Options};
@@ -24,11 +23,12 @@
 //! # Ok::<(), pool_plan::PlanError>(())
 //! ```
 //!
-//! The algorithms and their sources, and results beside those of other planners, are in
+//! The algorithms, their sources, and results beside those of other planners are in
 //! `docs/planner.md` of the repository.
 //!
-//! No feature is on by default, and then the crate takes `thiserror` alone. The command `pool-plan` is the crate
-//! `pool-plan-cli`; CSV files and the logs of allocators are read by `pool-replay`.
+//! No feature is on by default; the crate then depends on `thiserror` alone. The crate
+//! `pool-plan-cli` has the command `pool-plan`, and `pool-replay` reads CSV files and the logs of
+//! allocators.
 //!
 //! # Features
 //!

@@ -1,14 +1,15 @@
-//! The conditions on a buffer's name, size, alignment and fixed offset that both problems have, and how much
-//! the planner takes.
+//! The conditions of both problems on a buffer's name, size, alignment and fixed offset, and the
+//! planner's limits.
 
 use std::collections::HashMap;
 
 use crate::error::PlanError;
 
-/// Buffers of an interval problem together with their gaps. Planning them takes some hundred bytes each.
+/// Buffers of an interval problem together with their gaps. Planning takes some hundred bytes for
+/// each.
 pub(crate) const MOST_SPANS: usize = 1 << 20;
 
-/// Buffers of a graph: a bit for every two of them makes 1 GiB.
+/// Buffers of a graph: a bit for each pair takes 1 GiB.
 pub(crate) const MOST_GRAPH_BUFFERS: usize = 92_672;
 
 /// Edges of a graph, and free markers of its buffers.
@@ -22,7 +23,7 @@ pub(crate) struct Request<'a> {
     pub(crate) offset: Option<u64>,
 }
 
-/// The alignment of a buffer that names none.
+/// Returns the alignment of a buffer that gives none.
 #[cfg(feature = "serde")]
 pub(crate) fn unaligned() -> u64 {
     1
@@ -33,8 +34,8 @@ pub(crate) fn at_most(what: &'static str, count: usize, limit: usize) -> Result<
     if count > limit { Err(PlanError::TooMany { what, count, limit }) } else { Ok(()) }
 }
 
-/// Refuses graphs that would take too much memory. The number of operations does not matter: operations that
-/// neither edge nor buffer names take no memory.
+/// Refuses graphs that would take too much memory. The number of operations has no limit:
+/// operations that no edge or buffer names take no memory.
 pub(crate) fn check_graph(
     edges: usize,
     buffers: usize,
@@ -45,7 +46,7 @@ pub(crate) fn check_graph(
     at_most("free markers", markers.fold(0, usize::saturating_add), MOST_EDGES)
 }
 
-/// Refuses as many buffers and gaps as would take too much memory.
+/// Refuses so large a number of buffers and gaps that they would take too much memory.
 pub(crate) fn check_intervals(
     buffers: usize,
     gaps: impl Iterator<Item = usize>,
@@ -53,10 +54,10 @@ pub(crate) fn check_intervals(
     at_most("buffers and gaps", gaps.fold(buffers, usize::saturating_add), MOST_SPANS)
 }
 
-/// Refuses buffers whose sizes and offsets the solvers could not count with.
+/// Refuses buffers whose sizes and offsets would overflow the solvers' arithmetic.
 ///
-/// No plan that a solver makes is higher than the fixed buffers and all others, each with its
-/// padding, on top of each other. That sum fits, so no later arithmetic on offsets overflows.
+/// The highest plan of a solver has the fixed buffers and all others, each with its padding, on top
+/// of each other. That sum fits, so no later arithmetic on offsets overflows.
 pub(crate) fn check<'a>(
     requests: impl ExactSizeIterator<Item = Request<'a>>,
 ) -> Result<(), PlanError> {

@@ -1,5 +1,5 @@
-//! Lists of a file, read up to what the planner takes. What is more is counted and not kept, so that
-//! no file makes it take memory before it is refused.
+//! Lists of a file, read up to the planner's limits. Further entries are counted and not kept, so
+//! that no file takes much memory before it is refused.
 
 use std::fmt;
 use std::marker::PhantomData;

@@ -1,5 +1,6 @@
-//! Free markers that come before their buffer's alloc marker. Every use of a buffer comes after the one
-//! and before the other, so there could be none; such a buffer is a mistake, and is refused.
+//! The check for free markers that precede their buffer's alloc marker. Every use of a buffer is
+//! after the alloc marker and before a free marker, so such a buffer can have no use. It is a
+//! mistake, and is refused.
 
 use crate::error::PlanError;
 use crate::graph::{Edge, GraphBuffer};
@@ -11,14 +12,14 @@ struct Doubt {
     free: usize,
     alloc: usize,
     buffer: usize,
-    /// Which of the buffer's free markers it is.
+    /// The index of the free marker among those of the buffer.
     marker: usize,
 }
 
 /// Refuses buffers with a free marker from which edges of either kind lead to the alloc marker.
 ///
 /// # Errors
-/// The first buffer and free marker of that kind.
+/// The first such buffer and free marker.
 pub(crate) fn check(
     operations: &Operations,
     order: &[u32],
@@ -36,7 +37,7 @@ pub(crate) fn check(
     let after = operations.after(edges.iter());
     doubts.sort_unstable_by_key(|doubt| (doubt.free, doubt.alloc));
     let mut worst: Option<(usize, usize)> = None;
-    // A bit for each of 64 free markers: whether it comes before what has this place.
+    // A bit for each of 64 free markers: set if it comes before the operation at this place.
     let mut before: Vec<u64> = Vec::new();
     for some in doubts.chunks(64) {
         let first = some[0].free;
@@ -68,7 +69,7 @@ pub(crate) fn check(
     Err(PlanError::FreedBeforeAllocated { id, allocated_by, freed_by })
 }
 
-/// The free markers that have a lower place than the alloc marker: no others can come before it.
+/// Returns the free markers with a lower place than the alloc marker: no others can come before it.
 fn doubts(operations: &Operations, places: &[usize], buffers: &[GraphBuffer]) -> Vec<Doubt> {
     let place = |operation| places[operations.index(operation)];
     let of_buffer = |(buffer, one): (usize, &GraphBuffer)| {

@@ -1,10 +1,10 @@
-//! The operations of a graph that edges or buffers name. A graph may have more operations than memory;
-//! those that nothing names come before and after nothing, and take none.
+//! The operations of a graph that edges or buffers name. A graph may have more operations than fit
+//! in memory; those without a name are ordered with nothing, and take no memory.
 
 use crate::adjacency::{Lists, adjacency, index};
 use crate::graph::{Edge, GraphBuffer};
 
-/// The operations that are named, each of which stands for itself by its index among them.
+/// The named operations, each represented by its index among them.
 #[derive(Clone, Debug)]
 pub(crate) struct Operations {
     /// The numbers of the named operations, ascending.
@@ -12,7 +12,7 @@ pub(crate) struct Operations {
 }
 
 impl Operations {
-    /// The operations that these edges and buffers name.
+    /// Collects the operations that these edges and buffers name.
     pub(crate) fn of(edges: &[Edge], buffers: &[GraphBuffer]) -> Self {
         let mut named: Vec<usize> = edges.iter().flat_map(|edge| [edge.from, edge.to]).collect();
         for buffer in buffers {
@@ -24,27 +24,27 @@ impl Operations {
         Self { named }
     }
 
-    /// How many operations are named.
+    /// Returns the number of named operations.
     pub(crate) fn len(&self) -> usize {
         self.named.len()
     }
 
-    /// The index of an operation that is named.
+    /// Returns the index of a named operation.
     pub(crate) fn index(&self, operation: usize) -> usize {
         self.named.partition_point(|&other| other < operation)
     }
 
-    /// The number of the operation of an index.
+    /// Returns the number of the operation at an index.
     pub(crate) fn number(&self, index: usize) -> usize {
         self.named[index]
     }
 
-    /// For each index, the indices that some edges lead to from there.
+    /// Returns, for each index, the indices that some edges lead to from it.
     pub(crate) fn after<'e>(&self, edges: impl Iterator<Item = &'e Edge> + Clone) -> Lists {
         adjacency(self.len(), edges.map(|edge| (self.index(edge.from), self.index(edge.to))))
     }
 
-    /// All indices in an order that every edge of either kind follows.
+    /// Returns all indices in an order that every edge of either kind follows.
     ///
     /// # Errors
     /// If no such order exists, the numbers of the operations of one cycle.
@@ -69,9 +69,9 @@ impl Operations {
         if order.len() == self.len() { Ok(order) } else { Err(self.cycle(edges, &pending)) }
     }
 
-    /// One cycle among the operations that are still waiting for another.
+    /// Returns one cycle among the operations that still wait for another.
     fn cycle(&self, edges: &[Edge], pending: &[u32]) -> Vec<usize> {
-        // Every waiting operation waits for one that waits itself; going back must meet one twice.
+        // Every waiting operation waits for another waiting one; going back must find one twice.
         let mut waits_for = vec![None; pending.len()];
         for edge in edges {
             let (from, to) = (self.index(edge.from), self.index(edge.to));

@@ -1,32 +1,33 @@
-//! How long to plan, how good is good enough, and how to watch and stop it.
+//! The options of a solver: budget, tolerance and capacity; and the monitor that watches and stops
+//! it.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::error::PlanError;
 
-/// How to plan.
+/// The options of a solver.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(default))]
 pub struct Options {
     /// Find any plan within these bytes, instead of the lowest peak.
     pub capacity: Option<u64>,
-    /// How long to plan. The first greedy plan is always finished.
+    /// The time for planning. The first greedy plan is always finished.
     pub budget: Duration,
-    /// How many rounds of search to make at most. Rounds are the same on every machine; with a
-    /// number of them, and time enough, a plan depends on nothing but the problem and the seed.
+    /// The maximum number of rounds of search. Rounds are the same on every machine: with a number
+    /// of rounds, and enough time, a plan depends only on the problem and the seed.
     pub rounds: Option<u32>,
     /// A peak of at most this many times the bound is good enough.
     pub tolerance: f64,
     /// The seed of the random choices.
     pub seed: u64,
-    /// How many threads to search on.
+    /// The number of threads to search on.
     pub threads: usize,
 }
 
 impl Default for Options {
-    /// The default: ten seconds on two threads for the lowest peak.
+    /// Returns the default: ten seconds on two threads for the lowest peak.
     fn default() -> Self {
         Self {
             capacity: None,
@@ -48,7 +49,7 @@ impl Options {
         Err(PlanError::BadTolerance { tolerance })
     }
 
-    /// The peak at which to stop.
+    /// Returns the peak at which to stop.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -79,7 +80,7 @@ impl Default for Monitor {
 }
 
 impl Monitor {
-    /// A monitor of a planner that has not started.
+    /// Makes a monitor of a planner that has not started.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -90,30 +91,30 @@ impl Monitor {
         }
     }
 
-    /// Asks the planner to return the best plan it has.
+    /// Requests that the planner stops with its best plan so far.
     pub fn cancel(&self) {
         self.cancelled.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the planner was asked to stop.
+    /// Returns `true` if the planner was requested to stop.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.cancelled.load(Ordering::Relaxed)
     }
 
-    /// The lower bound in bytes; 0 before it is known.
+    /// Returns the lower bound in bytes; 0 before it is known.
     #[must_use]
     pub fn bound(&self) -> u64 {
         self.bound.load(Ordering::Relaxed)
     }
 
-    /// The peak of the best plan so far, if there is one.
+    /// Returns the peak of the best plan so far, if there is one.
     #[must_use]
     pub fn best(&self) -> Option<u64> {
         Some(self.best.load(Ordering::Relaxed)).filter(|&best| best != u64::MAX)
     }
 
-    /// How many placements the search has tried.
+    /// Returns the number of placements that the search has tried.
     #[must_use]
     pub fn steps(&self) -> u64 {
         self.steps.load(Ordering::Relaxed)

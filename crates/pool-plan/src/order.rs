@@ -1,4 +1,4 @@
-//! Which buffers of a graph are finished before which others begin.
+//! The relation between buffers of a graph: those that are finished before others begin.
 
 use std::ops::Range;
 use std::sync::Mutex;
@@ -10,13 +10,13 @@ use crate::happens_before::HappensBeforeProblem;
 use crate::operations::Operations;
 use crate::tasks;
 
-/// Words of the matrices of operations and buffers that are made at a time: 32 MiB.
+/// The number of words of the matrices of operations and buffers that are made at a time: 32 MiB.
 const WORDS_AT_A_TIME: usize = 1 << 22;
 
-/// For each buffer, as a row, the buffers that begin after all its uses.
+/// Returns, for each buffer, as a row, the buffers that begin after all its uses.
 ///
-/// The relation is a strict partial order: a buffer's own alloc marker counts as one of its uses. Up to `threads` threads
-/// have some columns each.
+/// The relation is a strict partial order: a buffer's own alloc marker counts as one of its uses.
+/// Up to `threads` threads compute some columns each.
 pub(crate) fn precedence(problem: &HappensBeforeProblem, threads: usize) -> BitMatrix {
     let buffers = problem.buffers();
     let operations = Operations::of(problem.edges(), buffers);
@@ -37,7 +37,7 @@ pub(crate) fn precedence(problem: &HappensBeforeProblem, threads: usize) -> BitM
     precedes
 }
 
-/// What the relation of a problem's buffers is made from.
+/// The parts from which the relation of a problem's buffers is made.
 struct Relation<'a> {
     buffers: &'a [GraphBuffer],
     operations: Operations,
@@ -48,7 +48,8 @@ struct Relation<'a> {
 }
 
 impl Relation<'_> {
-    /// Sets the columns of a part, some of them at a time, so that what is known of operations takes little.
+    /// Sets the columns of a part, some of them at a time, so that the matrix of operations takes
+    /// little memory.
     fn fill(&self, part: &mut Columns<'_>, words_at_a_time: usize) {
         let end = part.end().min(self.buffers.len());
         let mut allocated_after = BitMatrix::new(0, 0);
@@ -70,7 +71,7 @@ impl Relation<'_> {
         }
     }
 
-    /// Makes the row of each operation those of some buffers that are allocated after it.
+    /// Sets the row of each operation to those of some buffers that are allocated after it.
     fn find_allocated_after(&self, some: Range<usize>, matrix: &mut BitMatrix) {
         let is_temporary = |index: &usize| self.buffers[*index].role == Role::Temporary;
         let allocated_by = |index: usize| self.operations.index(self.buffers[index].allocated_by);

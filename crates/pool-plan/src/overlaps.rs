@@ -1,8 +1,9 @@
-//! Which spans of a timeline meet which, found when it is asked for.
+//! Lookup of the overlapping spans of a timeline, on demand.
 //!
-//! Spans are listed by the sections in which they begin. Those that begin within another one are neighbours in that list.
-//! Those that began before it and still last are found by the latest ends of blocks of spans, of blocks of blocks,
-//! and so on. So a query reads memory in order, and all queries together need 16 bytes for each span.
+//! Spans are listed by the sections in which they begin. Those that begin within another one are
+//! adjacent in that list. Those that began before it and still last are found by the latest ends of
+//! blocks of spans, of blocks of blocks, and so on. So a query reads memory in order, and all
+//! queries together need 16 bytes for each span.
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -66,30 +67,32 @@ impl<'a> Overlaps<'a> {
         Self { timeline, first, owners, places, uppers, latest }
     }
 
-    /// How many spans there are.
+    /// Returns the number of spans.
     pub(crate) fn len(&self) -> usize {
         self.owners.len()
     }
 
-    /// The places of an item's spans; it has bytes.
+    /// Returns the places of an item's spans; the item has bytes.
     pub(crate) fn places(&self, item: usize) -> &[u32] {
         &self.places[self.timeline.span_range(item)]
     }
 
-    /// The spans that begin in the sections `[lower, upper)`.
+    /// Returns the spans that begin in the sections `[lower, upper)`.
     #[inline]
     pub(crate) fn beginning(&self, (lower, upper): (u32, u32)) -> Range<usize> {
         self.first[lower as usize] as usize..self.first[upper as usize] as usize
     }
 
-    /// Visits the spans that begin before a section and end after its begin. Returns how many numbers were looked at.
+    /// Visits the spans that begin before a section and end after its start. Returns the number of
+    /// entries read.
     #[inline]
     pub(crate) fn lasting(&self, section: u32, mut visit: impl FnMut(usize)) -> usize {
         let mut end = self.first[section as usize] as usize;
         let mut looked = 0;
         for level in 0..=self.latest.len() {
             let below = self.below(level);
-            // What is left of the block is looked at one level lower; the blocks before it, one level higher.
+            // The rest of the block is searched one level lower; the blocks before it, one level
+            // higher.
             let begin = end / BLOCK * BLOCK;
             looked += end - begin;
             for (place, &latest) in (begin..end).zip(&below[begin..end]) {
@@ -102,12 +105,12 @@ impl<'a> Overlaps<'a> {
         looked
     }
 
-    /// The ends that a level has: of level 0 those of spans, then the latest of each block.
+    /// Returns the ends of a level: at level 0 those of spans, then the latest end of each block.
     fn below(&self, level: usize) -> &[u32] {
         level.checked_sub(1).map_or(&self.uppers, |level| &self.latest[level])
     }
 
-    /// Visits what lasts of a block of the level above `level`; of level 0, a span.
+    /// Visits the lasting parts of a block of the level above `level`; at level 0, a span.
     fn descend(
         &self,
         level: usize,
@@ -130,8 +133,8 @@ impl<'a> Overlaps<'a> {
         looked
     }
 
-    /// Adds the items that one meets; some may come twice.
-    // Uncounted: a repair counts what is found.
+    /// Adds the items that an item meets; some may occur twice.
+    // Uncounted: a repair counts the items found.
     pub(crate) fn collect(&self, item: usize, into: &mut Vec<u32>) {
         for &span in self.timeline.spans(item) {
             self.lasting(span.0, |place| into.push(self.owners[place]));
@@ -150,12 +153,12 @@ pub(crate) struct LazyOverlaps<'a> {
 }
 
 impl<'a> LazyOverlaps<'a> {
-    /// The overlaps of a timeline, not made.
+    /// Makes a value without the overlaps.
     pub(crate) const fn new(timeline: &'a Timeline) -> Self {
         Self { timeline, made: OnceLock::new() }
     }
 
-    /// The overlaps.
+    /// Returns the overlaps.
     pub(crate) fn get(&self) -> &Overlaps<'a> {
         self.made.get_or_init(|| Overlaps::new(self.timeline))
     }

@@ -1,4 +1,4 @@
-//! A plan: offsets, and the certificate that says how good they are.
+//! A plan: offsets, and a certificate of their quality.
 
 use crate::heuristic::GreedyHeuristic;
 
@@ -8,45 +8,45 @@ use crate::heuristic::GreedyHeuristic;
 pub struct Plan {
     /// The offset of each buffer, in the problem's order.
     pub offsets: Vec<u64>,
-    /// How good the plan is.
+    /// The quality of the plan.
     pub certificate: Certificate,
-    /// The textbook heuristics that were not tried, because the budget ended first or the plan was good enough
-    /// without them: their plans may be better. Empty where no plan can be.
+    /// The textbook heuristics that were not tried, because the budget ended first or the plan was
+    /// good enough without them. Their plans may be better. Empty if no plan can be better.
     pub untried: Vec<GreedyHeuristic>,
 }
 
-/// A plan's peak, and the bound that no plan can be below.
+/// A plan's peak, and the bound below which no plan exists.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Certificate {
-    /// The end of the highest byte: how large the arena must be.
+    /// The end of the highest byte: the required size of the arena.
     pub peak: u64,
-    /// The exact lower bound (see [`Bound`](crate::Bound)); of a graph one that may be lower, where the exact one takes
-    /// more than half of the budget.
+    /// The exact lower bound (see [`Bound`](crate::Bound)). For a graph, it may be a lower one, if
+    /// the exact one takes more than half of the budget.
     pub bound: u64,
-    /// Indices of the buffers that witness the bound.
+    /// Indices of the buffers that prove the bound.
     pub witness: Vec<usize>,
-    /// The peak that no plan is below because an exhaustive search found none; at least `bound`.
+    /// The peak below which an exhaustive search found no plan; at least `bound`.
     ///
     /// Unlike `bound`, this number cannot be checked without repeating the search.
     pub searched_bound: u64,
 }
 
 impl Certificate {
-    /// Peak over bound; 1 is provably optimal.
+    /// Returns the peak over the bound; 1 is provably optimal.
     #[must_use]
     pub fn ratio(&self) -> f64 {
         if self.peak == self.bound { 1.0 } else { as_float(self.peak) / as_float(self.bound) }
     }
 
-    /// Whether no plan has a lower peak, by the bound or by exhaustive search.
+    /// Returns `true` if no plan has a lower peak, by the bound or by exhaustive search.
     #[must_use]
     pub fn is_optimal(&self) -> bool {
         self.peak == self.searched_bound
     }
 }
 
-/// Bytes as a float, for ratios.
+/// Returns bytes as a float, for ratios.
 #[expect(clippy::cast_precision_loss, reason = "ratios are for people")]
 pub(crate) fn as_float(bytes: u64) -> f64 {
     bytes as f64

@@ -5,7 +5,7 @@
 pub(crate) struct Random(u64);
 
 impl Random {
-    /// The generator for a task of a round.
+    /// Makes the generator for a task of a round.
     pub(crate) fn new(seed: u64, round: u64, task: u64) -> Self {
         let mut random = Self(seed);
         random.0 = random.next() ^ round;
@@ -13,7 +13,7 @@ impl Random {
         random
     }
 
-    /// A number of 64 random bits.
+    /// Returns a number of 64 random bits.
     pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = self.0;
@@ -22,13 +22,13 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number in [0, 1).
+    /// Returns a number in [0, 1).
     #[expect(clippy::cast_precision_loss, reason = "53 bits fit")]
     pub(crate) fn fraction(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// An index below `count`, which is not 0.
+    /// Returns an index below `count`, which is not 0.
     #[expect(clippy::cast_possible_truncation, reason = "smaller than an index")]
     pub(crate) fn below(&mut self, count: usize) -> usize {
         (self.next() % count as u64) as usize

@@ -1,5 +1,5 @@
-//! What a captured graph asked for and where it went, as a file: a graph problem with the offsets of its plan, and what
-//! a person wants to know beside them. `pool-plan solve`, `replay` and `export` read it.
+//! The record of a captured graph as a file: a graph problem with the offsets of its plan, and
+//! information for people. `pool-plan solve`, `replay` and `export` read it.
 
 use std::io::{self, Write};
 
@@ -7,23 +7,23 @@ use crate::error::{PlanError, error_chain};
 use crate::graph::{Edge, GraphBuffer};
 use crate::happens_before::HappensBeforeProblem;
 
-/// The place in a program that asked for a buffer.
+/// The place in a program that requested a buffer.
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq, serde::Deserialize, serde::Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Caller {
     /// The source file.
     pub filename: String,
-    /// The line in the file, from 1; 0 where it is not known.
+    /// The line in the file, from 1; 0 if it is unknown.
     pub line: u32,
-    /// The function that was called there.
+    /// The function at that place.
     pub name: String,
 }
 
-/// A graph problem, and what is known of the graph that it is of: where its buffers lie, who asked for them, which
-/// streams its operations are on.
+/// A graph problem with information about its graph: the offsets of its buffers, their callers, and
+/// the streams of its operations.
 ///
-/// A record is one JSON object: that of a [`HappensBeforeProblem`], whose buffers may have their offsets, and the keys
-/// `capacity`, `streams` and `callers`, which may be left out.
+/// A record is one JSON object: that of a [`HappensBeforeProblem`], whose buffers may have their
+/// offsets, and the optional keys `capacity`, `streams` and `callers`.
 ///
 /// ```
 /// use pool_plan::{Edge, GraphBuffer, GraphRecord, HappensBeforeProblem, Options};
@@ -49,17 +49,17 @@ pub struct GraphRecord {
 }
 
 impl GraphRecord {
-    /// The record of a problem of which nothing else is known.
+    /// Makes the record of a problem without further information.
     #[must_use]
     pub fn new(problem: HappensBeforeProblem) -> Self {
         Self { problem, capacity: None, streams: Vec::new(), callers: Vec::new() }
     }
 
-    /// The same with its buffers at these offsets, one for each, in bytes.
+    /// Returns the record with its buffers at these offsets, one for each, in bytes.
     ///
     /// # Errors
     ///
-    /// [`PlanError::Rejected`] where they are no plan of the problem.
+    /// [`PlanError::Rejected`] if they are no plan of the problem.
     pub fn with_offsets(self, offsets: &[u64]) -> Result<Self, PlanError> {
         self.problem.validate(offsets).map_err(PlanError::Rejected)?;
         let mut buffers = self.problem.buffers().to_vec();
@@ -67,69 +67,70 @@ impl GraphRecord {
         self.with_buffers(buffers)
     }
 
-    /// The same with other buffers, as many as there are: other sizes, alignments or offsets.
+    /// Returns the record with the same number of other buffers: other sizes, alignments or
+    /// offsets.
     ///
     /// # Errors
     ///
-    /// [`PlanError::WrongCount`], and as [`HappensBeforeProblem::new`].
+    /// [`PlanError::WrongCount`], and the errors of [`HappensBeforeProblem::new`].
     pub fn with_buffers(self, buffers: Vec<GraphBuffer>) -> Result<Self, PlanError> {
         check_count("buffers", buffers.len(), self.problem.buffers().len())?;
         let (operations, edges) = (self.problem.operations(), self.problem.edges().to_vec());
         Ok(Self { problem: HappensBeforeProblem::new(operations, edges, buffers)?, ..self })
     }
 
-    /// The same with the bytes that were there for all buffers.
+    /// Returns the record with the bytes available for all buffers.
     #[must_use]
     pub fn with_capacity(self, bytes: u64) -> Self {
         Self { capacity: Some(bytes), ..self }
     }
 
-    /// The same with the stream that each operation is on.
+    /// Returns the record with the stream of each operation.
     ///
     /// # Errors
     ///
-    /// [`PlanError::WrongCount`] where there is not one stream for each operation.
+    /// [`PlanError::WrongCount`] if there is not one stream for each operation.
     pub fn with_streams(self, streams: Vec<u32>) -> Result<Self, PlanError> {
         check_count("streams", streams.len(), self.problem.operations())?;
         Ok(Self { streams, ..self })
     }
 
-    /// The same with who asked for each buffer.
+    /// Returns the record with the caller of each buffer.
     ///
     /// # Errors
     ///
-    /// [`PlanError::WrongCount`] where there is not one caller for each buffer.
+    /// [`PlanError::WrongCount`] if there is not one caller for each buffer.
     pub fn with_callers(self, callers: Vec<Caller>) -> Result<Self, PlanError> {
         check_count("callers", callers.len(), self.problem.buffers().len())?;
         Ok(Self { callers, ..self })
     }
 
-    /// The problem; what the record knows of offsets is in its buffers. To be planned anew, it is taken
+    /// Returns the problem, whose buffers have the record's offsets. To plan it again, take it
     /// [without them](HappensBeforeProblem::without_offsets).
     #[must_use]
     pub fn problem(&self) -> &HappensBeforeProblem {
         &self.problem
     }
 
-    /// The offset of each buffer in bytes; none unless all have one.
+    /// Returns the offset of each buffer in bytes; `None` unless all have one.
     #[must_use]
     pub fn offsets(&self) -> Option<Vec<u64>> {
         self.problem.buffers().iter().map(|buffer| buffer.offset).collect()
     }
 
-    /// The bytes that were there for all buffers.
+    /// Returns the bytes available for all buffers.
     #[must_use]
     pub fn capacity(&self) -> Option<u64> {
         self.capacity
     }
 
-    /// The stream of an operation, where it is known.
+    /// Returns the stream of an operation, if it is known.
     #[must_use]
     pub fn stream(&self, operation: usize) -> Option<u32> {
         self.streams.get(operation).copied()
     }
 
-    /// Who asked for a buffer, where that is known.
+    /// Returns the caller that requested a buffer, if it is known.
     #[must_use]
     pub fn caller(&self, buffer: usize) -> Option<&Caller> {
         self.callers.get(buffer).filter(|caller| **caller != Caller::default())
@@ -139,7 +140,7 @@ impl GraphRecord {
     ///
     /// # Errors
     ///
-    /// What the writer answers.
+    /// The writer's error.
     pub fn write_to(&self, mut to: impl Write) -> io::Result<()> {
         serde_json::to_writer(&mut to, self)?;
         writeln!(to)?;
@@ -150,18 +151,19 @@ impl GraphRecord {
     ///
     /// # Errors
     ///
-    /// [`PlanError::Parse`] with line and column where the text is no JSON object of a record; where the object is no
-    /// problem, as [`HappensBeforeProblem::new`]; and [`PlanError::WrongCount`].
+    /// [`PlanError::Parse`] with line and column if the text is no JSON object of a record; the
+    /// errors of [`HappensBeforeProblem::new`] if the object is no problem; and
+    /// [`PlanError::WrongCount`].
     pub fn from_json(text: &str) -> Result<Self, PlanError> {
         Self::from_json_with(text, |_| ())
     }
 
-    /// Reads a record, and changes each buffer before anything of it is checked: a caller may align all of them, or drop
-    /// their offsets.
+    /// Reads a record, and changes each buffer before it is checked. A caller may align all of
+    /// them, or drop their offsets.
     ///
     /// # Errors
     ///
-    /// As [`from_json`](Self::from_json).
+    /// Same as [`from_json`](Self::from_json).
     pub fn from_json_with(
         text: &str,
         change: impl FnMut(&mut GraphBuffer),
@@ -196,7 +198,7 @@ fn check_count(what: &'static str, count: usize, expected: usize) -> Result<(), 
     Err(PlanError::WrongCount { what, count, expected })
 }
 
-/// The content of a file with a record, before it is checked.
+/// The contents of a record file, before it is checked.
 #[derive(serde::Deserialize, serde::Serialize)]
 #[serde(deny_unknown_fields)]
 struct RecordFile {
@@ -222,7 +224,7 @@ struct RecordFile {
 }
 
 impl TryFrom<RecordFile> for GraphRecord {
-    /// The text of the error and of its sources: a format keeps no more.
+    /// The text of the error and of its sources, because a format keeps only a text.
     type Error = String;
 
     fn try_from(file: RecordFile) -> Result<Self, String> {

@@ -1,4 +1,4 @@
-//! From a problem to a plan: prepares what the portfolio needs, and checks what it returns.
+//! The solver: prepares the portfolio's input, and checks its result.
 
 use std::time::Instant;
 
@@ -23,32 +23,35 @@ use crate::timeline::Timeline;
 use crate::violation::Violation;
 use crate::work::{Limit, Watch};
 
-/// Timelines with more pairs of conflicting items get no exact search: one step would take a millisecond. Repairs
-/// find such pairs without a list.
+/// The number of pairs of conflicting items above which a timeline gets no exact search: one step
+/// would take a millisecond. Repairs find such pairs without a list.
 const TIMELINE_CONFLICT_LIMIT: usize = 4_000_000;
-/// Graphs with more pairs of conflicting items get neither exact search nor repairs.
+/// The number of pairs of conflicting items above which a graph gets neither exact search nor
+/// repairs.
 const GRAPH_CONFLICT_LIMIT: usize = 20_000_000;
 
-/// Time until a graph's first plan is made, as a multiple of the time for the relation of its buffers, which is included:
-/// [where no buffers conflict, in addition where all do]. With many conflicts, most of the time goes to them.
+/// The time until a graph's first plan, as a multiple of the time for the relation of its buffers,
+/// which is included: [without conflicts, additionally if all conflict]. With many conflicts, most
+/// of the time goes to them.
 const FIRST_PLAN_COST: [u64; 2] = [4, 16];
 /// The share of conflicting pairs is estimated from one row of the relation in this many.
 const ROWS_A_SAMPLE: usize = 64;
 
 impl IntervalProblem {
-    /// A plan, the best that the budget allows.
+    /// Returns the best plan that the budget allows.
     ///
     /// # Errors
-    /// With a capacity: if there is no plan within it, or none was found in the budget. If the
-    /// tolerance is no ratio.
+    /// Fails if there is no plan within the capacity, or if none was found in the budget. Fails if
+    /// the tolerance is not a ratio of at least 1.
     pub fn solve(&self, options: &Options) -> Result<Plan, PlanError> {
         self.solve_watched(options, &Monitor::new())
     }
 
-    /// As [`solve`](Self::solve), and another thread may watch and stop it by `monitor`.
+    /// Does the same as [`solve`](Self::solve). Another thread may watch and stop it through
+    /// `monitor`.
     ///
     /// # Errors
-    /// As [`solve`](Self::solve).
+    /// Same as [`solve`](Self::solve).
     pub fn solve_watched(&self, options: &Options, monitor: &Monitor) -> Result<Plan, PlanError> {
         let start = Instant::now();
         options.check()?;
@@ -86,19 +89,20 @@ impl IntervalProblem {
 }
 
 impl HappensBeforeProblem {
-    /// A plan, the best that the budget allows.
+    /// Returns the best plan that the budget allows.
     ///
     /// # Errors
-    /// With a capacity: if there is no plan within it, or none was found in the budget. If the
-    /// tolerance is no ratio.
+    /// Fails if there is no plan within the capacity, or if none was found in the budget. Fails if
+    /// the tolerance is not a ratio of at least 1.
     pub fn solve(&self, options: &Options) -> Result<Plan, PlanError> {
         self.solve_watched(options, &Monitor::new())
     }
 
-    /// As [`solve`](Self::solve), and another thread may watch and stop it by `monitor`.
+    /// Does the same as [`solve`](Self::solve). Another thread may watch and stop it through
+    /// `monitor`.
     ///
     /// # Errors
-    /// As [`solve`](Self::solve).
+    /// Same as [`solve`](Self::solve).
     pub fn solve_watched(&self, options: &Options, monitor: &Monitor) -> Result<Plan, PlanError> {
         let start = Instant::now();
         options.check()?;
@@ -112,7 +116,7 @@ impl HappensBeforeProblem {
         let breadth = |watch: &Watch<'_>| Timeline::of_lifetimes(&items, &lifetimes).breadth(watch);
         let begins: Vec<i64> =
             self.buffers().iter().map(|buffer| positions.at(buffer.allocated_by)).collect();
-        // The conflicts of a buffer stand for the time that it is live.
+        // The number of a buffer's conflicts stands for its lifetime.
         let measures = Measures {
             sizes: items.iter().map(|item| item.size).collect(),
             durations: degrees.clone(),
@@ -149,7 +153,8 @@ impl HappensBeforeProblem {
 }
 
 impl HappensBeforeProblem {
-    /// The bound, in at most half of the budget that the first plan leaves: the other half is for plans.
+    /// Computes the bound, in at most half of the budget that the first plan leaves: the other half
+    /// is for plans.
     fn bound_in_budget(
         &self,
         precedes: &BitMatrix,
@@ -173,7 +178,7 @@ struct Positions {
 }
 
 impl Positions {
-    /// An order of the operations. The problem was checked for cycles when it was made.
+    /// Computes an order of the operations. The problem was checked for cycles when it was made.
     fn of(problem: &HappensBeforeProblem) -> Result<Self, PlanError> {
         let operations = Operations::of(problem.edges(), problem.buffers());
         let order = operations.in_order(problem.edges());
@@ -186,12 +191,12 @@ impl Positions {
         Ok(Self { operations, places })
     }
 
-    /// The place of an operation.
+    /// Returns the place of an operation.
     fn at(&self, operation: usize) -> i64 {
         self.places[self.operations.index(operation)]
     }
 
-    /// For each buffer, the places from and until which it is live.
+    /// Returns, for each buffer, the places from and until which it is live.
     fn lifetimes(&self, buffers: &[GraphBuffer]) -> Vec<(i64, i64)> {
         let lifetime = |buffer: &GraphBuffer| {
             if buffer.role != Role::Temporary {
@@ -205,14 +210,14 @@ impl Positions {
     }
 }
 
-/// The items of a graph's buffers.
+/// Returns the items of a graph's buffers.
 fn items(buffers: &[GraphBuffer]) -> Vec<Item> {
     let item =
         |one: &GraphBuffer| Item { size: one.size, alignment: one.alignment, fixed: one.offset };
     buffers.iter().map(item).collect()
 }
 
-/// The items in the order of their numbers.
+/// Returns the items in the order of their numbers.
 fn by_number(numbers: &[i64]) -> Vec<u32> {
     let mut items: Vec<u32> = indices(numbers.len()).collect();
     // The first plan needs it.
@@ -220,19 +225,19 @@ fn by_number(numbers: &[i64]) -> Vec<u32> {
     items
 }
 
-/// How many times as long as the relation a first plan takes, at most.
+/// Returns the maximum time of a first plan, as a multiple of the time for the relation.
 fn first_plan_cost(precedes: &BitMatrix, count: usize) -> u32 {
     let rows = (0..count).step_by(ROWS_A_SAMPLE);
     let pairs = (rows.len() * count).max(1) as u64;
-    // Each pair in order is in the row of one of both.
+    // Each ordered pair is in the row of one of both.
     let in_order = 2 * rows.map(|row| precedes.count(row)).sum::<u64>();
     let [least, more] = FIRST_PLAN_COST;
     let cost = least + (more * pairs.saturating_sub(in_order)).div_ceil(pairs);
     u32::try_from(cost).unwrap_or(u32::MAX)
 }
 
-/// The pairs of items of which neither precedes the other, in the memory of the relation, and in how many of them each is,
-/// with itself.
+/// Returns the pairs of mutually unordered items, in the memory of the relation. Also returns, for
+/// each item, the number of these pairs that it is in, including the one with itself.
 fn conflicts(precedes: BitMatrix, count: usize, threads: usize) -> (BitMatrix, Vec<u64>) {
     let mut matrix = precedes;
     matrix.merge_transposed(threads);
@@ -252,7 +257,7 @@ fn conflicts(precedes: BitMatrix, count: usize, threads: usize) -> (BitMatrix, V
     (matrix, degrees)
 }
 
-/// The plan, which in debug builds must pass the validator.
+/// Returns the plan, which in debug builds must pass the validator.
 fn checked(
     plan: Plan,
     validate: impl FnOnce(&[u64]) -> Result<u64, Violation>,

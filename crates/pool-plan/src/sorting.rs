@@ -1,7 +1,7 @@
-//! Stable sorting of indices by a number, in linear time and with looks at the clock.
+//! Stable sorting of indices by a number, in linear time and with checks of the clock.
 //!
-//! Orders of a million buffers are sorted by digits of eleven bits, those that differ. A comparison sort takes several
-//! times as long, and cannot be stopped.
+//! Orders of a million buffers are sorted by digits of eleven bits, for those digits that differ. A
+//! comparison sort takes several times longer, and cannot be stopped.
 
 use crate::work::Watch;
 
@@ -11,15 +11,16 @@ const DIGIT: u32 = 11;
 const VALUES: usize = 1 << DIGIT;
 /// The bits of the lowest digit.
 const MASK: u64 = VALUES as u64 - 1;
-/// Up to this many items, comparing them takes less time.
+/// The number of items up to which a comparison sort takes less time.
 const FEW: usize = 1 << 9;
 
-/// A number in the order of the signed number that it stands for.
+/// Maps a signed number to an unsigned one in the same order.
 pub(crate) fn unsigned(number: i64) -> u64 {
     number.abs_diff(i64::MIN)
 }
 
-/// Sorts items stably, those with the smallest number first. Returns false if `watch` ended it; then the order is none.
+/// Sorts items stably, those with the smallest number first. Returns `false` if `watch` stopped it;
+/// the order is then invalid.
 pub(crate) fn sort_by_number(
     items: &mut [u32],
     number: impl Fn(u32) -> u64,
@@ -51,7 +52,7 @@ pub(crate) fn sort_by_number(
     true
 }
 
-/// One pass: the pairs, stably by one digit.
+/// Makes one pass: sorts the pairs stably by one digit.
 // Uncounted: `sort_by_number` counts each pass.
 fn sort_by_digit(pairs: &[(u64, u32)], shift: u32, into: &mut [(u64, u32)]) {
     let digit = |pair: &(u64, u32)| usize::try_from(pair.0 >> shift & MASK).unwrap_or(0);

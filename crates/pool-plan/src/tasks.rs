@@ -4,8 +4,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::Builder;
 
-/// The results of tasks `0..count`, in that order, run on up to `threads` threads that take the
-/// next task whenever they are done with one. Where a thread cannot be had, the others do its work.
+/// Returns the results of tasks `0..count`, in that order. They run on up to `threads` threads;
+/// each thread takes the next task when it has finished one. If a thread cannot be started, the
+/// others do its work.
 pub(crate) fn run<T: Send>(
     threads: usize,
     count: usize,
@@ -38,7 +39,7 @@ pub(crate) fn run<T: Send>(
     results.into_iter().filter_map(|result| result.into_inner().ok().flatten()).collect()
 }
 
-/// Does two things, at once if a second thread can be had.
+/// Runs two functions, concurrently if a second thread can be started.
 pub(crate) fn both(one: impl FnOnce() + Send, other: impl FnOnce() + Send) {
     let (one, other) = (Mutex::new(Some(one)), Mutex::new(Some(other)));
     run(2, 2, |index| match index {

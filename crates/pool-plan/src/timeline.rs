@@ -1,7 +1,7 @@
-//! The interval problem as the solvers see it: time cut into sections, sizes in granules.
+//! The interval problem as the solvers need it: time cut into sections, sizes in granules.
 //!
-//! A section stands for a time at which a set of buffers is live that no neighbouring time's set
-//! contains. Two buffers are live together exactly if they have a section in common.
+//! A section stands for a time whose set of live buffers is contained in no neighbouring time's
+//! set. Two buffers are live together exactly if they have a common section.
 
 use std::ops::Range;
 
@@ -16,20 +16,20 @@ use crate::work::Watch;
 pub(crate) struct Timeline {
     /// The items that are to be placed.
     pub(crate) items: Vec<Item>,
-    /// How many sections there are.
+    /// The number of sections.
     pub(crate) sections: usize,
     /// Spans of sections, grouped by item.
     spans: Vec<(u32, u32)>,
     /// For each item, the index of its first span.
     starts: Vec<u32>,
-    /// How much time passes while each item is live.
+    /// For each item, the time that it is live.
     pub(crate) durations: Vec<u64>,
-    /// Whether items are live from their lower to their upper time and none has a fixed offset.
+    /// `true` if items are live from their lower to their upper time and none has a fixed offset.
     is_plain: bool,
 }
 
 impl Timeline {
-    /// The sections of a problem.
+    /// Computes the sections of a problem.
     // Uncounted: some passes over the buffers, before the first plan.
     pub(crate) fn new(problem: &IntervalProblem) -> Self {
         let buffers = problem.buffers();
@@ -56,7 +56,7 @@ impl Timeline {
         Self { items, sections, spans, starts, durations, is_plain }
     }
 
-    /// A timeline in which each item has one lifetime.
+    /// Makes a timeline in which each item has one lifetime.
     // Uncounted: some passes over at most 92,672 buffers.
     pub(crate) fn of_lifetimes(items: &[Item], lifetimes: &[(i64, i64)]) -> Self {
         let lowers: Vec<u64> = lifetimes.iter().map(|lifetime| unsigned(lifetime.0)).collect();
@@ -67,13 +67,14 @@ impl Timeline {
         Self { items: items.to_vec(), sections, spans, starts, durations, is_plain: true }
     }
 
-    /// Whether items are live from their lower to their upper time and none has a fixed offset. A gap at either
-    /// end leaves an item one span, which does not begin when the item does.
+    /// Returns `true` if items are live from their lower to their upper time and none has a fixed
+    /// offset. A gap at either end leaves an item one span, which does not begin when the item
+    /// does.
     pub(crate) fn is_plain(&self) -> bool {
         self.is_plain
     }
 
-    /// For each item, how many live spans of other items meet its live spans.
+    /// Returns, for each item, the number of live spans of other items that meet its live spans.
     // Uncounted: some passes, before the first plan.
     pub(crate) fn degrees(&self) -> Vec<u64> {
         let mut begun = vec![0_u64; self.sections + 1];
@@ -86,12 +87,13 @@ impl Timeline {
             begun[section + 1] += begun[section];
             ended[section + 1] += ended[section];
         }
-        // Spans that begin before the end of one, less those that end before it begins, and less itself.
+        // Spans that begin before the end of one, less those that end before it begins, less the
+        // span itself.
         let met = |&(lower, upper): &(u32, u32)| begun[upper as usize] - ended[lower as usize] - 1;
         (0..self.items.len()).map(|item| self.spans(item).iter().map(met).sum()).collect()
     }
 
-    /// For each section, the sum of the weights of its items.
+    /// Returns, for each section, the sum of the weights of its items.
     // Uncounted: one pass over the spans: 10 milliseconds for a million.
     pub(crate) fn totals(&self, weights: &[u64]) -> Vec<u64> {
         let mut totals = vec![0_u64; self.sections + 1];
@@ -110,8 +112,8 @@ impl Timeline {
         totals
     }
 
-    /// For each item, the place of its broadest section in the list of all, broadest first; none if `watch` ended it. An
-    /// item without spans has the last place.
+    /// Returns, for each item, the rank of its broadest section among all, broadest first; `None`
+    /// if `watch` stopped it. An item without spans has the last rank.
     pub(crate) fn breadth(&self, watch: &Watch<'_>) -> Option<Vec<u32>> {
         let sizes: Vec<u64> = self.items.iter().map(|item| item.size).collect();
         let totals = self.totals(&sizes);
@@ -119,7 +121,7 @@ impl Timeline {
         if !sort_by_number(&mut order, |section| !totals[section as usize], watch) {
             return None;
         }
-        // A tree of the least ranks, its root at 1.
+        // A tree of the lowest ranks, its root at 1.
         let mut least = vec![0; 2 * self.sections];
         for (rank, section) in indices(self.sections).zip(order) {
             least[self.sections + section as usize] = rank;
@@ -152,7 +154,7 @@ impl Timeline {
         Some(ranks)
     }
 
-    /// The items of a section.
+    /// Returns the items of a section.
     // Uncounted: one pass over the spans, before the first plan.
     pub(crate) fn live_at(&self, section: usize) -> impl Iterator<Item = usize> + '_ {
         let is_live = move |&(lower, upper): &(u32, u32)| {
@@ -161,25 +163,25 @@ impl Timeline {
         (0..self.items.len()).filter(move |&item| self.spans(item).iter().any(is_live))
     }
 
-    /// The spans of sections in which an item is live, in order.
+    /// Returns the spans of sections in which an item is live, in order.
     pub(crate) fn spans(&self, item: usize) -> &[(u32, u32)] {
         &self.spans[self.span_range(item)]
     }
 
-    /// The numbers of an item's spans among all.
+    /// Returns the numbers of an item's spans among all.
     pub(crate) fn span_range(&self, item: usize) -> Range<usize> {
         self.starts[item] as usize..self.starts[item + 1] as usize
     }
 
-    /// How many spans all items have together.
+    /// Returns the number of spans of all items together.
     pub(crate) fn span_count(&self) -> usize {
         self.spans.len()
     }
 }
 
-/// The spans of sections between times, and how many sections there are.
+/// Returns the spans of sections between times, and the number of sections.
 fn sections(lowers: &[u64], uppers: &[u64]) -> (Vec<(u32, u32)>, usize) {
-    // Nothing is planned yet that could be returned instead.
+    // There is no plan yet that could be returned instead.
     let watch = Watch::new(&|| true);
     let in_order = |times: &[u64]| {
         let mut order: Vec<u32> = indices(times.len()).collect();
@@ -193,7 +195,7 @@ fn sections(lowers: &[u64], uppers: &[u64]) -> (Vec<(u32, u32)>, usize) {
     for begin in begins {
         let now = lowers[begin as usize];
         let mut ended = false;
-        // At one time, ends come before beginnings.
+        // At one time, ends come before starts.
         while let Some(end) = ends.next_if(|&end| uppers[end as usize] <= now) {
             spans[end as usize].1 = section + 1;
             ended = true;

@@ -1,12 +1,13 @@
-//! Sets in a square matrix of bits what is set on the other side of its diagonal.
+//! Sets the mirror image across the diagonal of each set bit of a square matrix.
 //!
-//! Squares of 64 rows are exchanged across the diagonal at a time: bit by bit, each would be in another line of the
-//! cache. Rows are halved until few are left, so that squares whose lines are in the cache come one after the other, and
-//! two threads have two parts of the matrix that share no row.
+//! Squares of 64 rows are exchanged across the diagonal at a time: bit by bit, each would be in
+//! another line of the cache. Rows are halved until few are left. So squares whose lines are in the
+//! cache follow one another, and two threads have two parts of the matrix that share no row.
 
 use crate::tasks;
 
-/// Squares of so many rows together are not halved any more: so many words are a line of a processor's cache.
+/// The number of squares below which rows are not halved any more: these words fill a line of a
+/// processor's cache.
 const SQUARES_TOGETHER: usize = 8;
 
 /// Some rows of a square matrix.
@@ -17,13 +18,13 @@ struct Rows<'a> {
     first: usize,
 }
 
-/// Sets in rows of `words_per_row` words, 64 for each of these or fewer in the last, the bit on the other side of the
-/// diagonal of each that is set, on up to `threads` threads.
+/// Sets the mirror image across the diagonal of each set bit, on up to `threads` threads. Rows have
+/// `words_per_row` words; there are 64 rows for each of these words, or fewer for the last.
 pub(crate) fn merge_transposed(words: &mut [u64], words_per_row: usize, threads: usize) {
     merge_diagonal(Rows { words, words_per_row, first: 0 }, threads);
 }
 
-/// Exchanges what rows have in columns of their own.
+/// Exchanges the bits of rows in their own columns.
 fn merge_diagonal(mut rows: Rows<'_>, threads: usize) {
     let count = rows.squares();
     if count > SQUARES_TOGETHER {
@@ -45,7 +46,7 @@ fn merge_diagonal(mut rows: Rows<'_>, threads: usize) {
     }
 }
 
-/// Exchanges what rows have in columns of other rows, and these in theirs.
+/// Exchanges the bits of rows in the columns of other rows, and the other way round.
 fn merge_across(mut one: Rows<'_>, mut other: Rows<'_>, threads: usize) {
     if one.squares().max(other.squares()) > SQUARES_TOGETHER {
         let (mut one, mut two) = one.halves();
@@ -73,7 +74,7 @@ fn merge_across(mut one: Rows<'_>, mut other: Rows<'_>, threads: usize) {
     }
 }
 
-/// Does two things with half of the threads each, at once if there are several.
+/// Runs two functions with half of the threads each, concurrently if there are several.
 fn both(threads: usize, one: impl FnOnce(usize) + Send, other: impl FnOnce(usize) + Send) {
     if threads <= 1 {
         one(1);
@@ -83,17 +84,17 @@ fn both(threads: usize, one: impl FnOnce(usize) + Send, other: impl FnOnce(usize
 }
 
 impl Rows<'_> {
-    /// How many squares are below each other, the last of which may have fewer rows.
+    /// Returns the number of squares in a column. The last square may have fewer rows.
     fn squares(&self) -> usize {
         self.words.len().div_ceil(64 * self.words_per_row.max(1))
     }
 
-    /// The same rows, for a while.
+    /// Reborrows the rows.
     fn again(&mut self) -> Rows<'_> {
         Rows { words: self.words, ..*self }
     }
 
-    /// The upper and the lower half.
+    /// Returns the upper and the lower half.
     fn halves(&mut self) -> (Rows<'_>, Rows<'_>) {
         let upper = self.squares() / 2;
         let (words_per_row, first) = (self.words_per_row, self.first);
@@ -104,7 +105,7 @@ impl Rows<'_> {
         )
     }
 
-    /// The words at one position of 64 rows, of which those behind the last are 0.
+    /// Returns the words at one position of 64 rows; those after the last row are 0.
     fn square(&self, number: usize, word: usize) -> [u64; 64] {
         let rows = self.words[number * 64 * self.words_per_row..].chunks_exact(self.words_per_row);
         let mut square = [0; 64];
@@ -112,9 +113,9 @@ impl Rows<'_> {
         square
     }
 
-    /// Sets at one position of 64 rows what is set in the columns of `square`.
+    /// Sets at one position of 64 rows the bits that are set in the columns of `square`.
     fn merge(&mut self, number: usize, word: usize, square: [u64; 64]) {
-        // In an order of time, nothing comes before what is earlier.
+        // In an order of time, nothing comes before an earlier element.
         if square.iter().all(|&word| word == 0) {
             return;
         }
@@ -125,8 +126,8 @@ impl Rows<'_> {
     }
 }
 
-/// The columns of 64 rows of 64 bits as rows: halves are exchanged across the diagonal, and so on in each (Warren,
-/// Hacker's Delight, section 7-3).
+/// Returns the columns of 64 rows of 64 bits as rows. Halves are exchanged across the diagonal,
+/// recursively (Warren, Hacker's Delight, section 7-3).
 fn transposed(mut rows: [u64; 64]) -> [u64; 64] {
     let (mut half, mut low) = (32, u64::MAX >> 32);
     while half > 0 {

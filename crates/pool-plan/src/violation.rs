@@ -2,28 +2,28 @@
 
 use thiserror::Error;
 
-/// Why offsets are not a plan. Buffers are named by their index.
+/// The reason why offsets are not a plan. Buffers are named by their index.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum Violation {
     /// Two buffers share bytes, and both are live at one time.
     #[error("buffers #{first} and #{second} share bytes and both live at {time}")]
     LiveTogether {
-        /// The one that was live first.
+        /// The buffer that was live first.
         first: usize,
-        /// The other.
+        /// The other buffer.
         second: usize,
         /// A time at which both are live.
         time: i64,
     },
-    /// Two buffers share bytes, and neither is done with before the other begins.
+    /// Two buffers share bytes, and neither is finished before the other begins.
     #[error(
         "buffers #{first} and #{second} share bytes, and neither is finished before the other begins"
     )]
     Unordered {
-        /// The one of lower index.
+        /// The buffer of lower index.
         first: usize,
-        /// The other.
+        /// The other buffer.
         second: usize,
     },
     /// An offset is not a multiple of the buffer's alignment.
@@ -36,7 +36,7 @@ pub enum Violation {
         /// Its alignment.
         alignment: u64,
     },
-    /// A buffer is not where it must be.
+    /// A buffer is not at its fixed offset.
     #[error("buffer #{buffer}: offset {offset}, but it is fixed at {fixed}")]
     Moved {
         /// The buffer.
@@ -46,7 +46,7 @@ pub enum Violation {
         /// The offset that the problem fixes.
         fixed: u64,
     },
-    /// A buffer ends beyond what an address can say.
+    /// A buffer ends above the address space.
     #[error("buffer #{buffer}: its end does not fit an address (offset {offset})")]
     Overflow {
         /// The buffer.
@@ -57,9 +57,9 @@ pub enum Violation {
     /// The plan does not have one offset for each buffer.
     #[error("{offsets} offsets for {buffers} buffers")]
     WrongLength {
-        /// How many offsets there are.
+        /// The number of offsets.
         offsets: usize,
-        /// How many buffers.
+        /// The number of buffers.
         buffers: usize,
     },
 }

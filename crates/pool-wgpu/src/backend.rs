@@ -1,4 +1,4 @@
-//! The backend: how buffers are made, freed, written and viewed for a pool.
+//! The backend: allocation, frees, writes and views of buffers for a pool.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -10,11 +10,12 @@ use crate::part::bytes_of;
 use crate::stream::Stream;
 use crate::view::{BufferView, BufferViewMut};
 
-// SAFETY: a block is the address of a record, boxed by `allocate` and taken by `free`, of a buffer that nobody else
-// has; WebGPU gives buffers zeroed, and the host cannot see them. Identities are multiples of `ALIGN` and count the
-// bytes of all buffers ever made. Fills and uploads are recorded into the stream's one encoder, as everything of the
-// views is; commands that name a buffer keep it, so that dropping it comes after them. `free` and `settle` catch what
-// unwinds. No lock of the stream is held while wgpu runs. Views keep the context through their slot alone.
+// SAFETY: a block is the address of a record, boxed by `allocate` and taken by `free`, of a buffer
+// with no other owner. WebGPU returns zeroed buffers, and the host cannot see them. Identities are
+// multiples of `ALIGN` and count the bytes of all buffers ever made. Fills and uploads are recorded
+// into the stream's one encoder, as all work of the views is. Commands keep their buffers alive, so
+// that a buffer is dropped after its commands. `free` and `settle` catch panics. No lock of the
+// stream is held while wgpu runs. Views keep the context through their slot alone.
 unsafe impl PoolBackend for Wgpu {
     type Layout = Slots;
     type Context = Stream;
@@ -39,7 +40,7 @@ unsafe impl PoolBackend for Wgpu {
     unsafe fn free(stream: &Stream, block: WgpuBlock, bytes: usize) {
         // SAFETY: the block came from `allocate`, and is freed once (caller).
         let Some(allocation) = (unsafe { block.take() }) else { return };
-        // wgpu logs, and a watch is code of others: the message of a panic was printed by then.
+        // wgpu logs, and a watch is foreign code: the message of a panic has already been printed.
         let _ = catch_unwind(AssertUnwindSafe(|| stream.free(allocation, bytes)));
     }
 
@@ -53,7 +54,7 @@ unsafe impl PoolBackend for Wgpu {
         slot: SlotRef<Self>,
         length: usize,
     ) -> BufferViewMut<'s, T> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         unsafe { BufferViewMut::new(block, slot, length) }
     }
 
@@ -63,11 +64,11 @@ unsafe impl PoolBackend for Wgpu {
         slot: SlotRef<Self>,
         length: usize,
     ) -> BufferView<'s, T> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         unsafe { BufferView::new(block, slot, length) }
     }
 
-    /// All work on a view is in the stream's order, so that no slot is ever armed.
+    /// All work on a view is in the stream's order, so no slot is ever armed.
     unsafe fn reuse(_: &Stream, _: WgpuBlock, _: Reuse) -> Result<(), WgpuError> {
         Ok(())
     }
@@ -115,7 +116,7 @@ unsafe fn fill(
     element: &[u8],
     bytes: usize,
 ) -> Result<(), WgpuError> {
-    // SAFETY: the caller's promise.
+    // SAFETY: the same contract, which the caller upholds.
     let allocation: Option<&Allocation> = unsafe { block.allocation() };
     let Some(allocation) = allocation else { return Ok(()) };
     let end = (bytes as u64).next_multiple_of(4);

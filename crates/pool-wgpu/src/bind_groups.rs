@@ -1,20 +1,20 @@
-//! Bind groups that are made once: found by the layout of the kernel and the parts that are bound, and kept until one
-//! of the buffers is freed, or until so many others were used more recently.
+//! A cache of bind groups. The key is the layout of the kernel and the bound parts. A group is kept
+//! until one of its buffers is freed, or until it is the least recently used of a full cache.
 //!
-//! Every step takes constant time: an entry knows its neighbours in the order of use, and its place among the entries of
-//! each buffer.
+//! Every step takes constant time: an entry links to its neighbours in the order of use, and has
+//! its position among the entries of each buffer.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// How many groups are kept: some 4.5 KiB each, 18 MiB in all.
+/// The number of groups that are kept: some 4.5 KiB each, 18 MiB in all.
 const KEPT: usize = 4_096;
-/// How many kernels a group remembers that were tried with it.
+/// The number of kernels per group that are remembered as tried.
 const TRIED: usize = 16;
-/// No entry.
+/// The index of no entry.
 const NONE: usize = usize::MAX;
 
-/// A part of a buffer: the buffer's identity, where the part begins, and its bytes.
+/// A part of a buffer: the buffer's identity, the part's offset, and its bytes.
 pub(crate) type Place = (u64, u64, u64);
 
 /// The bind groups of a stream.
@@ -23,15 +23,15 @@ pub(crate) struct BindGroups<G = wgpu::BindGroup> {
     entries: Vec<Entry<G>>,
     /// Entries without a group.
     vacant: Vec<usize>,
-    /// Entries by [`hash_of`] what is bound. Of two that collide the older one is forgotten.
+    /// Entries by [`hash_of`] their bindings. Of two that collide, the older one is dropped.
     by_hash: Map<usize>,
     /// The entries that bind a buffer, by the buffer's identity.
     by_buffer: Map<Vec<Use>>,
-    /// The entry that was used last, and the one whose use is longest ago.
+    /// The most recently used entry, and the least recently used one.
     newest: usize,
     oldest: usize,
     limit: usize,
-    /// How many groups were made.
+    /// The number of groups that were made.
     made: u64,
 }
 
@@ -49,7 +49,7 @@ struct Entry<G> {
     hash: u64,
     layout: u64,
     places: Box<[Place]>,
-    /// Where each binding's [`Use`] is among those of its buffer.
+    /// The position of each binding's [`Use`] among those of its buffer.
     positions: Box<[usize]>,
     /// The entries that were used next after this one, and last before it.
     newer: usize,
@@ -57,24 +57,24 @@ struct Entry<G> {
     kept: KeptGroup<G>,
 }
 
-/// A bind group, and the number that no other one of its stream has.
+/// A bind group, and a number that is unique in its stream.
 #[derive(Debug)]
 pub(crate) struct KeptGroup<G = wgpu::BindGroup> {
     pub(crate) number: u64,
-    /// `None` in an entry that is vacant.
+    /// `None` in a vacant entry.
     pub(crate) group: Option<G>,
     /// The numbers of kernels that were [tried](Self::note_tried) with it.
     tried: Vec<u64>,
 }
 
 impl<G> KeptGroup<G> {
-    /// Reports that wgpu has accepted a dispatch of a kernel with this group.
+    /// Returns `true` if wgpu has accepted a dispatch of a kernel with this group.
     #[inline]
     pub(crate) fn is_tried(&self, kernel: u64) -> bool {
         self.tried.contains(&kernel)
     }
 
-    /// Notes that wgpu has accepted a dispatch of a kernel with this group.
+    /// Records that wgpu has accepted a dispatch of a kernel with this group.
     pub(crate) fn note_tried(&mut self, kernel: u64) {
         if self.tried.len() == TRIED {
             self.tried.clear();
@@ -103,11 +103,11 @@ impl<G> BindGroups<G> {
         }
     }
 
-    /// The group of these places, which is made where there is none.
+    /// Returns the group of these places, which is made if there is none.
     ///
     /// # Errors
     ///
-    /// That of making the group.
+    /// The error of making the group.
     #[inline]
     pub(crate) fn find<E>(
         &mut self,
@@ -156,7 +156,7 @@ impl<G> BindGroups<G> {
         at
     }
 
-    /// Forgets the groups in which freed buffers are bound.
+    /// Drops the groups in which freed buffers are bound.
     pub(crate) fn evict(&mut self, identities: &[u64]) {
         for identity in identities {
             while let Some(last) = self.by_buffer.get(identity).and_then(|uses| uses.last()) {
@@ -172,11 +172,11 @@ impl<G> BindGroups<G> {
             self.forget_use(at, binding);
         }
         self.vacant.push(at);
-        // The last step: dropping a group runs wgpu's code.
+        // The last step, because dropping a group runs wgpu's code.
         self.entries[at].kept.group = None;
     }
 
-    /// Takes a binding from the uses of its buffer. The last of these moves to its position.
+    /// Removes a binding from the uses of its buffer. The last use moves to its position.
     fn forget_use(&mut self, at: usize, binding: usize) {
         let entry = &self.entries[at];
         let (identity, position) = (entry.places[binding].0, entry.positions[binding]);
@@ -209,7 +209,7 @@ impl<G> BindGroups<G> {
         }
     }
 
-    /// Takes an entry out of the order of use.
+    /// Removes an entry from the order of use.
     fn unlink(&mut self, at: usize) {
         let (newer, older) = (self.entries[at].newer, self.entries[at].older);
         self.set(newer, |entry| entry.older = older);
@@ -237,19 +237,19 @@ impl<G> Entry<G> {
     }
 }
 
-/// A number for a layout and the bound places; others may have the same.
+/// Returns a hash of a layout and the bound places.
 #[inline]
 fn hash_of(layout: u64, places: impl Iterator<Item = Place>) -> u64 {
-    // Fibonacci hashing: identities are not chosen in order to collide.
+    // Fibonacci hashing: identities are not chosen to collide.
     let mix =
         |hash: u64, part: u64| (hash.rotate_left(5) ^ part).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    // Identities count bytes, so that a sum is of one place.
+    // Identities count bytes, so that a sum belongs to one place.
     places.fold(mix(0x243F_6A88_85A3_08D3, layout), |hash, (identity, offset, bytes)| {
         mix(mix(hash, identity.wrapping_add(offset)), bytes)
     })
 }
 
-/// The hasher of keys that are hashes already, or identities.
+/// The hasher of keys that are already hashes or identities.
 #[derive(Debug, Default)]
 struct AsIs(u64);
 
@@ -266,7 +266,7 @@ impl Hasher for AsIs {
 
     #[inline]
     fn write_u64(&mut self, part: u64) {
-        // The map looks at the highest bits and at the lowest ones.
+        // The map uses the highest bits and the lowest ones.
         let mixed = (self.0 ^ part).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         self.0 = mixed ^ (mixed >> 32);
     }

@@ -1,8 +1,9 @@
 //! Calls of wgpu whose errors come back as values: error scopes, and the loss of the device.
 //!
-//! wgpu tells nobody but a callback that a device is lost, and there is one callback, which is the user's. So a loss is
-//! looked for: a lost device does not say what is wrong with a call. In a browser a device has a promise of its loss
-//! instead, for which any number of callbacks may wait; the event loop calls them.
+//! wgpu reports a lost device only to a callback, and there is only one, which belongs to the user.
+//! So the device is asked, because the calls of a lost device return no error that names the loss.
+//! In a browser, a device has a promise of its loss instead, on which several callbacks may wait;
+//! the event loop calls them.
 
 use std::panic::{self, AssertUnwindSafe};
 use std::pin::pin;
@@ -14,16 +15,16 @@ use crate::ending;
 use crate::error::WgpuError;
 use crate::turn::current_thread;
 
-/// How often a queue is asked whose it is.
+/// The number of tries to find out the device of a queue.
 const QUEUE_TRIES: usize = 100;
 
-/// A device and its queue, called with care.
+/// A device and its queue, with error handling.
 #[derive(Debug)]
 pub(crate) struct Calls {
     pub(crate) device: wgpu::Device,
     pub(crate) queue: wgpu::Queue,
     is_lost: Arc<AtomicBool>,
-    /// A buffer for [`check_thread`](Self::check_thread) to look at.
+    /// A buffer that [`check_thread`](Self::check_thread) reads.
     probe: wgpu::Buffer,
 }
 
@@ -56,11 +57,12 @@ impl Calls {
     /// [`WgpuError::ThreadEnding`].
     #[inline]
     pub(crate) fn check_thread(&self) -> Result<(), WgpuError> {
-        // wgpu makes its variables of a thread when it looks at a buffer. This one is not mapped, which is no matter.
+        // wgpu makes its variables of a thread when it accesses a buffer. This one is not mapped,
+        // and the result is ignored.
         ending::check_thread(|| drop(self.probe.get_mapped_range(..)))
     }
 
-    /// Asks for nothing: whether the device was found to be lost.
+    /// Checks that the device was not found to be lost, without a call of wgpu.
     ///
     /// # Errors
     ///
@@ -70,15 +72,15 @@ impl Calls {
         if self.is_lost.load(Ordering::Relaxed) { Err(WgpuError::DeviceLost) } else { Ok(()) }
     }
 
-    /// Notes that the device is lost.
+    /// Records that the device is lost.
     pub(crate) fn note_loss(&self) -> WgpuError {
         self.is_lost.store(true, Ordering::Relaxed);
         WgpuError::DeviceLost
     }
 
-    /// Runs calls of the device, and returns the first error among those that wgpu reports meanwhile.
+    /// Runs calls of the device, and returns the first error that wgpu reports meanwhile.
     ///
-    /// In a browser errors come later, and go to the device's handler of uncaptured errors.
+    /// In a browser errors arrive later, at the device's handler of uncaptured errors.
     ///
     /// # Errors
     ///
@@ -91,7 +93,8 @@ impl Calls {
         let internal = self.device.push_error_scope(wgpu::ErrorFilter::Internal);
         let validation = self.device.push_error_scope(wgpu::ErrorFilter::Validation);
         let answer = calls();
-        // Innermost first. A buffer without memory is invalid, too, so that running out is what is told.
+        // Innermost first. A buffer without memory is also invalid, so the lack of memory is
+        // reported first.
         let validation = ready(validation.pop());
         let internal = ready(internal.pop());
         let error = ready(out_of_memory.pop()).or(internal).or(validation);
@@ -110,14 +113,14 @@ impl Calls {
         })
     }
 
-    /// Checks that the queue is the device's. wgpu does not tell to which device a queue belongs; but the queue's
+    /// Checks that the queue belongs to the device. wgpu has no call for that, but the queue's
     /// callbacks are called by the thread that polls the queue's device.
     ///
     /// # Errors
     ///
     /// [`WgpuError::OtherQueue`] and [`WgpuError::DeviceLost`].
     pub(crate) fn check_queue(&self) -> Result<(), WgpuError> {
-        // In a browser a device has its one queue, and nothing polls.
+        // In a browser a device has only one queue, and polling does nothing.
         if cfg!(target_arch = "wasm32") {
             return Ok(());
         }
@@ -129,7 +132,7 @@ impl Calls {
             let is_called = || called.load(Ordering::Relaxed) == current_thread();
             self.poll(wgpu::PollType::Poll)?;
             if !is_called() {
-                // The queue has work, behind which it calls.
+                // The queue has work, after which it calls back.
                 self.poll(wgpu::PollType::wait_indefinitely())?;
             }
             if is_called() {
@@ -141,7 +144,7 @@ impl Calls {
         Err(WgpuError::OtherQueue)
     }
 
-    /// Looks whether the device is lost, by asking it for a buffer that no device can give.
+    /// Checks for the loss of the device, by requesting a buffer that no device can create.
     ///
     /// # Errors
     ///
@@ -158,9 +161,9 @@ impl Calls {
             mapped_at_creation: false,
         };
         match self.scoped(|| self.device.create_buffer(&descriptor)) {
-            // A device that lives says that the buffer is useless.
+            // A working device reports that the buffer is invalid.
             Err(_) => Ok(()),
-            // A lost one gives a buffer that is not valid, and says nothing.
+            // A lost device returns an invalid buffer without an error.
             Ok(_) => Err(self.note_loss()),
         }
     }
@@ -170,7 +173,7 @@ impl Calls {
     /// # Errors
     ///
     /// [`WgpuError::BufferTooLarge`], [`WgpuError::OutOfMemory`], [`WgpuError::DeviceLost`], and
-    /// [`WgpuError::Refused`] for usages that do not go together.
+    /// [`WgpuError::Refused`] for usages that exclude each other.
     pub(crate) fn create_buffer(
         &self,
         descriptor: &wgpu::BufferDescriptor<'_>,
@@ -191,8 +194,8 @@ impl Calls {
         })
     }
 
-    /// Lets wgpu look at what is done, or waits for all that is submitted. wgpu panics where a device is lost, and lets a
-    /// panic of a callback pass, which is its owner's affair.
+    /// Lets wgpu process completed work, or waits for all submitted work. wgpu panics if a device
+    /// is lost. A panic of a callback propagates to the caller.
     ///
     /// # Errors
     ///
@@ -208,7 +211,7 @@ impl Calls {
     }
 }
 
-/// What a future has at once; everywhere but in a browser, error scopes have.
+/// Returns the result of a future that is ready at once, as error scopes are outside a browser.
 fn ready<T>(future: impl Future<Output = Option<T>>) -> Option<T> {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(answer) => answer,

@@ -1,6 +1,6 @@
-//! What a stream can be told: the usages of its buffers, and which adapter and device to open.
+//! The configuration of a stream: the usages of its buffers, and the adapter and device to open.
 
-/// How a [`Stream`](crate::Stream) is made.
+/// The configuration of a [`Stream`](crate::Stream).
 ///
 /// ```no_run
 /// use pool_wgpu::{Stream, StreamConfig, wgpu};
@@ -32,36 +32,38 @@ impl Default for StreamConfig {
 }
 
 impl StreamConfig {
-    /// Storage buffers, of any adapter, with the features that the adapter has for 16-bit and 64-bit elements.
+    /// Returns the default: storage buffers, of any adapter, with the features that the adapter has
+    /// for 16-bit and 64-bit elements.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Usages of the blocks besides `STORAGE`, `COPY_SRC` and `COPY_DST`, which they always have.
+    /// Sets usages of the blocks in addition to `STORAGE`, `COPY_SRC` and `COPY_DST`, which they
+    /// always have.
     pub fn with_usages(mut self, usages: wgpu::BufferUsages) -> Self {
         self.usages |= usages;
         self
     }
 
-    /// Features that the device must have, where the stream opens it.
+    /// Sets features that the device must have, if the stream opens it.
     pub fn with_features(mut self, features: wgpu::Features) -> Self {
         self.features |= features;
         self
     }
 
-    /// Which of several adapters to open, where the stream opens one.
+    /// Sets the preference among several adapters, if the stream opens one.
     pub fn with_power_preference(mut self, power: wgpu::PowerPreference) -> Self {
         self.power = power;
         self
     }
 
-    /// Opens an adapter that computes on the processor, where the stream opens one.
+    /// Selects an adapter that computes on the processor, if the stream opens one.
     pub fn with_fallback_adapter(mut self) -> Self {
         self.wants_fallback = true;
         self
     }
 
-    /// The usages of the blocks.
+    /// Returns the usages of the blocks.
     pub(crate) fn all_usages(&self) -> wgpu::BufferUsages {
         self.usages
             | wgpu::BufferUsages::STORAGE

@@ -1,9 +1,9 @@
-//! What a stream has asked of wgpu, counted.
+//! Counts of a stream's calls of wgpu.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What a [`Stream`](crate::Stream) has asked of wgpu so far. In steady state only `dispatches`, `copies` and
-/// `submissions` grow.
+/// The numbers of a [`Stream`](crate::Stream)'s calls of wgpu so far. In steady state only
+/// `dispatches`, `copies` and `submissions` grow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Counts {
@@ -13,9 +13,10 @@ pub struct Counts {
     pub buffers_freed: u64,
     /// Bind groups that were created.
     pub bind_groups_created: u64,
-    /// Buffers that were created for bytes on their way from or to the host.
+    /// Buffers that were created to stage bytes from or to the host.
     pub staging_buffers_created: u64,
-    /// Dispatches that were recorded, those of the stream's own kernels for fills and copies included.
+    /// Dispatches that were recorded, including those of the stream's own kernels for fills and
+    /// copies.
     pub dispatches: u64,
     /// Copies and clears that were recorded outside of compute passes.
     pub copies: u64,
@@ -23,7 +24,7 @@ pub struct Counts {
     pub submissions: u64,
 }
 
-/// The counters behind [`Counts`], read without a turn.
+/// The counters that [`Counts`] reads, without a turn.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     pub(crate) buffers_created: Counter,
@@ -52,7 +53,7 @@ impl Counter {
 }
 
 impl Counters {
-    /// The numbers now.
+    /// Returns the current numbers.
     pub(crate) fn get(&self) -> Counts {
         Counts {
             buffers_created: self.buffers_created.get(),

@@ -1,4 +1,4 @@
-//! Which wgpu features the element types need that WGSL does not always have.
+//! The optional wgpu features that some element types need in WGSL.
 
 use std::any::{TypeId, type_name};
 
@@ -6,7 +6,7 @@ use pool_core::Element;
 
 use crate::error::WgpuError;
 
-/// Checks that kernels of a device with such features can compute with an element type.
+/// Checks that kernels of a device with these features can compute with an element type.
 ///
 /// # Errors
 ///

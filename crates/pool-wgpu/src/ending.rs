@@ -1,9 +1,9 @@
 //! Threads that end.
 //!
-//! In debug builds wgpu keeps track of its locks in a thread-local variable, and panics where it is called after that
-//! variable was dropped: in the destructor of another thread-local variable, such as the pools of a thread. So calls are
-//! refused there, and buffers and streams that are dropped there are left to another thread. In a browser there are no
-//! other threads.
+//! In debug builds wgpu tracks its locks in a thread-local variable. It panics if it is called
+//! after that variable was dropped, for example in the destructor of another thread-local variable,
+//! such as the pools of a thread. So calls are refused there, and buffers and streams that are
+//! dropped there are left to another thread. In a browser there are no other threads.
 
 #[cfg(not(target_arch = "wasm32"))]
 mod threads {
@@ -15,7 +15,7 @@ mod threads {
 
     use crate::error::WgpuError;
 
-    /// Something of wgpu's that only has to be dropped.
+    /// A value of wgpu's that is only left to be dropped.
     type Orphan = Box<dyn Any + Send>;
 
     static ORPHANS: Mutex<Vec<Orphan>> = Mutex::new(Vec::new());
@@ -28,11 +28,11 @@ mod threads {
         New,
         /// wgpu can be called.
         Running,
-        /// The thread's variables are being dropped, wgpu's perhaps among those that are gone.
+        /// The thread's variables are being dropped, possibly including wgpu's.
         Ending,
     }
 
-    /// Notes the end of its thread.
+    /// Records the end of its thread.
     struct Sentinel;
 
     impl Drop for Sentinel {
@@ -73,7 +73,7 @@ mod threads {
 
     #[cold]
     fn watch(call_wgpu: impl FnOnce()) -> Result<(), WgpuError> {
-        // It panics where the thread ends and the user's own calls have made wgpu's variables before.
+        // It panics if the thread is ending and the user's own calls made wgpu's variables earlier.
         let called = catch_unwind(AssertUnwindSafe(call_wgpu));
         if called.is_err() || SENTINEL.try_with(|_| ()).is_err() {
             return Err(WgpuError::ThreadEnding);
@@ -82,24 +82,24 @@ mod threads {
         Ok(())
     }
 
-    /// Reports that the variables of this thread are being dropped.
+    /// Returns `true` if the variables of this thread are being dropped.
     #[inline]
     pub(crate) fn is_ending() -> bool {
         STATE.get() == State::Ending
     }
 
-    /// Leaves something to be dropped by another thread.
+    /// Leaves a value for another thread to drop.
     pub(crate) fn leave(orphan: impl Any + Send) {
         orphans().push(Box::new(orphan));
         ARE_THERE.store(true, Ordering::Release);
     }
 
-    /// Drops what threads have left that have ended.
+    /// Drops the values that ended threads have left.
     pub(crate) fn drop_orphans() {
         if ARE_THERE.load(Ordering::Acquire) && !is_ending() {
             ARE_THERE.store(false, Ordering::Release);
             let left = std::mem::take(&mut *orphans());
-            // Not under the lock: what is dropped may leave others.
+            // Not under the lock, because a drop may leave other values.
             drop(left);
         }
     }

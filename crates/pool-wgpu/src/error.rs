@@ -1,77 +1,79 @@
-//! The one error of the crate: what was asked of wgpu, what the limits are, and what to do.
+//! The error type of the crate: the request, the limits, and advice.
 
 use std::fmt;
 
 use pool_core::ShapeError;
 use thiserror::Error;
 
-/// Why memory could not be had, or work could not be recorded, submitted or read.
+/// The reason why memory could not be allocated, or work could not be recorded, submitted or read.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WgpuError {
-    /// There is no adapter of the kind that was asked for.
+    /// There is no adapter of the requested kind.
     #[error(
         "wgpu finds no adapter ({message}): install a driver, or turn on the feature of pool-wgpu for this system's \
          API (vulkan, metal, dx12, webgpu)"
     )]
     NoAdapter {
-        /// What wgpu says of it.
+        /// wgpu's message.
         message: String,
     },
-    /// There is an adapter, which gives no device with the features and limits that were asked for.
-    #[error("the adapter {adapter} gives no device: {message}")]
+    /// There is an adapter, but it has no device with the requested features and limits.
+    #[error("the adapter {adapter} has no such device: {message}")]
     NoDevice {
         /// The name of the adapter.
         adapter: String,
-        /// What wgpu says of it.
+        /// wgpu's message.
         message: String,
     },
     /// A stream is in use on this thread: the call came from the closure of
-    /// [`Stream::record`](crate::Stream::record), or from code that wgpu calls (an error handler, a callback, a
-    /// subscriber of logs) in the middle of a call of a stream.
+    /// [`Stream::record`](crate::Stream::record), or from code that wgpu calls in the middle of a
+    /// call of a stream. Such code is an error handler, a callback, or a subscriber of logs.
     #[error(
         "a stream is in use on this thread: make this call after the closure of `record`, or after the callback, \
          has returned"
     )]
     Reentered,
-    /// The thread ends: the call came from the destructor of a thread-local variable, where wgpu cannot be called.
+    /// The thread is ending: the call came from the destructor of a thread-local variable, where
+    /// wgpu cannot be called.
     #[error(
         "wgpu cannot be called while the thread drops its thread-local variables: drop what uses the stream before \
          the thread's function returns, or send it to another thread"
     )]
     ThreadEnding,
-    /// The queue is not that of the device.
+    /// The queue does not belong to the device.
     #[error(
         "the queue belongs to another device: pass the device and the queue that one `request_device` has returned"
     )]
     OtherQueue,
-    /// The device is lost, and with it the contents of its buffers. Every call says so from then on.
+    /// The device is lost, and the contents of its buffers with it. Every later call returns this
+    /// error.
     #[error(
-        "the device is lost: make a stream of a new device, and new pools; what the buffers held is gone"
+        "the device is lost: make a stream of a new device, and new pools; the contents of the buffers are lost"
     )]
     DeviceLost,
     /// The device has no memory for a buffer.
-    #[error("the device has no {bytes} bytes: {message}")]
+    #[error("the device cannot allocate {bytes} bytes: {message}")]
     OutOfMemory {
-        /// Bytes asked for.
+        /// Bytes requested.
         bytes: u64,
-        /// What wgpu says of it.
+        /// wgpu's message.
         message: String,
     },
-    /// More bytes than the device's largest buffer has.
+    /// The request exceeds the device's largest buffer.
     #[error(
-        "{bytes} bytes are more than the device's largest buffer of {limit}: ask the adapter for a higher \
+        "{bytes} bytes exceed the device's largest buffer of {limit} bytes: ask the adapter for a higher \
          `max_buffer_size`, or acquire in parts"
     )]
     BufferTooLarge {
-        /// Bytes asked for.
+        /// Bytes requested.
         bytes: u64,
         /// The device's `max_buffer_size`, in bytes.
         limit: u64,
     },
-    /// More bytes than one binding may have.
+    /// The view exceeds the device's limit of a binding.
     #[error(
-        "a view of {bytes} bytes is more than the {limit} of one binding: bind parts of the view, or ask the adapter \
+        "a view of {bytes} bytes exceeds the {limit} bytes of one binding: bind parts of the view, or ask the adapter \
          for a higher `max_storage_buffer_binding_size`"
     )]
     BindingTooLarge {
@@ -80,52 +82,50 @@ pub enum WgpuError {
         /// The device's `max_storage_buffer_binding_size`, in bytes.
         limit: u64,
     },
-    /// A part of a view that starts where no binding may start.
+    /// A part of a view starts at an offset at which the device cannot bind.
     #[error(
         "a part that starts at byte {offset} of its buffer cannot be bound: the device binds at multiples of \
          {alignment} bytes"
     )]
     Misaligned {
-        /// Where the part starts in its buffer, in bytes.
+        /// The start of the part in its buffer, in bytes.
         offset: u64,
-        /// What `offset` must be a multiple of, in bytes.
+        /// The required alignment of `offset`, in bytes.
         alignment: u64,
     },
-    /// A part of a view that does not end at a word of four bytes, bound to be written: the kernel would write bytes
-    /// of the part's neighbour.
+    /// A part of a view does not end at a word of four bytes, but is bound for writing: the kernel
+    /// would write bytes of the next part.
     #[error(
         "a part that ends at byte {end} of its buffer cannot be bound to be written: bindings end at multiples of 4 \
-         bytes, and what follows is another part's"
+         bytes, and the next bytes belong to another part"
     )]
     UnevenEnd {
-        /// Where the part ends in its buffer, in bytes.
+        /// The end of the part in its buffer, in bytes.
         end: u64,
     },
-    /// A view of no bytes, of which there is no binding.
+    /// A view of no bytes, which cannot be bound.
     #[error("a view of no bytes cannot be bound")]
     EmptyBinding,
-    /// A kernel was given another number of bindings than it declares.
-    #[error("the kernel `{kernel}` has {declared} bindings, and was given {given}")]
+    /// The number of bindings passed differs from the number that the kernel declares.
+    #[error("the kernel `{kernel}` declares {declared} bindings, but got {given}")]
     BindingCount {
         /// The name of the kernel's entry point.
         kernel: String,
-        /// How many bindings the kernel declares.
+        /// The number of bindings that the kernel declares.
         declared: usize,
-        /// How many it was given.
+        /// The number of bindings passed.
         given: usize,
     },
-    /// A kernel writes to a binding that was made to be read.
-    #[error(
-        "the kernel `{kernel}` writes to its binding {binding}, which is made of a view to be read"
-    )]
+    /// A kernel writes to a binding that was made for reading.
+    #[error("the kernel `{kernel}` writes to its binding {binding}, which was made for reading")]
     ReadOnlyBinding {
         /// The name of the kernel's entry point.
         kernel: String,
-        /// Which of the bindings, from 0.
+        /// The index of the binding, from 0.
         binding: usize,
     },
-    /// Two bindings of one dispatch are in one buffer: one is read and the other written, or both are written and
-    /// have bytes in common.
+    /// Two bindings of one dispatch are in one buffer. One is read and the other written, or both
+    /// are written and overlap.
     #[error(
         "the kernel `{kernel}` has its bindings {first} and {second} in one buffer, and writes: declare both \
          `read_write` and bind parts that do not overlap, bind the parts together, or copy one of them"
@@ -133,9 +133,9 @@ pub enum WgpuError {
     SharedBuffer {
         /// The name of the kernel's entry point.
         kernel: String,
-        /// Which of the bindings, from 0.
+        /// The index of one binding, from 0.
         first: usize,
-        /// The other binding.
+        /// The index of the other binding.
         second: usize,
     },
     /// A binding of another stream's memory, which this stream does not order.
@@ -149,32 +149,32 @@ pub enum WgpuError {
         /// The name of the kernel's entry point.
         kernel: String,
     },
-    /// More parameters than a dispatch takes.
+    /// The parameters exceed the limit of a dispatch.
     #[error(
-        "{bytes} bytes of parameters are more than the {limit} of one dispatch: put them into a view"
+        "{bytes} bytes of parameters exceed the {limit} bytes of one dispatch: put them into a view"
     )]
     TooManyParameters {
         /// Bytes of parameters.
         bytes: usize,
-        /// The most bytes of parameters.
+        /// The maximum bytes of parameters.
         limit: usize,
     },
-    /// More workgroups than the device dispatches along one axis.
+    /// The workgroups along one axis exceed the device's limit.
     #[error(
-        "{groups} workgroups along axis {axis} are more than the device's {limit}: let each invocation do several \
+        "{groups} workgroups along axis {axis} exceed the device's {limit}: let each invocation process several \
          elements, or use another axis"
     )]
     TooManyGroups {
         /// The axis, from 0.
         axis: usize,
-        /// Workgroups asked for.
+        /// Workgroups requested.
         groups: u32,
         /// The device's `max_compute_workgroups_per_dimension`.
         limit: u32,
     },
-    /// More bindings than a kernel of this device can have.
+    /// The kernel declares more bindings than a kernel of this device can have.
     #[error(
-        "the kernel `{kernel}` declares {declared} bindings, and the device has {limit} at most"
+        "the kernel `{kernel}` declares {declared} bindings, but the device's limit is {limit}"
     )]
     TooManyBindings {
         /// The name of the kernel's entry point.
@@ -184,17 +184,17 @@ pub enum WgpuError {
         /// The device's `max_storage_buffers_per_shader_stage`.
         limit: usize,
     },
-    /// A kernel does not compile, or its bindings are other ones than declared.
+    /// A kernel does not compile, or its bindings differ from the declared ones.
     #[error("the kernel `{kernel}` does not compile: {message}")]
     Compilation {
         /// The name of the kernel's entry point.
         kernel: String,
-        /// What wgpu says of it.
+        /// wgpu's message.
         message: String,
     },
     /// An element type needs a feature that the device was not opened with.
     #[error(
-        "kernels compute with {element} where the device has the feature {feature}, and this one has not"
+        "kernels compute with {element} only on a device with the feature {feature}, which this one lacks"
     )]
     MissingFeature {
         /// The name of the element type.
@@ -202,23 +202,26 @@ pub enum WgpuError {
         /// The name of the wgpu feature.
         feature: &'static str,
     },
-    /// wgpu refuses the arguments of a call. The call has done nothing, and what was recorded before stays recorded; only
-    /// [`Stream::submit_with`](crate::Stream::submit_with) has submitted that, and the buffers before the refused one.
+    /// wgpu refuses the arguments of a call. The call has done nothing, and earlier commands stay
+    /// recorded. An exception is [`Stream::submit_with`](crate::Stream::submit_with), which has
+    /// submitted those, and the buffers before the refused one.
     #[error("wgpu refuses the call, which has done nothing: {message}")]
     Refused {
-        /// What wgpu says of it.
+        /// wgpu's message.
         message: String,
     },
-    /// wgpu refuses recorded commands when they are submitted, because something that they use is mapped or
-    /// destroyed. The commands of one closure of [`Stream::record`](crate::Stream::record), or those between two
-    /// closures, are not done; the others are. Each thread that recorded some of them gets this error once. The text
-    /// of a mapping that `map_buffer_on_submit` asked for names `Buffer::map_async`: then the commands are done.
+    /// wgpu refuses recorded commands when they are submitted, because a resource that they use is
+    /// mapped or destroyed. The refused commands are those of one closure of
+    /// [`Stream::record`](crate::Stream::record), or those between two closures; the others are
+    /// executed. Each thread that recorded some of them gets this error once. A message about
+    /// `Buffer::map_async` is about a mapping of `map_buffer_on_submit`: then the commands are
+    /// executed.
     #[error(
-        "wgpu refuses recorded commands, and does none of those that were recorded together: {message}. Do not map or \
+        "wgpu refuses recorded commands, and executes none of those recorded together: {message}. Do not map or \
          destroy what commands use before `submit` has returned"
     )]
     SubmissionRefused {
-        /// What wgpu says of it.
+        /// wgpu's message.
         message: String,
     },
     /// The buffer of a block was destroyed, through [`Binding::resource`](crate::Binding::resource).
@@ -232,21 +235,21 @@ pub enum WgpuError {
         /// The buffer's size, in bytes.
         bytes: u64,
     },
-    /// The closure of [`Stream::record`](crate::Stream::record) has put another encoder in the place of its own.
-    /// Nothing of what it recorded is done; what was recorded before stays recorded.
+    /// The closure of [`Stream::record`](crate::Stream::record) has replaced its encoder by another
+    /// one. Its commands are dropped; earlier ones stay recorded.
     #[error(
-        "the closure of `record` has exchanged its encoder for another one: record into the encoder that it is given, \
+        "the closure of `record` has replaced its encoder: record into the encoder passed to it, \
          or pass command buffers of your own to `submit_with`"
     )]
     ExchangedEncoder,
-    /// The contents cannot be waited for here: in a browser the event loop must go on. Await
+    /// The call cannot wait for the contents: in a browser the event loop must run. Await
     /// [`read`](crate::BufferView::read).
-    #[error("nothing can be waited for in a browser: await `read()`")]
+    #[error("a browser cannot wait: await `read()`")]
     CannotWait,
-    /// What was read could not be mapped.
+    /// The buffer with the contents could not be mapped.
     #[error("the contents could not be read back: {message}")]
     Unreadable {
-        /// What wgpu says of it.
+        /// wgpu's message.
         message: String,
     },
     /// A shape that does not fit.
@@ -255,7 +258,7 @@ pub enum WgpuError {
 }
 
 impl WgpuError {
-    /// The error for something that wgpu refuses, in wgpu's words.
+    /// Makes the error for a refusal by wgpu, with wgpu's message.
     pub(crate) fn refused(error: &impl fmt::Display) -> Self {
         Self::Refused { message: error.to_string() }
     }

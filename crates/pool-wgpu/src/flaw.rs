@@ -1,6 +1,6 @@
-//! Planted mistakes, for the tests that show that the suite of all backends notices them. In the unit tests, streams
-//! record through the [`Recorder`] of this file, which wraps the real one; so they do in the program of tests for a
-//! browser. No other build contains it.
+//! Planted mistakes, for the tests that show that the conformance suite detects them. In the unit
+//! tests, and in the test program for a browser, streams record through the [`Recorder`] of this
+//! file, which wraps the real one. No other build contains it.
 
 use std::cell::Cell;
 use std::ops::{Deref, DerefMut};
@@ -14,29 +14,29 @@ use crate::setup::Setup;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(unreachable_pub, reason = "public in the program of tests for a browser")]
 pub enum Flaw {
-    /// Whole words from the host are written before everything that is recorded.
+    /// Whole words from the host are written before all recorded commands.
     UploadsOvertake,
-    /// Copies of whole words between buffers are done before everything that is recorded.
+    /// Copies of whole words between buffers run before all recorded commands.
     CopiesOvertake,
-    /// Zeroing of whole words is done before everything that is recorded.
+    /// Zeroing of whole words runs before all recorded commands.
     ZeroesOvertake,
     /// Zeroing does nothing.
     ZeroesNothing,
-    /// A fill leaves the first word out.
+    /// A fill omits the first word.
     FillsLate,
-    /// A fill leaves the last word out.
+    /// A fill omits the last word.
     FillsShort,
-    /// A fill reaches a word beyond its end.
+    /// A fill writes a word beyond its end.
     FillsFar,
-    /// An upload leaves the last word out.
+    /// An upload omits the last word.
     UploadsShort,
-    /// A copy between buffers leaves the last word out.
+    /// A copy between buffers omits the last word.
     CopiesShort,
-    /// No watch is told of a freed buffer. The probe makes this mistake.
+    /// No watch is notified of a freed buffer. The probe makes this mistake.
     Unreported,
 }
 
-/// Each mistake, with a case that is there for it.
+/// Each mistake, with the case that is meant to detect it.
 #[allow(unreachable_pub, reason = "public in the program of tests for a browser")]
 pub const CASES: [(Flaw, &str); 10] = [
     (Flaw::UploadsOvertake, "an upload comes after the work of former views"),
@@ -58,7 +58,7 @@ thread_local! {
 /// Runs code while streams of this thread make a mistake.
 #[allow(unreachable_pub, reason = "public in the program of tests for a browser")]
 pub fn with_planted<R>(flaw: Flaw, code: impl FnOnce() -> R) -> R {
-    /// Takes the mistake away, also where the code panics.
+    /// Removes the mistake, even if the code panics.
     struct Planted;
 
     impl Drop for Planted {
@@ -72,7 +72,7 @@ pub fn with_planted<R>(flaw: Flaw, code: impl FnOnce() -> R) -> R {
     code()
 }
 
-/// A recorder that makes the mistake that is planted on this thread. All else is the real recorder's.
+/// A recorder with the mistake that is planted on this thread. In all else it is the real recorder.
 pub(crate) struct Recorder<'a> {
     real: Real<'a>,
     setup: &'a Setup,
@@ -154,7 +154,7 @@ impl<'a> Recorder<'a> {
         Ok(())
     }
 
-    /// Submits commands at once, so that they come before the batch.
+    /// Submits commands at once, so that they run before the batch.
     fn overtake(&self, record: impl FnOnce(&mut wgpu::CommandEncoder)) {
         let calls = &self.setup.calls;
         let mut encoder = calls.device.create_command_encoder(&Default::default());
@@ -177,7 +177,8 @@ impl<'a> DerefMut for Recorder<'a> {
     }
 }
 
-/// Reports that all numbers of bytes are of whole words, as WebGPU's own commands need them.
+/// Returns `true` if all numbers of bytes are multiples of a word, as WebGPU's own commands
+/// require.
 fn are_words<const N: usize>(numbers: [u64; N]) -> bool {
     numbers.iter().all(|number| number.is_multiple_of(4))
 }
@@ -208,7 +209,7 @@ mod tests {
     use super::{CASES, Flaw, with_planted};
     use crate::stream::Stream;
 
-    /// The message with which a case fails while a mistake is made; `None` if it passes.
+    /// Returns the message with which a case fails while a mistake is planted; `None` if it passes.
     fn failure(name: &str, flaw: Flaw, probe: WgpuProbe) -> Option<String> {
         let case = all().into_iter().find(|case| case.name() == name);
         let case = case.unwrap_or_else(|| panic!("no case \"{name}\""));
@@ -217,13 +218,14 @@ mod tests {
         ended.err().map(|payload| text(payload.as_ref()).to_owned())
     }
 
-    /// A probe that makes the mistake that is a probe's.
+    /// Returns a probe that makes the mistake, if it is one of the probe.
     fn mistaken(flaw: Flaw, mut probe: WgpuProbe) -> WgpuProbe {
         probe.reports_frees = flaw != Flaw::Unreported;
         probe
     }
 
-    /// How many of some random programs, which compare what they read when they end, notice a mistake.
+    /// Returns the number of random programs, which compare their results at the end, that detect a
+    /// mistake.
     fn noticed(flaw: Flaw, stream: &Stream, programs: usize) -> usize {
         let mut runner = runner(0);
         let snapshots = Snapshots::new(stream.clone());
@@ -254,7 +256,7 @@ mod tests {
             let Some((stream, _quiet)) = own_stream(wgpu::Limits::default()) else { return };
             let said = failure(name, flaw, WgpuProbe::new(stream));
             println!("{flaw:?} | {name} | {said:.100?}");
-            // Not only by the checks that follow every case.
+            // Not only by the checks after every case.
             let is_named = said.as_ref().is_some_and(|said| !said.contains("afterwards: "));
             assert!(is_named, "{flaw:?}: {said:?}");
         }

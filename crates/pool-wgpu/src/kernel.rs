@@ -9,7 +9,8 @@ use crate::calls::Calls;
 use crate::ending;
 use crate::error::WgpuError;
 
-/// The most bytes of parameters of one dispatch: what every device binds as a uniform at a multiple of itself.
+/// The maximum bytes of parameters of one dispatch: every device binds a uniform of this size at
+/// multiples of it.
 pub const PARAMETER_BYTES: usize = 256;
 
 /// A compute pipeline, compiled from WGSL for one stream ([`Stream::kernel`](crate::Stream::kernel)). A clone is the
@@ -19,13 +20,13 @@ pub struct Kernel(Arc<KernelParts>);
 
 #[derive(Debug)]
 struct KernelParts {
-    /// What tells this kernel from every other.
+    /// The number of this kernel, unique in the process.
     number: u64,
     entry: String,
     stream: u64,
     pipeline: wgpu::ComputePipeline,
     layout: Arc<BindingLayout>,
-    /// Set for kernels of the stream's own.
+    /// `true` for kernels of the stream's own.
     is_own: bool,
 }
 
@@ -37,7 +38,8 @@ impl Drop for KernelParts {
     }
 }
 
-/// The layout of the storage bindings that kernels with the same accesses share, and with it their bind groups.
+/// The layout of storage bindings. Kernels with the same accesses share it, and thus their bind
+/// groups.
 #[derive(Debug)]
 struct BindingLayout {
     number: u64,
@@ -46,19 +48,20 @@ struct BindingLayout {
 }
 
 impl Kernel {
-    /// What each binding of group 0 is used for.
+    /// Returns the access of each binding of group 0.
     #[must_use]
     pub fn accesses(&self) -> &[Access] {
         &self.0.layout.accesses
     }
 
-    /// The name of the entry point.
+    /// Returns the name of the entry point.
     #[must_use]
     pub fn entry(&self) -> &str {
         &self.0.entry
     }
 
-    /// Reports that the kernel accepts every bind group of its layout, as those of the stream's own do.
+    /// Returns `true` if the kernel accepts every bind group of its layout, as the stream's own
+    /// kernels do.
     #[inline]
     pub(crate) fn is_own(&self) -> bool {
         self.0.is_own
@@ -68,13 +71,13 @@ impl Kernel {
         &self.0.pipeline
     }
 
-    /// What tells this kernel from every other.
+    /// Returns the number of this kernel, unique in the process.
     #[inline]
     pub(crate) fn number(&self) -> u64 {
         self.0.number
     }
 
-    /// What tells the layout of the kernel's bindings from other ones of its stream.
+    /// Returns the layout of the kernel's bindings and its number, unique in the stream.
     #[inline]
     pub(crate) fn layout(&self) -> (u64, &wgpu::BindGroupLayout) {
         (self.0.layout.number, &self.0.layout.layout)
@@ -119,8 +122,8 @@ impl Kernel {
     }
 }
 
-/// Whether one dispatch cannot have both bindings: they are of one buffer, and one is read and the other written, or
-/// both are written and have bytes in common.
+/// Returns `true` if one dispatch cannot have both bindings: they are of one buffer, and one is
+/// read and the other written, or both are written and overlap.
 #[inline]
 fn clashes(first: (&Binding<'_>, Access), second: (&Binding<'_>, Access)) -> bool {
     let ((first, first_access), (second, second_access)) = (first, second);
@@ -137,18 +140,18 @@ fn clashes(first: (&Binding<'_>, Access), second: (&Binding<'_>, Access)) -> boo
     }
 }
 
-/// What is needed to compile: the layouts of a stream, which are made once.
+/// The compiler of a stream, with its layouts, which are made once.
 #[derive(Debug)]
 pub(crate) struct Compiler {
     stream: u64,
-    /// The most storage bindings of a kernel.
+    /// The maximum number of storage bindings of a kernel.
     limit: usize,
     parameters: wgpu::BindGroupLayout,
     layouts: Mutex<HashMap<Box<[Access]>, Arc<BindingLayout>>>,
 }
 
 impl Compiler {
-    /// A compiler for kernels of a stream with this number.
+    /// Makes a compiler for kernels of a stream with this number.
     ///
     /// # Errors
     ///
@@ -172,7 +175,7 @@ impl Compiler {
         Ok(Self { stream, limit, parameters, layouts: Mutex::default() })
     }
 
-    /// The layout of the group of parameters.
+    /// Returns the layout of the group of parameters.
     pub(crate) fn parameters(&self) -> &wgpu::BindGroupLayout {
         &self.parameters
     }
@@ -211,11 +214,11 @@ impl Compiler {
         Ok(Kernel(Arc::new(KernelParts { number, entry, stream, pipeline, layout, is_own })))
     }
 
-    /// Compiles a kernel of the stream's own, whose arrays have no least size.
+    /// Compiles one of the stream's own kernels, whose arrays have no minimum size.
     ///
     /// # Errors
     ///
-    /// As [`compile`](Self::compile).
+    /// Same as [`compile`](Self::compile).
     pub(crate) fn compile_own(
         &self,
         calls: &Calls,
@@ -223,7 +226,7 @@ impl Compiler {
         accesses: &[Access],
     ) -> Result<Kernel, WgpuError> {
         let mut kernel = self.compile(calls, source, "main", accesses)?;
-        // It was made just now, so that this is the only reference.
+        // It was made just now, so this is the only reference.
         if let Some(parts) = Arc::get_mut(&mut kernel.0) {
             parts.is_own = true;
         }
@@ -256,11 +259,11 @@ impl Compiler {
         })
     }
 
-    /// The layout of such bindings: the one that is kept, or a new one.
+    /// Returns the layout of these bindings: the kept one, or a new one.
     fn layout(&self, calls: &Calls, accesses: &[Access]) -> Arc<BindingLayout> {
         let kept =
             self.layouts.lock().unwrap_or_else(PoisonError::into_inner).get(accesses).cloned();
-        // Not under the lock: wgpu runs code of others.
+        // Not under the lock, because wgpu runs foreign code.
         kept.unwrap_or_else(|| {
             let entries: Vec<_> =
                 (0..).zip(accesses).map(|(at, access)| storage(at, *access)).collect();
@@ -276,7 +279,7 @@ impl Compiler {
     }
 }
 
-/// A number that nothing else has.
+/// Returns a number that nothing else has.
 fn next_number() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     NEXT.fetch_add(1, Ordering::Relaxed)

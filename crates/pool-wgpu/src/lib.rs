@@ -1,7 +1,8 @@
 //! The wgpu backend of `pool`: pools of storage buffers on Vulkan, Metal, Direct3D 12, and the WebGPU of a browser.
 //!
-//! A pool's context is a [`Stream`]: a device, its queue, and one encoder, into which fills, copies and dispatches are
-//! recorded in the order of the calls. In steady state a scope creates no buffer and no bind group.
+//! A pool's context is a [`Stream`]: a device, its queue, and one encoder, into which fills, copies
+//! and dispatches are recorded in the order of the calls. In steady state a scope creates no buffer
+//! and no bind group.
 //!
 //! ```no_run
 //! use pool_core::{Pool, PoolView};
@@ -31,9 +32,9 @@
 //! # Ok::<(), pool_wgpu::WgpuError>(())
 //! ```
 //!
-//! Bindings are lent by views, and bind groups of your own can be made of [`Binding::resource`]; then work with them is
-//! recorded by [`Stream::record`], or submitted behind the stream. Parts of views are bound at multiples of the device's
-//! alignment; they are filled, copied and read at any byte.
+//! Views lend bindings. You can make bind groups of your own from [`Binding::resource`]; then
+//! record the work with them with [`Stream::record`], or submit it after the stream. Parts of views
+//! are bound at multiples of the device's alignment; they are filled, copied and read at any byte.
 //!
 //! # Features
 //!
@@ -43,11 +44,11 @@
 //! | `metal` (default) | Metal, on Apple's systems | nothing on other systems |
 //! | `dx12` (default) | Direct3D 12, on Windows | nothing on other systems |
 //! | `webgpu` (default) | the WebGPU of a browser, for `wasm32-unknown-unknown` | nothing on other systems |
-//! | `half` | `Stream::supports` knows `half::f16`, which is an element then | half |
+//! | `half` | `half::f16` is an element, and `Stream::supports` checks it | half |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-// What tests of the crate share with its suite names it.
+// Code that tests of the crate share with its suite uses this name.
 #[cfg(test)]
 extern crate self as pool_wgpu;
 

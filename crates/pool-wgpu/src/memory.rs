@@ -1,33 +1,33 @@
-//! Blocks: records of buffers, and the numbers that tell their bytes apart.
+//! Blocks: records of buffers, and the numbers that identify their bytes.
 
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The kind of memory that pools of wgpu buffers are made of: `Pool::<Wgpu>::new(stream)`.
+/// The backend of wgpu buffers: `Pool::<Wgpu>::new(stream)`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wgpu;
 
-/// The alignment of identities, and the unit of the bytes that blocks have: what every device binds at.
+/// The alignment of identities, and the unit of block sizes: every device binds at its multiples.
 pub(crate) const ALIGN: usize = 256;
 
-/// What there is of a block: its buffer, and whose it is.
+/// The record of a block: its buffer, and the buffer's owner.
 #[derive(Debug)]
 pub(crate) struct Allocation {
     pub(crate) buffer: wgpu::Buffer,
-    /// Where the block's bytes begin in the numbers that count the bytes of all buffers ever made.
+    /// The start of the block's bytes in the numbering of the bytes of all buffers ever made.
     pub(crate) identity: u64,
     pub(crate) bytes: u64,
     /// The number of the stream that orders work on the buffer.
     pub(crate) stream: u64,
-    /// How many batches the stream had refused when the buffer was last found to be usable.
+    /// The number of refused batches when the buffer was last found to be usable.
     checked: AtomicU64,
 }
 
 impl Allocation {
-    /// The identity of a new buffer of so many bytes.
+    /// Returns the identity of a new buffer of `bytes` bytes.
     pub(crate) fn new_identity(bytes: u64) -> u64 {
         static NEXT: AtomicU64 = AtomicU64::new(1 << 12);
-        // More bytes no device has; the buffer is not made then.
+        // No device has more bytes; the buffer is not made then.
         let room = bytes.min(1 << 48).next_multiple_of(ALIGN as u64) + ALIGN as u64;
         NEXT.fetch_add(room, Ordering::Relaxed)
     }
@@ -37,19 +37,19 @@ impl Allocation {
         Self { buffer, identity, bytes, stream, checked: AtomicU64::new(0) }
     }
 
-    /// Reports that the buffer was usable after so many refused batches.
+    /// Returns `true` if the buffer was usable after `refusals` refused batches.
     #[inline]
     pub(crate) fn is_checked(&self, refusals: u64) -> bool {
         self.checked.load(Ordering::Relaxed) == refusals
     }
 
-    /// Notes that the buffer is usable after so many refused batches.
+    /// Records that the buffer is usable after `refusals` refused batches.
     pub(crate) fn note_checked(&self, refusals: u64) {
         self.checked.store(refusals, Ordering::Relaxed);
     }
 }
 
-/// A block of a pool: which buffer, and no owner of it.
+/// A block of a pool: it names a buffer, and does not own it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WgpuBlock(Option<NonNull<Allocation>>);
 
@@ -57,12 +57,12 @@ impl WgpuBlock {
     /// The block of an empty slot.
     pub(crate) const NOTHING: Self = Self(None);
 
-    /// The block that a record stands for, until [`take`](Self::take).
+    /// Makes the block of a record, valid until [`take`](Self::take).
     pub(crate) fn of(allocation: Box<Allocation>) -> Self {
         Self(Some(NonNull::from(Box::leak(allocation))))
     }
 
-    /// The record, out of the block.
+    /// Takes the record out of the block.
     ///
     /// # Safety
     ///
@@ -72,14 +72,14 @@ impl WgpuBlock {
         self.0.map(|allocation| unsafe { Box::from_raw(allocation.as_ptr()) })
     }
 
-    /// The record; `None` for the block of an empty slot.
+    /// Returns the record; `None` for the block of an empty slot.
     ///
     /// # Safety
     ///
     /// For `'a` the record is not taken.
     #[inline]
     pub(crate) unsafe fn allocation<'a>(self) -> Option<&'a Allocation> {
-        // SAFETY: the record is there for `'a` (caller), and only shared references to it are made.
+        // SAFETY: the record lives for `'a` (caller), and only shared references to it are made.
         self.0.map(|allocation| unsafe { allocation.as_ref() })
     }
 }

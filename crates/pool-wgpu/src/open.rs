@@ -1,10 +1,11 @@
-//! A device and a queue of an adapter that is found without the user's help.
+//! Opening a device and a queue of an adapter, without the user's device.
 
 use crate::config::StreamConfig;
 use crate::ending;
 use crate::error::WgpuError;
 
-/// Features that kernels need for elements of 16 and of 64 bits: a device has those of its adapter.
+/// Features that kernels need for elements of 16 and 64 bits: a device gets those that its adapter
+/// has.
 const ELEMENT_FEATURES: wgpu::Features = wgpu::Features::SHADER_F16
     .union(wgpu::Features::SHADER_F64)
     .union(wgpu::Features::SHADER_INT64)
@@ -43,7 +44,8 @@ pub(crate) async fn open(config: &StreamConfig) -> Result<(wgpu::Device, wgpu::Q
     })
 }
 
-/// Waits for a future that needs nobody else: outside of a browser, wgpu's are ready at once.
+/// Waits for a future that no other code has to complete: outside of a browser, wgpu's are ready at
+/// once.
 #[cfg(not(target_arch = "wasm32"))]
 pub(crate) fn wait<T>(future: impl Future<Output = T>) -> T {
     use std::pin::pin;

@@ -1,11 +1,12 @@
-//! The parameters of the dispatches of one batch: a uniform that is written when the batch is submitted, read by each
-//! dispatch at an offset of its own. Its first part stays zeros, for dispatches without parameters.
+//! The parameters of the dispatches of one batch: a uniform that is written when the batch is
+//! submitted. Each dispatch reads it at its own offset. Its first part stays zero, for dispatches
+//! without parameters.
 
 use crate::calls::Calls;
 use crate::error::WgpuError;
 use crate::kernel::{Compiler, PARAMETER_BYTES};
 
-/// How many commands one batch has at most.
+/// The maximum number of commands of a batch.
 pub(crate) const BATCH: usize = 512;
 
 /// The uniform of a stream.
@@ -15,7 +16,7 @@ pub(crate) struct Parameters {
     pub(crate) group: wgpu::BindGroup,
 }
 
-/// What is to be written into the uniform for one batch.
+/// The bytes to be written into the uniform for one batch.
 #[derive(Debug, Default)]
 pub(crate) struct BatchParameters(Vec<u8>);
 
@@ -33,14 +34,14 @@ impl BatchParameters {
         u32::try_from(at + PARAMETER_BYTES).unwrap_or(0)
     }
 
-    /// Forgets the parameters, and keeps the room for others.
+    /// Removes the parameters, and keeps the capacity.
     pub(crate) fn clear(&mut self) {
         self.0.clear();
     }
 }
 
 impl Parameters {
-    /// Room for the parameters of a batch.
+    /// Allocates room for the parameters of a batch.
     ///
     /// # Errors
     ///

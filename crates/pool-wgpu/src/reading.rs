@@ -1,4 +1,4 @@
-//! Contents on their way to the host: a future, which is a value of its own and borrows nothing.
+//! Contents on their way to the host: a future that borrows nothing.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -15,19 +15,21 @@ use crate::staging::IdleBuffers;
 #[cfg(target_arch = "wasm32")]
 use crate::suspend;
 
-/// The elements that a view held when [`read`](crate::BufferView::read) was called, on their way to the host.
+/// The elements that a view held when [`read`](crate::BufferView::read) was called, on their way to
+/// the host.
 ///
-/// It borrows neither the view nor the pool: the copy is submitted, and what is recorded later does not change it.
-/// [`wait`](Self::wait) blocks, and may be called in a callback of wgpu; a browser has the future alone. As a future, it polls the device whenever it is
-/// polled, and asks to be polled again, because outside of a browser no other code polls. Dropped, it gives its staging
-/// buffer back.
-#[must_use = "the elements are on their way, and are dropped with this value"]
+/// It borrows neither the view nor the pool: the copy is submitted, and later commands do not
+/// change it. [`wait`](Self::wait) blocks, and may be called in a callback of wgpu. A browser
+/// supports only the future. The future polls the device whenever it is polled, and requests
+/// another poll, because outside of a browser no other code polls. When dropped, it returns its
+/// staging buffer.
+#[must_use = "dropping this value drops the elements"]
 pub struct Reading<T> {
     setup: Arc<Setup>,
-    /// `None` where there are no bytes, and once they were taken.
+    /// `None` if there are no bytes, or if they were already taken.
     mapping: Option<Arc<Mapping>>,
     length: usize,
-    /// Where in the staging buffer the first byte is.
+    /// The offset of the first byte in the staging buffer.
     shift: usize,
     elements: PhantomData<fn() -> T>,
 }
@@ -50,9 +52,9 @@ enum Progress {
     Waiting(Option<Waker>),
     Mapped,
     Failed(String),
-    /// The reading was dropped. The callback gives the buffer back.
+    /// The reading was dropped. The callback returns the buffer.
     Abandoned,
-    /// The contents were taken, and the buffer was given back.
+    /// The contents were taken, and the buffer was returned.
     Taken,
 }
 
@@ -61,7 +63,7 @@ impl Mapping {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What wgpu calls when the buffer is mapped.
+    /// The callback for wgpu when the buffer is mapped.
     fn answer(self: Arc<Self>, answer: Result<(), wgpu::BufferAsyncError>) {
         let mut progress = self.progress();
         let next = match answer {
@@ -87,15 +89,15 @@ impl Mapping {
         }
     }
 
-    /// Unmaps the buffer, and lets it be used again. That of a lost device is dropped.
+    /// Unmaps the buffer for reuse. The buffer of a lost device is dropped.
     fn give_back(&self) {
         if self.setup.calls.scoped(|| self.buffer.unmap()).is_ok() {
             self.pool.give(self.buffer.clone());
         }
     }
 
-    /// Reports that the contents are there. wgpu maps a buffer before it calls back, perhaps after foreign callbacks, of
-    /// which this call may come.
+    /// Returns `true` if the contents have arrived. wgpu maps a buffer before it calls back. This
+    /// call may come from another callback that runs before ours.
     fn is_there(&self) -> Result<bool, WgpuError> {
         match &*self.progress() {
             Progress::Mapped => return Ok(true),
@@ -107,7 +109,7 @@ impl Mapping {
         Ok(!cfg!(target_arch = "wasm32") && self.buffer.get_mapped_range(..).is_ok())
     }
 
-    /// Keeps a waker to be called, and returns one that is to be dropped outside of the lock.
+    /// Stores a waker to be called, and returns the one to be dropped outside of the lock.
     fn keep_waker(&self, waker: Waker) -> Option<Waker> {
         match &mut *self.progress() {
             Progress::Waiting(place) => place.replace(waker),
@@ -115,19 +117,21 @@ impl Mapping {
         }
     }
 
-    /// Sets the progress, and returns the former one, whose waker is to be dropped outside of the lock.
+    /// Sets the progress, and returns the former one, whose waker must be dropped outside of the
+    /// lock.
     fn set(&self, progress: Progress) -> Progress {
         std::mem::replace(&mut *self.progress(), progress)
     }
 }
 
 impl<T> Reading<T> {
-    /// A reading of no elements, or of elements without bytes.
+    /// Makes a reading of no elements, or of elements without bytes.
     pub(crate) fn of_nothing(setup: Arc<Setup>, length: usize) -> Self {
         Self { setup, mapping: None, length, shift: 0, elements: PhantomData }
     }
 
-    /// The contents of a staging buffer into which a copy was submitted, from the byte `shift` on.
+    /// Makes a reading of a staging buffer, for which a copy was submitted, from the byte `shift`
+    /// on.
     pub(crate) fn new(
         setup: Arc<Setup>,
         pool: Arc<IdleBuffers>,
@@ -145,19 +149,19 @@ impl<T> Reading<T> {
         Ok(Self { setup, mapping: Some(mapping), length, shift, elements: PhantomData })
     }
 
-    /// How many elements there will be.
+    /// Returns the number of elements.
     #[must_use]
     pub fn len(&self) -> usize {
         self.length
     }
 
-    /// Whether there will be none.
+    /// Returns `true` if there are no elements.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.length == 0
     }
 
-    /// Waits until the contents are there.
+    /// Waits until the contents have arrived.
     #[cfg(not(target_arch = "wasm32"))]
     fn wait_until_there(&self) -> Result<(), WgpuError> {
         let Some(mapping) = &self.mapping else { return Ok(()) };
@@ -169,12 +173,14 @@ impl<T> Reading<T> {
         if self.is_there(mapping)? {
             return Ok(());
         }
-        // When all submitted work is done, wgpu has mapped the buffer or has refused to, whoever calls back.
+        // When all submitted work is done, wgpu has mapped the buffer or has refused to, on
+        // whichever thread calls back.
         self.setup.calls.find_loss()?;
         Err(WgpuError::Unreadable { message: "wgpu has not mapped the buffer".to_owned() })
     }
 
-    /// Checks that the contents are there: in a browser they come while the event loop runs, which no code may stop.
+    /// Checks that the contents have arrived: in a browser they arrive while the event loop runs,
+    /// which no code may block.
     #[cfg(target_arch = "wasm32")]
     fn wait_until_there(&self) -> Result<(), WgpuError> {
         let Some(mapping) = &self.mapping else { return Ok(()) };
@@ -186,13 +192,13 @@ impl<T> Reading<T> {
         Ok(())
     }
 
-    /// Reports that the contents are there.
+    /// Returns `true` if the contents have arrived.
     ///
     /// # Errors
     ///
-    /// [`WgpuError::Unreadable`] and [`WgpuError::DeviceLost`] where they never will be.
+    /// [`WgpuError::Unreadable`] and [`WgpuError::DeviceLost`] if they never will be.
     fn is_there(&self, mapping: &Arc<Mapping>) -> Result<bool, WgpuError> {
-        // With the callback dropped, nobody else holds the mapping.
+        // With the callback dropped, the mapping has no other owner.
         let is_forgotten = Arc::strong_count(mapping) == 1;
         let is_there = mapping.is_there();
         if matches!(is_there, Ok(true)) {
@@ -209,7 +215,7 @@ impl<T> Reading<T> {
         }
     }
 
-    /// Copies the bytes out of the staging buffer, and gives that back.
+    /// Copies the bytes out of the staging buffer, and returns the buffer.
     fn take(&mut self, into: &mut [u8]) -> Result<(), WgpuError> {
         let Some(mapping) = self.mapping.take() else { return Ok(()) };
         drop(mapping.set(Progress::Taken));
@@ -229,29 +235,31 @@ impl<T> Reading<T> {
 }
 
 impl<T: PodElement> Reading<T> {
-    /// Waits for the elements. In a browser, where nothing may block, they must have arrived: await the reading there.
+    /// Waits for the elements. In a browser, where no code may block, they must have arrived: await
+    /// the reading there.
     ///
     /// # Errors
     ///
-    /// [`WgpuError::DeviceLost`]; [`WgpuError::Unreadable`] where wgpu cannot map them; [`WgpuError::ThreadEnding`];
-    /// in a browser [`WgpuError::CannotWait`] for elements that are still on their way.
+    /// [`WgpuError::DeviceLost`]; [`WgpuError::Unreadable`] if wgpu cannot map them;
+    /// [`WgpuError::ThreadEnding`]; in a browser [`WgpuError::CannotWait`] for elements that have
+    /// not arrived.
     pub fn wait(mut self) -> Result<Vec<T>, WgpuError> {
         self.wait_until_there()?;
         self.elements()
     }
 
-    /// Waits for the elements, which are as many as `destination` has.
+    /// Waits for the elements, whose number is the length of `destination`.
     ///
     /// # Errors
     ///
-    /// As [`wait`](Self::wait).
+    /// Same as [`wait`](Self::wait).
     pub(crate) fn wait_into(mut self, destination: &mut [T]) -> Result<(), WgpuError> {
         self.wait_until_there()?;
         self.take(bytes_of_mut(destination))
     }
 
     fn elements(&mut self) -> Result<Vec<T>, WgpuError> {
-        // A future that is polled again has nothing any more.
+        // A future that is polled again has no elements left.
         let mut elements = vec![T::zeroed(); std::mem::take(&mut self.length)];
         self.take(bytes_of_mut(&mut elements))?;
         Ok(elements)
@@ -265,7 +273,7 @@ fn bytes_of_mut<T: PodElement>(elements: &mut [T]) -> &mut [u8] {
 impl<T: PodElement> Future for Reading<T> {
     type Output = Result<Vec<T>, WgpuError>;
 
-    /// The elements; none where they were taken by an earlier poll.
+    /// Returns the elements; none if an earlier poll took them.
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         match self.poll_there(context) {
             Poll::Ready(Ok(())) => Poll::Ready(self.elements()),
@@ -317,8 +325,8 @@ mod tests {
     use crate::error::WgpuError;
     use crate::flaw::support::own_stream;
 
-    /// wgpu says that of a buffer that its user destroys or maps twice, which no user of this crate can: so the answer
-    /// is planted, before the device's own.
+    /// wgpu reports that for a buffer that its user destroys or maps twice, which no user of this
+    /// crate can. So the result is planted, before the device's own.
     #[test]
     fn contents_that_wgpu_does_not_map_are_an_error_and_the_next_are_read() {
         let Some((stream, _quiet)) = own_stream(wgpu::Limits::default()) else { return };
@@ -333,7 +341,8 @@ mod tests {
         for _ in 0..3 {
             assert_eq!(view.copy_to_vec().unwrap(), [7; 1_000]);
         }
-        // The device's own answer has come meanwhile, and has brought the buffer of the first one back.
+        // The device's own result has arrived meanwhile, and has returned the buffer of the first
+        // one.
         assert!(stream.counts().staging_buffers_created <= 2);
     }
 }

@@ -1,4 +1,4 @@
-//! What a stream is made of once and does not change: the device, its limits, the compiler, the counters.
+//! The fixed parts of a stream, made once: the device, its limits, the compiler, the counters.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -8,10 +8,10 @@ use crate::ending;
 use crate::error::WgpuError;
 use crate::kernel::Compiler;
 
-/// What does not change about a stream.
+/// The parts of a stream that do not change.
 #[derive(Debug)]
 pub(crate) struct Setup {
-    /// What tells the stream from every other.
+    /// The number of the stream, unique in the process.
     pub(crate) number: u64,
     pub(crate) calls: Calls,
     pub(crate) limits: Limits,
@@ -21,16 +21,16 @@ pub(crate) struct Setup {
     pub(crate) usages: wgpu::BufferUsages,
 }
 
-/// The device's limits, as far as they are asked for again and again.
+/// Cached device limits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    /// What the offset of a binding is a multiple of, in bytes.
+    /// The required alignment of a binding's offset, in bytes.
     pub(crate) alignment: u64,
-    /// The most bytes of a binding.
+    /// The maximum bytes of a binding.
     pub(crate) binding: u64,
-    /// The most bytes of a buffer.
+    /// The maximum bytes of a buffer.
     pub(crate) buffer: u64,
-    /// The most workgroups along one axis.
+    /// The maximum workgroups along one axis.
     pub(crate) groups: u32,
 }
 

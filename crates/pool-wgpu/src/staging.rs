@@ -1,7 +1,8 @@
-//! Buffers through which bytes go from and to the host, used again once the device is done with them.
+//! Buffers that stage bytes from and to the host, reused after the device is done with them.
 //!
-//! This is not the staging of the CUDA crates. There an event in the stream's order tells that a buffer is free; wgpu
-//! maps a buffer for the host and unmaps it for the device, and tells by a callback when a buffer is mapped again.
+//! This is not the staging of the CUDA crates. There, an event in the stream's order shows that a
+//! buffer is free. wgpu maps a buffer for the host and unmaps it for the device, and calls back
+//! when a buffer is mapped again.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,16 +10,16 @@ use crate::calls::Calls;
 use crate::counts::Counters;
 use crate::error::WgpuError;
 
-/// The least bytes of a staging buffer, and what their bytes are a multiple of.
+/// The minimum bytes of a staging buffer, and the unit of their sizes.
 const CHUNK: u64 = 1 << 16;
-/// The most bytes that one staging buffer is made for: longer copies are made of several.
+/// The maximum bytes of one staging buffer: longer copies use several.
 pub(crate) const PIECE: u64 = 1 << 24;
-/// The most buffers that wait to be used again; others are dropped.
+/// The maximum number of idle buffers; others are dropped.
 const KEPT: usize = 32;
-/// What the offset of a mapped range is a multiple of.
+/// The required alignment of a mapped range's offset.
 const MAP_ALIGNMENT: u64 = 8;
 
-/// Which way bytes go.
+/// The direction of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
     /// From the host: idle buffers are mapped.
@@ -27,7 +28,7 @@ pub(crate) enum Way {
     Down,
 }
 
-/// Idle staging buffers of one way.
+/// Idle staging buffers of one direction.
 #[derive(Debug)]
 pub(crate) struct IdleBuffers {
     way: Way,
@@ -39,7 +40,7 @@ impl IdleBuffers {
         Arc::new(Self { way, idle: Mutex::default() })
     }
 
-    /// A buffer of so many bytes or more: the smallest idle one, or a new one.
+    /// Takes a buffer of at least `bytes` bytes: the smallest idle one, or a new one.
     ///
     /// # Errors
     ///
@@ -75,7 +76,7 @@ impl IdleBuffers {
         Some(idle.swap_remove(at))
     }
 
-    /// Takes a buffer back, mapped or not as idle ones of this way are.
+    /// Takes a buffer back, mapped or not as idle ones of this direction are.
     pub(crate) fn give(&self, buffer: wgpu::Buffer) {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let dropped = if idle.len() < KEPT {
@@ -84,13 +85,13 @@ impl IdleBuffers {
         } else {
             Some(buffer)
         };
-        // Not under the lock: wgpu runs code of others.
+        // Not under the lock, because wgpu runs foreign code.
         drop(idle);
         drop(dropped);
     }
 }
 
-/// A size that serves other copies, too.
+/// Rounds a size up so that the buffer serves other copies, too.
 fn rounded(bytes: u64) -> u64 {
     if bytes > PIECE { bytes.next_multiple_of(CHUNK) } else { bytes.max(CHUNK).next_power_of_two() }
 }
@@ -101,19 +102,19 @@ pub(crate) struct Uploads {
     pool: Arc<IdleBuffers>,
 }
 
-/// What one batch copies from the host.
+/// The bytes that one batch copies from the host.
 #[derive(Debug, Default)]
 pub(crate) struct Staged {
     /// Buffers with bytes of the batch; the last one is being filled.
     used: Vec<wgpu::Buffer>,
-    /// How many bytes of the last buffer are used.
+    /// The number of used bytes of the last buffer.
     filled: u64,
-    /// How many bytes the batch has staged.
+    /// The number of bytes that the batch has staged.
     pub(crate) bytes: u64,
 }
 
 impl Staged {
-    /// Unmaps the buffers: the batch is submitted next.
+    /// Unmaps the buffers, before the batch is submitted.
     pub(crate) fn unmap(&self) {
         self.used.iter().for_each(wgpu::Buffer::unmap);
     }
@@ -124,11 +125,12 @@ impl Uploads {
         Self { pool: IdleBuffers::new(Way::Up) }
     }
 
-    /// Puts bytes, a multiple of 4 and at most [`PIECE`], where a copy command of the batch finds them.
+    /// Stages bytes, a multiple of 4 and at most [`PIECE`], for a copy command of the batch.
     ///
     /// # Errors
     ///
-    /// [`WgpuError::OutOfMemory`], [`WgpuError::DeviceLost`], and [`WgpuError::Unreadable`] where a buffer is not mapped.
+    /// [`WgpuError::OutOfMemory`], [`WgpuError::DeviceLost`], and [`WgpuError::Unreadable`] if a
+    /// buffer is not mapped.
     pub(crate) fn stage(
         &self,
         calls: &Calls,
@@ -160,7 +162,8 @@ impl Uploads {
         Ok((buffer, at))
     }
 
-    /// Has the buffers of a batch, which was submitted, mapped and idle again when the device is done.
+    /// Requests that the buffers of a batch, which was submitted, are mapped and idle again when
+    /// the device is done.
     pub(crate) fn recall(&self, staged: &mut Staged) {
         (staged.filled, staged.bytes) = (0, 0);
         for buffer in staged.used.drain(..) {

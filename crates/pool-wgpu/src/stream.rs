@@ -1,4 +1,4 @@
-//! A pool's context: a device, its queue, and the order of everything that is recorded.
+//! A pool's context: a device, its queue, and the order of all recorded commands.
 
 use std::fmt;
 use std::sync::Arc;
@@ -24,35 +24,39 @@ use crate::setup::Setup;
 use crate::staging::{IdleBuffers, Way};
 use crate::turn::Turns;
 
-/// A device, its queue, and one order, in which fills, copies and dispatches are recorded in the order in which
-/// they are called for: the context of a `Pool<Wgpu>`.
+/// A device, its queue, and one order, in which fills, copies and dispatches are recorded in the
+/// order of the calls. It is the context of a `Pool<Wgpu>`.
 ///
-/// A clone is the same stream, and the pools of one stream may exchange memory freely. What is recorded is submitted
-/// when 512 commands are there, when something is read, and by [`submit`](Self::submit). What is not submitted when the
-/// last clone and the last pool are dropped is not done. Buffers that a thread gives up while it ends, as the pools of a
-/// thread do, go with the next allocation of any stream.
+/// A clone is the same stream, and the pools of one stream may exchange memory freely. Commands are
+/// submitted when 512 are recorded, when a view is read, and by [`submit`](Self::submit). Commands
+/// that are not submitted when the last clone and the last pool are dropped are not executed.
+/// Buffers that a thread frees while it ends, as the pools of a thread do, are freed with the next
+/// allocation of any stream.
 ///
 /// # Other encoders
 ///
-/// Work on a pool's memory that is recorded elsewhere has no place in this order. Record it here
-/// ([`record`](Self::record)); or call [`submit`](Self::submit) before you submit it, and submit it before the view's
-/// next use; or hand the finished command buffers to [`submit_with`](Self::submit_with), which does both.
+/// Work on a pool's memory that is recorded elsewhere is outside this order. Record it here
+/// ([`record`](Self::record)). Or call [`submit`](Self::submit) before you submit it, and submit it
+/// before the view's next use. Or pass the finished command buffers to
+/// [`submit_with`](Self::submit_with), which does both.
 ///
 /// # Errors and callbacks of the device
 ///
-/// No callback of the device is replaced. What wgpu refuses comes back as an error of the call, through error scopes;
-/// a lost device is found at the next submission, allocation or reading. In a browser, errors come later, and go to
-/// the device's own handler.
+/// No callback of the device is replaced. wgpu's refusals are returned as errors of the call,
+/// through error scopes. A lost device is found at the next submission, allocation or reading. In a
+/// browser, errors arrive later, at the device's own handler.
 ///
 /// While a call of the stream runs, foreign code may run on the same thread: the closure of
-/// [`record`](Self::record), a handler of errors, a callback of a mapping, a subscriber of logs. What it asks of the
-/// stream is refused with [`WgpuError::Reentered`]; so is what it asks of another stream that a thread is using, except
-/// from the closure. Pools may grow and free blocks there. Other threads wait for the call to end.
+/// [`record`](Self::record), an error handler, a callback of a mapping, a subscriber of logs. Its
+/// calls of the stream are refused with [`WgpuError::Reentered`]. So are its calls of another
+/// stream that a thread is using, except from the closure. Pools may grow and free blocks there.
+/// Other threads wait for the call to end.
 ///
 /// # Several threads
 ///
-/// A call that wgpu refuses is an error of that call alone. What is wrong with a batch as a whole is found when one
-/// thread submits it; then each other thread that recorded into the batch gets the error from its next call.
+/// A refusal by wgpu is an error of that call alone. A mistake in a batch as a whole is found when
+/// one thread submits it. Each other thread that recorded into the batch then gets the error from
+/// its next call.
 #[derive(Clone)]
 pub struct Stream {
     shared: Arc<Shared>,
@@ -63,7 +67,7 @@ pub struct Stream {
 struct Shared {
     setup: Arc<Setup>,
     downloads: Arc<IdleBuffers>,
-    /// The notes are the identities of buffers that were freed.
+    /// The notes are the identities of freed buffers.
     recording: Turns<Recording>,
 }
 
@@ -86,22 +90,23 @@ impl fmt::Debug for Stream {
 }
 
 impl Stream {
-    /// A stream of your device and queue.
+    /// Makes a stream of your device and queue.
     ///
     /// # Errors
     ///
-    /// [`WgpuError::OtherQueue`] where the queue is another device's; to find that out, the call waits for what the
-    /// queue was given before. [`WgpuError::DeviceLost`]; [`WgpuError::OutOfMemory`]; [`WgpuError::Refused`] for a device
-    /// without compute shaders; [`WgpuError::ThreadEnding`].
+    /// [`WgpuError::OtherQueue`] if the queue belongs to another device; to find that out, the call
+    /// waits for the queue's earlier work. [`WgpuError::DeviceLost`]; [`WgpuError::OutOfMemory`];
+    /// [`WgpuError::Refused`] for a device without compute shaders; [`WgpuError::ThreadEnding`].
     pub fn new(device: wgpu::Device, queue: wgpu::Queue) -> Result<Self, WgpuError> {
         Self::with_config(device, queue, &StreamConfig::new())
     }
 
-    /// A stream of your device and queue, with a configuration, such as further usages of its buffers.
+    /// Makes a stream of your device and queue, with a configuration, such as further usages of its
+    /// buffers.
     ///
     /// # Errors
     ///
-    /// As [`new`](Self::new).
+    /// Same as [`new`](Self::new).
     pub fn with_config(
         device: wgpu::Device,
         queue: wgpu::Queue,
@@ -114,9 +119,9 @@ impl Stream {
         Ok(Self { shared: Arc::new(Shared { setup, downloads, recording }), watch: None })
     }
 
-    /// A stream of the first adapter that wgpu finds.
+    /// Opens a stream of the first adapter that wgpu finds.
     ///
-    /// wgpu's variables of the environment, such as `WGPU_BACKEND`, choose among several.
+    /// wgpu's environment variables, such as `WGPU_BACKEND`, choose among several.
     ///
     /// # Errors
     ///
@@ -126,17 +131,18 @@ impl Stream {
         Self::open_with_config(&StreamConfig::new())
     }
 
-    /// A stream of an adapter that wgpu finds.
+    /// Opens a stream of an adapter that wgpu finds.
     ///
     /// # Errors
     ///
-    /// As [`open`](Self::open).
+    /// Same as [`open`](Self::open).
     #[cfg(not(target_arch = "wasm32"))]
     pub fn open_with_config(config: &StreamConfig) -> Result<Self, WgpuError> {
         open::wait(Self::open_with_config_async(config))
     }
 
-    /// As [`open_with_config`](Self::open_with_config), for a browser, where adapters must be awaited.
+    /// Does the same as [`open_with_config`](Self::open_with_config), for a browser, where adapters
+    /// must be awaited.
     ///
     /// # Errors
     ///
@@ -146,32 +152,34 @@ impl Stream {
         Self::with_config(device, queue, config)
     }
 
-    /// The same stream, with a watch that is told of every block that pools of *this* value take and give back.
+    /// Returns the same stream with a watch, which is notified of every block that pools of *this*
+    /// value allocate and free.
     #[must_use]
     pub fn watched(mut self, watch: impl BlockWatch + Send + Sync) -> Self {
         self.watch = Some(Arc::new(watch));
         self
     }
 
-    /// The device.
+    /// Returns the device.
     #[must_use]
     pub fn device(&self) -> &wgpu::Device {
         &self.shared.setup.calls.device
     }
 
-    /// The device's queue.
+    /// Returns the device's queue.
     #[must_use]
     pub fn queue(&self) -> &wgpu::Queue {
         &self.shared.setup.calls.queue
     }
 
-    /// What was asked of wgpu so far, by all clones of the stream.
+    /// Returns the numbers of calls of wgpu so far, by all clones of the stream.
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.shared.setup.counters.get()
     }
 
-    /// Whether the device was found to be lost. A loss is found at a submission, an allocation or a reading.
+    /// Returns `true` if the device was found to be lost. A loss is found at a submission, an
+    /// allocation or a reading.
     #[must_use]
     pub fn is_lost(&self) -> bool {
         self.shared.setup.calls.check().is_err()
@@ -179,8 +187,8 @@ impl Stream {
 
     /// Checks that the device's kernels can compute with an element type.
     ///
-    /// Memory of any element can be acquired, filled, copied and read; but WGSL has `f16`, `f64`, `i16`, `u16`, `i64` and
-    /// `u64` only where the device was opened with a feature.
+    /// Memory of any element can be acquired, filled, copied and read. But WGSL has `f16`, `f64`,
+    /// `i16`, `u16`, `i64` and `u64` only if the device was opened with a feature.
     ///
     /// # Errors
     ///
@@ -189,14 +197,14 @@ impl Stream {
         elements::check::<T>(self.device().features())
     }
 
-    /// Compiles an entry point of a WGSL source, with storage bindings `@group(0) @binding(0)`, `@binding(1)`, … that
-    /// are used as `accesses` says, and parameters of at most [`PARAMETER_BYTES`](crate::PARAMETER_BYTES), if any, in
-    /// `@group(1) @binding(0) var<uniform>`.
+    /// Compiles an entry point of a WGSL source. Its storage bindings are `@group(0) @binding(0)`,
+    /// `@binding(1)`, …, with the given `accesses`. Its parameters, if any, are in `@group(1)
+    /// @binding(0) var<uniform>`, and have at most [`PARAMETER_BYTES`](crate::PARAMETER_BYTES).
     ///
     /// # Errors
     ///
-    /// [`WgpuError::Compilation`] with wgpu's text, [`WgpuError::TooManyBindings`], [`WgpuError::DeviceLost`], and
-    /// [`WgpuError::ThreadEnding`].
+    /// [`WgpuError::Compilation`] with wgpu's message, [`WgpuError::TooManyBindings`],
+    /// [`WgpuError::DeviceLost`], and [`WgpuError::ThreadEnding`].
     pub fn kernel(
         &self,
         source: &str,
@@ -207,20 +215,23 @@ impl Stream {
         self.shared.setup.compiler.compile(&self.shared.setup.calls, source, entry, accesses)
     }
 
-    /// Records a dispatch of `groups` workgroups behind everything that was recorded before.
+    /// Records a dispatch of `groups` workgroups after all earlier commands.
     ///
-    /// The bind group is made when a kernel with the same accesses is given these bindings first. It is kept until one
-    /// of the blocks is freed, or 4,096 other ones were used more recently. `parameters` are the bytes of the kernel's
-    /// uniform, as WGSL lays it out; the bytes that are missing at their end are zeros.
+    /// The bind group is made when a kernel with the same accesses first gets these bindings. It is
+    /// kept until one of the blocks is freed, or 4,096 others were used more recently. `parameters`
+    /// are the bytes of the kernel's uniform, as WGSL lays it out. Missing bytes at their end are
+    /// zeros.
     ///
     /// # Errors
     ///
-    /// [`WgpuError::BindingCount`], [`WgpuError::ReadOnlyBinding`], [`WgpuError::SharedBuffer`],
-    /// [`WgpuError::OtherStream`], [`WgpuError::OtherKernel`], [`WgpuError::TooManyParameters`] and
-    /// [`WgpuError::TooManyGroups`] for arguments that do not go together; [`WgpuError::Refused`] for what only wgpu can
-    /// see, such as a binding that is smaller than the kernel's array; [`WgpuError::BufferDestroyed`];
-    /// [`WgpuError::SubmissionRefused`] for a full batch that is submitted before; [`WgpuError::Reentered`];
-    /// [`WgpuError::DeviceLost`]; [`WgpuError::ThreadEnding`].
+    /// - [`WgpuError::BindingCount`], [`WgpuError::ReadOnlyBinding`], [`WgpuError::SharedBuffer`],
+    ///   [`WgpuError::OtherStream`], [`WgpuError::OtherKernel`], [`WgpuError::TooManyParameters`]
+    ///   and [`WgpuError::TooManyGroups`] for invalid arguments.
+    /// - [`WgpuError::Refused`] for mistakes that only wgpu can detect, such as a binding that is
+    ///   smaller than the kernel's array.
+    /// - [`WgpuError::BufferDestroyed`], [`WgpuError::Reentered`], [`WgpuError::DeviceLost`] and
+    ///   [`WgpuError::ThreadEnding`].
+    /// - [`WgpuError::SubmissionRefused`] for a full batch that is submitted before.
     pub fn dispatch(
         &self,
         kernel: &Kernel,
@@ -231,21 +242,22 @@ impl Stream {
         self.with(|recorder| recorder.dispatch(kernel, bindings, parameters, groups))
     }
 
-    /// Runs your code with an encoder of its own. When the code returns, its commands come behind everything that was
-    /// recorded before.
+    /// Runs your code with an encoder of its own. Its commands run after all commands recorded
+    /// before the code returns.
     ///
-    /// Passes that the closure begins must be ended by it. The closure may acquire from pools of the stream, whose
-    /// slots may grow; what must be recorded itself (fills, copies, dispatches, other calls of `record`) is refused there
-    /// with [`WgpuError::Reentered`]. Other threads go on with the stream meanwhile; what they record comes before the
-    /// closure's commands. Where the closure panics, or is refused, nothing of it is recorded, and what was recorded
-    /// before stays. What a refused closure returns is dropped, an error in it included: keep such an error outside of
-    /// the closure.
+    /// The closure must end the passes that it begins. It may acquire from pools of the stream,
+    /// whose slots may grow. Calls that record (fills, copies, dispatches, other calls of `record`)
+    /// are refused there with [`WgpuError::Reentered`]. Other threads may use the stream meanwhile;
+    /// their commands run before the closure's. If the closure panics or is refused, none of its
+    /// commands is recorded, and earlier commands stay. The return value of a refused closure is
+    /// dropped, including an error in it: keep such an error outside of the closure.
     ///
     /// # Errors
     ///
-    /// [`WgpuError::Refused`] for what wgpu does not accept of the closure's commands; [`WgpuError::ExchangedEncoder`];
-    /// [`WgpuError::SubmissionRefused`] for a full batch that is submitted before; [`WgpuError::Reentered`];
-    /// [`WgpuError::DeviceLost`]; [`WgpuError::ThreadEnding`].
+    /// [`WgpuError::Refused`] for commands of the closure that wgpu does not accept;
+    /// [`WgpuError::ExchangedEncoder`]; [`WgpuError::SubmissionRefused`] for a full batch that is
+    /// submitted before; [`WgpuError::Reentered`]; [`WgpuError::DeviceLost`];
+    /// [`WgpuError::ThreadEnding`].
     pub fn record<R>(
         &self,
         code: impl FnOnce(&mut wgpu::CommandEncoder) -> R,
@@ -258,32 +270,35 @@ impl Stream {
         Ok(answer)
     }
 
-    /// Submits what is recorded.
+    /// Submits all recorded commands.
     ///
     /// # Errors
     ///
-    /// [`WgpuError::SubmissionRefused`] and [`WgpuError::DeviceLost`], where nothing of it is done; [`WgpuError::Reentered`];
-    /// [`WgpuError::ThreadEnding`].
+    /// [`WgpuError::SubmissionRefused`] and [`WgpuError::DeviceLost`], in which cases nothing is
+    /// executed; [`WgpuError::Reentered`]; [`WgpuError::ThreadEnding`].
     pub fn submit(&self) -> Result<(), WgpuError> {
         self.with(|recorder| recorder.submit(Vec::new()))
     }
 
-    /// Submits what is recorded, and right behind it your command buffers, which may use memory of the pools.
+    /// Submits all recorded commands, and right after them your command buffers, which may use
+    /// memory of the pools.
     ///
     /// # Errors
     ///
-    /// As [`submit`](Self::submit), where yours are not submitted. [`WgpuError::Refused`] for the first of yours that wgpu
-    /// refuses: it and those behind it are not submitted; those before it are, and so is what was recorded.
+    /// Same as [`submit`](Self::submit), in which cases yours are not submitted.
+    /// [`WgpuError::Refused`] for the first of yours that wgpu refuses: it and the later ones are
+    /// not submitted. The earlier ones are, and so are the recorded commands.
     pub fn submit_with(
         &self,
         buffers: impl IntoIterator<Item = wgpu::CommandBuffer>,
     ) -> Result<(), WgpuError> {
-        // An iterator is code of others, and may use the stream.
+        // An iterator is foreign code, and may use the stream.
         let buffers: Vec<_> = buffers.into_iter().collect();
         self.with(|recorder| recorder.submit(buffers))
     }
 
-    /// How many commands are recorded and not submitted: 0 says that command buffers of others may be submitted.
+    /// Returns the number of commands that are recorded and not submitted. If it is 0, other
+    /// command buffers may be submitted.
     ///
     /// # Errors
     ///
@@ -299,12 +314,12 @@ impl Stream {
         self.shared.setup.calls.check_thread()
     }
 
-    /// Whether the other is a clone of this stream.
+    /// Returns `true` if the other is a clone of this stream.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.shared, &other.shared)
     }
 
-    /// Records, in this thread's turn.
+    /// Records, during this thread's turn.
     #[inline]
     pub(crate) fn with<R>(
         &self,
@@ -319,7 +334,7 @@ impl Stream {
         })?
     }
 
-    /// The device's limits.
+    /// Returns the fixed parts of the stream, such as the device's limits.
     pub(crate) fn setup(&self) -> &Setup {
         &self.shared.setup
     }
@@ -337,12 +352,12 @@ impl Stream {
         Reading::new(setup, pool, staging, offset % 4, length)
     }
 
-    /// A reading of nothing.
+    /// Makes a reading of no bytes.
     pub(crate) fn read_nothing<T>(&self, length: usize) -> Reading<T> {
         Reading::of_nothing(Arc::clone(&self.shared.setup), length)
     }
 
-    /// Allocates a buffer of so many bytes for a block.
+    /// Allocates a buffer of `bytes` bytes for a block.
     pub(crate) fn allocate(&self, bytes: usize) -> Result<Box<Allocation>, WgpuError> {
         let setup = &*self.shared.setup;
         self.check_thread()?;
@@ -371,7 +386,7 @@ impl Stream {
         Ok(allocation)
     }
 
-    /// Forgets a buffer: its bind groups go at once, or with the next turn.
+    /// Forgets a buffer: drops its bind groups at once, or at the next turn.
     fn forget(&self, identity: u64) {
         let shared = &*self.shared;
         shared.setup.counters.buffers_freed.step();
@@ -381,7 +396,7 @@ impl Stream {
         });
     }
 
-    /// Gives a buffer back. wgpu keeps it for as long as recorded work needs it.
+    /// Frees a buffer. wgpu keeps it for as long as recorded work needs it.
     pub(crate) fn free(&self, allocation: Box<Allocation>, bytes: usize) {
         let identity = allocation.identity;
         if ending::is_ending() {
@@ -397,7 +412,8 @@ impl Stream {
         }
     }
 
-    /// Waits until freed memory is back. In the middle of a call of the stream, only for what is submitted.
+    /// Waits until freed memory is available again. In the middle of a call of the stream, it waits
+    /// only for submitted work.
     pub(crate) fn settle(&self) {
         if self.check_thread().is_err() {
             return;
@@ -411,7 +427,7 @@ impl Stream {
     }
 }
 
-/// Counts a buffer as freed where a watch panics: the buffer goes with its box.
+/// Counts a buffer as freed even if a watch panics: the buffer is dropped with its box.
 struct OnPanic<'a> {
     stream: &'a Stream,
     identity: u64,

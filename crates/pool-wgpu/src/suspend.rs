@@ -1,9 +1,10 @@
-//! What waits in a browser: no code does, because the event loop must go on.
+//! Waiting in a browser: no code may block, because the event loop must run.
 //!
-//! The browser's tests are built with `--cfg pool_browser_tests`. There the page suspends WebAssembly's stack until the
-//! event loop has run (JavaScript Promise Integration), so that tests which wait elsewhere wait there, too.
+//! The browser's tests are built with `--cfg pool_browser_tests`. There the page suspends
+//! WebAssembly's stack until the event loop has run (JavaScript Promise Integration). So tests that
+//! block elsewhere also block there.
 
-/// Lets the event loop run once; false where that is impossible.
+/// Lets the event loop run once; returns `false` if that is impossible.
 #[cfg(not(pool_browser_tests))]
 pub(crate) fn run_event_loop() -> bool {
     false
@@ -26,7 +27,7 @@ mod in_tests {
         static IS_REFUSED: Cell<bool> = const { Cell::new(false) };
     }
 
-    /// Lets the event loop run once; false in [`refused`].
+    /// Lets the event loop run once; returns `false` in [`refused`].
     pub fn run_event_loop() -> bool {
         if IS_REFUSED.get() {
             return false;

@@ -1,4 +1,5 @@
-//! The stream of a thread, and the device of the process, which streams of threads share that chose none.
+//! The stream of a thread, and the device of the process. Threads that chose no stream share this
+//! device.
 
 use std::cell::RefCell;
 
@@ -6,44 +7,46 @@ use crate::error::WgpuError;
 use crate::stream::Stream;
 
 thread_local! {
-    /// Borrowed for a look, and for putting another stream there.
+    /// Borrowed only to read it or to replace it.
     static STREAM: RefCell<Option<Stream>> = const { RefCell::new(None) };
 }
 
 impl Stream {
-    /// The stream of the calling thread: the one it chose, else one of its own, made at the first call, of a device that
-    /// such threads of the process share.
+    /// Returns the stream of the calling thread. If the thread chose none, the first call makes
+    /// one, on a device that such threads of the process share.
     ///
     /// In a browser there is only the stream that was [chosen](Self::set_for_thread).
     ///
     /// # Errors
     ///
-    /// As [`open`](Self::open); [`WgpuError::ThreadEnding`] in the destructor of a thread-local variable, once the
-    /// thread's stream was dropped; in a browser [`WgpuError::NoAdapter`] where no stream was chosen.
+    /// Same as [`open`](Self::open); [`WgpuError::ThreadEnding`] in the destructor of a
+    /// thread-local variable, after the thread's stream was dropped; in a browser
+    /// [`WgpuError::NoAdapter`] if no stream was chosen.
     pub fn for_thread() -> Result<Self, WgpuError> {
         if let Ok(Some(known)) = STREAM.try_with(|stream| stream.borrow().clone()) {
             return Ok(known);
         }
         let new = of_process()?;
         let known = STREAM.try_with(|stream| {
-            // A callback of wgpu may have asked for the same meanwhile, and got a stream already.
+            // A callback of wgpu may have made the same call meanwhile, and already got a stream.
             stream.borrow_mut().get_or_insert_with(|| new.clone()).clone()
         });
         Ok(known.unwrap_or(new))
     }
 
-    /// Makes this stream the calling thread's own, for pools that are made from now on. Where the thread ends already,
-    /// nothing is changed.
+    /// Makes this the calling thread's stream, for pools that are made from now on. Changes nothing
+    /// if the thread is already ending.
     pub fn set_for_thread(&self) {
         if self.check_thread().is_err() {
             return;
         }
         let new = self.clone();
-        // What is replaced is dropped outside of the borrow: it may be the last of its device.
+        // The replaced stream is dropped outside of the borrow: it may be the last of its device.
         drop(STREAM.try_with(|stream| stream.borrow_mut().replace(new)));
     }
 
-    /// Reports that this is the calling thread's stream, or a clone of it. Where the thread ends already, every stream is.
+    /// Returns `true` if this is the calling thread's stream, or a clone of it. Always `true` if
+    /// the thread is already ending.
     #[must_use]
     pub fn is_for_thread(&self) -> bool {
         let is_same = |known: &Self| known.is_same(self);
@@ -57,7 +60,7 @@ fn of_process() -> Result<Stream, WgpuError> {
 
     static DEVICE: Mutex<Option<(wgpu::Device, wgpu::Queue)>> = Mutex::new(None);
 
-    // Locked for a look, and for putting a device there: opening one takes long, and runs code of others.
+    // Locked only to read it or to replace it: opening a device takes long, and runs foreign code.
     let known = DEVICE.lock().unwrap_or_else(PoisonError::into_inner).clone();
     if let Some((device, queue)) = known {
         match Stream::new(device, queue) {
@@ -76,6 +79,6 @@ fn of_process() -> Result<Stream, WgpuError> {
 #[cfg(target_arch = "wasm32")]
 fn of_process() -> Result<Stream, WgpuError> {
     let message =
-        "a browser's adapters must be awaited: open a stream, and make it the thread's".to_owned();
+        "a browser's adapters must be awaited: open a stream, and set it for the thread".to_owned();
     Err(WgpuError::NoAdapter { message })
 }

@@ -1,8 +1,10 @@
-//! Turns: state that one thread at a time takes out of a mutex, works with while the mutex is open, and gives back.
+//! Turns: state that one thread at a time takes out of a mutex, uses while the mutex is open, and
+//! puts back.
 //!
-//! Work with the state runs foreign code (wgpu's callbacks, error handlers, subscribers of logs), which may call the
-//! stream again, or another one. No mutex is held then. A thread that has a turn never waits for one, of this state or
-//! of another: threads that have one turn each and want the other's would wait for ever.
+//! Work with the state runs foreign code (wgpu's callbacks, error handlers, subscribers of logs),
+//! which may call the stream again, or another one. No mutex is held then. A thread that has a turn
+//! never waits for another one, of this state or of another. Otherwise two threads that each have a
+//! turn and want the other's would deadlock.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,21 +23,21 @@ pub(crate) struct Turns<S> {
 struct Place<S> {
     /// The state; `None` while a thread has the turn.
     state: Option<Box<S>>,
-    /// Threads that may have no turn, because they run a closure of a user.
+    /// Threads that may not take a turn, because they run a closure of a user.
     barred: Vec<u64>,
-    /// How many threads wait for a turn.
+    /// The number of threads that wait for a turn.
     waiting: usize,
     /// Notes that were left since the last turn began.
     notes: Vec<u64>,
 }
 
 thread_local! {
-    /// How many turns this thread has, of all states.
+    /// The number of turns that this thread has, of all states.
     static TURNS: Cell<usize> = const { Cell::new(0) };
 }
 
 impl<S> Turns<S> {
-    /// State that no thread uses.
+    /// Makes state that no thread uses.
     pub(crate) fn new(state: S) -> Self {
         let state = Some(Box::new(state));
         let place = Place { state, barred: Vec::new(), waiting: 0, notes: Vec::new() };
@@ -51,7 +53,8 @@ impl<S> Turns<S> {
     ///
     /// # Errors
     ///
-    /// [`WgpuError::Reentered`] where this thread is [barred](Self::bar), or would have to wait and has a turn already.
+    /// [`WgpuError::Reentered`] if this thread is [barred](Self::bar), or would have to wait and
+    /// has a turn already.
     #[inline]
     pub(crate) fn take<R>(&self, code: impl FnOnce(&mut S, Vec<u64>) -> R) -> Result<R, WgpuError> {
         let mut place = self.place();
@@ -69,7 +72,7 @@ impl<S> Turns<S> {
         self.run(place, code)
     }
 
-    /// Runs code as [`take`](Self::take) does if no thread has the turn; otherwise does nothing.
+    /// Does the same as [`take`](Self::take) if no thread has the turn; otherwise does nothing.
     pub(crate) fn take_if_free(&self, code: impl FnOnce(&mut S, Vec<u64>)) {
         let place = self.place();
         if place.state.is_some() {
@@ -77,11 +80,12 @@ impl<S> Turns<S> {
         }
     }
 
-    /// Refuses turns to this thread until the result is dropped. Other threads have their turns meanwhile.
+    /// Refuses turns to this thread until the result is dropped. Other threads may take turns
+    /// meanwhile.
     ///
     /// # Errors
     ///
-    /// [`WgpuError::Reentered`] where this thread is barred already.
+    /// [`WgpuError::Reentered`] if this thread is already barred.
     pub(crate) fn bar(&self) -> Result<Barred<'_, S>, WgpuError> {
         let thread = current_thread();
         let mut place = self.place();
@@ -106,7 +110,7 @@ impl<S> Turns<S> {
         Ok(code(state, notes))
     }
 
-    /// Takes the state away for good; `None` while a thread has the turn.
+    /// Removes the state permanently; `None` while a thread has the turn.
     pub(crate) fn end(&self) -> Option<Box<S>> {
         self.place().state.take()
     }
@@ -116,7 +120,7 @@ impl<S> Turns<S> {
     }
 }
 
-/// The state while a thread has it. It is given back also where the thread's code panics.
+/// The state while a thread has it. It is put back even if the thread's code panics.
 struct Turn<'a, S> {
     turns: &'a Turns<S>,
     state: Option<Box<S>>,
@@ -135,7 +139,7 @@ impl<S> Drop for Turn<'_, S> {
     }
 }
 
-/// A thread that may have no turn ([`Turns::bar`]).
+/// A thread that may not take a turn ([`Turns::bar`]).
 #[derive(Debug)]
 pub(crate) struct Barred<'a, S> {
     turns: &'a Turns<S>,
@@ -148,7 +152,7 @@ impl<S> Drop for Barred<'_, S> {
     }
 }
 
-/// A number that no other thread of the process has or had.
+/// Returns a number that no other thread of the process has or had.
 #[inline]
 pub(crate) fn current_thread() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1);

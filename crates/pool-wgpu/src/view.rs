@@ -1,4 +1,5 @@
-//! Views: elements in a buffer, from a byte on. They borrow from the pool as a slice would, and have nothing to drop.
+//! Views: elements in a buffer, from any byte on. They borrow from the pool as a slice would, and
+//! have no destructor.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -12,7 +13,7 @@ use crate::part::{Part, bytes_of};
 use crate::reading::Reading;
 use crate::stream::Stream;
 
-/// Elements in a buffer, to be written: the device's `&mut [T]`.
+/// Elements in a buffer for writing: the device's `&mut [T]`.
 ///
 /// ```compile_fail,E0277
 /// fn is_send<T: Send>() {}
@@ -44,7 +45,7 @@ pub struct BufferViewMut<'s, T> {
     elements: PhantomData<&'s mut [T]>,
 }
 
-/// Elements in a buffer, to be read: the device's `&[T]`.
+/// Elements in a buffer for reading: the device's `&[T]`.
 pub struct BufferView<'s, T> {
     part: Part,
     length: usize,
@@ -62,21 +63,22 @@ impl<T> Copy for BufferView<'_, T> {}
 impl<'s, T> BufferViewMut<'s, T> {
     /// # Safety
     ///
-    /// For `'s`, `slot` holds `block`, of which the first `length` elements of `T` are this view's alone.
+    /// For `'s`, `slot` holds `block`, and the first `length` elements of `T` of `block` belong to
+    /// this view alone.
     #[inline(always)]
     pub(crate) unsafe fn new(block: WgpuBlock, slot: SlotRef<Wgpu>, length: usize) -> Self {
-        // SAFETY: the part is in this view and in parts of it alone, which are in use for `'s` at most (caller), and stay
-        // on the pool's thread, because a slot is not `Send`.
+        // SAFETY: only this view and parts of it have the part. They are in use for `'s` at most
+        // (caller), and stay on the pool's thread, because a slot is not `Send`.
         let part = unsafe { Part::new(block, slot) };
         Self { part, length, elements: PhantomData }
     }
 
-    /// The elements as a binding that kernels read and write.
+    /// Returns the elements as a binding that kernels read and write.
     ///
     /// # Errors
     ///
-    /// As [`binding`](Self::binding), and [`WgpuError::UnevenEnd`] for a part that does not end with a word of 4 bytes
-    /// where its block goes on: kernels write whole words.
+    /// Same as [`binding`](Self::binding), and [`WgpuError::UnevenEnd`] for a part that does not
+    /// end with a word of 4 bytes while its block goes on: kernels write whole words.
     pub fn binding_mut(&mut self) -> Result<Binding<'_>, WgpuError> {
         let end = self.part.offset + self.bytes();
         if !end.is_multiple_of(4) && !self.part.is_last {
@@ -85,19 +87,19 @@ impl<'s, T> BufferViewMut<'s, T> {
         self.part.bind(self.bytes(), Access::ReadWrite)
     }
 
-    /// The same elements, to be read, for as long as `self` is borrowed.
+    /// Lends the elements for reading, for as long as `self` is borrowed.
     #[must_use]
     pub fn as_view(&self) -> BufferView<'_, T> {
         BufferView { part: self.part, length: self.length, elements: PhantomData }
     }
 
-    /// The same elements, to be read, for good.
+    /// Converts into a shared view for `'s`.
     #[must_use]
     pub fn into_view(self) -> BufferView<'s, T> {
         BufferView { part: self.part, length: self.length, elements: PhantomData }
     }
 
-    /// The same elements, to be written, for as long as `self` is borrowed.
+    /// Lends the elements for writing, for as long as `self` is borrowed.
     pub fn reborrow(&mut self) -> BufferViewMut<'_, T> {
         BufferViewMut { part: self.part, length: self.length, elements: PhantomData }
     }
@@ -106,16 +108,16 @@ impl<'s, T> BufferViewMut<'s, T> {
 impl<'s, T> BufferView<'s, T> {
     /// # Safety
     ///
-    /// As for [`BufferViewMut::new`], but other shared views may be in use.
+    /// Same as for [`BufferViewMut::new`], but other shared views may be in use.
     #[inline(always)]
     pub(crate) unsafe fn new(block: WgpuBlock, slot: SlotRef<Wgpu>, length: usize) -> Self {
-        // SAFETY: the part is in this view and in parts of it alone, which are in use for `'s` at most (caller), and stay
-        // on the pool's thread, because a slot is not `Send`.
+        // SAFETY: only this view and parts of it have the part. They are in use for `'s` at most
+        // (caller), and stay on the pool's thread, because a slot is not `Send`.
         let part = unsafe { Part::new(block, slot) };
         Self { part, length, elements: PhantomData }
     }
 
-    /// The elements as bytes.
+    /// Returns the elements as bytes.
     #[must_use]
     pub fn as_bytes(&self) -> BufferView<'s, u8>
     where
@@ -126,61 +128,62 @@ impl<'s, T> BufferView<'s, T> {
     }
 }
 
-/// What both kinds of views have.
+/// Implements the methods of both kinds of views.
 macro_rules! both_kinds {
     ($view:ident) => {
         impl<'s, T> $view<'s, T> {
-            /// The number of elements.
+            /// Returns the number of elements.
             #[inline]
             #[must_use]
             pub fn len(&self) -> usize {
                 self.length
             }
 
-            /// Whether there are no elements.
+            /// Returns `true` if there are no elements.
             #[inline]
             #[must_use]
             pub fn is_empty(&self) -> bool {
                 self.length == 0
             }
 
-            /// The pool's stream.
+            /// Returns the pool's stream.
             #[must_use]
             pub fn stream(&self) -> &Stream {
                 self.part.stream()
             }
 
-            /// The number of the first byte, in the place of an address: it counts the bytes of all buffers that were
-            /// ever made for pools, so that no two views of different blocks have bytes in common.
+            /// Returns the number of the first byte, in place of an address. It counts the bytes of
+            /// all buffers that were ever made for pools, so two views of different blocks never
+            /// overlap.
             #[must_use]
             pub fn address(&self) -> u64 {
                 let block = self.part.allocation().map_or(ALIGN as u64, |block| block.identity);
                 block + self.part.offset
             }
 
-            /// Where in its buffer the view begins, in bytes.
+            /// Returns the offset of the view in its buffer, in bytes.
             #[must_use]
             pub fn offset(&self) -> u64 {
                 self.part.offset
             }
 
-            /// The elements as a binding that kernels read.
+            /// Returns the elements as a binding that kernels read.
             ///
             /// # Errors
             ///
-            /// [`WgpuError::EmptyBinding`], [`WgpuError::Misaligned`] for a part that starts where the device binds
-            /// nothing, and [`WgpuError::BindingTooLarge`].
+            /// [`WgpuError::EmptyBinding`], [`WgpuError::Misaligned`] for a part at an offset where
+            /// the device cannot bind, and [`WgpuError::BindingTooLarge`].
             pub fn binding(&self) -> Result<Binding<'_>, WgpuError> {
                 self.part.bind(self.bytes(), Access::Read)
             }
 
-            /// Begins to read the elements back, as they are after all that was recorded before: what is recorded is
-            /// submitted. Await the result, or wait for it.
+            /// Begins to read the elements back, after all earlier commands: submits them. Await
+            /// the result, or wait for it.
             ///
             /// # Errors
             ///
             /// [`WgpuError::Reentered`], [`WgpuError::OutOfMemory`], [`WgpuError::DeviceLost`], and
-            /// [`WgpuError::Refused`] for what was recorded before.
+            /// [`WgpuError::Refused`] for earlier commands.
             pub fn read(&self) -> Result<Reading<T>, WgpuError>
             where
                 T: PodElement,
@@ -274,8 +277,8 @@ impl<T> PoolViewMut for BufferViewMut<'_, T> {
         self.stream().with(|recorder| recorder.upload(block, self.part.offset, bytes))
     }
 
-    /// Copies the elements of another view, of any pool. From a pool of another stream the elements go through the
-    /// host, which waits for them.
+    /// Copies the elements of another view, of any pool. From a pool of another stream the elements
+    /// go through the host, which waits for them.
     fn copy_from<'a>(&mut self, source: BufferView<'a, T>) -> Result<(), WgpuError>
     where
         Self: 'a,
@@ -289,7 +292,7 @@ impl<T> PoolViewMut for BufferViewMut<'_, T> {
         if from.stream == to.stream {
             return self.stream().with(|recorder| recorder.copy(places.0, places.1, bytes));
         }
-        // wgpu's devices do not say whether they are the same: equal ones may be of two instances.
+        // wgpu cannot compare devices: equal ones may belong to two instances.
         self.copy_through_host(&source)
     }
 }

@@ -1,4 +1,4 @@
-//! The ways that are compared, and the programs that have them.
+//! The compared ways, and their programs.
 
 use std::env::consts::EXE_EXTENSION;
 use std::path::{Path, PathBuf};
@@ -9,12 +9,12 @@ use plotters::style::RGBColor;
 use super::scenario::Scenario;
 use crate::{Addition, TaskError};
 
-/// One way: where temporaries come from, and under which global allocator.
+/// One way: the source of temporaries, and the global allocator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Column {
-    /// As in tables.
+    /// The name in tables.
     pub(super) name: &'static str,
-    /// As the program's argument.
+    /// The argument of the program.
     pub(super) way: &'static str,
     program: &'static str,
     pub(super) colour: RGBColor,
@@ -61,7 +61,7 @@ impl Column {
     pub(super) const WGPU: Self =
         Self { name: "pool, wgpu", way: "wgpu", program: SYSTEM, colour: RGBColor(120, 80, 30) };
 
-    /// What every build has, and what is asked for besides.
+    /// The ways of every build, and those of some builds.
     const PLAIN: &[Self] = &[Self::POOL, Self::STACKED, Self::VEC, Self::KEPT];
     const ALL: &[Self] = &[
         Self::POOL,
@@ -78,22 +78,22 @@ impl Column {
     }
 }
 
-/// The columns that there are.
+/// The available columns.
 #[derive(Debug)]
 pub(crate) struct Columns {
     columns: Vec<Column>,
     programs: PathBuf,
-    /// What wgpu computes on.
+    /// The adapter of wgpu.
     adapter: Option<String>,
 }
 
 impl Columns {
-    /// Those of the programs in a folder, which were built with some additions. Without an adapter there is no wgpu,
-    /// and it says so.
+    /// Makes the columns of the programs in a folder, which were built with some additions. Without
+    /// an adapter there is no column of wgpu, and it prints that.
     ///
     /// # Errors
     ///
-    /// When a program cannot be started.
+    /// Fails if a program cannot be started.
     pub(crate) fn new(programs: &Path, with: &[Addition]) -> Result<Self, TaskError> {
         let has_allocators = with.contains(&Addition::Allocators);
         let columns = if has_allocators { Column::ALL } else { Column::PLAIN };
@@ -120,12 +120,12 @@ impl Columns {
         &self.columns
     }
 
-    /// What wgpu computes on, where it is a column.
+    /// Returns the adapter of wgpu, if it has a column.
     pub(super) fn adapter(&self) -> Option<&str> {
         self.adapter.as_deref()
     }
 
-    /// The program of a way.
+    /// Returns the program of a way.
     pub(super) fn program(&self, column: Column) -> PathBuf {
         self.programs.join(column.program).with_extension(EXE_EXTENSION)
     }

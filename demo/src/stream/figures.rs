@@ -1,26 +1,27 @@
-//! What the frames of one way come to.
+//! The figures of one way's frames.
 
 use super::record::Record;
 
-/// Of frames in steady state.
+/// The figures of frames in steady state.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Figures {
-    /// Frames of all cameras together, by the clock.
+    /// Frames of all cameras together, by wall time.
     pub(super) frames_a_second: f64,
-    /// Seconds of processor time for a frame: the median, that of which 1 % and 0.1 % are slower, and the worst.
+    /// Seconds of processor time for a frame: the median, the 99th and 99.9th percentile, and the
+    /// worst.
     pub(super) times: [f64; 4],
-    /// Seconds of the worst frame by the clock.
+    /// Seconds of the worst frame by wall time.
     pub(super) worst_by_clock: f64,
-    /// Of a frame; `None` where the system does not count them.
+    /// Page faults of a frame; `None` if the system does not count them.
     pub(super) faults: Option<f64>,
-    /// Of a frame.
+    /// Allocations of a frame.
     pub(super) allocations: f64,
     /// The most bytes that the process held beyond those before the first frame.
     pub(super) held: Option<i64>,
 }
 
 impl Figures {
-    /// Of the records of so many cameras, in turns.
+    /// Computes the figures of the records of `cameras` cameras, in turns.
     pub(super) fn of(records: &[Record], cameras: usize) -> Self {
         let count = records.len() as f64;
         let mut times: Vec<u64> = records.iter().map(|record| record.processor).collect();
@@ -41,7 +42,8 @@ impl Figures {
     }
 }
 
-/// The smallest of some numbers in their order that so many in a thousand do not exceed.
+/// Returns the smallest number such that `permille` in a thousand do not exceed it; the numbers are
+/// in order.
 fn quantile(sorted: &[u64], permille: usize) -> u64 {
     let rank = (sorted.len() * permille).div_ceil(1_000);
     sorted.get(rank.saturating_sub(1)).copied().unwrap_or(0)

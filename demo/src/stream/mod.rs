@@ -1,6 +1,6 @@
-//! A stream of frames in several ways, each in a process of its own, since they differ in their global allocator, too.
-//! The processes work in turns, some frames each, so that whatever slows the machine down for a while slows all of them.
-//! Every frame's picture must be the same in all ways.
+//! A stream of frames in several ways. Each is in a process of its own, because they also differ in
+//! their global allocator. The processes alternate, some frames each, so that slowdowns of the
+//! machine affect all of them. Every frame's picture must be the same in all ways.
 
 mod columns;
 mod figures;
@@ -27,22 +27,22 @@ use server::Server;
 pub(crate) use columns::Columns;
 pub(crate) use scenario::Length;
 
-/// Turns that a scenario is divided into.
+/// The number of turns of a scenario.
 const TURNS: usize = 20;
 
-/// How one way went: each camera's frames, in their order.
+/// The records of one way: each camera's frames, in their order.
 #[derive(Debug)]
 struct Run {
     column: Column,
     records: Vec<Record>,
 }
 
-/// Works through all scenarios, or the one of a name; the tables and pictures are what is left of them.
+/// Works through all scenarios, or the one of a name; prints the tables and writes the pictures.
 ///
 /// # Errors
 ///
-/// When a program cannot be run, when two ways make different pictures, when the pool's frames are not steady,
-/// and when a picture cannot be written.
+/// Fails if a program cannot be run, if two ways make different pictures, if the pool's frames are
+/// not steady, or if a picture cannot be written.
 pub(crate) fn run(
     length: Length,
     only: Option<&str>,
@@ -84,7 +84,7 @@ pub(crate) fn run(
     Ok(())
 }
 
-/// All ways in turns.
+/// Runs all ways alternately.
 fn measure(
     scenario: &Scenario,
     columns: &Columns,
@@ -107,7 +107,7 @@ fn measure(
     servers.into_iter().map(Server::end).collect()
 }
 
-/// That every frame's picture is the same in all ways.
+/// Checks that every frame's picture is the same in all ways.
 fn same_pictures(runs: &[Run]) -> Result<(), TaskError> {
     let Some((first, others)) = runs.split_first() else { return Err("there is no way".into()) };
     for other in others {
@@ -121,8 +121,9 @@ fn same_pictures(runs: &[Run]) -> Result<(), TaskError> {
     Ok(())
 }
 
-/// That the pool's frames ask the heap for nothing once all are known; with one camera, also that they stay where they
-/// are, and that the pool holds and has in use as much as before: of several, each may be another worker's next time.
+/// Checks that the pool's frames request nothing from the heap after all are known. With one
+/// camera, also checks that their addresses stay, and that the pool's held and live bytes do. With
+/// several cameras, a different worker may process each next time.
 fn steady(scenario: &Scenario, runs: &[Run]) -> Result<(), TaskError> {
     let Some(pool) = runs.iter().find(|run| run.column.is_pool()) else {
         return Err("there is no pool to look at".into());
@@ -143,7 +144,7 @@ fn steady(scenario: &Scenario, runs: &[Run]) -> Result<(), TaskError> {
     }
 }
 
-/// The pool alone, for 100,000 small frames: what may never change does not.
+/// Runs the pool alone, for 100,000 small frames, and checks the values that must never change.
 fn long_run(columns: &Columns, folder: &Path) -> Result<(), TaskError> {
     let scenario = Scenario::LONG;
     let film = folder.join("stream.film");

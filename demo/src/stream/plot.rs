@@ -1,4 +1,5 @@
-//! The picture of a stream: each way's time over the frames, and below it what its process held.
+//! The picture of a stream: each way's time over the frames, and below it the memory of its
+//! process.
 
 use std::fs;
 use std::path::Path;
@@ -15,11 +16,11 @@ type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 type Curve = Vec<(f64, f64)>;
 
 const SIZE: (u32, u32) = (1_000, 760);
-/// Of the upper half's height.
+/// The share of the height for the upper half.
 const UPPER: u32 = 420;
-/// Points of a curve at most.
+/// The maximum number of points of a curve.
 const POINTS: usize = 250;
-/// The width of a chart by that of its curves, beside which the legend stands.
+/// The width of a chart, relative to that of its curves, beside which the legend stands.
 const LEGEND: f64 = 1.2;
 const BORDER: RGBColor = RGBColor(110, 110, 110);
 
@@ -54,7 +55,7 @@ fn draw(scenario: &Scenario, runs: &[Run]) -> Result<String, TaskError> {
     Ok(picture)
 }
 
-/// For each run the largest value of so many frames each.
+/// Returns for each run the maximum of each `together` frames.
 fn curves(runs: &[Run], together: usize, value: fn(&Record) -> Option<f64>) -> Vec<Curve> {
     let curve = |run: &Run| {
         let groups = run.records.chunks(together).enumerate();
@@ -67,7 +68,8 @@ fn curves(runs: &[Run], together: usize, value: fn(&Record) -> Option<f64>) -> V
     runs.iter().map(curve).collect()
 }
 
-/// Above what all but some in a thousand frames take in every way, in ms: one slow frame alone would flatten all others.
+/// Returns the time in ms that all but some in a thousand frames stay below in every way: a single
+/// slow frame would flatten all others.
 fn usual_most(runs: &[Run]) -> f64 {
     let usual = runs.iter().map(|run| {
         let mut times: Vec<u64> = run.records.iter().map(|record| record.processor).collect();
@@ -79,10 +81,10 @@ fn usual_most(runs: &[Run]) -> f64 {
 
 /// One of the two charts.
 struct Half {
-    /// Above it; the chart that has one has the legend, too.
+    /// The caption above it; the chart with the caption also has the legend.
     caption: String,
     label: String,
-    /// What is above it is drawn at the upper edge.
+    /// Larger values are drawn at the upper edge.
     most: f64,
     curves: Vec<Curve>,
 }

@@ -1,11 +1,11 @@
-//! What the stream is measured with: sizes, lengths, and what else happens meanwhile.
+//! The scenarios of the stream: sizes, lengths, and other load.
 
 use std::fmt;
 
-/// How much is measured.
+/// The amount of measuring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Length {
-    /// That it works.
+    /// A test that it works.
     Quick,
     /// Half a minute.
     Short,
@@ -18,13 +18,13 @@ pub(crate) enum Length {
 pub(super) struct Scenario {
     pub(super) width: usize,
     pub(super) height: usize,
-    /// Frames that are worked on, by each camera.
+    /// The number of frames that each camera processes.
     pub(super) frames: usize,
     /// Cameras, each with a thread.
     pub(super) workers: usize,
-    /// Whether another thread keeps the allocator busy.
+    /// `true` if another thread keeps the allocator busy.
     pub(super) churn: bool,
-    /// Whether the pool counts the bytes that are in use at once.
+    /// `true` if the pool counts its live bytes.
     pub(super) live: bool,
 }
 
@@ -32,7 +32,7 @@ const fn still(width: usize, height: usize, frames: usize) -> Scenario {
     Scenario { width, height, frames, workers: 1, churn: false, live: false }
 }
 
-/// In the order of their tables.
+/// Returns those of a length, in the order of their tables.
 pub(super) fn of(length: Length) -> Vec<Scenario> {
     let churned = |scenario| Scenario { churn: true, ..scenario };
     let of_two = |scenario| Scenario { workers: 2, ..scenario };
@@ -52,7 +52,7 @@ pub(super) fn of(length: Length) -> Vec<Scenario> {
     }
 }
 
-/// All of a length, or the one of them that has this name, the long run included.
+/// Returns all of a length, or the one with this name, including the long run.
 pub(super) fn named(length: Length, only: Option<&str>) -> Result<Vec<Scenario>, String> {
     let mut scenarios = of(length);
     let Some(only) = only else { return Ok(scenarios) };
@@ -69,20 +69,21 @@ pub(super) fn named(length: Length, only: Option<&str>) -> Result<Vec<Scenario>,
 }
 
 impl Scenario {
-    /// Enough that what happens once in a hundred thousand would be seen.
+    /// Long enough to show an event that occurs once in a hundred thousand frames.
     pub(super) const LONG: Self = Self { live: true, ..still(64, 48, 100_000) };
 
-    /// Frames that differ, after which they come again. Those of the largest size are some ten MB each.
+    /// Returns the number of different frames, after which they repeat. Those of the largest size
+    /// are some ten MB each.
     pub(super) fn film_frames(&self) -> usize {
         if self.width > 2_000 { 8 } else { 24 }
     }
 
-    /// Records that are no steady state yet: those of the first time that each frame is seen.
+    /// Returns the number of records before steady state: those of each frame's first use.
     pub(super) fn warm_up(&self) -> usize {
         (self.film_frames() * self.workers).min(self.frames / 2)
     }
 
-    /// As in a file's name.
+    /// Returns the name for files.
     pub(super) fn name(&self) -> String {
         let Self { width, height, workers, .. } = self;
         let churn = if self.churn { "-churn" } else { "" };
@@ -91,7 +92,7 @@ impl Scenario {
     }
 }
 
-/// As above a table.
+/// Prints the heading of a table.
 impl fmt::Display for Scenario {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { width, height, frames, workers, churn, .. } = self;

@@ -1,4 +1,4 @@
-//! A way's process: it works on as many frames as it is asked for, and waits.
+//! A way's process: it processes the requested number of frames, and waits.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -10,7 +10,7 @@ use super::record::Record;
 use super::scenario::Scenario;
 use crate::TaskError;
 
-/// The process, and what it told so far.
+/// The process, and its records so far.
 #[derive(Debug)]
 pub(super) struct Server {
     pub(super) column: Column,
@@ -22,7 +22,7 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// Starts it. The pool's last picture is written to the folder.
+    /// Starts the process. The pool's last picture is written to the folder.
     pub(super) fn start(
         columns: &Columns,
         column: Column,
@@ -46,12 +46,12 @@ impl Server {
         Ok(Self { column, workers: scenario.workers, process, requests, answers, records: vec![] })
     }
 
-    /// Frames so far, of each camera.
+    /// Returns the number of frames so far, of each camera.
     pub(super) fn frames(&self) -> usize {
         self.records.len() / self.workers
     }
 
-    /// Has it work on so many more.
+    /// Processes `frames` more frames.
     pub(super) fn work(&mut self, frames: usize) -> Result<(), TaskError> {
         let requests = self.requests.as_mut().ok_or("a process has no input")?;
         writeln!(requests, "{frames}")?;
@@ -66,7 +66,7 @@ impl Server {
         Ok(())
     }
 
-    /// Waits until it has ended.
+    /// Waits until the process has ended.
     pub(super) fn end(mut self) -> Result<Run, TaskError> {
         drop(self.requests.take());
         let status = self.process.wait()?;

@@ -1,4 +1,4 @@
-//! The table of a stream: a line for each way, and below it who beats the pool at what.
+//! The table of a stream: a line for each way, and below it the ways that beat the pool.
 
 use comfy_table::{CellAlignment, Table, TableComponent, presets};
 use indicatif::BinaryBytes;
@@ -6,10 +6,10 @@ use indicatif::BinaryBytes;
 use super::columns::Column;
 use super::figures::Figures;
 
-/// From here on a difference is told.
+/// The ratio from which on a difference is reported.
 const WORTH: f64 = 0.99;
 
-/// What all of it is, below the tables.
+/// The explanation below the tables.
 pub(super) const EXPLANATION: &str = "\
 Times of a frame are processor time of the thread that works on it, without the first time that each frame of the film
 is seen; the ways work in turns, each in a process of its own. Frames a second and the worst by the clock are as the
@@ -17,7 +17,7 @@ clock has it, with whatever else the machine did. Faults and allocations are the
 the most that the process was resident with between two frames, beyond what it had before the first. All ways made the same pictures.
 ";
 
-/// What the column of wgpu is.
+/// Returns the explanation of the column of wgpu.
 pub(super) fn of_wgpu(adapter: &str) -> String {
     format!(
         "wgpu computes on {adapter}: the median, the pyramid and the edges; a frame is decoded, its flow followed and the\n\
@@ -26,7 +26,7 @@ pub(super) fn of_wgpu(adapter: &str) -> String {
     )
 }
 
-/// The whole table.
+/// Returns the whole table.
 pub(super) fn of(rows: &[(Column, Figures)]) -> Table {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING);
@@ -69,10 +69,10 @@ fn milliseconds(seconds: f64) -> String {
     format!("{:.2}", seconds * 1e3)
 }
 
-/// What ways are compared by, the less the better.
+/// A measure for the comparison of ways; less is better.
 type Measure = (&'static str, fn(&Figures) -> f64);
 
-/// Where another way is better than the pool.
+/// Returns the measures in which another way beats the pool.
 pub(super) fn verdict(rows: &[(Column, Figures)]) -> String {
     let Some((_, pool)) = rows.iter().find(|(column, _)| column.is_pool()) else {
         return "There is no pool to compare with.".to_owned();
@@ -83,7 +83,7 @@ pub(super) fn verdict(rows: &[(Column, Figures)]) -> String {
         ("bytes held between frames", |figures| figures.held.map_or(f64::NAN, |held| held as f64)),
     ];
     let better = measures.map(|(name, of)| {
-        // The times of wgpu are not the driver's, which computes elsewhere.
+        // The times of wgpu exclude the driver's, which computes elsewhere.
         let comparable = rows.iter().filter(|(column, _)| *column != Column::WGPU);
         let ratios = comparable.map(|(column, figures)| (column.name, of(figures) / of(pool)));
         let better = ratios.filter(|(_, ratio)| *ratio < WORTH);

@@ -1,4 +1,5 @@
-//! What a forward acquires, in its order: noted by a backend around `Cpu` that sees each view.
+//! The acquires of a forward, in their order, recorded by a backend around `Cpu` that sees each
+//! view.
 
 use std::cell::RefCell;
 use std::fmt::Write;
@@ -7,7 +8,7 @@ use pool_conformance::adapted::{Adaptor, Block};
 use pool_conformance::{AdaptedBackend, Element, HostBackend};
 use pool_facade::{Cpu, PoolBackend};
 
-/// `Cpu`, with a note of each view that is made in this thread.
+/// `Cpu`, with a record of each view that is made in this thread.
 pub(crate) type Noted = AdaptedBackend<Context>;
 
 /// The context of [`Noted`].
@@ -24,15 +25,15 @@ impl Context {
     }
 }
 
-/// An array: where its slot's block is, and its bytes.
+/// An array: the address of its slot's block, and its bytes.
 #[derive(Clone, Copy, Debug)]
 struct Acquire {
     address: usize,
     bytes: usize,
 }
 
-// SAFETY: all but `view` is what `Cpu` does. Views of `Cpu` are slices, which do not use their slot, and `view` makes the
-// same slice of the same block.
+// SAFETY: all methods but `view` are those of `Cpu`. Views of `Cpu` are slices, which do not use
+// their slot, and `view` makes the same slice of the same block.
 unsafe impl Adaptor for Context {
     type Inner = Cpu;
     type Descriptor = <Cpu as PoolBackend>::Descriptor;
@@ -49,23 +50,24 @@ unsafe impl Adaptor for Context {
         let start = Cpu::host_pointer(block);
         let acquire = Acquire { address: start.addr(), bytes: length * size_of::<T>() };
         NOTED.with_borrow_mut(|noted| noted.push(acquire));
-        // SAFETY: the caller answers for so many valid elements at the block, exclusively for `'s`, and blocks of `Cpu`
-        // are aligned for every element.
+        // SAFETY: the caller guarantees `length` valid elements at the block, exclusively for `'s`,
+        // and blocks of `Cpu` are aligned for every element.
         unsafe { std::slice::from_raw_parts_mut(start.cast(), length) }
     }
 }
 
-/// The arrays of a forward in the order of their acquires, each with how long it lives.
+/// The arrays of a forward in the order of their acquires, each with its lifetime.
 #[derive(Debug)]
 pub(crate) struct Acquires {
-    /// The bytes of each, and which slot it has.
+    /// The bytes of each, and its slot.
     arrays: Vec<(usize, usize)>,
 }
 
 impl Acquires {
-    /// Those of what is run, by a pool whose blocks stay where they are.
+    /// Returns the acquires of `run`, in a pool whose blocks do not move.
     ///
-    /// The i-th slot is the i-th one to be met: a slot is first used when all before it are in use.
+    /// The i-th slot is the i-th one that occurs: a slot is first used when all before it are in
+    /// use.
     pub(crate) fn of<E>(run: impl FnOnce() -> Result<(), E>) -> Result<Self, E> {
         NOTED.take();
         run()?;
@@ -86,7 +88,8 @@ impl Acquires {
         self.arrays.iter().map(|(bytes, _)| bytes).sum()
     }
 
-    /// The most bytes of arrays that live at one time: an array lives until its slot, or one before it, has the next.
+    /// Returns the peak of live bytes: an array lives until its slot, or one before it, is acquired
+    /// again.
     pub(crate) fn peak(&self) -> usize {
         let mut live: Vec<usize> = Vec::new();
         let peaks = self.arrays.iter().map(|&(bytes, slot)| {
@@ -97,12 +100,13 @@ impl Acquires {
         peaks.max().unwrap_or(0)
     }
 
-    /// A log for `pool-plan replay`, whose arrays lie one behind the other from an address on; and their end.
+    /// Returns a log for `pool-plan replay`, whose arrays lie one after the other from an address
+    /// on, and their end.
     pub(crate) fn log(&self, start: usize) -> (String, usize) {
         let (mut text, mut at) = (String::new(), start);
         let mut live: Vec<(usize, usize)> = Vec::new();
         let mut note = |action, (address, bytes): (usize, usize)| {
-            // Nothing fails that writes into a string.
+            // Writing into a string cannot fail.
             let _ =
                 writeln!(text, r#"{{"action":"{action}","address":{address},"bytes":{bytes}}}"#);
         };

@@ -1,6 +1,7 @@
-//! Functions and sums whose loops a compiler can make vectors of: no calls, no branches, and sums in parts.
+//! Functions and sums whose loops a compiler can vectorise: no calls, no branches, and sums in
+//! parts.
 //!
-//! All are inlined, so that they are compiled for whatever processor the loop around them is.
+//! All are inlined, so that they are compiled for the processor of the loop around them.
 
 use std::f32::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI, LOG2_E};
 
@@ -12,13 +13,13 @@ pub(super) fn sum(numbers: &[f32]) -> f32 {
     in_parts(numbers, 0.0, |sum, number| sum + number, |left, right| left + right)
 }
 
-/// The sum of the squares.
+/// Returns the sum of the squares.
 #[inline(always)]
 pub(super) fn dot(numbers: &[f32]) -> f32 {
     in_parts(numbers, 0.0, |sum, number| sum + number * number, |left, right| left + right)
 }
 
-/// The largest number; `-∞` where there is none.
+/// Returns the largest number; `-∞` if there is none.
 #[inline(always)]
 pub(super) fn largest(numbers: &[f32]) -> f32 {
     let larger = |left, right| if right > left { right } else { left };
@@ -48,8 +49,8 @@ pub(super) fn gelu(y: f32) -> f32 {
     y * (0.5 + 0.5 * erf(y * FRAC_1_SQRT_2))
 }
 
-/// The error function, as a ratio of polynomials that differs from it by less than 1e-6 anywhere. The coefficients are
-/// those of Eigen and XLA for `f32`.
+/// Computes the error function, as a ratio of polynomials with an error below 1e-6 everywhere. The
+/// coefficients are those of Eigen and XLA for `f32`.
 #[inline(always)]
 fn erf(x: f32) -> f32 {
     const ABOVE: [f32; 5] =
@@ -68,15 +69,15 @@ fn erf(x: f32) -> f32 {
     x * polynomial(&ABOVE, square) / polynomial(&BELOW, square)
 }
 
-/// `e` to the power of a number that is not above 0, off by at most 1e-7 of what is right; below
-/// [`EXP_IS_0_BELOW`] it is 0, where what is right is below 2^-125. NaN stays NaN.
+/// Computes `e` to the power of a number that is not above 0, with a relative error of at most
+/// 1e-7. Below [`EXP_IS_0_BELOW`] it is 0, where the exact value is below 2^-125. NaN stays NaN.
 ///
-/// The power is a whole number n of `ln 2`, and a rest that is at most half of that: 2^n is an exponent, and the rest's
-/// power a polynomial. Both, and `ln 2` in two parts, the first of which n multiplies exactly, are those of Cephes
-/// (Moshier, 1992).
+/// The exponent is a whole number n of `ln 2`, and a rest of at most half of it: 2^n sets the
+/// floating-point exponent, and a polynomial gives the power of the rest. `ln 2` is in two parts,
+/// and n times the first is exact. All constants are those of Cephes (Moshier, 1992).
 #[inline(always)]
 pub(super) fn exp_below_0(x: f32) -> f32 {
-    /// What is added to it is rounded to a whole number, which the lowest bits of the sum are.
+    /// A number added to it is rounded to a whole number, in the lowest bits of the sum.
     const ROUNDER: f32 = 12_582_912.0;
     const LN_2: [f32; 2] = [0.693_359_4, -2.121_944_4e-4];
     const OF_REST: [f32; 6] =
@@ -91,11 +92,11 @@ pub(super) fn exp_below_0(x: f32) -> f32 {
     if x < EXP_IS_0_BELOW { 0.0 } else { power }
 }
 
-/// Of what is right; a test tries one of a thousand numbers, or all.
+/// The relative error; a test tries one of a thousand numbers, or all.
 #[cfg(test)]
 const EXP_IS_OFF_BY: f64 = 1e-7;
 
-/// Where [`exp_below_0`] stops: a little above the least power that is not subnormal.
+/// The lower limit of [`exp_below_0`]: slightly above the exponent of the smallest normal power.
 const EXP_IS_0_BELOW: f32 = -87.3;
 
 #[inline(always)]
@@ -107,7 +108,8 @@ fn polynomial<const N: usize>(coefficients: &[f32; N], x: f32) -> f32 {
 mod tests {
     use super::{EXP_IS_0_BELOW, EXP_IS_OFF_BY, dot, exp_below_0, gelu, largest, sum};
 
-    /// Every number from -0 down to where powers are 0, at a distance; every one where `POOL_ENCODER_STRIDE` is 1.
+    /// Returns every number from -0 down to where powers are 0, at a distance; every number if
+    /// `POOL_ENCODER_STRIDE` is 1.
     fn negatives() -> impl Iterator<Item = f32> {
         let given = std::env::var("POOL_ENCODER_STRIDE").ok();
         let stride = given.map_or(1009, |stride| stride.parse().unwrap());
@@ -120,7 +122,7 @@ mod tests {
         let (mut worst, mut at) = (0.0, 0.0);
         for x in negatives() {
             let off = (f64::from(exp_below_0(x)) / f64::from(x).exp() - 1.0).abs();
-            // What is no number is above all others.
+            // NaN counts as worse than all others.
             if off.is_nan() || off > worst {
                 (worst, at) = (off, x);
             }

@@ -1,6 +1,7 @@
-//! Loops over rows, each compiled for every kind of processor that pulp asks for.
+//! Loops over rows, each compiled for every kind of processor that pulp selects.
 //!
-//! A closure would do, were it certain to be inlined: one that is not is compiled for the oldest processor.
+//! A closure would suffice if inlining were certain: one that is not inlined is compiled for the
+//! oldest processor.
 
 use pulp::{Simd, WithSimd};
 
@@ -25,7 +26,7 @@ impl WithSimd for Gelu<'_> {
 /// The first numbers of each row as their softmax, all others as 0.
 pub(super) struct Softmax<'y> {
     pub(super) columns: usize,
-    /// At most as many as there are columns.
+    /// At most the number of columns.
     pub(super) length: usize,
     pub(super) y: &'y mut [f32],
 }
@@ -53,7 +54,7 @@ impl WithSimd for Softmax<'_> {
 /// Each row of `y` plus that of `update`, normalized.
 pub(super) struct AddAndNormalize<'y> {
     pub(super) update: &'y [f32],
-    /// Scale, shift, and what is added to the variance.
+    /// Scale, shift, and the constant added to the variance.
     pub(super) norm: (&'y [f32], &'y [f32], f32),
     pub(super) y: &'y mut [f32],
 }
@@ -101,7 +102,7 @@ mod tests {
         (0..count).map(|at| f32::from(at.wrapping_mul(40_503)) / 8192.0 - 4.0).collect()
     }
 
-    /// The bits of a loop for this processor, and for one of which nothing is known.
+    /// The bits of a loop for this processor, and for a generic one.
     #[test]
     fn every_processor_has_the_same_bits() {
         let loops: [fn(&mut [f32], bool); 3] = [

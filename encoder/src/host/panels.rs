@@ -1,7 +1,8 @@
 //! Dense steps by weights that lie in panels, as faer's own kernels read them.
 //!
-//! A panel is some columns of the turned weight, row by row. By file a weight has a row for each number that comes out, and
-//! faer would turn and copy all of it at each product, which for a short sentence takes longer than the product itself.
+//! A panel is some columns of the transposed weight, row by row. In files, a weight has a row for
+//! each output number. faer would transpose and copy all of it at each product, which for a short
+//! sentence takes longer than the product itself.
 
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Par};
@@ -9,12 +10,13 @@ use faer::{Accum, Par};
 use super::{matrix, matrix_mut};
 use crate::algebra::Layout;
 
-/// Columns of a panel: those that the widest kernel of faer, for AVX-512, takes at once, and a multiple of all others'.
+/// The columns of a panel: those that faer's widest kernel, for AVX-512, takes at once, and a
+/// multiple of all others'.
 const WIDTH: usize = 96;
-/// Rows of a product that faer takes at once: with one more it would copy the panel.
+/// The rows of a product that faer takes at once: with one more it would copy the panel.
 const ROWS: usize = 12;
 
-/// A weight whose rows have so many numbers, in panels. The last may be narrower.
+/// Returns a weight whose rows have `inner` numbers, in panels. The last may be narrower.
 pub(super) fn arranged(inner: usize, weight: &[f32]) -> Vec<f32> {
     let mut numbers = Vec::with_capacity(weight.len());
     for panel in weight.chunks(WIDTH * inner.max(1)) {
@@ -25,7 +27,8 @@ pub(super) fn arranged(inner: usize, weight: &[f32]) -> Vec<f32> {
     numbers
 }
 
-/// Each row of `x`, which has so many numbers, times a weight in panels, plus the bias, one after the other into `to`.
+/// Multiplies each row of `x`, which has `inner` numbers, by a weight in panels, adds the bias, and
+/// writes the results one after the other into `to`.
 pub(super) fn multiply(inner: usize, x: &[f32], weight: &[f32], bias: &[f32], to: &mut [f32]) {
     let columns = bias.len();
     let panels = weight.chunks(WIDTH * inner).zip(bias.chunks(WIDTH));

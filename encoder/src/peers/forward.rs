@@ -1,23 +1,23 @@
-//! What is told of one forward: a line of text, written here and by `encoder/peers/serve.py`, and read by
-//! `cargo xtask encode --peers`, which has this file compiled in.
+//! The report on one forward: a line of text, written here and by `encoder/peers/serve.py`, and
+//! read by `cargo xtask encode --peers`, which compiles this file.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// How one forward went.
+/// The measurements of one forward.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Forward {
     /// Nanoseconds of processor time.
     pub processor: u64,
-    /// Pages that had to be given first; `None` where the system does not count them.
+    /// Page faults; `None` if the system does not count them.
     pub faults: Option<u64>,
-    /// Blocks that the heap was asked for; `None` where nobody counts them.
+    /// Blocks requested from the heap; `None` if they are not counted.
     pub allocations: Option<u64>,
 }
 
-/// What every such line begins with.
+/// The prefix of every such line.
 const FIRST: &str = "forward";
-/// What stands for nothing.
+/// The text for no number.
 const NOTHING: &str = "-";
 
 impl fmt::Display for Forward {

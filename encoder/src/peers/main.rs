@@ -1,7 +1,9 @@
-//! The encoder on request, to be measured in turns with other programs: `cargo xtask encode --peers` starts it.
+//! The encoder on request, to be measured alternately with other programs: `cargo xtask encode
+//! --peers` starts it.
 //!
-//! `words` prints a text as the model's words. `serve` reads how many forwards are wanted, a number a line, and writes
-//! [a line for each](forward::Forward); at the end, what came out last goes into a file.
+//! `words` prints a text as the model's words. `serve` reads the number of forwards, a number a
+//! line, and writes [a line for each](forward::Forward). At the end, it writes the last output into
+//! a file.
 
 #[path = "../../../benches/src/harness/clock.rs"]
 #[allow(unreachable_pub, reason = "a library exports it")]
@@ -37,36 +39,36 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Print the words of a text, with those that begin and end it, as numbers.
+    /// Print the words of a text, with the start and end tokens, as numbers.
     Words {
         /// The text.
         file: PathBuf,
     },
-    /// Encode sentences as often as is asked on the standard input.
+    /// Encode sentences as often as requested on the standard input.
     Serve(Service),
 }
 
 #[derive(Args)]
 struct Service {
-    /// Where temporaries come from.
+    /// The source of temporaries.
     #[arg(long, value_enum)]
     way: Way,
     /// The sentences: a line each, words as numbers.
     #[arg(long, value_name = "FILE")]
     sentences: PathBuf,
-    /// Where what comes out last goes: `f32`, the lowest byte first.
+    /// The file for the last output: `f32`, little-endian.
     #[arg(long, value_name = "FILE")]
     numbers: PathBuf,
 }
 
-/// Where temporaries come from. The weights are the same in all ways.
+/// The source of temporaries. The weights are the same in all ways.
 #[derive(Clone, Copy, ValueEnum)]
 enum Way {
     /// A pool of host memory.
     Pool,
-    /// A pool whose blocks are plain ones of the heap, as those of a `Vec`.
+    /// A pool whose blocks come from the heap, as those of a `Vec` do.
     Kept,
-    /// Such blocks, a new one for each acquire; none is kept to the next forward.
+    /// Such blocks, a new one for each acquire; none is kept for the next forward.
     Fresh,
 }
 
@@ -116,7 +118,7 @@ impl Service {
     }
 }
 
-/// What is encoded, and where to.
+/// The sentences, and the target.
 struct Work<'w, 'm> {
     model: &'w Model<&'m [f32]>,
     batch: &'w Batch<&'m [u32]>,
@@ -124,7 +126,7 @@ struct Work<'w, 'm> {
 }
 
 impl Work<'_, '_> {
-    /// Answers until there are no more requests, with temporaries of this pool.
+    /// Serves requests until there are no more, with temporaries of this pool.
     fn serve<B>(mut self, mut pool: Pool<B>, keeps_memory: bool) -> Result<(), Failure>
     where
         B: for<'s> PoolBackend<View<'s, f32> = &'s mut [f32], ViewRef<'s, f32> = &'s [f32]>,
@@ -145,7 +147,7 @@ impl Work<'_, '_> {
         Ok(())
     }
 
-    /// One forward, measured. There is one thread, so its processor time is the process's.
+    /// Measures one forward. There is one thread, so its processor time is the process's.
     fn forward<B>(&mut self, pool: &mut Pool<B>, keeps_memory: bool) -> Result<Forward, Failure>
     where
         B: for<'s> PoolBackend<View<'s, f32> = &'s mut [f32], ViewRef<'s, f32> = &'s [f32]>,

@@ -1,5 +1,5 @@
-//! Memory that a device refuses in the middle of a forward: the error says so, and the same pool encodes as if nothing
-//! had been.
+//! Memory that a device refuses in the middle of a forward: the error reports it, and the same pool
+//! then encodes with the right result.
 
 use cuda_sim_control::Simulator;
 use pool_encoder::{Batch, HeadsAtOnce, Model, OnCuda, encode, tiny};
@@ -8,7 +8,7 @@ use pool_facade::{Cuda, DynamicPool, Pool, PoolError, PoolView};
 
 use crate::{contexts, require_device};
 
-/// What pools of a device with memory pools ask for memory by.
+/// The call by which pools of a device with memory pools allocate.
 const ALLOCATE: &str = "cuMemAllocFromPoolAsync";
 /// `CUDA_ERROR_OUT_OF_MEMORY`.
 const OUT_OF_MEMORY: u32 = 2;
@@ -40,7 +40,7 @@ fn whichever_allocation_of_a_forward_is_refused_the_pool_goes_on() {
         for nth in 1.. {
             let mut pool = Pool::<Cuda>::new(context());
             simulator.forget_calls();
-            // The pool asks again, for less and with its idle blocks freed.
+            // The pool allocates again, a smaller block and with its idle blocks freed.
             (nth..nth + calls).for_each(|nth| simulator.fail_call(ALLOCATE, nth, OUT_OF_MEMORY));
             let ended = forward(&mut pool);
             let asked = simulator.calls(ALLOCATE);

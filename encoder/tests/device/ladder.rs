@@ -1,4 +1,5 @@
-//! The encoder as graphs: bit for bit the eager one, in the memory of the largest, also where nobody waits in between.
+//! The encoder as graphs: bit for bit the eager one, in the memory of the largest, also without a
+//! wait in between.
 
 use std::collections::VecDeque;
 
@@ -11,22 +12,24 @@ use pool_facade::pool_graph::ReadTicket;
 use crate::any_backend::encoded_by;
 use crate::{contexts, require_device};
 
-/// Replays of short graphs, all of them in turns, unless `POOL_ENCODER_REPLAYS` says so.
+/// The number of replays of short graphs, all of them alternately, unless `POOL_ENCODER_REPLAYS`
+/// gives it.
 const REPLAYS: usize = 50;
-/// The same of graphs as long as sentences are, unless `POOL_ENCODER_LONG_REPLAYS` says so.
+/// The number of replays of graphs for full sentences, unless `POOL_ENCODER_LONG_REPLAYS` gives it.
 const LONG_REPLAYS: usize = 8;
 /// Replays that are under way when the oldest is waited for.
 const IN_FLIGHT: usize = 3;
-/// Different batches for each graph, which come in turns.
+/// The number of batches for each graph, which alternate.
 const BATCHES: usize = 4;
-/// How the calls begin after which something may have another address.
+/// The prefixes of the calls after which an address may change.
 const MOVING: [&str; 4] = ["cuMemAlloc", "cuMemFree", "cuGraphInstantiate", "cuGraphExec"];
 
 fn bits(numbers: &[f32]) -> Vec<u32> {
     numbers.iter().map(|number| number.to_bits()).collect()
 }
 
-/// Sentences of so many tokens at most, the first longer than half of that; the words differ from batch to batch.
+/// Returns sentences of at most `tokens` tokens, the first longer than half of that; the words
+/// differ from batch to batch.
 fn batch(count: usize, tokens: usize, number: usize) -> Vec<Vec<u32>> {
     let words = 1..u32::try_from(tiny::SMALLER.words).unwrap();
     let mut random = fastrand::Rng::with_seed(number as u64);
@@ -36,7 +39,7 @@ fn batch(count: usize, tokens: usize, number: usize) -> Vec<Vec<u32>> {
     lengths.iter().map(|length| (0..*length).map(|_| random.u32(words.clone())).collect()).collect()
 }
 
-/// The bits of what the eager encoder answers for a batch.
+/// Returns the bits of the eager encoder's result for a batch.
 fn eager(device: &CudaDevice, tokens: usize, batch: &[Vec<u32>]) -> Vec<u32> {
     let (kernels, context) = (OnCuda::new(device).unwrap(), contexts(device));
     let sentences = Sentences::new(&tiny::SMALLER, tokens, batch).unwrap();
@@ -45,7 +48,7 @@ fn eager(device: &CudaDevice, tokens: usize, batch: &[Vec<u32>]) -> Vec<u32> {
     bits(&answer.unwrap().numbers)
 }
 
-/// The simulated driver, where the device is one.
+/// Returns the simulated driver, if the device is one.
 fn simulator() -> Option<Simulator> {
     let simulator = Simulator::attach();
     if simulator.is_none() {
@@ -54,7 +57,7 @@ fn simulator() -> Option<Simulator> {
     simulator
 }
 
-/// Whether something may have another address than when this was last asked.
+/// Returns `true` if an address may have changed since the last call.
 fn has_moved(simulator: Simulator) -> bool {
     let moves = |name: &str| MOVING.iter().any(|start| name.starts_with(start));
     let moved = simulator.log().iter().any(|call| moves(&call.name));
@@ -84,7 +87,7 @@ fn a_ladder_of_graphs_gives_the_same_bits_in_the_memory_of_the_largest() {
     }
 }
 
-/// Short ones: each replay is computed by an interpreter where the device is simulated.
+/// Short ones: an interpreter computes each replay on a simulated device.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn graphs_that_are_fed_without_stopping_give_the_same_bits() {
@@ -97,13 +100,13 @@ fn long_graphs_that_are_fed_without_stopping_give_the_same_bits() {
     feed_without_stopping([16, 32, 64, 128], count("POOL_ENCODER_LONG_REPLAYS", LONG_REPLAYS));
 }
 
-/// What a variable says, or as many.
+/// Returns the number in a variable, or `otherwise`.
 fn count(variable: &str, otherwise: usize) -> usize {
     std::env::var(variable).ok().map_or(otherwise, |count| count.parse().unwrap())
 }
 
-/// Graphs in turns, each with another batch than the time before; the host waits for the one that is the third before.
-/// Nothing gets another address meanwhile, and nothing races.
+/// Replays graphs alternately, each with another batch than the time before; the host waits for the
+/// third before. No address changes meanwhile, and there are no races.
 fn feed_without_stopping(tokens: [usize; 4], replays: usize) {
     let (_present, device) = require_device();
     let mut ladder = Ladder::new(&device, tiny::SMALLER, &tiny::Tiny, 1, &tokens).unwrap();

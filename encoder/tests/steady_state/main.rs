@@ -1,4 +1,5 @@
-//! In steady state a forward on one thread asks the heap for nothing, faults no page, and the pool holds what it held.
+//! In steady state a forward on one thread requests nothing from the heap, causes no page fault,
+//! and the pool's memory stays the same.
 
 #![allow(clippy::unwrap_used, reason = "tests: a check that fails panics")]
 
@@ -12,17 +13,17 @@ use counting::Calls;
 use pool_encoder::{Batch, HeadsAtOnce, Host, Model, Sentences, encode, tiny};
 use pool_facade::{Cpu, DynamicPool, Pool};
 
-/// What forwards of one pool need.
+/// The needs of forwards of one pool.
 #[derive(Debug, PartialEq, Eq)]
 struct Needs {
     calls: Calls,
-    /// `None` where the system does not count them by thread.
+    /// `None` if the system does not count them by thread.
     faults: Option<u64>,
-    /// What the pool holds more than before.
+    /// The growth of the pool, in bytes.
     bytes: usize,
 }
 
-/// What so many forwards need once the first few are over; `between` runs after each.
+/// Returns the needs of `forwards` forwards after the first few; `between` runs after each.
 fn needs(forwards: usize, mut between: impl FnMut()) -> Needs {
     let sentences = tiny::sentences(&[9, 64, 33]);
     let sentences = Sentences::new(&tiny::CONFIGURATION, 64, &sentences).unwrap();
@@ -38,7 +39,7 @@ fn needs(forwards: usize, mut between: impl FnMut()) -> Needs {
         encode(&Host, HeadsAtOnce::One, pool.scope(), &model, &batch, to).unwrap();
         between();
     };
-    // The products' own memory, and whatever else is touched first, comes with these.
+    // The products' own memory, and all other first uses, come with these.
     (0..5).for_each(|_| forward(&mut pool));
     let (calls, held) = (Calls::so_far(), pool.stats().reserved_bytes);
     let faults = clock::minor_faults();
@@ -62,7 +63,8 @@ fn a_forward_allocates_nothing_and_faults_no_page() {
     assert_eq!(needs, Needs { calls: NOTHING, faults: needs.faults.map(|_| 0), bytes: 0 });
 }
 
-/// The two counts see what they are there for: a block each time, large enough for the system to take it back.
+/// The two counts detect what they are for: a block each time, large enough for the system to take
+/// it back.
 #[test]
 fn a_new_block_for_each_forward_would_be_seen() {
     let needs = needs(20, || drop(std::hint::black_box(vec![1_u8; 64 << 20])));

@@ -1,18 +1,19 @@
-//! The encoder on any backend: what the tests of all of them do.
+//! The encoder on any backend: the common part of the tests.
 
 use pool_encoder::{
     Algebra, Batch, Configuration, Failure, HeadsAtOnce, Model, Sentences, encode, tiny,
 };
 use pool_facade::{DynamicPool, LendView, Pool, PoolBackend, PoolView};
 
-/// What sentences are encoded into, and what it took.
+/// The results of the sentences, and the memory used.
 pub(crate) struct Encoded {
     pub(crate) numbers: Vec<f32>,
     /// Bytes that the pool of the temporaries holds.
     pub(crate) bytes: usize,
 }
 
-/// The tiny model and sentences in the memory of a backend, encoded so many times with the same pool.
+/// Encodes sentences with the tiny model in the memory of a backend, `times` times with the same
+/// pool.
 pub(crate) fn encoded<B: PoolBackend, A: Algebra<B>>(
     algebra: &A,
     context: impl Fn() -> B::Context,
@@ -23,7 +24,7 @@ pub(crate) fn encoded<B: PoolBackend, A: Algebra<B>>(
     encoded_by(tiny::CONFIGURATION, algebra, context, sentences, at_once, times)
 }
 
-/// The same by a tiny model of other sizes.
+/// Does the same with a tiny model of other sizes.
 pub(crate) fn encoded_by<B: PoolBackend, A: Algebra<B>>(
     sizes: Configuration,
     algebra: &A,

@@ -1,5 +1,5 @@
-//! Allocations that are refused in the middle of a forward: the error says so, and the same pool encodes as if nothing
-//! had been.
+//! Allocations that are refused in the middle of a forward: the error reports it, and the same pool
+//! then encodes with the right result.
 
 use pool_conformance::{Ledger, LedgeredBackend, LedgeredContext, Refusal};
 use pool_encoder::{Batch, HeadsAtOnce, Host, Model, encode, tiny};
@@ -9,8 +9,8 @@ use crate::golden;
 
 type Watched = LedgeredBackend<Cpu>;
 
-/// From the n-th allocation on, for n = 1, 2, 3 … until a forward passes; and the n-th alone, after which the pool makes
-/// room by itself or says that it cannot.
+/// From the n-th allocation on, for n = 1, 2, 3 … until a forward passes. Also the n-th alone,
+/// after which the pool frees idle blocks or returns an error.
 #[test]
 fn whichever_allocation_of_a_forward_is_refused_the_pool_goes_on() {
     let mut constants = DynamicPool::<Cpu>::new(());
@@ -52,7 +52,8 @@ fn whichever_allocation_of_a_forward_is_refused_the_pool_goes_on() {
             }
         }
     }
-    // States; keys and values, queries, scores; and those of them that grow. Refused once, what is idle is freed.
+    // States; keys and values, queries, scores; and those of them that grow. After a single
+    // refusal, idle blocks are freed.
     println!("{refused} refusals ended a forward, {absorbed} did not");
     assert!(refused >= 4 && absorbed >= 1, "{refused} and {absorbed}");
 }

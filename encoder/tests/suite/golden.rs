@@ -1,17 +1,18 @@
-//! The answers of `golden.py`, and how far others may be from them.
+//! The results of `golden.py`, and the allowed error of others.
 
 use pool_encoder::{Sentences, tiny};
 
-/// The most that a number of 32 bits may be off: rounding in some hundred sums of some hundred terms, of unit vectors.
+/// The maximum error of a 32-bit number: rounding in some hundred sums of some hundred terms, of
+/// unit vectors.
 pub(crate) const BOUND: f32 = 1e-5;
 
-/// A sentence, and what it is encoded into.
+/// A sentence, and its encoding.
 pub(crate) struct Answer {
     pub(crate) words: Vec<u32>,
     pub(crate) numbers: Vec<f32>,
 }
 
-/// All sentences that are answered.
+/// Returns all sentences with their encodings.
 pub(crate) fn answers() -> Vec<Answer> {
     include_str!("../golden.tsv").lines().map(answer).collect()
 }
@@ -24,17 +25,17 @@ fn answer(line: &str) -> Answer {
     }
 }
 
-/// All of them as one batch, filled up to so many tokens.
+/// Returns all of them as one batch, filled up to `tokens` tokens.
 pub(crate) fn batch(tokens: usize) -> Sentences {
     let sentences: Vec<_> = answers().into_iter().map(|answer| answer.words).collect();
     Sentences::new(&tiny::CONFIGURATION, tokens, &sentences).unwrap()
 }
 
-/// The largest difference between what a backend answered for [`batch`] and what is right.
+/// Returns the largest difference between a backend's result for [`batch`] and the right one.
 pub(crate) fn greatest_difference(numbers: &[f32]) -> f32 {
     let right: Vec<_> = answers().into_iter().flat_map(|answer| answer.numbers).collect();
     assert_eq!(numbers.len(), right.len());
-    // A difference that is no number is above all others.
+    // A difference that is NaN counts as larger than all others.
     numbers
         .iter()
         .zip(&right)

@@ -1,4 +1,5 @@
-//! The encoder with a tiny model, on each backend that is built, beside what an independent program computes.
+//! The encoder with a tiny model, on each backend that is built, compared with an independent
+//! program.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests: a check that fails panics")]
 
@@ -11,7 +12,8 @@ mod operations;
 #[cfg(feature = "wgpu")]
 mod wgpu;
 
-/// Random shapes of each operation: one for so many of those that `POOL_TEST_CASES` says, 2,000 unless it does.
+/// Returns the number of random shapes of each operation: one for `one_of` of `POOL_TEST_CASES`, by
+/// default 2,000.
 fn cases(one_of: u32) -> u32 {
     let given = std::env::var("POOL_TEST_CASES").ok();
     let count = given.map_or(2_000, |count| count.parse::<u32>().unwrap());

@@ -1,10 +1,11 @@
-//! The encoder's operations in double precision, each as its definition says it, with how far an `f32` may be from it.
+//! The encoder's operations in double precision, each by its definition, with the allowed error of
+//! an `f32`.
 
 use std::f64::consts::{FRAC_1_SQRT_2, PI};
 
 use pool_encoder::Product;
 
-/// What is right, and the most that an answer may differ from it.
+/// The right result, and the maximum error.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounded {
     pub(crate) number: f64,
@@ -14,7 +15,8 @@ pub(crate) struct Bounded {
 /// Half of the distance from 1 to the next `f32`.
 const U: f64 = f32::EPSILON as f64 / 2.0;
 
-/// What so many roundings change at most, of the sum of the terms' sizes.
+/// Returns the maximum relative error of `count` roundings, of the sum of the terms' absolute
+/// values.
 fn roundings(count: usize) -> f64 {
     let all = real(count) * U;
     all / (1.0 - all)
@@ -40,7 +42,8 @@ pub(crate) fn add_rows(columns: usize, table: &[f32], indices: &[u32], to: &[f32
     (0..to.len()).map(sum).collect()
 }
 
-/// Products and sums, in any order; then the factor, and the bias. What no product names stays as it was.
+/// Products and sums, in any order; then the factor, and the bias. Numbers outside all products
+/// stay unchanged.
 pub(crate) fn multiply(
     product: &Product,
     left: &[f32],
@@ -71,7 +74,8 @@ pub(crate) fn multiply(
     all
 }
 
-/// The error function that is used is off by less than 1e-6; half of that, and some roundings, are of the number.
+/// The error of the error function used is below 1e-6; half of that, and some roundings, apply to
+/// the number.
 pub(crate) fn gelu(y: &[f32]) -> Vec<Bounded> {
     let gelu = |y: &f32| {
         let y = f64::from(*y);
@@ -81,7 +85,7 @@ pub(crate) fn gelu(y: &[f32]) -> Vec<Bounded> {
     y.iter().map(gelu).collect()
 }
 
-/// By a series all of whose terms have one sign (Abramowitz and Stegun, 7.1.6).
+/// By a series whose terms all have one sign (Abramowitz and Stegun, 7.1.6).
 fn erf(x: f64) -> f64 {
     let (mut term, mut sum) = (x, 0.0);
     for n in 1..300 {
@@ -91,8 +95,8 @@ fn erf(x: f64) -> f64 {
     2.0 / PI.sqrt() * (-x * x).exp() * sum
 }
 
-/// An exponential is off by 3 + 2·|x| places of an `f32` in WGSL, each 2·u, and its argument is rounded; so is their
-/// sum; a quotient is off by 2.5 places.
+/// In WGSL, the error of an exponential is 3 + 2·|x| places of an `f32`, each 2·u, and its argument
+/// is rounded, as is their sum. The error of a quotient is 2.5 places.
 pub(crate) fn softmax(columns: usize, length: usize, y: &[f32]) -> Vec<Bounded> {
     let of_row = |row: &[f32]| {
         let used = &row[..length.min(columns)];
@@ -112,8 +116,9 @@ pub(crate) fn softmax(columns: usize, length: usize, y: &[f32]) -> Vec<Bounded> 
     y.chunks(columns).flat_map(of_row).collect()
 }
 
-/// A sum, its mean, what differs from it (off by `delta`), their variance (off by `of_variance`), and an inverse root,
-/// which halves what its argument is off by and is itself off by 5·u at most.
+/// A sum, its mean, the differences from it (with the error `delta`), and their variance (with the
+/// error `of_variance`). Also an inverse root, which halves the error of its argument and has an
+/// error of at most 5·u itself.
 pub(crate) fn add_and_normalize(
     update: &[f32],
     (scale, shift, epsilon): (&[f32], &[f32], f32),
@@ -148,7 +153,8 @@ pub(crate) fn add_and_normalize(
     y.chunks(columns).zip(update.chunks(columns)).flat_map(of_row).collect()
 }
 
-/// Sums of columns, each off by `deltas`; and their length, whose root and inverse round a few times more.
+/// Sums of columns, each with an error in `deltas`; and their length, whose root and inverse round
+/// a few times more.
 pub(crate) fn unit_means(rows: usize, columns: usize, x: &[f32], lengths: &[u32]) -> Vec<Bounded> {
     let of_sequence = |(x, length): (&[f32], &u32)| {
         let used = &x[..rows.min(*length as usize) * columns];

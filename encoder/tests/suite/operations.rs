@@ -1,9 +1,10 @@
-//! Each operation of an [`Algebra`] on random shapes beside the same in double precision, written from its definition.
+//! Each operation of an [`Algebra`] on random shapes, compared with the same in double precision,
+//! written from its definition.
 //!
-//! How far a result may be off is computed beside it: `u` is half of the distance from 1 to the next `f32`, and what
-//! rounds n times, in whatever order, is off by `n·u / (1 - n·u)` of the sum of its terms' sizes (Higham, 2002, ch. 3).
-//! Where a device computes a function less exactly than to the nearest number, the bound has what WGSL allows, which is
-//! more than CUDA and the host need.
+//! The allowed error of a result is computed beside it. `u` is half of the distance from 1 to the
+//! next `f32`. The error of n roundings, in any order, is `n·u / (1 - n·u)` of the sum of the
+//! terms' absolute values (Higham, 2002, ch. 3). If a device does not round a function to the
+//! nearest number, the bound is that of WGSL, which is larger than CUDA and the host need.
 
 use std::borrow::Cow;
 use std::fmt::Debug;
@@ -15,10 +16,10 @@ use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, Test
 
 use crate::naive::{self, Bounded};
 
-/// A number to begin the data of a case from.
+/// The seed of a case's data.
 type Seed = u64;
 
-/// Tries every operation on so many random shapes each.
+/// Tries every operation on `cases` random shapes each.
 pub(crate) fn as_defined<B: PoolBackend, A: Algebra<B>>(
     algebra: &A,
     context: impl Fn() -> B::Context,
@@ -39,7 +40,7 @@ pub(crate) fn as_defined<B: PoolBackend, A: Algebra<B>>(
     on.for_all("means", (1_usize..4, 1_usize..9, 1_usize..80), On::unit_means);
 }
 
-/// A backend, and what is tried on it.
+/// A backend, and the operation tried on it.
 struct On<'a, B, A, C> {
     algebra: &'a A,
     context: C,
@@ -47,7 +48,7 @@ struct On<'a, B, A, C> {
     backend: std::marker::PhantomData<fn(B)>,
 }
 
-/// Sizes, layouts, and whether the right is turned, whether there is a bias, and the factor.
+/// Sizes, layouts, `true` if the right is transposed, `true` if there is a bias, and the factor.
 type ProductCase = ((usize, usize, usize, usize), [(usize, usize, bool); 3], (bool, bool, f32));
 
 impl<B: PoolBackend, A: Algebra<B>, C: Fn() -> B::Context> On<'_, B, A, C> {
@@ -73,7 +74,7 @@ impl<B: PoolBackend, A: Algebra<B>, C: Fn() -> B::Context> On<'_, B, A, C> {
         }
     }
 
-    /// What an operation makes of `to`; it reads arrays, and one of whole numbers.
+    /// Returns the result of an operation in `to`; it reads arrays, and one of whole numbers.
     fn applied(
         &self,
         read: &[&[f32]],
@@ -196,7 +197,7 @@ impl<B: PoolBackend, A: Algebra<B>, C: Fn() -> B::Context> On<'_, B, A, C> {
     ) -> Result<(), Failure> {
         let [y, update] = [(); 2].map(|()| numbers.some(rows * columns));
         let [scale, shift] = [(); 2].map(|()| numbers.some(columns));
-        // Large enough for rows of one or two numbers that are nearly equal.
+        // Large enough for rows of one or two nearly equal numbers.
         let epsilon = 1e-3;
         let found = self.applied(&[&update, &scale, &shift], &[0], &y, |scope, read, _, y| {
             let norm = (read[1], read[2], epsilon);
@@ -211,7 +212,7 @@ impl<B: PoolBackend, A: Algebra<B>, C: Fn() -> B::Context> On<'_, B, A, C> {
         numbers: &mut Numbers,
     ) -> Result<(), Failure> {
         let x = numbers.some(count * rows * columns);
-        // At least one row, and some say that there are more.
+        // At least one row; some lengths exceed the rows.
         let lengths: Vec<_> = numbers.whole(count, rows + 1).iter().map(|n| n + 1).collect();
         let to = numbers.some(count * columns);
         let found = self.applied(&[&x], &lengths, &to, |scope, read, lengths, to| {
@@ -238,7 +239,8 @@ impl Numbers {
     }
 }
 
-/// Where so many matrices are, one after the other or side by side, with gaps; and the length of their array.
+/// Returns the positions of `count` matrices, one after the other or side by side, with gaps, and
+/// the length of their array.
 fn layout(
     count: usize,
     (rows, columns): (usize, usize),
@@ -249,7 +251,7 @@ fn layout(
     (Layout { start, row, matrix }, start + count * rows * wide)
 }
 
-/// Whether each number is within its bound; one that is no number is not.
+/// Checks that each number is within its bound; NaN is not.
 fn compare(found: &[f32], right: &[Bounded]) -> Result<(), Failure> {
     if found.len() != right.len() {
         return Err(format!("{} numbers, and not {}", found.len(), right.len()).into());

@@ -1,4 +1,4 @@
-//! The encoder on wgpu, where there is an adapter.
+//! The encoder on wgpu, if there is an adapter.
 
 use pool_encoder::{HeadsAtOnce, OnWgpu};
 use pool_wgpu::{Stream, Wgpu};

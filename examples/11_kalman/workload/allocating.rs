@@ -1,4 +1,4 @@
-//! The allocating version: every temporary is a new `Vec`, as one writes it at first.
+//! The allocating version: every temporary is a new `Vec`, as in a first draft.
 
 use std::f64::consts::TAU;
 
@@ -7,7 +7,7 @@ use super::{Matrix, Moments, NotPositiveDefinite, StateSpace, Values};
 type Owned = Matrix<Vec<f64>>;
 type OwnedMoments = Moments<Vec<f64>>;
 
-/// What the filter and the smoother know of each year.
+/// The results of the filter and the smoother for each year.
 #[derive(Debug)]
 pub(crate) struct Smoothed {
     pub(crate) log_likelihood: f64,
@@ -16,7 +16,7 @@ pub(crate) struct Smoothed {
 }
 
 impl Smoothed {
-    /// Every number of the result, to compare.
+    /// Returns every number of the result, for comparison.
     pub(crate) fn numbers(&self) -> impl Iterator<Item = f64> {
         let years = self.filtered.iter().chain(&self.smoothed);
         let values = years.flat_map(|year| year.state.values.iter().chain(&year.variance.values));
@@ -76,7 +76,7 @@ fn update(
     Ok((term, Moments { state, variance }))
 }
 
-/// Rauch, Tung and Striebel: corrects a filtered state by what the next one turned out to be.
+/// Rauch, Tung and Striebel: corrects a filtered state by the next smoothed one.
 fn smooth_step(
     model: &StateSpace,
     filtered: &OwnedMoments,

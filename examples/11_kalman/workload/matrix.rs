@@ -1,5 +1,5 @@
 //! Matrices whose size is known at run time, over any storage: a `Vec` in the allocating version, a
-//! slice of a pool in the pooled one. The arithmetic writes into storage that the caller brings, so
+//! slice of a pool in the pooled one. The arithmetic writes into storage that the caller passes, so
 //! that both versions run exactly the same operations in the same order.
 
 use std::fmt;

@@ -1,6 +1,6 @@
 //! The pooled version: every temporary is acquired from a scope. Each year of the series opens an
-//! inner scope, so the next year's temporaries land in the same memory; what is kept is acquired
-//! before, from the outer one.
+//! inner scope, so the next year's temporaries reuse the same memory. Results are acquired before,
+//! from the outer scope.
 
 use std::f64::consts::TAU;
 
@@ -12,7 +12,7 @@ use super::{Matrix, Moments, NotPositiveDefinite, StateSpace, Values};
 type Pooled<'s> = Matrix<&'s mut [f64]>;
 type PooledMoments<'s> = Moments<&'s mut [f64]>;
 
-/// What the filter and the smoother know of each year.
+/// The results of the filter and the smoother for each year.
 #[derive(Debug)]
 pub(crate) struct Smoothed<'s> {
     pub(crate) log_likelihood: f64,
@@ -21,7 +21,7 @@ pub(crate) struct Smoothed<'s> {
 }
 
 impl Smoothed<'_> {
-    /// Every number of the result, in the order of the allocating version.
+    /// Returns every number of the result, in the order of the allocating version.
     pub(crate) fn numbers(&self) -> impl Iterator<Item = f64> {
         let years = self.filtered.years().chain(self.smoothed.years());
         let values = years.flat_map(|year| year.state.values.iter().chain(year.variance.values));
@@ -95,7 +95,7 @@ fn update<'s>(
     Ok((term, Moments { state, variance }))
 }
 
-/// Rauch, Tung and Striebel: corrects a filtered state by what the next one turned out to be.
+/// Rauch, Tung and Striebel: corrects a filtered state by the next smoothed one.
 fn smooth_step<'s>(
     scope: &Scope<'s, Cpu>,
     model: &StateSpace,

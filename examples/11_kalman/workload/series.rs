@@ -1,4 +1,4 @@
-//! The moments of all years in two acquired arrays, one block a year: what outlives a year's scope.
+//! The moments of all years in two acquired arrays, one block a year, which outlive a year's scope.
 
 use pool_facade::prelude::*;
 
@@ -13,7 +13,7 @@ pub(crate) struct Series<'s> {
 }
 
 impl<'s> Series<'s> {
-    /// Room for `years`, of which the first is known.
+    /// Makes room for `years`, with the first one known.
     pub(crate) fn starting_with(
         scope: &Scope<'s, Cpu>,
         years: usize,
@@ -29,7 +29,7 @@ impl<'s> Series<'s> {
         series
     }
 
-    /// The same years once more.
+    /// Copies the same years.
     pub(crate) fn copy(&self, scope: &Scope<'s, Cpu>) -> Self {
         Self {
             size: self.size,

@@ -23,11 +23,11 @@ pub(crate) struct Moments<Storage> {
 pub(crate) struct StateSpace {
     /// `T`: how the state moves.
     pub(crate) transition: Owned,
-    /// `Z`: what of the state is seen.
+    /// `Z`: the observed part of the state.
     pub(crate) design: Owned,
     /// `H`: the variance of an observation.
     pub(crate) observation_variance: Owned,
-    /// `R`: which part of the state is disturbed.
+    /// `R`: the disturbed part of the state.
     pub(crate) selection: Owned,
     /// `Q`: the variance of the disturbance.
     pub(crate) disturbance_variance: Owned,
@@ -36,8 +36,9 @@ pub(crate) struct StateSpace {
 }
 
 impl StateSpace {
-    /// A level that walks at random. Its diffuse start is exact: after one observation nothing but
-    /// that observation is known, so the level is `y₁` with variance `H`, and `a₂ = y₁`, `P₂ = H + Q`.
+    /// Makes a level that is a random walk. Its diffuse start is exact: after one observation only
+    /// that observation is known. So the level is `y₁` with variance `H`, and `a₂ = y₁`, `P₂ = H +
+    /// Q`.
     pub(crate) fn local_level(first_observation: f64) -> Self {
         Self {
             transition: scalar(1.0),

@@ -1,4 +1,4 @@
-//! The allocating version: every temporary picture is a new `Vec`, as one writes it at first.
+//! The allocating version: every temporary picture is a new `Vec`, as in a first draft.
 
 use super::picture::{fill_weights, weight_count};
 use super::{BLUR, HIGH, LEVELS, LOW, Level, Picture, Pixels};

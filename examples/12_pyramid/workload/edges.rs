@@ -30,7 +30,7 @@ impl<Storage: DerefMut<Target = [f32]>> Picture<Storage> {
     }
 }
 
-/// How far the next pixel along the gradient is, in a picture of this width.
+/// Returns the distance to the next pixel along the gradient, in a picture of this width.
 fn across(horizontal: f32, vertical: f32, width: usize) -> usize {
     if vertical.abs() <= TANGENT * horizontal.abs() {
         1
@@ -102,7 +102,7 @@ impl Stack for Vec<usize> {
     }
 }
 
-/// A stack in a slice; a pixel waits at most once, so as many as there are pixels are enough.
+/// A stack in a slice; a pixel waits at most once, so the number of pixels suffices.
 #[derive(Debug)]
 pub(crate) struct SliceStack<'s> {
     pub(crate) pixels: &'s mut [usize],

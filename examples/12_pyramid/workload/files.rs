@@ -1,4 +1,4 @@
-//! The photograph, and PNG files of what was found in it.
+//! The photograph, and PNG files of the results.
 
 use std::error::Error;
 use std::fs::{self, File};

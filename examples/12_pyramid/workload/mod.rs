@@ -11,13 +11,13 @@ pub(crate) mod pooled;
 pub(crate) use edges::SliceStack;
 pub(crate) use picture::{Picture, Pixels};
 
-/// How many levels the pyramid has; each is half as wide and high as the one before.
+/// The number of levels of the pyramid; each is half as wide and high as the one before.
 pub(crate) const LEVELS: usize = 5;
 
 /// The standard deviation of the Gaussian blur, in pixels.
 pub(crate) const BLUR: f32 = 1.4;
 
-/// An edge may go on where the gradient is at least this steep, in grey levels a pixel × 8 …
+/// An edge may continue where the gradient is at least this steep, in grey levels a pixel × 8 …
 pub(crate) const LOW: f32 = 45.0;
 
 /// … and starts where it is at least this steep.

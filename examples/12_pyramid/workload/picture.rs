@@ -1,5 +1,5 @@
 //! Pictures over any storage, and the arithmetic that fills one from another: blur, gradients, half
-//! size. It writes into storage that the caller brings, so that both versions run the same code.
+//! size. It writes into storage that the caller passes, so that both versions run the same code.
 
 use std::ops::{Deref, DerefMut};
 
@@ -28,8 +28,8 @@ impl<Storage: DerefMut<Target = [f32]>> Picture<Storage> {
         &mut self.pixels[y * self.width..(y + 1) * self.width]
     }
 
-    /// Blurs along each row; beyond its ends the row goes on with its last pixel. `padded` has room
-    /// for a row and half the weights on both sides.
+    /// Blurs along each row; beyond its ends the row continues with its last pixel. `padded` has
+    /// room for a row and half the weights on both sides.
     pub(crate) fn fill_blurred_rows(
         &mut self,
         from: &Picture<impl Pixels<f32>>,
@@ -50,7 +50,7 @@ impl<Storage: DerefMut<Target = [f32]>> Picture<Storage> {
         }
     }
 
-    /// Blurs along each column; beyond its ends the column goes on with its last pixel.
+    /// Blurs along each column; beyond its ends the column continues with its last pixel.
     pub(crate) fn fill_blurred_columns(
         &mut self,
         from: &Picture<impl Pixels<f32>>,
@@ -123,7 +123,8 @@ impl<Storage: DerefMut<Target = [f32]>> Picture<Storage> {
     }
 }
 
-/// How many weights a blur of this standard deviation has: three deviations to both sides.
+/// Returns the number of weights of a blur of this standard deviation: three deviations to both
+/// sides.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few pixels")]
 pub(crate) fn weight_count(deviation: f32) -> usize {
     2 * (3.0 * deviation).ceil() as usize + 1

@@ -1,6 +1,6 @@
 //! The pooled version: every temporary picture is acquired from a scope. Each level opens an inner
-//! scope, so the next level's temporaries land in the same memory; the results are acquired before,
-//! from the outer one.
+//! scope, so the next level's temporaries reuse the same memory. Results are acquired before, from
+//! the outer scope.
 
 use std::array;
 

@@ -1,4 +1,5 @@
-//! What a camera's program keeps from one frame to the next, in every way the same: no temporary.
+//! The state that a camera's program keeps from one frame to the next, the same in every way; no
+//! temporaries.
 
 use std::array;
 use std::mem;
@@ -6,7 +7,7 @@ use std::mem;
 use crate::plane::Plane;
 use crate::size::Size;
 
-/// How many levels a pyramid has; each is half as wide and high as the one before.
+/// The number of levels of a pyramid; each is half as wide and high as the one before.
 pub(crate) const LEVELS: usize = 4;
 
 /// Grey levels of 12 bits, the largest level first.
@@ -19,36 +20,36 @@ pub struct Camera {
     pub(crate) before: Pyramid,
     /// This frame's.
     pub(crate) now: Pyramid,
-    /// What is made of the frame: red, green and blue for each pixel.
+    /// The resulting picture: red, green and blue for each pixel.
     pub(crate) picture: Vec<u8>,
     size: Size,
 }
 
 impl Camera {
-    /// A camera that has seen nothing but black.
+    /// Makes a camera that has seen only black.
     #[must_use]
     pub fn new(size: Size) -> Self {
         Self { before: black(size), now: black(size), picture: vec![0; 3 * size.pixels()], size }
     }
 
-    /// How large its frames are.
+    /// Returns the size of its frames.
     #[must_use]
     pub fn size(&self) -> Size {
         self.size
     }
 
-    /// What was made of the last frame: red, green and blue for each pixel.
+    /// Returns the picture of the last frame: red, green and blue for each pixel.
     #[must_use]
     pub fn picture(&self) -> &[u8] {
         &self.picture
     }
 
-    /// What was this frame's is from here on the last one's.
+    /// Makes this frame's pyramid the last one's.
     pub(crate) fn step(&mut self) {
         mem::swap(&mut self.before, &mut self.now);
     }
 
-    /// A number that tells one picture from another.
+    /// Returns a checksum of the picture.
     #[must_use]
     pub fn checksum(&self) -> u64 {
         let mut words = self.picture.chunks_exact(8);

@@ -1,5 +1,5 @@
-//! Another thread that keeps the allocator busy: blocks of 16 bytes to 4 MiB, some dozens at a time, taken, written and
-//! freed in any order while frames are worked on.
+//! Another thread that keeps the allocator busy: it takes, writes and frees blocks of 16 bytes to 4
+//! MiB, some dozens at a time, in any order while frames are processed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -9,14 +9,14 @@ use fastrand::Rng;
 
 /// Blocks that are held at a time.
 const HELD: usize = 48;
-/// Bytes of a page, each of which is written.
+/// The bytes of a page; each page is written.
 const PAGE: usize = 4_096;
 
 const WAITING: u8 = 0;
 const WORKING: u8 = 1;
 const ENDING: u8 = 2;
 
-/// The thread; it ends when this goes.
+/// The thread, which ends when this value is dropped.
 #[derive(Debug)]
 pub(crate) struct Churn {
     state: Arc<AtomicU8>,
@@ -47,7 +47,7 @@ impl Churn {
 impl Drop for Churn {
     fn drop(&mut self) {
         self.tell(ENDING);
-        // It cannot have panicked but for want of memory, which ended the process.
+        // It can only have panicked for lack of memory, which aborted the process.
         let _ = self.thread.take().map(JoinHandle::join);
     }
 }

@@ -1,4 +1,4 @@
-//! What the programs can be asked for.
+//! The commands of the programs.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -23,47 +23,49 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Task {
-    /// Works through some frames in every way, compares the pictures, and tells what each took.
+    /// Process some frames in every way, compare the pictures, and print the cost of each.
     Show {
-        /// How large a frame is.
+        /// The size of a frame.
         #[arg(long, default_value = "640x480")]
         size: Size,
-        /// How many.
+        /// The number of frames.
         #[arg(long, default_value_t = 24)]
         frames: usize,
-        /// Where the last picture is written.
+        /// The file for the last picture.
         #[arg(long, default_value = "target/demo/stream.png")]
         picture: PathBuf,
     },
     /// Makes the frames of a film.
     Film {
-        /// How large a frame is.
+        /// The size of a frame.
         #[arg(long)]
         size: Size,
-        /// How many.
+        /// The number of frames.
         #[arg(long)]
         frames: usize,
         /// The file.
         film: PathBuf,
     },
-    /// Says what the way with wgpu computes on, or fails where there is nothing.
+    /// Print the adapter of the way with wgpu, or fail if there is none.
     #[cfg(feature = "wgpu")]
     Adapter,
-    /// Reads numbers from the standard input, and tells of so many frames each, a line a frame.
+    /// Read numbers from the standard input, and report on that number of frames each, a line a
+    /// frame.
     Serve {
-        /// Where temporaries come from.
+        /// The source of temporaries.
         #[arg(long)]
         way: Way,
-        /// Cameras, each with a thread; of one, it is the main thread.
+        /// The number of cameras, each with a thread; a single one uses the main thread.
         #[arg(long, default_value_t = 1)]
         workers: usize,
         /// Another thread keeps the allocator busy.
         #[arg(long)]
         churn: bool,
-        /// The pool of the main thread counts the bytes that are in use at once, at a cold call for each temporary.
+        /// The pool of the main thread counts its peak of live bytes, at a cold call for each
+        /// temporary.
         #[arg(long)]
         live: bool,
-        /// Where the last picture is written, if anywhere.
+        /// The file for the last picture, if it is written.
         #[arg(long)]
         picture: Option<PathBuf>,
         /// The film.

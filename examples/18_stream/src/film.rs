@@ -1,5 +1,5 @@
-//! The frames: a photograph, over which a camera moves in a closed curve, with specks as a bad sensor makes them. They
-//! are kept as they would come, encoded, in one file.
+//! The frames: a photograph, over which a camera moves in a closed curve, with specks as from a bad
+//! sensor. They are stored encoded, in one file.
 
 use std::f64::consts::TAU;
 use std::fs;
@@ -12,15 +12,15 @@ use crate::Failure;
 use crate::picture::{Picture, photograph};
 use crate::size::Size;
 
-/// What a file begins with.
+/// The header of a file.
 const FIRST: &[u8] = b"film of QOI\n";
-/// How far the camera moves from the middle, in pixels of the photograph.
+/// The distance of the camera from the middle, in pixels of the photograph.
 const REACH: f64 = 6.0;
-/// How much nearer and farther it comes.
+/// The amplitude of its zoom.
 const ZOOM: f64 = 0.03;
-/// What of the photograph is always left at its borders, in pixels.
+/// The margin of the photograph that is never shown, in pixels.
 const MARGIN: f64 = 20.0;
-/// One pixel of so many is a speck.
+/// The number of pixels for each speck.
 const SPECKS: usize = 200;
 
 /// Encoded frames of one size, in a loop.
@@ -32,11 +32,11 @@ pub struct Film {
 }
 
 impl Film {
-    /// Makes a film of so many frames.
+    /// Makes a film of `frames` frames.
     ///
     /// # Errors
     ///
-    /// When the photograph cannot be read, and when a frame cannot be encoded.
+    /// Fails if the photograph cannot be read, or if a frame cannot be encoded.
     pub fn make(size: Size, frames: usize) -> Result<Self, Failure> {
         let photograph = photograph()?;
         let mut bytes = FIRST.to_vec();
@@ -55,7 +55,7 @@ impl Film {
     ///
     /// # Errors
     ///
-    /// When the file cannot be read, or is no film.
+    /// Fails if the file cannot be read, or is not a film.
     pub fn read(path: &Path) -> Result<Self, Failure> {
         Self::parse(fs::read(path)?)
     }
@@ -64,7 +64,7 @@ impl Film {
     ///
     /// # Errors
     ///
-    /// When the file cannot be written.
+    /// Fails if the file cannot be written.
     pub fn write(&self, path: &Path) -> Result<(), Failure> {
         Ok(fs::write(path, &self.bytes)?)
     }
@@ -84,20 +84,20 @@ impl Film {
         Ok(Self { size, bytes, frames })
     }
 
-    /// How large its frames are.
+    /// Returns the size of its frames.
     #[must_use]
     pub fn size(&self) -> Size {
         self.size
     }
 
-    /// A frame's bytes; after the last one comes the first.
+    /// Returns a frame's bytes; after the last frame comes the first.
     #[must_use]
     pub fn frame(&self, number: usize) -> &[u8] {
         &self.bytes[self.frames[number % self.frames.len()].clone()]
     }
 }
 
-/// What the camera sees at a time from 0 to 1.
+/// Returns the camera's picture at a time from 0 to 1.
 fn seen(photograph: &Picture, size: Size, time: f64) -> Vec<u8> {
     let (width, height) = (size.width as f64, size.height as f64);
     let (whole_width, whole_height) = (photograph.size.width as f64, photograph.size.height as f64);

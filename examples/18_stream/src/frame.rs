@@ -1,4 +1,5 @@
-//! One frame, from its bytes to the picture that is shown: the whole program, for whatever hands out the temporaries.
+//! One frame, from its bytes to the shown picture: the whole program, for any source of
+//! temporaries.
 
 use crate::Failure;
 use crate::camera::{Camera, LEVELS, Pyramid};
@@ -12,11 +13,11 @@ use crate::steps::{denoise, edges, flow, pyramid};
 /// The level at which the flow ends.
 pub(crate) const FLOW: usize = 1;
 
-/// Works through one frame; the camera's picture is the result.
+/// Processes one frame; the camera's picture is the result.
 ///
 /// # Errors
 ///
-/// When the bytes are no frame of the camera's size.
+/// Fails if the bytes are not a frame of the camera's size.
 pub fn frame<S: Scratch>(
     scratch: &mut S,
     encoded: &[u8],
@@ -41,7 +42,7 @@ pub fn frame<S: Scratch>(
     Ok(())
 }
 
-/// What follows once the frame is clean, and its pyramid and edges are known.
+/// Runs the steps after the frame is clean, and its pyramid and edges are known.
 pub(crate) fn show<S: Scratch>(scratch: &mut S, camera: &mut Camera, clean: &[u8], marks: &[u8]) {
     let size = camera.size();
     let mut across = plane::<f32, _>(scratch, size.halved(1));

@@ -1,4 +1,4 @@
-//! A camera and what its temporaries come from.
+//! A camera and the source of its temporaries.
 
 use std::time::Instant;
 
@@ -17,7 +17,7 @@ use crate::ways::kept::Kept;
 #[cfg(feature = "wgpu")]
 use crate::ways::on_wgpu::OnWgpu;
 
-/// Where temporaries come from.
+/// The source of temporaries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Way {
     /// The pool of the thread that works on the frame.
@@ -31,12 +31,12 @@ pub enum Way {
     /// An arena of the camera.
     #[cfg(feature = "bump-scope")]
     BumpScope,
-    /// The pool of a device of wgpu until the flow, the thread's pool from there on.
+    /// The pool of a wgpu device up to the flow, the thread's pool from there on.
     #[cfg(feature = "wgpu")]
     Wgpu,
 }
 
-/// A camera's program in one way.
+/// A camera's program with one source of temporaries.
 #[derive(Debug)]
 pub struct Lane {
     camera: Camera,
@@ -57,7 +57,7 @@ enum Source {
 }
 
 impl Lane {
-    /// A camera with frames of one size.
+    /// Makes a camera with frames of one size.
     #[must_use]
     pub fn new(way: Way, size: Size) -> Self {
         let source = match way {
@@ -73,17 +73,18 @@ impl Lane {
         Self { camera: Camera::new(size), source }
     }
 
-    /// The camera, with the last frame's picture.
+    /// Returns the camera, with the last frame's picture.
     #[must_use]
     pub fn camera(&self) -> &Camera {
         &self.camera
     }
 
-    /// Works through one frame.
+    /// Processes one frame.
     ///
     /// # Errors
     ///
-    /// When the bytes are no frame of the camera's size, and for wgpu when there is no adapter.
+    /// Fails if the bytes are not a frame of the camera's size, and for wgpu if there is no
+    /// adapter.
     pub fn frame(&mut self, encoded: &[u8]) -> Result<(), Failure> {
         let camera = &mut self.camera;
         match &mut self.source {
@@ -111,7 +112,7 @@ impl Lane {
         }
     }
 
-    /// The numbers of this thread's pool, where there is one.
+    /// Returns the statistics of this thread's pool, if there is one.
     fn pool(&self) -> Option<PoolStats> {
         match self.source {
             Source::Pool => Some(local::<Cpu>().stats()),
@@ -120,7 +121,8 @@ impl Lane {
         }
     }
 
-    /// The bytes that this thread's pool or the arena holds for temporaries, where there is one.
+    /// Returns the bytes that this thread's pool or the arena holds for temporaries, if there is
+    /// one.
     #[must_use]
     pub fn reserved(&self) -> Option<usize> {
         match &self.source {
@@ -130,11 +132,12 @@ impl Lane {
         }
     }
 
-    /// Works through one frame and tells what it took, all but the bytes held.
+    /// Processes one frame and returns its cost, except for the bytes held.
     ///
     /// # Errors
     ///
-    /// When the bytes are no frame of the camera's size, and for wgpu when there is no adapter.
+    /// Fails if the bytes are not a frame of the camera's size, and for wgpu if there is no
+    /// adapter.
     pub fn measured(&mut self, encoded: &[u8]) -> Result<Record, Failure> {
         scratch::addresses();
         let (faults, requests) = (clock::minor_faults(), heap::requests());

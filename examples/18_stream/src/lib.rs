@@ -1,9 +1,10 @@
-//! A stream of frames, as a camera's program works through it: decoded, cleaned, made a pyramid, searched for edges and
-//! for what moved, and put together again. What differs between the ways is where the temporaries come from: a pool,
-//! `Vec`, an arena, buffers kept by hand, or for a part of the steps a device of wgpu. The arithmetic is the same code, so every way makes the same pictures.
+//! A stream of frames, as a camera's program processes it. A frame is decoded, cleaned, made a
+//! pyramid, searched for edges and for motion, and composed again. The ways differ in the source of
+//! the temporaries: a pool, `Vec`, an arena, buffers kept by hand, or for some steps a wgpu device.
+//! The arithmetic is the same code, so every way makes the same pictures.
 //!
-//! [`frame()`] is the whole program for all but the kept buffers, generic over [`Scratch`]; [`ways::kept`] is the same by
-//! hand. The rest makes the frames out of a photograph, and measures.
+//! [`frame()`] is the whole program for all ways but the kept buffers, generic over [`Scratch`];
+//! [`ways::kept`] is the same by hand. The rest makes the frames out of a photograph, and measures.
 
 mod camera;
 mod churn;
@@ -34,5 +35,5 @@ pub use record::Record;
 pub use scratch::{Sample, Scratch};
 pub use size::Size;
 
-/// What can go wrong, from a file that is not there to a frame that cannot be decoded.
+/// Any failure, from a missing file to a frame that cannot be decoded.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;

@@ -7,7 +7,7 @@ use crate::size::Size;
 /// Numbers in rows.
 #[derive(Clone, Copy, Debug)]
 pub struct Plane<Storage> {
-    /// How many there are in a row, and how many rows.
+    /// The number of pixels in a row, and of rows.
     pub size: Size,
     /// Row after row.
     pub pixels: Storage,
@@ -24,7 +24,7 @@ impl<T, Storage: Deref<Target = [T]>> Plane<Storage> {
         self.row(y.saturating_add_signed(by).min(self.size.height - 1))
     }
 
-    /// The same numbers, to be read.
+    /// Lends the numbers for reading.
     pub(crate) fn view(&self) -> Plane<&[T]> {
         Plane { size: self.size, pixels: &self.pixels }
     }
@@ -35,7 +35,7 @@ impl<T, Storage: DerefMut<Target = [T]>> Plane<Storage> {
         &mut self.pixels[y * self.size.width..(y + 1) * self.size.width]
     }
 
-    /// The same numbers, to be written.
+    /// Lends the numbers for writing.
     pub(crate) fn view_mut(&mut self) -> Plane<&mut [T]> {
         Plane { size: self.size, pixels: &mut self.pixels }
     }

@@ -1,35 +1,36 @@
-//! What is told of one frame: a line of text, written here and read by `cargo xtask demo`, which has this file compiled
-//! in.
+//! The report on one frame: a line of text, written here and read by `cargo xtask demo`, which
+//! compiles this file.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// How one frame went.
+/// The measurements of one frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Record {
     /// Nanoseconds by the clock.
     pub wall: u64,
     /// Nanoseconds of the thread's processor time.
     pub processor: u64,
-    /// Pages that the thread had to be given; `None` where the system does not count them.
+    /// Page faults of the thread; `None` if the system does not count them.
     pub faults: Option<u64>,
-    /// Blocks that the thread asked the heap for.
+    /// Blocks that the thread requested from the heap.
     pub allocations: u64,
-    /// Tells the temporaries' addresses and their order; 0 where nothing was taken.
+    /// A hash of the temporaries' addresses and their order; 0 if there were none.
     pub addresses: u64,
-    /// Bytes that the process holds beyond those before the first frame; `None` where the system does not tell.
+    /// Bytes that the process holds beyond those before the first frame; `None` if the system does
+    /// not report them.
     pub held: Option<i64>,
     /// Bytes of the thread's pool, blocks and tables; `None` without one.
     pub reserved: Option<u64>,
-    /// The most bytes of it that temporaries took at one time so far; `None` where it does not count them.
+    /// The peak of live bytes of temporaries so far; `None` if it is not counted.
     pub live: Option<u64>,
-    /// Tells the picture.
+    /// A checksum of the picture.
     pub checksum: u64,
 }
 
-/// What every such line begins with.
+/// The prefix of every such line.
 const FIRST: &str = "frame";
-/// What stands for nothing.
+/// The text for no number.
 const NOTHING: &str = "-";
 
 impl fmt::Display for Record {
@@ -76,7 +77,7 @@ impl FromStr for Record {
     }
 }
 
-/// A number as it is written.
+/// A number in its written form.
 struct OrNothing<Number>(Option<Number>);
 
 impl<Number: fmt::Display> fmt::Display for OrNothing<Number> {

@@ -1,9 +1,9 @@
-//! How much memory the process holds, as the system counts it.
+//! The memory that the process holds, as the system counts it.
 
 #[cfg(target_os = "linux")]
 use std::{fs::File, os::unix::fs::FileExt};
 
-/// Asks the system again and again without asking the heap.
+/// Queries the system repeatedly without using the heap.
 #[derive(Debug)]
 pub(crate) struct Resident {
     #[cfg(target_os = "linux")]
@@ -25,7 +25,7 @@ impl Resident {
         Self {}
     }
 
-    /// Bytes; `None` where the system does not tell.
+    /// Returns the bytes; `None` if the system does not report them.
     #[cfg(target_os = "linux")]
     pub(crate) fn bytes(&self) -> Option<i64> {
         let mut text = [0; 128];

@@ -1,11 +1,11 @@
-//! Where a step's temporaries come from, as the program sees it.
+//! The source of a step's temporaries, as the program sees it.
 
 use std::cell::Cell;
 use std::ops::DerefMut;
 
 use bytemuck::Pod;
 
-/// What a buffer of the stream consists of.
+/// An element of a buffer of the stream.
 pub trait Sample: Pod + Default + Send {}
 
 impl Sample for u8 {}
@@ -13,20 +13,20 @@ impl Sample for u16 {}
 impl Sample for i16 {}
 impl Sample for f32 {}
 
-/// A place that hands out buffers until it ends, and places within it.
+/// A source of buffers, with nested sources.
 pub trait Scratch {
-    /// A buffer. It may outlive what is nested here after it was taken.
+    /// A buffer. It may outlive sources that were nested after it was taken.
     type Buffer<T: Sample>: DerefMut<Target = [T]>;
-    /// A place within this one, whose buffers are gone when it ends.
+    /// A nested source, whose buffers are freed when it ends.
     type Inner<'i>: Scratch;
 
-    /// A buffer of so many elements, whatever they are: each is written before it is read.
+    /// Returns a buffer of `length` elements with any contents: each is written before it is read.
     fn provide<T: Sample>(&self, length: usize) -> Self::Buffer<T>;
 
-    /// Works in a place within this one.
+    /// Runs code with a nested source.
     fn nested<R>(&mut self, work: impl FnOnce(&mut Self::Inner<'_>) -> R) -> R;
 
-    /// As [`provide`](Self::provide), and notes where the buffer is.
+    /// Does the same as [`provide`](Self::provide), and records the buffer's address.
     fn take<T: Sample>(&self, length: usize) -> Self::Buffer<T> {
         let buffer: Self::Buffer<T> = self.provide(length);
         note(buffer.as_ptr().addr());
@@ -44,7 +44,7 @@ fn note(address: usize) {
     ADDRESSES.set(folded.rotate_left(29));
 }
 
-/// A number that tells the addresses which this thread took since it last asked, and their order.
+/// Returns a hash of the addresses that this thread took since the last call, and of their order.
 pub(crate) fn addresses() -> u64 {
     ADDRESSES.take()
 }

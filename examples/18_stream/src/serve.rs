@@ -1,5 +1,6 @@
-//! Frames on request: whoever measures writes how many are wanted, a number a line, and reads a line for each frame of
-//! each camera. So several programs can be measured in turns, each with its own allocator.
+//! Frames on request. The measuring program writes the number of frames, a number a line, and reads
+//! a line for each frame of each camera. So several programs can be measured alternately, each with
+//! its own allocator.
 
 use std::io::{BufRead, Write};
 
@@ -12,22 +13,22 @@ use crate::lane::{Lane, Way};
 use crate::record::Record;
 use crate::resident::Resident;
 
-/// What is served.
+/// The service.
 #[derive(Debug)]
 pub(crate) struct Service {
     film: Film,
     lanes: Vec<Lane>,
-    /// A worker for each lane, where there are several.
+    /// A worker for each lane, if there are several.
     workers: Option<rayon::ThreadPool>,
     churn: Option<Churn>,
     resident: Resident,
     resident_before: Option<i64>,
-    /// How many frames there were.
+    /// The number of frames so far.
     frames: usize,
 }
 
 impl Service {
-    /// One camera for each worker; one worker is this thread.
+    /// Makes one camera for each worker; a single worker is this thread.
     pub(crate) fn new(film: Film, way: Way, workers: usize, churns: bool) -> Result<Self, Failure> {
         let resident = Resident::new();
         let build = || rayon::ThreadPoolBuilder::new().num_threads(workers).build();
@@ -38,7 +39,7 @@ impl Service {
         Ok(Self { film, lanes, workers: own_workers, churn, resident, resident_before, frames: 0 })
     }
 
-    /// Answers until there are no more requests.
+    /// Serves requests until there are no more.
     pub(crate) fn run(
         &mut self,
         requests: impl BufRead,
@@ -60,7 +61,7 @@ impl Service {
         Ok(())
     }
 
-    /// The next frame of each camera.
+    /// Processes the next frame of each camera.
     fn frame(&mut self, records: &mut Vec<Record>) -> Result<(), Failure> {
         let (film, number) = (&self.film, self.frames);
         let held = |record: Record, resident: &Resident| {
@@ -86,7 +87,7 @@ impl Service {
         Ok(())
     }
 
-    /// The first camera, with its last picture.
+    /// Returns the first camera, with its last picture.
     pub(crate) fn lane(&self) -> Option<&Lane> {
         self.lanes.first()
     }

@@ -1,4 +1,4 @@
-//! How large a frame is.
+//! The size of a frame.
 
 use std::fmt;
 use std::str::FromStr;
@@ -18,13 +18,13 @@ impl Size {
     /// The most of both.
     const MOST: usize = 8_192;
 
-    /// How many pixels there are.
+    /// Returns the number of pixels.
     #[must_use]
     pub fn pixels(self) -> usize {
         self.width * self.height
     }
 
-    /// So many halvings of both.
+    /// Returns the size after `times` halvings of both.
     #[must_use]
     pub fn halved(self, times: usize) -> Self {
         Self { width: self.width >> times, height: self.height >> times }

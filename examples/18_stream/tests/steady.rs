@@ -1,5 +1,6 @@
-//! In steady state a frame with a pool asks the heap for nothing, faults no page, and has its temporaries where the
-//! frame before had them; and every way makes the same pictures.
+//! In steady state a frame with a pool requests nothing from the heap, causes no page fault, and
+//! has its temporaries at the same addresses as the previous frame. All ways make the same
+//! pictures.
 
 #![expect(clippy::unwrap_used, reason = "tests, and what they share")]
 
@@ -14,14 +15,14 @@ use pool_stream::{Film, Lane, Record, Size, Way};
 static ALLOCATOR: Counting<System> = Counting(System);
 
 const SMALL: Size = Size { width: 64, height: 48 };
-/// Frames of the film, and of a warm-up: the largest of each temporary is met in the first.
+/// The number of frames of the film, and of a warm-up: the first has the largest of each temporary.
 const LOOP: usize = 6;
 
 fn film(size: Size) -> Film {
     Film::make(size, LOOP).unwrap()
 }
 
-/// Whether the way can be tried: one needs an adapter.
+/// Returns `true` if the way can be tried: one needs an adapter.
 fn is_there(way: Way) -> bool {
     #[cfg(feature = "wgpu")]
     if way == Way::Wgpu {
@@ -61,7 +62,7 @@ fn every_way_makes_the_same_pictures() {
     }
 }
 
-/// What does not depend on how long it took.
+/// Returns the part of the record that does not depend on time.
 fn steady(record: Record) -> (u64, u64, Option<u64>) {
     (record.allocations, record.addresses, record.faults)
 }
@@ -113,7 +114,7 @@ fn assert_steady(way: Way, stats: impl Fn() -> PoolStats) {
     assert_eq!(after.growths, before.growths);
 }
 
-/// That the counts are counted: a way that allocates is seen to.
+/// Checks the counters: a way that allocates is detected.
 #[test]
 fn a_frame_of_vectors_is_seen_to_allocate() {
     let film = film(SMALL);

@@ -22,7 +22,7 @@ const grey = (levels) => {
 const kibibytes = (bytes) => `${Math.round(bytes / 1024).toLocaleString("en")} KiB`;
 const median = (numbers) => numbers.toSorted((a, b) => a - b)[numbers.length >> 1];
 
-/// What the page shows, for those who drive it.
+/// The state of the page, for the programs that drive it.
 const state = { frames: 0, isPooled: true, isPaused: false, isLost: false, hostTimes: { pool: [], created: [] } };
 globalThis.pool = state;
 

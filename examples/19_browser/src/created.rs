@@ -114,7 +114,7 @@ fn read(staging: &wgpu::Buffer, resolve: Function, reject: Function) {
         let range = answer.map_err(|error| error.to_string());
         let range =
             range.and_then(|()| mapped.get_mapped_range(..).map_err(|error| error.to_string()));
-        // Nothing is left to do where the page does not listen.
+        // Nothing is left to do if the page does not listen.
         let _ = match range {
             Ok(bytes) => resolve.call1(&JsValue::NULL, &pixels(cast_slice(&bytes))),
             Err(message) => reject.call1(&JsValue::NULL, &message.into()),

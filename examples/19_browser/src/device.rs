@@ -1,4 +1,4 @@
-//! The device of the page, and what is common to the kernels on it.
+//! The device of the page, and the common part of its kernels.
 
 use pool_kernels::wgsl::{Access, WgslKernel};
 use pool_wgpu::{Kernel, Stream, StreamConfig, WgpuError};
@@ -17,17 +17,17 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// Where the browser has no WebGPU, or no adapter.
+    /// Fails if the browser has no WebGPU, or no adapter.
     pub async fn open() -> Result<Self, JsError> {
         Ok(Self { stream: Stream::open_with_config_async(&StreamConfig::new()).await? })
     }
 
-    /// Destroys the device, as a driver that is reset does.
+    /// Destroys the device, as a driver reset does.
     pub fn lose(&self) {
         self.stream.device().destroy();
     }
 
-    /// Whether the device was lost.
+    /// Returns `true` if the device was lost.
     #[must_use]
     pub fn is_lost(&self) -> bool {
         self.stream.is_lost()

@@ -1,4 +1,5 @@
-//! A heat equation to draw into: temperatures that stay in a slot, steps whose temporaries a scope has.
+//! A heat equation to draw into: the temperatures stay in a slot, and the steps' temporaries are in
+//! a scope.
 
 use bytemuck::{NoUninit, bytes_of};
 use js_sys::Promise;
@@ -49,11 +50,11 @@ pub struct Heat {
 
 #[wasm_bindgen]
 impl Heat {
-    /// A cold plane of so many points along each side.
+    /// Makes a cold plane with `side` points along each side.
     ///
     /// # Errors
     ///
-    /// Where the device refuses a kernel or memory.
+    /// Fails if the device refuses a kernel or memory.
     #[wasm_bindgen(constructor)]
     pub fn new(device: &Device, side: u32) -> Result<Self, JsError> {
         let stream = device.stream().clone();
@@ -69,7 +70,7 @@ impl Heat {
     ///
     /// # Errors
     ///
-    /// Where the device was lost.
+    /// Fails if the device was lost.
     pub fn warm(&mut self, x: f32, y: f32, radius: f32) -> Result<(), JsError> {
         let brush = Brush { side: self.side, x, y, radius, heat: 0.5 };
         let mut plane = self.pool.get_mut(self.temperatures)?;
@@ -78,22 +79,22 @@ impl Heat {
         Ok(())
     }
 
-    /// Takes all heat away.
+    /// Removes all heat.
     ///
     /// # Errors
     ///
-    /// Where the device was lost.
+    /// Fails if the device was lost.
     pub fn cool(&mut self) -> Result<(), JsError> {
         use pool_facade::PoolViewMut;
         self.pool.get_mut(self.temperatures)?.fill_with_zeros()?;
         Ok(())
     }
 
-    /// Steps, and a promise of the picture in red, green, blue and alpha.
+    /// Runs steps, and returns a promise of the picture in red, green, blue and alpha.
     ///
     /// # Errors
     ///
-    /// Where the device was lost.
+    /// Fails if the device was lost.
     pub fn frame(&mut self) -> Result<Promise, JsError> {
         let Self { side, stream, stencil, colour, pool, temperatures, .. } = self;
         let count = (*side * *side) as usize;

@@ -1,4 +1,4 @@
-// What the page's heat equation needs besides the stencil: a warm hand, and colours.
+// The kernels of the page's heat equation besides the stencil: warming a place, and colours.
 
 struct Brush {
     side: u32,

@@ -4,7 +4,7 @@
 use pool_facade::CpuError;
 use pool_facade::prelude::*;
 
-/// The smoothed levels of a plane, five pixels along a row, with the weights 1, 4, 6, 4 and 1.
+/// Smooths the levels of a plane, five pixels along a row, with the weights 1, 4, 6, 4 and 1.
 fn smooth_rows(side: usize, from: &[u16], to: &mut [u16]) {
     for (row, to) in from.chunks_exact(side).zip(to.chunks_exact_mut(side)) {
         for (x, to) in to.iter_mut().enumerate() {
@@ -22,7 +22,7 @@ pub fn smoothed_rows(side: usize, greys: &[u8]) -> Vec<u16> {
     smooth
 }
 
-/// The same along columns.
+/// Smooths along columns in the same way.
 fn smooth_columns(side: usize, from: &[u16], to: &mut [u16]) {
     for (y, to) in to.chunks_exact_mut(side).enumerate() {
         for (x, to) in to.iter_mut().enumerate() {
@@ -89,7 +89,7 @@ impl HostFilter {
     ///
     /// # Errors
     ///
-    /// Where there is no memory.
+    /// Fails if there is no memory.
     pub fn with_pool(&mut self, greys: &[u8]) -> Result<Vec<u8>, PoolError<CpuError>> {
         let scope = self.pool.scope();
         let pixels = self.side * self.side;
@@ -103,7 +103,7 @@ impl HostFilter {
         Ok(picture)
     }
 
-    /// The same with temporaries that are allocated.
+    /// Does the same with temporaries that are allocated.
     #[must_use]
     pub fn with_vec(&self, greys: &[u8]) -> Vec<u8> {
         let pixels = self.side * self.side;
@@ -122,7 +122,8 @@ impl HostFilter {
     }
 }
 
-/// Takes three arrays in each of many scopes, and writes into each; a sum, so that nothing is left out.
+/// Takes three arrays in each of many scopes, and writes into each; returns a sum, so that nothing
+/// is optimised away.
 #[must_use]
 pub fn three_arrays_pooled(pool: &mut Pool<Cpu>, scopes: u32, length: usize) -> u64 {
     let mut sum = 0;
@@ -134,7 +135,7 @@ pub fn three_arrays_pooled(pool: &mut Pool<Cpu>, scopes: u32, length: usize) -> 
     sum
 }
 
-/// The same with vectors.
+/// Does the same with vectors.
 #[must_use]
 pub fn three_arrays_allocated(scopes: u32, length: usize) -> u64 {
     let mut sum = 0;
@@ -148,7 +149,7 @@ pub fn three_arrays_allocated(scopes: u32, length: usize) -> u64 {
     sum
 }
 
-/// Writes the first element of each array. It is not inlined, so that no array is left out.
+/// Writes the first element of each array. It is not inlined, so that no array is optimised away.
 #[inline(never)]
 fn touch(number: u32, a: &mut [u32], b: &mut [u32], c: &mut [u32]) -> u64 {
     for array in [a, b, c] {

@@ -1,5 +1,6 @@
-//! Pools in a browser, for the page beside it (`cargo xtask web`): a video filter on WebGPU, with a pool and with buffers
-//! that each frame creates; a heat equation to draw into; and a filter on the host, with `Pool<Cpu>` and with `Vec`.
+//! Pools in a browser, for the page beside it (`cargo xtask web`). The page has a video filter on
+//! WebGPU, with a pool and with buffers that each frame creates; a heat equation to draw into; and
+//! a filter on the host, with `Pool<Cpu>` and with `Vec`.
 //!
 //! The pictures and the host's filter are integer arithmetic, so that every machine has the same bits.
 

@@ -36,7 +36,7 @@ impl Host {
     ///
     /// # Errors
     ///
-    /// Where there is no memory.
+    /// Fails if there is no memory.
     pub fn frame(&mut self, greys: &[u8], with_pool: bool) -> Result<Vec<u8>, JsError> {
         if with_pool { Ok(self.filter.with_pool(greys)?) } else { Ok(self.filter.with_vec(greys)) }
     }
@@ -59,11 +59,11 @@ impl Host {
     }
 }
 
-/// Whether the host's picture has the bits that it has natively.
+/// Returns `true` if the host's picture has the bits that it has natively.
 ///
 /// # Errors
 ///
-/// Where there is no memory.
+/// Fails if there is no memory.
 #[wasm_bindgen]
 pub fn host_agrees_with_native() -> Result<bool, JsError> {
     let greys = film::frame(CHECKED_FRAME, CHECKED_SIDE);

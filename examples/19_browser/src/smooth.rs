@@ -17,11 +17,12 @@ const SMOOTH: WgslKernel = WgslKernel {
     accesses: &[Access::Read, Access::ReadWrite],
 };
 
-/// Smooths a frame on the device and on the host; a promise whether both agree in every bit.
+/// Smooths a frame on the device and on the host; returns a promise of `true` if both agree in
+/// every bit.
 ///
 /// # Errors
 ///
-/// Where the device was lost.
+/// Fails if the device was lost.
 #[wasm_bindgen]
 pub fn device_agrees_with_host(device: &Device) -> Result<Promise, JsError> {
     let stream = device.stream();

@@ -23,7 +23,7 @@ impl Video {
     ///
     /// # Errors
     ///
-    /// Where the device refuses a kernel or memory.
+    /// Fails if the device refuses a kernel or memory.
     #[wasm_bindgen(constructor)]
     pub fn new(device: &Device, side: u32) -> Result<Self, JsError> {
         let filter = Filter::new(side);
@@ -34,7 +34,7 @@ impl Video {
     ///
     /// # Errors
     ///
-    /// Where the device was lost.
+    /// Fails if the device was lost.
     pub fn frame(&mut self, greys: &[u8], with_pool: bool) -> Result<Promise, JsError> {
         if !with_pool {
             return Ok(self.created.frame(greys));

@@ -1,14 +1,16 @@
 //! The planner beside its peers, for every file and every budget of CPU time, in one run.
 //!
-//! `cargo bench -p pool-plan-cli --bench peers -- [--files PATH,…] [--budgets 0.1,1.5] [--threads 1,2] [--only NAME]`.
-//! Files are those of `crates/pool-plan/tests/data`, the ones given (a folder stands for its CSV files), and problems of
-//! ten families that the portfolio was not tuned on. A row is lost where a peer that took no more CPU time has a lower
-//! peak. The last line counts the lost rows; the exit status is 1 if there is one.
+//! `cargo bench -p pool-plan-cli --bench peers -- [--files PATH,…] [--budgets 0.1,1.5] [--threads
+//! 1,2] [--only NAME]`. Files are those of `crates/pool-plan/tests/data`, the given ones (a folder
+//! stands for its CSV files), and problems of ten families that the portfolio was not tuned on. A
+//! row is lost if a peer without more CPU time has a lower peak. The last line counts the lost
+//! rows; the exit status is 1 if there is one.
 //!
-//! Peers: the fourteen textbook heuristics and hill climbing on their order, written plainly (`support/plain.rs`);
-//! `MiniMalloc`, which is asked for a plan below this planner's peak; and `idealloc`. The paths of the last two are given by
-//! `--minimalloc` and `--idealloc`, or the variables `POOL_MINIMALLOC` and `POOL_IDEALLOC`. CPU time is that of the process;
-//! commands include the time to read their file.
+//! Peers: the fourteen textbook heuristics and hill climbing on their order, in simple code
+//! (`support/plain.rs`); `MiniMalloc`, with the task to find a plan below this planner's peak; and
+//! `idealloc`. The paths of the last two are given by `--minimalloc` and `--idealloc`, or the
+//! variables `POOL_MINIMALLOC` and `POOL_IDEALLOC`. CPU time is that of the process; commands
+//! include the time to read their file.
 
 #![allow(
     clippy::unwrap_used,
@@ -38,9 +40,10 @@ use pool_replay::csv;
 
 use cpu::{Whose, seconds};
 
-/// How often the CPU time is looked at.
+/// The interval between two checks of the CPU time.
 const LOOK: Duration = Duration::from_micros(500);
-/// A peer's time counts as no more up to this factor, and these seconds: what a clock of ticks may miss.
+/// A peer's time counts as equal up to this factor plus these seconds: the resolution of a clock of
+/// ticks.
 const SAME_TIME: (f64, f64) = (1.0, 0.001);
 
 #[derive(Debug, Parser)]
@@ -152,12 +155,12 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     println!("{table}");
     lost.iter().for_each(|row| println!("lost: {row}"));
     println!("{} rows, {} lost", rows, lost.len());
-    // A run among the tests is no measurement.
+    // A run among the tests is not a measurement.
     let is_lost = arguments.bench && !lost.is_empty();
     Ok(if is_lost { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// All problems, each with its name.
+/// Returns all problems, each with its name.
 fn problems(arguments: &Arguments) -> Result<Vec<(String, IntervalProblem)>, Box<dyn Error>> {
     let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/pool-plan/tests/data");
     let mut files = Vec::new();
@@ -189,7 +192,8 @@ fn problems(arguments: &Arguments) -> Result<Vec<(String, IntervalProblem)>, Box
     Ok(all)
 }
 
-/// This planner's plan within a budget of CPU time, which is validated, and how many heuristics it did not try.
+/// Returns this planner's plan within a budget of CPU time, which is validated, and the number of
+/// heuristics that it did not try.
 fn this(
     problem: &IntervalProblem,
     budget: f64,
@@ -217,7 +221,7 @@ fn this(
     Ok((found, plan.untried.len()))
 }
 
-/// The peers whose plans depend on no budget: textbook heuristics, and `idealloc`.
+/// Returns the peers whose plans depend on no budget: textbook heuristics, and `idealloc`.
 fn peers(problem: &IntervalProblem, arguments: &Arguments) -> Result<Vec<Found>, Box<dyn Error>> {
     let has_gaps = problem.buffers().iter().any(|one| !one.gaps.is_empty());
     let is_fixed = problem.buffers().iter().any(|one| one.offset.is_some());
@@ -236,7 +240,7 @@ fn peers(problem: &IntervalProblem, arguments: &Arguments) -> Result<Vec<Found>,
     if let Some(path) = arguments.idealloc.as_ref().filter(|_| !is_aligned) {
         let file = written(problem)?;
         let start = seconds(Whose::Commands)?;
-        // Of some files it finds no end.
+        // For some files it never ends.
         let most = arguments.budgets.iter().copied().fold(1.0, f64::max);
         let mut command = cpu::limited(path, most.ceil() as u64);
         command
@@ -252,7 +256,7 @@ fn peers(problem: &IntervalProblem, arguments: &Arguments) -> Result<Vec<Found>,
     Ok(found)
 }
 
-/// Hill climbing for some seconds of CPU time.
+/// Runs hill climbing for some seconds of CPU time.
 fn climb(problem: &IntervalProblem, budget: f64) -> Option<Found> {
     let buffers = problem.buffers();
     if buffers.iter().any(|one| !one.gaps.is_empty() || one.offset.is_some()) {
@@ -264,7 +268,7 @@ fn climb(problem: &IntervalProblem, budget: f64) -> Option<Found> {
     Some(Found { by: "hill climbing".to_owned(), peak, seconds: budget })
 }
 
-/// A plan of `MiniMalloc` below a peak, if it finds one within some seconds of CPU time.
+/// Returns a plan of `MiniMalloc` below a peak, if it finds one within some seconds of CPU time.
 fn below(
     problem: &IntervalProblem,
     peak: u64,
@@ -279,7 +283,7 @@ fn below(
     let mut command = cpu::limited(path, budget.ceil() as u64);
     command.arg(format!("--capacity={}", peak - 1)).arg(format!("--input={}", file.display()));
     command.arg(format!("--output={}", file.with_extension("minimalloc.csv").display()));
-    // A clock of seconds is not enough: the search is ended by its own limit, too.
+    // A clock of seconds is not enough: the search also has its own limit.
     command.arg(format!("--timeout={budget}s"));
     let start = seconds(Whose::Commands)?;
     let is_found = command.status()?.success();

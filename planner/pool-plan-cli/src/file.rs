@@ -1,5 +1,5 @@
-//! A file that is written whole or not at all: under another name beside it until it is complete, also where the command
-//! is interrupted.
+//! A file that is written completely or not at all: it has another name beside its own until it is
+//! complete, even if the command is interrupted.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -12,10 +12,11 @@ const INTERRUPTED: i32 = 130;
 /// The unfinished file of this process.
 static UNFINISHED: Mutex<Option<PathBuf>> = Mutex::new(None);
 
-/// A file that is being written. Dropped before [`finish`](Self::finish), it leaves what was there before.
+/// A file that is being written. Dropped before [`finish`](Self::finish), it leaves the old file.
 pub(crate) struct WholeFile {
     to: BufWriter<File>,
-    /// The unfinished file and the one that it becomes. Nothing for a device or a pipe, which is written at once.
+    /// The unfinished file and its final name. `None` for a device or a pipe, which is written
+    /// directly.
     names: Option<(PathBuf, PathBuf)>,
 }
 
@@ -23,7 +24,8 @@ fn unfinished() -> MutexGuard<'static, Option<PathBuf>> {
     UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Removes the unfinished file when the command is interrupted or told to end, and ends it then.
+/// Removes the unfinished file when the command is interrupted or terminated, and then ends the
+/// process.
 fn remove_when_interrupted() {
     static HANDLER: Once = Once::new();
     HANDLER.call_once(|| {
@@ -45,14 +47,14 @@ impl WholeFile {
     ///
     /// # Errors
     ///
-    /// When it cannot be made.
+    /// Fails if it cannot be made.
     pub(crate) fn create(path: &Path) -> io::Result<Self> {
         let old = fs::metadata(path).ok();
         if old.as_ref().is_some_and(|old| !old.is_file()) {
             let file = File::options().write(true).open(path)?;
             return Ok(Self { to: BufWriter::new(file), names: None });
         }
-        // A link stays one, and what it leads to is replaced.
+        // A link stays a link, and its target is replaced.
         let target = if old.is_some() { fs::canonicalize(path)? } else { path.to_owned() };
         let name =
             target.file_name().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
@@ -76,7 +78,7 @@ impl WholeFile {
     ///
     /// # Errors
     ///
-    /// When the last bytes cannot be written, or the file cannot be renamed.
+    /// Fails if the last bytes cannot be written, or the file cannot be renamed.
     pub(crate) fn finish(mut self) -> io::Result<()> {
         self.to.flush()?;
         let mut unfinished = unfinished();

@@ -1,4 +1,4 @@
-//! A log is opened, with a bar of progress on a terminal.
+//! Opening a log, with a progress bar on a terminal.
 
 use std::fs::File;
 use std::io::{self, IsTerminal};
@@ -15,7 +15,7 @@ pub(crate) struct Log {
     pub(crate) progress: ProgressBar,
 }
 
-/// Opens a log, with a bar of progress on a terminal, and finds its format out, unless it is given.
+/// Opens a log, with a progress bar on a terminal, and detects its format, unless it is given.
 pub(crate) fn open(path: &Path, format: Option<Format>) -> Result<Log, LogError> {
     let file = File::open(path)?;
     let metadata = file.metadata()?;

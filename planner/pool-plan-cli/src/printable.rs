@@ -1,15 +1,16 @@
-//! What files say, made fit for a terminal: names and frames of a log are somebody else's text, and a terminal does what
-//! control characters tell it.
+//! Texts of files, made fit for a terminal: names and frames of a log are foreign text, and a
+//! terminal executes control characters.
 
 use std::borrow::Cow;
 
-/// The text with a sign in place of each character that a terminal would act upon: control characters, ends of lines, and
-/// those that turn the direction of what follows.
+/// Returns the text with a replacement for each character that a terminal would act on: control
+/// characters, line ends, and those that change the text direction.
 pub(crate) fn printable(text: &str) -> String {
     text.replace(is_acted_upon, "\u{fffd}")
 }
 
-/// The beginning of a text that is longer than so many characters: names in a file may have millions.
+/// Returns the beginning of a text longer than `most` characters: names in a file may have
+/// millions.
 pub(crate) fn shortened(text: &str, most: usize) -> Cow<'_, str> {
     match text.char_indices().nth(most) {
         Some((end, _)) => Cow::Owned(format!("{}…", &text[..end])),

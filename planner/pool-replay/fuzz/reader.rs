@@ -1,5 +1,5 @@
-//! What all targets do: a log is replayed, whatever bytes it has, with a report or with an error. Nothing is planned, which
-//! takes no bytes of the file.
+//! The common part of all targets: a log of any bytes is replayed, with a report or an error.
+//! Nothing is planned, because planning reads no bytes of the file.
 
 use std::io::Cursor;
 
@@ -7,10 +7,10 @@ use std::io::Cursor;
 pub(crate) use pool_replay::Format;
 use pool_replay::{Allocator, Replay, Selection, Source};
 
-/// A replay of a format, which is found out if none is given.
+/// Makes a replay of a format, which is detected if none is given.
 fn replay(format: Option<Format>) -> Replay {
     let allocators = Allocator::ALL.into_iter().filter(|&one| one != Allocator::Planned).collect();
-    // Lines of others are skipped, so that the readers get beyond the first one.
+    // Foreign lines are skipped, so that the readers get beyond the first one.
     let selection = Selection { skip_other_lines: format.is_some(), ..Selection::default() };
     Replay { format, allocators, selection, ..Replay::default() }
 }

@@ -1,10 +1,10 @@
-//! Logs of memory allocators, replayed: what was live, what the allocator held, what others would have held for the same
-//! requests, and how few bytes could do.
+//! Logs of memory allocators, replayed. A report has the live memory, the memory that the allocator
+//! held, the memory that others would have held for the same requests, and the lower bound.
 //!
-//! Logs are RMM's CSV and debug log, PyTorch's memory snapshots, `CuPy`'s hook, `MiniMalloc`'s CSV, the plans of `TFLite`
-//! Micro and XLA, JSON lines, and the records of captured CUDA graphs.
-//! [`Replay`] reads one and returns a [`Report`]; [`export`] writes it in the form of a viewer; [`csv`] reads and writes
-//! files of buffers for the planner, `pool-plan`.
+//! Logs are RMM's CSV and debug log, PyTorch's memory snapshots, `CuPy`'s hook, `MiniMalloc`'s CSV,
+//! the plans of `TFLite` Micro and XLA, JSON lines, and the records of captured CUDA graphs.
+//! [`Replay`] reads one and returns a [`Report`]; [`export`] writes it in the form of a viewer;
+//! [`csv`] reads and writes files of buffers for the planner, `pool-plan`.
 //!
 //! ```
 //! use pool_replay::{Allocator, Outcome, Replay};

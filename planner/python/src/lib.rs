@@ -1,7 +1,7 @@
 //! The native part of the Python module `pool_plan`: arrays and options in, plans and reports out.
 //!
-//! Python's side (`pool_plan/*.py`) checks types and makes objects of what comes out. Whatever takes long runs on another
-//! thread, without the interpreter's lock, and Ctrl-C ends it.
+//! Python's side (`pool_plan/*.py`) checks types and makes objects of the results. Long work runs
+//! on another thread, without the interpreter's lock, and Ctrl-C ends it.
 
 // The macros of pyo3 define what they export by items of their own.
 #![allow(missing_docs)]
@@ -14,7 +14,7 @@ mod watch;
 
 use pyo3::prelude::*;
 
-/// What `pool_plan/*.py` calls.
+/// The functions that `pool_plan/*.py` calls.
 #[pymodule]
 mod _native {
     #[pymodule_export]

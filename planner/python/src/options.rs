@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 /// More threads than any machine has would be refused by the system one by one.
 const MOST_THREADS: usize = 1024;
 
-/// What `plan` and `replay` take.
+/// The arguments of `plan` and `replay`.
 #[derive(Clone, Debug, FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct Wanted {

@@ -6,14 +6,14 @@ use std::time::Duration;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
-/// How often Python is asked whether it was interrupted.
+/// The interval between two checks whether Python was interrupted.
 const INTERVAL: Duration = Duration::from_millis(20);
 
 /// Does `work` on another thread, without the interpreter's lock. If Python is interrupted, `cancel` is called, and the
 /// work's result is waited for and dropped.
 ///
 /// # Errors
-/// If Python was interrupted, or the thread ended without a result.
+/// Fails if Python was interrupted, or the thread ended without a result.
 pub(crate) fn watched<T: Send>(
     py: Python<'_>,
     work: impl FnOnce() -> T + Send,

@@ -12,7 +12,7 @@ pub(crate) const PUBLISHED: &[&str] = &["pool-plan-cli", "pool-replay"];
 /// Features that a whole-workspace command turns on: all of them.
 pub(crate) const ALL_FEATURES: &str = "pool-replay/clap";
 
-/// What `cargo xtask quick` checks with.
+/// The checks of `cargo xtask quick`.
 pub(crate) fn quick() -> Profile {
     Profile { features: ALL_FEATURES.split(',').collect(), slow_suites: &[], others: &[] }
 }

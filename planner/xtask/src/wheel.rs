@@ -1,8 +1,9 @@
 //! `cargo xtask wheel`: the Python module of the planner as its users get it.
 //!
-//! maturin builds the wheel, and pip installs it into an environment in which there is nothing else. There its tests run,
-//! from a directory that has none of its sources, and the example of its documentation; and its types are held by mypy.
-//! Each assertion is one line, and the last line counts them. It needs Python and pip's registry, and without them says so.
+//! maturin builds the wheel, and pip installs it into an empty environment. There its tests run,
+//! from a directory without its sources, and the example of its documentation; mypy checks its
+//! types. Each assertion is one line, and the last line counts them. It needs Python and pip's
+//! registry, and without them prints a message.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -32,7 +33,8 @@ struct Environment {
 ///
 /// # Errors
 ///
-/// When a file cannot be written. An assertion that does not hold is no such error: the exit code tells it.
+/// Fails if a file cannot be written. A failed assertion is not such an error: it sets the exit
+/// code.
 pub(crate) fn run() -> Result<ExitCode, TaskError> {
     let workspace: Workspace = workspace::describe()?;
     let directory = tempfile::tempdir()?;
@@ -106,12 +108,12 @@ impl Environment {
     fn command(&self, program: &str) -> Command {
         let programs = if cfg!(windows) { "Scripts" } else { "bin" };
         let mut command = Command::new(self.directory.join(programs).join(program));
-        // What the user's own environment says of Python is not meant for this one.
+        // The user's own settings of Python must not affect this environment.
         command.env_remove("PYTHONPATH").env_remove("PYTHONHOME").env_remove("VIRTUAL_ENV");
         command
     }
 
-    /// Has pip install packages, or says why it does not.
+    /// Installs packages with pip, or returns the reason why it cannot.
     fn install(&self, packages: &[&str]) -> Result<(), String> {
         let mut pip = self.command("python");
         pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input"]);
@@ -120,7 +122,7 @@ impl Environment {
     }
 }
 
-/// Whether a command ends well; if not, the last line that it prints.
+/// Returns `true` if a command ends well; if not, the last line that it prints.
 fn said(command: &mut Command) -> std::io::Result<Result<(), String>> {
     let Output { status, stdout, stderr } = command.stdin(Stdio::null()).output()?;
     if status.success() {
@@ -132,11 +134,11 @@ fn said(command: &mut Command) -> std::io::Result<Result<(), String>> {
     Ok(Err(last.map_or_else(|| format!("{status}"), str::to_owned)))
 }
 
-/// Whether a command ends well; if not, all that it prints.
+/// Returns `true` if a command ends well; if not, all that it prints.
 ///
 /// # Errors
 ///
-/// When it cannot be started.
+/// Fails if it cannot be started.
 fn succeeds(command: &mut Command) -> Result<Outcome, TaskError> {
     let Output { status, stdout, stderr } = command.stdin(Stdio::null()).output()?;
     let printed = [stdout, stderr].concat();

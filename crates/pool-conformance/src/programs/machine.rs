@@ -60,7 +60,7 @@ impl<'p, P: Probe> Machine<'p, P> {
             resume_unwind(payload);
         }
         let text = text(payload.as_ref());
-        if text.starts_with("no block of") {
+        if text.starts_with("cannot allocate a block of") {
             self.check_was_refused(before);
         } else if !text.starts_with("a block of") && !is_in_allocation(payload.as_ref()) {
             panic!("the library panicked: {text}");

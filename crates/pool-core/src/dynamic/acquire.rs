@@ -1,4 +1,4 @@
-//! The acquire family of the dynamic pool: as that of a scope, with a handle for the array.
+//! The acquire family of the dynamic pool: that of a scope, with a handle for the array.
 
 use super::{DynamicPool, Handle, HandleResult};
 use crate::backend::{ArrayMemory, FirstUse, Memory, PoolBackend, ScopeCursor};
@@ -6,11 +6,11 @@ use crate::element::{Element, PodElement};
 use crate::error::{PoolError, panic_with};
 
 impl<B: PoolBackend> DynamicPool<B> {
-    /// `length` elements with unspecified contents: whatever a former use left behind.
+    /// Acquires `length` elements with unspecified contents, such as those of an earlier use.
     ///
     /// # Panics
     ///
-    /// With the text of the error that [`try_acquire`](Self::try_acquire) returns.
+    /// Panics with the error that [`try_acquire`](Self::try_acquire) returns.
     #[inline]
     #[track_caller]
     pub fn acquire<T: PodElement>(&mut self, length: usize) -> Handle<T> {
@@ -22,32 +22,32 @@ impl<B: PoolBackend> DynamicPool<B> {
         unsafe { self.name(slot, length) }.unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// As [`acquire`](Self::acquire).
+    /// Fallible twin of [`acquire`](Self::acquire).
     ///
     /// # Errors
     ///
-    /// As [`Scope::try_acquire`](crate::Scope::try_acquire).
+    /// Same as [`Scope::try_acquire`](crate::Scope::try_acquire).
     #[inline]
     pub fn try_acquire<T: PodElement>(&mut self, length: usize) -> HandleResult<B, T> {
         // SAFETY: a block is initialised, and any bytes are a valid `PodElement`.
         unsafe { self.acquire_named(length, FirstUse::Read, |_| Ok(())) }
     }
 
-    /// `length` elements of zero bytes.
+    /// Acquires `length` elements of zero bytes.
     ///
     /// # Panics
     ///
-    /// With the text of the error that [`try_acquire_zeroed`](Self::try_acquire_zeroed) returns.
+    /// Panics with the error that [`try_acquire_zeroed`](Self::try_acquire_zeroed) returns.
     #[track_caller]
     pub fn acquire_zeroed<T: Element>(&mut self, length: usize) -> Handle<T> {
         self.try_acquire_zeroed(length).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// As [`acquire_zeroed`](Self::acquire_zeroed).
+    /// Fallible twin of [`acquire_zeroed`](Self::acquire_zeroed).
     ///
     /// # Errors
     ///
-    /// As [`Scope::try_acquire`](crate::Scope::try_acquire).
+    /// Same as [`Scope::try_acquire`](crate::Scope::try_acquire).
     pub fn try_acquire_zeroed<T: Element>(&mut self, length: usize) -> HandleResult<B, T> {
         // SAFETY: the slot is reserved for `length` elements, and nothing views it (`acquire_named`).
         let zero = |slot: Memory<'_, B>| unsafe { slot.zero::<T>(length) };
@@ -55,21 +55,21 @@ impl<B: PoolBackend> DynamicPool<B> {
         unsafe { self.acquire_named(length, FirstUse::Write, zero) }
     }
 
-    /// `length` elements that all are `value`.
+    /// Acquires `length` elements that all are `value`.
     ///
     /// # Panics
     ///
-    /// With the text of the error that [`try_acquire_filled`](Self::try_acquire_filled) returns.
+    /// Panics with the error that [`try_acquire_filled`](Self::try_acquire_filled) returns.
     #[track_caller]
     pub fn acquire_filled<T: Element>(&mut self, length: usize, value: T) -> Handle<T> {
         self.try_acquire_filled(length, value).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// As [`acquire_filled`](Self::acquire_filled).
+    /// Fallible twin of [`acquire_filled`](Self::acquire_filled).
     ///
     /// # Errors
     ///
-    /// As [`Scope::try_acquire`](crate::Scope::try_acquire).
+    /// Same as [`Scope::try_acquire`](crate::Scope::try_acquire).
     pub fn try_acquire_filled<T: Element>(
         &mut self,
         length: usize,
@@ -81,35 +81,36 @@ impl<B: PoolBackend> DynamicPool<B> {
         unsafe { self.acquire_named(length, FirstUse::Write, fill) }
     }
 
-    /// A copy of `source`. The copy has left `source` when this returns.
+    /// Acquires a copy of `source`, which may be reused as soon as this returns.
     ///
     /// # Panics
     ///
-    /// With the text of the error that [`try_acquire_from`](Self::try_acquire_from) returns.
+    /// Panics with the error that [`try_acquire_from`](Self::try_acquire_from) returns.
     #[track_caller]
     pub fn acquire_from<T: Element>(&mut self, source: &[T]) -> Handle<T> {
         self.try_acquire_from(source).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// As [`acquire_from`](Self::acquire_from).
+    /// Fallible twin of [`acquire_from`](Self::acquire_from).
     ///
     /// # Errors
     ///
-    /// As [`Scope::try_acquire`](crate::Scope::try_acquire).
+    /// Same as [`Scope::try_acquire`](crate::Scope::try_acquire).
     pub fn try_acquire_from<T: Element>(&mut self, source: &[T]) -> HandleResult<B, T> {
-        // SAFETY: the slot is reserved for as many elements, and nothing views it (`acquire_named`);
-        // `source` is a live slice, so it is no part of an idle block.
+        // SAFETY: the slot is reserved for `source.len()` elements, and nothing views it
+        // (`acquire_named`); `source` is a live slice, so it is no part of an idle block.
         let copy = |slot: Memory<'_, B>| unsafe { slot.copy_from_host(source) };
         // SAFETY: all elements are written.
         unsafe { self.acquire_named(source.len(), FirstUse::Write, copy) }
     }
 
-    /// The body that the family shares: reserves memory, steps past it, has it filled, and names it.
+    /// The shared body of the family: reserves memory, steps past it, fills it, and names it.
     ///
     /// # Safety
     ///
-    /// `fill` is given a slot that was just taken for `length` elements of `T`, and that nothing views; when
-    /// it returns `Ok`, that many elements are valid as `T`, and were written if `first_use` says so.
+    /// `fill` gets a slot that was just taken for `length` elements of `T` and has no view. When it
+    /// returns `Ok`, all of these elements are valid as `T`, and are written if `first_use` is
+    /// `Write`.
     #[inline(always)]
     unsafe fn acquire_named<T: Element>(
         &mut self,

@@ -1,4 +1,4 @@
-//! Handles: names of arrays in a dynamic pool that are checked at every use.
+//! Handles: names of arrays in a dynamic pool, checked at every use.
 
 use core::fmt;
 use core::hash::{Hash, Hasher};
@@ -11,12 +11,12 @@ use crate::error::PoolError;
 /// The name of an array of `T` in a [`DynamicPool`](crate::DynamicPool): a plain value that may be
 /// copied, stored and, if `T` is `Send`, sent.
 ///
-/// A handle carries the id of its pool, which is unique in the process, and a serial that the pool gives
-/// out once, both 64 bits; using it with another pool, or after its array was rewound, is a typed
-/// error.
+/// A handle carries the id of its pool, which is unique in the process, and a serial that the pool
+/// never repeats. Both have 64 bits. Using it with another pool, or after its array was rewound, is
+/// a typed error.
 ///
-/// A handle is the only witness of its array's element type, and gives the right to write it. So it is
-/// invariant in `T`, and goes to other threads only where `T` does:
+/// A handle alone carries its array's element type, and gives the right to write the array. So it
+/// is invariant in `T`, and is `Send` and `Sync` only if `T` is:
 ///
 /// ```compile_fail,E0308
 /// # use pool_core::Handle;
@@ -40,9 +40,9 @@ pub struct Handle<T> {
     pool: u64,
     serial: u64,
     slot: usize,
-    /// `Send` and `Sync` as `T` is.
+    /// `Send` and `Sync` if `T` is.
     element: PhantomData<T>,
-    /// Invariant: what is written through one copy of a handle is read through another.
+    /// Invariant: a value written through one copy of a handle is read through another.
     invariant: PhantomData<fn(T) -> T>,
 }
 
@@ -87,10 +87,10 @@ impl<T> fmt::Debug for Handle<T> {
 /// The slot and the length of an array.
 type NamedSlot<'p, B> = (Memory<'p, B>, usize);
 
-/// The slot and the length of a current handle.
+/// Returns the slot and the length of a current handle.
 ///
-/// A handle of element type `T` can only come from an acquire of `T`, since it is invariant, so the slot
-/// holds valid `T`s; and it is on this thread, as the array is, only where a `T` may be.
+/// A handle of element type `T` is invariant, so it comes from an acquire of `T`, and the slot
+/// holds valid `T`s. The handle and the array are on this thread only if a `T` may be.
 #[inline]
 pub(super) fn find<B: PoolBackend, T>(
     state: &State<B>,
@@ -112,7 +112,7 @@ pub(super) fn find<B: PoolBackend, T>(
     Ok((named.memory, named.length))
 }
 
-/// As [`find`], for several handles that must name different slots.
+/// Does the same as [`find`], for several handles that must name different slots.
 pub(super) fn find_disjoint<B: PoolBackend, T, const N: usize>(
     state: &State<B>,
     active: usize,
@@ -125,21 +125,21 @@ pub(super) fn find_disjoint<B: PoolBackend, T, const N: usize>(
         }
     }
     Ok(handles.map(|handle| {
-        // SAFETY: `find` has found it above.
+        // SAFETY: `find` found it above.
         let named = unsafe { state.named(handle.slot) };
         (named.memory, named.length)
     }))
 }
 
 /// The arrays of a [`DynamicPool`](crate::DynamicPool) that were handed out before
-/// [`split`](crate::DynamicPool::split), beside the scope that was opened above them: constants, for as long as they are
-/// lent shared.
+/// [`split`](crate::DynamicPool::split), beside the scope opened above them. While lent shared,
+/// they are constants.
 ///
-/// What generic code keeps from one scope to the next (weights, matrices, tables, the values at a boundary) it makes
-/// once, as arrays of a dynamic pool, and keeps their handles in a struct of its own. Beside every scope it gets
-/// them as shared views, which are of the pool whose scope it is, and so in the order of one queue. They stay where
-/// they are, whatever scopes acquire, trim or compact. Made before anything else of a pool, they have blocks no larger
-/// than they need.
+/// Generic code makes its constants (weights, matrices, tables, boundary values) once, as arrays of
+/// a dynamic pool, and keeps their handles in a struct of its own. In each scope it gets them as
+/// shared views of the same pool, and thus in the order of one queue. Constants never move when
+/// scopes acquire, trim or compact. If made before anything else in a pool, their blocks are no
+/// larger than needed.
 ///
 /// ```
 /// use pool_core::{
@@ -161,7 +161,7 @@ pub(super) fn find_disjoint<B: PoolBackend, T, const N: usize>(
 ///         Ok(Self { weights: pool.try_acquire_from(weights)?, bias: pool.try_acquire_from(bias)? })
 ///     }
 ///
-///     /// `Handles` that are lent shared are only read.
+///     /// Shared `Handles` only read.
 ///     fn rows<'s, B: PoolBackend>(
 ///         &self,
 ///         constants: &Handles<'_, B>,
@@ -170,7 +170,7 @@ pub(super) fn find_disjoint<B: PoolBackend, T, const N: usize>(
 ///         let (weights, bias) = (constants.get(self.weights)?, constants.get(self.bias)?);
 ///         let mut sums = scope.try_acquire::<f32, _>(bias.len())?;
 ///         sums.copy_from(bias)?;
-///         // … a kernel that adds the products of `weights`, for which code takes a trait of its own …
+///         // … a kernel that adds the products of `weights`; real code has a trait for it …
 ///         assert_eq!(weights.part(..2)?.len(), sums.len());
 ///         Ok(sums)
 ///     }
@@ -187,9 +187,9 @@ pub(super) fn find_disjoint<B: PoolBackend, T, const N: usize>(
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// A constant is changed between the scopes ([`DynamicPool::get_mut`](crate::DynamicPool::get_mut)), or beside one by
-/// whoever has its `Handles` ([`get_mut`](Self::get_mut)): so it can be made of a scope's temporaries. Its views end with
-/// what they are borrowed from:
+/// Change a constant between the scopes ([`DynamicPool::get_mut`](crate::DynamicPool::get_mut)), or
+/// during one through an exclusive `Handles` ([`get_mut`](Self::get_mut)): so it can be made of a
+/// scope's temporaries. Its views end with the borrow of the `Handles`:
 ///
 /// ```compile_fail,E0505
 /// # use pool_conformance::HeapBackend as Memory;
@@ -222,9 +222,9 @@ pub(super) fn find_disjoint<B: PoolBackend, T, const N: usize>(
 /// }
 /// ```
 ///
-/// Of constants that scopes of several pools read, the owner is a dynamic pool beside them. Copies from its views are
-/// ordered by the backend ([`copy_from`](crate::PoolViewMut::copy_from)); for other work on them, the backend says how it is
-/// ordered with the pool's.
+/// If scopes of several pools read the same constants, keep them in a dynamic pool of their own.
+/// Copies from its views are ordered by the backend ([`copy_from`](crate::PoolViewMut::copy_from)).
+/// For other work on them, the backend documents the order with the pool's own work.
 pub struct Handles<'p, B: PoolBackend> {
     state: &'p State<B>,
     active: usize,
@@ -235,16 +235,16 @@ pub struct Handles<'p, B: PoolBackend> {
 impl<'p, B: PoolBackend> Handles<'p, B> {
     /// # Safety
     ///
-    /// For `'p` the slots below `active` are reached through nothing else.
+    /// For `'p` the slots below `active` are accessed only through this value.
     pub(super) unsafe fn new(state: &'p State<B>, active: usize) -> Self {
         Self { state, active, exclusive: PhantomData }
     }
 
-    /// The array of a handle.
+    /// Returns the array of a handle.
     ///
     /// # Errors
     ///
-    /// As [`DynamicPool::get`](crate::DynamicPool::get).
+    /// Same as [`DynamicPool::get`](crate::DynamicPool::get).
     pub fn get<T: Element>(
         &self,
         handle: Handle<T>,
@@ -255,11 +255,11 @@ impl<'p, B: PoolBackend> Handles<'p, B> {
         Ok(unsafe { slot.view_ref(length) })
     }
 
-    /// The array of a handle, to be written.
+    /// Returns the array of a handle for writing.
     ///
     /// # Errors
     ///
-    /// As [`get`](Self::get).
+    /// Same as [`get`](Self::get).
     pub fn get_mut<T: Element>(
         &mut self,
         handle: Handle<T>,
@@ -270,11 +270,12 @@ impl<'p, B: PoolBackend> Handles<'p, B> {
         Ok(unsafe { slot.view(length) })
     }
 
-    /// The arrays of several handles, to be written side by side.
+    /// Returns the arrays of several handles for writing, together.
     ///
     /// # Errors
     ///
-    /// As [`get`](Self::get), and [`PoolError::RepeatedHandle`] where two handles are the same.
+    /// Same as [`get`](Self::get), and [`PoolError::RepeatedHandle`] where two handles are the
+    /// same.
     pub fn get_disjoint_mut<T: Element, const N: usize>(
         &mut self,
         handles: [Handle<T>; N],

@@ -1,5 +1,5 @@
 //! The dynamic pool: the same slots for work that is not lexical, such as interpreters, tapes and
-//! foreign callers. Arrays are named by handles, and checkpoints are a stack.
+//! foreign callers. Handles name arrays, and checkpoints form a stack.
 
 mod acquire;
 mod handle;
@@ -16,11 +16,11 @@ use crate::scope::Scope;
 use crate::stats::{PoolStats, ReleaseReport};
 pub use handle::{Handle, Handles};
 
-/// A pool whose arrays are named by [`Handle`]s and given back by rewinding to checkpoints. Beside a lexical scope its
-/// arrays are constants: see [`Handles`].
+/// A pool whose arrays are named by [`Handle`]s and freed by rewinding to checkpoints. Beside a
+/// lexical scope its arrays are constants: see [`Handles`].
 ///
-/// The checkpoint stack starts with a sentinel, the root at depth 0, so that rewinding always has
-/// somewhere to go: rewinding at the root is a [`reset`](Self::reset), as often as you like.
+/// The checkpoint stack starts with a sentinel, the root at depth 0. Rewinding at the root is a
+/// [`reset`](Self::reset), and may be repeated.
 ///
 /// ```
 /// # use pool_conformance::HeapBackend as Memory;
@@ -48,7 +48,8 @@ pub use handle::{Handle, Handles};
 /// assert_eq!(view[0], 0);
 /// ```
 ///
-/// While a scope is open the pool itself rests; [`split`](Self::split) gives both side by side:
+/// While a scope is open the pool itself is borrowed; [`split`](Self::split) gives handles and a
+/// scope together:
 ///
 /// ```compile_fail,E0502
 /// # use pool_conformance::HeapBackend as Memory;
@@ -59,8 +60,8 @@ pub use handle::{Handle, Handles};
 /// scope.acquire::<u8, _>(1);
 /// ```
 ///
-/// A handle has the element type of its array, and views of one pool are borrowed together with
-/// [`get_disjoint_mut`](Self::get_disjoint_mut) or one after the other:
+/// A handle has the element type of its array. Borrow several views of one pool with
+/// [`get_disjoint_mut`](Self::get_disjoint_mut), or one after the other:
 ///
 /// ```compile_fail,E0308
 /// # use pool_conformance::HeapBackend as Memory;
@@ -113,32 +114,33 @@ pub use handle::{Handle, Handles};
 /// });
 /// ```
 pub struct DynamicPool<B: PoolBackend> {
-    /// At the slot after those that are handed out. Comes before the pool that it points into.
+    /// At the slot after those that are handed out. Declared, and so dropped, before its pool.
     cursor: Cursor<B>,
     /// The active slots at each checkpoint; `[0]` is the root, which is never popped.
     checkpoints: Vec<usize>,
     pool: Pool<B>,
 }
 
-// SAFETY: the cursor points into the pool's own tables and moves with it; for the pool see there.
+// SAFETY: the cursor points into the pool's own tables and moves with it; the pool may move (see
+// its own proof).
 unsafe impl<B: PoolBackend> Send for DynamicPool<B> where Pool<B>: Send {}
 
 impl<B: PoolBackend> DynamicPool<B> {
-    /// An empty pool with the default configuration.
+    /// Creates an empty pool with the default configuration.
     ///
     /// # Panics
     ///
-    /// With the text of the error that [`with_config`](Self::with_config) returns.
+    /// Panics with the error that [`with_config`](Self::with_config) returns.
     #[must_use]
     pub fn new(context: B::Context) -> Self {
         Self::with_config(context, PoolConfig::new()).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// An empty pool with a configuration.
+    /// Creates an empty pool with a configuration.
     ///
     /// # Errors
     ///
-    /// As [`Pool::with_config`].
+    /// Same as [`Pool::with_config`].
     pub fn with_config(
         context: B::Context,
         config: PoolConfig,
@@ -146,58 +148,58 @@ impl<B: PoolBackend> DynamicPool<B> {
         let pool = Pool::with_config(context, config)?;
         let mut checkpoints = Vec::new();
         push(&mut checkpoints, 0)?;
-        // SAFETY: the pool is new, so no view is in use; it is owned by the struct that the cursor
-        // goes into, which never opens a scope of it but through a copy of this cursor.
+        // SAFETY: the pool is new, so no view is in use. The struct that gets the cursor owns the
+        // pool, and opens scopes of it only through copies of this cursor.
         let cursor = unsafe { pool.root_cursor() };
         Ok(Self { cursor, checkpoints, pool })
     }
 
-    /// How many slots are handed out.
+    /// Returns the number of slots that are handed out.
     #[must_use]
     pub fn active_slots(&self) -> usize {
         self.cursor.active()
     }
 
-    /// The depth of the newest checkpoint; 0 is the root.
+    /// Returns the depth of the newest checkpoint; 0 is the root.
     #[must_use]
     pub fn depth(&self) -> usize {
         self.checkpoints.len() - 1
     }
 
-    /// Remembers how many slots are handed out; returns the depth to give to
+    /// Records the number of slots that are handed out. Returns the depth to pass to
     /// [`rewind_to`](Self::rewind_to), at least 1.
     ///
     /// # Panics
     ///
-    /// With the text of the error that [`try_checkpoint`](Self::try_checkpoint) returns.
+    /// Panics with the error that [`try_checkpoint`](Self::try_checkpoint) returns.
     #[inline]
     pub fn checkpoint(&mut self) -> usize {
         self.try_checkpoint().unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// As [`checkpoint`](Self::checkpoint).
+    /// Fallible twin of [`checkpoint`](Self::checkpoint).
     ///
     /// # Errors
     ///
-    /// [`PoolError::Bookkeeping`] where the host has no memory for a longer stack.
+    /// [`PoolError::Bookkeeping`] if the host has no memory for a longer stack.
     pub fn try_checkpoint(&mut self) -> Result<usize, PoolError<B::Error>> {
         let active = self.active_slots();
         push(&mut self.checkpoints, active)?;
         Ok(self.depth())
     }
 
-    /// Goes back to the newest checkpoint and forgets it; at the root, this is a reset.
+    /// Returns to the newest checkpoint and removes it; at the root, this is a reset.
     pub fn rewind(&mut self) {
         let depth = self.depth().max(1);
         self.pop_from(depth);
     }
 
-    /// Goes back to the checkpoint of depth `depth` and forgets it and all newer ones; 0 is a
+    /// Returns to the checkpoint of depth `depth`, and removes it and all newer ones; 0 is a
     /// [`reset`](Self::reset).
     ///
     /// # Errors
     ///
-    /// [`PoolError::NoSuchCheckpoint`] where `depth` is above [`depth`](Self::depth); nothing is then
+    /// [`PoolError::NoSuchCheckpoint`] if `depth` is above [`depth`](Self::depth); nothing is then
     /// changed.
     pub fn rewind_to(&mut self, depth: usize) -> Result<(), PoolError<B::Error>> {
         let top = self.depth();
@@ -212,13 +214,14 @@ impl<B: PoolBackend> DynamicPool<B> {
         Ok(())
     }
 
-    /// Gives back every slot and forgets every checkpoint. The blocks stay.
+    /// Frees every slot and removes every checkpoint. The blocks stay.
     pub fn reset(&mut self) {
         self.checkpoints.truncate(1);
         self.move_to(0);
     }
 
-    /// Pops the checkpoints of depth `depth >= 1` and above; at the root only its 0 is looked at.
+    /// Pops the checkpoints of depth `depth >= 1` and above; at the root it only reads the sentinel
+    /// 0.
     fn pop_from(&mut self, depth: usize) {
         let popped = self.checkpoints.get(depth..).unwrap_or_default();
         let lowest = popped.iter().copied().min().unwrap_or(0);
@@ -227,14 +230,14 @@ impl<B: PoolBackend> DynamicPool<B> {
         self.move_to(active);
     }
 
-    /// Sets the cursor at a slot that is not above the ones handed out.
+    /// Sets the cursor to a slot that is not above those handed out.
     fn move_to(&mut self, active: usize) {
-        // SAFETY: the pool is borrowed exclusively, so no view of any slot is in use; `active` is at
-        // most what the cursor was at, so there is such a slot; the old cursor is replaced.
+        // SAFETY: the pool is borrowed exclusively, so no view of any slot is in use. `active` is
+        // at most the old cursor's position, so there is such a slot; the old cursor is replaced.
         self.cursor = unsafe { self.pool.state().cursor(active) };
     }
 
-    /// The array of a handle.
+    /// Returns the array of a handle.
     ///
     /// # Errors
     ///
@@ -246,54 +249,56 @@ impl<B: PoolBackend> DynamicPool<B> {
         handle: Handle<T>,
     ) -> Result<B::ViewRef<'_, T>, PoolError<B::Error>> {
         let (slot, length) = handle::find::<B, T>(self.pool.state(), self.active_slots(), handle)?;
-        // SAFETY: the slot is handed out as `length` elements of `T` (the handle is current), and
-        // the pool is borrowed, so only shared views of it can be in use.
+        // SAFETY: the slot is handed out as `length` elements of `T` (the handle is current). The
+        // pool is borrowed, so only shared views of it can be in use.
         Ok(unsafe { slot.view_ref(length) })
     }
 
-    /// The array of a handle, to be written.
+    /// Returns the array of a handle for writing.
     ///
     /// # Errors
     ///
-    /// As [`get`](Self::get).
+    /// Same as [`get`](Self::get).
     #[inline]
     pub fn get_mut<T: Element>(
         &mut self,
         handle: Handle<T>,
     ) -> Result<B::View<'_, T>, PoolError<B::Error>> {
         let (slot, length) = handle::find::<B, T>(self.pool.state(), self.active_slots(), handle)?;
-        // SAFETY: the slot is handed out as `length` elements of `T` (the handle is current), and
-        // the pool is borrowed exclusively, so no other view is in use.
+        // SAFETY: the slot is handed out as `length` elements of `T` (the handle is current). The
+        // pool is borrowed exclusively, so no other view is in use.
         Ok(unsafe { slot.view(length) })
     }
 
-    /// The arrays of several handles, to be written side by side.
+    /// Returns the arrays of several handles for writing, together.
     ///
     /// # Errors
     ///
-    /// As [`get`](Self::get), and [`PoolError::RepeatedHandle`] where two handles are the same.
+    /// Same as [`get`](Self::get), and [`PoolError::RepeatedHandle`] where two handles are the
+    /// same.
     pub fn get_disjoint_mut<T: Element, const N: usize>(
         &mut self,
         handles: [Handle<T>; N],
     ) -> Result<[B::View<'_, T>; N], PoolError<B::Error>> {
         let slots =
             handle::find_disjoint::<B, T, N>(self.pool.state(), self.active_slots(), handles)?;
-        // SAFETY: the slots are distinct and handed out as elements of `T` (the handles are current),
-        // and the pool is borrowed exclusively, so no other view is in use.
+        // SAFETY: the slots are distinct and handed out as elements of `T` (the handles are
+        // current). The pool is borrowed exclusively, so no other view is in use.
         Ok(slots.map(|(slot, length)| unsafe { slot.view(length) }))
     }
 
-    /// A lexical scope above the slots that are handed out; the pool rests while it is open.
+    /// Opens a lexical scope above the slots that are handed out. The pool is borrowed while it is
+    /// open.
     pub fn scope(&mut self) -> Scope<'_, B> {
         self.split().1
     }
 
-    /// The handles that are handed out and a lexical scope above them, side by side: constants, and what is computed
-    /// with them, as the page of [`Handles`] shows.
+    /// Returns the handles of the arrays handed out, and a lexical scope above them. Use it for
+    /// constants and computations with them, as [`Handles`] shows.
     pub fn split(&mut self) -> (Handles<'_, B>, Scope<'_, B>) {
         let active = self.active_slots();
-        // SAFETY: the pool is borrowed exclusively for the lifetime of both, so its own cursor rests,
-        // and no view is in use.
+        // SAFETY: the pool is borrowed exclusively for the lifetime of both, so its own cursor is
+        // not used, and no view is in use.
         let cursor = unsafe { self.cursor.copy() };
         // SAFETY: as above.
         let scope = unsafe { Scope::from_cursor(cursor) };
@@ -311,44 +316,44 @@ impl<B: PoolBackend> DynamicPool<B> {
         self.cursor.compact(compaction)
     }
 
-    /// Starts to note the lengths of coming acquires, by which [`compact`](Self::compact) judges.
+    /// Starts to sample the lengths of acquires, for [`compact`](Self::compact).
     pub fn sample_lengths(&mut self) {
         self.cursor.sample_lengths();
     }
 
-    /// Gives back every slot, forgets every checkpoint, frees every block and forgets the peaks.
+    /// Frees every slot and every block, removes every checkpoint, and resets the peaks.
     pub fn clear(&mut self) -> ReleaseReport {
         self.reset();
         let released = self.trim();
-        // The memory that the cursor was at may be gone.
+        // The memory at the cursor may be freed.
         self.move_to(0);
         self.pool.state().forget_peaks();
         released
     }
 
-    /// Takes a new configuration; slots that are handed out follow it when they are handed out anew.
+    /// Replaces the configuration. Slots that are handed out follow it from their next use.
     ///
     /// # Errors
     ///
-    /// As [`Pool::configure`].
+    /// Same as [`Pool::configure`].
     pub fn configure(&mut self, config: PoolConfig) -> Result<(), PoolError<B::Error>> {
         // SAFETY: the pool is borrowed exclusively, so no view of any slot is in use.
         Ok(unsafe { self.pool.state().configure(config) }?)
     }
 
-    /// The configuration.
+    /// Returns the configuration.
     #[must_use]
     pub fn config(&self) -> PoolConfig {
         self.pool.config()
     }
 
-    /// The numbers of the pool.
+    /// Returns the statistics of the pool.
     #[must_use]
     pub fn stats(&self) -> PoolStats {
         self.pool.state().stats(self.active_slots())
     }
 
-    /// The backend's context.
+    /// Returns the backend's context.
     #[must_use]
     pub fn context(&self) -> &B::Context {
         self.pool.context()
@@ -358,8 +363,8 @@ impl<B: PoolBackend> DynamicPool<B> {
     ///
     /// # Safety
     ///
-    /// This cursor stepped past `memory` last, which was reserved for `length` elements of `T`, valid when the handle is
-    /// first used.
+    /// This cursor stepped past `memory` last. It was reserved for `length` elements of `T`, which
+    /// are valid when the handle is first used.
     #[inline]
     unsafe fn name<T: Element>(&self, memory: Memory<'_, B>, length: usize) -> HandleResult<B, T> {
         let serial = self.pool.state().next_serial();
@@ -375,10 +380,10 @@ impl<B: PoolBackend> DynamicPool<B> {
     }
 }
 
-/// What a `try_` acquire of a dynamic pool returns.
+/// The result of a `try_` acquire of a dynamic pool.
 type HandleResult<B, T> = Result<Handle<T>, PoolError<<B as PoolBackend>::Error>>;
 
-/// Pushes a checkpoint, with an error where the host has no memory.
+/// Pushes a checkpoint; fails if the host has no memory.
 fn push<E>(checkpoints: &mut Vec<usize>, active: usize) -> Result<(), PoolError<E>> {
     checkpoints.try_reserve(1).map_err(|_| PoolError::Bookkeeping {
         requested: (checkpoints.len() + 1) * size_of::<usize>(),

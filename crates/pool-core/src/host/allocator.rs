@@ -1,5 +1,6 @@
-//! The allocator of a scope: collections that take an `Allocator` live in the scope's memory. It takes chunks of memory
-//! from the scope and divides them up, so that many small allocations share a slot.
+//! The allocator of a scope: collections that take an `Allocator` live in the scope's memory. It
+//! takes chunks of memory from the scope and divides them, so that many small allocations share a
+//! slot.
 
 use core::alloc::Layout;
 use core::cell::Cell;
@@ -19,17 +20,18 @@ use crate::scope::Scope;
 /// Bytes of the smallest chunk.
 const LEAST: usize = 1 << 10;
 
-/// Bytes of the largest chunk that is larger than the allocation it is taken for.
+/// Bytes of the largest chunk that may be larger than its first allocation needs.
 const MOST_GENEROUS: usize = 64 << 10;
 
-/// A part of a stack's chunk: how much longer a chunk is made than the allocation needs.
+/// In a stack, a chunk is longer than the allocation needs by this part of it.
 const STACK_DIVISOR: usize = 64;
 
 /// Memory of a scope for collections: an [`Allocator`] of the crate `allocator-api2`.
 ///
-/// Made by [`Scope::allocator`]. A reference to it is the allocator of `allocator_api2`'s `Vec` and `Box`, of hashbrown's
-/// maps and sets, and of any other collection with an allocator parameter. With the feature `nightly`, it is the standard
-/// library's trait, and the standard collections take it as well. Elements may have `Drop`; the collection runs it.
+/// Made by [`Scope::allocator`]. A reference to it is the allocator of `allocator_api2`'s `Vec` and
+/// `Box`, of hashbrown's maps and sets, and of any other collection with an allocator parameter.
+/// With the feature `nightly`, the trait is the standard library's, and the standard collections
+/// take it as well. Elements may have `Drop`; the collection runs it.
 ///
 /// ```
 /// # use pool_conformance::HeapBackend as Memory;
@@ -48,13 +50,14 @@ const STACK_DIVISOR: usize = 64;
 ///
 /// # Memory
 ///
-/// The allocator takes chunks of the scope and divides them up without rounding. The last allocation grows and shrinks
-/// where it is, and is given back when it is freed. Other freed memory is used again when the scope has ended. In a pool
-/// with slots, chunks grow from 1 KiB to 64 KiB, each in a slot of its own, and a collection that is alone in its chunk
-/// grows by exchanging blocks, as a [`PoolVec`](crate::PoolVec) does. In a stacked pool, a chunk grows where it is until
-/// something else is acquired from the scope. The second pass allocates nothing.
+/// The allocator takes chunks of the scope and divides them without rounding. The last allocation
+/// grows and shrinks in place, and its memory is reusable when it is freed. Other freed memory is
+/// reusable only after the scope has ended. In a pool with slots, chunks grow from 1 KiB to 64 KiB,
+/// each in a slot of its own. A collection that is alone in its chunk grows by exchanging blocks,
+/// as a [`PoolVec`](crate::PoolVec) does. In a stacked pool, a chunk grows in place until something
+/// else is acquired from the scope. The second pass allocates nothing.
 ///
-/// The slots of chunks are marked, as [`acquire_with`](Scope::acquire_with) says under *Cost*.
+/// The slots of chunks are marked; *Cost* of [`acquire_with`](Scope::acquire_with) explains marks.
 ///
 /// # Refused allocations
 ///
@@ -63,13 +66,15 @@ const STACK_DIVISOR: usize = 64;
 ///
 /// # Why this is sound
 ///
-/// 1. The memory is the scope's, acquired by the scope's own cursor and never given back before the scope's views end. So
-///    an allocation is valid for `'a`, whatever happens to this value: moving, forgetting and dropping it changes nothing.
-/// 2. The type borrows the scope for `'a`, so no inner scope can be opened, and hand the same memory out, meanwhile.
+/// 1. The memory belongs to the scope: the scope's own cursor acquired it, and it is never given
+///    back before the scope's views end. So an allocation is valid for `'a`, even if this value is
+///    moved, forgotten or dropped.
+/// 2. The type borrows the scope for `'a`. Meanwhile no inner scope can be opened, which could hand
+///    out the same memory.
 /// 3. It is not `Clone`. Copies of a reference to it are one allocator. It stays on its thread, as the scope does.
 /// 4. No pointer that a collection passes in becomes the base of another allocation; only its address is compared.
-/// 5. While the pool runs foreign code, it refuses to hand out a chunk, and an allocation that is being moved
-///    leaves no free bytes in its chunk.
+/// 5. While the pool runs foreign code, it refuses to hand out a chunk. An allocation that is being
+///    moved leaves no free bytes in its chunk.
 ///
 /// # What does not compile
 ///
@@ -88,7 +93,7 @@ const STACK_DIVISOR: usize = 64;
 /// numbers.push(1);
 /// ```
 ///
-/// The scope opens no inner scope while a collection is in use:
+/// No inner scope can be opened while a collection is in use:
 ///
 /// ```compile_fail,E0502
 /// # use pool_conformance::HeapBackend as Memory;
@@ -101,7 +106,7 @@ const STACK_DIVISOR: usize = 64;
 /// numbers.push(inner.acquire::<u8, _>(1)[0]);
 /// ```
 ///
-/// A leaked value keeps the scope borrowed, so neither is its memory handed out to an inner scope:
+/// A leaked value keeps the scope borrowed, so no inner scope gets its memory:
 ///
 /// ```compile_fail,E0502
 /// # use pool_conformance::HeapBackend as Memory;
@@ -114,7 +119,7 @@ const STACK_DIVISOR: usize = 64;
 /// *leaked = 2;
 /// ```
 ///
-/// Neither the allocator nor a collection is sent to another thread:
+/// The allocator and its collections cannot be sent to another thread:
 ///
 /// ```compile_fail,E0277
 /// # use pool_conformance::HeapBackend as Memory;
@@ -128,7 +133,7 @@ const STACK_DIVISOR: usize = 64;
 /// });
 /// ```
 ///
-/// The allocator is not cloned:
+/// The allocator cannot be cloned:
 ///
 /// ```compile_fail,E0277
 /// # use pool_conformance::HeapBackend as Memory;
@@ -148,17 +153,18 @@ pub struct ScopeAllocator<'a, B: HostBackend> {
     next: Cell<*mut u8>,
     /// The end of the chunk; at or above `next`.
     end: Cell<*mut u8>,
-    /// The memory of the chunk, or the first part of it. It is not used after `'a`; with that lifetime in its type, the
-    /// allocator would be invariant.
+    /// The memory of the chunk, or its first part. It is not used after `'a`; with that lifetime in
+    /// its type, the allocator would be invariant.
     memory: Cell<Option<Memory<'static, B>>>,
-    /// The last refusal of the scope.
+    /// The error of the scope's last refused allocation.
     refusal: Cell<Option<PoolError<B::Error>>>,
 }
 
 impl<B: HostBackend> Scope<'_, B> {
-    /// Makes an allocator for collections in this scope. It takes no memory before its first allocation.
+    /// Makes an allocator for collections in this scope. It takes no memory before its first
+    /// allocation.
     ///
-    /// The scope goes on acquiring while the collections live, but opens no inner scope.
+    /// The scope may acquire while the collections live, but cannot open an inner scope.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -193,7 +199,8 @@ impl<B: HostBackend> Scope<'_, B> {
 }
 
 impl<B: HostBackend> ScopeAllocator<'_, B> {
-    /// Takes the error of the last allocation that the pool refused: bytes asked for, held and allowed.
+    /// Takes the error of the last allocation that the pool refused: bytes requested, held and
+    /// allowed.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -213,7 +220,7 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
         self.refusal.take()
     }
 
-    /// Takes memory of this layout from the chunk, where it fits.
+    /// Takes memory of this layout from the chunk, if it fits.
     #[inline(always)]
     fn fit(&self, layout: Layout) -> Option<NonNull<u8>> {
         let next = self.next.get();
@@ -236,21 +243,21 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
     /// Gives the last `bytes` allocated bytes of the chunk back.
     #[inline(always)]
     fn step_back(&self, bytes: usize) {
-        // Not from the pointer of the collection, which may be good for its own bytes alone.
+        // Not from the pointer of the collection, whose provenance may cover its own bytes alone.
         self.next.set(self.next.get().wrapping_sub(bytes));
     }
 
-    /// Takes memory for a layout from a chunk that is enlarged or taken for it.
+    /// Takes memory for a layout from an enlarged or new chunk.
     #[cold]
     #[inline(never)]
     fn allocate_anew(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
-        // Chunks begin at lines, and stacked ones end there.
+        // Chunks begin at cache lines, and stacked ones end there.
         let padding = layout.align().saturating_sub(B::ALIGN);
         self.take(layout.size().saturating_add(padding))?;
         self.fit(layout).ok_or(AllocError)
     }
 
-    /// Takes a chunk of `needed` bytes or more, or makes the chunk so much longer.
+    /// Takes a chunk of at least `needed` bytes, or enlarges the chunk by that many.
     fn take(&self, needed: usize) -> Result<(), AllocError> {
         let has_slots = B::Layout::HAS_SLOTS;
         let used = self.end.get().addr() - self.start.get().addr();
@@ -272,10 +279,11 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
         let (memory, bytes) = reserved.map_err(|error| self.refuse(error))?;
         // SAFETY: just reserved through this cursor; no foreign code ran since.
         unsafe { self.scope.cursor.step(memory) };
-        // SAFETY: reserved for as many bytes and stepped past; the scope is open.
+        // SAFETY: reserved for `bytes` bytes and stepped past; the scope is open.
         unsafe { memory.mark::<u8>(bytes) };
         let start = memory.start::<u8>();
-        // An address is in one chunk of a stack at most, and the end of one is not the start of another.
+        // An address is in at most one chunk of a stack, and the end of one is not the start of
+        // another.
         if has_slots || !ptr::eq(start, self.end.get()) {
             self.memory.set(Some(memory));
             self.start.set(start);
@@ -285,15 +293,16 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
         Ok(())
     }
 
-    /// Grows the last allocation, of `old` bytes, to `new` bytes and returns where it is then. `None` where it has to be
-    /// copied to new memory.
+    /// Grows the last allocation from `old` to `new` bytes and returns its address. `None` if it
+    /// must be copied to new memory.
     fn grow_last(&self, old: usize, new: usize) -> Result<Option<NonNull<u8>>, AllocError> {
         let start = self.next.get().wrapping_sub(old);
         if new > self.end.get().addr() - start.addr() {
             if B::Layout::HAS_SLOTS {
                 return self.exchange(old, new);
             }
-            // Where the new part is not right behind the chunk, it is a chunk of its own, and the allocation is not the last.
+            // If the new part is not adjacent to the chunk, it is a chunk of its own, and the
+            // allocation is no longer the last.
             self.take(new - (self.end.get().addr() - start.addr()))?;
             if !self.is_last_at(start, old) {
                 return Ok(None);
@@ -303,12 +312,13 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
         Ok(NonNull::new(start))
     }
 
-    /// Whether `start` is still where the last allocation of `old` bytes is.
+    /// Returns `true` if the last allocation, of `old` bytes, is still at `start`.
     fn is_last_at(&self, start: *mut u8, old: usize) -> bool {
         NonNull::new(start).is_some_and(|start| self.is_last(start, old))
     }
 
-    /// Grows an allocation that is alone in its slot: its slot gets the block of another one. `None` where it is not alone.
+    /// Grows an allocation that is alone in its slot: its slot gets another slot's block. `None` if
+    /// it is not alone.
     #[cold]
     fn exchange(&self, old: usize, new: usize) -> Result<Option<NonNull<u8>>, AllocError> {
         let (start, next, end) = (self.start.get(), self.next.get(), self.end.get());
@@ -320,8 +330,8 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
         self.next.set(end);
         let capacity = end.addr() - start.addr();
         let vector = VectorMemory { memory, capacity, length: old, plain: false };
-        // SAFETY: the cursor has stepped past the memory. The allocation is all that is in it, and is its owner's, who
-        // does not use it during this call. `MaybeUninit` needs no value.
+        // SAFETY: the cursor has stepped past the memory. The allocation is alone in it, and its
+        // owner does not use it during this call. `MaybeUninit` needs no value.
         let grown = unsafe { self.scope.cursor.enlarge::<MaybeUninit<u8>>(vector, new) };
         match grown {
             Ok(grown) => {
@@ -349,16 +359,16 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
     }
 }
 
-/// Whether an address is a multiple of `align`.
+/// Returns `true` if an address is a multiple of `align`.
 #[inline(always)]
 fn is_aligned(start: NonNull<u8>, align: usize) -> bool {
     start.addr().get() & (align - 1) == 0
 }
 
-// SAFETY: an allocation is memory that the scope's cursor stepped past, and it is handed out once: `next` goes back over
-// an allocation only where it is freed, shrunk or moved. The memory is valid for `'a`, which is at least as long as this
-// value and every reference to it. Moving this value moves no allocation. There are no clones; copies of a reference are the
-// same allocator.
+// SAFETY: an allocation is memory that the scope's cursor stepped past, and it is handed out once:
+// `next` goes back over an allocation only if it is freed, shrunk or moved. The memory is valid for
+// `'a`, which is at least as long as this value and every reference to it. Moving this value moves
+// no allocation. There are no clones; copies of a reference are the same allocator.
 unsafe impl<B: HostBackend> Allocator for ScopeAllocator<'_, B> {
     #[inline]
     fn allocate(&self, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {
@@ -394,8 +404,8 @@ unsafe impl<B: HostBackend> Allocator for ScopeAllocator<'_, B> {
             }
         }
         let grown = self.allocate(new)?;
-        // SAFETY: the old memory has as many bytes, the new memory has no fewer, and they do not overlap: both are
-        // allocated.
+        // SAFETY: the old memory has `old.size()` bytes, the new memory has no fewer, and they do
+        // not overlap: both are allocated.
         unsafe { grown.cast::<u8>().copy_from_nonoverlapping(start, old.size()) };
         Ok(grown)
     }
@@ -406,7 +416,7 @@ unsafe impl<B: HostBackend> Allocator for ScopeAllocator<'_, B> {
         old: Layout,
         new: Layout,
     ) -> Result<NonNull<[u8]>, AllocError> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         let grown = unsafe { self.grow(start, old, new) }?;
         // SAFETY: the memory has `new.size()` bytes, which are no fewer.
         let tail = unsafe { grown.cast::<u8>().add(old.size()) };
@@ -429,20 +439,20 @@ unsafe impl<B: HostBackend> Allocator for ScopeAllocator<'_, B> {
             return Ok(NonNull::slice_from_raw_parts(start, new.size()));
         }
         let shrunk = self.allocate(new)?;
-        // SAFETY: both have as many bytes, and are allocated, so they do not overlap.
+        // SAFETY: both have `new.size()` bytes, and are allocated, so they do not overlap.
         unsafe { shrunk.cast::<u8>().copy_from_nonoverlapping(start, new.size()) };
         Ok(shrunk)
     }
 }
 
-/// The address of an allocation without bytes.
+/// Returns the address of an allocation without bytes.
 #[inline(always)]
 fn dangling(layout: Layout) -> NonNull<u8> {
     // An alignment is not null.
     NonNull::new(ptr::without_provenance_mut(layout.align())).unwrap_or(NonNull::dangling())
 }
 
-/// A panic cannot leave an allocator in a state that it should not be seen in.
+/// A panic leaves no broken invariant in an allocator.
 impl<B: HostBackend> UnwindSafe for ScopeAllocator<'_, B> {}
 impl<B: HostBackend> RefUnwindSafe for ScopeAllocator<'_, B> {}
 

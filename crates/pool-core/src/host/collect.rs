@@ -1,4 +1,4 @@
-//! Slices of as many elements as an iterator has, which nobody knows before it ends.
+//! Slices of the elements of an iterator, whose length is known only when it ends.
 
 use super::HostAcquireResult;
 use crate::backend::{HostBackend, ScopeCursor};
@@ -6,16 +6,17 @@ use crate::element::HostElement;
 use crate::error::panic_with;
 use crate::scope::Scope;
 
-/// Bytes of the largest block that is asked for because an iterator says that it is so long.
+/// Bytes of the largest block that is allocated on the word of an iterator's size hint.
 const TRUSTED_BYTES: usize = 1 << 20;
 
 impl<'s, B: HostBackend> Scope<'s, B> {
-    /// The elements of an iterator, of any type that is [`Copy`]. It costs what [`acquire_with`](Self::acquire_with)
-    /// says.
+    /// Acquires the elements of an iterator, of any [`Copy`] type. The cost is that of
+    /// [`acquire_with`](Self::acquire_with).
     ///
-    /// The elements are collected in a [`PoolVec`](crate::PoolVec), in one slot, which has a block large enough when
-    /// the scope is next run through. The iterator may acquire from the scope; what it acquires stays taken until
-    /// the scope ends. Where it panics, the slot stays taken as well. What it says of its length is advice.
+    /// The elements are collected in a [`PoolVec`](crate::PoolVec), in one slot, whose block is
+    /// large enough in the next pass through the scope. The iterator may acquire from the scope;
+    /// its arrays stay taken until the scope ends. If it panics, the slot stays taken as well. Its
+    /// size hint is only a hint.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -28,7 +29,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// # Panics
     ///
-    /// With the text of the error that [`try_acquire_from_iter`](Self::try_acquire_from_iter) returns.
+    /// Panics with the error that [`try_acquire_from_iter`](Self::try_acquire_from_iter) returns.
     #[track_caller]
     pub fn acquire_from_iter<T: HostElement + 's>(
         &self,
@@ -38,17 +39,17 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         self.try_acquire_from_iter(elements).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// As [`acquire_from_iter`](Self::acquire_from_iter).
+    /// Fallible twin of [`acquire_from_iter`](Self::acquire_from_iter).
     ///
     /// # Errors
     ///
-    /// As [`try_acquire`](Self::try_acquire). Where the iterator acquired from the scope, the slot of the elements
-    /// stays taken until the scope ends.
+    /// Same as [`try_acquire`](Self::try_acquire). If the iterator acquired from the scope, the
+    /// slot of the elements stays taken until the scope ends.
     pub fn try_acquire_from_iter<T: HostElement + 's>(
         &self,
         elements: impl IntoIterator<Item = T>,
     ) -> HostAcquireResult<'s, B, T> {
-        // The iterator is asked before the slot is taken: its answer may acquire.
+        // `into_iter` runs before the slot is taken, because it may acquire.
         let elements = elements.into_iter();
         let advice = elements.size_hint().0.min(TRUSTED_BYTES / size_of::<T>().max(1));
         let mut collected = self.try_acquire_vec(advice)?;

@@ -1,4 +1,5 @@
-//! A vector in a scope whose capacity is fixed from the start: it never moves, and knows no pool.
+//! A vector in a scope whose capacity is fixed from the start: it never moves, and has no reference
+//! to a pool.
 
 use core::error::Error;
 use core::fmt;
@@ -15,10 +16,11 @@ use crate::element::HostElement;
 use crate::error::{PoolError, panic_with};
 use crate::scope::Scope;
 
-/// A vector of at most as many elements as it was acquired for, in the memory of a pool.
+/// A vector of fixed capacity, in the memory of a pool.
 ///
-/// Made by [`Scope::acquire_fixed_vec`]. It borrows nothing but its memory, so inner scopes may be opened while it
-/// is filled. It is a slice of the elements pushed so far, and [`into_slice`](Self::into_slice) leaves just that.
+/// Made by [`Scope::acquire_fixed_vec`]. It borrows only its memory, so inner scopes may be opened
+/// while it is filled. It dereferences to a slice of the elements pushed so far;
+/// [`into_slice`](Self::into_slice) converts into it.
 ///
 /// ```
 /// # use pool_conformance::HeapBackend as Memory;
@@ -34,12 +36,14 @@ use crate::scope::Scope;
 /// # Ok::<(), pool_core::CapacityError<(usize, f32)>>(())
 /// ```
 pub struct FixedVec<'s, T> {
-    /// Memory for as many elements as fit. It is this vector's alone for `'s`. Only values of `T` are written here.
+    /// The memory for all elements that fit. It belongs to this vector alone for `'s`. Only values
+    /// of `T` are written here.
     ///
-    /// A pointer and not a reference, because a [`PoolVec`](super::PoolVec) exchanges it: a function that took the vector
-    /// by value would promise that its memory is used through no other pointer until the function returns.
+    /// A pointer and not a reference, because a [`PoolVec`](super::PoolVec) exchanges it. A
+    /// function that took the vector by value would promise to use its memory through no other
+    /// pointer until the function returns.
     room: NonNull<[MaybeUninit<T>]>,
-    /// How many elements are initialised, from the first on.
+    /// The number of initialised elements, from the first on.
     length: usize,
     lifetime: PhantomData<&'s mut [T]>,
 }
@@ -56,7 +60,7 @@ unsafe impl<T: Sync> Sync for FixedVec<'_, T> {}
 pub struct CapacityError<T> {
     /// The first element that did not fit.
     pub element: T,
-    /// How many elements the vector holds at most.
+    /// The capacity of the vector, in elements.
     pub capacity: usize,
 }
 
@@ -69,12 +73,12 @@ impl<T> fmt::Display for CapacityError<T> {
 impl<T: fmt::Debug> Error for CapacityError<T> {}
 
 impl<'s, B: HostBackend> Scope<'s, B> {
-    /// An empty vector for at most `capacity` elements of any type that is [`Copy`]. It costs what
-    /// [`acquire_with`](Self::acquire_with) says.
+    /// Acquires an empty vector for at most `capacity` elements of any [`Copy`] type. The cost is
+    /// that of [`acquire_with`](Self::acquire_with).
     ///
     /// # Panics
     ///
-    /// With the text of the error that [`try_acquire_fixed_vec`](Self::try_acquire_fixed_vec) returns.
+    /// Panics with the error that [`try_acquire_fixed_vec`](Self::try_acquire_fixed_vec) returns.
     #[inline]
     #[track_caller]
     pub fn acquire_fixed_vec<T: HostElement + 's>(&self, capacity: usize) -> FixedVec<'s, T> {
@@ -82,11 +86,11 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         self.try_acquire_fixed_vec(capacity).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// As [`acquire_fixed_vec`](Self::acquire_fixed_vec).
+    /// Fallible twin of [`acquire_fixed_vec`](Self::acquire_fixed_vec).
     ///
     /// # Errors
     ///
-    /// As [`try_acquire`](Self::try_acquire).
+    /// Same as [`try_acquire`](Self::try_acquire).
     #[inline]
     pub fn try_acquire_fixed_vec<T: HostElement + 's>(
         &self,
@@ -97,36 +101,39 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         // SAFETY: taken for `capacity` elements, of the size and alignment of `T`; anything is a valid
         // `MaybeUninit`, and this is the slot's first view.
         let room = unsafe { slot.host_slice(capacity) };
-        // SAFETY: no element is said to be initialised; marked by `take_unwritten`.
+        // SAFETY: the length is 0, so no element needs to be initialised; marked by
+        // `take_unwritten`.
         Ok(unsafe { FixedVec::new(room, 0) })
     }
 }
 
 impl<'s, T: Copy> FixedVec<'s, T> {
-    /// A vector over memory whose first `length` elements are initialised.
+    /// Makes a vector over memory whose first `length` elements are initialised.
     ///
     /// # Safety
     ///
-    /// They are, and there are as many; the memory's slot is marked unless `T` is plain.
+    /// The first `length` elements of `room` are initialised, and `length` is at most its length.
+    /// The memory's slot is marked unless `T` is plain.
     #[inline]
     pub(super) unsafe fn new(room: &'s mut [MaybeUninit<T>], length: usize) -> Self {
         Self { room: NonNull::from(room), length, lifetime: PhantomData }
     }
 
-    /// How many elements there are. Unlike `len`, which is one of the slice, this does not touch the memory.
+    /// Returns the number of elements. Unlike `len`, a method of the slice, this does not access
+    /// the memory.
     #[inline]
     pub(super) fn length(&self) -> usize {
         self.length
     }
 
-    /// How many elements the vector holds at most.
+    /// Returns the capacity, in elements.
     #[inline]
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.room.len()
     }
 
-    /// Whether there is no room for another element.
+    /// Returns `true` if no other element fits.
     #[inline]
     #[must_use]
     pub fn is_full(&self) -> bool {
@@ -137,7 +144,7 @@ impl<'s, T: Copy> FixedVec<'s, T> {
     ///
     /// # Errors
     ///
-    /// [`CapacityError`], with the element, where the vector is full.
+    /// [`CapacityError`], with the element, if the vector is full.
     #[inline]
     pub fn push(&mut self, element: T) -> Result<(), CapacityError<T>> {
         let capacity = self.capacity();
@@ -152,7 +159,7 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         Ok(())
     }
 
-    /// Appends every element of `elements`. Elements that came before the one that did not fit stay.
+    /// Appends every element of `elements`. Elements before the one that did not fit stay.
     ///
     /// # Errors
     ///
@@ -164,7 +171,7 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         elements.into_iter().try_for_each(|element| self.push(element))
     }
 
-    /// Appends a copy of `elements`, or nothing where they do not fit all.
+    /// Appends a copy of `elements`, or nothing if they do not all fit.
     ///
     /// # Errors
     ///
@@ -176,13 +183,14 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         }
         // SAFETY: the length is at most the capacity.
         let end = unsafe { self.start().add(self.length) };
-        // SAFETY: as many elements fit from there on; `elements` is borrowed, and this memory is the vector's alone.
+        // SAFETY: all of `elements` fit from there on; `elements` is borrowed, and this memory is
+        // the vector's alone.
         unsafe { end.copy_from_nonoverlapping(elements.as_ptr(), elements.len()) };
         self.length += elements.len();
         Ok(())
     }
 
-    /// Takes the last element.
+    /// Removes and returns the last element.
     #[inline]
     pub fn pop(&mut self) -> Option<T> {
         let last = *self.last()?;
@@ -190,7 +198,8 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         Some(last)
     }
 
-    /// Takes the element at `index`, whose place the last element takes; `None` where there is no such element.
+    /// Removes the element at `index` and moves the last element to its place; `None` if there is
+    /// no such element.
     pub fn swap_remove(&mut self, index: usize) -> Option<T> {
         let element = *self.get(index)?;
         let last = self.pop()?;
@@ -200,15 +209,15 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         Some(element)
     }
 
-    /// Inserts an element before the one at `index`; those from there on move up.
+    /// Inserts an element before the one at `index`, and moves the later ones up.
     ///
     /// # Errors
     ///
-    /// [`CapacityError`], with the element, where the vector is full.
+    /// [`CapacityError`], with the element, if the vector is full.
     ///
     /// # Panics
     ///
-    /// Where `index` is above the length.
+    /// Panics if `index` is above the length.
     #[track_caller]
     pub fn insert(&mut self, index: usize, element: T) -> Result<(), CapacityError<T>> {
         assert!(index <= self.length, "index {index} is above the length {}", self.length);
@@ -217,18 +226,20 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         Ok(())
     }
 
-    /// Takes the element at `index`; those after it move down. `None` where there is no such element.
+    /// Removes the element at `index`, and moves the later ones down. `None` if there is no such
+    /// element.
     pub fn remove(&mut self, index: usize) -> Option<T> {
         self.get(index)?;
         self[index..].rotate_left(1);
         self.pop()
     }
 
-    /// Takes the elements of a range out, whether the iterator is used or not; those after it move down.
+    /// Removes the elements of a range, even if the iterator is not used, and moves the later ones
+    /// down.
     ///
     /// # Panics
     ///
-    /// Where the range is not within the vector.
+    /// Panics if the range is not within the vector.
     #[track_caller]
     pub fn drain(&mut self, range: impl RangeBounds<usize>) -> Copied<slice::Iter<'_, T>> {
         let start = match range.start_bound() {
@@ -251,11 +262,11 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         unsafe { slice::from_raw_parts(drained, count) }.iter().copied()
     }
 
-    /// Makes the vector `length` elements long: copies of `element` are appended, or elements forgotten.
+    /// Makes the vector `length` elements long: appends copies of `element`, or forgets elements.
     ///
     /// # Errors
     ///
-    /// [`CapacityError`] where they do not fit; the vector is then as it was.
+    /// [`CapacityError`] if they do not fit; the vector is then unchanged.
     pub fn resize(&mut self, length: usize, element: T) -> Result<(), CapacityError<T>> {
         let capacity = self.capacity();
         if length > capacity {
@@ -268,11 +279,12 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         Ok(())
     }
 
-    /// Appends the elements of another vector, which is empty then.
+    /// Appends the elements of another vector, and empties that one.
     ///
     /// # Errors
     ///
-    /// [`CapacityError`], with the first element that would not fit; both vectors are then as they were.
+    /// [`CapacityError`], with the first element that would not fit; both vectors are then
+    /// unchanged.
     pub fn append(&mut self, other: &mut FixedVec<'_, T>) -> Result<(), CapacityError<T>> {
         self.extend_from_slice(other)?;
         other.clear();
@@ -288,7 +300,7 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         self.retain(|element| last.replace(*element).as_ref() != Some(element));
     }
 
-    /// Keeps the first `length` elements, or all where there are fewer.
+    /// Keeps the first `length` elements, or all if there are fewer.
     #[inline]
     pub fn truncate(&mut self, length: usize) {
         self.length = self.length.min(length);
@@ -300,8 +312,8 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         self.length = 0;
     }
 
-    /// Keeps the elements for which `keep` answers true, in order. Where `keep` panics, the vector keeps its length,
-    /// and its elements are any of those that it had.
+    /// Keeps the elements for which `keep` returns `true`, in order. If `keep` panics, the vector
+    /// keeps its length, and its elements are any of its former ones.
     pub fn retain(&mut self, mut keep: impl FnMut(&T) -> bool) {
         let mut kept = 0;
         for index in 0..self.length {
@@ -314,17 +326,19 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         self.length = kept;
     }
 
-    /// The elements, for as long as the scope's views live. What was room for more is not used any more.
+    /// Converts into the elements, valid as long as the scope's views. The unused capacity stays
+    /// unused.
     #[inline]
     #[must_use]
     pub fn into_slice(self) -> &'s mut [T] {
-        // SAFETY: as many elements are initialised; the memory was this vector's for `'s`, and is the slice's now.
+        // SAFETY: `length` elements are initialised; the memory was this vector's for `'s`, and now
+        // belongs to the slice.
         unsafe { slice::from_raw_parts_mut(self.start(), self.length) }
     }
 }
 
 impl<T> FixedVec<'_, T> {
-    /// The address of the first element.
+    /// Returns the address of the first element.
     #[inline]
     fn start(&self) -> *mut T {
         self.room.as_ptr().cast()
@@ -336,7 +350,7 @@ impl<T> Deref for FixedVec<'_, T> {
 
     #[inline]
     fn deref(&self) -> &[T] {
-        // SAFETY: as many elements are initialised.
+        // SAFETY: `length` elements are initialised.
         unsafe { slice::from_raw_parts(self.start(), self.length) }
     }
 }
@@ -344,7 +358,7 @@ impl<T> Deref for FixedVec<'_, T> {
 impl<T> DerefMut for FixedVec<'_, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut [T] {
-        // SAFETY: as many elements are initialised, and what is written are values of `T`.
+        // SAFETY: `length` elements are initialised, and only values of `T` are written.
         unsafe { slice::from_raw_parts_mut(self.start(), self.length) }
     }
 }

@@ -1,4 +1,4 @@
-//! One array of an inner scope is kept when the scope ends: its block moves to the outer scope's next slot.
+//! Keeping one array of an inner scope: its block moves to the outer scope's next slot.
 
 use core::ptr::NonNull;
 use core::slice;
@@ -11,26 +11,28 @@ use crate::error::{PoolError, panic_with};
 use crate::scope::Scope;
 
 impl<'s, B: HostBackend> Scope<'s, B> {
-    /// Runs `body` in an inner scope, and keeps the slice that `body` answers with when the inner scope ends.
+    /// Runs `body` in an inner scope, and keeps the slice that `body` returns when the inner scope
+    /// ends.
     ///
-    /// So a result whose length is known only after the work needs no upper bound: the work's temporaries are given
-    /// back, the result stays, in the outer scope's next slot.
+    /// A result whose length is known only after the work needs no upper bound. The work's
+    /// temporaries are freed; the result stays in the outer scope's next slot.
     ///
-    /// The slice does not move in memory, and nothing is copied or allocated: the slot that it lies in and the outer
-    /// scope's next slot exchange their blocks. The slice may be part of what was acquired; the rest of the block
-    /// is then held with it. A slice that is not the inner scope's (one that `body` captured: of this scope, of another
-    /// pool, a static) is copied; an empty slice takes no slot.
+    /// The slice does not move in memory, and nothing is copied or allocated: its slot and the
+    /// outer scope's next slot exchange their blocks. The slice may be part of an acquired array;
+    /// the rest of the block is then held with it. A slice from elsewhere that `body` captured (of
+    /// this scope, of another pool, a static) is copied. An empty slice takes no slot.
     ///
-    /// `body` returns a slice. A vector is made one by [`into_slice`](crate::PoolVec::into_slice); the compiler suggests to
-    /// borrow it instead, which does not live long enough.
+    /// `body` returns a slice. Convert a vector with [`into_slice`](crate::PoolVec::into_slice).
+    /// The compiler suggests to borrow the vector instead, but then it does not live long enough.
     ///
     /// # What it holds
     ///
-    /// A block that is kept changes places with the one of the outer scope's next slot. In a loop over `keep` the
-    /// temporaries of each pass therefore find the blocks of other slots, and a temporary that is much larger than what
-    /// is kept grows one slot after the other: 100 arrays of 64 bytes, each kept beside a temporary of 1 MiB, grow for
-    /// 100 runs of the loop, and then hold 101 MiB. Acquire such a temporary once, before the loop, or use a
-    /// [stack](crate::Stacked), in which the loop holds 1 MiB.
+    /// A kept block changes places with the block of the outer scope's next slot. So in a loop over
+    /// `keep`, the temporaries of each pass find the blocks of other slots. A temporary that is
+    /// much larger than the kept array grows one slot after the other. Example: 100 arrays of 64
+    /// bytes, each kept beside a temporary of 1 MiB, grow for 100 runs of the loop, and then hold
+    /// 101 MiB. Acquire such a temporary once, before the loop, or use a [stack](crate::Stacked),
+    /// in which the loop holds 1 MiB.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -42,7 +44,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///     inner.acquire_from_iter(smooth.iter().copied().enumerate().filter(|&(_, value)| value > 2.0))
     /// });
     /// assert_eq!(peaks, [(1, 2.25), (2, 2.75)]);
-    /// assert_eq!(scope.active_slots(), 1); // `smooth` is given back
+    /// assert_eq!(scope.active_slots(), 1); // `smooth` is freed
     /// ```
     ///
     /// The kept slice has one axis; [`reshape`](crate::PoolView::reshape) gives it more.
@@ -64,7 +66,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// # Panics
     ///
-    /// With the text of the error that [`try_keep`](Self::try_keep) returns.
+    /// Panics with the error that [`try_keep`](Self::try_keep) returns.
     #[track_caller]
     pub fn keep<T: HostElement + 's>(
         &mut self,
@@ -74,23 +76,26 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         kept.unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// As [`keep`](Self::keep), for a `body` that may fail: with a [`PoolError`] or with an error made of one.
+    /// Does the same as [`keep`](Self::keep), for a `body` that may fail: with a [`PoolError`] or
+    /// an error converted from one.
     ///
     /// # Errors
     ///
-    /// What `body` returns, and, where its slice has to be copied, as [`try_acquire`](Self::try_acquire). No slot is
-    /// taken then.
+    /// The error of `body`. If its slice has to be copied, also the errors of
+    /// [`try_acquire`](Self::try_acquire). No slot is taken then.
     pub fn try_keep<T: HostElement + 's, E: From<PoolError<B::Error>>>(
         &mut self,
         body: impl for<'inner> FnOnce(Scope<'inner, B>) -> Result<&'inner mut [T], E>,
     ) -> Result<&'s mut [T], E> {
         let slice = body(self.scope())?;
-        // From here on only its address and length are used: the inner scope has ended.
+        // From here on only its address and length are used, because the inner scope has ended.
         let (start, length) = (slice.as_mut_ptr(), slice.len());
-        // SAFETY: the inner scope has ended, and `body` knows nothing of the lifetime `'inner`, so a view of the inner
-        // scope can be nowhere but in what `body` returned. Hence no slot at or above the cursor has a view but the slice.
-        // The slice may also lie in a slot below the cursor, in another pool, or in a static, because `body` may return any `&'a mut [&'a T]` that it captured (the bounds that the type implies make
-        // `'a` long enough). Wherever it lies, it is the only reference to valid elements, and it was given up.
+        // SAFETY: the inner scope has ended. `body` is generic over the lifetime `'inner`, so a
+        // view of the inner scope can only be in the returned value. Hence no slot at or above the
+        // cursor has a view but the slice. The slice may also lie in a slot below the cursor, in
+        // another pool, or in a static: `body` may return any `&'a mut [&'a T]` that it captured
+        // (the bounds that the type implies make `'a` long enough). Wherever it lies, it is the
+        // only reference to valid elements, and it was given up.
         Ok(unsafe { self.keep_slice(start, length) }?)
     }
 
@@ -98,22 +103,22 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// # Safety
     ///
-    /// The slice is valid as long as nothing is acquired or freed at or above the cursor, and nothing else uses it. No
-    /// slot at or above the cursor has another view.
+    /// The slice is valid while nothing is acquired or freed at or above the cursor, and nothing
+    /// else uses it. No slot at or above the cursor has another view.
     unsafe fn keep_slice<T: Copy + 's>(
         &self,
         start: *mut T,
         length: usize,
     ) -> HostAcquireResult<'s, B, T> {
         if length * size_of::<T>() == 0 {
-            // SAFETY: elements without bytes are wherever they are looked for; there were as many, and they are
-            // `Copy`.
+            // SAFETY: elements without bytes are valid at any aligned address; there were `length`
+            // of them, and they are `Copy`.
             return Ok(unsafe { slice::from_raw_parts_mut(NonNull::dangling().as_ptr(), length) });
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         let Some(kept) = (unsafe { self.cursor.keep(start, length, is_known_plain::<T>()) }) else {
-            // SAFETY: the slice is valid (caller): it is in no memory at or above the cursor, and only that is
-            // handed out, grown and freed by the copy.
+            // SAFETY: the slice is valid (caller). It is in no memory at or above the cursor, and
+            // the copy hands out, grows and frees only such memory.
             let source = unsafe { slice::from_raw_parts(start, length) };
             return self.try_acquire_with(length, |index| source[index]);
         };

@@ -1,21 +1,24 @@
-//! Whether a type is plain: a type whose values leave no byte uninitialised, so that writing them marks no slot.
+//! The test for plain types: types whose values leave no byte uninitialised, so that writing them
+//! marks no slot.
 //!
-//! Such types implement [`bytemuck::NoUninit`]. A function that is generic over `T: Copy` has no bound to ask for it. It
-//! asks the standard library: an adaptor that does nothing for iterators with a certain trait shows whether an iterator
-//! has the trait, and that iterator has it where `T` is `NoUninit`. The compiler knows the result where it knows `T`.
+//! Such types implement [`bytemuck::NoUninit`]. A function that is generic over `T: Copy` cannot
+//! require that bound, so it finds out at run time through the standard library. [`Iterator::fuse`]
+//! does nothing for iterators with a certain trait, which shows whether an iterator has the trait.
+//! Our iterator has it if `T` is `NoUninit`. The compiler evaluates the test when it knows `T`.
 
 use core::iter::FusedIterator;
 use core::marker::PhantomData;
 
 use bytemuck::NoUninit;
 
-/// Whether `T` is plain. A type without the trait counts as one that may have padding.
+/// Returns `true` if `T` is plain. A type without the trait counts as one with padding.
 ///
-/// The result is never wrong where it is true: [`Iterator::fuse`] returns `None` for ever after the first `None`, unless the
-/// iterator is a [`FusedIterator`], which it passes through. Should it stop doing so, types would count as not plain.
+/// A result of `true` is never wrong. [`Iterator::fuse`] returns `None` for ever after the first
+/// `None`, unless the iterator is a [`FusedIterator`], which it passes through. If a later standard
+/// library stops doing so, types would count as not plain.
 ///
-/// Where only `T` with some lifetimes is `NoUninit`, the result may be true for other lifetimes. Padding does not depend
-/// on lifetimes.
+/// If only `T` with some lifetimes is `NoUninit`, the result may be `true` for other lifetimes.
+/// Padding does not depend on lifetimes.
 #[inline(always)]
 pub(crate) fn is_known_plain<T>() -> bool {
     let mut calls = Calls::<T> { ended: false, of: PhantomData }.fuse();
@@ -23,7 +26,7 @@ pub(crate) fn is_known_plain<T>() -> bool {
     calls.next().is_some()
 }
 
-/// Ends at its first call, and goes on at the second.
+/// Returns `None` at its first call, and an element at the second.
 struct Calls<T> {
     ended: bool,
     of: PhantomData<T>,
@@ -51,12 +54,12 @@ mod tests {
     use super::*;
 
     #[derive(Clone, Copy)]
-    #[allow(dead_code, reason = "only its type is asked about")]
+    #[allow(dead_code, reason = "only its type is used")]
     struct Wrapper(f64);
 
     #[derive(Clone, Copy, bytemuck::NoUninit)]
     #[repr(C)]
-    #[allow(dead_code, reason = "only its type is asked about")]
+    #[allow(dead_code, reason = "only its type is used")]
     struct Particle {
         position: [f64; 3],
         kind: u32,

@@ -13,8 +13,9 @@ use crate::scope::Scope;
 
 /// An owned value in a scope, dropped with the box; or an owned slice of values, dropped from the last to the first.
 ///
-/// Made by [`Scope::boxed`] and [`Scope::boxed_slice`]. The value may be of any type: a file, a guard, a `String` or a
-/// `Vec` of the heap. A box that is forgotten or leaked does not drop its value, and the memory is the scope's all the same.
+/// Made by [`Scope::boxed`] and [`Scope::boxed_slice`]. The value may be of any type: a file, a
+/// guard, a `String` or a `Vec` of the heap. A forgotten or leaked box does not drop its value; its
+/// memory still returns to the scope.
 ///
 /// A box is one pointer and does not borrow the scope, so inner scopes may be opened while it lives. It takes a slot, as an
 /// array does. For many small values, such as the nodes of a tree, use `allocator_api2`'s `Box` with
@@ -44,7 +45,7 @@ use crate::scope::Scope;
 /// assert!(name.is_empty());
 /// ```
 ///
-/// Its value does not outlive what it refers to, because dropping the value may use it:
+/// Its value does not outlive its referents, because dropping the value may use them:
 ///
 /// ```compile_fail,E0597
 /// # use pool_conformance::HeapBackend as Memory;
@@ -63,7 +64,7 @@ use crate::scope::Scope;
 /// }
 /// ```
 ///
-/// A value that may not be sent is not sent in a box:
+/// A box is `Send` only if its value is:
 ///
 /// ```compile_fail,E0277
 /// # use pool_conformance::HeapBackend as Memory;
@@ -75,7 +76,7 @@ use crate::scope::Scope;
 /// });
 /// ```
 pub struct PoolBox<'s, T: ?Sized + Boxable> {
-    /// A value that is initialised and is this box's alone, in memory that is valid for `'s`.
+    /// An initialised value that belongs to this box alone, in memory that is valid for `'s`.
     value: NonNull<T>,
     owner: PhantomData<(&'s (), T)>,
 }
@@ -92,7 +93,7 @@ pub trait SealedBoxable {
     ///
     /// # Safety
     ///
-    /// As for [`ptr::drop_in_place`].
+    /// Same as for [`ptr::drop_in_place`].
     unsafe fn drop_in_reverse(this: *mut Self);
 }
 
@@ -105,7 +106,7 @@ impl<T> Boxable for [T] {}
 impl<T> SealedBoxable for T {
     #[inline]
     unsafe fn drop_in_reverse(this: *mut Self) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         unsafe { ptr::drop_in_place(this) };
     }
 }
@@ -117,10 +118,11 @@ impl<T> SealedBoxable for [T] {
     }
 }
 
-/// Values in a row, dropped from the last to the first. Where the drop of one panics, the others are dropped all the same.
+/// Values in a row, dropped from the last to the first. If one drop panics, the others are still
+/// dropped.
 struct Values<T> {
     start: *mut T,
-    /// How many are initialised, and not dropped yet.
+    /// The number of values that are initialised and not dropped yet.
     length: usize,
 }
 
@@ -139,7 +141,7 @@ impl<T> Values<T> {
 
 impl<T> Drop for Values<T> {
     fn drop(&mut self) {
-        /// Goes on after a panic. A second panic ends the process.
+        /// Continues after a panic. A second panic aborts the process.
         struct GoOn<'a, T>(&'a mut Values<T>);
         impl<T> Drop for GoOn<'_, T> {
             fn drop(&mut self) {
@@ -154,11 +156,11 @@ impl<T> Drop for Values<T> {
 }
 
 impl<'s, B: HostBackend> Scope<'s, B> {
-    /// Moves a value into the scope, whatever its type; the box drops it.
+    /// Moves a value of any type into the scope; the box drops it.
     ///
     /// # Panics
     ///
-    /// With the text of the error that [`try_boxed`](Self::try_boxed) returns.
+    /// Panics with the error that [`try_boxed`](Self::try_boxed) returns.
     #[inline]
     #[track_caller]
     pub fn boxed<T: 's>(&self, value: T) -> PoolBox<'s, T> {
@@ -166,14 +168,14 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         self.try_boxed(value).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// As [`boxed`](Self::boxed).
+    /// Fallible twin of [`boxed`](Self::boxed).
     ///
     /// # Errors
     ///
-    /// As [`try_acquire`](Self::try_acquire). The value is dropped.
+    /// Same as [`try_acquire`](Self::try_acquire). The value is dropped.
     #[inline]
     pub fn try_boxed<T: 's>(&self, value: T) -> Result<PoolBox<'s, T>, PoolError<B::Error>> {
-        // SAFETY: what is written is a value of `T`.
+        // SAFETY: only a value of `T` is written.
         let memory = unsafe { self.take_unwritten::<T>(1, is_known_plain::<T>()) }?;
         let place = memory.start::<T>();
         // SAFETY: taken for one value, aligned for it, and nothing views it.
@@ -183,13 +185,14 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         Ok(PoolBox { value, owner: PhantomData })
     }
 
-    /// Makes `length` values by `element(index)`, in order. The box drops them from the last to the first.
+    /// Makes `length` values with `element(index)`, in order. The box drops them from the last to
+    /// the first.
     ///
-    /// `element` may acquire from the scope. Where it panics, the values that it has made are dropped.
+    /// `element` may acquire from the scope. If it panics, the values made so far are dropped.
     ///
     /// # Panics
     ///
-    /// With the text of the error that [`try_boxed_slice`](Self::try_boxed_slice) returns.
+    /// Panics with the error that [`try_boxed_slice`](Self::try_boxed_slice) returns.
     #[inline]
     #[track_caller]
     pub fn boxed_slice<T: 's>(
@@ -201,24 +204,25 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         self.try_boxed_slice(length, element).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// As [`boxed_slice`](Self::boxed_slice).
+    /// Fallible twin of [`boxed_slice`](Self::boxed_slice).
     ///
     /// # Errors
     ///
-    /// As [`try_acquire`](Self::try_acquire); `element` is then not called.
+    /// Same as [`try_acquire`](Self::try_acquire); `element` is then not called.
     #[inline]
     pub fn try_boxed_slice<T: 's>(
         &self,
         length: usize,
         mut element: impl FnMut(usize) -> T,
     ) -> Result<PoolBox<'s, [T]>, PoolError<B::Error>> {
-        // SAFETY: what is written are values of `T`.
+        // SAFETY: only values of `T` are written.
         let memory = unsafe { self.take_unwritten::<T>(length, is_known_plain::<T>()) }?;
         let start = memory.start::<T>();
         let mut values = Values { start, length: 0 };
         while values.length < length {
             let value = element(values.length);
-            // SAFETY: taken for `length` values, and the cursor has stepped past: what `element` acquired is elsewhere.
+            // SAFETY: taken for `length` values, and the cursor has stepped past: arrays that
+            // `element` acquired are elsewhere.
             let place = unsafe { start.add(values.length) };
             // SAFETY: as above; the block is aligned for `T`.
             unsafe { place.write(value) };
@@ -233,7 +237,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
 }
 
 impl<'s, T> PoolBox<'s, T> {
-    /// Moves the value out. The memory stays the scope's.
+    /// Moves the value out. The memory stays with the scope.
     #[inline]
     #[must_use]
     pub fn into_inner(this: Self) -> T {
@@ -244,7 +248,7 @@ impl<'s, T> PoolBox<'s, T> {
 }
 
 impl<'s, T: ?Sized + Boxable> PoolBox<'s, T> {
-    /// The value for as long as the scope's views live. It is not dropped.
+    /// Returns the value for as long as the scope's views live. It is never dropped.
     #[inline]
     #[must_use]
     pub fn leak(this: Self) -> &'s mut T {
@@ -267,7 +271,7 @@ impl<T: ?Sized + Boxable> Deref for PoolBox<'_, T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: the value is initialised, and is this box's.
+        // SAFETY: the value is initialised, and belongs to this box.
         unsafe { self.value.as_ref() }
     }
 }

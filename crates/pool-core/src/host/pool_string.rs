@@ -1,4 +1,5 @@
-//! Text in a vector with an allocator: what `String` is to `Vec<u8>`. The crate `allocator-api2` has no such type.
+//! Text in a vector with an allocator: the counterpart of `String` to `Vec<u8>`. The crate
+//! `allocator-api2` has no such type.
 
 use core::borrow::Borrow;
 use core::cmp::Ordering;
@@ -10,15 +11,17 @@ use core::str::{self, Utf8Error};
 use allocator_api2::alloc::Allocator;
 use allocator_api2::vec::Vec;
 
-/// A string that grows, with the allocator `A`: usually `&ScopeAllocator`, so that the text is in a scope.
+/// A growable string with the allocator `A`: usually `&ScopeAllocator`, so that the text is in a
+/// scope.
 ///
-/// It is a `Vec<u8, A>` of valid UTF-8, and a `str` for reading. `write!` formats into it; where the pool refuses memory,
-/// `write!` returns an error, and the other methods end the process, as a `Vec` does. It hashes and compares as a `str`, so
-/// a map with such keys is searched by `&str`.
+/// A `Vec<u8, A>` of valid UTF-8, which dereferences to `str`. `write!` formats into it, and
+/// returns an error if the pool refuses memory. The other methods abort the process then, as a
+/// `Vec` does. It hashes and compares as a `str`, so a map with such keys is searched by `&str`.
 ///
-/// The type stands on the allocator and not on [`PoolVec`](crate::PoolVec), because strings are many and short: here they
-/// share the chunks of the allocator, where vectors of a pool take a slot each. Text of a known length that is not changed
-/// needs no string: [`acquire_from`](crate::Scope::acquire_from) copies its bytes.
+/// The type is built on the allocator and not on [`PoolVec`](crate::PoolVec), because strings are
+/// many and short. Here they share the chunks of the allocator, while each vector of a pool takes a
+/// slot. Text of a known length that is not changed needs no string:
+/// [`acquire_from`](crate::Scope::acquire_from) copies its bytes.
 ///
 /// ```
 /// # use pool_conformance::HeapBackend as Memory;
@@ -60,7 +63,7 @@ impl<A: Allocator> PoolString<A> {
         Self { bytes }
     }
 
-    /// Makes a string of bytes, which stay where they are.
+    /// Converts bytes into a string without moving them.
     ///
     /// # Errors
     ///
@@ -82,18 +85,18 @@ impl<A: Allocator> PoolString<A> {
         self.bytes.extend_from_slice(text.as_bytes());
     }
 
-    /// Takes the last character.
+    /// Removes and returns the last character.
     pub fn pop(&mut self) -> Option<char> {
         let last = self.chars().next_back()?;
         self.bytes.truncate(self.bytes.len() - last.len_utf8());
         Some(last)
     }
 
-    /// Keeps the first `length` bytes, or all where there are fewer.
+    /// Keeps the first `length` bytes, or all if there are fewer.
     ///
     /// # Panics
     ///
-    /// Where `length` is within a character.
+    /// Panics if `length` is within a character.
     #[track_caller]
     pub fn truncate(&mut self, length: usize) {
         assert!(
@@ -109,27 +112,28 @@ impl<A: Allocator> PoolString<A> {
         self.bytes.clear();
     }
 
-    /// The bytes that fit before the string grows.
+    /// Returns the bytes that fit before the string grows.
     #[inline]
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.bytes.capacity()
     }
 
-    /// Makes room for `additional` more bytes.
+    /// Reserves room for `additional` more bytes.
     #[inline]
     pub fn reserve(&mut self, additional: usize) {
         self.bytes.reserve(additional);
     }
 
-    /// The bytes, where they are. Their methods that may fail, such as `try_reserve`, serve strings, too.
+    /// Converts into the bytes, without moving them. Their fallible methods, such as `try_reserve`,
+    /// serve strings too.
     #[inline]
     #[must_use]
     pub fn into_bytes(self) -> Vec<u8, A> {
         self.bytes
     }
 
-    /// The text for as long as the allocator's memory lives. Nothing is copied.
+    /// Returns the text for as long as the allocator's memory lives, without a copy.
     #[inline]
     #[must_use]
     pub fn leak<'a>(self) -> &'a mut str
@@ -160,7 +164,7 @@ impl<A: Allocator> DerefMut for PoolString<A> {
     }
 }
 
-/// Fails where the allocator refuses memory. What was written before stays.
+/// Fails if the allocator refuses memory. Text written before stays.
 impl<A: Allocator> fmt::Write for PoolString<A> {
     #[inline]
     fn write_str(&mut self, text: &str) -> fmt::Result {
@@ -226,7 +230,7 @@ impl<A: Allocator> Ord for PoolString<A> {
     }
 }
 
-/// As a `str`, so that [`Borrow`] holds.
+/// Hashes as a `str` does, so that [`Borrow`] holds.
 impl<A: Allocator> Hash for PoolString<A> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         (**self).hash(state);

@@ -1,4 +1,5 @@
-//! A vector in a scope that grows: it stays in its slot, whose block it exchanges for a larger one.
+//! A growable vector in a scope: it stays in its slot, and exchanges the slot's block for a larger
+//! one.
 
 use core::fmt;
 use core::iter::Copied;
@@ -12,17 +13,17 @@ use crate::element::HostElement;
 use crate::error::{PoolError, panic_with};
 use crate::scope::Scope;
 
-/// A vector that grows as it is filled, in the memory of a pool.
+/// A growable vector in the memory of a pool.
 ///
-/// Made by [`Scope::acquire_vec`]. A vector takes one slot, however often it grows. Where the slot's block is too
-/// small, the vector takes that of the next idle slot, grown to at least twice the capacity, copies its elements
-/// there, and leaves its old block to the idle slot: so what comes after the vector finds the old memory, and the
-/// vector's slot has the large block from the start when the scope is next run through. Then nothing is copied or
-/// allocated.
+/// Made by [`Scope::acquire_vec`]. A vector takes one slot, however often it grows. If the slot's
+/// block is too small, the vector takes the block of the next idle slot, grown to at least twice
+/// the capacity. It copies its elements there, and leaves its old block to the idle slot, where
+/// later acquires find it. In the next pass through the scope, the vector's slot has the large
+/// block from the start. Then nothing is copied or allocated.
 ///
-/// It borrows its scope, which may go on acquiring, but not open an inner scope ("cannot borrow `scope` as mutable because
-/// it is also borrowed as immutable"); where that is needed, use a [`FixedVec`], by
-/// [`acquire_fixed_vec`](Scope::acquire_fixed_vec).
+/// A vector borrows its scope. The scope may acquire meanwhile, but cannot open an inner scope
+/// ("cannot borrow `scope` as mutable because it is also borrowed as immutable"). If you need an
+/// inner scope, use a [`FixedVec`], by [`acquire_fixed_vec`](Scope::acquire_fixed_vec).
 ///
 /// ```
 /// # use pool_conformance::HeapBackend as Memory;
@@ -43,19 +44,19 @@ use crate::scope::Scope;
 /// ```
 pub struct PoolVec<'a, 's, B: HostBackend, T> {
     scope: &'a Scope<'s, B>,
-    /// The slot that was taken for the vector, in whose block its elements are.
+    /// The slot that was taken for the vector, whose block holds the elements.
     memory: Memory<'s, B>,
-    /// The elements, and as much of the block as is marked for them.
+    /// The elements, and the part of the block that is marked for them.
     elements: FixedVec<'s, T>,
 }
 
 impl<'s, B: HostBackend> Scope<'s, B> {
-    /// An empty vector that grows, of any type that is [`Copy`], with room for `capacity` elements to begin with.
-    /// It costs what [`acquire_with`](Self::acquire_with) says.
+    /// Acquires an empty growable vector of any [`Copy`] type, with an initial capacity of
+    /// `capacity` elements. The cost is that of [`acquire_with`](Self::acquire_with).
     ///
     /// # Panics
     ///
-    /// With the text of the error that [`try_acquire_vec`](Self::try_acquire_vec) returns.
+    /// Panics with the error that [`try_acquire_vec`](Self::try_acquire_vec) returns.
     #[inline]
     #[track_caller]
     pub fn acquire_vec<T: HostElement + 's>(&self, capacity: usize) -> PoolVec<'_, 's, B, T> {
@@ -63,55 +64,56 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         self.try_acquire_vec(capacity).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// As [`acquire_vec`](Self::acquire_vec).
+    /// Fallible twin of [`acquire_vec`](Self::acquire_vec).
     ///
     /// # Errors
     ///
-    /// As [`try_acquire`](Self::try_acquire).
+    /// Same as [`try_acquire`](Self::try_acquire).
     pub fn try_acquire_vec<T: HostElement + 's>(
         &self,
         capacity: usize,
     ) -> Result<PoolVec<'_, 's, B, T>, PoolError<B::Error>> {
-        // SAFETY: a vector writes values of `T` alone.
+        // SAFETY: a vector writes only values of `T`.
         let memory = unsafe { self.take_unwritten::<T>(capacity, is_known_plain::<T>()) }?;
-        // SAFETY: taken for as many elements, and this is the slot's first view.
+        // SAFETY: taken for `capacity` elements, and this is the slot's first view.
         let room =
             unsafe { memory.host_slice(if size_of::<T>() == 0 { usize::MAX } else { capacity }) };
-        // SAFETY: no element is said to be initialised; marked by `take_unwritten`.
+        // SAFETY: the length is 0, so no element needs to be initialised; marked by
+        // `take_unwritten`.
         let elements = unsafe { FixedVec::new(room, 0) };
         Ok(PoolVec { scope: self, memory, elements })
     }
 }
 
 impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
-    /// How many elements fit before the vector grows again.
+    /// Returns the number of elements that fit before the vector grows again.
     #[inline]
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.elements.capacity()
     }
 
-    /// Appends an element; grows where there is no room for it.
+    /// Appends an element; grows if it is full.
     ///
     /// # Panics
     ///
-    /// With the text of the error that [`try_push`](Self::try_push) returns.
+    /// Panics with the error that [`try_push`](Self::try_push) returns.
     #[inline]
     #[track_caller]
     pub fn push(&mut self, element: T) {
         self.try_push(element).unwrap_or_else(|error| panic_with(&error));
     }
 
-    /// As [`push`](Self::push).
+    /// Fallible twin of [`push`](Self::push).
     ///
     /// # Errors
     ///
-    /// As [`Scope::try_acquire`]; the vector is then as it was.
+    /// Same as [`Scope::try_acquire`]; the vector is then unchanged.
     #[inline]
     pub fn try_push(&mut self, element: T) -> Result<(), PoolError<B::Error>> {
         if self.elements.push(element).is_err() {
             self.grow(1)?;
-            // There is room now.
+            // There is room now, so this cannot fail.
             _ = self.elements.push(element);
         }
         Ok(())
@@ -121,30 +123,30 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
     ///
     /// # Panics
     ///
-    /// With the text of the error that [`try_extend_from_slice`](Self::try_extend_from_slice) returns.
+    /// Panics with the error that [`try_extend_from_slice`](Self::try_extend_from_slice) returns.
     #[track_caller]
     pub fn extend_from_slice(&mut self, elements: &[T]) {
         self.try_extend_from_slice(elements).unwrap_or_else(|error| panic_with(&error));
     }
 
-    /// As [`extend_from_slice`](Self::extend_from_slice).
+    /// Fallible twin of [`extend_from_slice`](Self::extend_from_slice).
     ///
     /// # Errors
     ///
-    /// As [`Scope::try_acquire`]; the vector is then as it was.
+    /// Same as [`Scope::try_acquire`]; the vector is then unchanged.
     pub fn try_extend_from_slice(&mut self, elements: &[T]) -> Result<(), PoolError<B::Error>> {
         self.try_reserve(elements.len())?;
-        // There is room now.
+        // There is room now, so this cannot fail.
         _ = self.elements.extend_from_slice(elements);
         Ok(())
     }
 
-    /// Appends every element of `elements`, which may acquire from the same scope. What an iterator says of its
-    /// length is not relied on.
+    /// Appends every element of `elements`, an iterator that may acquire from the same scope. Its
+    /// size hint is not relied on.
     ///
     /// # Errors
     ///
-    /// As [`Scope::try_acquire`]; elements that came before stay.
+    /// Same as [`Scope::try_acquire`]; elements appended before stay.
     pub fn try_extend(
         &mut self,
         elements: impl IntoIterator<Item = T>,
@@ -152,115 +154,119 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         elements.into_iter().try_for_each(|element| self.try_push(element))
     }
 
-    /// Makes room for `additional` more elements.
+    /// Reserves room for `additional` more elements.
     ///
     /// # Panics
     ///
-    /// With the text of the error that [`try_reserve`](Self::try_reserve) returns.
+    /// Panics with the error that [`try_reserve`](Self::try_reserve) returns.
     #[track_caller]
     pub fn reserve(&mut self, additional: usize) {
         self.try_reserve(additional).unwrap_or_else(|error| panic_with(&error));
     }
 
-    /// As [`reserve`](Self::reserve).
+    /// Fallible twin of [`reserve`](Self::reserve).
     ///
     /// # Errors
     ///
-    /// As [`Scope::try_acquire`]; the vector is then as it was.
+    /// Same as [`Scope::try_acquire`]; the vector is then unchanged.
     pub fn try_reserve(&mut self, additional: usize) -> Result<(), PoolError<B::Error>> {
         if additional > self.capacity() - self.len() { self.grow(additional) } else { Ok(()) }
     }
 
-    /// Takes the last element.
+    /// Removes and returns the last element.
     #[inline]
     pub fn pop(&mut self) -> Option<T> {
         self.elements.pop()
     }
 
-    /// Takes the element at `index`, whose place the last element takes; `None` where there is no such element.
+    /// Removes the element at `index` and moves the last element to its place; `None` if there is
+    /// no such element.
     pub fn swap_remove(&mut self, index: usize) -> Option<T> {
         self.elements.swap_remove(index)
     }
 
-    /// Inserts an element before the one at `index`; those from there on move up.
+    /// Inserts an element before the one at `index`, and moves the later ones up.
     ///
     /// # Panics
     ///
-    /// Where `index` is above the length, and with the text of the error that [`try_insert`](Self::try_insert) returns.
+    /// Panics if `index` is above the length, and with the error that
+    /// [`try_insert`](Self::try_insert) returns.
     #[track_caller]
     pub fn insert(&mut self, index: usize, element: T) {
         self.try_insert(index, element).unwrap_or_else(|error| panic_with(&error));
     }
 
-    /// As [`insert`](Self::insert).
+    /// Fallible twin of [`insert`](Self::insert).
     ///
     /// # Errors
     ///
-    /// As [`Scope::try_acquire`]; the vector is then as it was.
+    /// Same as [`Scope::try_acquire`]; the vector is then unchanged.
     ///
     /// # Panics
     ///
-    /// Where `index` is above the length.
+    /// Panics if `index` is above the length.
     #[track_caller]
     pub fn try_insert(&mut self, index: usize, element: T) -> Result<(), PoolError<B::Error>> {
         self.try_reserve(1)?;
-        // There is room now.
+        // There is room now, so this cannot fail.
         _ = self.elements.insert(index, element);
         Ok(())
     }
 
-    /// Takes the element at `index`; those after it move down. `None` where there is no such element.
+    /// Removes the element at `index`, and moves the later ones down. `None` if there is no such
+    /// element.
     pub fn remove(&mut self, index: usize) -> Option<T> {
         self.elements.remove(index)
     }
 
-    /// Takes the elements of a range out, whether the iterator is used or not; those after it move down.
+    /// Removes the elements of a range, even if the iterator is not used, and moves the later ones
+    /// down.
     ///
     /// # Panics
     ///
-    /// Where the range is not within the vector.
+    /// Panics if the range is not within the vector.
     #[track_caller]
     pub fn drain(&mut self, range: impl RangeBounds<usize>) -> Copied<slice::Iter<'_, T>> {
         self.elements.drain(range)
     }
 
-    /// Makes the vector `length` elements long: copies of `element` are appended, or elements forgotten.
+    /// Makes the vector `length` elements long: appends copies of `element`, or forgets elements.
     ///
     /// # Panics
     ///
-    /// With the text of the error that [`try_resize`](Self::try_resize) returns.
+    /// Panics with the error that [`try_resize`](Self::try_resize) returns.
     #[track_caller]
     pub fn resize(&mut self, length: usize, element: T) {
         self.try_resize(length, element).unwrap_or_else(|error| panic_with(&error));
     }
 
-    /// As [`resize`](Self::resize).
+    /// Fallible twin of [`resize`](Self::resize).
     ///
     /// # Errors
     ///
-    /// As [`Scope::try_acquire`]; the vector is then as it was.
+    /// Same as [`Scope::try_acquire`]; the vector is then unchanged.
     pub fn try_resize(&mut self, length: usize, element: T) -> Result<(), PoolError<B::Error>> {
         self.try_reserve(length.saturating_sub(self.len()))?;
-        // There is room now.
+        // There is room now, so this cannot fail.
         _ = self.elements.resize(length, element);
         Ok(())
     }
 
-    /// Appends the elements of another vector, which is empty then.
+    /// Appends the elements of another vector, and empties that one.
     ///
     /// # Panics
     ///
-    /// With the text of the error that [`try_append`](Self::try_append) returns.
+    /// Panics with the error that [`try_append`](Self::try_append) returns.
     #[track_caller]
     pub fn append(&mut self, other: &mut PoolVec<'_, '_, B, T>) {
         self.try_append(other).unwrap_or_else(|error| panic_with(&error));
     }
 
-    /// As [`append`](Self::append).
+    /// Fallible twin of [`append`](Self::append).
     ///
     /// # Errors
     ///
-    /// As [`Scope::try_acquire`]; both vectors are then as they were.
+    /// Same as [`Scope::try_acquire`]; both vectors are then unchanged.
     pub fn try_append(
         &mut self,
         other: &mut PoolVec<'_, '_, B, T>,
@@ -278,49 +284,50 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         self.elements.dedup();
     }
 
-    /// Keeps the first `length` elements, or all where there are fewer.
+    /// Keeps the first `length` elements, or all if there are fewer.
     #[inline]
     pub fn truncate(&mut self, length: usize) {
         self.elements.truncate(length);
     }
 
-    /// Forgets every element; the room stays.
+    /// Forgets every element; the capacity stays.
     #[inline]
     pub fn clear(&mut self) {
         self.elements.clear();
     }
 
-    /// Keeps the elements for which `keep` answers true, in order. Where `keep` panics, the vector keeps its length,
-    /// and its elements are any of those that it had.
+    /// Keeps the elements for which `keep` returns `true`, in order. If `keep` panics, the vector
+    /// keeps its length, and its elements are any of its former ones.
     pub fn retain(&mut self, keep: impl FnMut(&T) -> bool) {
         self.elements.retain(keep);
     }
 
-    /// The elements, for as long as the scope's views live. A stack gets back what the vector has room for beyond
-    /// them, if nothing was acquired since the vector grew.
+    /// Converts into the elements, valid as long as the scope's views. A stack gets the unused
+    /// capacity back if nothing was acquired since the vector grew.
     #[inline]
     #[must_use]
     pub fn into_slice(self) -> &'s mut [T] {
         let (memory, capacity, length) = (self.memory, self.capacity(), self.elements.length());
         let vector = VectorMemory { memory, capacity, length, plain: is_known_plain::<T>() };
         let elements = self.elements.into_slice();
-        // SAFETY: the scope's cursor has stepped past the memory, and the vector ends here; of its memory only `length`
-        // elements are viewed from now on. The vector has borrowed the scope, so no inner scope is open.
+        // SAFETY: the scope's cursor has stepped past the memory, and the vector ends here. Only
+        // `length` elements of its memory are viewed from now on. The vector has borrowed the
+        // scope, so no inner scope is open.
         unsafe { self.scope.cursor.shrink::<T>(vector) };
         elements
     }
 
-    /// The scope that the vector was acquired from.
+    /// Returns the scope that the vector was acquired from.
     pub(super) fn scope(&self) -> &Scope<'s, B> {
         self.scope
     }
 
-    /// The vector's memory.
+    /// Returns the vector's memory.
     pub(super) fn memory(&self) -> Memory<'s, B> {
         self.memory
     }
 
-    /// Makes room for `additional` more elements, and for twice the elements that there are where memory allows it.
+    /// Makes room for `additional` more elements, and doubles the capacity if memory allows it.
     #[cold]
     #[inline(never)]
     fn grow(&mut self, additional: usize) -> Result<(), PoolError<B::Error>> {
@@ -337,7 +344,7 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         self.memory = grown.memory;
         // SAFETY: the memory holds `capacity` elements, for as long as the scope's views live.
         let room = unsafe { self.memory.host_slice(grown.capacity) };
-        // SAFETY: the first elements are initialised: where they were, or moved.
+        // SAFETY: the first elements are initialised, either in place or moved.
         self.elements = unsafe { FixedVec::new(room, length) };
         Ok(())
     }
@@ -345,7 +352,7 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
 
 /// # Panics
 ///
-/// As [`PoolVec::push`].
+/// Same as [`PoolVec::push`].
 impl<'s, B: HostBackend, T: Copy + 's> Extend<T> for PoolVec<'_, 's, B, T> {
     fn extend<I: IntoIterator<Item = T>>(&mut self, elements: I) {
         self.try_extend(elements).unwrap_or_else(|error| panic_with(&error));
@@ -354,7 +361,7 @@ impl<'s, B: HostBackend, T: Copy + 's> Extend<T> for PoolVec<'_, 's, B, T> {
 
 /// # Panics
 ///
-/// As [`PoolVec::push`].
+/// Same as [`PoolVec::push`].
 impl<'s, 'e, B: HostBackend, T: Copy + 's + 'e> Extend<&'e T> for PoolVec<'_, 's, B, T> {
     fn extend<I: IntoIterator<Item = &'e T>>(&mut self, elements: I) {
         self.extend(elements.into_iter().copied());

@@ -1,5 +1,4 @@
-//! Scratch memory: bytes of a given alignment, in the form that routines take which divide their memory up
-//! themselves.
+//! Scratch memory: bytes of a given alignment, for routines that divide their memory themselves.
 
 use core::mem::MaybeUninit;
 
@@ -9,10 +8,11 @@ use crate::error::{PoolError, panic_with};
 use crate::scope::Scope;
 
 impl<'s, B: HostBackend> Scope<'s, B> {
-    /// `bytes` uninitialised bytes, at an address that is a multiple of `align`: any power of two, also
-    /// above [`PoolBackend::ALIGN`](crate::PoolBackend::ALIGN), where the slot holds up to `align` bytes more.
+    /// Acquires `bytes` uninitialised bytes at a multiple of `align`, which may be any power of
+    /// two. Above [`PoolBackend::ALIGN`](crate::PoolBackend::ALIGN), the slot holds up to `align`
+    /// more bytes.
     ///
-    /// This is what `MemStack::new` of dyn-stack, and so of faer, takes:
+    /// Pass it to `MemStack::new` of dyn-stack, which faer uses:
     ///
     /// ```text
     /// let needed = routine_scratch(rows, columns); // a `StackReq`
@@ -31,7 +31,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// # Panics
     ///
-    /// With the text of the error that [`try_scratch`](Self::try_scratch) returns.
+    /// Panics with the error that [`try_scratch`](Self::try_scratch) returns.
     #[inline]
     #[track_caller]
     pub fn scratch(&self, bytes: usize, align: usize) -> &'s mut [MaybeUninit<u8>] {
@@ -39,11 +39,12 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         self.try_scratch(bytes, align).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// As [`scratch`](Self::scratch).
+    /// Fallible twin of [`scratch`](Self::scratch).
     ///
     /// # Errors
     ///
-    /// [`PoolError::Alignment`] where `align` is no power of two, and all of [`try_acquire`](Self::try_acquire).
+    /// [`PoolError::Alignment`] if `align` is not a power of two, and all errors of
+    /// [`try_acquire`](Self::try_acquire).
     pub fn try_scratch(
         &self,
         bytes: usize,
@@ -52,12 +53,13 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         if !align.is_power_of_two() {
             return Err(PoolError::Alignment { asked: align });
         }
-        // A block begins at a multiple of `ALIGN`: the next multiple of `align` is at most so far away.
+        // A block begins at a multiple of `ALIGN`, so the next multiple of `align` is at most this
+        // far away.
         let Some(room) = bytes.checked_add(align.saturating_sub(B::ALIGN)) else {
             return Err(PoolError::SizeOverflow { elements: bytes, element_size: 1 });
         };
         let whole = self.try_acquire_uninit::<u8, _>(room)?;
-        // Not by `align_offset`, which may answer that it cannot tell.
+        // Not by `align_offset`, which may fail to compute an offset.
         let offset = whole.as_ptr().addr().wrapping_neg() & (align - 1);
         Ok(&mut whole[offset..offset + bytes])
     }

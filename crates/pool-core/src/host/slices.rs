@@ -10,12 +10,13 @@ use crate::scope::Scope;
 use crate::shape::FixedShape;
 
 impl<'s, B: HostBackend> Scope<'s, B> {
-    /// Acquires an array whose elements are made by `element(index)`, in row-major order. The type of the elements need
-    /// only be [`Copy`], and may have padding, pointers, and references that outlive the scope.
+    /// Acquires an array with elements made by `element(index)`, in row-major order. The element
+    /// type must only be [`Copy`]: it may have padding, pointers, and references that outlive the
+    /// scope.
     ///
-    /// The index is a `usize` where the shape is a length, and `[usize; N]` where it has N axes.
+    /// The index is a `usize` for a length, and `[usize; N]` for a shape of N axes.
     ///
-    /// `element` may acquire from this scope; what `element` acquires stays taken until the scope ends. Where
+    /// `element` may acquire from this scope; its arrays stay taken until the scope ends. If
     /// `element` panics, the slot of the elements stays taken as well.
     ///
     /// ```
@@ -39,7 +40,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
     /// # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
-    /// /// Generic over any `T: Copy`, as the caller's code is.
+    /// /// Generic over any `T: Copy`, as a caller's code may be.
     /// fn median<T: Copy + Ord>(scope: &pool_core::Scope<'_, Memory>, values: &[T]) -> Option<T> {
     ///     let sorted = scope.acquire_with(values.len(), |i| values[i]);
     ///     sorted.sort();
@@ -54,11 +55,12 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// # Cost
     ///
-    /// Plain data ([`bytemuck::NoUninit`]: numbers, `bool`, `char`, arrays of numbers, your own types that derive it) costs
-    /// what [`acquire`](Self::acquire) does, and the writing. Every other type may have padding, which recycled memory must
-    /// not: so its slot is *marked*. A marked slot takes the cold
-    /// path of every acquire, and the acquire that is next given its memory unwritten
-    /// ([`acquire`](Self::acquire) and its kin) zeroes first what was marked, and takes the mark off.
+    /// Plain data ([`bytemuck::NoUninit`]: numbers, `bool`, `char`, arrays of numbers, your own
+    /// types that derive it) costs the same as [`acquire`](Self::acquire), plus the writes. Any
+    /// other type may have padding, which recycled memory must not have, so its slot is *marked*.
+    /// All acquires of a marked slot are cold. The next acquire that returns its memory unwritten
+    /// ([`acquire`](Self::acquire) and its kin) first zeroes the marked bytes, and removes the
+    /// mark.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -75,7 +77,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// # Panics
     ///
-    /// With the text of the error that [`try_acquire_with`](Self::try_acquire_with) returns.
+    /// Panics with the error that [`try_acquire_with`](Self::try_acquire_with) returns.
     #[inline]
     #[track_caller]
     pub fn acquire_with<T: HostElement + 's, S: FixedShape>(
@@ -87,11 +89,11 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         self.try_acquire_with(shape, element).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// As [`acquire_with`](Self::acquire_with).
+    /// Fallible twin of [`acquire_with`](Self::acquire_with).
     ///
     /// # Errors
     ///
-    /// As [`try_acquire`](Self::try_acquire); `element` is then not called.
+    /// Same as [`try_acquire`](Self::try_acquire); `element` is then not called.
     #[inline]
     pub fn try_acquire_with<T: HostElement + 's, S: FixedShape>(
         &self,
@@ -99,22 +101,22 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         element: impl FnMut(S::Index) -> T,
     ) -> HostAcquireResult<'s, B, T, S> {
         let length = shape.count::<T>()?;
-        // SAFETY: what is written are values of `T`.
+        // SAFETY: only values of `T` are written.
         let slot = unsafe { self.take_unwritten::<T>(length, is_known_plain::<T>()) }?;
         // SAFETY: taken for `length` elements, and nothing views the slot.
         unsafe { slot.write_with(length, shape.in_order(element)) };
         // SAFETY: taken for `length` elements, which are written, and this is the slot's first view.
         let elements: &'s mut [T] = unsafe { slot.host_slice(length) };
-        // SAFETY: there are as many elements as the shape has.
+        // SAFETY: there are exactly the elements of the shape.
         Ok(unsafe { FromParts::from_parts(elements, shape.kept()) })
     }
 
-    /// Takes a slot for `length` elements of `T` that are not written yet, and marks it unless what is written
-    /// there will be `plain`.
+    /// Takes a slot for `length` elements of `T` that are not written yet, and marks it unless the
+    /// writes will be `plain`.
     ///
     /// # Safety
     ///
-    /// Where `plain`, all that is written to the slot are values without an uninitialised byte.
+    /// If `plain`, only values without an uninitialised byte are written to the slot.
     #[inline(always)]
     pub(super) unsafe fn take_unwritten<T>(
         &self,
@@ -126,7 +128,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         // SAFETY: just reserved through this cursor.
         unsafe { self.cursor.step(slot) };
         if !plain {
-            // SAFETY: reserved for as many elements, just stepped past, and the scope is open.
+            // SAFETY: reserved for `length` elements, just stepped past, and the scope is open.
             unsafe { slot.mark::<T>(length) };
         }
         Ok(slot)

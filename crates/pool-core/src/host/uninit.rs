@@ -1,4 +1,4 @@
-//! Memory without a value: arrays of `MaybeUninit<T>`, for code that initialises them itself.
+//! Uninitialised memory: arrays of `MaybeUninit<T>`, for code that initialises them itself.
 
 use core::mem::MaybeUninit;
 
@@ -11,10 +11,10 @@ use crate::scope::Scope;
 use crate::shape::FixedShape;
 
 impl<'s, B: HostBackend> Scope<'s, B> {
-    /// Acquires an array of any type that is [`Copy`], whose elements are not written.
+    /// Acquires an array of uninitialised elements of any [`Copy`] type.
     ///
-    /// The slot is marked, as [`acquire_with`](Self::acquire_with) says under *Cost*: also for numbers, because
-    /// what is left in a `MaybeUninit` need not be a number.
+    /// The slot is marked (see *Cost* of [`acquire_with`](Self::acquire_with)), also for numbers,
+    /// because a `MaybeUninit` may be left uninitialised.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -30,7 +30,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// # Panics
     ///
-    /// With the text of the error that [`try_acquire_uninit`](Self::try_acquire_uninit) returns.
+    /// Panics with the error that [`try_acquire_uninit`](Self::try_acquire_uninit) returns.
     #[inline]
     #[track_caller]
     pub fn acquire_uninit<T: HostElement + 's, S: FixedShape>(
@@ -41,23 +41,23 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         self.try_acquire_uninit(shape).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// As [`acquire_uninit`](Self::acquire_uninit).
+    /// Fallible twin of [`acquire_uninit`](Self::acquire_uninit).
     ///
     /// # Errors
     ///
-    /// As [`try_acquire`](Self::try_acquire).
+    /// Same as [`try_acquire`](Self::try_acquire).
     #[inline]
     pub fn try_acquire_uninit<T: HostElement + 's, S: FixedShape>(
         &self,
         shape: S,
     ) -> HostAcquireResult<'s, B, MaybeUninit<T>, S> {
         let length = shape.count::<T>()?;
-        // SAFETY: nothing is said to be plain.
+        // SAFETY: the argument makes no claim to be plain.
         let slot = unsafe { self.take_unwritten::<T>(length, false) }?;
         // SAFETY: taken for `length` elements, of the size and alignment of `T`; anything is a valid
         // `MaybeUninit`, and this is the slot's first view.
         let room: &'s mut [MaybeUninit<T>] = unsafe { slot.host_slice(length) };
-        // SAFETY: there are as many elements as the shape has.
+        // SAFETY: there are exactly the elements of the shape.
         Ok(unsafe { FromParts::from_parts(room, shape.kept()) })
     }
 }

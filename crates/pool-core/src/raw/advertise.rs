@@ -1,11 +1,11 @@
-//! What an idle slot advertises: the words that acquire may count on, or nothing while some duty or a busy
-//! pool sends acquires to the cold function.
+//! The advertised capacity of an idle slot: the words that an acquire may use. It is 0 while a duty
+//! or a busy pool sends acquires to the cold function.
 
 use super::fits::WORD;
 use super::slot::SlotPointer;
 use crate::backend::PoolBackend;
 
-/// Advertises what the idle slot's block holds, or nothing while some duty keeps the slot armed.
+/// Advertises the capacity of the idle slot's block, or 0 while a duty keeps the slot armed.
 ///
 /// # Safety
 ///
@@ -22,9 +22,9 @@ pub(super) unsafe fn advertise<B: PoolBackend>(slot: SlotPointer<'_, B>) {
     unsafe { (*slot.slot.as_ptr()).advertised = words };
 }
 
-/// A guard over an idle slot that advertises nothing while its pool is marked as busy, so that the hot path
-/// does not take the slot; the slot advertises its block again when the guard is dropped.
-#[must_use = "the slot advertises its block again where the guard is dropped"]
+/// A guard over an idle slot of a pool that is marked as busy. The slot advertises nothing, so that
+/// the hot path does not take it. It advertises its block again when the guard is dropped.
+#[must_use = "dropping the guard makes the slot advertise its block again"]
 pub(super) struct WithdrawnSlot<'s, B: PoolBackend>(SlotPointer<'s, B>);
 
 impl<'s, B: PoolBackend> WithdrawnSlot<'s, B> {
@@ -45,13 +45,13 @@ impl<B: PoolBackend> Drop for WithdrawnSlot<'_, B> {
     }
 }
 
-/// Has an idle slot advertise nothing.
+/// Makes an idle slot advertise nothing.
 ///
 /// # Safety
 ///
 /// The slot is idle.
 pub(super) unsafe fn withdraw<B: PoolBackend>(slot: SlotPointer<'_, B>) {
-    // SAFETY: the slot is live, nothing holds a reference to it, and at or above the cursor the advertised
-    // word belongs to no view (invariant 5).
+    // SAFETY: the slot is live, nothing holds a reference to it, and at or above the cursor the
+    // advertised word belongs to no view (invariant 5).
     unsafe { (*slot.slot.as_ptr()).advertised = 0 };
 }

@@ -1,4 +1,5 @@
-//! A slot's block: how it is put into its slot, taken out again and freed, with the shapes that fit it.
+//! A slot's block: putting it into its slot, taking it out and freeing it, with the shapes that fit
+//! it.
 
 use super::advertise::advertise;
 use super::slot::SlotPointer;
@@ -10,12 +11,12 @@ use alloc::boxed::Box;
 use core::mem::ManuallyDrop;
 use core::ptr::{NonNull, null_mut};
 
-/// Puts a new block into an idle slot; the old one is freed.
+/// Puts a new block into an idle slot, and frees the old one.
 ///
 /// # Safety
 ///
-/// The slot is idle, and the pool is marked as busy or exclusively borrowed; `block` was just allocated
-/// with `bytes` bytes and belongs to nobody.
+/// The slot is idle, and the pool is marked as busy or exclusively borrowed. `block` was just
+/// allocated with `bytes` bytes and has no other owner.
 pub(super) unsafe fn install<B: PoolBackend>(
     slot: SlotPointer<'_, B>,
     block: B::Block,
@@ -25,7 +26,7 @@ pub(super) unsafe fn install<B: PoolBackend>(
     let shapes = unsafe { take_shapes(slot) };
     // SAFETY: the slot is idle.
     let old = unsafe { take_block(slot) };
-    // The new block is in its slot before code that is not ours runs, so nothing can lose it.
+    // The new block is in its slot before foreign code runs, so it cannot be lost.
     // SAFETY: the slot and its record are live and nothing holds a reference to them.
     unsafe { (*slot.slot.as_ptr()).block = block };
     // SAFETY: as above.
@@ -35,7 +36,7 @@ pub(super) unsafe fn install<B: PoolBackend>(
     drop(old);
 }
 
-/// Empties an idle slot and frees its block; returns the bytes of the block, 0 where there was none.
+/// Empties an idle slot and frees its block; returns the bytes of the block, or 0 if it had none.
 ///
 /// # Safety
 ///
@@ -53,8 +54,8 @@ pub(super) unsafe fn release<B: PoolBackend>(slot: SlotPointer<'_, B>) -> usize 
 ///
 /// # Safety
 ///
-/// The slot is idle and has a block, and the pool is marked as busy or exclusively borrowed. `spare` belongs to the caller
-/// and was allocated as a block of this pool is.
+/// The slot is idle and has a block, and the pool is marked as busy or exclusively borrowed.
+/// `spare` belongs to the caller and was allocated like a block of this pool.
 pub(super) unsafe fn take_out<B: PoolBackend>(
     slot: SlotPointer<'_, B>,
     spare: Option<LooseBlock<B::Block>>,
@@ -79,7 +80,7 @@ pub(super) unsafe fn take_out<B: PoolBackend>(
 }
 
 /// A block that was taken out of its slot, and is freed when this value is dropped.
-#[must_use = "the block is freed where this value is dropped"]
+#[must_use = "dropping this value frees the block"]
 struct TakenBlock<'s, B: PoolBackend> {
     state: &'s State<B>,
     block: B::Block,
@@ -100,7 +101,7 @@ unsafe fn take_block<B: PoolBackend>(slot: SlotPointer<'_, B>) -> TakenBlock<'_,
     let bytes = unsafe { (*record).real };
     // SAFETY: as above.
     let armed_by_view = unsafe { (*record).armed_by_view };
-    // SAFETY: as above. The slot is emptied before anything of the backend runs (invariant 6).
+    // SAFETY: as above. The slot is emptied before the backend runs (invariant 6).
     unsafe { (*slot.slot.as_ptr()).block = B::DANGLING };
     // SAFETY: as above.
     unsafe { (*slot.slot.as_ptr()).advertised = 0 };
@@ -110,7 +111,7 @@ unsafe fn take_block<B: PoolBackend>(slot: SlotPointer<'_, B>) -> TakenBlock<'_,
     unsafe { (*record).serial = 0 };
     // SAFETY: as above.
     unsafe { (*record).armed_by_view = false };
-    // The mark is one of the block, and a new block is initialised.
+    // The mark belongs to the block, and a new block is initialised.
     // SAFETY: as above.
     unsafe { (*record).uninitialised_words = 0 };
     let state = slot.state();
@@ -118,7 +119,7 @@ unsafe fn take_block<B: PoolBackend>(slot: SlotPointer<'_, B>) -> TakenBlock<'_,
     TakenBlock { state, block, bytes, armed_by_view }
 }
 
-/// Frees the block, or leaks it where the backend cannot order that.
+/// Frees the block, or leaks it if the backend cannot order the free.
 impl<B: PoolBackend> Drop for TakenBlock<'_, B> {
     fn drop(&mut self) {
         let Self { state, block, bytes, armed_by_view } = *self;
@@ -129,13 +130,14 @@ impl<B: PoolBackend> Drop for TakenBlock<'_, B> {
         if armed_by_view && unsafe { B::reuse(state.context(), block, Reuse::Free) }.is_err() {
             return state.note_leaked(bytes);
         }
-        // SAFETY: allocated with `bytes` bytes (invariant 4), no longer in any slot, viewed by nobody.
+        // SAFETY: allocated with `bytes` bytes (invariant 4), no longer in any slot, and without
+        // views.
         unsafe { B::free(state.context(), block, bytes) };
     }
 }
 
-/// Takes the shape set of an idle slot out of its place, to be dropped: that runs the `Drop` of what a
-/// backend keeps beside shapes.
+/// Takes the shape set of an idle slot out of its place, for the caller to drop. That drop runs the
+/// `Drop` of the backend's descriptors.
 ///
 /// # Safety
 ///
@@ -148,7 +150,7 @@ pub(super) unsafe fn take_shapes<B: PoolBackend>(
     let shapes = NonNull::new(unsafe { *place })?;
     // SAFETY: as above. The set leaves its place before its descriptors' `Drop` runs.
     unsafe { *place = null_mut() };
-    // SAFETY: made by `try_box`; nothing borrowed from it is in use, because the slot is idle, and it is
-    // in no place any more.
+    // SAFETY: made by `try_box`. Nothing borrowed from it is in use, because the slot is idle, and
+    // it is no longer in any place.
     Some(unsafe { into_box(shapes) })
 }

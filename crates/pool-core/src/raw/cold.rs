@@ -1,7 +1,7 @@
-//! The cold function: everything that is rare about an acquire. End of a table, first use of a slot,
-//! a block too small, an armed slot, zero length: one compare sends all of these to [`prepare`]. Code that is
-//! not ours may run inside (invariant 9), so the pool is marked, and the slot at the cursor advertises
-//! nothing.
+//! The cold function: all rare cases of an acquire. These are the end of a table, the first use of
+//! a slot, a block that is too small, an armed slot, and zero length. One compare sends all of them
+//! to [`prepare`]. Foreign code may run inside (invariant 9), so the pool is marked, and the slot
+//! at the cursor advertises nothing.
 
 use core::ptr::NonNull;
 
@@ -19,11 +19,11 @@ use crate::error::{PoolError, panic_with};
 ///
 /// # Errors
 ///
-/// As for an acquire.
+/// Same as for an acquire.
 ///
 /// # Safety
 ///
-/// As for [`prepare_bytes`].
+/// Same as for [`prepare_bytes`].
 #[inline(always)]
 pub(super) unsafe fn prepare<'s, B: PoolBackend, T>(
     slot: NonNull<Slot<B>>,
@@ -31,7 +31,7 @@ pub(super) unsafe fn prepare<'s, B: PoolBackend, T>(
     first_use: FirstUse,
 ) -> Result<SlotPointer<'s, B>, PoolError<B::Error>> {
     let padded = padded::<T>(length, B::ALIGN);
-    // SAFETY: the caller's promise.
+    // SAFETY: the same contract, which the caller upholds.
     let prepared = unsafe { prepare_bytes(slot, padded, size_of::<T>(), first_use) };
     if align_of::<T>() <= B::ALIGN {
         return prepared;
@@ -39,11 +39,11 @@ pub(super) unsafe fn prepare<'s, B: PoolBackend, T>(
     prepared.map_err(|error| as_asked(error, length))
 }
 
-/// As [`prepare`] for elements that may be read, with a panic instead of an error.
+/// Does the same as [`prepare`] for elements that may be read, with a panic instead of an error.
 ///
 /// # Safety
 ///
-/// As for [`prepare`].
+/// Same as for [`prepare`].
 #[inline(always)]
 #[track_caller]
 pub(super) unsafe fn prepare_or_panic<'s, B: PoolBackend, T>(
@@ -51,17 +51,17 @@ pub(super) unsafe fn prepare_or_panic<'s, B: PoolBackend, T>(
     length: usize,
 ) -> SlotPointer<'s, B> {
     if align_of::<T>() <= B::ALIGN {
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         return unsafe { prepare_bytes_or_panic(slot, length, size_of::<T>()) };
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the same contract, which the caller upholds.
     match unsafe { prepare::<B, T>(slot, length, FirstUse::Read) } {
         Ok(slot) => slot,
         Err(error) => panic_with(&error),
     }
 }
 
-/// Puts the number of elements that was asked for into an error that has the number with padding.
+/// Replaces the padded number of elements in an error by the number requested.
 #[cold]
 fn as_asked<E>(error: PoolError<E>, length: usize) -> PoolError<E> {
     match error {
@@ -76,8 +76,8 @@ fn as_asked<E>(error: PoolError<E>, length: usize) -> PoolError<E> {
 ///
 /// # Safety
 ///
-/// `slot` is a slot or sentinel of a pool that lives for `'s`, and no view of it or of a slot above
-/// it is in use.
+/// `slot` is a slot or sentinel of a pool that lives for `'s`. No view of it or of a slot above it
+/// is in use.
 #[cold]
 #[inline(never)]
 unsafe fn prepare_bytes<'s, B: PoolBackend>(
@@ -93,7 +93,7 @@ unsafe fn prepare_bytes<'s, B: PoolBackend>(
     let state: &'s State<B> = unsafe { Table::state_of(table) };
     let Some(_busy) = state.busy() else { return Err(PoolError::Reentered) };
     let slot = if index == SLOTS {
-        // While the table is made the cursor stands at the sentinel, which never advertises anything.
+        // While the table is made, the cursor is at the sentinel, which never advertises anything.
         // SAFETY: the pool lives for `'s` (caller), and is marked.
         unsafe { State::slot_after(table) }?
     } else {
@@ -109,11 +109,12 @@ unsafe fn prepare_bytes<'s, B: PoolBackend>(
     Ok(slot)
 }
 
-/// As [`prepare_bytes`] for elements that may be read, with a panic instead of an error.
+/// Does the same as [`prepare_bytes`] for elements that may be read, with a panic instead of an
+/// error.
 ///
 /// # Safety
 ///
-/// As for [`prepare_bytes`].
+/// Same as for [`prepare_bytes`].
 #[cold]
 #[inline(never)]
 #[track_caller]
@@ -122,24 +123,24 @@ unsafe fn prepare_bytes_or_panic<'s, B: PoolBackend>(
     length: usize,
     element_size: usize,
 ) -> SlotPointer<'s, B> {
-    // SAFETY: the caller's promise.
+    // SAFETY: the same contract, which the caller upholds.
     match unsafe { prepare_bytes(slot, length, element_size, FirstUse::Read) } {
         Ok(slot) => slot,
         Err(error) => panic_with(&error),
     }
 }
 
-/// Hands out the block of a slot that was taken for no elements, now that `length` elements of `T` are to be written
-/// there. `cursor` is where the cursor of the slot's scope stands.
+/// Hands out the block of a slot that was taken for no elements, before `length` elements of `T`
+/// are written there. `cursor` is the cursor of the slot's scope.
 ///
 /// # Errors
 ///
-/// As for [`prepare`]. The slot stays taken.
+/// Same as for [`prepare`]. The slot stays taken.
 ///
 /// # Safety
 ///
-/// The slot is below the cursor, no view has a byte of its block, and no view of the slot at the cursor or of one above
-/// it is in use.
+/// The slot is below the cursor, and no view has a byte of its block. No view of the slot at the
+/// cursor, or of one above it, is in use.
 #[inline]
 pub(super) unsafe fn hand_out_taken<B: PoolBackend, T>(
     slot: SlotPointer<'_, B>,
@@ -147,7 +148,7 @@ pub(super) unsafe fn hand_out_taken<B: PoolBackend, T>(
     length: usize,
 ) -> Result<(), PoolError<B::Error>> {
     let padded = padded::<T>(length, B::ALIGN);
-    // SAFETY: the caller's promise.
+    // SAFETY: the same contract, which the caller upholds.
     let handed_out = unsafe { hand_out_taken_bytes(slot, cursor, padded, size_of::<T>()) };
     if align_of::<T>() <= B::ALIGN {
         return handed_out;
@@ -155,15 +156,15 @@ pub(super) unsafe fn hand_out_taken<B: PoolBackend, T>(
     handed_out.map_err(|error| as_asked(error, length))
 }
 
-/// As [`hand_out_taken`], compiled once for all types of elements.
+/// Does the same as [`hand_out_taken`], compiled once for all types of elements.
 ///
 /// # Errors
 ///
-/// As for [`hand_out_taken`].
+/// Same as for [`hand_out_taken`].
 ///
 /// # Safety
 ///
-/// As for [`hand_out_taken`].
+/// Same as for [`hand_out_taken`].
 #[cold]
 #[inline(never)]
 unsafe fn hand_out_taken_bytes<B: PoolBackend>(
@@ -187,7 +188,7 @@ unsafe fn hand_out_taken_bytes<B: PoolBackend>(
     });
     // SAFETY: below the cursor the advertised word belongs to the views of the slot, and there is none (caller).
     let _withdrawn = unsafe { WithdrawnSlot::new(slot) };
-    // SAFETY: nothing views the block, and the slots from the cursor on are idle (caller); the slot and the one at the
-    // cursor advertise nothing, and the pool is marked.
+    // SAFETY: nothing views the block, and the slots from the cursor on are idle (caller). The slot
+    // and the one at the cursor advertise nothing, and the pool is marked.
     unsafe { hand_out(state, slot, Some(idle_from), demand) }
 }

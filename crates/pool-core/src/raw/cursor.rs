@@ -1,4 +1,5 @@
-//! The cursor over slots: one word. Reserving looks at the slot under it, stepping moves it past.
+//! The cursor over slots: one word. Reserving checks the slot under it; stepping moves past the
+//! slot.
 
 use core::cell::Cell;
 use core::fmt;
@@ -44,8 +45,8 @@ impl<B: PoolBackend> fmt::Debug for SlotCursor<B> {
 impl<B: PoolBackend> SlotCursor<B> {
     /// # Safety
     ///
-    /// `slot` is a slot or sentinel of a pool that outlives the cursor, and no view of that slot or
-    /// of one above it is in use, nor will any other cursor make one while this one is used.
+    /// `slot` is a slot or sentinel of a pool that outlives the cursor. No view of that slot or of
+    /// one above it is in use. No other cursor makes such a view while this one is used.
     #[inline(always)]
     pub(super) unsafe fn new(slot: NonNull<Slot<B>>) -> Self {
         Self { slot: Cell::new(slot) }
@@ -69,7 +70,7 @@ impl<B: PoolBackend> ScopeCursor<B> for SlotCursor<B> {
         let slot = self.slot.get();
         // SAFETY: the cursor is at a slot or a sentinel of a live pool (`new`).
         if fits::<T>(padded::<T>(length, B::ALIGN), unsafe { (*slot.as_ptr()).advertised }) {
-            // SAFETY: what fits advertises words, so it is no sentinel (invariant 3).
+            // SAFETY: a slot that fits advertises words, so it is no sentinel (invariant 3).
             return unsafe { SlotPointer::new(slot) };
         }
         // SAFETY: the cursor's slot, of a pool that lives for `'s`; no view of it is in use (`new`).
@@ -86,7 +87,7 @@ impl<B: PoolBackend> ScopeCursor<B> for SlotCursor<B> {
         let slot = self.slot.get();
         // SAFETY: the cursor is at a slot or a sentinel of a live pool (`new`).
         if fits::<T>(padded::<T>(length, B::ALIGN), unsafe { (*slot.as_ptr()).advertised }) {
-            // SAFETY: what fits advertises words, so it is no sentinel (invariant 3).
+            // SAFETY: a slot that fits advertises words, so it is no sentinel (invariant 3).
             return Ok(unsafe { SlotPointer::new(slot) });
         }
         // SAFETY: the cursor's slot, of a pool that lives for `'s`; no view of it is in use (`new`).
@@ -101,7 +102,7 @@ impl<B: PoolBackend> ScopeCursor<B> for SlotCursor<B> {
     where
         B: HostBackend,
     {
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         unsafe { vector::enlarge::<B, T>(self.slot.get(), self.active(), vector, needed) }
     }
 
@@ -112,7 +113,7 @@ impl<B: PoolBackend> ScopeCursor<B> for SlotCursor<B> {
         let (slot, used) = self.find_idle(start.cast(), length * size_of::<T>())?;
         // SAFETY: the slot, at or above the cursor, has no view but the caller's (caller).
         unsafe { self.step_with_block_of(slot, used) };
-        // The elements stay where they are: their block is now that of a slot below the cursor.
+        // The elements stay in place: their block is now that of a slot below the cursor.
         Some(start)
     }
 
@@ -140,7 +141,7 @@ impl<B: PoolBackend> ScopeCursor<B> for SlotCursor<B> {
 
     #[inline(always)]
     unsafe fn place<'s>(&self) -> SlotPlace<'s, B> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         unsafe { SlotPlace::new(self.slot.get()) }
     }
 
@@ -152,7 +153,7 @@ impl<B: PoolBackend> ScopeCursor<B> for SlotCursor<B> {
 
     #[inline(always)]
     unsafe fn step_back(&self, taken: SlotPointer<'_, B>) {
-        // SAFETY: the slot is no sentinel, so there is one behind it.
+        // SAFETY: the slot is no sentinel, so another one follows it.
         if self.slot.get() == unsafe { taken.slot.add(1) } {
             self.slot.set(taken.slot);
         }

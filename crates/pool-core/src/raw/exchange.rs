@@ -1,4 +1,5 @@
-//! Two slots exchange their blocks: how an array gets into another slot without being copied or freed.
+//! Two slots exchange their blocks: so an array gets into another slot without being copied or
+//! freed.
 
 use core::{mem, ptr};
 
@@ -8,16 +9,17 @@ use super::slot::SlotPointer;
 use crate::backend::{ArrayMemory, HostBackend, PoolBackend, ScopeCursor};
 
 impl<B: PoolBackend> SlotPointer<'_, B> {
-    /// Exchanges the blocks of two slots, with all that belongs to a block: its bytes, its mark, its shapes, and
-    /// whether it is to be put in order. What was noted of the acquires of a slot stays with the slot.
+    /// Exchanges the blocks of two slots, with all data of a block: its bytes, its mark, its
+    /// shapes, and whether the backend must order it. The samples of a slot stay with the slot.
     ///
-    /// Nothing of the backend runs, and nothing can fail.
+    /// No code of the backend runs, and nothing can fail.
     ///
     /// # Safety
     ///
-    /// The slots are of one pool. For each of them the caller has the only view of its block, or the slot is idle;
-    /// a view of the one block is from then on a view of the other slot. Nothing borrowed from their shape sets is
-    /// in use, and no reference to them by a view ([`SlotRef`](crate::SlotRef)), nor a handle.
+    /// The slots are of one pool. Each of them is idle, or the caller has the only view of its
+    /// block; a view of the one block becomes a view of the other slot. Nothing borrowed from their
+    /// shape sets is in use, nor a handle, nor a view's reference to them
+    /// ([`SlotRef`](crate::SlotRef)).
     pub(crate) unsafe fn exchange_blocks(self, other: Self) {
         if self.slot == other.slot {
             return;
@@ -45,17 +47,17 @@ impl<B: PoolBackend> SlotPointer<'_, B> {
 }
 
 impl<B: HostBackend> SlotPointer<'_, B> {
-    /// How many elements of `T` the slot's block holds, wherever it begins.
+    /// Returns the number of elements of `T` that the slot's block holds, wherever it begins.
     pub(crate) fn capacity<T>(self) -> usize {
         // SAFETY: the record is live and nothing holds a reference to it.
         let real = unsafe { (*self.record().as_ptr()).real };
-        // The bytes before the first aligned address, at most.
+        // The maximum number of bytes before the first aligned address.
         let skipped = align_of::<T>().saturating_sub(B::ALIGN);
         real.saturating_sub(skipped).checked_div(size_of::<T>()).unwrap_or(usize::MAX)
     }
 
-    /// Notes that the slot, one of the `handed_out` first, uses `bytes` bytes of its block, which `compact` then
-    /// leaves it.
+    /// Records that the slot, one of the `handed_out` first, uses `bytes` bytes of its block, so
+    /// that `compact` keeps them.
     pub(crate) fn note_used(self, handed_out: usize, bytes: usize) {
         let record = self.record().as_ptr();
         // SAFETY: the record is live and nothing holds a reference to it.
@@ -69,8 +71,9 @@ impl<B: HostBackend> SlotPointer<'_, B> {
 }
 
 impl<B: HostBackend> SlotCursor<B> {
-    /// The idle slot, at or above the cursor, in whose block the `bytes` bytes at `start` are, and how many bytes of
-    /// the block there are up to their end; `None` where they are in no such block.
+    /// Finds the idle slot, at or above the cursor, whose block contains the `bytes` bytes at
+    /// `start`. Returns the slot and the bytes of the block up to their end; `None` if no such
+    /// block contains them.
     pub(crate) fn find_idle(
         &self,
         start: *const u8,
@@ -84,17 +87,18 @@ impl<B: HostBackend> SlotCursor<B> {
         })
     }
 
-    /// Gives the slot under the cursor the block of `slot`, of which `used` bytes are in use, and steps past it.
+    /// Gives the slot under the cursor the block of `slot`, with `used` bytes in use, and steps
+    /// past it.
     ///
     /// # Safety
     ///
     /// `slot` is at or above the cursor, and the caller has the only view of its block.
     pub(crate) unsafe fn step_with_block_of(&self, slot: SlotPointer<'_, B>, used: usize) {
-        // SAFETY: there is a slot at or above the cursor, so the cursor's number is that of a slot: where it stands
-        // at a sentinel, of the next table's first.
+        // SAFETY: there is a slot at or above the cursor, so the cursor's number is that of a slot.
+        // At a sentinel, it is the number of the next table's first slot.
         let own = unsafe { self.state().slot(self.active()) };
-        // SAFETY: the cursor's slot is idle, and the caller has the only view of the other; of both, nothing borrowed
-        // from the shape sets is in use, because they are at or above the cursor.
+        // SAFETY: the cursor's slot is idle, and the caller has the only view of the other. Nothing
+        // borrowed from their shape sets is in use, because both are at or above the cursor.
         unsafe { own.exchange_blocks(slot) };
         own.note_used(self.active() + 1, used);
         // SAFETY: the slot that the cursor stands at, which has its block.

@@ -1,11 +1,11 @@
-//! The one compare of acquire, and the size of the block that makes it succeed: both are the same
-//! formula, so a length that fitted once always fits again.
+//! The one compare of an acquire, and the size of the block that makes it succeed. Both use the
+//! same formula, so a length that fitted once always fits again.
 
 /// Bytes in a word, the unit of the advertised capacity.
 pub(super) const WORD: usize = 8;
 
-/// Whether `length` elements of `T` fit `advertised` words. Strict, so that 0 words never fit, and
-/// with nothing added to or multiplied with `length`, so that it cannot wrap.
+/// Returns `true` if `length` elements of `T` fit `advertised` words. The compare is strict, so 0
+/// words never fit. It adds nothing to `length` and multiplies it with nothing, so it cannot wrap.
 #[inline(always)]
 pub(super) const fn fits<T>(length: usize, advertised: usize) -> bool {
     let size = size_of::<T>();
@@ -19,13 +19,13 @@ pub(super) const fn fits<T>(length: usize, advertised: usize) -> bool {
     }
 }
 
-/// The bytes of the smallest block that `length` elements of `size` bytes fit by [`fits`], rounded up
-/// to `align`; 0 for no bytes at all; `None` above `isize::MAX`.
+/// Returns the bytes of the smallest block that `length` elements of `size` bytes fit by [`fits`],
+/// rounded up to `align`; 0 for no bytes; `None` above `isize::MAX`.
 pub(crate) const fn block_bytes(length: usize, size: usize, align: usize) -> Option<usize> {
     if length == 0 || size == 0 {
         return Some(0);
     }
-    // One more than the compare's left side, times what it divides the right side by.
+    // One more than the compare's left side, times the divisor of the right side.
     let (counted, factor) = if divides_word(size) {
         (length / (WORD / size), 1)
     } else {
@@ -39,7 +39,7 @@ pub(crate) const fn block_bytes(length: usize, size: usize, align: usize) -> Opt
     }
 }
 
-/// `bytes` rounded up to a multiple of `align`, a power of two; `None` above `isize::MAX`.
+/// Rounds `bytes` up to a multiple of `align`, a power of two; `None` above `isize::MAX`.
 pub(super) const fn round_up(bytes: usize, align: usize) -> Option<usize> {
     match bytes.checked_add(align - 1) {
         Some(sum) if sum <= isize::MAX as usize => Some(sum & !(align - 1)),
@@ -47,23 +47,24 @@ pub(super) const fn round_up(bytes: usize, align: usize) -> Option<usize> {
     }
 }
 
-/// Elements of `T` that a block has room for, so that `length` of them fit from an aligned address of the block on. An
-/// element whose alignment is above `align`, that of blocks, is at least as large as what lies before that address.
+/// Returns the elements of `T` that a block must have room for, so that `length` of them fit from
+/// an aligned address of the block on. An element whose alignment is above `align`, that of blocks,
+/// is at least as large as the bytes before that address.
 #[inline(always)]
 pub(super) const fn padded<T>(length: usize, align: usize) -> usize {
     if align_of::<T>() <= align || size_of::<T>() == 0 || length == 0 {
         return length;
     }
-    // At the end of the range it fits no block either way.
+    // At the end of the range it fits no block in any case.
     length.saturating_add(1)
 }
 
-/// Whether elements of `size` bytes fill words without a gap and several to the word, or one each.
+/// Returns `true` if one or several elements of `size` bytes fill a word without a gap.
 const fn divides_word(size: usize) -> bool {
     size <= WORD && WORD % size == 0
 }
 
-/// Words that the compare counts for one element.
+/// Returns the words that the compare counts for one element.
 const fn words_of_element(size: usize) -> usize {
     size.div_ceil(WORD)
 }

@@ -1,6 +1,7 @@
-//! The one function that hands out a slot's block, for an acquire and for the first use of a vector that was acquired
-//! without capacity. Every duty that comes before the first write is done here, and nowhere else:
-//! growth, [`PoolBackend::reuse`], zeroing what is marked, poison, the sample, and the count of live bytes.
+//! The one function that hands out a slot's block, for an acquire and for the first use of a vector
+//! that was acquired without capacity. All duties before the first write are done here, and nowhere
+//! else: growth, [`PoolBackend::reuse`], zeroing marked bytes, poison, the sample, and the count of
+//! live bytes.
 
 use super::block::{install, release};
 use super::fits::{WORD, block_bytes, round_up};
@@ -13,7 +14,7 @@ use crate::error::PoolError;
 /// The elements that a block is handed out for.
 #[derive(Clone, Copy)]
 pub(super) struct Demand {
-    /// Bytes of the smallest block that will do; 0 where the elements have no bytes.
+    /// Bytes of the smallest block that suffices; 0 if the elements have no bytes.
     block_bytes: usize,
     length: usize,
     element_size: usize,
@@ -21,7 +22,7 @@ pub(super) struct Demand {
 }
 
 impl Demand {
-    /// `length` elements of `element_size` bytes.
+    /// Makes a demand for `length` elements of `element_size` bytes.
     ///
     /// # Errors
     ///
@@ -43,20 +44,22 @@ impl Demand {
     }
 }
 
-/// Hands out the block of a slot, of the pool `state`, for the elements of a demand. `taken_to` is `None` for an acquire,
-/// whose slot is the first idle one; else, for the first use of a vector, whose slot is taken, it is the number of the
-/// first idle slot.
+/// Hands out the block of a slot of the pool `state`, for the elements of a demand. For an acquire,
+/// whose slot is the first idle one, `taken_to` is `None`. For the first use of a vector, whose
+/// slot is taken, `taken_to` is the number of the first idle slot.
 ///
-/// A demand without bytes hands out nothing: no duty is done, and the slot stays armed for its next use.
+/// A demand without bytes hands out nothing: no duty is done, and the slot stays armed for its next
+/// use.
 ///
 /// # Errors
 ///
-/// As for an acquire. The slot then keeps its duties, with its old block or without a block.
+/// Same as for an acquire. The slot then keeps its duties, with its old block or without a block.
 ///
 /// # Safety
 ///
-/// Nothing views the slot's block, the slots from the first idle one on are idle, and that is the slot or above it. The
-/// slot and the one at the cursor advertise nothing, and the pool is marked as busy.
+/// Nothing views the slot's block. The slots from the first idle one on are idle, and that is the
+/// slot or above it. The slot and the one at the cursor advertise nothing, and the pool is marked
+/// as busy.
 #[inline(always)]
 pub(super) unsafe fn hand_out<B: PoolBackend>(
     state: &State<B>,
@@ -71,10 +74,10 @@ pub(super) unsafe fn hand_out<B: PoolBackend>(
         // SAFETY: the record is live and nothing holds a reference to it.
         let real = unsafe { (*slot.record().as_ptr()).real };
         if real < demand.block_bytes || config.fresh {
-            // SAFETY: the caller's promise.
+            // SAFETY: the same contract, which the caller upholds.
             unsafe { grow(slot, idle_from(), demand.block_bytes) }?;
         }
-        // SAFETY: the caller's promise; the block is large enough.
+        // SAFETY: the caller upholds this contract; the block is large enough.
         unsafe { put_in_order(state, slot, demand) }?;
         // SAFETY: nothing views the slot's block (caller).
         unsafe { sample(slot, demand) };
@@ -86,12 +89,13 @@ pub(super) unsafe fn hand_out<B: PoolBackend>(
     Ok(())
 }
 
-/// Has the backend order the block of an armed slot, zeroes what is marked where it is read first, and poisons.
+/// Lets the backend order the block of an armed slot, zeroes marked bytes if they are read first,
+/// and poisons.
 ///
 /// # Safety
 ///
-/// Nothing views the slot's block, which holds what the demand needs, the slot advertises nothing, and the pool is
-/// marked as busy.
+/// Nothing views the slot's block, which has the bytes of the demand. The slot advertises nothing,
+/// and the pool is marked as busy.
 #[inline(always)]
 unsafe fn put_in_order<B: PoolBackend>(
     state: &State<B>,
@@ -109,7 +113,7 @@ unsafe fn put_in_order<B: PoolBackend>(
         unsafe { (*record).armed_by_view = false };
     }
     if demand.first_use == FirstUse::Read {
-        // SAFETY: nothing views the block (caller), which is in order.
+        // SAFETY: nothing views the block (caller), and it is in order.
         unsafe { slot.initialise() }?;
     }
     if state.config().poison {
@@ -120,12 +124,12 @@ unsafe fn put_in_order<B: PoolBackend>(
     Ok(())
 }
 
-/// Gives the slot a block of at least `needed` bytes: with the growth factor, else exactly, else exactly after the
-/// slot's own block and every idle block were freed.
+/// Gives the slot a block of at least `needed` bytes. It tries the growth factor, then the exact
+/// size, then the exact size after freeing the slot's own block and every idle block.
 ///
 /// # Safety
 ///
-/// As for [`hand_out`].
+/// Same as for [`hand_out`].
 unsafe fn grow<B: PoolBackend>(
     slot: SlotPointer<'_, B>,
     idle_from: usize,
@@ -179,16 +183,16 @@ unsafe fn grow<B: PoolBackend>(
     }
 }
 
-/// Up to how many bytes a block grows by the whole factor.
+/// The block size up to which a block grows by the whole factor, in bytes.
 ///
-/// The bytes of a block beyond what its acquires need are held for good, and a large block is rarely grown,
-/// so beyond this size the factor adds a quarter of what it says: a slot whose lengths vary at random holds
-/// an eighth more than it ever needed, and not half as much again, while lengths that creep up still cost a
-/// number of growths that is logarithmic.
+/// Surplus bytes of a block are held until a trim, and a large block rarely grows. So beyond this
+/// size, a quarter of the growth is added. If lengths vary at random, a slot then holds an eighth
+/// more than its maximum, and not half as much again. For slowly increasing lengths, the number of
+/// growths stays logarithmic.
 const WHOLE_FACTOR_BYTES: usize = 64 << 10;
 
-/// The old capacity times the growth factor, less for large blocks, at most what an address space
-/// holds.
+/// Returns the old capacity times the growth factor, less for large blocks, limited by the address
+/// space.
 #[expect(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
@@ -202,12 +206,13 @@ fn generous_bytes<B: PoolBackend>(factor: f64, old: usize) -> usize {
     round_up(bytes, B::ALIGN).unwrap_or(round_down::<B>(isize::MAX as usize))
 }
 
-/// `bytes` rounded down to a multiple of the backend's alignment.
+/// Rounds `bytes` down to a multiple of the backend's alignment.
 fn round_down<B: PoolBackend>(bytes: usize) -> usize {
     bytes & !(B::ALIGN - 1)
 }
 
-/// Notes what an acquire needed, and that it was one of the samples if the slot is being sampled.
+/// Records the bytes that an acquire needed, and counts it as a sample if the slot is being
+/// sampled.
 ///
 /// # Safety
 ///
@@ -218,7 +223,8 @@ unsafe fn sample<B: PoolBackend>(slot: SlotPointer<'_, B>, demand: Demand) {
     let bytes = block_bytes(length, element_size, WORD).unwrap_or(rounded);
     // SAFETY: the record is live, and nothing else holds a reference to it while this one lives.
     let record = unsafe { slot.record().as_mut() };
-    // An acquire that comes to the cold function is seen at no cost: growth after the last sample counts too.
+    // An acquire in the cold function is recorded without further cost: growth after the last
+    // sample counts too.
     record.largest_sample = record.largest_sample.max(bytes);
     if record.samples_left > 0 {
         record.samples_left -= 1;

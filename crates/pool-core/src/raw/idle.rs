@@ -1,5 +1,6 @@
-//! What is done to idle slots, those at or above a cursor: trim, compact, and arming for samples. A pool that
-//! is marked as busy is left alone: whoever asks then is called from inside an operation of the pool.
+//! Operations on idle slots, those at or above a cursor: trim, compact, and arming for samples.
+//! They do nothing in a pool that is marked as busy, because the call then comes from inside an
+//! operation of the pool.
 
 use super::advertise::{advertise, withdraw};
 use super::block::{install, release};
@@ -10,8 +11,8 @@ use crate::backend::{Advice, PoolBackend};
 use crate::config::Compaction;
 use crate::stats::ReleaseReport;
 
-/// Frees the blocks of the slots from number `from` on, and has their memory given back, as well as that of
-/// blocks whose freeing was only begun before. Where the pool is busy, nothing is freed.
+/// Frees the blocks of the slots from number `from` on, and waits until their memory is available.
+/// That includes blocks whose freeing only began earlier. Frees nothing if the pool is busy.
 ///
 /// # Safety
 ///
@@ -22,13 +23,14 @@ pub(super) unsafe fn trim<B: PoolBackend>(state: &State<B>, from: usize) -> Rele
     unsafe { trim_busy(state, from) }
 }
 
-/// As [`trim`], for a pool that the caller has marked.
+/// Does the same as [`trim`], for a pool that the caller has marked.
 ///
 /// # Safety
 ///
-/// As for [`trim`], and the pool is marked as busy.
+/// Same as for [`trim`], and the pool is marked as busy.
 pub(super) unsafe fn trim_busy<B: PoolBackend>(state: &State<B>, from: usize) -> ReleaseReport {
-    // The slots are withdrawn before the span is made: a subscriber may reach for the slot at the cursor.
+    // The slots are withdrawn before the span is made, because a subscriber may use the slot at the
+    // cursor.
     // SAFETY: the slots are idle (caller).
     unsafe { withdraw_from(state, from) };
     #[cfg(feature = "tracing")]
@@ -45,8 +47,8 @@ pub(super) unsafe fn trim_busy<B: PoolBackend>(state: &State<B>, from: usize) ->
 ///
 /// # Safety
 ///
-/// The slots from number `from` on are idle, and the pool is exclusively borrowed, or marked as busy while
-/// the slots advertise nothing.
+/// The slots from number `from` on are idle. The pool is exclusively borrowed, or marked as busy
+/// while the slots advertise nothing.
 pub(super) unsafe fn release_from<B: PoolBackend>(state: &State<B>, from: usize) -> ReleaseReport {
     let mut released = ReleaseReport::default();
     for slot in state.slots_from(from) {
@@ -56,8 +58,8 @@ pub(super) unsafe fn release_from<B: PoolBackend>(state: &State<B>, from: usize)
     released
 }
 
-/// Has the slots from number `from` on advertise nothing: from then on an acquire that reaches for
-/// one of them comes to the cold function, which sees that the pool is busy.
+/// Makes the slots from number `from` on advertise nothing. From then on an acquire of one of them
+/// goes to the cold function, which finds the pool busy.
 ///
 /// # Safety
 ///
@@ -69,8 +71,8 @@ unsafe fn withdraw_from<B: PoolBackend>(state: &State<B>, from: usize) {
     }
 }
 
-/// Swaps the blocks of oversized slots from number `from` on, then starts to sample anew. Where the pool is
-/// busy, nothing is swapped.
+/// Swaps the blocks of oversized slots from number `from` on, then starts a new sample. Swaps
+/// nothing if the pool is busy.
 ///
 /// # Safety
 ///
@@ -99,7 +101,7 @@ pub(super) unsafe fn compact<B: PoolBackend>(
     released
 }
 
-/// The bytes that an oversized slot should have; `None` where it should stay as it is.
+/// Returns the bytes that an oversized slot should have; `None` if it should keep its block.
 ///
 /// # Safety
 ///
@@ -121,13 +123,15 @@ unsafe fn smaller_block<B: PoolBackend>(
         return None;
     }
     let wanted = (used as f64 * compaction.shrink_to) as usize;
-    // The block may be smaller than what was used before it was trimmed: then there is nothing to swap.
+    // The block may be smaller than its largest use before it was trimmed: then there is nothing to
+    // swap.
     let target = round_up(wanted.max(used).min(record.real), B::ALIGN)?.min(record.real);
     (record.real - target >= compaction.minimum_bytes.max(1)).then_some(target)
 }
 
-/// Replaces the block of an idle slot by one of `target` bytes; returns how many bytes fewer the slot
-/// holds. Where no such block is to be had, the slot is left empty: its next acquire asks again.
+/// Replaces the block of an idle slot by one of `target` bytes; returns how many bytes fewer the
+/// slot holds. If that block cannot be allocated, the slot is left empty, and its next acquire
+/// allocates.
 ///
 /// # Safety
 ///
@@ -145,9 +149,9 @@ unsafe fn shrink<B: PoolBackend>(slot: SlotPointer<'_, B>, target: usize) -> usi
     before - target
 }
 
-/// Arms the slots from number `from` on that have a block, so that the cold function sees what their next
-/// acquires need. Where the pool is busy, no slot is armed: the one at the cursor then advertises nothing for
-/// a reason.
+/// Arms the slots from number `from` on that have a block, so that the cold function sees the
+/// lengths of their next acquires. Arms nothing if the pool is busy: then the slot at the cursor
+/// advertises nothing, which must not change.
 ///
 /// # Safety
 ///

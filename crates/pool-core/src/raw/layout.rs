@@ -46,7 +46,7 @@ impl<B: PoolBackend> PoolState<B> for State<B> {
     }
 
     unsafe fn configure(&self, config: PoolConfig) -> Result<(), ConfigError> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         unsafe { self.configure(config) }
     }
 
@@ -61,7 +61,7 @@ impl<B: PoolBackend> PoolState<B> for State<B> {
 
     #[inline]
     unsafe fn named(&self, number: usize) -> NamedArray<SlotPointer<'_, B>> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         let memory = unsafe { self.slot(number) };
         let record = memory.record().as_ptr();
         // SAFETY: the record is live and nothing holds a reference to it.
@@ -72,9 +72,9 @@ impl<B: PoolBackend> PoolState<B> for State<B> {
 
     #[inline]
     unsafe fn cursor(&self, number: usize) -> SlotCursor<B> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         let slot = unsafe { self.slot_or_end(number) };
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         unsafe { SlotCursor::new(slot) }
     }
 }

@@ -1,4 +1,4 @@
-//! How a pool begins, takes a new configuration, and ends.
+//! The life cycle of a pool: creation, a new configuration, and destruction.
 
 use core::ptr::NonNull;
 
@@ -15,7 +15,7 @@ use crate::memory_checks::MemoryChecks;
 use crate::try_box::{into_box, try_box};
 
 impl<B: PoolBackend> State<B> {
-    /// A new state with one empty table, which is returned.
+    /// Makes a new state with one empty table, which is returned.
     pub(super) fn create(
         context: B::Context,
         config: PoolConfig,
@@ -25,9 +25,9 @@ impl<B: PoolBackend> State<B> {
         let id = next_identity().ok_or(PoolError::IdentitiesExhausted { most: usize::MAX - 1 })?;
         let state = try_box(Self::new(id, context, config))
             .ok_or(PoolError::Bookkeeping { requested: size_of::<Self>() })?;
-        // SAFETY: `state` was just made and nothing else knows it.
+        // SAFETY: `state` was just made and has no other reference.
         let this = unsafe { state.as_ref() };
-        // SAFETY: the state's own address; nobody else knows it.
+        // SAFETY: the state's own address, which nothing else has.
         if let Err(error) = unsafe { this.push_table(state) } {
             // SAFETY: made by `try_box` above, and given up here; it has no table yet.
             drop(unsafe { into_box(state) });
@@ -37,7 +37,7 @@ impl<B: PoolBackend> State<B> {
         Ok(unsafe { this.table(0) })
     }
 
-    /// Takes a new configuration, which every slot follows from its next acquire on.
+    /// Replaces the configuration, which every slot follows from its next acquire on.
     ///
     /// # Safety
     ///
@@ -50,7 +50,8 @@ impl<B: PoolBackend> State<B> {
             // SAFETY: no view of the slot is in use (caller).
             unsafe { advertise(slot) };
         }
-        // Only now, because the `Drop` of a backend's descriptors runs: every slot follows by then.
+        // Only now, because the `Drop` of a backend's descriptors runs: by then every slot follows
+        // the new configuration.
         for slot in self.slots_from(0) {
             // SAFETY: as above.
             drop(unsafe { take_shapes(slot) });
@@ -61,19 +62,19 @@ impl<B: PoolBackend> State<B> {
         Ok(())
     }
 
-    /// Frees every block, every table and the state; the context goes last.
+    /// Frees every block, every table and the state; the context is dropped last.
     ///
     /// # Safety
     ///
-    /// `state` is that of a table from [`create`](Self::create), no view or cursor of the pool is in use,
-    /// and it is not used afterwards.
+    /// `state` is that of a table from [`create`](Self::create). No view or cursor of the pool is
+    /// in use, and it is not used afterwards.
     pub(super) unsafe fn destroy(state: NonNull<Self>) {
         // SAFETY: live until the end of this function.
         let this = unsafe { state.as_ref() };
         // SAFETY: no view is in use, and the caller has the pool to itself.
         unsafe { idle::release_from(this, 0) };
         for number in 0..this.tables.len() {
-            // SAFETY: there are as many tables.
+            // SAFETY: `number` is below the number of tables.
             let table = unsafe { this.table(number) };
             // SAFETY: made by `push_table`, its slots were just emptied, and no cursor is in use.
             unsafe { Table::deallocate(table) };

@@ -1,17 +1,17 @@
-//! How many bytes of a pool were live at most: counted where the configuration sends every acquire to the cold
-//! function.
+//! The peak of live bytes of a pool, counted while the configuration sends every acquire to the
+//! cold function.
 
 use alloc::vec::Vec;
 use core::cell::Cell;
 
 /// The count of one pool.
 ///
-/// A slot is handed out only after all below it, so what is live when a slot is the last one is what was live at
-/// the slot before, and its own bytes: nothing needs to be told when a scope ends.
+/// A slot is handed out only after all below it. So the bytes live at a slot are those live at the
+/// slot before, plus its own. The count needs no notice of the end of a scope.
 pub(super) struct LiveBytes {
-    /// For each slot that was handed out, the bytes that were live then, its own included.
+    /// For each slot that was handed out, the bytes that were live then, including its own.
     ends: Cell<Vec<usize>>,
-    /// The most bytes that were live at once; `None` where none were counted.
+    /// The peak of live bytes; `None` if none were counted.
     peak: Cell<Option<usize>>,
 }
 
@@ -20,17 +20,17 @@ impl LiveBytes {
         Self { ends: Cell::new(Vec::new()), peak: Cell::new(None) }
     }
 
-    /// The most bytes that were live at once; `None` where none were counted.
+    /// Returns the peak of live bytes; `None` if none were counted.
     pub(super) fn peak(&self) -> Option<usize> {
         self.peak.get()
     }
 
-    /// Notes that slot `number` is handed out with `bytes` bytes, where the slots from `idle_from` on are not handed
-    /// out: the slot is the next one, or was handed out before.
+    /// Records that slot `number` is handed out with `bytes` bytes, while the slots from
+    /// `idle_from` on are not handed out. The slot is the next one, or was handed out before.
     ///
     /// # Errors
     ///
-    /// As for [`note`](Self::note).
+    /// Same as for [`note`](Self::note).
     pub(super) fn hand_out(
         &self,
         number: usize,
@@ -44,14 +44,15 @@ impl LiveBytes {
         Ok(())
     }
 
-    /// Notes that slot `number` is handed out with `bytes` bytes, which ends what is known of slots above it. Slots
-    /// below it that were handed out without being counted count for nothing.
+    /// Records that slot `number` is handed out with `bytes` bytes, and drops the records of the
+    /// slots above it. Slots below it that were handed out uncounted count as 0 bytes.
     ///
     /// # Errors
     ///
-    /// The bytes that the host has no memory for; then nothing is noted.
+    /// The bytes that the host cannot allocate; then nothing is recorded.
     fn note(&self, number: usize, bytes: usize) -> Result<(), usize> {
-        // The allocator may run code that reads the pool's numbers, so nothing is borrowed meanwhile.
+        // The allocator may run code that reads the pool's statistics, so nothing is borrowed
+        // meanwhile.
         let mut ends = self.ends.take();
         ends.truncate(number);
         let before = ends.last().copied().unwrap_or(0);
@@ -69,8 +70,8 @@ impl LiveBytes {
         Ok(())
     }
 
-    /// Notes that slot `number`, one of the `handed_out` first, has `bytes` bytes from now on; nothing where the slot
-    /// was not counted.
+    /// Records that slot `number`, one of the `handed_out` first, has `bytes` bytes from now on.
+    /// Does nothing if the slot was not counted.
     pub(super) fn change(&self, number: usize, handed_out: usize, bytes: usize) {
         let mut ends = self.ends.take();
         ends.truncate(handed_out);
@@ -87,17 +88,17 @@ impl LiveBytes {
         self.peak.set(self.peak.get().map(|peak| peak.max(end)));
     }
 
-    /// Gives back the memory of the count; the peak stays.
+    /// Frees the memory of the count; the peak stays.
     pub(super) fn stop(&self) {
         drop(self.ends.take());
     }
 
-    /// Forgets the peak.
+    /// Resets the peak.
     pub(super) fn forget_peak(&self) {
         self.peak.set(None);
     }
 
-    /// Bytes of host memory that the count takes.
+    /// Returns the bytes of host memory that the count takes.
     pub(super) fn bookkeeping_bytes(&self) -> usize {
         let ends = self.ends.take();
         let bytes = ends.capacity() * size_of::<usize>();
@@ -128,7 +129,7 @@ mod tests {
         for (number, bytes) in [(0, 10), (1, 20), (2, 30), (3, 40)] {
             live.note(number, bytes).unwrap();
         }
-        // Slot 3 was looked at, and not handed out: its bytes are no more.
+        // Slot 3 was checked but not handed out, so its bytes are no longer counted.
         live.change(1, 3, 25);
         assert_eq!(live.peak(), Some(100));
         live.note(3, 36).unwrap();

@@ -1,7 +1,8 @@
-//! The mark of a slot whose block may hold bytes that are not initialised: what values with padding and
-//! memory without a value leave behind. A record keeps how many words from the start of the block on may
-//! hold such bytes; before the slot is handed out to be read, all of them are zeroed, and only then is the
-//! mark gone. A marked slot advertises nothing, so slots that are not marked pay nothing for those that are.
+//! The mark of a slot whose block may hold uninitialised bytes, left by values with padding or by
+//! uninitialised memory. A record holds the number of words from the start of the block that may
+//! have such bytes. Before the slot is handed out for reading, all of them are zeroed; only then is
+//! the mark removed. A marked slot advertises nothing, so unmarked slots pay nothing for marked
+//! ones.
 
 use super::fits::WORD;
 use super::slot::SlotPointer;
@@ -11,12 +12,12 @@ use crate::error::PoolError;
 /// The mark of a block with more words than a record counts.
 pub(super) const WHOLE_BLOCK: u32 = u32::MAX;
 
-/// The words of the first `bytes` bytes of a block, as a record counts them.
+/// Returns the words of the first `bytes` bytes of a block, as a record counts them.
 fn words_of(bytes: usize) -> u32 {
     u32::try_from(bytes.div_ceil(WORD)).unwrap_or(WHOLE_BLOCK)
 }
 
-/// The bytes that so many words mark of a block of `real` bytes.
+/// Returns the bytes that `words` words mark of a block of `real` bytes.
 fn bytes_of(words: u32, real: usize) -> usize {
     match usize::try_from(words) {
         Ok(counted) if words != WHOLE_BLOCK => counted.saturating_mul(WORD).min(real),
@@ -24,13 +25,13 @@ fn bytes_of(words: u32, real: usize) -> usize {
     }
 }
 
-/// Marks a slot: the first `bytes` bytes of its block may become uninitialised from now on. A mark that
-/// reaches further stays.
+/// Marks a slot: the first `bytes` bytes of its block may become uninitialised from now on. A
+/// longer mark stays.
 ///
 /// # Safety
 ///
-/// The slot's block holds at least `bytes` bytes. The cursor has stepped past the slot, or the slot is idle and
-/// nothing else runs before the slot is what the caller makes of it; its scope is open.
+/// The slot's block holds at least `bytes` bytes, and its scope is open. Either the cursor has
+/// stepped past the slot, or the slot is idle and no other code runs before the caller takes it.
 #[inline]
 pub(super) unsafe fn mark<B: PoolBackend>(slot: SlotPointer<'_, B>, bytes: usize) {
     if bytes == 0 {
@@ -45,7 +46,7 @@ pub(super) unsafe fn mark<B: PoolBackend>(slot: SlotPointer<'_, B>, bytes: usize
 }
 
 impl<B: PoolBackend> SlotPointer<'_, B> {
-    /// How many bytes of the slot's block are marked.
+    /// Returns the number of marked bytes of the slot's block.
     pub(super) fn uninitialised_bytes(self) -> usize {
         let record = self.record().as_ptr();
         // SAFETY: the record is live and nothing holds a reference to it.
@@ -54,13 +55,14 @@ impl<B: PoolBackend> SlotPointer<'_, B> {
         bytes_of(words, unsafe { (*record).real })
     }
 
-    /// Sets how many bytes of the slot's block are marked, of a block that was just put there.
+    /// Sets the number of marked bytes of a block that was just put into the slot.
     pub(super) fn set_uninitialised_bytes(self, bytes: usize) {
         // SAFETY: the record is live and nothing holds a reference to it.
         unsafe { (*self.record().as_ptr()).uninitialised_words = words_of(bytes) };
     }
 
-    /// Zeroes what is marked of the slot's block, and takes the mark off. Where that fails the mark stays.
+    /// Zeroes the marked bytes of the slot's block, and removes the mark. If that fails, the mark
+    /// stays.
     ///
     /// # Safety
     ///
@@ -74,8 +76,8 @@ impl<B: PoolBackend> SlotPointer<'_, B> {
         }
         // SAFETY: as above.
         let bytes = bytes_of(words, unsafe { (*record).real });
-        // SAFETY: the block holds `bytes` bytes, more than 0: what is marked has a block, and its mark is taken
-        // out with it (`take_block`). Nothing views it (caller).
+        // SAFETY: the block holds `bytes` bytes, more than 0: a marked slot has a block, and its
+        // mark goes with the block (`take_block`). Nothing views it (caller).
         unsafe { B::set_bytes(self.state().context(), self.block(), 0, bytes) }
             .map_err(|source| PoolError::Backend { operation: "zero a block", source })?;
         // SAFETY: as above.

@@ -1,4 +1,5 @@
-//! A slot as the memory of an array: what acquires, views and handles do with a slot that was reserved.
+//! A slot as the memory of an array: the operations of acquires, views and handles on a reserved
+//! slot.
 
 use super::fits::padded;
 use super::mark::mark;
@@ -42,9 +43,10 @@ impl<'s, B: PoolBackend> ArrayMemory<'s, B> for SlotPointer<'s, B> {
     where
         B: HostBackend,
     {
-        // The elements end within so many from the start of the block.
+        // The elements end within this number of bytes from the start of the block.
         let bytes = padded::<T>(length, B::ALIGN) * size_of::<T>();
-        // SAFETY: reserved for so many bytes, padding included (caller); the rest is the caller's promise.
+        // SAFETY: reserved for this number of bytes, padding included (caller); the caller upholds
+        // the rest of the contract.
         unsafe { mark(self, bytes) };
     }
 }

@@ -1,5 +1,5 @@
-//! The raw layer: slots, blocks and tables are touched in this module alone; the rest of the crate
-//! calls it, and answers with the borrow checker for what it promises there.
+//! The raw layer: slots, blocks and tables are touched in this module alone. The rest of the crate
+//! calls it, and keeps its safety contracts by means of the borrow checker.
 //!
 //! # Invariants
 //!
@@ -7,43 +7,48 @@
 //!    power of two not below its size, so masking the address of any of its slots finds it.
 //! 2. Slots are reached through raw pointers derived from the table's allocation, never through a
 //!    reference to a table or to an array of slots.
-//! 3. `advertised` is 0 or `real / 8`, rounded down: what acquire compares with never promises more
-//!    words than the block holds. 0 sends the acquire to the cold function. The sentinel's is always 0.
-//! 4. `real` is the number of bytes that the slot's block was allocated with; 0 if and only if the
-//!    slot has no block, and then the block is `B::DANGLING`.
-//! 5. **A slot below the cursor of the innermost scope belongs to its view**: only slots at or above
-//!    a scope's cursor are grown, freed, armed or have their shape set touched. A scope's cursor
-//!    only ever steps forward, or back over a slot of which no view was made and after which none was
-//!    taken, and an inner scope starts at its outer's cursor, which stands still
-//!    while the inner scope or one of its views lives (the borrow checker sees to that). What
-//!    borrows the whole pool exclusively, such as `configure`, proves that there is no view at all. A vector
-//!    that grows has the only view of its slot, and exchanges the slot's block for that of an idle slot
-//!    (`exchange`); so does what keeps an array of an inner scope that has ended.
-//!    A vector that was acquired without capacity has taken its slot, and no byte of its block: until the block is
-//!    handed out, at the vector's first use, nothing views it, and it may be grown, freed and exchanged as an idle one.
-//!    **No block is handed out but by `hand_out`**, or by the hot path, for a slot that advertises its block and so has
-//!    no duty.
+//! 3. `advertised` is 0 or `real / 8`, rounded down: an acquire never compares with more words than
+//!    the block holds. 0 sends the acquire to the cold function. The sentinel's is always 0.
+//! 4. `real` is the number of bytes that the slot's block was allocated with. It is 0 if and only
+//!    if the slot has no block, and then the block is `B::DANGLING`.
+//! 5. **A slot below the cursor of the innermost scope belongs to its view**: only slots at or
+//!    above a scope's cursor are grown, freed, armed or have their shape set touched.
+//!
+//!    A scope's cursor only ever steps forward, or back over a slot that has no view and is the
+//!    last one taken. An inner scope starts at its outer scope's cursor, which does not move while
+//!    the inner scope or one of its views lives (the borrow checker ensures that). An exclusive
+//!    borrow of the whole pool, as in `configure`, proves that there is no view at all.
+//!
+//!    A vector that grows has the only view of its slot, and exchanges the slot's block for that of
+//!    an idle slot (`exchange`). So does `keep` for an array of an inner scope that has ended. A
+//!    vector that was acquired without capacity has taken its slot, and no byte of its block. Until
+//!    the block is handed out, at the vector's first use, nothing views it, and it may be grown,
+//!    freed and exchanged as an idle one. **Only `hand_out` hands out a block**, or the hot path,
+//!    for a slot that advertises its block and so has no duty.
 //! 6. A slot is emptied (advertised, real, serial, shape set) before its block is freed, and filled
-//!    only after its new block was allocated: a panic or an error at any point leaves it valid.
+//!    only after its new block was allocated. So a panic or an error at any point leaves it valid.
 //! 7. Everything here runs on the thread that owns the pool: `Pool` is not `Sync`, and scopes and
 //!    raw slots are not `Send`. The counters (`count`) alone are read by other threads.
-//! 8. **A shape in a slot's set fits the slot's block**: it is put there for an acquire that the block
-//!    was made ready for, and whatever gives the slot another block takes the set out of its place with
-//!    the old one.
-//! 9. **While code that is not ours runs inside an operation, nothing can be acquired or freed in its
-//!    pool.** Such code may hold a `&Scope` (leaked pools make `'static` ones), a view, a `SlotRef`, and
-//!    `Handles` beside a scope, and call them. From the first reading of a cursor, slot, table list or
-//!    shape set to the last writing around a place where it may run, the pool is marked as busy and the
-//!    slot at its cursor advertises nothing (`busy`): acquires come to the cold function and are refused
-//!    with `PoolError::Reentered`; `trim`, `compact` and `sample_lengths` do nothing; reads are served.
-//!    The places and their operations are below. No lock, and no reference to anything that a read
-//!    touches, is held there. Unwinding takes the mark off, and leaves every slot valid (invariant 6).
-//! 10. **A block is initialised, or its slot is marked**: before anything could leave a byte of a block
-//!     uninitialised, the slot's record says up to which word (`mark`), and never less than before, until
-//!     all of those words were zeroed or the block is another one. A marked slot advertises nothing, and the
-//!     cold function zeroes before it hands the slot out to be read.
-//! 11. **What a backend writes into a block it writes after the step**, as the closures of users do: the
-//!     slot is then below the cursor, so there is nothing to protect and the pool is not marked.
+//! 8. **A shape in a slot's set fits the slot's block**: it is put there for an acquire that the
+//!    block was made ready for. Code that gives the slot another block takes the set out with the
+//!    old block.
+//! 9. **While foreign code runs inside an operation, nothing can be acquired or freed in its
+//!    pool.** Such code may hold a `&Scope` (leaked pools make `'static` ones), a view, a
+//!    `SlotRef`, and `Handles` beside a scope, and call them.
+//!
+//!    From the first read of a cursor, slot, table list or shape set to the last write around a
+//!    place where it may run, the pool is marked as busy and the slot at its cursor advertises
+//!    nothing (`busy`). Acquires go to the cold function and are refused with
+//!    `PoolError::Reentered`; `trim`, `compact` and `sample_lengths` do nothing; reads are served.
+//!    The places and their operations are below. Meanwhile, no lock is held, and no reference to
+//!    data that a read touches. Unwinding removes the mark, and leaves every slot valid (invariant
+//!    6).
+//! 10. **A block is initialised, or its slot is marked**: before a byte of a block can become
+//!     uninitialised, the slot's record covers its word (`mark`). The record never shrinks until
+//!     all of those words were zeroed, or the slot has another block. A marked slot advertises
+//!     nothing, and the cold function zeroes it before it is handed out for reading.
+//! 11. **A backend writes into a block only after the step**, as the closures of users do. The slot
+//!     is then below the cursor, so nothing needs protection and the pool is not marked.
 //!
 //! # Where code that is not ours runs
 //!
@@ -57,9 +62,9 @@
 //! | `State::note_use` | a `tracing` subscriber (event), the hook of warnings | busy; the slot has its block |
 //! | `shape_cache::insert` | the allocator, `Default` and `Drop` of descriptors | busy; a set changes only between calls |
 //! | `idle::trim`, `idle::compact` | `reuse`, `free`, `settle`, `allocate`, `Drop` of descriptors, a subscriber | busy; every slot at or above the cursor advertises nothing, and is empty before its block is freed |
-//! | `State::configure`, `State::destroy`, `State::create` | the same | the pool is exclusively borrowed or unknown: out of reach |
+//! | `State::configure`, `State::destroy`, `State::create` | the same | the pool is exclusively borrowed or not yet shared: out of reach |
 //! | filling (`zero`, `fill`, `copy_from_host`, `write_with`) | the backend, closures | stepped past; served |
-//! | an error's `Display`, a panic hook | formatting, whatever a hook does | nothing is in flight; served |
+//! | an error's `Display`, a panic hook | formatting, any code of a hook | no operation is in progress; served |
 
 // Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
 //

@@ -1,4 +1,4 @@
-//! Where a cursor over slots stands, by value.
+//! The position of a cursor over slots, by value.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -14,7 +14,7 @@ use crate::element::Element;
 use crate::error::{PoolError, panic_with};
 use crate::lengths::element_count;
 
-/// Where a cursor over slots stands, by value.
+/// The position of a cursor over slots, by value.
 pub struct SlotPlace<'s, B: PoolBackend> {
     slot: NonNull<Slot<B>>,
     pool: PhantomData<&'s ()>,
@@ -37,7 +37,7 @@ impl<B: PoolBackend> fmt::Debug for SlotPlace<'_, B> {
 impl<'s, B: PoolBackend> SlotPlace<'s, B> {
     /// # Safety
     ///
-    /// `slot` is where a cursor of a pool that lives for `'s` stands.
+    /// `slot` is the position of a cursor of a pool that lives for `'s`.
     #[inline(always)]
     pub(super) unsafe fn new(slot: NonNull<Slot<B>>) -> Self {
         Self { slot, pool: PhantomData }
@@ -64,11 +64,11 @@ impl<'s, B: PoolBackend> CursorPlace<'s, B> for SlotPlace<'s, B> {
         self,
         dims: &[usize],
     ) -> Option<MemoryAndShape<'s, SlotPointer<'s, B>, B>> {
-        // A slot that not even zero elements fit is a sentinel, or has duties that come first.
+        // A slot that does not fit even zero elements is a sentinel, or has duties to do first.
         let slot = self.fitting::<T>(0)?;
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         let way = unsafe { shape_cache::find::<B, T>(slot, dims) }?;
-        // A set is dropped with its slot's block, so what is in it fits (invariant 8).
+        // A set is dropped with its slot's block, so its shapes fit (invariant 8).
         debug_assert!(self.fitting::<T>(way.count).is_some(), "a cached shape that does not fit");
         shape_cache::note_hit(slot);
         Some((slot, way))
@@ -99,7 +99,7 @@ impl<'s, B: PoolBackend> CursorPlace<'s, B> for SlotPlace<'s, B> {
             // SAFETY: the slot's block holds `length` elements, and the cursor has not stepped past it (caller).
             return Ok((slot, unsafe { shape_cache::insert::<B, T>(slot, dims, length) }?));
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         let slot = unsafe { self.prepare::<T>(length, first_use) }?;
         // SAFETY: just reserved for `length` elements, the product of `dims`, and not stepped past.
         Ok((slot, unsafe { shape_cache::find_or_insert::<B, T>(slot, dims, length) }?))
@@ -112,7 +112,7 @@ impl<'s, B: PoolBackend> CursorPlace<'s, B> for SlotPlace<'s, B> {
         self,
         dims: &[usize],
     ) -> MemoryAndShape<'s, SlotPointer<'s, B>, B> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         match unsafe { self.prepare_shape::<T>(dims, FirstUse::Read) } {
             Ok(prepared) => prepared,
             Err(error) => panic_with(&error),

@@ -1,4 +1,4 @@
-//! The one word that a pool is: the address of its first table, which is that of its first slot.
+//! The one word of a pool: the address of its first table, which is also that of its first slot.
 
 use core::fmt;
 use core::ptr::NonNull;
@@ -10,7 +10,8 @@ use crate::backend::{PoolBackend, PoolRoot};
 use crate::config::PoolConfig;
 use crate::error::PoolError;
 
-/// The address of a pool's first table. A root is a plain value: whoever holds it decides when the pool ends.
+/// The address of a pool's first table. A root is a plain value: its holder decides when the pool
+/// ends.
 pub struct SlotRoot<B: PoolBackend>(NonNull<Table<B>>);
 
 impl<B: PoolBackend> Clone for SlotRoot<B> {
@@ -31,7 +32,8 @@ impl<B: PoolBackend> PoolRoot<B> for SlotRoot<B> {
     type State = State<B>;
     type Cursor = SlotCursor<B>;
 
-    // Not inlined: who takes pools from a list, and makes one where there is none, would have more registers to save.
+    // Not inlined: otherwise a caller that takes pools from a list, and makes one if there is none,
+    // would save more registers.
     #[inline(never)]
     fn create(context: B::Context, config: PoolConfig) -> Result<Self, PoolError<B::Error>> {
         State::create(context, config).map(Self)
@@ -40,7 +42,7 @@ impl<B: PoolBackend> PoolRoot<B> for SlotRoot<B> {
     unsafe fn destroy(self) {
         // SAFETY: the first table of a live pool, whose `state` is never written after it was made.
         let state = unsafe { (*self.0.as_ptr()).state };
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         unsafe { State::destroy(state) };
     }
 
@@ -54,7 +56,8 @@ impl<B: PoolBackend> PoolRoot<B> for SlotRoot<B> {
 
     #[inline(always)]
     unsafe fn cursor(self) -> SlotCursor<B> {
-        // SAFETY: slot 0 is at the table's own address (`repr(C)`); the rest is the caller's promise.
+        // SAFETY: slot 0 is at the table's own address (`repr(C)`); the caller upholds the rest of
+        // the contract.
         unsafe { SlotCursor::new(self.0.cast()) }
     }
 

@@ -1,9 +1,10 @@
 //! The N-way shape cache: one set of shapes for each slot that is used with a dynamic rank. Cold code that
 //! replaces the slot's block drops the whole set.
 //!
-//! A way holds lengths, strides and the backend's descriptor, but no address. So nothing in it can become stale, and a
-//! shape that is found fits without a check. Ways are evicted round robin. Its one bad case is a cycle of one shape more
-//! than there are ways: each acquire misses, and allocates a few words on the host.
+//! A way holds lengths, strides and the backend's descriptor, but no address. So nothing in it can
+//! become stale, and a cached shape fits without a check. Ways are evicted round robin. The worst
+//! case is a cycle of one shape more than there are ways: each acquire misses, and allocates a few
+//! words on the host.
 
 use core::any::TypeId;
 use core::ptr::NonNull;
@@ -17,8 +18,8 @@ use crate::lengths::Lengths;
 use crate::shape_set::{ShapeSet, Way};
 use crate::try_box::try_box;
 
-/// The shape `dims` of elements `T` in the slot's set, if the set has it. Nothing of `dims` is trusted: a
-/// shape was checked when it was put into the set.
+/// Returns the shape `dims` of elements `T` from the slot's set, if cached. `dims` need not be
+/// checked: a shape was checked when it was put into the set.
 ///
 /// # Safety
 ///
@@ -30,9 +31,9 @@ pub(super) unsafe fn find<'s, B: PoolBackend, T: Element>(
 ) -> Option<&'s mut Way<B::Descriptor>> {
     // SAFETY: the slot's table is live and nothing holds a reference to the place.
     let mut shapes = NonNull::new(unsafe { *slot.shapes().as_ptr() })?;
-    // SAFETY: a set lives until cold code takes it from its slot, which is idle then; nothing borrowed
-    // from it is in use (caller). Where the acquire fails after this and is tried again, what this one
-    // returned is out of use. So while this reference is used, it is the only one.
+    // SAFETY: a set lives until cold code takes it from its slot, which is idle then; nothing
+    // borrowed from it is in use (caller). If the acquire fails after this and is tried again, the
+    // earlier reference is out of use. So while this reference is used, it is the only one.
     let set: &'s mut ShapeSet<B::Descriptor> = unsafe { shapes.as_mut() };
     set.find(TypeId::of::<T>(), dims)
 }
@@ -43,46 +44,47 @@ pub(super) fn note_hit<B: PoolBackend>(slot: SlotPointer<'_, B>) {
     slot.state().shape_hits.increment();
 }
 
-/// The shape `dims` of `count` elements `T` in the slot's set; a miss puts it there.
+/// Returns the shape `dims` of `count` elements `T` from the slot's set, and puts it there if it is
+/// missing.
 ///
 /// # Safety
 ///
-/// The slot is reserved for `count` elements of `T`, which is the product of `dims` (invariant 8), and
-/// the cursor has not stepped past it: nothing borrowed from its set is in use.
+/// The slot is reserved for `count` elements of `T`, which is the product of `dims` (invariant 8).
+/// The cursor has not stepped past it: nothing borrowed from its set is in use.
 pub(super) unsafe fn find_or_insert<'s, B: PoolBackend, T: Element>(
     slot: SlotPointer<'s, B>,
     dims: &[usize],
     count: usize,
 ) -> Result<&'s mut Way<B::Descriptor>, PoolError<B::Error>> {
-    // SAFETY: the caller's promise.
+    // SAFETY: the same contract, which the caller upholds.
     if let Some(way) = unsafe { find::<B, T>(slot, dims) } {
         note_hit(slot);
         return Ok(way);
     }
-    // SAFETY: the caller's promise; the reference above is gone.
+    // SAFETY: the caller upholds this contract; the reference above is gone.
     unsafe { insert::<B, T>(slot, dims, count) }
 }
 
-/// The miss: makes the set if there is none, and puts the shape, which is not in it, into it.
+/// Puts a shape that the set does not have into it, and makes the set if there is none.
 ///
 /// # Safety
 ///
-/// As for [`find_or_insert`].
+/// Same as for [`find_or_insert`].
 #[inline(always)]
 pub(super) unsafe fn insert<'s, B: PoolBackend, T: Element>(
     slot: SlotPointer<'s, B>,
     dims: &[usize],
     count: usize,
 ) -> Result<&'s mut Way<B::Descriptor>, PoolError<B::Error>> {
-    // SAFETY: the caller's promise.
+    // SAFETY: the same contract, which the caller upholds.
     unsafe { insert_of_type(slot, TypeId::of::<T>(), dims, count) }
 }
 
-/// As [`insert`], compiled once for all types of elements.
+/// Does the same as [`insert`], compiled once for all types of elements.
 ///
 /// # Safety
 ///
-/// As for [`find_or_insert`].
+/// Same as for [`find_or_insert`].
 #[cold]
 #[inline(never)]
 unsafe fn insert_of_type<'s, B: PoolBackend>(
@@ -92,8 +94,8 @@ unsafe fn insert_of_type<'s, B: PoolBackend>(
     count: usize,
 ) -> Result<&'s mut Way<B::Descriptor>, PoolError<B::Error>> {
     let state = slot.state();
-    // The slot may have been found hot: until it is taken, the allocator and the backend's descriptors
-    // may run code that reaches for it.
+    // The slot may have been found hot: until it is taken, the allocator and the backend's
+    // descriptors may run code that uses it.
     let Some(_busy) = state.busy() else { return Err(PoolError::Reentered) };
     // SAFETY: the slot is idle (caller), and stays so: acquires are refused while the pool is marked.
     let _withdrawn = unsafe { WithdrawnSlot::new(slot) };
@@ -105,14 +107,15 @@ unsafe fn insert_of_type<'s, B: PoolBackend>(
     let mut shapes = unsafe { set_of(slot) }?;
     // SAFETY: a set lives until its slot is idle and cold code takes it; nothing borrowed from it is in use.
     let (index, evicted) = unsafe { shapes.as_mut() }.put(way);
-    // Dropping the evicted way runs the backend's code: the set is as it will be, and nothing refers to it.
+    // Dropping the evicted way runs the backend's code: the set is complete by now, and nothing
+    // refers to it.
     drop(evicted);
     // SAFETY: as above; this is its only reference for `'s`.
     let set: &'s mut ShapeSet<B::Descriptor> = unsafe { shapes.as_mut() };
     Ok(set.way(index))
 }
 
-/// The slot's set, which is made if there is none.
+/// Returns the slot's set, and makes it if there is none.
 ///
 /// # Safety
 ///

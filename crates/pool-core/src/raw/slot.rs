@@ -1,5 +1,5 @@
-//! One slot, seen from the outside: [`SlotPointer`] is what a cursor reserved and the acquire family
-//! fills, and the slot that a [`SlotRef`] in a view of a backend stands for.
+//! One slot, seen from the outside. [`SlotPointer`] is the slot that a cursor reserved and the
+//! acquire family fills, and the target of a [`SlotRef`] in a backend's view.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -13,7 +13,7 @@ use crate::shape_set::ShapeSet;
 use crate::slot_ref::SlotRef;
 use crate::threads::ScopeMayLeaveItsThread;
 
-/// A slot whose block an acquire of the length in hand may use, for the time `'s` of its scope.
+/// A slot whose block is large enough for the acquire, for the time `'s` of its scope.
 pub struct SlotPointer<'s, B: PoolBackend> {
     pub(super) slot: NonNull<Slot<B>>,
     scope: PhantomData<&'s ()>,
@@ -48,7 +48,7 @@ impl<'s, B: PoolBackend> SlotPointer<'s, B> {
         Self { slot, scope: PhantomData }
     }
 
-    /// The pool's state.
+    /// Returns the pool's state.
     #[inline]
     pub(super) fn state(self) -> &'s State<B> {
         // SAFETY: a slot of a live pool (`new`).
@@ -57,14 +57,14 @@ impl<'s, B: PoolBackend> SlotPointer<'s, B> {
         unsafe { Table::state_of(table) }
     }
 
-    /// The slot's block.
+    /// Returns the slot's block.
     #[inline(always)]
     pub(super) fn block(self) -> B::Block {
         // SAFETY: the slot lives for `'s`, and nothing holds a reference to it (invariant 2).
         unsafe { (*self.slot.as_ptr()).block }
     }
 
-    /// How many slots come before this one, over all tables.
+    /// Returns the number of slots before this one, over all tables.
     pub(super) fn number(self) -> usize {
         // SAFETY: a slot of a live pool (`new`).
         let (table, index) = unsafe { Table::locate(self.slot) };
@@ -72,7 +72,7 @@ impl<'s, B: PoolBackend> SlotPointer<'s, B> {
         unsafe { (*table.as_ptr()).number * SLOTS + index }
     }
 
-    /// The slot's record.
+    /// Returns the slot's record.
     #[inline]
     pub(super) fn record(self) -> NonNull<Record> {
         // SAFETY: a slot of a live pool (`new`).
@@ -82,7 +82,7 @@ impl<'s, B: PoolBackend> SlotPointer<'s, B> {
         unsafe { Table::record(table, index) }
     }
 
-    /// The slot's shape set, null where it has none.
+    /// Returns the slot's shape set; null if it has none.
     #[inline]
     pub(super) fn shapes(self) -> NonNull<*mut ShapeSet<B::Descriptor>> {
         // SAFETY: a slot of a live pool (`new`).
@@ -94,38 +94,38 @@ impl<'s, B: PoolBackend> SlotPointer<'s, B> {
 }
 
 impl<B: PoolBackend> SlotRef<B> {
-    /// The context of the slot's pool.
+    /// Returns the context of the slot's pool.
     ///
     /// # Safety
     ///
-    /// The view that this was given to is in use for as long as the result is, on the thread that owns the
-    /// pool, or the context is `Sync`.
+    /// The view that has this reference is in use for as long as the result is. It is on the thread
+    /// that owns the pool, or the context is `Sync`.
     #[inline]
     #[must_use]
     pub unsafe fn context(&self) -> &B::Context {
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         let pointer = unsafe { self.pointer() };
         pointer.state().context()
     }
 
-    /// The slot's block, in which the view lies.
+    /// Returns the slot's block, which contains the view.
     ///
     /// # Safety
     ///
-    /// The view that this was given to is in use.
+    /// The view that has this reference is in use.
     #[inline]
     #[must_use]
     pub unsafe fn block(&self) -> B::Block {
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         let pointer = unsafe { self.pointer() };
         pointer.block()
     }
 
-    /// The slot, as cursors know it.
+    /// Returns the slot, as cursors know it.
     ///
     /// # Safety
     ///
-    /// The scope of the view that this was given to, or would have been, is open for `'s`.
+    /// The scope of the view that has this reference, or would have it, is open for `'s`.
     #[inline]
     pub(crate) unsafe fn pointer<'s>(self) -> SlotPointer<'s, B> {
         // SAFETY: the slot of a view is no sentinel, and its pool outlives its scope.
@@ -137,10 +137,10 @@ impl<B: PoolBackend> SlotRef<B> {
     ///
     /// # Safety
     ///
-    /// The view that this was given to is still in use (its `'s` has not ended), and the call is
-    /// made on the thread that owns the pool.
+    /// The view that has this reference is still in use (its `'s` has not ended). The call is made
+    /// on the thread that owns the pool.
     pub unsafe fn arm(self) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         let pointer = unsafe { self.pointer() };
         // SAFETY: the record is live, nothing holds a reference to it, and this is the pool's thread.
         unsafe { (*pointer.record().as_ptr()).armed_by_view = true };

@@ -1,4 +1,4 @@
-//! When a debug build reports a pool with very many slots, and the call that it names.
+//! The report of a debug build about a pool with very many slots, and the call that it names.
 
 use core::cell::Cell;
 use core::panic::Location;
@@ -6,7 +6,7 @@ use core::panic::Location;
 use crate::config::PoolConfig;
 use crate::warning::{PoolWarning, report};
 
-/// What one pool knows for its report.
+/// The state of one pool for its report.
 pub(super) struct SlotReport {
     /// The slot that a call was about to acquire, and the call.
     caller: Cell<Option<(usize, &'static Location<'static>)>>,
@@ -18,17 +18,18 @@ impl SlotReport {
         Self { caller: Cell::new(None), is_done: Cell::new(false) }
     }
 
-    /// Notes which call is about to acquire slot `number`.
+    /// Records the call that is about to acquire slot `number`.
     pub(super) fn note_caller(&self, number: usize, caller: &'static Location<'static>) {
         self.caller.set(Some((number, caller)));
     }
 
-    /// Notes that `slots` slots are handed out, and reports the first time that they are very many.
+    /// Records that `slots` slots are handed out, and reports the pool when the number is first
+    /// very high.
     pub(super) fn note(&self, config: PoolConfig, slots: usize, reserved_bytes: usize) {
         if slots < PoolConfig::REPORTED_SLOTS || !config.warnings || self.is_done.replace(true) {
             return;
         }
-        // Methods that return errors note nothing: then the last call is about another slot.
+        // Methods that return errors record nothing: then the last call is about another slot.
         let location = self.caller.get().filter(|&(number, _)| number + 1 == slots);
         let location = location.map(|(_, location)| location);
         report(&PoolWarning::ManySlots { pool: config.name, slots, reserved_bytes, location });

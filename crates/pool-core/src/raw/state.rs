@@ -1,5 +1,5 @@
-//! What a pool owns besides its slots: the backend's context, the configuration, the list of tables
-//! and the counters. Only cold code touches them.
+//! The state that a pool owns besides its slots: the backend's context, the configuration, the list
+//! of tables and the counters. Only cold code touches it.
 
 use core::cell::Cell;
 use core::fmt;
@@ -21,13 +21,14 @@ use crate::stats::PoolStats;
 pub struct State<B: PoolBackend> {
     context: B::Context,
     config: Cell<PoolConfig>,
-    /// What the configuration says of it: asking it instead costs each cold acquire some eleven instructions.
+    /// The configuration's value, cached: computing it instead costs each cold acquire some eleven
+    /// instructions.
     arms_every_use: Cell<bool>,
     id: u64,
     last_serial: Cell<u64>,
-    /// Set while code that is not ours may run inside an operation of this pool (invariant 9).
+    /// Set while foreign code may run inside an operation of this pool (invariant 9).
     busy: BusyMark,
-    /// The first slots of the tables, at whose addresses the tables are.
+    /// The first slots of the tables; their addresses are those of the tables.
     pub(super) tables: TableList<Slot<B>>,
     reserved: Count,
     peak_reserved: Count,
@@ -43,7 +44,7 @@ pub struct State<B: PoolBackend> {
 }
 
 impl<B: PoolBackend> State<B> {
-    /// The state of a new pool, which has no table yet; `id` is its identity.
+    /// Makes the state of a new pool, which has no table yet; `id` is its identity.
     pub(super) fn new(id: u64, context: B::Context, config: PoolConfig) -> Self {
         Self {
             context,
@@ -67,7 +68,7 @@ impl<B: PoolBackend> State<B> {
         }
     }
 
-    /// Marks the pool as busy until the guard is dropped; `None` where the pool is marked already.
+    /// Marks the pool as busy until the guard is dropped; `None` if the pool is already marked.
     pub(super) fn busy(&self) -> Option<BusyGuard<'_>> {
         self.busy.set()
     }
@@ -80,7 +81,7 @@ impl<B: PoolBackend> State<B> {
         self.config.get()
     }
 
-    /// Whether a mode of the configuration sends every acquire to the cold function.
+    /// Returns `true` if a mode of the configuration sends every acquire to the cold function.
     pub(super) fn arms_every_use(&self) -> bool {
         self.arms_every_use.get()
     }
@@ -89,25 +90,25 @@ impl<B: PoolBackend> State<B> {
         self.id
     }
 
-    /// A serial that no handle of this pool had before.
+    /// Returns a serial that no handle of this pool has had.
     pub(crate) fn next_serial(&self) -> u64 {
         let serial = self.last_serial.get() + 1;
         self.last_serial.set(serial);
         serial
     }
 
-    /// Makes a configuration, which was validated, the pool's own.
+    /// Replaces the configuration by one that was validated.
     pub(super) fn set_config(&self, config: PoolConfig) {
         self.config.set(config);
         self.arms_every_use.set(config.arms_every_use());
     }
 
-    /// Bytes that blocks hold now.
+    /// Returns the bytes that blocks hold now.
     pub(crate) fn reserved(&self) -> usize {
         self.reserved.get()
     }
 
-    /// Bytes that the limit leaves.
+    /// Returns the bytes that the limit leaves.
     pub(super) fn room(&self) -> usize {
         self.config.get().byte_limit.saturating_sub(self.reserved.get())
     }
@@ -137,7 +138,7 @@ impl<B: PoolBackend> State<B> {
         self.cold_acquires.increment();
     }
 
-    /// Notes that slot `number` is about to be handed out, and warns where very many slots are.
+    /// Records that slot `number` is about to be handed out, and warns if very many slots are.
     pub(super) fn note_use(&self, number: usize) {
         let slots = number + 1;
         if slots <= self.high_water.get() {
@@ -151,7 +152,7 @@ impl<B: PoolBackend> State<B> {
         }
     }
 
-    /// Notes which call is about to acquire slot `number`.
+    /// Records the call that is about to acquire slot `number`.
     #[cfg(debug_assertions)]
     pub(super) fn note_caller(&self, number: usize, caller: &'static Location<'static>) {
         self.slot_report.note_caller(number, caller);
@@ -171,15 +172,15 @@ impl<B: PoolBackend> State<B> {
     #[expect(clippy::unused_self, reason = "the twin with feature `tracing` reads it")]
     fn warn_many_slots(&self, _slots: usize) {}
 
-    /// Forgets the high water and the peaks, as `clear` does.
+    /// Resets the high water and the peaks, as `clear` does.
     pub(crate) fn forget_peaks(&self) {
         self.high_water.set(0);
         self.live.forget_peak();
         self.peak_reserved.set(self.reserved.get());
     }
 
-    /// The numbers of the pool that any thread may read while the pool lives. Those of the configuration, of the device
-    /// and of live bytes are not among them.
+    /// Returns those statistics that any thread may read while the pool lives. The values of the
+    /// configuration, of the device and of live bytes are not among them.
     pub(crate) fn shared_numbers(&self, mut stats: PoolStats) -> PoolStats {
         stats.high_water_slots = self.high_water.get();
         stats.reserved_bytes = self.reserved.get();
@@ -194,7 +195,7 @@ impl<B: PoolBackend> State<B> {
         stats
     }
 
-    /// The numbers of the pool, whose tables take `table_bytes`.
+    /// Returns the statistics of the pool, whose tables take `table_bytes`.
     pub(super) fn numbers(&self, active: usize, table_bytes: usize) -> PoolStats {
         let config = self.config.get();
         PoolStats {

@@ -1,5 +1,5 @@
 //! The slot table: the hot words of 31 slots, their sentinel, the cold records beside them, and the
-//! way from the address of a slot to its table.
+//! computation from the address of a slot to its table.
 
 use alloc::alloc::{alloc, dealloc};
 use core::alloc::Layout;
@@ -19,13 +19,14 @@ pub(super) const SLOTS: usize = 31;
 pub(super) struct Table<B: PoolBackend> {
     /// The slots; the last is the sentinel, which has no record.
     slots: [Slot<B>; SLOTS + 1],
-    /// The shape set of each slot, made at its first acquire of dynamic rank. The sets are not in the records,
-    /// because a hit reads its slot's set: in an array of their own it is found by a shift.
+    /// The shape set of each slot, made at its first acquire of dynamic rank. The sets are not in
+    /// the records, because a hit reads its slot's set: in an array of their own, a shift computes
+    /// its address.
     shapes: [*mut ShapeSet<B::Descriptor>; SLOTS],
     records: [Record; SLOTS],
     /// The pool's state.
     pub(super) state: NonNull<State<B>>,
-    /// How many tables come before this one.
+    /// The number of tables before this one.
     pub(super) number: usize,
     /// In a pool's first table: the next pool of a free list.
     pub(super) next_idle: *mut (),
@@ -43,7 +44,7 @@ impl<B: PoolBackend> Table<B> {
     /// Bytes of one table.
     pub(super) const BYTES: usize = size_of::<Self>();
 
-    /// Allocates a table of empty slots; `None` where the host has no memory.
+    /// Allocates a table of empty slots; `None` if the host has no memory.
     pub(super) fn allocate(state: NonNull<State<B>>, number: usize) -> Option<NonNull<Self>> {
         const { assert!(B::ALIGN.is_power_of_two(), "PoolBackend::ALIGN must be a power of two") };
         const { assert!(B::ALIGN >= WORD, "PoolBackend::ALIGN must be at least 8") };
@@ -76,7 +77,7 @@ impl<B: PoolBackend> Table<B> {
         Some(table)
     }
 
-    /// The state of a table's pool.
+    /// Returns the state of a table's pool.
     ///
     /// # Safety
     ///
@@ -100,7 +101,7 @@ impl<B: PoolBackend> Table<B> {
         unsafe { dealloc(table.as_ptr().cast(), Self::LAYOUT) };
     }
 
-    /// The address of a slot; that of the sentinel for `index == SLOTS`.
+    /// Returns the address of a slot, or of the sentinel for `index == SLOTS`.
     ///
     /// # Safety
     ///
@@ -112,7 +113,7 @@ impl<B: PoolBackend> Table<B> {
         unsafe { table.cast::<Slot<B>>().add(index) }
     }
 
-    /// The address of a slot's record.
+    /// Returns the address of a slot's record.
     ///
     /// # Safety
     ///
@@ -127,7 +128,7 @@ impl<B: PoolBackend> Table<B> {
         unsafe { first.add(index) }
     }
 
-    /// The address of a slot's shape set, null where it has none.
+    /// Returns the address of a slot's shape set; null if it has none.
     ///
     /// # Safety
     ///
@@ -146,7 +147,7 @@ impl<B: PoolBackend> Table<B> {
         unsafe { first.add(index) }
     }
 
-    /// The table of a slot or sentinel, and the slot's index in it.
+    /// Returns the table of a slot or sentinel, and the slot's index in it.
     ///
     /// # Safety
     ///
@@ -155,8 +156,8 @@ impl<B: PoolBackend> Table<B> {
     pub(super) unsafe fn locate(slot: NonNull<Slot<B>>) -> (NonNull<Self>, usize) {
         let offset = slot.addr().get() & (Self::ALIGN - 1);
         let table = slot.as_ptr().wrapping_byte_sub(offset).cast::<Self>();
-        // SAFETY: every slot lies in a table, at an address above or equal to the table's, which is
-        // the slot's address rounded down to `ALIGN` and not null.
+        // SAFETY: every slot lies in a table, at an address above or equal to the table's. The
+        // table's address is the slot's address rounded down to `ALIGN`, and is not null.
         (unsafe { NonNull::new_unchecked(table) }, offset / size_of::<Slot<B>>())
     }
 }

@@ -1,4 +1,4 @@
-//! The list of a pool's tables: it may be asked for while it grows, by code that the allocator runs.
+//! The list of a pool's tables: code that the allocator runs may read it while it grows.
 
 use alloc::vec::Vec;
 use core::cell::UnsafeCell;
@@ -7,10 +7,10 @@ use core::ptr::NonNull;
 
 use crate::count::Count;
 
-/// Addresses that are added one by one, and never leave.
+/// Addresses that are added one by one, and never removed.
 pub(super) struct TableList<T> {
     list: UnsafeCell<Vec<NonNull<T>>>,
-    /// The length of the list, for other threads that ask for it.
+    /// The length of the list, for other threads.
     count: Count,
 }
 
@@ -20,21 +20,21 @@ impl<T> TableList<T> {
         Self { list: UnsafeCell::new(Vec::new()), count: Count::new(0) }
     }
 
-    /// How many addresses there are.
+    /// Returns the number of addresses.
     pub(super) fn len(&self) -> usize {
-        // SAFETY: the list is referred to in the methods of this type alone, on one thread (invariant 7),
-        // and none of them calls anything, not even the allocator, while it has the reference: so this is
-        // the only one, or one of several shared ones.
+        // SAFETY: the list is referred to in the methods of this type alone, on one thread
+        // (invariant 7). None of them calls anything, not even the allocator, while it has the
+        // reference. So this is the only one, or one of several shared ones.
         let list = unsafe { &*self.list.get() };
         list.len()
     }
 
-    /// How many addresses there are, as any thread may ask.
+    /// Returns the number of addresses, for any thread.
     pub(super) fn counted(&self) -> usize {
         self.count.get()
     }
 
-    /// The address of a number.
+    /// Returns the address of a number.
     ///
     /// # Safety
     ///
@@ -43,12 +43,12 @@ impl<T> TableList<T> {
         // SAFETY: as in `len`.
         let list = unsafe { &*self.list.get() };
         debug_assert!(number < list.len(), "table {number} of {}", list.len());
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         unsafe { *list.get_unchecked(number) }
     }
 
-    /// Makes room for one more address, or says how many bytes the host has not for it. A longer list is
-    /// made aside: whoever asks while the allocator runs sees the old one or the new one.
+    /// Makes room for one more address, or fails with the bytes that the host cannot allocate. A
+    /// longer list is made aside: code that the allocator runs sees the old list or the new one.
     pub(super) fn make_room(&self) -> Result<(), usize> {
         let count = self.len();
         // SAFETY: as in `len`.
@@ -60,9 +60,9 @@ impl<T> TableList<T> {
         list.try_reserve_exact(longer).map_err(|_| longer * size_of::<NonNull<T>>())?;
         // SAFETY: as in `len`; there is room, so the allocator is not called.
         list.extend_from_slice(unsafe { &*self.list.get() });
-        // SAFETY: as in `len`: swapping calls nobody.
+        // SAFETY: as in `len`: swapping calls no other code.
         mem::swap(unsafe { &mut *self.list.get() }, &mut list);
-        // Here the old list is freed, which nothing refers to any more.
+        // Frees the old list, which nothing refers to any more.
         drop(list);
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! The tables of a pool: how one more is made, and its slots by their numbers over all tables.
+//! The tables of a pool: making one more, and finding slots by their numbers over all tables.
 
 use core::ptr::NonNull;
 
@@ -11,12 +11,12 @@ use crate::error::PoolError;
 use crate::stats::PoolStats;
 
 impl<B: PoolBackend> State<B> {
-    /// Appends an empty table. The allocator may run code that asks for the list, but none that makes it
-    /// longer.
+    /// Appends an empty table. The allocator may run code that reads the list, but none that makes
+    /// it longer.
     ///
     /// # Safety
     ///
-    /// `state` is the address of `self`; the pool is marked as busy, or known to nobody yet.
+    /// `state` is the address of `self`. The pool is marked as busy, or not shared yet.
     pub(super) unsafe fn push_table(
         &self,
         state: NonNull<Self>,
@@ -27,12 +27,12 @@ impl<B: PoolBackend> State<B> {
         let table = Table::allocate(state, count).ok_or(no_memory(Table::<B>::BYTES))?;
         // SAFETY: slot 0 of the table just made.
         let first = unsafe { Table::slot(table, 0) };
-        // SAFETY: there is room, of which nobody else makes use (caller).
+        // SAFETY: there is room, which no other code uses up (caller).
         unsafe { self.tables.push(first) };
         Ok(())
     }
 
-    /// The first slot of the table after `table`, which is made if there is none.
+    /// Returns the first slot of the table after `table`, which is made if there is none.
     ///
     /// # Safety
     ///
@@ -42,7 +42,7 @@ impl<B: PoolBackend> State<B> {
     ) -> Result<SlotPointer<'s, B>, PoolError<B::Error>> {
         // SAFETY: the table is live, and the field is never written after it was made.
         let state = unsafe { (*table.as_ptr()).state };
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         let this: &'s Self = unsafe { Table::state_of(table) };
         // SAFETY: as for `state`.
         let next = unsafe { (*table.as_ptr()).number } + 1;
@@ -54,29 +54,29 @@ impl<B: PoolBackend> State<B> {
         Ok(unsafe { this.slot(next * SLOTS) })
     }
 
-    /// The table of a number.
+    /// Returns the table of a number.
     ///
     /// # Safety
     ///
     /// There are more than `number` tables.
     pub(super) unsafe fn table(&self, number: usize) -> NonNull<Table<B>> {
-        // SAFETY: the caller's promise. A table is at the address of its first slot (`Table` is `repr(C)`),
-        // which was derived from the table's allocation.
+        // SAFETY: the same contract, which the caller upholds. A table is at the address of its
+        // first slot (`Table` is `repr(C)`), which was derived from the table's allocation.
         unsafe { self.tables.get(number) }.cast()
     }
 
-    /// How many slots there are, used or not.
+    /// Returns the number of slots, used or not.
     pub(super) fn slot_count(&self) -> usize {
         self.tables.len() * SLOTS
     }
 
-    /// The slots from number `from` on, as many as there are now.
+    /// Returns the slots from number `from` on that exist at the call.
     pub(super) fn slots_from(&self, from: usize) -> impl Iterator<Item = SlotPointer<'_, B>> {
         // SAFETY: the numbers are below the number of slots, and tables are never fewer.
         (from..self.slot_count()).map(|number| unsafe { self.slot(number) })
     }
 
-    /// The slot of a number.
+    /// Returns the slot of a number.
     ///
     /// # Safety
     ///
@@ -90,7 +90,7 @@ impl<B: PoolBackend> State<B> {
         unsafe { SlotPointer::new(slot) }
     }
 
-    /// The address of slot `number`, or of the sentinel that ends the last table.
+    /// Returns the address of slot `number`, or of the sentinel that ends the last table.
     ///
     /// # Safety
     ///
@@ -98,14 +98,15 @@ impl<B: PoolBackend> State<B> {
     #[inline]
     pub(super) unsafe fn slot_or_end(&self, number: usize) -> NonNull<Slot<B>> {
         let at_end = number == self.slot_count();
-        // SAFETY: there is at least one table, and the number is one of a slot or right behind the last.
+        // SAFETY: there is at least one table, and the number is one of a slot or the one after the
+        // last.
         let first = unsafe { self.tables.get(number / SLOTS - usize::from(at_end)) };
         let index = if at_end { SLOTS } else { number % SLOTS };
         // SAFETY: `first` is slot 0 of a live table, and the index is that of a slot or of the sentinel.
         unsafe { first.add(index) }
     }
 
-    /// Bytes of the largest blocks, the largest first.
+    /// Returns the bytes of the largest blocks, in descending order.
     pub(super) fn largest_blocks(&self) -> [usize; 3] {
         let mut largest = [0; 3];
         for slot in self.slots_from(0) {
@@ -123,12 +124,12 @@ impl<B: PoolBackend> State<B> {
         largest
     }
 
-    /// The numbers of the pool, as seen from where `active` slots are handed out.
+    /// Returns the statistics of the pool, as seen from a position with `active` slots handed out.
     pub(crate) fn stats(&self, active: usize) -> PoolStats {
         self.numbers(active, self.table_bytes())
     }
 
-    /// Bytes of the tables, as any thread may ask for them.
+    /// Returns the bytes of the tables, for any thread.
     pub(super) fn table_bytes(&self) -> usize {
         self.tables.counted() * Table::<B>::BYTES
     }

@@ -1,4 +1,4 @@
-//! Vectors in slots: how a vector gets more memory.
+//! Vectors in slots: the growth of a vector's memory.
 
 use core::ptr::{self, NonNull};
 
@@ -16,16 +16,16 @@ type Vector<'s, B> = VectorMemory<SlotPointer<'s, B>>;
 /// The smallest capacity that a vector grows to.
 const LEAST: usize = 4;
 
-/// Enlarges a vector's memory: in the slot's own block, or else in the next slot's. The cursor stands at the slot
-/// `cursor`, after `active` slots.
+/// Enlarges a vector's memory: in the slot's own block, or else in the next slot's. The cursor is
+/// at the slot `cursor`, after `active` slots.
 ///
 /// # Errors
 ///
-/// As an acquire; the vector's memory is then as it was.
+/// Same as an acquire; the vector's memory is then unchanged.
 ///
 /// # Safety
 ///
-/// As for [`ScopeCursor::enlarge`](crate::backend::ScopeCursor::enlarge).
+/// Same as for [`ScopeCursor::enlarge`](crate::backend::ScopeCursor::enlarge).
 pub(super) unsafe fn enlarge<'s, B: HostBackend, T: Copy>(
     cursor: NonNull<Slot<B>>,
     active: usize,
@@ -41,7 +41,7 @@ pub(super) unsafe fn enlarge<'s, B: HostBackend, T: Copy>(
         let hand_out = |capacity| unsafe { cold::hand_out_taken::<B, T>(slot, cursor, capacity) };
         hand_out(wanted).or_else(|error| retry(error, || hand_out(needed)))?;
     } else if slot.capacity::<T>() < needed {
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         let taken = unsafe { take_next_block::<B, T>(cursor, slot, wanted) };
         // SAFETY: as above.
         let again = || unsafe { take_next_block::<B, T>(cursor, slot, needed) };
@@ -55,36 +55,37 @@ pub(super) unsafe fn enlarge<'s, B: HostBackend, T: Copy>(
     slot.note_used(active, padded::<T>(capacity, B::ALIGN) * size_of::<T>());
     let to = slot.start::<T>();
     if vector.length > 0 && !ptr::eq(from, to) {
-        // SAFETY: the elements are in another block of the pool, unchanged since it was the slot's; the slot's block
-        // holds `capacity` elements, and nothing views it; `T` is `Copy`.
+        // SAFETY: the elements are in another block of the pool, unchanged since it was the slot's.
+        // The slot's block holds `capacity` elements, and nothing views it. `T` is `Copy`.
         unsafe { to.copy_from_nonoverlapping(from, vector.length) };
     }
     Ok(VectorMemory { capacity, ..vector })
 }
 
-/// Takes the block of the next slot, which holds `capacity` elements. The old block is then the next slot's, and
-/// has the elements until the new one is used.
+/// Takes the block of the next slot, which holds `capacity` elements. The old block is then the
+/// next slot's, and keeps the elements until the new one is used.
 ///
 /// # Safety
 ///
-/// As for [`enlarge`].
+/// Same as for [`enlarge`].
 unsafe fn take_next_block<B: HostBackend, T>(
     cursor: NonNull<Slot<B>>,
     slot: SlotPointer<'_, B>,
     capacity: usize,
 ) -> Result<(), PoolError<B::Error>> {
-    // The block that the elements are in is below the cursor: it is neither freed nor handed out here.
-    // SAFETY: where the cursor stands, in a pool that lives while its slot is used.
+    // The block with the elements is below the cursor: it is neither freed nor handed out here.
+    // SAFETY: the cursor's position, in a pool that lives while its slot is used.
     let place = unsafe { SlotPlace::new(cursor) };
     // SAFETY: as above.
     let next = unsafe { place.prepare::<T>(capacity, FirstUse::Write) }?;
-    // SAFETY: both are slots of one pool; the vector alone has a view of its slot, which it takes anew before anything
-    // else runs, and the next slot is idle. A host's vector keeps no reference to its slot, and no scope has handles.
+    // SAFETY: both are slots of one pool. The vector alone has a view of its slot, which it takes
+    // anew before any other code runs; the next slot is idle. A host's vector keeps no reference to
+    // its slot, and no scope has handles.
     unsafe { slot.exchange_blocks(next) };
     Ok(())
 }
 
-/// Asks for less memory after an error that says that there is too little of it.
+/// Tries again with less memory, after an error that reports too little memory.
 fn retry<E>(
     error: PoolError<E>,
     again: impl FnOnce() -> Result<(), PoolError<E>>,

@@ -1,4 +1,4 @@
-//! The memory of chunks: how chunks are allocated and freed.
+//! The memory of chunks: allocating and freeing them.
 
 use core::ptr::NonNull;
 
@@ -9,7 +9,7 @@ use crate::backend::Advice;
 use crate::error::PoolError;
 use crate::stacked::StackedBackend;
 
-/// Frees the chunks after the first `keep`; returns the bytes and the chunks.
+/// Frees the chunks after the first `keep`; returns the numbers of bytes and of chunks.
 ///
 /// # Safety
 ///
@@ -28,8 +28,8 @@ pub(super) unsafe fn free_above<B: StackedBackend>(
     (bytes, count)
 }
 
-/// Frees a chunk that was taken out of the list; returns its bytes. A chunk that is lent goes to its borrower, and a
-/// borrowed one to its lender, which is 0 bytes.
+/// Frees a chunk that was taken out of the list; returns its bytes. A lent chunk goes to its
+/// borrower, and a borrowed one back to its lender; both count as 0 bytes.
 ///
 /// # Safety
 ///
@@ -40,7 +40,7 @@ pub(super) unsafe fn free<B: StackedBackend>(state: &StackState<B>, chunk: Chunk
         return 0;
     }
     state.dirty.remove(&chunk.block_addresses());
-    // The backend orders what is freed by itself.
+    // The backend's `free` has its own order.
     state.armed.remove(&chunk.block_addresses());
     state.remove_reserved(chunk.block_bytes);
     // SAFETY: the address of a block is not null.
@@ -54,7 +54,7 @@ pub(super) unsafe fn free<B: StackedBackend>(state: &StackState<B>, chunk: Chunk
 ///
 /// # Errors
 ///
-/// [`PoolError::Bookkeeping`] where the host has no memory for it.
+/// [`PoolError::Bookkeeping`] if the host has no memory for it.
 pub(super) fn lengthen<B: StackedBackend>(
     state: &StackState<B>,
 ) -> Result<(), PoolError<B::Error>> {
@@ -64,13 +64,13 @@ pub(super) fn lengthen<B: StackedBackend>(
     let count = state.with_chunks(|chunks| chunks.len());
     let longer = Chunks::longer(2 * count);
     let longer = longer.map_err(|requested| PoolError::Bookkeeping { requested })?;
-    // The old list is freed outside: the allocator may run foreign code.
+    // The old list is freed outside, because the allocator may run foreign code.
     drop(state.with_chunks(|chunks| chunks.move_to(longer)));
     Ok(())
 }
 
-/// Allocates a block of `generous` bytes, or else, once the backend has settled, of `needed` bytes: a chunk with `live`
-/// live bytes before it.
+/// Allocates a block of `generous` bytes, or else, after the backend has settled, of `needed`
+/// bytes: a chunk with `live` live bytes before it.
 ///
 /// # Errors
 ///

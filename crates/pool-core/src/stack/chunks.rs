@@ -3,43 +3,44 @@
 use alloc::vec::Vec;
 use core::ops::Range;
 
-/// A chunk: a block of the backend, all but its last line; or a part of another pool's chunk.
+/// A chunk: a block of the backend without its last line, or a part of another pool's chunk.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Chunk {
-    /// The address of the block; null where the chunk is borrowed.
+    /// The address of the block; null if the chunk is borrowed.
     pub(super) block: *mut u8,
     /// The first address in the block that is aligned for every element that the pool has seen.
     pub(super) start: *mut u8,
-    /// One line before the end of the block (invariant 4), or lower where the rest is lent or another pool's.
+    /// One line before the end of the block (invariant 4), or lower if the rest is lent or belongs
+    /// to another pool.
     pub(super) end: *mut u8,
-    /// The bytes of the block; 0 where the chunk is borrowed.
+    /// The bytes of the block; 0 if the chunk is borrowed.
     pub(super) block_bytes: usize,
     /// The bytes that were live in earlier chunks when this one was entered.
     pub(super) live_before: usize,
 }
 
 impl Chunk {
-    /// Whether a cursor is in the chunk.
+    /// Returns `true` if the address of a cursor is in the chunk.
     pub(super) fn contains(&self, at: *const u8) -> bool {
         (self.start.addr()..=self.end.addr()).contains(&at.addr())
     }
 
-    /// The bytes that are live where the cursor is at an address of the chunk.
+    /// Returns the bytes that are live while the cursor is at an address of the chunk.
     pub(super) fn live_at(&self, at: *const u8) -> usize {
         self.live_before + (at.addr() - self.start.addr())
     }
 
-    /// Whether the chunk is a part of another pool's chunk.
+    /// Returns `true` if the chunk is a part of another pool's chunk.
     pub(super) fn is_borrowed(&self) -> bool {
         self.block.is_null()
     }
 
-    /// The addresses of the block's bytes.
+    /// Returns the addresses of the block's bytes.
     pub(super) fn block_addresses(&self) -> Range<usize> {
         self.block.addr()..self.block.addr() + self.block_bytes
     }
 
-    /// Bytes that arrays can have.
+    /// Returns the bytes available for arrays.
     pub(super) fn capacity(&self) -> usize {
         self.end.addr() - self.start.addr()
     }
@@ -54,7 +55,7 @@ impl Chunks {
         Self(Vec::new())
     }
 
-    /// The chunk of a number.
+    /// Returns the chunk of a number.
     pub(super) fn get(&self, number: usize) -> Option<&Chunk> {
         self.0.get(number)
     }
@@ -63,18 +64,19 @@ impl Chunks {
         self.0.get_mut(number)
     }
 
-    /// The number of the chunk that a cursor is in; `None` for a stray cursor.
+    /// Returns the number of the chunk that a cursor is in; `None` for a stray cursor.
     pub(super) fn position(&self, at: *const u8) -> Option<usize> {
         self.0.iter().position(|chunk| chunk.contains(at))
     }
 
-    /// The address of the block that an address of an array lies in.
+    /// Returns the address of the block that contains an address of an array.
     pub(super) fn block_around(&self, address: *const u8) -> Option<*mut u8> {
         self.position(address).and_then(|position| self.get(position)).map(|chunk| chunk.block)
     }
 
-    /// For memory at `start` that is not handed out where the cursor is at `at`: the lowest such address of its chunk.
-    /// `None` where the memory is handed out, or in no chunk.
+    /// Returns the lowest address of the chunk that is not handed out, if the memory at `start` is
+    /// not handed out either, while the cursor is at `at`. Returns `None` if that memory is handed
+    /// out, or in no chunk.
     pub(super) fn idle_base(&mut self, at: *mut u8, start: *const u8) -> Option<*mut u8> {
         let theirs = self.position(start)?;
         let own = self.position(at);
@@ -94,9 +96,11 @@ impl Chunks {
         self.0.len()
     }
 
-    /// The memory for the list with one chunk more; the bytes that were asked for where the host has none.
+    /// Allocates the memory for a list with one chunk more. Fails with the bytes requested if the
+    /// host has none.
     ///
-    /// It is allocated apart from the list, which is not in use meanwhile: the allocator may run foreign code.
+    /// It is allocated apart from the list, which is not borrowed meanwhile, because the allocator
+    /// may run foreign code.
     pub(super) fn longer(count: usize) -> Result<Self, usize> {
         let mut chunks = Vec::new();
         let bytes = (count + 1) * size_of::<Chunk>();
@@ -110,7 +114,7 @@ impl Chunks {
         core::mem::replace(self, longer)
     }
 
-    /// Whether another chunk can be pushed without allocating.
+    /// Returns `true` if another chunk can be pushed without allocating.
     pub(super) fn has_room(&self) -> bool {
         self.0.len() < self.0.capacity()
     }
@@ -126,7 +130,7 @@ impl Chunks {
         if self.0.len() > keep { self.0.pop() } else { None }
     }
 
-    /// Forgets the chunks, which are not freed.
+    /// Removes all chunks without freeing them.
     pub(super) fn clear(&mut self) {
         self.0.clear();
     }
@@ -136,7 +140,7 @@ impl Chunks {
         if self.0.is_empty() { None } else { Some(self.0.remove(0)) }
     }
 
-    /// The capacities of the largest chunks, the largest first.
+    /// Returns the capacities of the largest chunks, in descending order.
     pub(super) fn largest(&self) -> [usize; 3] {
         let mut largest = [0; 3];
         for chunk in &self.0 {
@@ -153,7 +157,7 @@ impl Chunks {
         largest
     }
 
-    /// Bytes of host memory that the list takes.
+    /// Returns the bytes of host memory that the list takes.
     pub(super) fn bookkeeping_bytes(&self) -> usize {
         self.0.capacity() * size_of::<Chunk>()
     }

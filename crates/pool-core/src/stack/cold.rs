@@ -1,5 +1,6 @@
-//! The cold function of a stack: everything that is rare about an acquire. The end of a chunk, a pool that is not
-//! settled, a dirty range, a mode of the configuration: one compare sends all of these to [`prepare`].
+//! The cold function of a stack: all rare cases of an acquire. These are the end of a chunk, a pool
+//! that is not settled, a dirty range, and a mode of the configuration. One compare sends all of
+//! them to [`prepare`].
 
 use core::alloc::Layout;
 use core::ptr::NonNull;
@@ -17,29 +18,33 @@ use crate::stacked::StackedBackend;
 #[derive(Clone, Copy)]
 pub(super) struct Demand {
     pub(super) length: usize,
-    /// The elements that do where the chunk has no room for all: less than `length` for a vector that grows.
+    /// The number of elements that suffices if the chunk has no room for all: less than `length`
+    /// for a vector that grows.
     pub(super) least: usize,
     pub(super) element: Layout,
     pub(super) first_use: FirstUse,
-    /// How many bytes at the start keep their contents: those of a vector that grows where it is.
+    /// The number of bytes at the start that keep their contents: those of a vector that grows in
+    /// place.
     pub(super) kept_bytes: usize,
-    /// Whether memory at the cursor is a vector's, which has it still where this demand is refused.
+    /// `true` if the memory at the cursor belongs to a vector, which keeps it if this demand is
+    /// refused.
     pub(super) is_growth: bool,
 }
 
 impl Demand {
-    /// `length` elements of `T`.
+    /// Makes a demand for `length` elements of `T`.
     #[inline(always)]
     pub(super) const fn new<T>(length: usize, first_use: FirstUse) -> Self {
         let element = Layout::new::<T>();
         Self { length, least: length, element, first_use, kept_bytes: 0, is_growth: false }
     }
 
-    /// Bytes of the elements, for a chunk that may lose `padding` bytes before its start.
+    /// Returns the bytes of the elements, for a chunk that may lose `padding` bytes before its
+    /// start.
     ///
     /// # Errors
     ///
-    /// [`PoolError::SizeOverflow`] where a chunk for them would be of more than `isize::MAX` bytes.
+    /// [`PoolError::SizeOverflow`] if a chunk for them would exceed `isize::MAX` bytes.
     fn bytes<B: StackedBackend>(self, padding: usize) -> Result<usize, PoolError<B::Error>> {
         let element_size = self.element.size();
         let most = isize::MAX as usize - 2 * B::ALIGN - self.element.align().max(padding);
@@ -52,7 +57,7 @@ impl Demand {
 ///
 /// # Errors
 ///
-/// As for an acquire.
+/// Same as for an acquire.
 ///
 /// # Safety
 ///
@@ -66,8 +71,9 @@ pub(super) unsafe fn prepare<B: StackedBackend>(
 ) -> Result<Span, PoolError<B::Error>> {
     let bytes = demand.bytes::<B>(state.padding())?;
     if at.addr() == STRAY {
-        // A first cursor of a pool that is not settled: nothing of the pool is in use (invariant 1).
-        // SAFETY: as just said.
+        // A first cursor of a pool that is not settled: nothing of the pool is in use (invariant
+        // 1).
+        // SAFETY: by that, nothing is in use.
         unsafe { settle(state) };
     }
     let Some(_busy) = state.busy() else { return Err(PoolError::Reentered) };
@@ -76,13 +82,13 @@ pub(super) unsafe fn prepare<B: StackedBackend>(
         return Ok(nothing(unsafe { NonNull::new_unchecked(at) }, demand.element.align()));
     }
     state.most_aligned.set(state.most_aligned.get().max(demand.element.align()));
-    // SAFETY: the caller's promise; the pool is marked.
+    // SAFETY: the caller upholds this contract; the pool is marked.
     let (span, live) = match unsafe { find(state, at, bytes, demand) } {
         Some(found) => found,
         // SAFETY: as above.
         None => unsafe { grow_within_limit(state, at, bytes, demand) }?,
     };
-    // Fewer where a vector got the rest of its chunk.
+    // Fewer if a vector got the rest of its chunk.
     let bytes = bytes.min(span.next.addr() - span.start.addr().get());
     // SAFETY: nothing views the span (caller); the pool is marked.
     unsafe { put_in_order(state, span, bytes, demand) }?;
@@ -95,11 +101,11 @@ pub(super) unsafe fn prepare<B: StackedBackend>(
     Ok(span)
 }
 
-/// As [`prepare`] for elements that may be read, with a panic instead of an error.
+/// Does the same as [`prepare`] for elements that may be read, with a panic instead of an error.
 ///
 /// # Safety
 ///
-/// As for [`prepare`].
+/// Same as for [`prepare`].
 #[cold]
 #[inline(never)]
 #[track_caller]
@@ -117,27 +123,30 @@ pub(super) unsafe fn prepare_or_panic<B: StackedBackend>(
         kept_bytes: 0,
         is_growth: false,
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: the same contract, which the caller upholds.
     match unsafe { prepare(state, at, demand) } {
         Ok(span) => span,
         Err(error) => panic_with(&error),
     }
 }
 
-/// Where elements without bytes are: at the first aligned address from the cursor on. The next array may begin before it.
+/// Returns the position of elements without bytes: the first aligned address from the cursor on.
+/// The next array may begin before it.
 fn nothing(at: NonNull<u8>, align: usize) -> Span {
     let padding = at.addr().get().wrapping_neg() & (align - 1);
     let start = NonNull::new(at.as_ptr().wrapping_add(padding)).unwrap_or(at);
     Span { start, next: at.as_ptr() }
 }
 
-/// The bytes of a chunk from the first aligned address at or above `at` on; `None` where that is above the chunk.
+/// Returns the bytes of a chunk from the first aligned address at or above `at` on; `None` if that
+/// is above the chunk.
 fn room(chunk: &Chunk, at: *mut u8, align: usize) -> Option<usize> {
     let padding = at.addr().wrapping_neg() & (align - 1);
     chunk.end.addr().checked_sub(at.addr())?.checked_sub(padding)
 }
 
-/// The span of `bytes` bytes at `at`, or after it where `align` asks for it; `None` where it ends above the chunk.
+/// Returns the span of `bytes` bytes at the first address from `at` on with the alignment `align`;
+/// `None` if it ends above the chunk.
 fn fit<B: StackedBackend>(chunk: &Chunk, at: *mut u8, bytes: usize, align: usize) -> Option<Span> {
     if bytes > room(chunk, at, align)? {
         return None;
@@ -148,11 +157,11 @@ fn fit<B: StackedBackend>(chunk: &Chunk, at: *mut u8, bytes: usize, align: usize
     Some(Span { start: NonNull::new(start)?, next })
 }
 
-/// Finds memory in the cursor's chunk or in the next one, and the bytes that are live then.
+/// Finds memory in the cursor's chunk or in the next one, and the bytes that are then live.
 ///
 /// # Safety
 ///
-/// As for [`prepare`], and the pool is marked as busy.
+/// Same as for [`prepare`], and the pool is marked as busy.
 unsafe fn find<B: StackedBackend>(
     state: &StackState<B>,
     at: *mut u8,
@@ -163,7 +172,8 @@ unsafe fn find<B: StackedBackend>(
         return None;
     }
     let align = demand.element.align();
-    // While chunks are allocated a vector gets all that it asks for, so that its next pass grows alike.
+    // While chunks are allocated, a vector gets all bytes that it demands, so that it grows in the
+    // same way in the next pass.
     let is_settled = state.is_settled();
     let least = if is_settled { demand.least * demand.element.size() } else { bytes };
     state.with_chunks(|chunks| {
@@ -183,21 +193,22 @@ unsafe fn find<B: StackedBackend>(
     })
 }
 
-/// The bytes that are live at a cursor.
+/// Returns the bytes that are live at a cursor.
 fn live_at(chunks: &Chunks, position: Option<usize>, at: *mut u8) -> usize {
     position.and_then(|position| chunks.get(position)).map_or(0, |chunk| chunk.live_at(at))
 }
 
-/// As [`grow`]. Memory above the cursor in a borrowed chunk does not count for the pool's limit, and is not used any more
-/// where there is another chunk after it.
+/// Does the same as [`grow`], for a pool that may have borrowed memory. Memory above the cursor in
+/// a borrowed chunk does not count for the pool's limit, and is not used after another chunk
+/// follows it.
 ///
 /// # Errors
 ///
-/// As for [`grow`].
+/// Same as for [`grow`].
 ///
 /// # Safety
 ///
-/// As for [`grow`].
+/// Same as for [`grow`].
 unsafe fn grow_within_limit<B: StackedBackend>(
     state: &StackState<B>,
     at: *mut u8,
@@ -211,7 +222,7 @@ unsafe fn grow_within_limit<B: StackedBackend>(
             unused = Some(core::mem::replace(&mut chunk.end, at));
         }
     });
-    // SAFETY: the caller's promise.
+    // SAFETY: the same contract, which the caller upholds.
     let grown = unsafe { grow(state, at, bytes, demand) };
     if let (Err(_), Some(end)) = (&grown, unused) {
         state.with_first(|chunk| {
@@ -223,16 +234,17 @@ unsafe fn grow_within_limit<B: StackedBackend>(
     grown
 }
 
-/// Allocates a chunk after the cursor's: as large as all that the pool holds, which doubles it, or else exactly large
-/// enough. Later chunks are freed first; where that is not enough, so is a first chunk of which nothing is handed out.
+/// Allocates a chunk after the cursor's. It is as large as all that the pool holds, which doubles
+/// the pool, or else exactly large enough. Later chunks are freed first. If that is not enough, so
+/// is a first chunk without any array.
 ///
 /// # Errors
 ///
-/// As for an acquire. The pool then has lost idle chunks at most.
+/// Same as for an acquire. The pool has then lost at most idle chunks.
 ///
 /// # Safety
 ///
-/// As for [`prepare`], and the pool is marked as busy.
+/// Same as for [`prepare`], and the pool is marked as busy.
 unsafe fn grow<B: StackedBackend>(
     state: &StackState<B>,
     at: *mut u8,
@@ -258,7 +270,8 @@ unsafe fn grow<B: StackedBackend>(
     let generous = if state.config().fresh { needed } else { held.max(LEAST).max(needed) };
     let chunk = match allocate(state, needed, lines::<B>(generous), live) {
         Err(PoolError::LimitExceeded { .. } | PoolError::OutOfMemory { .. }) if is_idle => {
-            // SAFETY: the cursor is where the first chunk begins, so it holds nothing; the cursors become stray.
+            // SAFETY: the cursor is at the start of the first chunk, so it holds nothing; the
+            // cursors become stray.
             unsafe { free_above(state, 0) };
             allocate(state, needed, needed, live)?
         }
@@ -273,7 +286,7 @@ unsafe fn grow<B: StackedBackend>(
         chunk
     };
     state.with_chunks(|chunks| chunks.push(chunk));
-    // The chunk was made large enough for it.
+    // The chunk was made large enough for the span.
     let Some(span) = fit::<B>(&chunk, chunk.start, bytes, demand.element.align()) else {
         return Err(PoolError::SizeOverflow { elements: bytes, element_size: 1 });
     };
@@ -283,16 +296,17 @@ unsafe fn grow<B: StackedBackend>(
     Ok((span, chunk.live_at(span.next)))
 }
 
-/// Allocates another chunk instead of one that a stray cursor is within. For such a cursor it would look as if what is
-/// below it in the chunk was handed out (invariant 1).
+/// Allocates another chunk instead of one that contains a stray cursor. For such a cursor, the
+/// bytes below it in the chunk would look handed out (invariant 1).
 ///
 /// # Errors
 ///
-/// As for [`allocate`]: both chunks are held for a moment.
+/// Same as for [`allocate`]: both chunks are held for a moment.
 ///
 /// # Safety
 ///
-/// The chunk was just allocated, is not noted yet, and nothing views it. The pool is marked as busy.
+/// The chunk was just allocated, is not recorded yet, and nothing views it. The pool is marked as
+/// busy.
 unsafe fn allocate_elsewhere<B: StackedBackend>(
     state: &StackState<B>,
     chunk: Chunk,
@@ -303,23 +317,24 @@ unsafe fn allocate_elsewhere<B: StackedBackend>(
     if let Ok(other) = &other {
         state.note_allocated(other);
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the same contract, which the caller upholds.
     unsafe { free(state, chunk) };
     other
 }
 
-/// The bytes of the smallest chunk that a pool allocates by itself.
+/// The bytes of the smallest chunk that a pool allocates for itself.
 const LEAST: usize = 4 << 10;
 
-/// Has the backend order the armed bytes of a span, zeroes the dirty bytes where it is read first, and poisons.
+/// Lets the backend order the armed bytes of a span, zeroes the dirty bytes if they are read first,
+/// and poisons.
 ///
 /// # Errors
 ///
-/// [`PoolError::Backend`] where the backend fails.
+/// [`PoolError::Backend`] if the backend fails.
 ///
 /// # Safety
 ///
-/// Nothing views the span but its `kept_bytes`, and the pool is marked as busy.
+/// Nothing views the span except its `kept_bytes`, and the pool is marked as busy.
 unsafe fn put_in_order<B: StackedBackend>(
     state: &StackState<B>,
     span: Span,
@@ -353,10 +368,10 @@ unsafe fn put_in_order<B: StackedBackend>(
     Ok(())
 }
 
-/// The address `bytes` bytes after the start of a span that has more. On a device, an address is no pointer that Rust's
-/// own `add` accepts.
+/// Returns the address `bytes` bytes after the start of a span that has more. On a device, an
+/// address is not a pointer that Rust's own `add` accepts.
 fn offset(start: NonNull<u8>, bytes: usize) -> NonNull<u8> {
-    // Where the sum wrapped, which it does not, the start is in the span, too.
+    // The sum never wraps; if it did, the start is in the span, too.
     NonNull::new(start.as_ptr().wrapping_add(bytes)).unwrap_or(start)
 }
 
@@ -370,7 +385,7 @@ unsafe fn set_bytes<B: StackedBackend>(
     bytes: usize,
     operation: &'static str,
 ) -> Result<(), PoolError<B::Error>> {
-    // SAFETY: the caller's promise; a part of a block is a block (`StackedBackend`).
+    // SAFETY: the caller upholds this contract; a part of a block is a block (`StackedBackend`).
     unsafe { B::set_bytes(&state.context, B::block_at(at), value, bytes) }
         .map_err(|source| PoolError::Backend { operation, source })
 }

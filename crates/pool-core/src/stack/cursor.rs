@@ -39,7 +39,7 @@ impl<B: StackedBackend> fmt::Debug for StackCursor<B> {
     }
 }
 
-/// Where a cursor of a stack stands, by value.
+/// The position of a cursor of a stack, by value.
 pub struct StackPlace<'s, B: StackedBackend> {
     at: NonNull<u8>,
     state: NonNull<StackState<B>>,
@@ -63,8 +63,9 @@ impl<B: StackedBackend> fmt::Debug for StackPlace<'_, B> {
 impl<B: StackedBackend> StackCursor<B> {
     /// # Safety
     ///
-    /// `at` is an address of the pool with this state, as a cursor has it (invariant 1). The pool outlives the cursor, no
-    /// view of memory at or above it is in use, and no other cursor makes one while this one is used.
+    /// `at` is an address of the pool with this state, valid for a cursor (invariant 1). The pool
+    /// outlives the cursor. No view of memory at or above it is in use, and no other cursor makes
+    /// one while this one is used.
     #[inline(always)]
     pub(super) unsafe fn new(at: NonNull<u8>, state: NonNull<StackState<B>>) -> Self {
         Self { at: Cell::new(at), state }
@@ -78,7 +79,7 @@ impl<B: StackedBackend> StackCursor<B> {
 
     /// # Safety
     ///
-    /// `at` is where the cursor may stand: see [`new`](Self::new).
+    /// `at` is a valid position of the cursor: see [`new`](Self::new).
     #[inline(always)]
     unsafe fn set(&self, at: *mut u8) {
         // SAFETY: addresses of a pool are not null.
@@ -86,7 +87,7 @@ impl<B: StackedBackend> StackCursor<B> {
     }
 }
 
-/// The span of `length` elements at a cursor, if they end at or below `end`.
+/// Returns the span of `length` elements at a cursor, if they end at or below `end`.
 #[inline(always)]
 fn fit<B: StackedBackend, T>(at: NonNull<u8>, end: *mut u8, length: usize) -> Option<Span> {
     if align_of::<T>() > B::ALIGN || length > const { most_hot(size_of::<T>()) } {
@@ -95,7 +96,7 @@ fn fit<B: StackedBackend, T>(at: NonNull<u8>, end: *mut u8, length: usize) -> Op
     fit_bytes::<B>(at, end, length * size_of::<T>())
 }
 
-/// The most elements that the hot path hands out.
+/// Returns the maximum number of elements that the hot path hands out.
 const fn most_hot(element_size: usize) -> usize {
     match MOST_HOT_BYTES.checked_div(element_size) {
         Some(most) => most,
@@ -154,7 +155,7 @@ impl<B: StackedBackend> ScopeCursor<Stacked<B>> for StackCursor<B> {
         vector: VectorMemory<Self::Memory<'s>>,
         needed: usize,
     ) -> EnlargeResult<'s, Stacked<B>, Self> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         unsafe { enlarge::<B, T>(self, vector, needed) }
     }
 
@@ -175,7 +176,7 @@ impl<B: StackedBackend> ScopeCursor<Stacked<B>> for StackCursor<B> {
     }
 
     unsafe fn keep<T: Copy>(&self, start: *mut T, length: usize, plain: bool) -> Option<*mut T> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         unsafe { keep(self, start, length, plain) }
     }
 
@@ -187,7 +188,7 @@ impl<B: StackedBackend> ScopeCursor<Stacked<B>> for StackCursor<B> {
     #[inline(always)]
     unsafe fn step(&self, reserved: StackMemory<'_, B>) {
         self.pool().top.set(reserved.next);
-        // SAFETY: what was reserved ends in its chunk.
+        // SAFETY: the reserved memory ends in its chunk.
         unsafe { self.set(reserved.next) };
     }
 
@@ -269,7 +270,7 @@ impl<'s, B: StackedBackend> CursorPlace<'s, Stacked<B>> for StackPlace<'s, B> {
         self,
         dims: &[usize],
     ) -> Option<MemoryAndShape<'s, StackMemory<'s, B>, Stacked<B>>> {
-        // SAFETY: the caller's promise; the pool lives for `'s`.
+        // SAFETY: the caller upholds this contract; the pool lives for `'s`.
         let (span, way) = unsafe { shapes::fitting::<B, T>(self.pool(), self.at, dims) }?;
         Some((self.memory(span), way))
     }
@@ -280,7 +281,7 @@ impl<'s, B: StackedBackend> CursorPlace<'s, Stacked<B>> for StackPlace<'s, B> {
         dims: &[usize],
         first_use: FirstUse,
     ) -> Result<MemoryAndShape<'s, StackMemory<'s, B>, Stacked<B>>, PoolError<B::Error>> {
-        // SAFETY: the caller's promise; the pool lives for `'s`.
+        // SAFETY: the caller upholds this contract; the pool lives for `'s`.
         let prepared = unsafe { shapes::prepare::<B, T>(self.pool(), self.at, dims, first_use) };
         prepared.map(|(span, way)| (self.memory(span), way))
     }
@@ -292,7 +293,7 @@ impl<'s, B: StackedBackend> CursorPlace<'s, Stacked<B>> for StackPlace<'s, B> {
         self,
         dims: &[usize],
     ) -> MemoryAndShape<'s, StackMemory<'s, B>, Stacked<B>> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         match unsafe { self.prepare_shape::<T>(dims, FirstUse::Read) } {
             Ok(prepared) => prepared,
             Err(error) => crate::error::panic_with(&error),
@@ -300,15 +301,16 @@ impl<'s, B: StackedBackend> CursorPlace<'s, Stacked<B>> for StackPlace<'s, B> {
     }
 }
 
-/// Enlarges a vector's memory: where it is, if the vector is the last array and its chunk has room, else by moving it.
+/// Enlarges a vector's memory: in place, if the vector is the last array and its chunk has room,
+/// else by moving it.
 ///
 /// # Errors
 ///
-/// As an acquire; the vector's memory is then as it was.
+/// Same as an acquire; the vector's memory is then unchanged.
 ///
 /// # Safety
 ///
-/// As for [`ScopeCursor::enlarge`].
+/// Same as for [`ScopeCursor::enlarge`].
 unsafe fn enlarge<'s, B: StackedBackend, T: Copy>(
     cursor: &StackCursor<B>,
     vector: VectorMemory<StackMemory<'s, B>>,
@@ -325,7 +327,8 @@ unsafe fn enlarge<'s, B: StackedBackend, T: Copy>(
     let reserve = |capacity| {
         let demand = Demand::new::<T>(capacity, FirstUse::Write);
         let demand = Demand { kept_bytes, is_growth: is_last, least: needed, ..demand };
-        // SAFETY: nothing above the cursor is viewed, and of the vector's memory only the first `kept_bytes`.
+        // SAFETY: nothing above the cursor is viewed; of the vector's memory, only the first
+        // `kept_bytes` are.
         unsafe { cold::prepare(state, at, demand) }
     };
     let wanted = needed.max(length.saturating_mul(2)).max(LEAST);
@@ -341,11 +344,11 @@ unsafe fn enlarge<'s, B: StackedBackend, T: Copy>(
     // SAFETY: a span of this pool, which lives for `'s`.
     let memory: StackMemory<'s, B> = unsafe { StackMemory::new(span, cursor.state) };
     if length > 0 && memory.start != old.start {
-        // SAFETY: the old memory has the elements, and is below the new memory or in another chunk, which is kept; the new
-        // memory is for more of them.
+        // SAFETY: the old memory has the elements, and is below the new memory or in another chunk,
+        // which is kept. The new memory is for more of them.
         unsafe { memory.start.cast::<T>().copy_from_nonoverlapping(old.start.cast(), length) };
     }
-    // As `step`: the memory is the vector's from here on.
+    // Same as `step`: the memory is the vector's from here on.
     state.top.set(span.next);
     // SAFETY: just reserved.
     unsafe { cursor.set(span.next) };
@@ -359,12 +362,12 @@ unsafe fn enlarge<'s, B: StackedBackend, T: Copy>(
 /// The smallest capacity that a vector grows to.
 const LEAST: usize = 4;
 
-/// Takes elements out of the memory above the cursor, moves them down to it, and steps past them. Elements of a later
-/// chunk move to its start: the cursor is then in that chunk.
+/// Takes elements out of the memory above the cursor, moves them down to it, and steps past them.
+/// Elements of a later chunk move to that chunk's start, and so does the cursor.
 ///
 /// # Safety
 ///
-/// As for [`ScopeCursor::keep`].
+/// Same as for [`ScopeCursor::keep`].
 unsafe fn keep<B: StackedBackend, T: Copy>(
     cursor: &StackCursor<B>,
     start: *mut T,
@@ -382,7 +385,7 @@ unsafe fn keep<B: StackedBackend, T: Copy>(
     unsafe { ptr::copy(start, target, length) };
     let next = align_up(target.cast::<u8>().wrapping_add(bytes), B::ALIGN);
     state.top.set(next);
-    // SAFETY: the elements end at or below where they ended before, and the chunk ends at a line.
+    // SAFETY: the elements end no higher than before, and the chunk ends at a line.
     unsafe { cursor.set(next) };
     if !plain {
         state.mark(target.cast(), bytes);
@@ -390,7 +393,7 @@ unsafe fn keep<B: StackedBackend, T: Copy>(
     Some(target)
 }
 
-/// The first multiple of `align` at or above an address.
+/// Returns the first multiple of `align` at or above an address.
 fn align_up(at: *mut u8, align: usize) -> *mut u8 {
     at.wrapping_add(at.addr().wrapping_neg() & (align - 1))
 }

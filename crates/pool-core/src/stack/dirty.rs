@@ -1,15 +1,16 @@
-//! The dirty ranges of a stack: bytes that may be uninitialised, because values with padding or memory without a value
-//! was written there.
+//! The dirty ranges of a stack: bytes that may be uninitialised, because values with padding or
+//! uninitialised memory were there.
 
 use core::cell::Cell;
 use core::ops::Range;
 
-/// Ranges that are kept apart. More of them are merged, which makes readers zero a little more.
+/// The number of ranges that are kept apart. Further ones are merged, so that readers zero slightly
+/// more.
 const RANGES: usize = 8;
 
 /// Disjoint ranges of addresses, in ascending order.
 pub(super) struct DirtyRanges {
-    /// One more than are kept: the parts that a removal leaves may be one more.
+    /// One more than are kept, because a removal may split a range in two.
     ranges: [Cell<(usize, usize)>; RANGES + 1],
     count: Cell<usize>,
 }
@@ -19,12 +20,12 @@ impl DirtyRanges {
         Self { ranges: [const { Cell::new((0, 0)) }; RANGES + 1], count: Cell::new(0) }
     }
 
-    /// Whether nothing is dirty.
+    /// Returns `true` if nothing is dirty.
     pub(super) fn is_empty(&self) -> bool {
         self.count.get() == 0
     }
 
-    /// Whether a range is dirty already, as a whole.
+    /// Returns `true` if a whole range is already dirty.
     pub(super) fn contains(&self, range: &Range<usize>) -> bool {
         self.iter().any(|dirty| dirty.start <= range.start && range.end <= dirty.end)
     }
@@ -71,13 +72,13 @@ impl DirtyRanges {
         }
     }
 
-    /// Removes all that is not in a range: it is memory of no chunk any more.
+    /// Removes everything outside a range, which is no longer memory of a chunk.
     pub(super) fn keep_within(&self, range: &Range<usize>) {
         self.remove(&(0..range.start));
         self.remove(&(range.end..usize::MAX));
     }
 
-    /// The first part of a range that is dirty.
+    /// Returns the first part of a range that is dirty.
     pub(super) fn first_in(&self, range: &Range<usize>) -> Option<Range<usize>> {
         self.iter()
             .map(|dirty| dirty.start.max(range.start)..dirty.end.min(range.end))
@@ -114,8 +115,9 @@ impl DirtyRanges {
         self.count.set(count + 1);
     }
 
-    /// Merges the two neighbours with the shortest gap where there is a range too many. The bytes between them become
-    /// dirty, which is no loss: what is dirty is zeroed before it is read. `clean` stays clean.
+    /// Merges the two neighbours with the shortest gap if there is a range too many. The bytes
+    /// between them become dirty, which is harmless: dirty bytes are zeroed before they are read.
+    /// `clean` stays clean.
     fn merge_surplus(&self, clean: &Range<usize>) {
         if self.count.get() <= RANGES {
             return;
@@ -142,7 +144,8 @@ mod tests {
 
     use super::*;
 
-    /// Every byte that was added and not removed is dirty, whatever the order; more may be.
+    /// Every byte that was added and not removed is dirty, in any order of calls; more bytes may
+    /// be.
     #[test]
     fn no_dirty_byte_is_lost() {
         let mut random = 1_u64;
@@ -176,8 +179,8 @@ mod tests {
         }
     }
 
-    /// The parts that a removal leaves may be one more than there is room for. They are closer to each other than to any
-    /// other range; still they may not be merged.
+    /// A removal may leave one part more than the list has room for. The parts are closer to each
+    /// other than to any other range, but they must not be merged.
     #[test]
     fn what_was_removed_stays_removed_where_the_list_is_full() {
         let gaps: &[usize] = if cfg!(miri) { &[5] } else { &[1, 5, 11, 40] };

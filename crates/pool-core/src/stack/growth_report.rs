@@ -1,4 +1,5 @@
-//! When a debug build reports a stack that grows in pass after pass, and the call that it names.
+//! The report of a debug build about a stack that grows in pass after pass, and the call that it
+//! names.
 
 use core::cell::Cell;
 use core::panic::Location;
@@ -6,13 +7,13 @@ use core::panic::Location;
 use crate::config::PoolConfig;
 use crate::warning::{PoolWarning, report};
 
-/// What one pool knows for its report.
+/// The state of one pool for its report.
 pub(super) struct GrowthReport {
-    /// Passes that were begun.
+    /// The number of passes begun.
     passes: Cell<u64>,
     /// The last pass in which the pool grew.
     last_grown: Cell<u64>,
-    /// Consecutive passes that ended with that one, in each of which the pool grew.
+    /// The number of consecutive passes up to that one in which the pool grew.
     consecutive: Cell<usize>,
     /// The address at which a call was about to acquire, and the call.
     caller: Cell<Option<(usize, &'static Location<'static>)>>,
@@ -30,18 +31,18 @@ impl GrowthReport {
         }
     }
 
-    /// Notes that a pass begins.
+    /// Records that a pass begins.
     pub(super) fn note_pass(&self) {
         self.passes.set(self.passes.get().wrapping_add(1));
     }
 
-    /// Notes which call is about to acquire where the cursor is at the address `at`.
+    /// Records the call that is about to acquire while the cursor is at the address `at`.
     pub(super) fn note_caller(&self, at: usize, caller: &'static Location<'static>) {
         self.caller.set(Some((at, caller)));
     }
 
-    /// Notes that the pool grew for an acquire at the address `at`, and reports the first time that it did so in very
-    /// many passes.
+    /// Records that the pool grew for an acquire at the address `at`, and reports the pool when it
+    /// has first done so in very many passes.
     pub(super) fn note_growth(&self, config: PoolConfig, at: usize, reserved_bytes: usize) {
         let (pass, last) = (self.passes.get(), self.last_grown.replace(self.passes.get()));
         let consecutive = match pass.wrapping_sub(last) {
@@ -58,7 +59,7 @@ impl GrowthReport {
         {
             return;
         }
-        // Methods that return errors note nothing: then the last call is about another address.
+        // Methods that return errors record nothing: then the last call is about another address.
         let location = self.caller.get().filter(|&(noted, _)| noted == at);
         report(&PoolWarning::GrowingStack {
             pool: config.name,

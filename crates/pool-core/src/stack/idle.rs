@@ -1,4 +1,4 @@
-//! What is done to the memory of a stack that is not handed out: freeing it, making it smaller, sampling.
+//! Operations on the memory of a stack that is not handed out: freeing it, shrinking it, sampling.
 
 use core::ptr::NonNull;
 
@@ -8,15 +8,15 @@ use crate::config::Compaction;
 use crate::stacked::StackedBackend;
 use crate::stats::ReleaseReport;
 
-/// Frees the chunks after the cursor's, and the cursor's own where nothing is handed out; else gives the pages of its
-/// rest back to the system. Where the pool is busy, nothing is freed.
+/// Frees the chunks after the cursor's, and also the cursor's own if nothing is handed out.
+/// Otherwise returns the pages of its rest to the system. Frees nothing if the pool is busy.
 ///
 /// # Safety
 ///
 /// `at` is a cursor of the pool, and nothing at or above it is viewed.
 pub(super) unsafe fn trim<B: StackedBackend>(state: &StackState<B>, at: *mut u8) -> ReleaseReport {
     let Some(_busy) = state.busy() else { return ReleaseReport::default() };
-    // What is lent or borrowed of the first chunk is not this pool's to free.
+    // Lent or borrowed memory of the first chunk must not be freed by this pool.
     let least = usize::from(state.shares_memory());
     let first = state.with_chunks(|chunks| match chunks.position(at) {
         Some(0) if chunks.get(0).is_some_and(|chunk| chunk.start == at) => 0,
@@ -41,12 +41,13 @@ pub(super) unsafe fn trim<B: StackedBackend>(state: &StackState<B>, at: *mut u8)
     ReleaseReport { slots, bytes, discarded_bytes }
 }
 
-/// Gives whole pages of the cursor's chunk from the cursor on back to the system; returns their bytes. The chunk and
-/// its dirty ranges stay as they are: bytes that were given back are initialised.
+/// Returns whole pages of the cursor's chunk, from the cursor on, to the system; returns their
+/// bytes. The chunk and its dirty ranges stay unchanged: the bytes that were returned are
+/// initialised.
 ///
 /// # Safety
 ///
-/// As for [`trim`], and the pool is marked as busy.
+/// Same as for [`trim`], and the pool is marked as busy.
 unsafe fn discard_rest<B: StackedBackend>(state: &StackState<B>, at: *mut u8) -> usize {
     // A part of the block may be in use by another pool.
     if state.shares_memory() {
@@ -59,15 +60,16 @@ unsafe fn discard_rest<B: StackedBackend>(state: &StackState<B>, at: *mut u8) ->
         return 0;
     };
     let from = at.addr() - chunk.block.addr();
-    // SAFETY: a chunk's block, with its bytes, of which nothing from the cursor on is viewed (caller).
+    // SAFETY: a chunk's block, with its bytes; nothing from the cursor on is viewed (caller).
     unsafe { B::discard(&state.context, B::block_at(block), chunk.block_bytes, from) }
 }
 
-/// Has the next pass begin with a chunk for what the sampled passes needed, where the pool holds much more.
+/// Makes the next pass begin with a chunk for the needs of the sampled passes, if the pool holds
+/// much more.
 ///
 /// # Safety
 ///
-/// As for [`trim`].
+/// Same as for [`trim`].
 pub(super) unsafe fn compact<B: StackedBackend>(
     state: &StackState<B>,
     at: *mut u8,
@@ -76,7 +78,7 @@ pub(super) unsafe fn compact<B: StackedBackend>(
     let used = state.largest_sample.get();
     let held = state.reserved();
     let released = if used > 0 && is_oversized(held, used, compaction) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         unsafe { trim(state, at) }
     } else {
         ReleaseReport::default()
@@ -85,19 +87,20 @@ pub(super) unsafe fn compact<B: StackedBackend>(
     released
 }
 
-/// Whether a pool that holds `held` bytes is to be made smaller, where `used` bytes were live at most.
+/// Returns `true` if a pool that holds `held` bytes should shrink, given that at most `used` bytes
+/// were live.
 #[expect(clippy::cast_precision_loss, reason = "a ratio needs no exact byte count")]
 fn is_oversized(held: usize, used: usize, compaction: &Compaction) -> bool {
     held as f64 >= used as f64 * compaction.factor
         && held.saturating_sub(used) >= compaction.minimum_bytes.max(1)
 }
 
-/// Sends the acquires of the next passes to the cold function, which notes what they need. Where the pool is busy,
-/// nothing is sampled.
+/// Sends the acquires of the next passes to the cold function, which records their needs. Samples
+/// nothing if the pool is busy.
 pub(super) fn sample<B: StackedBackend>(state: &StackState<B>) {
     let Some(_busy) = state.busy() else { return };
     state.largest_sample.set(0);
     state.samples_left.set(Compaction::SAMPLES);
-    // The first cursor counts the passes, by the cold way alone.
+    // The first cursor counts the passes, only by the cold function.
     state.merge_next();
 }

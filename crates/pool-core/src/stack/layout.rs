@@ -1,4 +1,4 @@
-//! The layout of stacks, and its part of what every pool can do.
+//! The layout of stacks, and its part of the interface of every pool.
 
 use super::cursor::StackCursor;
 use super::memory::{Span, StackMemory};
@@ -77,7 +77,8 @@ impl<B: StackedBackend> PoolState<Stacked<B>> for StackState<B> {
         let last = self.with_names(|names| names.last().map(|name| name.next));
         // SAFETY: as in `StackRoot::cursor`; the arrays of a pool are not at null.
         let at = unsafe { NonNull::new_unchecked(last.unwrap_or(self.base.get())) };
-        // SAFETY: where the last array ends, or where the first cursor is made; the rest is the caller's promise.
+        // SAFETY: the end of the last array, or the position of a first cursor; the caller upholds
+        // the rest of the contract.
         unsafe { StackCursor::new(at, NonNull::from(self)) }
     }
 }

@@ -12,19 +12,20 @@ use crate::slot_ref::SlotRef;
 use crate::stacked::{Stacked, StackedBackend};
 use crate::threads::ScopeMayLeaveItsThread;
 
-/// Where an array begins, and where the next one does.
+/// The start of an array, and the start of the next one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Span {
     pub(super) start: NonNull<u8>,
     pub(super) next: *mut u8,
 }
 
-/// The bytes of an array that the hot path hands out at most: rounded up, they fit an operand of 32 bits, and the cursor
-/// after them does not wrap, because cursors are at or below [`STRAY`](super::state::STRAY).
+/// The maximum bytes of an array that the hot path hands out. Rounded up, they fit a 32-bit
+/// operand, and the cursor after them does not wrap, because cursors are at or below
+/// [`STRAY`](super::state::STRAY).
 pub(super) const MOST_HOT_BYTES: usize = (1 << 30) - 1;
 
-/// The span of `bytes` bytes at a cursor, at most [`MOST_HOT_BYTES`], if they end at or below `end`. A null end, or one
-/// below the cursor, has room for nothing, also not for no bytes.
+/// Returns the span of `bytes` bytes at a cursor, at most [`MOST_HOT_BYTES`], if they end at or
+/// below `end`. A null end, or one below the cursor, fits nothing, not even 0 bytes.
 #[inline(always)]
 pub(super) fn fit_bytes<B: StackedBackend>(
     at: NonNull<u8>,
@@ -36,7 +37,7 @@ pub(super) fn fit_bytes<B: StackedBackend>(
     (next.addr() <= end.addr()).then_some(Span { start: at, next })
 }
 
-/// `bytes` rounded up to whole lines.
+/// Rounds `bytes` up to whole lines.
 #[inline(always)]
 pub(super) const fn lines<B: StackedBackend>(bytes: usize) -> usize {
     (bytes + (B::ALIGN - 1)) & !(B::ALIGN - 1)
@@ -83,15 +84,15 @@ impl<'s, B: StackedBackend> StackMemory<'s, B> {
         Self { start: span.start, next: span.next, state, scope: PhantomData }
     }
 
-    /// The pool's state.
+    /// Returns the pool's state.
     #[inline(always)]
     pub(super) fn state(self) -> &'s StackState<B> {
         // SAFETY: the pool lives for `'s` (`new`), and there are only shared references to its state.
         unsafe { self.state.as_ref() }
     }
 
-    /// Bytes from the start of the array to the start of the next one; 0 for an array without bytes, which may begin after
-    /// the next one.
+    /// Returns the bytes from the start of the array to the start of the next one; 0 for an array
+    /// without bytes, which may begin after the next one.
     pub(super) fn bytes(self) -> usize {
         self.next.addr().saturating_sub(self.start.addr().get())
     }
@@ -105,7 +106,7 @@ impl<'s, B: StackedBackend> ArrayMemory<'s, Stacked<B>> for StackMemory<'s, B> {
 
     #[inline(always)]
     fn reference(self) -> SlotRef<Stacked<B>> {
-        // SAFETY: for this backend, a reference is of the state of a pool.
+        // SAFETY: for this backend, a reference refers to the state of a pool.
         unsafe { SlotRef::new(self.state.cast()) }
     }
 
@@ -133,7 +134,7 @@ impl<'s, B: StackedBackend> ArrayMemory<'s, Stacked<B>> for StackMemory<'s, B> {
             names.push(Name { start, next, serial, length });
             longer
         });
-        // Freed outside: the allocator may run foreign code.
+        // Freed outside, because the allocator may run foreign code.
         drop(old);
         Ok(count)
     }

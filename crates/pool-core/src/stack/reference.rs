@@ -1,4 +1,4 @@
-//! What the views of a backend for both layouts reach through their [`SlotRef`].
+//! The part of a [`SlotRef`] that the views of a backend for both layouts use.
 
 use core::ptr::NonNull;
 
@@ -7,15 +7,15 @@ use crate::slot_ref::SlotRef;
 use crate::stacked::{BlockOf, StackedBackend};
 
 impl<B: StackedBackend> SlotRef<B> {
-    /// The context of the view's pool.
+    /// Returns the context of the view's pool.
     ///
     /// # Safety
     ///
-    /// As for [`context`](Self::context).
+    /// Same as for [`context`](Self::context).
     #[inline]
     #[must_use]
     pub unsafe fn pool_context(&self) -> &B::Context {
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         match unsafe { self.stack_state() } {
             Some(state) => &state.context,
             // SAFETY: as above, and the view is of a slot.
@@ -23,14 +23,15 @@ impl<B: StackedBackend> SlotRef<B> {
         }
     }
 
-    /// The block that the view's bytes lie in. `start` is the address of one of them.
+    /// Returns the block that contains the view's bytes. `start` is the address of one of them.
     ///
     /// # Safety
     ///
-    /// The view that this was given to is in use, on the thread that owns the pool, and has at least one byte.
+    /// The view that has this reference is in use, on the thread that owns the pool, and has at
+    /// least one byte.
     #[must_use]
     pub unsafe fn block_of(&self, start: NonNull<u8>) -> BlockOf<B::Block> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         let Some(state) = (unsafe { self.stack_state() }) else {
             // SAFETY: as above, and the view is of a slot.
             return BlockOf::Slot(unsafe { self.block() });
@@ -46,9 +47,9 @@ impl<B: StackedBackend> SlotRef<B> {
     ///
     /// # Safety
     ///
-    /// As for [`arm`](Self::arm), and the `bytes` bytes from `start` on are the view's.
+    /// Same as for [`arm`](Self::arm), and the `bytes` bytes from `start` on are the view's.
     pub unsafe fn arm_bytes(self, start: NonNull<u8>, bytes: usize) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         match unsafe { self.stack_state() } {
             Some(state) => state.arm(start.as_ptr(), bytes),
             // SAFETY: as above, and the view is of a slot.
@@ -56,11 +57,11 @@ impl<B: StackedBackend> SlotRef<B> {
         }
     }
 
-    /// The state of the view's pool, if the pool is stacked.
+    /// Returns the state of the view's pool, if the pool is stacked.
     ///
     /// # Safety
     ///
-    /// The view that this was given to is in use.
+    /// The view that has this reference is in use.
     #[inline]
     unsafe fn stack_state<'s>(self) -> Option<&'s StackState<B>> {
         let state = self.stack()?;

@@ -1,4 +1,4 @@
-//! The one word that a stacked pool is: the address of its state.
+//! The one word of a stacked pool: the address of its state.
 
 use core::cell::Cell;
 use core::fmt;
@@ -69,10 +69,11 @@ impl<B: StackedBackend> PoolRoot<Stacked<B>> for StackRoot<B> {
     unsafe fn cursor(self) -> StackCursor<B> {
         // SAFETY: the pool is live (caller).
         let state = unsafe { self.state() };
-        // SAFETY: a chunk does not start at null, and neither is a stray cursor there.
+        // SAFETY: neither a chunk's start nor a stray cursor is null.
         let at = unsafe { NonNull::new_unchecked(state.base.get()) };
         state.note_pass();
-        // SAFETY: the start of the first chunk, or a stray address; the rest is the caller's promise.
+        // SAFETY: the start of the first chunk, or a stray address; the caller upholds the rest of
+        // the contract.
         unsafe { StackCursor::new(at, self.0) }
     }
 
@@ -83,7 +84,7 @@ impl<B: StackedBackend> PoolRoot<Stacked<B>> for StackRoot<B> {
         // SAFETY: the pool is live (caller).
         let state = unsafe { self.state() };
         state.top.set(state.base.get());
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         unsafe { self.cursor() }
     }
 
@@ -93,7 +94,7 @@ impl<B: StackedBackend> PoolRoot<Stacked<B>> for StackRoot<B> {
             innermost.set(self.into_raw());
             return;
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         unsafe { nesting::enter(self.0, innermost) };
     }
 
@@ -102,11 +103,11 @@ impl<B: StackedBackend> PoolRoot<Stacked<B>> for StackRoot<B> {
         // SAFETY: the pool is live (caller).
         let has_outer = unsafe { self.state() }.neighbours.outer.get().is_some();
         if !has_outer && innermost.get() == self.into_raw() {
-            // The only pool in use: it has nothing of another one.
+            // The only pool in use: it has no memory of another one.
             innermost.set(null_mut());
             return true;
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         unsafe { nesting::leave(self.0, innermost) }
     }
 

@@ -1,25 +1,26 @@
-//! The merge of a pool's chunks into one, where its first cursor is made and nothing is live.
+//! The merge of a pool's chunks into one, when its first cursor is made and nothing is live.
 
 use super::chunk_memory::{allocate, free_above, lengthen};
 use super::memory::lines;
 use super::state::StackState;
 use crate::stacked::StackedBackend;
 
-/// A chunk is made larger than the peak by this part of it, so that lengths which creep up do not move it each pass.
+/// The slack of a chunk above the peak, as a divisor: lengths that increase slowly then do not
+/// replace it in each pass.
 const SLACK_DIVISOR: usize = 64;
 
-/// A chunk that is larger than it would be made by this part of it is made anew.
+/// The excess, as a divisor, above which a chunk that is too large is replaced.
 const EXCESS_DIVISOR: usize = 32;
 
-/// Merges a pool's chunks into one, as large as the most bytes that were live at once. A single chunk that is too large is
-/// replaced by one of that size. Where no such chunk can be allocated, the chunks stay as they are. A pool with one chunk
-/// is settled then.
+/// Merges a pool's chunks into one of the peak of live bytes. A single chunk that is too large is
+/// replaced by one of that size. If that chunk cannot be allocated, the chunks stay unchanged. A
+/// pool with one chunk is then settled.
 ///
 /// # Safety
 ///
 /// No view of the pool is in use, and no cursor of it is in a chunk.
 pub(super) unsafe fn settle<B: StackedBackend>(state: &StackState<B>) {
-    // Where the pool is busy, an operation of its own is in progress.
+    // If the pool is busy, one of its own operations is in progress.
     let Some(busy) = state.busy() else { return };
     state.take_capacity_peak();
     state.unsettle();
@@ -45,8 +46,8 @@ pub(super) unsafe fn settle<B: StackedBackend>(state: &StackState<B>) {
     drop(busy);
 }
 
-/// Makes the first chunk as large as its block again: the pool may have borrowed a part of the block before it became the
-/// owner.
+/// Makes the first chunk as large as its block again: the pool may have borrowed a part of the
+/// block before it became the owner.
 fn widen<B: StackedBackend>(state: &StackState<B>) {
     let is_lent = state.neighbours.borrower.get().is_some();
     state.with_first(|chunk| {
@@ -75,7 +76,7 @@ unsafe fn merge<B: StackedBackend>(state: &StackState<B>) {
     let needed = lines::<B>(peak) + padding;
     let generous = lines::<B>(peak + peak / SLACK_DIVISOR) + padding;
     if state.config().fresh {
-        // Each array has a chunk of its own, which its scope has ended with.
+        // Each array had a chunk of its own, until its scope ended.
         // SAFETY: nothing is in use (caller), and the pool is marked.
         unsafe { free_above(state, 0) };
         return;
@@ -86,7 +87,7 @@ unsafe fn merge<B: StackedBackend>(state: &StackState<B>) {
     if count == 0 || peak == 0 || (count == 1 && fits) {
         return;
     }
-    // First the new chunk, then the old ones: where it fails, they stay.
+    // First the new chunk, then the old ones: if it fails, they stay.
     if lengthen(state).is_err() {
         return;
     }

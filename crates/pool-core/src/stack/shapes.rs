@@ -20,8 +20,8 @@ use crate::try_box::{into_box, try_box};
 /// A span and its cached shape.
 type SpanAndShape<'s, B> = (Span, &'s mut Way<<B as crate::backend::PoolBackend>::Descriptor>);
 
-/// The span of an array at a cursor, and its cached shape, if the shape is there and the elements fit without the cold
-/// function.
+/// Returns the span of an array at a cursor, and its cached shape, if the shape is cached and the
+/// elements fit without the cold function.
 ///
 /// # Safety
 ///
@@ -32,7 +32,7 @@ pub(super) unsafe fn fitting<'s, B: StackedBackend, T: Element>(
     at: NonNull<u8>,
     dims: &[usize],
 ) -> Option<SpanAndShape<'s, B>> {
-    // Where the pool is not settled, the origin is null, and the end below too.
+    // If the pool is not settled, the origin is null, and so is the end below.
     let offset = at.addr().get().wrapping_sub(state.origin.get().addr());
     let hint = usize::from(state.shape_hints[hint_of::<B>(offset)].get());
     let set = state
@@ -41,8 +41,8 @@ pub(super) unsafe fn fitting<'s, B: StackedBackend, T: Element>(
     // (caller).
     let set: &'s mut ShapeSet<B::Descriptor> = unsafe { &mut *set.as_ptr() };
     let way = set.find(TypeId::of::<T>(), dims)?;
-    // An array takes a line at least, so that no two have the same offset. A cached shape was allocated once, so its bytes
-    // are at most `isize::MAX`; the hot path hands out fewer.
+    // An array takes at least a line, so that no two have the same offset. A cached shape was
+    // allocated once, so its bytes are at most `isize::MAX`; the hot path hands out fewer.
     let bytes = (way.count * size_of::<T>()).max(1);
     if bytes > MOST_HOT_BYTES || align_of::<T>() > B::ALIGN {
         return None;
@@ -52,21 +52,22 @@ pub(super) unsafe fn fitting<'s, B: StackedBackend, T: Element>(
     Some((span, way))
 }
 
-/// The index of an offset's hint.
+/// Returns the index of an offset's hint.
 #[inline(always)]
 const fn hint_of<B: StackedBackend>(offset: usize) -> usize {
     (offset / B::ALIGN) & (SHAPE_HINTS - 1)
 }
 
-/// The span of an array, by the cold function where it needs to be, and its shape, which is stored if it is new.
+/// Returns the span of an array, through the cold function if needed, and its shape, which is
+/// stored if it is new.
 ///
 /// # Errors
 ///
-/// As for an acquire.
+/// Same as for an acquire.
 ///
 /// # Safety
 ///
-/// As for [`fitting`], and nothing at or above the cursor is viewed.
+/// Same as for [`fitting`], and nothing at or above the cursor is viewed.
 #[cold]
 #[inline(never)]
 pub(super) unsafe fn prepare<'s, B: StackedBackend, T: Element>(
@@ -94,14 +95,14 @@ pub(super) unsafe fn prepare<'s, B: StackedBackend, T: Element>(
         let position = chunks.position(at.as_ptr());
         position.and_then(|number| chunks.get(number)).map_or(0, |chunk| chunk.live_at(at.as_ptr()))
     });
-    // SAFETY: the caller's promise.
+    // SAFETY: the same contract, which the caller upholds.
     let span = unsafe { cold::prepare(state, at.as_ptr(), demand) }?;
     // SAFETY: nothing borrowed from a set at or above the offset is in use (caller).
     let way = unsafe { find_or_insert(state, offset, TypeId::of::<T>(), dims, length) }?;
     Ok((span, way))
 }
 
-/// The shape in the set of an offset; a miss puts it there.
+/// Returns the shape from the set of an offset, and puts it there if it is missing.
 ///
 /// # Safety
 ///
@@ -138,11 +139,11 @@ unsafe fn find_or_insert<'s, B: StackedBackend>(
     Ok(unsafe { &mut *set.as_ptr() }.way(index))
 }
 
-/// The set of an offset: the first one that is not below it, which is idle, or a new one.
+/// Returns the set of an offset: the first one that is not below it, which is idle, or a new one.
 ///
 /// # Errors
 ///
-/// The bytes that the host has no memory for.
+/// The bytes that the host cannot allocate.
 fn set_at<B: StackedBackend>(
     state: &StackState<B>,
     offset: usize,
@@ -175,7 +176,7 @@ fn set_at<B: StackedBackend>(
         sets.push(OffsetShapes { offset, set });
         longer
     });
-    // Freed outside: the allocator may run foreign code.
+    // Freed outside, because the allocator may run foreign code.
     drop(old);
     Ok(set)
 }

@@ -1,4 +1,5 @@
-//! What a stacked pool owns: the ends that acquires compare with, the chunks, the context and the counters.
+//! The state that a stacked pool owns: the ends that acquires compare with, the chunks, the context
+//! and the counters.
 
 use alloc::vec::Vec;
 use core::cell::{Cell, UnsafeCell};
@@ -19,20 +20,23 @@ use crate::stats::PoolStats;
 
 /// The state of one stacked pool.
 pub struct StackState<B: StackedBackend> {
-    /// Acquires whose elements may be read reach up to here (invariants 3 and 6).
+    /// The limit of acquires whose elements may be read (invariants 3 and 6).
     pub(super) end: Cell<*mut u8>,
-    /// Acquires whose elements are written first reach up to here.
+    /// The limit of acquires whose elements are written first.
     pub(super) written_end: Cell<*mut u8>,
-    /// Where first cursors are made: the start of the first chunk, or [`STRAY`] where the next pass begins with a merge.
+    /// The position of first cursors: the start of the first chunk, or [`STRAY`] if the next pass
+    /// begins with a merge.
     pub(super) base: Cell<*mut u8>,
-    /// The start of the only chunk where the pool is settled, else null (invariant 3). Shape sets count from here.
+    /// The start of the only chunk if the pool is settled, else null (invariant 3). Shape sets
+    /// count from here.
     pub(super) origin: Cell<*mut u8>,
-    /// The cursor after the array that was handed out last, or the first cursor of the pass: at or above every cursor in
-    /// use where the pool is settled. Memory is lent from here on (`loans`).
+    /// The cursor after the array that was handed out last, or the first cursor of the pass: at or
+    /// above every cursor in use if the pool is settled. Memory is lent from here on (`loans`).
     pub(super) top: Cell<*mut u8>,
-    /// The other pools of its thread that this one lends to, borrows from, and is between.
+    /// The other pools of its thread that this one lends to, borrows from, or is between.
     pub(super) neighbours: Neighbours<B>,
-    /// For the low bits of an offset, in lines: where the shape set of such an offset was found last.
+    /// For the low bits of an offset, in lines: the index at which the shape set of such an offset
+    /// was last found.
     pub(super) shape_hints: [Cell<u16>; SHAPE_HINTS],
     pub(super) shape_hits: LongCount,
     pub(super) shape_misses: LongCount,
@@ -41,25 +45,27 @@ pub struct StackState<B: StackedBackend> {
     id: u64,
     last_serial: Cell<u64>,
     busy: BusyMark,
-    /// Reached through `with_chunks` alone.
+    /// Accessed through `with_chunks` alone.
     chunks: UnsafeCell<Chunks>,
     pub(super) dirty: DirtyRanges,
     /// The bytes that a view armed: the backend orders them before they are handed out (invariant 10).
     pub(super) armed: DirtyRanges,
-    /// The named arrays, in the order in which they were handed out. Reached through `with_names` alone.
+    /// The named arrays, in the order in which they were handed out. Accessed through `with_names`
+    /// alone.
     names: UnsafeCell<Vec<Name>>,
-    /// The shape sets, in the order of their offsets. Reached through `with_shapes` alone.
+    /// The shape sets, in the order of their offsets. Accessed through `with_shapes` alone.
     shapes: UnsafeCell<Vec<OffsetShapes<B>>>,
-    /// The most bytes that were live since the pool was settled last, as the cold function saw them.
+    /// The peak of live bytes since the pool was last settled, as the cold function saw it.
     pub(super) pass_peak: Cell<usize>,
-    /// The most bytes that were live in the passes that the cold function counted last.
+    /// The peak of live bytes in the passes that the cold function last counted.
     pub(super) needed: Cell<usize>,
-    /// The bytes that are live with the whole capacity of the vector that grew last, and the cursor after it: more than
-    /// it needs, maybe. Counted as live once something else is, or in the next pass.
+    /// The bytes that are live with the whole capacity of the vector that grew last, and the cursor
+    /// after it. The vector may need less. Counted as live once something else is live, or in the
+    /// next pass.
     capacity_peak: Cell<(usize, *mut u8)>,
-    /// The most bytes that were live at once, while they were counted.
+    /// The peak of live bytes, while it was counted.
     pub(super) live_peak: Cell<Option<usize>>,
-    /// Passes that are still sampled, and the most bytes that were live in them.
+    /// The number of passes still to be sampled.
     pub(super) samples_left: Cell<u16>,
     pub(super) largest_sample: Cell<usize>,
     reserved: Count,
@@ -75,11 +81,11 @@ pub struct StackState<B: StackedBackend> {
     pub(super) next_idle: Cell<*mut ()>,
 }
 
-/// The address of a cursor where there is no chunk, which is above every end. It is the top bit of an address: no memory
-/// has it, and it is a multiple of a line.
+/// The address of a cursor outside all chunks, which is above every end. It is the top bit of an
+/// address: no memory has it, and it is a multiple of a line.
 pub(super) const STRAY: usize = 1 << (usize::BITS - 1);
 
-/// How many offsets have a hint to their shape set; a power of two.
+/// The number of offsets with a hint to their shape set; a power of two.
 pub(super) const SHAPE_HINTS: usize = 32;
 
 /// An array that a handle names.
@@ -98,18 +104,18 @@ pub(super) struct OffsetShapes<B: PoolBackend> {
     pub(super) set: NonNull<ShapeSet<B::Descriptor>>,
 }
 
-/// The pools of one thread that are in use together with a pool. All of these pools are live while they are in use
-/// (`nesting`).
+/// The pools of one thread that are in use together with a pool. All of them are live while they
+/// are in use (`nesting`).
 pub(super) struct Neighbours<B: StackedBackend> {
-    /// The pool that was the innermost one in use when this one came into use.
+    /// The pool that was the innermost one when this one came into use.
     pub(super) outer: Link<B>,
-    /// The pool of which this one is the `outer`.
+    /// The pool whose `outer` is this one.
     pub(super) inner: Link<B>,
-    /// The pool whose memory the first chunk is.
+    /// The pool that owns the memory of the first chunk.
     pub(super) lender: Link<B>,
     /// The pool whose first chunk is memory of this one's first chunk, above its end.
     pub(super) borrower: Link<B>,
-    /// Where the first chunk ended before its memory was lent.
+    /// The end of the first chunk before its memory was lent.
     pub(super) unlent_end: Cell<*mut u8>,
 }
 
@@ -129,7 +135,7 @@ impl<B: StackedBackend> Neighbours<B> {
 }
 
 /// Marks a pool as busy, with null ends, until the guard is dropped.
-#[must_use = "the mark is taken off where the guard is dropped"]
+#[must_use = "dropping the guard removes the mark"]
 pub(super) struct BusyStack<'a, B: StackedBackend>(&'a StackState<B>);
 
 impl<B: StackedBackend> Drop for BusyStack<'_, B> {
@@ -178,7 +184,7 @@ impl<B: StackedBackend> StackState<B> {
         }
     }
 
-    /// Marks the pool as busy; `None` where it is marked already.
+    /// Marks the pool as busy; `None` if it is already marked.
     pub(super) fn busy(&self) -> Option<BusyStack<'_, B>> {
         if !self.busy.try_mark() {
             return None;
@@ -187,7 +193,7 @@ impl<B: StackedBackend> StackState<B> {
         Some(BusyStack(self))
     }
 
-    /// Sets the ends to what acquires may reach without the cold function (invariants 3, 6 and 8).
+    /// Sets the ends to the limits of acquires without the cold function (invariants 3, 6 and 8).
     pub(super) fn set_ends(&self) {
         let config = self.config.get();
         let counted = config.arms_every_use() || self.samples_left.get() > 0;
@@ -208,19 +214,20 @@ impl<B: StackedBackend> StackState<B> {
         self.end.set(chunk.start.wrapping_add(ordered.min(below_first(&self.dirty))));
     }
 
-    /// The pool is not settled any more: its ends are null until its first cursor acquires again.
+    /// Marks the pool as not settled: its ends are null until its first cursor acquires again.
     pub(super) fn unsettle(&self) {
         self.origin.set(null_mut());
         self.base.set(without_provenance_mut(STRAY));
         self.set_ends();
     }
 
-    /// Whether the pool is settled, so that its only chunk has all of its cursors.
+    /// Returns `true` if the pool is settled, so that its only chunk has all of its cursors.
     pub(super) fn is_settled(&self) -> bool {
         !self.origin.get().is_null()
     }
 
-    /// The pool is settled in its only chunk, which begins at `start`, and nothing is live. A new pass is counted.
+    /// Settles the pool in its only chunk, which begins at `start`, while nothing is live. Counts a
+    /// new pass.
     pub(super) fn settle_at(&self, start: *mut u8) {
         if self.pass_peak.get() > 0 {
             self.needed.set(self.pass_peak.replace(0));
@@ -229,22 +236,23 @@ impl<B: StackedBackend> StackState<B> {
         self.settle_sampled_at(start);
     }
 
-    /// As [`settle_at`](Self::settle_at), but the next first cursor is stray too, and what is live is counted on.
+    /// Does the same as [`settle_at`](Self::settle_at), but the next first cursor is stray too, and
+    /// the count of live bytes continues.
     pub(super) fn settle_sampled_at(&self, start: *mut u8) {
         self.origin.set(start);
         self.set_ends();
     }
 
-    /// The next first cursor is stray, so that the pass after this one begins with a merge. The ends stay as they are: a
-    /// stray cursor is above them (invariant 3).
+    /// Makes the next first cursor stray, so that the pass after this one begins with a merge. The
+    /// ends stay unchanged: a stray cursor is above them (invariant 3).
     pub(super) fn merge_next(&self) {
         self.base.set(without_provenance_mut(STRAY));
     }
 
     /// Runs `f` on the chunks.
     pub(super) fn with_chunks<R>(&self, f: impl FnOnce(&mut Chunks) -> R) -> R {
-        // SAFETY: the state is used by one thread, and `f` is a function of this module's tree that reaches no state
-        // and runs no foreign code, so this is the only reference to the list.
+        // SAFETY: the state is used by one thread. `f` is a function of this module's tree that
+        // uses no state and runs no foreign code, so this is the only reference to the list.
         f(unsafe { &mut *self.chunks.get() })
     }
 
@@ -257,7 +265,7 @@ impl<B: StackedBackend> StackState<B> {
         });
     }
 
-    /// Whether an operation of the pool is in progress.
+    /// Returns `true` if an operation of the pool is in progress.
     pub(super) fn is_busy(&self) -> bool {
         self.busy.is_set()
     }
@@ -274,24 +282,25 @@ impl<B: StackedBackend> StackState<B> {
         f(unsafe { &mut *self.shapes.get() })
     }
 
-    /// Bytes that a chunk may lose before its start.
+    /// Returns the bytes that a chunk may lose before its start.
     pub(super) fn padding(&self) -> usize {
         self.most_aligned.get() - B::ALIGN
     }
 
-    /// Bytes that count as live before a chunk where `live` bytes are live. Arrays are padded in the chunk as if it began at
-    /// such an offset, so the chunks merged into one need no more than what is counted.
+    /// Returns the bytes that count as live before a chunk while `live` bytes are live. Arrays are
+    /// padded in the chunk as if it began at such an offset. So the chunks merged into one need no
+    /// more than the count.
     pub(super) fn live_before_chunk(&self, live: usize) -> usize {
         live.next_multiple_of(self.most_aligned.get())
     }
 
-    /// Notes a chunk that was allocated.
+    /// Records a chunk that was allocated.
     pub(super) fn note_allocated(&self, chunk: &Chunk) {
         self.add_reserved(chunk.block_bytes);
         self.growths.increment();
     }
 
-    /// Notes that a pass begins, for the report of a debug build.
+    /// Records that a pass begins, for the report of a debug build.
     #[inline(always)]
     pub(super) fn note_pass(&self) {
         #[cfg(debug_assertions)]
@@ -305,13 +314,14 @@ impl<B: StackedBackend> StackState<B> {
         self.peak_reserved.set(self.peak_reserved.get().max(reserved));
     }
 
-    /// Counts bytes that the pool does not own any more.
+    /// Counts bytes that the pool no longer owns.
     pub(super) fn remove_reserved(&self, bytes: usize) {
         self.reserved.set(self.reserved.get() - bytes);
     }
 
-    /// Forgets dirty and armed bytes that are not in the first chunk's block, and that chunk is the only one: ranges of freed chunks
-    /// may have been merged with others. Bytes of a borrowed chunk are given back with their ranges, so they stay.
+    /// Removes dirty and armed ranges outside the first chunk's block, while that chunk is the only
+    /// one: ranges of freed chunks may have been merged with others. Bytes of a borrowed chunk are
+    /// given back with their ranges, so they stay.
     pub(super) fn forget_ranges_outside(&self) {
         let first = self.with_chunks(|chunks| chunks.get(0).copied());
         if let Some(chunk) = first.filter(|chunk| !chunk.is_borrowed()) {
@@ -320,29 +330,30 @@ impl<B: StackedBackend> StackState<B> {
         }
     }
 
-    /// Notes that `bytes` bytes are live.
+    /// Records that `bytes` bytes are live.
     pub(super) fn note_live(&self, bytes: usize) {
         self.take_capacity_peak();
         self.pass_peak.set(self.pass_peak.get().max(bytes));
         self.count_live(bytes);
     }
 
-    /// Notes that `bytes` bytes are live with the whole capacity of a vector, after which the cursor is at `next`.
+    /// Records that `bytes` bytes are live with the whole capacity of a vector, and that the cursor
+    /// after it is at `next`.
     pub(super) fn note_capacity(&self, bytes: usize, next: *mut u8) {
-        // A vector that grows again has needed its old capacity.
+        // A vector that grows again needed its old capacity.
         self.take_capacity_peak();
         self.capacity_peak.set((bytes, next));
         self.count_live(bytes);
     }
 
-    /// Forgets how many bytes were live in the passes until now.
+    /// Resets the peak of live bytes of earlier passes.
     pub(super) fn forget_needs(&self) {
         self.pass_peak.set(0);
         self.needed.set(0);
         self.capacity_peak.set((0, null_mut()));
     }
 
-    /// Whether the cold function has noted nothing as live in this pass.
+    /// Returns `true` if the cold function has recorded nothing as live in this pass.
     #[inline(always)]
     pub(super) fn has_counted_nothing(&self) -> bool {
         self.pass_peak.get() == 0 && self.capacity_peak.get().0 == 0
@@ -354,7 +365,7 @@ impl<B: StackedBackend> StackState<B> {
         self.pass_peak.set(self.pass_peak.get().max(bytes));
     }
 
-    /// Notes that a vector which ended at `old` ends at `new`, an address of its memory below that.
+    /// Records that a vector which ended at `old` ends at `new`, a lower address of its memory.
     pub(super) fn forget_capacity(&self, old: *mut u8, new: *mut u8) {
         let (bytes, next) = self.capacity_peak.get();
         if next == old && bytes > 0 {
@@ -410,25 +421,27 @@ impl<B: StackedBackend> StackState<B> {
         serial
     }
 
-    /// Bytes that chunks hold now.
+    /// Returns the bytes that chunks hold now.
     pub(super) fn reserved(&self) -> usize {
         self.reserved.get()
     }
 
-    /// Bytes that the limit leaves. Borrowed bytes count as if the pool had allocated them.
+    /// Returns the bytes that the limit leaves. Borrowed bytes count as if the pool had allocated
+    /// them.
     pub(super) fn room(&self) -> usize {
         let limit = self.config.get().byte_limit;
         limit.saturating_sub(self.reserved.get()).saturating_sub(self.borrowed())
     }
 
-    /// The bytes of the borrowed chunk.
+    /// Returns the bytes of the borrowed chunk.
     pub(super) fn borrowed(&self) -> usize {
         self.with_chunks(|chunks| {
             chunks.get(0).filter(|chunk| chunk.is_borrowed()).map_or(0, Chunk::capacity)
         })
     }
 
-    /// Whether the pool has no memory, and nothing is special about what it borrows: no mode, limit or alignment.
+    /// Returns `true` if the pool has no memory, and no mode, limit or alignment restricts what it
+    /// borrows.
     #[inline(always)]
     pub(super) fn may_borrow_simply(&self) -> bool {
         let config = self.config.get();
@@ -442,24 +455,24 @@ impl<B: StackedBackend> StackState<B> {
             && self.with_chunks(|chunks| chunks.len() == 0 && chunks.has_room())
     }
 
-    /// Whether the first chunk is lent or borrowed in part.
+    /// Returns `true` if the first chunk is lent or borrowed in part.
     pub(super) fn shares_memory(&self) -> bool {
         self.neighbours.lender.get().is_some() || self.neighbours.borrower.get().is_some()
     }
 
-    /// Forgets the peaks.
+    /// Resets the peaks.
     pub(super) fn forget_peaks(&self) {
         self.live_peak.set(None);
         self.peak_reserved.set(self.reserved.get());
     }
 
-    /// How many named arrays there are.
+    /// Returns the number of named arrays.
     pub(super) fn named_count(&self) -> usize {
         self.with_names(|names| names.len())
     }
 
-    /// The numbers of the pool that any thread may read while the pool lives. The lists of chunks, names and shapes are
-    /// not among them.
+    /// Returns those statistics that any thread may read while the pool lives. The lists of chunks,
+    /// names and shapes are not among them.
     pub(super) fn shared_numbers(&self, mut stats: PoolStats) -> PoolStats {
         stats.pools = 1;
         stats.reserved_bytes = self.reserved.get();
@@ -472,7 +485,7 @@ impl<B: StackedBackend> StackState<B> {
         stats
     }
 
-    /// The numbers of the pool.
+    /// Returns the statistics of the pool.
     pub(super) fn stats(&self, active: usize) -> PoolStats {
         let config = self.config.get();
         let lists = self.with_chunks(|chunks| chunks.bookkeeping_bytes())

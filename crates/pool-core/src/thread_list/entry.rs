@@ -17,7 +17,7 @@ use crate::reserve::{NoHostMemory, list};
 use crate::scope::Scope;
 use crate::stats::{PoolStats, ReleaseReport};
 
-/// An address that no root has: it is not aligned for one.
+/// A marker address. It is not aligned for a root, so no root has it.
 const NEVER: usize = 1;
 
 /// One entry. It stays at its address until its thread frees it.
@@ -26,14 +26,14 @@ pub(super) struct Entry<B: PoolBackend> {
     pub(super) next: AtomicPtr<Self>,
     /// The root of the entry's pool.
     pub(super) pool: AtomicPtr<()>,
-    /// The root of a pool that was replaced and is not dropped yet, null for none.
+    /// The root of a pool that was replaced and is not dropped yet; null if there is none.
     pub(super) retired: AtomicPtr<()>,
-    /// The root of the pool that entered the chain of pools in use last; [`NEVER`] for none. Used by the thread that made
-    /// the entry.
+    /// The root of the pool that last entered the chain of pools in use; [`NEVER`] if there is
+    /// none. Used by the thread that made the entry.
     entered: Cell<*mut ()>,
     /// The next entry that the same thread made. Used under the registry's lock.
     pub(super) sibling: Cell<*mut Self>,
-    /// The numbers of pools that were replaced.
+    /// The statistics of pools that were replaced.
     pub(super) past: Past,
 }
 
@@ -55,19 +55,19 @@ impl<B: PoolBackend> Entry<B> {
     }
 }
 
-/// The pool of a root.
+/// Makes the pool of a root.
 ///
 /// # Safety
 ///
 /// `root` is the address of a root from `Pool::into_root`, and the caller takes over the pool.
 pub(super) unsafe fn owned<B: PoolBackend>(root: *mut ()) -> Pool<B> {
-    // SAFETY: the caller's promise.
+    // SAFETY: the same contract, which the caller upholds.
     let root = unsafe { Root::<B>::from_raw(root) };
-    // SAFETY: the caller's promise.
+    // SAFETY: the same contract, which the caller upholds.
     unsafe { Pool::from_root(root) }
 }
 
-/// What is kept of the statistics of pools that were replaced, so that a thread's numbers do not go back.
+/// The statistics of replaced pools, kept so that a thread's counters never decrease.
 pub(super) struct Past {
     high_water: Count,
     peak: Count,
@@ -91,7 +91,7 @@ impl Past {
         }
     }
 
-    /// Adds the numbers of a pool that is about to be dropped. Called under the registry's lock.
+    /// Adds the statistics of a pool that is about to be dropped. Called under the registry's lock.
     pub(super) fn note(&self, stats: &PoolStats) {
         let add = |count: &Count, more: u64| {
             count.set(count.get().saturating_add(usize::try_from(more).unwrap_or(usize::MAX)));
@@ -105,13 +105,13 @@ impl Past {
         add(&self.misses, stats.shape_misses);
     }
 
-    /// Forgets the peaks.
+    /// Resets the peaks.
     fn forget_peaks(&self) {
         self.high_water.set(0);
         self.peak.set(0);
     }
 
-    /// The numbers of the entry's pool together with those of the pools before it.
+    /// Returns the statistics of the entry's pool together with those of the pools before it.
     pub(super) fn with(&self, mut stats: PoolStats) -> PoolStats {
         let more = |count: &Count| u64::try_from(count.get()).unwrap_or(u64::MAX);
         stats.high_water_slots = stats.high_water_slots.max(self.high_water.get());
@@ -127,8 +127,9 @@ impl Past {
 
 /// A pool that its thread has taken from its list, or has just made.
 ///
-/// Each method loads the address of the pool anew. A call of [`ThreadLists::release`](super::ThreadLists::release) that
-/// runs meanwhile may have replaced the pool. Dropping a held pool leaks it.
+/// Each method loads the address of the pool again, because a concurrent call of
+/// [`ThreadLists::release`](super::ThreadLists::release) may have replaced the pool. Dropping a
+/// held pool leaks it.
 #[must_use = "dropping a held pool leaks it"]
 pub struct HeldPool<B: PoolBackend> {
     pub(super) entry: NonNull<Entry<B>>,
@@ -139,7 +140,7 @@ impl<B: PoolBackend> HeldPool<B> {
     ///
     /// # Errors
     ///
-    /// [`NoHostMemory`] where the host has no memory for the entry. The pool is then dropped.
+    /// [`NoHostMemory`] if the host has no memory for the entry. The pool is then dropped.
     pub fn new(pool: Pool<B>) -> Result<Self, NoHostMemory> {
         let mut memory: Vec<Entry<B>> = list(1)?;
         memory.push(Entry {
@@ -168,8 +169,9 @@ impl<B: PoolBackend> HeldPool<B> {
         unsafe { self.entry.as_ref() }
     }
 
-    /// The root of the pool. The load comes after the store that took the entry out of its list (see the
-    /// [protocol](super)), and acquires what another thread has done to a pool that it put here.
+    /// Returns the root of the pool. The load comes after the store that took the entry out of its
+    /// list (see the [protocol](super)). It acquires the writes of another thread to a pool that it
+    /// put here.
     #[inline(always)]
     fn root(&self) -> Root<B> {
         let root = self.entry().pool.load(Ordering::Acquire);
@@ -177,20 +179,21 @@ impl<B: PoolBackend> HeldPool<B> {
         unsafe { Root::<B>::from_raw(root) }
     }
 
-    /// The pool, which still belongs to the entry.
+    /// Returns the pool, which still belongs to the entry.
     fn pool(&self) -> ManuallyDrop<Pool<B>> {
         // SAFETY: the entry owns the pool, and this one is never dropped. No other `Pool` of the root exists: the entry
         // is held, and each method has at most one.
         ManuallyDrop::new(unsafe { Pool::from_root(self.root()) })
     }
 
-    /// Whether the pool entered the chain and has not left it. Right while the entry is held.
+    /// Returns `true` if the pool entered the chain and has not left it. Valid while the entry is
+    /// held.
     pub(super) fn is_entered(&self) -> bool {
         self.entry().entered.get().addr() != NEVER
     }
 
-    /// The pool comes into use inside the innermost one of its list's thread, for backends whose pools are nested. It has
-    /// not entered.
+    /// Makes the pool the innermost one in use of its list's thread, for backends whose pools are
+    /// nested. It has not entered.
     #[inline(always)]
     pub(super) fn enter(&self, innermost: &Cell<*mut ()>) {
         if !Root::<B>::NESTS {
@@ -203,8 +206,9 @@ impl<B: PoolBackend> HeldPool<B> {
         unsafe { root.enter(innermost) };
     }
 
-    /// The pool that entered goes out of use; not the one that may have replaced it. Returns `false` where it entered by
-    /// another list, in which it is the innermost one: then it stays in use, and the entry must be leaked.
+    /// Takes the pool that entered out of use; not the one that may have replaced it. Returns
+    /// `false` if it entered by another list and is the innermost one there: then it stays in use,
+    /// and the entry must be leaked.
     #[inline(always)]
     #[must_use]
     pub(super) fn leave(&self, innermost: &Cell<*mut ()>) -> bool {
@@ -217,12 +221,12 @@ impl<B: PoolBackend> HeldPool<B> {
         }
         // SAFETY: the address of a root.
         let root = unsafe { Root::<B>::from_raw(entered) };
-        // SAFETY: it entered, and is live: where it was replaced, it is freed when the entry is in its list again. The
-        // scopes of the handle have ended.
+        // SAFETY: it entered, and is live: a replaced pool is freed only after the entry is in its
+        // list again. The scopes of the handle have ended.
         unsafe { root.leave(innermost) }
     }
 
-    /// Notes that the pool has left, where the entry is not put into the list at once.
+    /// Records that the pool has left, for an entry that is not put into the list at once.
     pub(super) fn note_left(&self) {
         self.entry().entered.set(without_provenance_mut(NEVER));
     }
@@ -231,7 +235,8 @@ impl<B: PoolBackend> HeldPool<B> {
     ///
     /// # Safety
     ///
-    /// The entry is in no registry, and no list was told of it ([`ThreadList::enter`](super::ThreadList::enter)).
+    /// The entry is in no registry, and was never passed to
+    /// [`ThreadList::enter`](super::ThreadList::enter).
     pub unsafe fn free(self) {
         // SAFETY: made by `new`, held and hence in no list, and in no registry (caller).
         unsafe { Entry::free(self.entry) };
@@ -240,36 +245,37 @@ impl<B: PoolBackend> HeldPool<B> {
     /// Opens a scope in the pool.
     #[inline(always)]
     pub fn scope(&mut self) -> Scope<'_, B> {
-        // SAFETY: `self` is borrowed exclusively for the lifetime of the scope and its views, so no other cursor of the
-        // pool is used meanwhile. A pool that is replaced meanwhile stays alive until the entry is met in its list.
+        // SAFETY: `self` is borrowed exclusively for the lifetime of the scope and its views, so no
+        // other cursor of the pool is used meanwhile. A pool that is replaced meanwhile stays alive
+        // until a walk finds the entry in its list.
         let cursor = unsafe { self.root().nested_cursor() };
         // SAFETY: as above.
         unsafe { Scope::from_cursor(cursor) }
     }
 
-    /// The numbers of the pool, and of the pools that it replaced.
+    /// Returns the statistics of the pool, and of the pools that it replaced.
     #[must_use]
     pub fn stats(&self) -> PoolStats {
         self.entry().past.with(self.pool().stats())
     }
 
-    /// As [`Pool::trim`].
+    /// Does the same as [`Pool::trim`].
     pub fn trim(&mut self) -> ReleaseReport {
         self.pool().trim()
     }
 
-    /// As [`Pool::compact`].
+    /// Does the same as [`Pool::compact`].
     pub fn compact(&mut self, compaction: &Compaction) -> ReleaseReport {
         self.pool().compact(compaction)
     }
 
-    /// As [`Pool::clear`].
+    /// Does the same as [`Pool::clear`].
     pub fn clear(&mut self) -> ReleaseReport {
         self.entry().past.forget_peaks();
         self.pool().clear()
     }
 
-    /// As [`Pool::configure`].
+    /// Does the same as [`Pool::configure`].
     ///
     /// # Errors
     ///

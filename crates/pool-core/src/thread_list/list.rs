@@ -1,4 +1,5 @@
-//! The list itself: one word in thread-local memory, and the hot path that takes and returns entries.
+//! The list itself: one word in thread-local memory, and the hot path that takes and puts back
+//! entries.
 
 use core::cell::Cell;
 use core::fmt;
@@ -12,9 +13,9 @@ use crate::pool::Pool;
 
 /// The idle pools of one thread, last in first out.
 ///
-/// Made to be a `const` thread-local without destructor: dropping a list frees nothing, so [`close`](Self::close) it
-/// where its thread ends. Only the thread that has the list uses it. Other threads read its head through a
-/// [`ThreadRecord`](super::ThreadRecord).
+/// Suited for a `const` thread-local without destructor. Dropping a list frees nothing, so
+/// [`close`](Self::close) it when its thread ends. Only the thread that has the list uses it. Other
+/// threads read its head through a [`ThreadRecord`](super::ThreadRecord).
 ///
 /// ```compile_fail,E0277
 /// # use pool_conformance::HeapBackend as Memory;
@@ -22,15 +23,17 @@ use crate::pool::Pool;
 /// static SHARED: ThreadList<Memory> = ThreadList::new(); // thread_list_not_shared
 /// ```
 pub struct ThreadList<B: PoolBackend> {
-    /// The newest idle entry, null for none, [`CLOSED`] after `close`. Only the list's thread writes it.
+    /// The newest idle entry; null for none, [`CLOSED`] after `close`. Only the list's thread
+    /// writes it.
     pub(super) head: AtomicPtr<Entry<B>>,
-    /// The root of the innermost pool in use, for backends whose pools are nested; null for none.
+    /// The root of the innermost pool in use, for backends whose pools are nested; null if there is
+    /// none.
     innermost: Cell<*mut ()>,
     /// The list owns pools, and is not shared.
     owned: PhantomData<Pool<B>>,
 }
 
-/// The address that marks a closed list: no entry has it, because it is not aligned for one.
+/// The address that marks a closed list. It is not aligned for an entry, so no entry has it.
 pub(super) const CLOSED: usize = 1;
 
 impl<B: PoolBackend> ThreadList<B> {
@@ -45,15 +48,15 @@ impl<B: PoolBackend> ThreadList<B> {
         Self { head: AtomicPtr::new(head), innermost, owned: PhantomData }
     }
 
-    /// The head, as the list's own thread reads it: without an atomic load, which the compiler would not put into the
-    /// comparison that uses it.
+    /// Returns the head, for the list's own thread: without an atomic load, which the compiler
+    /// would not merge into the comparison that uses it.
     #[inline(always)]
     fn head(&self) -> *mut Entry<B> {
         // SAFETY: the address is that of a live atomic. Only this thread writes there, so no write races with this read.
         unsafe { *self.head.as_ptr() }
     }
 
-    /// Takes the entry that was put last; `None` from an empty or closed list.
+    /// Takes the entry that was put last; `None` if the list is empty or closed.
     #[inline(always)]
     pub fn take(&self) -> Option<HeldPool<B>> {
         let head = self.head();
@@ -64,26 +67,29 @@ impl<B: PoolBackend> ThreadList<B> {
         let entry = unsafe { NonNull::new_unchecked(head) };
         // SAFETY: as above.
         let next = unsafe { &entry.as_ref().next }.load(Ordering::Relaxed);
-        // Releases, because a walk that reads this head may release the pool below, which was used before.
+        // Releases, because a walk that reads this head may release the pool below it, which was
+        // used earlier.
         self.head.store(next, Ordering::Release);
-        // Only then the address of the entry's pool may be loaded: see the protocol of the module.
+        // The address of the entry's pool may be loaded only after this: see the protocol of the
+        // module.
         compiler_fence(Ordering::SeqCst);
         let held = HeldPool::of(entry);
         held.enter(&self.innermost);
         Some(held)
     }
 
-    /// Tells the list of a pool that was just made and will be put into it: it comes into use, as one that is taken.
+    /// Brings a new pool, which will be put into the list, into use, as a taken pool is.
     pub fn enter(&self, held: &HeldPool<B>) {
         if !held.is_entered() {
             held.enter(&self.innermost);
         }
     }
 
-    /// Puts back an entry that was taken, if the list is what it was then. Otherwise returns the entry.
+    /// Puts back an entry that was taken, if the list has not changed since. Otherwise returns the
+    /// entry.
     ///
-    /// The entry's link is good as it is where it leads to the head: an entry of an open list is never freed, so an equal
-    /// address is the same entry.
+    /// The entry's link is valid if it leads to the head: an entry of an open list is never freed,
+    /// so an equal address is the same entry.
     #[inline(always)]
     #[must_use]
     pub fn put_back(&self, held: HeldPool<B>) -> Option<HeldPool<B>> {
@@ -100,9 +106,9 @@ impl<B: PoolBackend> ThreadList<B> {
         None
     }
 
-    /// Puts an entry into the list; a closed list frees it with its pool. An entry that another list was told of is leaked,
-    /// if its pool is still the innermost one there.
-    #[expect(clippy::needless_pass_by_value, reason = "what is put is not held any more")]
+    /// Puts an entry into the list; a closed list frees it with its pool. An entry that entered
+    /// another list is leaked, if its pool is still the innermost one there.
+    #[expect(clippy::needless_pass_by_value, reason = "an entry that was put is no longer held")]
     pub fn put(&self, held: HeldPool<B>) {
         if !held.leave(&self.innermost) {
             return;
@@ -119,14 +125,14 @@ impl<B: PoolBackend> ThreadList<B> {
         self.head.store(entry.as_ptr(), Ordering::Release);
     }
 
-    /// Runs `f` on each entry that is in the list now; the entries keep their order. Takes no memory.
+    /// Runs `f` on each entry in the list; the entries keep their order. Allocates no memory.
     ///
-    /// While `f` runs, these entries are not in the list: an entry that is taken meanwhile is another one, and an entry
-    /// that is put meanwhile comes after them. After a panic of `f` the entries are in the list again.
+    /// While `f` runs, these entries are out of the list. `take` then returns other entries, and
+    /// entries put meanwhile follow these. If `f` panics, the entries are put back.
     ///
     /// # Safety
     ///
-    /// `f` leaves each held pool in its place: it does not exchange it for another one.
+    /// `f` must leave each held pool in its place, and must not swap it with another one.
     pub unsafe fn for_each(&self, mut f: impl FnMut(&mut HeldPool<B>)) {
         let first = self.head();
         if first.addr() <= CLOSED {
@@ -143,7 +149,7 @@ impl<B: PoolBackend> ThreadList<B> {
         }
     }
 
-    /// Whether the list was closed.
+    /// Returns `true` if the list was closed.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.head().addr() == CLOSED
@@ -153,9 +159,9 @@ impl<B: PoolBackend> ThreadList<B> {
     ///
     /// # Safety
     ///
-    /// The list's record is in no registry any more, or there was none.
+    /// The list's record has left the registry, or there was none.
     pub unsafe fn close(&self) {
-        // The list is closed before any pool is dropped: what a backend does in `free` may come back to it.
+        // The list is closed before any pool is dropped, because a backend's `free` may use it.
         let mut first = self.head();
         self.head.store(without_provenance_mut(CLOSED), Ordering::Relaxed);
         while first.addr() > CLOSED {
@@ -163,13 +169,15 @@ impl<B: PoolBackend> ThreadList<B> {
             let entry = unsafe { NonNull::new_unchecked(first) };
             // SAFETY: as above.
             first = unsafe { &entry.as_ref().next }.load(Ordering::Relaxed);
-            // SAFETY: made by `HeldPool::new`, and just taken out of the list; the registry knows it no more (caller).
+            // SAFETY: made by `HeldPool::new`, and just taken out of the list; the registry no
+            // longer has it (caller).
             unsafe { Entry::free(entry) };
         }
     }
 }
 
-/// Entries that are out of their list while they are visited. They return before those that the list has then.
+/// Entries that are out of their list while they are visited. They return before those that were
+/// put meanwhile.
 struct Detached<'a, B: PoolBackend> {
     list: &'a ThreadList<B>,
     first: *mut Entry<B>,
@@ -179,7 +187,8 @@ impl<B: PoolBackend> Drop for Detached<'_, B> {
     fn drop(&mut self) {
         let head = self.list.head();
         if head.addr() == CLOSED {
-            // Closed while the entries were visited. The entries are this list's, and go as it does.
+            // Closed while the entries were visited. The entries belong to this list, and are
+            // closed with it.
             let closing = ThreadList::with_head(self.first);
             // SAFETY: the list was closed, so its record is in no registry.
             return unsafe { closing.close() };

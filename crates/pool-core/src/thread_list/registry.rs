@@ -1,4 +1,4 @@
-//! The lists of all threads, which a process keeps behind one lock.
+//! The lists of all threads, which a process keeps under one lock.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -15,11 +15,11 @@ use crate::pool::Pool;
 use crate::reserve::{NoHostMemory, list};
 use crate::stats::PoolStats;
 
-/// What a registry knows of one thread: its list, its entries, and the configuration of its pools.
+/// A registry's record of one thread: its list, its entries, and the configuration of its pools.
 pub struct ThreadRecord<B: PoolBackend> {
     list: NonNull<ThreadList<B>>,
     config: PoolConfig,
-    /// The newest entry that the thread made, in its list or not.
+    /// The newest entry that the thread made, even if it is not in the list.
     entries: *mut Entry<B>,
     count: usize,
     next: *mut Self,
@@ -30,7 +30,7 @@ impl<B: PoolBackend> ThreadRecord<B> {
     ///
     /// # Errors
     ///
-    /// [`NoHostMemory`] where the host has no memory for it.
+    /// [`NoHostMemory`] if the host has no memory for it.
     pub fn new(
         thread_list: &ThreadList<B>,
         config: PoolConfig,
@@ -54,7 +54,7 @@ impl<B: PoolBackend> ThreadRecord<B> {
         drop(unsafe { Box::from_raw(record.as_ptr()) });
     }
 
-    /// Runs `f` on each entry that the list has now, or has had since the call began.
+    /// Runs `f` on each entry that is in the list now, or was in it since the call began.
     ///
     /// # Safety
     ///
@@ -64,7 +64,7 @@ impl<B: PoolBackend> ThreadRecord<B> {
         let head = unsafe { &raw const (*self.list.as_ptr()).head };
         // SAFETY: as above.
         let mut next = unsafe { &*head }.load(Ordering::Acquire);
-        // A thread that reorders its entries meanwhile could lead the walk in circles.
+        // A thread that reorders its entries meanwhile could make the walk cycle.
         for _ in 0..self.count {
             if next.addr() <= CLOSED {
                 return;
@@ -89,8 +89,9 @@ pub struct ThreadLists<B: PoolBackend> {
     first: *mut ThreadRecord<B>,
 }
 
-// SAFETY: the registry is used under a lock. What it reaches of other threads is atomic, guarded by that lock, or a pool
-// that the protocol of the module has made its own. Such a pool may be sent (the bound).
+// SAFETY: the registry is used under a lock. It reaches only these parts of other threads: atomics,
+// data guarded by that lock, and pools that the protocol of the module has made its own. Such a
+// pool may be sent (the bound).
 unsafe impl<B: PoolBackend> Send for ThreadLists<B> where Pool<B>: Send {}
 
 impl<B: PoolBackend> ThreadLists<B> {
@@ -161,7 +162,7 @@ impl<B: PoolBackend> ThreadLists<B> {
         }
     }
 
-    /// The records, which are live while the registry is locked.
+    /// Returns the records, which are live while the registry is locked.
     fn records(&self) -> impl Iterator<Item = &ThreadRecord<B>> {
         let mut next = self.first.cast_const();
         core::iter::from_fn(move || {
@@ -172,19 +173,19 @@ impl<B: PoolBackend> ThreadLists<B> {
         })
     }
 
-    /// How many threads and how many pools there are.
+    /// Returns the numbers of threads and of pools.
     #[must_use]
     pub fn len(&self) -> (usize, usize) {
         self.records().fold((0, 0), |(threads, pools), record| (threads + 1, pools + record.count))
     }
 
-    /// Whether there is no thread.
+    /// Returns `true` if there is no thread.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.first.is_null()
     }
 
-    /// Adds the numbers of all pools, in use or idle, to `none`, which are those of no pool.
+    /// Adds the statistics of all pools, in use or idle, to `none`, the statistics of no pool.
     #[must_use]
     pub fn stats(&self, none: PoolStats) -> PoolStats {
         let mut sum = none;
@@ -195,7 +196,7 @@ impl<B: PoolBackend> ThreadLists<B> {
                 // SAFETY: an entry always has the root of a live pool. It is replaced and dropped under the lock alone.
                 let root: Root<B> =
                     unsafe { Root::<B>::from_raw(entry.pool.load(Ordering::Acquire)) };
-                // SAFETY: as above; of the state only atomics are read.
+                // SAFETY: as above; only atomics of the state are read.
                 let state = unsafe { root.state() };
                 sum = sum.plus(&entry.past.with(state.shared_numbers(none)));
                 next = entry.sibling.get().cast_const();
@@ -204,11 +205,11 @@ impl<B: PoolBackend> ThreadLists<B> {
         sum
     }
 
-    /// How many idle pools hold blocks, or have replaced one that does.
+    /// Returns the number of idle pools that hold blocks, or have replaced one that does.
     ///
     /// # Safety
     ///
-    /// As for [`release`](Self::release), without the barrier.
+    /// Same as for [`release`](Self::release), without the barrier.
     #[must_use]
     pub unsafe fn count_idle(&self) -> usize {
         let mut count = 0;
@@ -223,9 +224,10 @@ impl<B: PoolBackend> ThreadLists<B> {
         count
     }
 
-    /// Replaces the idle pools that hold blocks by `spares`, which are empty, and moves those that were replaced to
-    /// `released`. Returns whether all were: none is where `spares` or the capacity of `released` is used up, or where a
-    /// thread has taken a pool meanwhile. Drop the released pools when the registry is unlocked.
+    /// Replaces the idle pools that hold blocks by `spares`, which are empty, and moves the
+    /// replaced ones to `released`. Returns `true` if all were moved. Some are not if `spares` or
+    /// the capacity of `released` is used up, or if a thread has taken a pool meanwhile. Drop the
+    /// released pools after the registry is unlocked.
     ///
     /// # Safety
     ///
@@ -273,8 +275,8 @@ impl<B: PoolBackend> ThreadLists<B> {
                     return;
                 }
                 entry.retired.store(null_mut(), Ordering::Relaxed);
-                // SAFETY: the entry was in its list after the barrier, so the pool that was replaced before is out of use
-                // (the protocol of the module).
+                // SAFETY: the entry was in its list after the barrier, so the pool that was
+                // replaced before is out of use (the protocol of the module).
                 let pool: Pool<B> = unsafe { owned(retired) };
                 entry.past.note(&pool.stats());
                 released.push(pool);
@@ -286,17 +288,17 @@ impl<B: PoolBackend> ThreadLists<B> {
     }
 }
 
-/// Whether the entry's pool has blocks.
+/// Returns `true` if the entry's pool has blocks.
 fn holds_blocks<B: PoolBackend>(entry: &Entry<B>) -> bool {
     // SAFETY: an entry always has the root of a live pool, which is replaced and dropped under the registry's lock.
     let root: Root<B> = unsafe { Root::<B>::from_raw(entry.pool.load(Ordering::Acquire)) };
-    // SAFETY: as above; atomics are read.
+    // SAFETY: as above; only atomics are read.
     let state = unsafe { root.state() };
     let none = PoolStats::none("", Device { kind: "", ordinal: None });
     state.shared_numbers(none).reserved_bytes > 0
 }
 
-/// Whether the entry has a pool that was replaced and not dropped.
+/// Returns `true` if the entry has a pool that was replaced and not dropped.
 fn has_retired<B: PoolBackend>(entry: &Entry<B>) -> bool {
     !entry.retired.load(Ordering::Relaxed).is_null()
 }

@@ -1,10 +1,10 @@
-//! A model of the protocol of `pool_core::thread_list`, in every order of two threads and with every value that a relaxed
-//! load may see, tried by loom: `RUSTFLAGS="--cfg loom" cargo test --release -p pool-core --test interleavings`. Without
-//! that there is nothing here.
+//! A model of the protocol of `pool_core::thread_list`. Loom tries every order of two threads and
+//! every value that a relaxed load may return: `RUSTFLAGS="--cfg loom" cargo test --release -p
+//! pool-core --test interleavings`. Without that flag this file is empty.
 //!
-//! The barrier on all threads is modelled by a sequentially consistent fence on either side. The owner has none in the
-//! code that is shipped: there the barrier executes it for the owner, at some moment. The model shows what the protocol
-//! needs of it, and that each of its steps is necessary.
+//! The barrier on all threads is modelled by a sequentially consistent fence on either side. The
+//! owner has none in released code: there the barrier executes it for the owner, at some moment.
+//! The model shows the requirements of the protocol, and that each of its steps is necessary.
 
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests: a check that fails panics")]
@@ -24,9 +24,9 @@ const NONE: usize = usize::MAX;
 struct Protocol {
     /// The fence between the owner's store of the head and its load of the pool: the barrier.
     owner_fence: bool,
-    /// The same of the thread that releases.
+    /// The barrier of the thread that releases.
     barrier: bool,
-    /// The pool is dropped only where the second walk meets the entry.
+    /// The pool is dropped only if the second walk finds the entry.
     second_walk: bool,
     /// The owner loads the pool after it has stored the head.
     pool_after_head: bool,
@@ -55,7 +55,7 @@ struct Entry {
 struct World {
     head: AtomicUsize,
     entries: [Entry; 2],
-    /// What is in the pools: a use and a drop are exclusive accesses.
+    /// The contents of the pools: a use and a drop are exclusive accesses.
     pools: [UnsafeCell<u32>; 4],
 }
 
@@ -167,7 +167,7 @@ fn the_protocol_keeps_pools_apart() {
     check(SHIPPED, true);
 }
 
-/// What is released is really released in some order.
+/// In some order, pools are really released.
 #[test]
 fn idle_pools_are_dropped() {
     loom::model(|| {

@@ -1,5 +1,6 @@
-//! A model of the shards of shared pools (`pool_core`, module `shared`): the magazine of an owner, which others lock by a
-//! barrier, and the end of a store whose arrays are returned while its last handle is dropped.
+//! A model of the shards of shared pools (`pool_core`, module `shared`). It covers the magazine of
+//! an owner, which others lock by a barrier, and the end of a store whose arrays are returned while
+//! its last handle is dropped.
 
 use loom::cell::UnsafeCell;
 use loom::hint;
@@ -10,15 +11,15 @@ use loom::thread;
 /// The steps of the protocol of magazines.
 #[derive(Clone, Copy)]
 struct Magazines {
-    /// The two halves of the barrier on all threads: the owner's, which costs nothing in the code that is shipped, and
-    /// that of the thread that locks.
+    /// The two halves of the barrier on all threads: the owner's, which costs nothing in released
+    /// code, and that of the thread that locks.
     owner_fence: bool,
     barrier: bool,
     /// The thread that locks waits until the owner does not use the magazine.
     waits_for_owner: bool,
     /// The owner releases the magazine by a store that releases.
     owner_releases: bool,
-    /// The owner looks at the lock after it has noted the magazine in its cell.
+    /// The owner checks the lock after it has recorded the magazine in its cell.
     looks_after_note: bool,
 }
 
@@ -127,7 +128,7 @@ fn a_look_before_the_note_is_too_early() {
 /// The steps by which a store ends.
 #[derive(Clone, Copy)]
 struct Ending {
-    /// The sum of what is handed out is stored before the locks are released.
+    /// The sum of the arrays handed out is stored before the locks are released.
     sum_under_locks: bool,
     /// All locks are held while the sum is made.
     all_locks: bool,
@@ -137,7 +138,7 @@ struct Ending {
 
 const ENDING: Ending = Ending { sum_under_locks: true, all_locks: true, closer_counts: true };
 
-/// Two common shards, and what is left of the store. Their locks are loom's, which wait without turning in a circle.
+/// Two common shards, and a simplified store. Their locks are loom's, which wait without spinning.
 struct Store {
     /// Arrays that are handed out, and whether the shard is closed.
     shards: [Mutex<(usize, bool)>; 2],
@@ -156,7 +157,7 @@ impl Store {
         }
     }
 
-    /// Returns an array, to a shard that need not be the one where it was counted.
+    /// Returns an array, to a shard that need not be the one that counted it.
     fn give_back(&self, shard: usize) {
         let mut locked = self.shards[shard].lock().unwrap();
         locked.0 = locked.0.wrapping_sub(1);

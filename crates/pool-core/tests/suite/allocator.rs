@@ -1,6 +1,6 @@
-//! The allocator of a scope against naive models: allocations of any layout, the collections of `allocator-api2` and
-//! hashbrown, refusals, panics in what collections call, and foreign code that allocates in the middle of a growth. Over
-//! slots and over stacks.
+//! The allocator of a scope against naive models: allocations of any layout, the collections of
+//! `allocator-api2` and hashbrown, refusals, panics in collections' callbacks, and foreign code
+//! that allocates in the middle of a growth. Over slots and over stacks.
 
 use std::alloc::Layout;
 use std::cell::{Cell, RefCell};
@@ -40,7 +40,7 @@ impl Piece {
         assert_eq!(memory.len(), layout.size());
         let start = memory.cast::<u8>();
         assert_eq!(start.addr().get() % layout.align(), 0, "{layout:?}");
-        // SAFETY: just allocated with so many bytes.
+        // SAFETY: just allocated with `layout.size()` bytes.
         unsafe { start.write_bytes(stamp, layout.size()) };
         Self { start, layout, stamp }
     }
@@ -347,7 +347,7 @@ fn a_panic_in_drop_clone_or_hash_leaves_no_value_twice() {
                 drop((copies, set_copy, values));
             });
             counts.panic_after.set(0);
-            // What a collection forgets while it unwinds is leaked, and is in no collection any more.
+            // Values that a collection forgets while it unwinds are leaked, and are in no collection.
             let mut after = ScopeVec::new_in(&memory);
             after.extend((0..20).map(|number| counts.value(number)));
             assert!(after.iter().map(|value| value.number).eq(0..20));
@@ -530,7 +530,8 @@ fn a_forgotten_collection_leaks_its_elements_alone() {
     assert_eq!(blocks[1], blocks[2]);
 }
 
-/// A box that is made a pointer and back again has a pointer to its own bytes alone. The allocator does not go on from it.
+/// A box that is turned into a pointer and back has a pointer to its own bytes alone. The allocator
+/// does not derive pointers from it.
 #[test]
 fn a_pointer_that_comes_back_is_not_the_base_of_another_allocation() {
     let (mut pool, _) = pool_of::<Heap>();
@@ -630,7 +631,7 @@ fn allocate_in_the_middle<B: HostBackend<Context = Hooking>>() {
     let hook = Rc::new(RefCell::new(None::<Hook>));
     let ledger = Ledger::new();
     let context = Hooking { ledger: ledger.clone(), hook: hook.clone() };
-    // The hook is `'static`, and so is what it uses: leaked until the end of the test.
+    // The hook is `'static`, and so are its captures: leaked until the end of the test.
     let pool = Box::into_raw(Box::new(Pool::<B>::new(context)));
     // SAFETY: just made, and used through this reference alone.
     let scope = Box::into_raw(Box::new(unsafe { &mut *pool }.scope()));
@@ -641,11 +642,11 @@ fn allocate_in_the_middle<B: HostBackend<Context = Hooking>>() {
     // SAFETY: as above.
     let scope_of_test = unsafe { &*scope };
     fill_in_the_middle(memory_of_test, scope_of_test, &hook, &ledger);
-    // SAFETY: the hook is gone, and nothing else refers to the allocator.
+    // SAFETY: the hook is removed, and nothing else refers to the allocator.
     drop(unsafe { Box::from_raw(memory) });
-    // SAFETY: the allocator is gone.
+    // SAFETY: the allocator is dropped.
     drop(unsafe { Box::from_raw(scope) });
-    // SAFETY: the scope is gone.
+    // SAFETY: the scope is dropped.
     drop(unsafe { Box::from_raw(pool) });
 }
 

@@ -1,5 +1,5 @@
-//! Slots that a view armed: the backend is asked before the block is handed out again or freed, a
-//! slot that is armed is not taken for the end of its table, and a refusal is a typed error or a leak.
+//! Slots that a view armed: the backend orders the block before it is handed out again or freed, an
+//! armed slot is not taken for the end of its table, and a refusal is a typed error or a leak.
 
 use std::mem;
 
@@ -59,7 +59,7 @@ fn arm_live_and_idle_slots() {
 
 #[test]
 fn armed_block_freed_with_real_bytes() {
-    // The ledger panics where a block is freed with other bytes than it was allocated with.
+    // The ledger panics if a block is freed with other bytes than it was allocated with.
     let (mut pool, ledger) = arming_pool();
     let lengths = [1, 100, 1000];
     let arm_all = |pool: &mut Pool<Arming>| {
@@ -147,7 +147,7 @@ fn armed_slot_is_not_the_sentinel() {
     }
     assert_eq!(ledger.allocations(), count);
     assert_eq!(ledger.reuses(), vec![Reuse::HandOut; (passes - 1) * count]);
-    // An empty view in an armed slot neither asks nor steps too far.
+    // An empty view in an armed slot neither calls the backend nor steps too far.
     let scope = pool.scope();
     (0..count).for_each(|_| assert!(scope.acquire::<u64, _>(0).is_empty()));
     assert_eq!(scope.active_slots(), count);
@@ -172,7 +172,7 @@ fn trim_with_armed_slots() {
     assert_eq!(ledger.reuses(), [Reuse::Free; 2]);
     assert_eq!(ledger.live_blocks(), 1);
     assert_stamped(&held, 1);
-    // A trimmed slot starts anew, without a duty.
+    // A trimmed slot starts again, without a duty.
     outer.acquire::<u64, _>(4);
     outer.acquire::<u64, _>(4);
     assert_eq!(ledger.reuses().len(), 2);
@@ -264,7 +264,7 @@ fn refused_reuse_on_free_leaks_and_counts() {
     assert_eq!((ledger.live_blocks(), ledger.live_bytes()), (2, 1024 + 4096));
     assert!(stats.to_string().contains("leaked                  5.0 KiB"), "{stats}");
 
-    // The pool goes on with blocks of its own, and never touches the lost ones.
+    // The pool continues with blocks of its own, and never touches the lost ones.
     let scope = pool.scope();
     let mut views: Vec<View<'_>> = (0..3).map(|_| scope.acquire(127)).collect();
     views.iter_mut().zip(1..).for_each(|(view, owner)| stamp(view, owner));

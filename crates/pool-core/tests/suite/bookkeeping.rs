@@ -73,7 +73,7 @@ fn refused_memory_for_another_table() {
     }
 }
 
-/// What all copies of the list of tables cost together stays in proportion to its length.
+/// The total cost of all copies of the list of tables stays proportional to its length.
 #[test]
 fn the_list_of_tables_has_twice_the_room_each_time() {
     let (mut pool, _) = heap_pool();
@@ -145,7 +145,8 @@ fn refused_memory_for_a_checkpoint() {
     assert_eq!((pool.depth(), pool.active_slots()), (0, 1));
 }
 
-/// The error says what the stack needed: a word for the root, and one for every checkpoint.
+/// The error has the bytes that the stack needed: a word for the root, and one for every
+/// checkpoint.
 #[test]
 fn a_refused_checkpoint_says_how_long_a_stack_it_wanted() {
     let words = |count: usize| PoolError::Bookkeeping { requested: count * size_of::<usize>() };

@@ -1,5 +1,5 @@
-//! Values with `Drop` in a scope: when they are dropped, in which order, and what a panic leaves. Over slots and over
-//! stacks.
+//! Values with `Drop` in a scope: the time and order of their drops, and the effect of a panic.
+//! Over slots and over stacks.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -11,7 +11,7 @@ use pool_core::{PoolBox, PoolError};
 use super::Heap;
 use crate::support::{address, assert_initialised, is_send, is_sync, pool_of, rounds};
 
-/// Notes its number when it is dropped, and panics there if it is told to.
+/// Records its number when it is dropped, and panics there on request.
 #[derive(Debug)]
 struct Noted<'l> {
     number: usize,

@@ -1,5 +1,5 @@
-//! The ranges of the configuration: every value in its range is taken, every other one is a typed
-//! error with the value in it, and the old configuration stays.
+//! The ranges of the configuration: every value in its range is accepted, every other one is a
+//! typed error with the value in it, and the old configuration stays.
 
 use pool_conformance::{HeapBackend, Ledger};
 use pool_core::{ConfigError, DynamicPool, Pool, PoolConfig, PoolError};

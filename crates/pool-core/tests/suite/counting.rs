@@ -1,6 +1,6 @@
 //! The allocator of the test binary: the system's, with a count for each thread, so that "allocates
-//! nothing" is checked for what the pool does with host memory and not only for its blocks; and with
-//! a refusal on request, so that the pool's own bookkeeping can run out of memory.
+//! nothing" is also checked for the pool's host memory, and not only for its blocks. On request it
+//! refuses memory, so that the pool's own bookkeeping can run out of memory.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -13,26 +13,26 @@ static COUNTING: Counting = Counting;
 
 thread_local! {
     static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
-    /// How many more host allocations of this thread are given before one is refused.
+    /// The number of host allocations of this thread that still succeed before one is refused.
     static GIVEN_BEFORE_REFUSAL: Cell<Option<usize>> = const { Cell::new(None) };
 }
 
-/// How many host allocations this thread makes in `body`.
+/// Returns how many host allocations this thread makes in `body`.
 pub(crate) fn allocations_in(body: impl FnOnce()) -> usize {
     let before = ALLOCATIONS.get();
     body();
     ALLOCATIONS.get() - before
 }
 
-/// Refuses one host allocation that this thread makes in `body`, after so many that are given;
-/// returns whether it came to that. Nothing else in `body` may need memory that cannot be refused.
+/// Refuses one host allocation that this thread makes in `body`, after `given_before` that succeed.
+/// Also returns `true` if one was refused. All other memory in `body` must be refusable.
 pub(crate) fn refusing_one<R>(given_before: usize, body: impl FnOnce() -> R) -> (R, bool) {
     GIVEN_BEFORE_REFUSAL.set(Some(given_before));
     let result = body();
     (result, GIVEN_BEFORE_REFUSAL.take().is_none())
 }
 
-/// Counts an allocation; whether it is given.
+/// Counts an allocation; returns `true` if it is served.
 fn given() -> bool {
     ALLOCATIONS.set(ALLOCATIONS.get() + 1);
     let left = GIVEN_BEFORE_REFUSAL.get();
@@ -40,14 +40,14 @@ fn given() -> bool {
     left != Some(0)
 }
 
-// SAFETY: everything is the system allocator's, or null, which means that there is no memory; the
+// SAFETY: all memory is the system allocator's, or null, which means that there is none. The
 // thread-locals beside it are plain and without destructor, and allocate nothing.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if !given() {
             return null_mut();
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         unsafe { System.alloc(layout) }
     }
 
@@ -55,7 +55,7 @@ unsafe impl GlobalAlloc for Counting {
         if !given() {
             return null_mut();
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         unsafe { System.alloc_zeroed(layout) }
     }
 
@@ -63,12 +63,12 @@ unsafe impl GlobalAlloc for Counting {
         if !given() {
             return null_mut();
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         unsafe { System.realloc(pointer, layout, size) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         unsafe { System.dealloc(pointer, layout) };
     }
 }

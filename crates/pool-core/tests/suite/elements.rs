@@ -60,8 +60,9 @@ fn element_sizes_0_to_24_exact_and_conservative() {
     exact_and_conservative::<[f32; 3]>();
 }
 
-/// Whether a length fits a block by the documented compare: `words(n)` strictly below the capacity,
-/// in words of 8 bytes; worked out here from the block's bytes, independently of the pool.
+/// Returns `true` if a length fits a block by the documented compare: `words(n)` strictly below the
+/// capacity, in words of 8 bytes; worked out here from the block's bytes, independently of the
+/// pool.
 fn fits_by_the_documented_compare(length: usize, size: usize, block_bytes: usize) -> bool {
     let capacity = block_bytes / 8;
     if 8 % size == 0 {
@@ -70,7 +71,7 @@ fn fits_by_the_documented_compare(length: usize, size: usize, block_bytes: usize
     length < capacity / size.div_ceil(8)
 }
 
-/// Warm lengths are a compare, for ever: nothing is allocated and nothing goes to the cold function.
+/// Warm lengths always cost a compare: nothing is allocated and nothing goes to the cold function.
 fn never_cold_again<T: PodElement>() {
     let size = size_of::<T>();
     let lengths: &[usize] =
@@ -87,7 +88,7 @@ fn never_cold_again<T: PodElement>() {
         assert_eq!((ledger.allocations(), pool.stats().growths), (1, 1), "{length} of {size}");
         assert_eq!(pool.stats().cold_acquires, 1, "{length} of {size} bytes went cold again");
 
-        // What grew by the factor is as good.
+        // A capacity that grew by the factor also suffices.
         let (_, grown) =
             assert_inside(&ledger, pool.scope().acquire::<T, _>(2 * length), 2 * length);
         assert!(fits_by_the_documented_compare(2 * length, size, grown));

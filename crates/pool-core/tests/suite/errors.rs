@@ -1,4 +1,4 @@
-//! The texts of the errors: each has its numbers in it, says what to do, and names its source.
+//! The texts of the errors: each has its numbers and its advice, and names its source.
 
 use std::error::Error;
 
@@ -22,8 +22,7 @@ fn assert_text(error: &HeapError, text: &str, source: Option<&str>) {
 fn every_error_says_its_numbers_and_what_to_do() {
     assert_text(
         &HeapError::SizeOverflow { elements: 123, element_size: 45 },
-        "123 elements of 45 bytes are more than an address space holds: check how the length was \
-         computed",
+        "123 elements of 45 bytes exceed the address space: check how the length was computed",
         None,
     );
     assert_text(
@@ -38,11 +37,11 @@ fn every_error_says_its_numbers_and_what_to_do() {
     );
     assert_text(
         &HeapError::Shape(ShapeError::PartOutOfRange { start: 1, end: 5, extent: 4 }),
-        "there is no part 1..5 of 4 elements",
+        "the part 1..5 is out of range: the view has 4 elements",
         None,
     );
     let no_memory = ViewError::Bookkeeping { requested: 77 };
-    assert_eq!(no_memory.to_string(), "the host has no memory for 77 bytes of elements");
+    assert_eq!(no_memory.to_string(), "cannot allocate 77 bytes of host memory for the elements");
     assert_eq!(HeapError::from(no_memory), HeapError::Bookkeeping { requested: 77 });
     assert_text(
         &HeapError::LimitExceeded { requested: 4096, reserved: 100, limit: 2000 },
@@ -57,13 +56,13 @@ fn every_error_says_its_numbers_and_what_to_do() {
             largest: [24, 8, 0],
             source: RefusalError { bytes: 63 },
         },
-        "no block of 64 bytes to be had, with 32 bytes of this pool in use (the largest blocks: 24, 8) \
-         and its idle blocks freed: ask for less, end scopes earlier, or trim other pools",
+        "cannot allocate a block of 64 bytes: 32 bytes of this pool are in use (the largest blocks: 24, \
+         8), and its idle blocks were freed; request less, end scopes earlier, or trim other pools",
         Some("the test refused 63 bytes"),
     );
     assert_text(
         &HeapError::Bookkeeping { requested: 77 },
-        "the host has no 77 bytes for the pool's own bookkeeping: free host memory",
+        "cannot allocate 77 bytes of host memory for the pool's bookkeeping: free host memory",
         None,
     );
     assert_text(
@@ -73,7 +72,7 @@ fn every_error_says_its_numbers_and_what_to_do() {
     );
     assert_text(
         &HeapError::IdentitiesExhausted { most: 7 },
-        "the process has made 7 pools, as many as it can tell apart: keep pools and use them again",
+        "the process has used all 7 pool identities: keep pools and reuse them",
         None,
     );
     assert_text(
@@ -99,8 +98,8 @@ fn every_error_says_its_numbers_and_what_to_do() {
     );
     assert_text(
         &HeapError::Reentered,
-        "the pool is in the middle of an acquire or a trim, which runs the code that acquires: an \
-         allocator's hook, a tracing subscriber or a backend must use another pool",
+        "the pool is in the middle of an acquire or a trim that called this code: an allocator's hook, a \
+         tracing subscriber or a backend must use another pool",
         None,
     );
 }
@@ -146,7 +145,7 @@ fn errors_of_real_operations_have_the_real_numbers() {
     assert_eq!(error, ShapeError::SplitOutOfRange { asked: 11, extent: 10 });
 }
 
-/// Errors can be kept, compared and sent where the backend's own can.
+/// Errors can be kept, compared and sent if the backend's own can.
 #[test]
 fn errors_are_ordinary_values() {
     fn ordinary<E: Error + Clone + PartialEq + Send + Sync + 'static>() {}

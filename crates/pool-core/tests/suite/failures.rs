@@ -1,4 +1,4 @@
-//! Operations that fail or panic half way: what was in use stays, the slot is valid, and the next
+//! Operations that fail or panic half way: memory in use stays, the slot is valid, and the next
 //! acquire works.
 
 use pool_conformance::{Refusal, RefusalError};
@@ -46,7 +46,7 @@ fn refused_block_is_had_after_the_idle_ones_are_freed() {
     let scope = pool.scope();
     let held = scope.acquire::<u64, _>(127);
     stamp(held, 1);
-    // Five KiB are live; two more are only to be had when the idle four are gone.
+    // Five KiB are live; two more are available only after the idle four are freed.
     ledger.refuse(Refusal::Above(5 * 1024));
     let larger = scope.acquire::<u64, _>(255);
     stamp(larger, 2);
@@ -143,9 +143,9 @@ fn frees(events: &[Event]) -> Vec<usize> {
     events.iter().filter_map(address).collect()
 }
 
-/// A `free` that unwinds breaks the contract of `PoolBackend`. What holds even then follows from the
-/// order of things: the slot was emptied before `free` was called, so the block is in no slot any
-/// more, is never freed a second time and never handed out again.
+/// A `free` that unwinds breaks the contract of `PoolBackend`. Even then, the order of operations
+/// guarantees this: the slot was emptied before `free` was called, so the block is in no slot any
+/// more. It is never freed a second time and never handed out again.
 #[test]
 fn free_panics_no_double_free() {
     let (mut pool, switches) = logged_pool(PoolConfig::new());

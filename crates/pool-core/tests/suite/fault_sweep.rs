@@ -1,6 +1,6 @@
-//! Fault sweeps: the acceptance cases and random programs with the n-th block allocation failing, for
-//! n = 1, 2, 3 … until nothing fails any more. Whatever fails: contents, counters and bytes still
-//! agree with the model, the pool is usable, and no block is left. Slots and stacks are swept by the same code.
+//! Fault sweeps: the acceptance cases and random programs with the n-th block allocation failing,
+//! for n = 1, 2, 3 … until none fails. After each failure, contents, counters and bytes still agree
+//! with the model, the pool is usable, and no block is left. The same code sweeps slots and stacks.
 
 use pool_conformance::cases::{self, Ending};
 use pool_conformance::programs::{run_dynamic, run_lexical, runner, strategy, test_cases};
@@ -9,18 +9,18 @@ use proptest::strategy::{Strategy, ValueTree};
 
 use crate::stacked_probe::StackedProbe;
 
-/// How the n-th allocation fails: alone, with all that follow, or by a panic.
+/// The failure of the n-th allocation: alone, with all later ones, or by a panic.
 const MODES: [fn(usize) -> Refusal; 3] = [Refusal::Once, Refusal::From, Refusal::PanicOnce];
 
-/// How many random programs of each kind are swept: fewer than are run once, because each is run again
-/// for every allocation that it makes.
+/// Returns the number of random programs of each kind to sweep. It is lower than the number run
+/// once, because each is run again for every allocation that it makes.
 fn programs() -> u32 {
     // Two at least, because one alone may allocate nothing.
     test_cases().div_ceil(400).max(2)
 }
 
-/// Runs `subject` with the first, the second, … allocation failing until none does; returns how many
-/// did. `subject` is told how the allocations of this run fail.
+/// Runs `subject` with the first, the second, … allocation failing until none does; returns the
+/// number that did. `subject` gets the failure of its run.
 fn sweep<P: Probe + Default>(
     mode: fn(usize) -> Refusal,
     mut subject: impl FnMut(&P, Refusal),
@@ -64,14 +64,16 @@ fn sweep_cases<P: Probe + Default>() {
         for (mode, allocations) in MODES.into_iter().zip(&mut allocations) {
             *allocations = sweep(mode, |probe: &P, refusal| {
                 let ending = case.run(probe);
-                // At the byte limit a pool has freed what is idle before it asks, and asks once.
+                // At the byte limit a pool has freed its idle blocks before it allocates, and
+                // allocates once.
                 let at_limit = case.name().contains("limit");
                 let allowed = match (ledger(probe).refused(), refusal) {
                     (0, _) => [Ending::Passed, Ending::Passed],
-                    // One refusal is made up for: by asking for less, or by freeing what is idle.
+                    // A single refusal is compensated: by a smaller request, or by freeing idle
+                    // blocks.
                     (_, Refusal::Once(_)) if !at_limit => [Ending::Passed, Ending::Passed],
                     (_, Refusal::PanicOnce(_)) => [Ending::Panicked, Ending::Panicked],
-                    // Where the first attempt is for more than is needed, a case may also be over
+                    // If the first attempt is for more than is needed, a case may also be over
                     // before it needs another block.
                     _ => [Ending::Refused, Ending::Passed],
                 };
@@ -80,7 +82,8 @@ fn sweep_cases<P: Probe + Default>() {
             });
         }
         let [once, from, panicking] = allocations;
-        // The run that fails nothing makes as many allocations, however those before it failed.
+        // The run without a failure makes the same number of allocations, independently of the
+        // earlier failures.
         assert_eq!((once, panicking), (from, from), "case {}", case.name());
     }
 }
@@ -154,7 +157,7 @@ fn sweep_programs<P: Probe + Default, S: Strategy>(
     failed
 }
 
-/// Tells what was being done if a check fails.
+/// Prints the current step if a check fails.
 struct OnPanic<F: Fn()>(F);
 
 impl<F: Fn()> Drop for OnPanic<F> {

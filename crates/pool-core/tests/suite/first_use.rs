@@ -1,6 +1,7 @@
-//! The first use of a vector that was acquired without capacity, or collected without a size hint: its slot was taken
-//! without the block, and the block is handed out by the first push, with every duty of an acquire. The holes of an
-//! attack from outside: such a push skipped `reuse`, `fresh`, poison and the sample.
+//! The first use of a vector that was acquired without capacity, or collected without a size hint.
+//! Its slot was taken without the block, and the first push hands the block out, with every duty of
+//! an acquire. These were holes in an attack from outside: such a push skipped `reuse`, `fresh`,
+//! poison and the sample.
 
 use pool_conformance::arming::first_bytes_at_reuse;
 use pool_conformance::{HeapBackend, Ledger, Refusal};
@@ -156,7 +157,7 @@ fn a_first_use_counts_its_live_bytes_once() {
     }
 }
 
-/// The slot is below the cursor: what is in use above it is neither freed nor handed out.
+/// The slot is below the cursor: memory in use above it is neither freed nor handed out.
 #[test]
 fn a_first_use_without_memory_frees_only_what_is_idle() {
     for rest in 0..3 {

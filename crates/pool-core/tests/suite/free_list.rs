@@ -1,5 +1,5 @@
-//! The list of idle pools: it owns what is in it and nothing else, in whatever order pools come back,
-//! and a closed list drops them.
+//! The list of idle pools: it owns exactly the pools in it, in any order of their return, and a
+//! closed list drops them.
 
 use std::rc::Rc;
 
@@ -18,7 +18,7 @@ fn named(ledger: &Ledger, name: &'static str) -> Pool<HeapBackend> {
 
 fn taken_name(list: &FreeList<HeapBackend>) -> Option<&'static str> {
     let mut pool = list.take()?;
-    // What comes out of the list works.
+    // A pool from the list works.
     stamp(pool.scope().acquire(10), 2);
     Some(pool.stats().name)
 }
@@ -35,7 +35,7 @@ fn pools_returned_out_of_order() {
     assert!(list.take().is_none());
     assert_eq!([&a, &b, &c].map(|pool| pool.stats().name), ["a", "b", "c"], "last in, first out");
 
-    // The middle one first, then the one that was taken last; and one stays out for ever.
+    // The middle pool first, then the one that was taken last; one never returns.
     list.put(b);
     list.put(a);
     let taken = list.take().unwrap();
@@ -50,8 +50,8 @@ fn pools_returned_out_of_order() {
     assert_eq!((ledger.live_blocks(), ledger.allocations()), (0, 3));
 }
 
-/// Pools that are taken and put back in random orders, against a list of their names: a pool that is
-/// put back where it was taken links to the same one as before, whatever happened meanwhile.
+/// Pools that are taken and put back in random orders, against a list of their names. A pool that
+/// is put back at its old place links to the same pool as before, after any operations in between.
 #[test]
 fn any_order_of_taking_and_putting_back_is_last_in_first_out() {
     const NAMES: [&str; 5] = ["a", "b", "c", "d", "e"];
@@ -84,7 +84,7 @@ fn any_order_of_taking_and_putting_back_is_last_in_first_out() {
     let out = held.len();
     list.close();
     assert_eq!((ledger.live_blocks(), out + model.len()), (out, NAMES.len()));
-    // Those that are out link to pools that are gone.
+    // Pools outside the list link to dropped pools.
     for pool in held {
         // SAFETY: taken from this list; pools were dropped by the list alone.
         let not_next = unsafe { list.put_back(pool) };

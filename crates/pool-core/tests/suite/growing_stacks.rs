@@ -16,7 +16,7 @@ const PASSES: usize = PoolConfig::REPORTED_PASSES;
 thread_local! {
     /// The warnings of this thread's pools.
     static TOLD: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
-    /// What the hook runs.
+    /// The action of the hook.
     static INSIDE: RefCell<Option<Box<dyn Fn()>>> = const { RefCell::new(None) };
 }
 
@@ -45,7 +45,7 @@ fn length(pass: usize) -> usize {
     (0..pass).fold(400, |length, _| length + length / 20)
 }
 
-/// Runs passes of which each is longer than the one before; returns the line of the acquire.
+/// Runs passes that are each longer than the previous one; returns the line of the acquire.
 fn grow(pool: &mut Pool<StackedHeap>, passes: std::ops::Range<usize>) -> u32 {
     for pass in passes {
         pool.scope().acquire::<u64, _>(length(pass));

@@ -1,4 +1,4 @@
-//! How blocks grow, shrink and stay: the growth factor and its clamps, capacity that is kept, and
+//! Growth, shrinking and retention of blocks: the growth factor and its clamps, kept capacity, and
 //! `compact`.
 
 use pool_conformance::{HeapBackend, Ledger, Refusal};
@@ -221,7 +221,7 @@ fn compact_with_any_factors_does_not_panic() {
             pool.scope().acquire::<u64, _>(500);
             pool.sample_lengths();
             pool.scope().acquire::<u64, _>(400);
-            // What was seen is larger than what the slot holds now.
+            // The largest sample exceeds the slot's current block.
             pool.trim();
             pool.scope().acquire::<u64, _>(3);
             pool.compact(&compaction);

@@ -1,5 +1,5 @@
-//! Handles: every use is checked against the pool, the slot and the serial, so that a stale, foreign
-//! or repeated one is a typed error and never another array's memory.
+//! Handles: every use is checked against the pool, the slot and the serial. So a stale, foreign or
+//! repeated one is a typed error and never another array's memory.
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -186,7 +186,7 @@ fn handles_are_plain_values_that_may_be_sent() {
     let copy = handle;
     assert_eq!(handle, copy);
     assert_eq!(HashSet::from([handle, copy]).len(), 1);
-    // It gives access to elements, so it goes where they may go.
+    // It gives access to elements, so it is `Send` and `Sync` if they are.
     assert!(is_send!(Handle<u64>) && is_sync!(Handle<u64>));
     assert!(!is_send!(Handle<*mut u8>) && !is_sync!(Handle<*mut u8>));
     let returned = std::thread::spawn(move || (pool, handle)).join().unwrap();
@@ -194,7 +194,7 @@ fn handles_are_plain_values_that_may_be_sent() {
     assert_eq!(pool.get(handle).unwrap(), [7; 2]);
 }
 
-/// In a map every handle has a place of its own: what tells two of them apart tells their hashes apart.
+/// Every handle has its own place in a map: handles that differ have different hashes.
 #[test]
 fn handles_hash_by_pool_and_serial() {
     let hash = |handle: &Handle<u64>| {

@@ -1,5 +1,5 @@
-//! An array of an inner scope that is kept when the scope ends: where it lies, what it costs, and what a body may
-//! answer with instead.
+//! An array of an inner scope that is kept when the scope ends: its address, its cost, and the
+//! other values that a body may return.
 
 use std::ptr;
 
@@ -34,7 +34,7 @@ fn the_array_stays_where_it_is_and_the_temporaries_go() {
             result
         });
         assert_active::<Heap>(scope.active_slots(), 2);
-        // In a stack it moves down to the end of what the outer scope holds.
+        // In a stack it moves down to the end of the outer scope's arrays.
         let place = if Heap::HAS_SLOTS { inside } else { address(before) + 64 };
         assert!(allocations.len() < 2 || address(kept) == place, "moved, and not copied");
         assert!(!Heap::HAS_SLOTS || address(kept) == inside, "moved, and not copied");
@@ -50,8 +50,8 @@ fn the_array_stays_where_it_is_and_the_temporaries_go() {
 
 #[test]
 fn a_destination_that_would_have_to_grow_takes_no_memory() {
-    // The outer scope's next slot has a block of a few bytes; no other block is to be had. A copy would ask for
-    // one, and would free what it copies from.
+    // The outer scope's next slot has a block of a few bytes, and no other block is available. A
+    // copy would allocate one, and would free its own source.
     let (mut pool, ledger) = pool_of::<Heap>();
     let mut scope = pool.scope();
     let kept = scope.keep(|inner| {
@@ -86,7 +86,7 @@ fn a_body_answers_with_part_of_a_view() {
     }
 }
 
-/// What lives as if for ever, and is freed with this value.
+/// A value with a `'static` borrow, freed with this one.
 struct Leaked<T>(*mut T);
 
 impl<T> Leaked<T> {
@@ -94,7 +94,7 @@ impl<T> Leaked<T> {
         Self(Box::into_raw(Box::new(value)))
     }
 
-    /// Called once, in a test that does not use the answer when this value is gone.
+    /// Called once, in a test that does not use the result after this value is dropped.
     fn get(&self) -> &'static mut T {
         // SAFETY: made by `new`, and borrowed once.
         unsafe { &mut *self.0 }
@@ -103,7 +103,7 @@ impl<T> Leaked<T> {
 
 impl<T> Drop for Leaked<T> {
     fn drop(&mut self) {
-        // SAFETY: made by `new`; what `get` answered with is not used any more.
+        // SAFETY: made by `new`; the result of `get` is not used any more.
         drop(unsafe { Box::from_raw(self.0) });
     }
 }
@@ -136,7 +136,7 @@ fn a_body_answers_with_what_is_none_of_the_inner_scopes() {
         assert!(scope.keep::<u64>(|_| &mut []).is_empty());
         assert_active::<Heap>(scope.active_slots(), 2);
     }
-    // A view of the outer scope itself can be answered with where the pool was leaked: it stays where it is.
+    // A view of the outer scope itself can be returned if the pool was leaked: it stays in place.
     let mut scope: Scope<'static, Heap> = own_pool.get().scope();
     let first = scope.acquire_filled(4, 7_u8);
     let start = address(first);
@@ -281,7 +281,7 @@ fn errors_and_panics_of_the_body_keep_nothing() {
     assert_active::<Heap>(scope.active_slots(), 1);
 }
 
-/// A tree of kept results beside stamped views, with refusals: what is kept is what was written.
+/// A tree of kept results beside stamped views, with refusals: kept arrays have the values written.
 fn grow_and_keep<'s>(
     mut scope: Scope<'s, Heap>,
     depth: usize,

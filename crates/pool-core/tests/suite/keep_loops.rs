@@ -1,4 +1,4 @@
-//! `keep` in a loop, and with slices that are not the inner scope's: what the pages of `keep` say of both.
+//! `keep` in a loop, and with slices from elsewhere: the documented behaviour of `keep` for both.
 
 use pool_conformance::{HeapBackend, Ledger};
 use pool_core::{HostBackend, Scope, Stacked};

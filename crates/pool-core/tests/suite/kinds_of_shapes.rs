@@ -1,5 +1,5 @@
-//! Random shapes of every kind: whatever a shape is written as, the array has its lengths, as many elements, and
-//! the contents that were asked for, in row-major order.
+//! Random shapes of every kind: for each way to write a shape, the array has its lengths, its
+//! number of elements, and the requested contents, in row-major order.
 
 use pool_conformance::HeapBackend;
 use pool_conformance::programs::{for_all, test_cases};
@@ -13,7 +13,7 @@ fn place(dims: &[usize], index: &[usize]) -> u64 {
     dims.iter().zip(index).fold(0, |place, (&extent, &at)| place * extent as u64 + at as u64)
 }
 
-/// How many elements have the first index 0.
+/// Returns how many elements have the first index 0.
 fn in_first(dims: &[usize]) -> u64 {
     dims[1..].iter().product::<usize>() as u64
 }

@@ -1,4 +1,4 @@
-//! What a pool refuses: blocks beyond its limit, with everything that is in use unharmed.
+//! The limits of a pool: blocks beyond them are refused, and memory in use is unharmed.
 
 use pool_conformance::Refusal;
 use pool_core::{PoolConfig, PoolError};

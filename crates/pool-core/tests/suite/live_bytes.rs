@@ -9,7 +9,7 @@ use crate::support::{dynamic_heap_pool, heap_pool, heap_pool_with, rounds, slots
 
 const COUNTED: PoolConfig = PoolConfig::new().measure_live_bytes(true);
 
-/// What a program of nested scopes has live, and had at most.
+/// The live bytes of a program of nested scopes, and their peak.
 #[derive(Clone, Copy, Default)]
 struct Model {
     live: usize,
@@ -22,7 +22,7 @@ impl Model {
         self.peak = self.peak.max(self.live);
     }
 
-    /// What is live in a scope inside goes with it; its peak stays.
+    /// Live bytes of an inner scope end with it; its peak stays.
     fn inner(&mut self, body: impl FnOnce(&mut Self)) {
         let live = self.live;
         body(self);
@@ -51,12 +51,12 @@ fn body(scope: &mut Scope<'_, HeapBackend>, model: &mut Model, random: &mut Rng,
     }
 }
 
-/// A vector that grows: where it gets another block, both are live until its elements are copied.
+/// A vector that grows: if it gets another block, both are live until its elements are copied.
 fn push(scope: &Scope<'_, HeapBackend>, model: &mut Model, length: usize) {
     let mut vector = scope.acquire_vec::<u16>(length / 8);
     let mut bytes = 2 * vector.capacity();
     model.take(bytes);
-    // Above the vector's slot, so that what it changes is not the last.
+    // Above the vector's slot, so that the changed slot is not the last.
     model.take(scope.acquire::<u8, _>(5).len());
     for element in 0..length {
         let block = vector.as_ptr();

@@ -15,7 +15,8 @@
 
 use pool_conformance::HeapBackend;
 
-/// What the modules beside this file run over; those that `stacks` names run over stacks, too.
+/// The backend of the modules beside this file. The modules that `stacks` names also run over
+/// stacks.
 type Heap = HeapBackend;
 
 #[cfg(feature = "allocator-api2")]

@@ -1,6 +1,6 @@
-//! Random mixes of recycled uses, uses that write first and uses that mark, of the same two slots, against a
-//! naive model: how far each slot was marked since it was last read or got another block. What is read is
-//! zero so far. Under Miri, every byte that is read is initialised, or the program is undefined.
+//! Random mixes of recycled uses, uses that write first and uses that mark, of the same two slots,
+//! against a naive model of each slot's mark. Recycled bytes must be zero within the mark. Under
+//! Miri, reading an uninitialised byte would be undefined behaviour.
 
 use std::mem::MaybeUninit;
 
@@ -20,7 +20,7 @@ static REFERENT: u8 = 0xEE;
 struct Model {
     /// Up to which byte it was marked.
     marked: usize,
-    /// Where its block is, if there is one, as the ledger has it.
+    /// The address of its block, if there is one, as in the ledger.
     block: Option<(usize, usize)>,
 }
 
@@ -96,7 +96,8 @@ fn use_slot(
             model.marked = model.marked.max(size_of_val(view));
         }
         _ => {
-            // The closure panics: where the slot is, and whether it had to grow, is seen at its next use.
+            // The closure panics: the slot's position, and whether it had to grow, show at its next
+            // use.
             let until = below(elements);
             let mut reached = false;
             let ended = catch_quietly(|| {

@@ -1,8 +1,8 @@
-//! Slots that hold values with padding, pointers and references are marked: what is next handed out recycled
-//! was zeroed as far as any of them reached, whatever came between.
+//! Slots that hold values with padding, pointers and references are marked. The next recycled use
+//! finds zeros up to the longest of them, after any uses in between.
 //!
-//! Outside of Miri a byte that is not initialised reads as what was written there last, so these tests write
-//! bytes that are not zero, and look for zeros.
+//! Outside of Miri an uninitialised byte reads as the last byte written there. So these tests write
+//! bytes that are not zero, and check for zeros.
 
 use std::cell::Cell;
 
@@ -28,7 +28,7 @@ fn mark_first_slot(pool: &mut Pool<HeapBackend>) {
     assert_eq!(pool.scope().acquire_with(100, |_| PADDED), [PADDED; 100]);
 }
 
-/// Whether the scope's next slot, recycled, has zeros where it was marked.
+/// Returns `true` if the scope's next slot, recycled, has zeros in its marked bytes.
 fn next_is_zeroed(scope: &Scope<'_, HeapBackend>, bytes: usize) -> bool {
     scope.acquire::<u8, _>(bytes) == vec![0; bytes]
 }
@@ -115,7 +115,7 @@ fn numbers_mark_nothing() {
 
 #[test]
 fn every_recycled_use_is_given_zeros_and_takes_the_mark_off() {
-    /// What a recycled use of the scope's next slot reads, of 800 bytes.
+    /// Reads the recycled contents of the scope's next slot, 800 bytes.
     type Recycled = fn(&Scope<'_, HeapBackend>) -> Vec<u8>;
     let uses: [Recycled; 8] = [
         |scope| scope.acquire::<u8, _>(800).to_vec(),
@@ -129,7 +129,7 @@ fn every_recycled_use_is_given_zeros_and_takes_the_mark_off() {
             // SAFETY: one slice is made of the block, and used here alone.
             let parts = unsafe { scope.acquire_described::<u8>(&[8, 100]) };
             let block = HeapBackend::host_pointer(parts.block);
-            // SAFETY: the block holds as many elements, which are the caller's.
+            // SAFETY: the block holds `parts.length` elements, which belong to the caller.
             unsafe { std::slice::from_raw_parts(block, parts.length) }.to_vec()
         },
     ];

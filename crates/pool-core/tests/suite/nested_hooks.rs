@@ -13,7 +13,7 @@ type Hooked = Stacked<AdaptedBackend<Hooking>>;
 type Hook = Box<dyn FnOnce()>;
 
 thread_local! {
-    /// Runs once, where the next descriptor is made.
+    /// Runs once, when the next descriptor is made.
     static HOOK: RefCell<Option<Hook>> = const { RefCell::new(None) };
 }
 

@@ -1,5 +1,6 @@
-//! Random programs of nested guards, against a naive model that holds every live array: arrays never overlap, keep what was
-//! written, and show nothing that was left without a value. Guards are dropped in any order, forgotten, used side by side.
+//! Random programs of nested guards, against a naive model that holds every live array. Arrays
+//! never overlap, keep their contents, and never show uninitialised memory. Guards are dropped in
+//! any order, forgotten, or used side by side.
 
 use std::mem::transmute;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,7 +12,7 @@ use pool_core::{Compaction, PoolConfig, Scope};
 use crate::nested_support::{Guard, Heap, Stacks};
 use crate::support::{assert_stamped, stamp};
 
-/// What is written where an array was acquired without a value. No later array may show it.
+/// The value written into arrays that were acquired uninitialised. No later array may show it.
 const DIRTY: u64 = 0xD1D1_D1D1_D1D1_D1D1;
 
 /// An array that may be used.
@@ -62,7 +63,7 @@ struct Program {
     counts: Counts,
 }
 
-/// How often the rare cases were met.
+/// The number of times that the rare cases occurred.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counts {
     refused: usize,
@@ -260,7 +261,7 @@ impl Program {
         }
     }
 
-    /// Ends the program: equal nested passes settle, whatever came before.
+    /// Ends the program: equal nested passes settle, in any state.
     fn finish(mut self) -> Counts {
         self.stacks.ledger.refuse(Refusal::Never);
         self.hands.iter().for_each(Hand::check);

@@ -1,4 +1,5 @@
-//! Nested guards of one thread, case by case: what is held, and what must not be handed out.
+//! Nested guards of one thread, case by case: the memory they hold, and memory that must not be
+//! handed out.
 
 use pool_core::PoolConfig;
 
@@ -122,7 +123,7 @@ fn a_lender_does_not_reach_what_it_lent() {
     assert!(vector.iter().copied().eq(0..50));
 }
 
-/// A vector that has grown ends at the cursor: what is lent begins there.
+/// A vector that has grown ends at the cursor: lent memory begins there.
 #[test]
 fn a_vector_that_has_grown_is_not_lent() {
     let stacks = Stacks::new();
@@ -167,7 +168,8 @@ fn a_kept_array_is_not_lent() {
     assert_eq!(address(lent), before + 100 * 8 + 32, "right after the kept array, on a line");
 }
 
-/// What an inner guard left without a value is zeroed before the outer scope reads it, and the other way round.
+/// Bytes that an inner guard left uninitialised are zeroed before the outer scope reads them, and
+/// the other way round.
 #[test]
 fn dirty_bytes_move_with_the_memory() {
     const DIRTY: u64 = 0xD1D1_D1D1_D1D1_D1D1;
@@ -209,7 +211,7 @@ fn dirty_bytes_move_with_the_memory() {
 }
 
 fn bytes_of(array: &[u64]) -> &[u8] {
-    // SAFETY: initialised or not is what the caller finds out.
+    // SAFETY: the caller checks whether the bytes are initialised.
     unsafe { std::slice::from_raw_parts(array.as_ptr().cast(), size_of_val(array)) }
 }
 
@@ -245,7 +247,7 @@ fn a_lender_that_leaves_first_hands_its_block_over() {
     assert_eq!((stacks.trim_all(), stacks.held()), (1, 0));
 }
 
-/// The one between a lender and a borrower leaves: the loan goes on.
+/// The pool between a lender and a borrower leaves: the loan continues.
 #[test]
 fn a_middle_guard_that_leaves_passes_its_loan_on() {
     let stacks = Stacks::new();
@@ -276,7 +278,7 @@ fn a_middle_guard_that_leaves_passes_its_loan_on() {
     assert_stamped(more, 4);
 }
 
-/// The memory of a guard that was forgotten stays its own for good.
+/// The memory of a guard that was forgotten is never reused.
 #[test]
 fn what_a_forgotten_guard_borrowed_is_never_handed_out() {
     let stacks = Stacks::new();
@@ -386,7 +388,8 @@ fn borrowed_bytes_count_for_the_limit() {
     assert_eq!(scope.stats().reserved_bytes, 0, "the lender counts the bytes as held");
 }
 
-/// A thread-local list may be made anew where its thread ends. Then a pool comes back to another list than it came from.
+/// A thread-local list may be created again while its thread ends. Then a pool comes back to
+/// another list than its own.
 #[test]
 #[cfg_attr(miri, ignore = "SKIPPED: leaks a pool on purpose")]
 fn a_pool_that_is_put_into_another_list_stays_in_its_chain() {

@@ -51,12 +51,13 @@ impl Stacks {
         Guard { held: Some(held), list: Rc::clone(&self.list) }
     }
 
-    /// As another thread's `trim_all`: replaces the idle pools. Returns how many.
+    /// Acts as another thread's `trim_all`: replaces the idle pools. Returns their number.
     pub(crate) fn trim_all(&self) -> usize {
         self.trim_all_while(|| ())
     }
 
-    /// As [`trim_all`](Self::trim_all); `meanwhile` runs where the pools were replaced and may be taken.
+    /// Acts as [`trim_all`](Self::trim_all); `meanwhile` runs after the pools were replaced and may
+    /// be taken.
     pub(crate) fn trim_all_while(&self, meanwhile: impl FnOnce()) -> usize {
         let mut spares: Vec<_> = (0..8).map(|_| Pool::new(self.ledger.clone())).collect();
         let mut released = Vec::with_capacity(8);
@@ -64,7 +65,8 @@ impl Stacks {
             meanwhile();
             true
         };
-        // SAFETY: the list is at its address. There is one thread, so each step of it is seen by the next.
+        // SAFETY: the list is at its address. There is one thread, so each of its steps is visible
+        // to the next.
         unsafe { self.registry.borrow_mut().release(&mut spares, &mut released, barrier) };
         released.len()
     }
@@ -105,7 +107,7 @@ pub(crate) struct Guard {
 }
 
 impl Guard {
-    /// Has the pool go into another list.
+    /// Makes the pool go into another list.
     pub(crate) fn put_into(&mut self, stacks: &Stacks) {
         self.list = Rc::clone(&stacks.list);
     }

@@ -1,5 +1,5 @@
-//! What the counters of the classic machine get wrong: helpers that acquire what an outer scope
-//! holds, panics that are caught half way, and every way to leave a scope early.
+//! The mistakes of the classic machine's counters: helpers that acquire a type of an outer scope,
+//! panics that are caught half way, and every way to leave a scope early.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -101,7 +101,7 @@ fn value_written_before_a_scope_survives_any_acquire_in_it() {
     }
 }
 
-/// The middle of a nest: uses the scope that it is given, without one of its own.
+/// The middle of a nest: uses the scope of its caller, without one of its own.
 fn plain_function(scope: &mut Scope<'_, HeapBackend>) -> usize {
     scope.acquire_filled(6, 2_i64);
     scope.acquire_filled(6, 2.0_f32);

@@ -5,7 +5,7 @@
 use pool_conformance::HeapBackend;
 use pool_core::Stacked;
 
-/// What the modules run over.
+/// The backend of the modules.
 type Heap = Stacked<HeapBackend>;
 
 #[cfg(feature = "allocator-api2")]

@@ -1,5 +1,5 @@
-//! What the owner of a pool sees: the order in which its parts end, moves, and a context that is
-//! there until the last block is gone.
+//! Ownership of a pool: the order in which its parts end, moves, and a context that lives until the
+//! last block is freed.
 
 use std::mem::ManuallyDrop;
 
@@ -94,7 +94,7 @@ fn a_forgotten_pool_leaks_only_itself() {
     assert_eq!((ledger.live_blocks(), other_ledger.live_blocks()), (1, 0));
     stamp(forgotten.scope().acquire(10), 2);
     assert_eq!(ledger.allocations(), 1);
-    // Not for good, so that a leak checker has nothing to say.
+    // Not permanently, so that a leak checker reports nothing.
     drop(ManuallyDrop::into_inner(forgotten));
     assert_eq!(ledger.live_blocks(), 0);
 }

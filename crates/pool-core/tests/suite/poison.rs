@@ -1,5 +1,5 @@
-//! The modes that find mistakes: poison shows what is read before it is written, fresh blocks show
-//! pointers that outlived their scope. Both arm every slot, and go when they are configured away.
+//! The modes that find mistakes: poison exposes reads before writes, fresh blocks expose pointers
+//! that outlived their scope. Both arm every slot, and end when the configuration turns them off.
 
 use pool_core::PoolConfig;
 

@@ -1,10 +1,10 @@
-//! Acceptance case 1: random nested programs against a naive model. `POOL_TEST_CASES` says how many,
-//! `POOL_TEST_SEED` which.
+//! Acceptance case 1: random nested programs against a naive model. `POOL_TEST_CASES` is their
+//! number, `POOL_TEST_SEED` their seed.
 
 use pool_conformance::HeapProbe;
 use pool_conformance::programs::{Tally, run_random_dynamic, run_random_lexical, test_cases};
 
-/// From so many programs on, every rare case is met.
+/// The number of programs from which on every rare case occurs.
 const ENOUGH: u64 = 1_000;
 
 #[test]

@@ -1,5 +1,5 @@
 //! The scope as a value: one word that may be moved, swapped, forgotten and outlived by its views,
-//! and whose cursor may rest at the end of a table.
+//! and whose cursor may be at the end of a table.
 
 use std::mem;
 
@@ -264,12 +264,12 @@ fn struct_holding_scope_ref() {
     assert_eq!(inner.active_slots(), 1);
 }
 
-/// Compiles: what a helper acquires lives as long as the caller's scope says.
+/// Compiles: an array that a helper acquires lives as long as the caller's scope.
 fn squares<'s>(scope: &Scope<'s, HeapBackend>, count: usize) -> &'s mut [u64] {
     scope.acquire_with(count, |index| (index * index) as u64)
 }
 
-/// Compiles: a helper with temporaries of its own returns what it acquired before them.
+/// Compiles: a helper with temporaries of its own returns an array that it acquired before them.
 fn sums<'s>(scope: &'s mut Scope<'_, HeapBackend>, count: usize) -> &'s mut [u64] {
     let mut own = scope.scope();
     let result = own.acquire_zeroed::<u64, _>(count);

@@ -1,5 +1,5 @@
-//! Where memory is wanted back at once, the backend is asked to see to it, and nowhere else; and a view
-//! finds its pool's context and its slot's block.
+//! The calls of `settle`: only when memory is wanted back at once. Also, a view finds its pool's
+//! context and its slot's block.
 
 use pool_conformance::{HeapBackend, Ledger, Refusal};
 use pool_core::{Compaction, DynamicPool, Pool, PoolView};

@@ -8,7 +8,7 @@ use crate::backends::{Event, logged_pool, take_events};
 use crate::counting::allocations_in;
 use crate::support::{address, heap_pool, heap_pool_with, rounds, slots_per_table};
 
-/// Whether the shape is in the set of the scope's next slot; asking puts it there.
+/// Returns `true` if the shape is in the set of the scope's next slot; asking puts it there.
 fn hit(pool: &mut Pool<HeapBackend>, dims: &[usize]) -> bool {
     let before = pool.stats();
     let array = pool.scope().acquire::<f64, _>(dims);
@@ -64,7 +64,7 @@ fn fifth_shape_evicts_exactly_round_robin() {
     for number in 0..4 {
         assert!(!hit(&mut pool, &shape(number)));
     }
-    // Way 0, 1, 2, 3 and 0 again hold what is evicted; hits in between do not move the order.
+    // Ways 0, 1, 2, 3 and 0 again are evicted; hits in between do not change the order.
     let mut ways = [0, 1, 2, 3];
     for (new, victim) in (4..12).zip([0, 1, 2, 3].into_iter().cycle()) {
         for held in ways {
@@ -76,8 +76,7 @@ fn fifth_shape_evicts_exactly_round_robin() {
         for held in ways.into_iter().rev() {
             assert!(hit(&mut pool, &shape(held)), "{held} is held after {new} evicted {evicted}");
         }
-        // Not only as many hits as there are ways: each of them would move the order all the way
-        // round.
+        // Not exactly the number of ways: each hit would turn the order all the way round.
         for _ in 0..new % 3 + 1 {
             assert!(hit(&mut pool, &shape(new)));
         }
@@ -261,7 +260,7 @@ fn shapes_of_any_rank() {
     assert_eq!(scalar.as_slice(), [7]);
 }
 
-/// The descriptor's value after it was found, and what it is set to for the next time.
+/// The descriptor's value when it was found, and its new value for the next time.
 fn descriptor<T: pool_core::PodElement>(
     scope: &Scope<'_, HeapBackend>,
     dims: &[usize],
@@ -300,11 +299,11 @@ fn descriptor_stays_with_its_shape_type_and_block() {
     assert!(unsafe { pool.scope().try_acquire_described::<f64>(&[usize::MAX, 2]) }.is_err());
 }
 
-/// Shapes of one element or a few, and of any rank up to seventeen, each against the same shape with
-/// one bit of one axis changed: neither is taken for the other, and each is taken for itself.
+/// Shapes of one element or a few, and of any rank up to seventeen, each against the same shape
+/// with one bit of one axis changed. The two never match, and each matches itself.
 #[test]
 fn a_shape_that_differs_in_one_bit_of_one_axis_is_another() {
-    // One way: what a shape is compared with is the one before. A block, so that hits are short.
+    // One way: a shape is compared with the previous one. A block, so that hits are short.
     let (mut pool, _) = heap_pool_with(PoolConfig::new().ways(1));
     pool.scope().acquire::<u8, _>(1);
     let mut hit = |dims: &[usize]| {

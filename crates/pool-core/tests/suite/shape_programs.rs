@@ -1,6 +1,6 @@
-//! Random programs against one invariant of the raw layer: a shape that a slot remembers fits the block
-//! that the slot has. Blocks come and go in every way there is, some by an error or a panic, and each
-//! array lies in the one block that the ledger has for it now.
+//! Random programs against one invariant of the raw layer: a cached shape of a slot fits the slot's
+//! block. Blocks come and go in every way, some by an error or a panic. Each array lies in the
+//! current block of its slot, by the ledger.
 
 use pool_conformance::panics::{catch_quietly, text};
 use pool_conformance::{Ledger, Refusal};
@@ -22,7 +22,7 @@ const SHAPES: [&[usize]; 9] = [
     &[1, 2, 1, 1, 1, 1, 1, 1, 2],
 ];
 
-/// An array of the scope's next slot, if there is memory, held against what it must be.
+/// An array of the scope's next slot, if there is memory, compared with its expected contents.
 fn array<T: PodElement>(scope: &Scope<'_, Heap>, ledger: &Ledger, dims: &[usize]) {
     let Ok(mut array) = scope.try_acquire::<T, _>(dims) else { return };
     let count: usize = dims.iter().product();

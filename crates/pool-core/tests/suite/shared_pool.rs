@@ -167,7 +167,7 @@ fn poison_and_fresh_blocks_follow_the_configuration() {
     }
 }
 
-/// Under Miri, a read of what padding left behind is an error.
+/// Under Miri, a read of uninitialised padding is an error.
 #[test]
 fn padding_is_zeroed_before_it_is_read() {
     let (pool, ledger) = pool();
@@ -284,7 +284,7 @@ fn lengths_that_no_address_space_has_are_refused() {
     assert_eq!(pool.stats().active_slots, 0);
 }
 
-/// What the pool held at most for a byte that was live at most.
+/// Returns the peak of held bytes for each byte of the live peak.
 fn held_per_live(longest: usize, most: usize, rounds: usize) -> f64 {
     let (pool, ledger) = pool();
     let mut random = fastrand::Rng::with_seed(7);

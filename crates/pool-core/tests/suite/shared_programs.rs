@@ -4,7 +4,7 @@ use pool_conformance::programs::test_cases;
 use pool_conformance::{HeapBackend, Ledger};
 use pool_core::{Owned, PoolConfig, PoolError, SharedPool};
 
-/// An array and what the model knows of it.
+/// An array and its model.
 struct Live {
     array: Owned<HeapBackend, u32>,
     /// Each element is this number and its index, hashed.

@@ -52,7 +52,7 @@ fn slope<'s>(
     slope.copy_from_slice(exact);
 }
 
-/// The same step with temporaries of a pool.
+/// Does the same step with temporaries of a pool.
 fn step_with_pool(scope: &mut Scope<'_, HeapBackend>, state: &mut [f64]) {
     let mut scope = scope.scope();
     let [first, second, third, fourth] = [0; 4].map(|_| scope.acquire::<f64, _>(SITES));

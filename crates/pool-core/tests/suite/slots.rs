@@ -1,5 +1,5 @@
-//! Which acquire gets which slot: zero lengths, the end of a table, the same addresses in every pass,
-//! and what trim leaves alone.
+//! The slots of acquires: zero lengths, the end of a table, the same addresses in every pass, and
+//! the slots that trim leaves alone.
 
 use pool_conformance::HeapBackend;
 use pool_core::Pool;
@@ -30,7 +30,7 @@ fn zero_length_takes_slot_no_block() {
     assert_eq!((scope.active_slots(), ledger.allocations()), (8, 1));
     drop(scope);
 
-    // The slots are the same ones, whatever had a length before.
+    // The slots are the same ones, for all earlier lengths.
     let scope = pool.scope();
     for _ in 0..7 {
         scope.acquire::<u64, _>(0);

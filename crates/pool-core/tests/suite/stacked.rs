@@ -1,5 +1,5 @@
-//! Stacked pools: what they hold, and where arrays lie. What they share with slots is tested by the programs and the
-//! conformance suite, which run over both layouts.
+//! Stacked pools: the memory they hold, and the addresses of arrays. The programs and the
+//! conformance suite, which run over both layouts, test the features that they share with slots.
 
 use std::cell::Cell;
 
@@ -108,7 +108,7 @@ fn a_cursor_that_trim_left_without_a_chunk_finds_another() {
         stamp(array, 1);
         assert_stamped(array, 1);
     }
-    // The outer cursor is still where the first chunk was.
+    // The outer cursor is still at the former place of the first chunk.
     let array = outer.acquire::<u64, _>(50);
     stamp(array, 2);
     let next = outer.acquire::<u64, _>(50);

@@ -1,4 +1,4 @@
-//! Attacks on stacks: what a bug in the layout was found by, and what its invariants are for.
+//! Attacks on stacks: each found a bug in the layout, or tests one of its invariants.
 
 use std::cell::{Cell, RefCell};
 use std::ptr::NonNull;
@@ -22,7 +22,7 @@ fn stack_with(config: PoolConfig) -> (Pool<StackedHeap>, Ledger) {
 struct Placed {
     ledger: Ledger,
     arena: RefCell<Vec<Line>>,
-    /// Where the next chunks are, in lines, the last one first.
+    /// The addresses of the next chunks, in lines, the last one first.
     next: RefCell<Vec<usize>>,
 }
 
@@ -61,7 +61,7 @@ unsafe impl Adaptor for Placed {
     unsafe fn free(&self, block: NonNull<u8>, bytes: usize) {
         let arena = self.arena.borrow().as_ptr_range();
         if !(arena.start.addr()..arena.end.addr()).contains(&block.addr().get()) {
-            // SAFETY: the caller's promise.
+            // SAFETY: the same contract, which the caller upholds.
             unsafe { HeapBackend::free(&self.ledger, block, bytes) };
         }
     }
@@ -151,7 +151,7 @@ fn an_empty_vector_of_wide_elements_at_the_end_of_a_chunk_grows_elsewhere() {
     }
 }
 
-/// A refused push of wide elements leaves the cursor where it was, above what is live.
+/// A refused push of wide elements leaves the cursor unchanged, above the live arrays.
 #[test]
 #[cfg_attr(
     miri,
@@ -327,7 +327,8 @@ fn many_dirty_ranges_are_zeroed_and_leave_the_pool_hot() {
             assert_initialised(bytemuck::cast_slice(numbers));
         }
     }
-    // Chunks were merged since, and ranges of the old ones with others: what is dirty is zeroed once.
+    // Chunks were merged since, and ranges of the old ones with others: dirty bytes are zeroed
+    // once.
     let mut pass = || {
         for _ in 0..3 {
             pool.scope().acquire::<u64, _>(rounds(20_000, 2_000));
@@ -342,9 +343,9 @@ fn many_dirty_ranges_are_zeroed_and_leave_the_pool_hot() {
 }
 
 thread_local! {
-    /// What the hook of [`Hooked`] acquires from.
+    /// The scope from which the hook of [`Hooked`] acquires.
     static IN_USE: Cell<Option<&'static Scope<'static, HookedStack>>> = const { Cell::new(None) };
-    /// How often the hook was refused.
+    /// The number of times that the hook was refused.
     static REFUSED: Cell<usize> = const { Cell::new(0) };
 }
 
@@ -386,7 +387,7 @@ unsafe impl Adaptor for Hooked {
 
     unsafe fn free(&self, block: NonNull<u8>, bytes: usize) {
         hook();
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         unsafe { HeapBackend::free(&self.0, block, bytes) };
     }
 
@@ -401,7 +402,7 @@ unsafe impl Adaptor for Hooked {
         bytes: usize,
     ) -> Result<(), RefusalError> {
         hook();
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         unsafe { HeapBackend::set_bytes(&self.0, block, value, bytes) }
     }
 }

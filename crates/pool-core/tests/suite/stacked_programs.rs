@@ -5,7 +5,7 @@ use pool_conformance::programs::{Tally, run_random_dynamic, run_random_lexical, 
 
 use crate::stacked_probe::StackedProbe;
 
-/// From so many programs on, every rare case is met.
+/// The number of programs from which on every rare case occurs.
 const ENOUGH: u64 = 1_000;
 
 #[test]

@@ -1,4 +1,5 @@
-//! Vectors in stacks: they grow where they are, give back what they do not use, and so hold little more than they have.
+//! Vectors in stacks: they grow in place, give back unused memory, and so hold little more than
+//! their elements.
 
 use pool_conformance::{HeapBackend, Ledger};
 use pool_core::{Pool, PoolConfig, Scope, Stacked};
@@ -72,7 +73,7 @@ fn a_vector_gives_back_what_it_does_not_use_if_it_is_the_last_array() {
     }
 }
 
-/// What a vector takes of the rest of a chunk ends with the chunk, also where it is poisoned.
+/// A vector's part of the rest of a chunk ends with the chunk, even if it is poisoned.
 #[test]
 fn a_vector_that_gets_the_rest_of_its_chunk_ends_with_it() {
     for config in [PoolConfig::new(), PoolConfig::new().poison(true)] {

@@ -1,4 +1,4 @@
-//! The numbers of a pool: that they are the ledger's, and what they look like.
+//! The statistics of a pool: they agree with the ledger, and their format.
 
 use pool_conformance::HeapBackend;
 use pool_core::{Pool, PoolConfig, PoolStats, ReleaseReport};

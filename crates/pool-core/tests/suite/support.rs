@@ -1,5 +1,5 @@
-//! What the test modules share: pools with their ledger, stamps by which a view is recognised, the
-//! size of a slot table, and the text of a panic.
+//! Shared code of the test modules: pools with their ledger, stamps by which a view is recognised,
+//! the size of a slot table, and the text of a panic.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,37 +13,37 @@ pub(crate) fn heap_pool() -> (Pool<HeapBackend>, Ledger) {
     heap_pool_with(PoolConfig::new())
 }
 
-/// As [`heap_pool`], with a configuration.
+/// Does the same as [`heap_pool`], with a configuration.
 pub(crate) fn heap_pool_with(config: PoolConfig) -> (Pool<HeapBackend>, Ledger) {
     let ledger = Ledger::new();
     (Pool::with_config(ledger.clone(), config).unwrap(), ledger)
 }
 
-/// As [`heap_pool`], of either layout.
+/// Does the same as [`heap_pool`], of either layout.
 pub(crate) fn pool_of<B: PoolBackend<Context = Ledger>>() -> (Pool<B>, Ledger) {
     pool_with(PoolConfig::new())
 }
 
-/// As [`pool_of`], with a configuration.
+/// Does the same as [`pool_of`], with a configuration.
 pub(crate) fn pool_with<B: PoolBackend<Context = Ledger>>(config: PoolConfig) -> (Pool<B>, Ledger) {
     let ledger = Ledger::new();
     (Pool::with_config(ledger.clone(), config).unwrap(), ledger)
 }
 
-/// As [`dynamic_heap_pool`], of either layout.
+/// Does the same as [`dynamic_heap_pool`], of either layout.
 pub(crate) fn dynamic_pool_of<B: PoolBackend<Context = Ledger>>() -> (DynamicPool<B>, Ledger) {
     let ledger = Ledger::new();
     (DynamicPool::new(ledger.clone()), ledger)
 }
 
-/// Whether a backend's pools have slots.
+/// `true` if a backend's pools have slots.
 pub(crate) trait HasSlots: PoolBackend {
     const HAS_SLOTS: bool = <Self::Layout as Layout<Self>>::HAS_SLOTS;
 }
 
 impl<B: PoolBackend> HasSlots for B {}
 
-/// Compares the slots of a scope with the right number, where the layout has slots.
+/// Compares the number of slots of a scope with the right one, if the layout has slots.
 #[track_caller]
 pub(crate) fn assert_active<B: HasSlots>(found: usize, right: usize) {
     if B::HAS_SLOTS {
@@ -57,7 +57,7 @@ pub(crate) fn dynamic_heap_pool() -> (DynamicPool<HeapBackend>, Ledger) {
     (DynamicPool::new(ledger.clone()), ledger)
 }
 
-/// How often to repeat: `full` times, or few times where every step is interpreted.
+/// Returns the number of repetitions: `full`, or `interpreted` if every step is interpreted.
 pub(crate) const fn rounds(full: usize, interpreted: usize) -> usize {
     if cfg!(miri) { interpreted } else { full }
 }
@@ -74,7 +74,7 @@ pub(crate) fn stamp(view: &mut [u64], owner: u64) {
     }
 }
 
-/// Checks that nobody else has written to the view since it was stamped.
+/// Checks that no other code has written to the view since it was stamped.
 #[track_caller]
 pub(crate) fn assert_stamped(view: &[u64], owner: u64) {
     for (index, &element) in view.iter().enumerate() {
@@ -89,14 +89,14 @@ pub(crate) fn assert_initialised(bytes: &[u8]) {
     assert!(bytes == bytes.to_vec());
 }
 
-/// Takes so many slots, each with so many `u64`s.
+/// Takes `count` slots, each with `length` `u64`s.
 pub(crate) fn take<B: PoolBackend>(scope: &Scope<'_, B>, count: usize, length: usize) {
     for _ in 0..count {
         scope.acquire::<u64, _>(length);
     }
 }
 
-/// How many slots a table has, as seen from outside: by when the bookkeeping grows.
+/// Returns how many slots a table has, as seen from outside: by when the bookkeeping grows.
 pub(crate) fn slots_per_table() -> usize {
     static SEEN: OnceLock<usize> = OnceLock::new();
     *SEEN.get_or_init(count_slots_of_a_table)
@@ -112,7 +112,7 @@ fn count_slots_of_a_table() -> usize {
     scope.active_slots() - 1
 }
 
-/// How many tables more than one a pool has.
+/// Returns how many tables more than one a pool has.
 pub(crate) fn further_tables(stats: &PoolStats) -> usize {
     let (pool, _) = heap_pool();
     let one_table = pool.stats().bookkeeping_bytes;
@@ -137,7 +137,7 @@ fn text_of(payload: &(dyn Any + Send)) -> String {
     formatted.or(literal).expect("a panic with a text")
 }
 
-/// Whether a type can be sent to another thread, as a value: so that a test can deny it.
+/// `true` if a type can be sent to another thread, as a value, so that a test can require `false`.
 macro_rules! is_send {
     ($type:ty) => {{
         struct Probe<T: ?Sized>(std::marker::PhantomData<T>);
@@ -154,7 +154,7 @@ macro_rules! is_send {
     }};
 }
 
-/// Whether a type can be shared between threads; as [`is_send`].
+/// `true` if a type can be shared between threads; see [`is_send`].
 macro_rules! is_sync {
     ($type:ty) => {{
         struct Probe<T: ?Sized>(std::marker::PhantomData<T>);

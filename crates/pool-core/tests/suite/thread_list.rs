@@ -1,5 +1,6 @@
-//! The list whose idle pools other threads release. The owner's steps are put where another thread could meet them: in the
-//! barrier, between the replacement of a pool and the walk that decides whose it is.
+//! The list whose idle pools other threads release. The owner's steps run at the points where
+//! another thread could interfere: in the barrier, between the replacement of a pool and the walk
+//! that decides its owner.
 
 use std::cell::RefCell;
 use std::ptr::NonNull;
@@ -38,19 +39,20 @@ impl Thread {
         held
     }
 
-    /// As another thread's `trim_all`, whose barrier is `barrier`. Returns how many pools were released, and whether no
-    /// idle pool was left.
+    /// Acts as another thread's `trim_all`, with `barrier` as its barrier. Returns the number of
+    /// released pools, and `true` if no idle pool was left.
     fn release(&self, barrier: impl FnOnce() -> bool) -> (usize, bool) {
         let mut spares: Vec<_> = (0..4).map(|_| Pool::new(self.ledger.clone())).collect();
         let mut released = Vec::with_capacity(4);
         let mut registry = self.registry.borrow_mut();
-        // SAFETY: the list is at its address. There is one thread, so each step of it is seen by the next.
+        // SAFETY: the list is at its address. There is one thread, so each of its steps is visible
+        // to the next.
         let complete = unsafe { registry.release(&mut spares, &mut released, barrier) };
         (released.len(), complete)
     }
 
     fn for_each(&self, f: impl FnMut(&mut HeldPool<HeapBackend>)) {
-        // SAFETY: no test exchanges what it is given.
+        // SAFETY: no test replaces its argument.
         unsafe { self.list.for_each(f) };
     }
 
@@ -98,8 +100,8 @@ fn idle_pools_are_replaced_and_held_ones_stay() {
     }
 }
 
-/// The owner takes a pool after it was replaced and before the walk. It may use either pool, so neither is dropped until
-/// the entry is met in the list.
+/// The owner takes a pool after it was replaced and before the walk. It may use either pool, so
+/// neither is dropped until a walk finds the entry in the list.
 #[test]
 fn taken_before_the_walk_is_not_released() {
     let thread = Thread::new();
@@ -125,7 +127,7 @@ fn taken_before_the_walk_is_not_released() {
     assert_eq!(thread.ledger.live_blocks(), 0);
 }
 
-/// The same, and the owner has put the pool back before the walk.
+/// The same, but the owner has put the pool back before the walk.
 #[test]
 fn taken_and_returned_before_the_walk_is_released() {
     let thread = Thread::new();
@@ -138,7 +140,7 @@ fn taken_and_returned_before_the_walk_is_released() {
     });
     assert_eq!(released, (1, true));
     let mut held = thread.list.take().unwrap();
-    // What the owner has written into the new pool is there.
+    // The new pool has the values that the owner wrote.
     assert_eq!(held.scope().acquire::<u64, _>(100), [5; 100]);
     thread.list.put(held);
 }
@@ -183,7 +185,7 @@ fn pools_that_are_visited_stay() {
     assert_eq!(thread.release(|| true), (2, true));
 }
 
-/// What is put into the list during a visit comes after those that are visited.
+/// Pools put into the list during a visit follow those that are visited.
 #[test]
 fn pools_that_are_put_during_a_visit_come_after() {
     let thread = Thread::new();
@@ -240,7 +242,8 @@ fn replaced_pools_go_with_their_thread() {
         assert_eq!(held.scope().acquire::<u64, _>(100), [3; 100]);
         thread.list.put(held);
         assert!(thread.ledger.live_blocks() == 0);
-        // SAFETY: as in `new`; the record's entries are freed, and `drop` removes it without a look at them.
+        // SAFETY: as in `new`; the record's entries are freed, and `drop` removes it without
+        // reading them.
         unsafe { thread.registry.borrow_mut().add(thread.record) };
     }
 }

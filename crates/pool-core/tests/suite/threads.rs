@@ -1,5 +1,5 @@
-//! Pools and views on several threads: what may be sent is, what may not is not, and a view that
-//! another thread writes is untouched by whatever its pool does meanwhile.
+//! Pools and views on several threads: types are `Send` exactly if they may be, and a view that
+//! another thread writes is untouched by its pool's operations meanwhile.
 
 use std::cell::Cell;
 use std::future::Future;
@@ -21,7 +21,7 @@ fn backend_thread_affine_not_send() {
     assert!(!is_send!(Pool<Logged>) && !is_send!(DynamicPool<Logged>));
     assert!(is_send!(Pool<HeapBackend>) && is_send!(DynamicPool<HeapBackend>));
     assert!(is_send!(Pool<Arming>));
-    // The macro sees the difference: these are what it must be able to tell apart.
+    // The macro distinguishes these types, as it must.
     assert!(is_send!(Cell<u8>) && !is_send!(Rc<u8>) && !is_sync!(Cell<u8>) && is_sync!(u8));
     let (mut pool, _) = logged_pool(PoolConfig::new());
     assert_eq!(pool.scope().acquire_filled(3, 1_u64), [1; 3]);
@@ -180,7 +180,7 @@ fn task_owned_pool_future_is_send() {
     let mut task = Box::pin(sendable(running_sums(ledger.clone())));
     assert!(poll_once(task.as_mut()).is_pending());
     assert_eq!(ledger.live_blocks(), 2);
-    // It goes on on another thread, as the tasks of an executor do.
+    // It continues on another thread, as the tasks of an executor do.
     let total = thread::spawn(move || {
         assert!(poll_once(task.as_mut()).is_pending());
         assert!(poll_once(task.as_mut()).is_pending());

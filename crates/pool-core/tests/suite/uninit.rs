@@ -1,5 +1,5 @@
-//! Memory without a value: what is left in it never shows in what is handed out recycled, and scratch memory
-//! has the alignment that was asked for.
+//! Uninitialised memory: its contents never show in recycled memory, and scratch memory has the
+//! requested alignment.
 
 use std::mem::{MaybeUninit, align_of};
 
@@ -64,7 +64,7 @@ fn scratch_has_the_alignment_asked_for() {
     assert_eq!(scope.acquire::<u8, _>(bytes), vec![0; bytes], "the slack was marked too");
 }
 
-/// What a stack of temporaries does with its memory: carves aligned arrays from its front.
+/// Uses memory as a stack of temporaries does: divides aligned arrays from its front.
 #[test]
 fn scratch_can_be_divided_up() {
     let (mut pool, _) = pool_of::<Heap>();

@@ -1,5 +1,5 @@
-//! What the user's own code may do while the pool runs it: closures that acquire, panic or trim,
-//! shapes and models that answer twice differently or acquire themselves. Over slots and over stacks.
+//! The user's own code while the pool runs it: closures that acquire, panic or trim, shapes and
+//! models that return different values or acquire themselves. Over slots and over stacks.
 
 use pool_core::ShapeError;
 
@@ -76,7 +76,7 @@ fn acquire_with_panics_midway_bool() {
     let (mut pool, _) = pool_of::<Heap>();
     let mut outer = pool.scope();
     {
-        // Leaves bytes behind that are no `bool`s.
+        // Leaves bytes that are not valid `bool`s.
         let inner = outer.scope();
         inner.acquire_filled(64, 0xAB_u8);
         inner.acquire_filled(64, 0xAB_u8);

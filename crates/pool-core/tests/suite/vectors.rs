@@ -164,7 +164,7 @@ fn step(
             if vector.try_extend((0..count).map(pair)).is_ok() {
                 model.extend((0..count).map(pair));
             } else {
-                // What came before the refusal stays.
+                // Elements before the refusal stay.
                 let kept = vector.len() - model.len();
                 assert!(kept < count);
                 model.extend((0..kept).map(pair));
@@ -254,7 +254,7 @@ fn vectors_agree_with_vectors_of_the_heap() {
         let config = PoolConfig::new().poison(round % 5 == 4).fresh(round % 7 == 6);
         let (mut pool, ledger) = pool_with::<Heap>(config.byte_limit(40_000));
         for _ in 0..rounds(10, 2) {
-            // A panic of the allocator that nobody caught ends the program, and nothing else.
+            // An uncaught panic of the allocator ends only the program.
             _ = catch_quietly(|| program(&mut pool, &ledger, &mut below)).map_err(|panic| {
                 let text = pool_conformance::panics::text(panic.as_ref());
                 assert!(text.starts_with("the test panics instead"), "{text}");
@@ -265,8 +265,8 @@ fn vectors_agree_with_vectors_of_the_heap() {
     }
 }
 
-/// Miri protects the references in an argument until the function returns. The vector's old block is written meanwhile,
-/// by the vector itself and by what is acquired from its former block.
+/// Miri protects the references in an argument until the function returns. Meanwhile the vector
+/// itself writes its old block, and so do later acquires from its former block.
 #[test]
 fn a_vector_that_is_passed_by_value_may_grow() {
     fn fill<'s>(scope: &Scope<'s, Heap>, mut vector: HeapVec<'_, 's>) -> &'s mut [u64] {
@@ -306,7 +306,7 @@ fn a_growth_that_fails_leaves_the_vector_as_it_was() {
     assert!(matches!(error, PoolError::OutOfMemory { .. }), "{error}");
     assert!(vector.try_reserve(usize::MAX).is_err() && vector.try_reserve(usize::MAX / 2).is_err());
     assert!(vector.iter().copied().eq((0..length).map(pair)));
-    assert!(panic_text(|| vector.reserve(500)).contains("no block of"));
+    assert!(panic_text(|| vector.reserve(500)).contains("cannot allocate a block of"));
     ledger.refuse(Refusal::Once(0));
     vector.extend_from_slice(&[pair(0); 500]);
     ledger.refuse(Refusal::PanicOnce(0));
@@ -382,7 +382,7 @@ fn a_vector_marks_as_far_as_it_was_filled() {
         {
             let scope = pool.scope();
             let mut vector = scope.acquire_vec(3);
-            // The first time in one block after the other, and then in the block that there is.
+            // The first time in one block after the other, then in the existing block.
             vector.extend((1..=200).map(pair));
             bytes += size_of_val(&vector[..]);
         }
@@ -396,9 +396,9 @@ fn a_vector_marks_as_far_as_it_was_filled() {
 
 #[test]
 fn iterators_are_collected_whatever_they_say() {
-    /// An iterator that says of its length whatever it is told to.
-    struct Liar(usize, (usize, Option<usize>));
-    impl Iterator for Liar {
+    /// An iterator with a false size hint.
+    struct FalseHint(usize, (usize, Option<usize>));
+    impl Iterator for FalseHint {
         type Item = usize;
         fn next(&mut self) -> Option<usize> {
             self.0 = self.0.checked_sub(1)?;
@@ -412,8 +412,8 @@ fn iterators_are_collected_whatever_they_say() {
     let scope = pool.scope();
     let expected: Vec<_> = (0..100).rev().collect();
     for hint in [(0, None), (0, Some(0)), (usize::MAX, None), (1_000, Some(1)), (100, Some(100))] {
-        assert_eq!(scope.acquire_from_iter(Liar(100, hint)), expected, "{hint:?}");
-        assert_eq!(scope.acquire_from_iter(Liar(0, hint)), [0; 0], "{hint:?}");
+        assert_eq!(scope.acquire_from_iter(FalseHint(100, hint)), expected, "{hint:?}");
+        assert_eq!(scope.acquire_from_iter(FalseHint(0, hint)), [0; 0], "{hint:?}");
     }
     assert_active::<Heap>(scope.active_slots(), 10);
     let text = String::from("some words of text");

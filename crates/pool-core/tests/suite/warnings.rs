@@ -11,7 +11,7 @@ use tracing::{Dispatch, Event, Level, Metadata, Subscriber, subscriber};
 
 use crate::support::{dynamic_heap_pool, heap_pool_with, take};
 
-/// Collects what it is told, as `level target: field=value …`, and the names of spans.
+/// Collects events, as `level target: field=value …`, and the names of spans.
 #[derive(Clone, Default)]
 struct Collector(Arc<Mutex<Vec<Told>>>);
 
@@ -73,11 +73,12 @@ impl Subscriber for Collector {
 }
 
 impl Collector {
-    /// What was told during `body`, on this thread.
+    /// Returns the events during `body`, on this thread.
     fn during(body: impl FnOnce()) -> Vec<Told> {
         let collector = Self::default();
-        // With one subscriber alone, tracing asks the default one of whichever thread meets a span first, which other
-        // tests do, too, without any, and keeps the answer for all threads. With two it asks them.
+        // With only one subscriber, tracing asks the default one of the thread that first meets a
+        // span, and keeps the result for all threads. That may be a thread of another test, without
+        // a subscriber. With two it asks both.
         let _another = Dispatch::new(Self::default());
         subscriber::with_default(collector.clone(), body);
         let told = collector.0.lock().unwrap();

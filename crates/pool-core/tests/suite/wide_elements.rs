@@ -1,5 +1,6 @@
-//! Elements that are aligned to more than blocks are: they begin at a multiple of their alignment, stay within one
-//! block, and behave as all others do. The module is compiled for both layouts (`super::Heap`).
+//! Elements with a larger alignment than blocks: they begin at a multiple of their alignment, stay
+//! within one block, and behave as all others do. The module is compiled for both layouts
+//! (`super::Heap`).
 
 use std::ops::Range;
 
@@ -48,7 +49,7 @@ fn assert_placed<T>(ledger: &Ledger, view: &[T]) -> Range<usize> {
     start..start + size_of_val(view)
 }
 
-/// An array that is live, and what it must hold.
+/// A live array, and its expected contents.
 enum Live<'s> {
     Wide(usize, &'s mut [Wide]),
     Page(usize, &'s mut [Page]),
@@ -74,7 +75,7 @@ impl Live<'_> {
     }
 }
 
-/// Acquires an array of a random kind, checks where it lies, and writes it.
+/// Acquires an array of a random kind, checks its address, and writes it.
 fn acquire<'s>(
     scope: &Scope<'s, Heap>,
     ledger: &Ledger,

@@ -1,6 +1,6 @@
-//! A loop on a fixed buffer: the global allocator is a bump over a static, as on a device without a heap. The pool
-//! takes its tables and blocks from it while it warms up, and nothing afterwards; where the buffer is full, the
-//! pool says so by its typed error and stays usable.
+//! A loop on a fixed buffer: the global allocator is a bump over a static, as on a device without a
+//! heap. The pool takes its tables and blocks from it during warm-up, and nothing afterwards. If
+//! the buffer is full, the pool returns its typed error and stays usable.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::{Cell, UnsafeCell};
@@ -12,7 +12,7 @@ use pool_cpu::Cpu;
 /// Bytes of the buffer.
 const BYTES: usize = 64 << 10;
 
-/// The buffer, and how much of it is used. What is given back is not used again.
+/// The buffer, and the number of its used bytes. Freed bytes are not used again.
 #[repr(C)]
 struct StaticMemory {
     bytes: UnsafeCell<[u8; BYTES]>,
@@ -23,7 +23,7 @@ struct StaticMemory {
 unsafe impl Sync for StaticMemory {}
 
 thread_local! {
-    /// Whether this thread takes its memory from the buffer; the test harness does not.
+    /// `true` if this thread takes its memory from the buffer; the test harness does not.
     static ON_THE_BUFFER: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -46,11 +46,11 @@ impl StaticMemory {
 unsafe impl GlobalAlloc for StaticMemory {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if !ON_THE_BUFFER.get() {
-            // SAFETY: the caller's promise.
+            // SAFETY: the same contract, which the caller upholds.
             return unsafe { System.alloc(layout) };
         }
         let base = self.bytes.get().addr();
-        // The end of the part that fits behind what is used.
+        // The end of a part that fits after the used bytes.
         let end = |used: usize| {
             let start = base.checked_add(used)?.checked_next_multiple_of(layout.align())? - base;
             start.checked_add(layout.size()).filter(|&end| end <= BYTES)

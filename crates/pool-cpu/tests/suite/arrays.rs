@@ -1,5 +1,5 @@
 //! Pool arrays as `ndarray` views: every fixed rank through every member of the acquire family, and
-//! dynamic ranks by value, held against what `ndarray` itself makes of the same shape.
+//! dynamic ranks by value, compared with `ndarray`'s own array of the same shape.
 
 use ndarray::{Array, ArrayD, ArrayView, ArrayViewMut, Dimension, IntoDimension, IxDyn};
 use pool_core::{Pool, PoolError, PoolView, ShapeError};

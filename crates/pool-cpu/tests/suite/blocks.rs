@@ -1,5 +1,5 @@
-//! Blocks of host memory as a user of the pool meets them: where they lie, what they hold at first,
-//! that they stay, and that they are given back by the route that they came by.
+//! Blocks of host memory as a user of the pool sees them: their addresses, their initial contents,
+//! their stability, and their free by the same route as their allocation.
 
 use std::collections::BTreeSet;
 
@@ -54,7 +54,7 @@ fn over_aligned_elements_keep_their_values() {
     ignore = "SKIPPED: blocks are mapped on Linux alone, and not under Miri"
 )]
 fn big_blocks_are_aligned_to_2_mib() {
-    // A block holds one word more than was asked for, so the first length is the smallest that is
+    // A block holds one word more than requested, so the first length is the smallest that is
     // mapped.
     let words = [2 * MIB / 8 - 1, 2 * MIB / 8, 2 * MIB / 8 + 1, 3 * MIB / 8, 9 * MIB / 8 + 5];
     for huge_pages in [true, false] {
@@ -140,8 +140,8 @@ fn a_pool_keeps_its_blocks_when_it_moves() {
     assert_eq!(pool.stats().growths, 39);
 }
 
-/// A block is freed by the route that it was allocated by, whatever was configured in between and
-/// whichever side of the 2 MiB boundary its slot has been on.
+/// A block is freed by the route of its allocation, after any change of the configuration and of
+/// its slot's side of the 2 MiB boundary.
 #[test]
 fn blocks_cross_the_boundary_of_mapping_in_both_directions() {
     let big = if cfg!(miri) { 4 << 10 } else { 5 * MIB };
@@ -187,8 +187,8 @@ fn mapped_blocks_leave_no_pages_behind() {
     let mut pool = pool();
     let (bytes, pieces) = mapped();
     for round in 0..ROUNDS {
-        // 64 MiB and a bit: 62 GiB if the blocks stayed, 2 GiB if only what is cut off before and
-        // after the boundary did, and a thousand pieces if it were but a page of each.
+        // Slightly more than 64 MiB: 62 GiB if the blocks stayed, 2 GiB if only the pages before
+        // and after the boundary did, and a thousand pieces if only a page of each did.
         pool.scope().acquire::<u8, _>(64 * MIB + round)[round] = 1;
         assert_eq!(pool.trim().slots, 1);
     }

@@ -1,5 +1,5 @@
-//! What every backend passes, on host memory that is watched: the acceptance cases, and random programs
-//! against the naive model.
+//! The conformance tests of every backend, on host memory that is watched: the acceptance cases,
+//! and random programs against the naive model.
 
 use pool_conformance::programs::{Tally, run_random_dynamic, run_random_lexical, test_cases};
 use pool_conformance::{Ledger, LedgeredBackend, LedgeredContext, Probe, SkipReason, run_all};
@@ -52,7 +52,7 @@ fn programs() -> u32 {
     if cfg!(miri) { test_cases().div_ceil(5) } else { test_cases() }
 }
 
-/// From a thousand programs on, every rare case is met that there is.
+/// From a thousand programs on, every existing rare case occurs.
 fn assert_nothing_missed(tally: Tally, impossible: &[&str]) {
     if tally.programs >= 1_000 {
         assert_eq!(tally.missing(), impossible, "{tally:?}");

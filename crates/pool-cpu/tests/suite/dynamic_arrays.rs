@@ -1,6 +1,5 @@
-//! Arrays of dynamic rank through the shape cache: the header that a hit hands out is right whatever
-//! happened to the slot, the block and the cache in between, and the cache keeps and evicts what it
-//! says.
+//! Arrays of dynamic rank through the shape cache: the header of a hit is right after any change of
+//! the slot, the block and the cache, and the cache keeps and evicts as documented.
 
 use ndarray::{ArrayD, ArrayRef, IxDyn};
 use pool_core::{Pool, PoolConfig, PoolError, Scope, ShapeError};
@@ -202,7 +201,7 @@ fn arrays_by_value_and_by_header_share_the_cache() {
     assert_eq!((stats.shape_misses, stats.shape_hits), (1, 5));
 }
 
-/// Whether an acquire of `[1, axis]` hits, on the first slot of a pool.
+/// Returns `true` if an acquire of `[1, axis]` hits, on the first slot of a pool.
 fn hits(pool: &mut Pool<Cpu>, axis: usize) -> bool {
     let before = pool.stats();
     acquire_checked(&pool.scope(), &[1, axis]);
@@ -213,7 +212,7 @@ fn hits(pool: &mut Pool<Cpu>, axis: usize) -> bool {
     hits == 1
 }
 
-/// Acceptance case 11, first half: as many shapes as ways are all kept.
+/// Acceptance case 11, first half: shapes in the number of the ways are all kept.
 #[test]
 fn four_shapes_a_hundred_times_are_all_hits() {
     let mut pool = Pool::<Cpu>::new(());
@@ -259,7 +258,7 @@ fn eviction_is_round_robin_and_hits_do_not_advance_it() {
     }
 }
 
-/// With room in the set, nothing is evicted, whatever was configured before.
+/// With room in the set, nothing is evicted, for any earlier configuration.
 #[test]
 fn fewer_ways_take_effect() {
     let mut pool = Pool::<Cpu>::new(());

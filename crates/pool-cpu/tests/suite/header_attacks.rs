@@ -1,9 +1,9 @@
-//! Safe code against the cached header of an array of dynamic rank. The user holds an
-//! `&mut ArrayRef`, and through it everything that `ndarray` lets safe code do to a header in place.
-//! Whatever it is left as, the next hit hands out the right array: the block's address, the shape, the
-//! strides, and every element usable.
+//! Safe code against the cached header of an array of dynamic rank. The user holds an `&mut
+//! ArrayRef`, and through it every operation that `ndarray` offers safe code on a header in place.
+//! For every state of the header, the next hit returns the right array: the block's address, the
+//! shape, the strides, and every element usable.
 //!
-//! That two headers cannot be swapped by value is a compile error, held by the tests of the facade.
+//! Two headers cannot be swapped by value: a compile error, which the tests of the facade check.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
@@ -18,7 +18,7 @@ struct Mutation {
     name: &'static str,
     /// Below this rank it would panic.
     least_rank: usize,
-    /// Whether it would panic without elements.
+    /// `true` if it would panic without elements.
     needs_elements: bool,
     apply: fn(&mut Header),
 }
@@ -106,7 +106,7 @@ const MUTATIONS: &[Mutation] = &[
 ];
 
 impl Mutation {
-    /// Whether it was applied: not where it would panic.
+    /// Returns `true` if it was applied; it is not if it would panic.
     fn apply(&self, header: &mut Header) -> bool {
         let applies =
             header.ndim() >= self.least_rank && !(self.needs_elements && header.is_empty());
@@ -125,7 +125,7 @@ fn last(header: &Header) -> Axis {
 /// Shapes with room for every mutation, on both sides of what `ndarray` keeps without the heap.
 const SHAPES: &[&[usize]] = &[&[4], &[2, 2], &[3, 4], &[1, 5, 1], &[0, 3], &[2, 2, 1, 2, 3], &[]];
 
-/// Acquires the array of a shape on the first slot and holds all of it against what it must be.
+/// Acquires the array of a shape on the first slot and compares all of it with its expected state.
 fn acquire_checked<'s>(
     scope: &Scope<'s, Cpu>,
     dims: &[usize],
@@ -140,7 +140,7 @@ fn acquire_checked<'s>(
     array
 }
 
-/// Uses what a mutated header shows, as its holder may.
+/// Uses the array of a mutated header, as its holder may.
 fn use_all(header: &mut Header) {
     for element in header.iter_mut() {
         *element += 2.0;
@@ -179,7 +179,7 @@ fn attack(sequences: impl Iterator<Item = Vec<&'static Mutation>>) -> usize {
                 applied += usize::from(mutation.apply(header));
                 use_all(header);
             }
-            // Twice: the header that is made anew is hit again.
+            // Twice: a header that is made again is hit again.
             acquire_checked(&pool.scope(), dims, block);
             acquire_checked(&pool.scope(), dims, block);
             attacks += 1;
@@ -197,7 +197,7 @@ fn shape_header_mutated_by_user() {
     assert!(applied > MUTATIONS.len() * attacked_shapes().len().saturating_sub(3), "{applied}");
 }
 
-/// Two and three mutations in a row, among them all that bring a header back to the block's address
+/// Two and three mutations in a row. They include all that return a header to the block's address
 /// in another shape, or to its own shape at another address.
 #[test]
 fn shape_header_mutated_several_times() {
@@ -211,8 +211,8 @@ fn shape_header_mutated_several_times() {
     assert!(attack(triples.step_by(step)) > count, "three a sequence, most of them applied");
 }
 
-/// In one place only: at each axis of each rank, a header whose length is another there, one whose
-/// stride is, and one of which both are. In each, address and rank are those that were handed out.
+/// At each axis of each rank, a header whose length differs only there, one whose stride does, and
+/// one with both. In each, address and rank are unchanged.
 #[test]
 fn headers_changed_at_one_axis_of_any_rank() {
     let mut pool = Pool::<Cpu>::new(());
@@ -232,7 +232,7 @@ fn headers_changed_at_one_axis_of_any_rank() {
             for (change, length, expected) in changes.into_iter().skip(skipped).step_by(step) {
                 let mut dims = vec![1; rank];
                 dims[axis] = length;
-                // Another axis with a length of its own, where there is one.
+                // Another axis with a length of its own, if there is one.
                 dims[(axis + 1) % rank] *= if rank > 1 { 2 } else { 1 };
                 let scope = pool.scope();
                 let header = acquire_checked(&scope, &dims, block);
@@ -248,7 +248,7 @@ fn headers_changed_at_one_axis_of_any_rank() {
     }
 }
 
-/// Two axes of one length exchanged: only the strides tell, and only at these two.
+/// Two axes of one length swapped: only the strides differ, and only at these two.
 #[test]
 fn headers_with_any_two_axes_swapped() {
     let mut pool = Pool::<Cpu>::new(());
@@ -285,8 +285,8 @@ fn mutated_headers_side_by_side() {
     }
 }
 
-/// What can be swapped between two headers: the references, the elements, views of them and raw
-/// views. None of it puts one block's address into the other's header.
+/// The parts of two headers that can be swapped: the references, the elements, views of them and
+/// raw views. None of it puts one block's address into the other's header.
 #[test]
 fn shape_header_swapped_by_user() {
     const DIMS: &[usize] = &[2, 2, 1, 1, 2];

@@ -1,5 +1,6 @@
-//! Scratch memory of a scope in the hands of dyn-stack's `MemStack`, which numerical libraries take their temporaries
-//! from: arrays of several types and alignments, whose slots are then recycled as plain data.
+//! Scratch memory of a scope with dyn-stack's `MemStack`, from which numerical libraries take their
+//! temporaries: arrays of several types and alignments, whose slots are then recycled as plain
+//! data.
 
 use dyn_stack::{MemStack, StackReq};
 use pool_core::{Pool, PoolConfig, PoolError, Scope};
@@ -10,14 +11,14 @@ fn stack_of<'s>(scope: &Scope<'s, Cpu>, needed: StackReq) -> &'s mut MemStack {
     MemStack::new(scope.scratch(needed.size_bytes(), needed.align_bytes()))
 }
 
-/// What [`smooth_and_rank`] takes from its stack for as many values.
+/// Returns the memory that [`smooth_and_rank`] takes from its stack for `count` values.
 fn smooth_and_rank_scratch(count: usize) -> StackReq {
     let pairs = StackReq::new::<(u8, f64)>(count);
     StackReq::new_aligned::<f64>(count, 64).and(pairs.or(StackReq::new::<u16>(3 * count)))
 }
 
-/// A routine as libraries have them: memory comes from its caller. It replaces values by the means of neighbours, and
-/// answers with the rank of the first.
+/// A typical library routine, whose caller passes the memory. It replaces values by the means of
+/// neighbours, and returns the rank of the first.
 fn smooth_and_rank(values: &mut [f64], stack: &mut MemStack) -> usize {
     let count = values.len();
     let mean = |i: usize| (values[i] + values[(i + 1) % count]) / 2.0;
@@ -31,7 +32,8 @@ fn smooth_and_rank(values: &mut [f64], stack: &mut MemStack) -> usize {
             3 * count
         );
     }
-    // Not by `collect`, which Miri refuses under Tree Borrows, of whatever memory the stack is (dyn-stack 0.13.2).
+    // Not by `collect`, which Miri refuses under Tree Borrows, for any memory of the stack
+    // (dyn-stack 0.13.2).
     let (mut pairs, _) = stack.make_with(count, |i| (1_u8, values[i]));
     pairs.sort_by(|left, right| left.1.total_cmp(&right.1));
     pairs.iter().filter(|pair| pair.1 < values[0]).count()
@@ -55,8 +57,8 @@ fn a_routine_with_its_stack_from_a_scope() {
     assert_eq!(pool.stats().growths, 2);
 }
 
-/// Stacks at every alignment; under Miri those that a block has, because beyond them Miri says of no address that it
-/// is aligned, and dyn-stack asks.
+/// Stacks at every alignment. Under Miri only those that a block has: beyond them Miri reports no
+/// address as aligned, and dyn-stack checks.
 #[test]
 fn a_stack_of_any_alignment() {
     let most = if cfg!(miri) { 64 } else { 8192 };
@@ -80,7 +82,7 @@ fn a_stack_that_does_not_fit_is_an_error() {
     let needed = StackReq::new::<f64>(10_000);
     let refused = scope.try_scratch(needed.size_bytes(), needed.align_bytes());
     assert!(matches!(refused, Err(PoolError::LimitExceeded { limit: 4096, .. })));
-    // Of a need that overflows dyn-stack says that its alignment is 0.
+    // For a need that overflows, dyn-stack reports an alignment of 0.
     let impossible = StackReq::new::<f64>(usize::MAX);
     let refused = scope.try_scratch(impossible.size_bytes(), impossible.align_bytes());
     assert!(matches!(refused, Err(PoolError::Alignment { asked: 0 })));

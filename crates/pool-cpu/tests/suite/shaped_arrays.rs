@@ -1,5 +1,6 @@
-//! Arrays by the shapes that `ndarray` itself takes: every form and rank in both orders, held against `ndarray`'s own
-//! array of the same shape; code that is generic over `D: Dimension`; parts of arrays; and what is refused.
+//! Arrays by the shapes of `ndarray` itself: every form and rank in both orders, compared with
+//! `ndarray`'s own array of the same shape; code that is generic over `D: Dimension`; parts of
+//! arrays; and refused shapes.
 
 use core::cell::Cell;
 
@@ -277,7 +278,7 @@ fn twins_without_try_panic_with_the_error() {
     }
 }
 
-/// A shape of a user's own: it acquires while it is asked, and answers otherwise each time.
+/// A custom shape that acquires while it is read, and returns a different value each time.
 struct Moody<'a, 's> {
     scope: &'a Scope<'s, Cpu>,
     asked: &'a Cell<usize>,

@@ -1,4 +1,5 @@
-//! The thread-local pools of `Cpu` and of `Stacked<Cpu>`, and the registries of all threads that have some.
+//! The thread-local pools of `Cpu` and of `Stacked<Cpu>`, and the registries of all threads that
+//! have some.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -12,11 +12,11 @@ use super::LocalPool;
 use super::held::Held;
 use super::idle_pools;
 
-/// A pool of this thread, in your hands until the guard is dropped.
+/// A pool of this thread, which the guard owns until it is dropped.
 ///
-/// The guard owns its pool. Dropping it, in any order with other guards, gives the pool back to the
-/// thread that drops it; forgetting it leaks that one pool. The pool of a guard of `Stacked<Cpu>` may borrow its memory
-/// from the guard around it: see [`Stacked`](crate::Stacked).
+/// Guards may be dropped in any order; the pool goes to the thread that drops the guard. Forgetting
+/// a guard leaks that one pool. The pool of a guard of `Stacked<Cpu>` may borrow its memory from
+/// the guard around it: see [`Stacked`](crate::Stacked).
 ///
 /// ```compile_fail,E0277
 /// fn is_send<T: Send>() {}
@@ -27,11 +27,11 @@ pub struct LocalGuard<B: LocalPool> {
     owned: PhantomData<Pool<B>>,
 }
 
-/// Implemented for nothing, so that [`LocalGuard`] is neither [`Send`] nor [`Sync`]: the idle pools that its methods reach
-/// are those of one thread.
+/// Implemented for no type, so that [`LocalGuard`] is neither [`Send`] nor [`Sync`]: its methods
+/// use the idle pools of one thread.
 #[diagnostic::on_unimplemented(
     message = "a guard of `local()` belongs to one thread, the one whose pool it has",
-    label = "a guard, or a scope of `with_pool!`, gets to another thread here",
+    label = "a guard, or a scope of `with_pool!`, is sent to another thread here",
     note = "call `local()` or `with_pool!` on the other thread, which has pools of its own",
     note = "a `Pool` that you make yourself can be moved to another thread",
     note = "in a future that is `Send`, close the block of `with_pool!` before each `.await`"
@@ -67,7 +67,7 @@ unsafe impl<B: LocalPool + GuardMayLeaveItsThread> Sync for LocalGuard<B> {}
 ///
 /// # Panics
 ///
-/// With the text of the error that [`try_local`] returns.
+/// Panics with the error that [`try_local`] returns.
 #[inline]
 #[must_use]
 #[track_caller]
@@ -79,12 +79,12 @@ pub fn local<B: LocalPool>() -> LocalGuard<B> {
     LocalGuard::of(pool)
 }
 
-/// As [`local()`].
+/// Fallible twin of [`local()`].
 ///
 /// # Errors
 ///
-/// [`PoolError::Bookkeeping`] where the host has no memory for a new pool's slot table, and
-/// [`PoolError::Backend`] where the backend cannot start.
+/// [`PoolError::Bookkeeping`] if the host has no memory for a new pool's slot table, and
+/// [`PoolError::Backend`] if the backend cannot start.
 #[inline]
 pub fn try_local<B: LocalPool>() -> Result<LocalGuard<B>, PoolError<B::Error>> {
     let pool = match idle_pools::take() {
@@ -114,7 +114,7 @@ impl<B: LocalPool> LocalGuard<B> {
         self.pool.scope()
     }
 
-    /// The numbers of this pool and of the thread's idle pools together.
+    /// Returns the statistics of this pool and of the thread's idle pools together.
     #[must_use]
     pub fn stats(&self) -> PoolStats {
         idle_pools::add_stats::<B>(self.pool.stats())
@@ -130,16 +130,16 @@ impl<B: LocalPool> LocalGuard<B> {
         self.pool.compact(compaction).plus(idle_pools::compact::<B>(compaction))
     }
 
-    /// Frees every block of this pool and of the thread's idle pools, and forgets their peaks. Idle
-    /// pools that may hold more than memory are dropped, which are those of every backend but
+    /// Frees every block of this pool and of the thread's idle pools, and resets their peaks. Drops
+    /// idle pools that may hold more than memory, which are those of every backend but
     /// [`Cpu`](crate::Cpu): those of [`Cuda`](crate::Cuda), with their streams.
     pub fn clear(&mut self) -> ReleaseReport {
         self.pool.clear().plus(idle_pools::clear::<B>())
     }
 
-    /// Takes a configuration for this pool, the thread's idle pools, and every pool that this thread
-    /// makes from now on. Pools that other guards hold stay as they are. A byte limit is each pool's
-    /// own.
+    /// Replaces the configuration of this pool, of the thread's idle pools, and of every pool that
+    /// this thread makes from now on. Pools that other guards hold stay unchanged. A byte limit
+    /// applies to each pool alone.
     ///
     /// # Errors
     ///

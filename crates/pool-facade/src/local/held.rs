@@ -1,5 +1,5 @@
-//! A pool that a guard holds: an entry of a list that other threads can release, or a pool by itself. The backend decides
-//! at compile time, so it is one word.
+//! A pool that a guard holds: an entry of a list that other threads can release, or a pool without
+//! an entry. The backend decides at compile time, so it is one word.
 
 use std::fmt;
 use std::mem::ManuallyDrop;
@@ -14,9 +14,9 @@ use super::LocalPool;
 /// The pool of a guard. Dropping it leaks the pool.
 #[must_use = "dropping it leaks the pool"]
 pub(super) union Held<B: PoolBackend> {
-    /// Of backends whose [`ACCESS`](LocalPool::ACCESS) is shared.
+    /// For backends whose [`ACCESS`](LocalPool::ACCESS) is shared.
     listed: ManuallyDrop<HeldPool<B>>,
-    /// Of all others.
+    /// For all others.
     alone: ManuallyDrop<Pool<B>>,
 }
 
@@ -37,7 +37,7 @@ impl<B: LocalPool> Held<B> {
         Self { alone: ManuallyDrop::new(pool) }
     }
 
-    /// The entry.
+    /// Converts into the entry.
     ///
     /// # Safety
     ///
@@ -48,7 +48,7 @@ impl<B: LocalPool> Held<B> {
         ManuallyDrop::into_inner(unsafe { self.listed })
     }
 
-    /// The pool.
+    /// Converts into the pool.
     ///
     /// # Safety
     ///
@@ -107,8 +107,9 @@ impl<B: LocalPool> Held<B> {
 
     pub(super) fn configure(&mut self, config: PoolConfig) -> Result<(), PoolError<B::Error>> {
         if B::ACCESS.is_shared() {
-            // A call of `trim_all` that met this pool in the list may still put another pool in its place. When it has
-            // ended, this pool stays where it is until the guard gives it back.
+            // A call of `trim_all` that found this pool in the list may still put another pool in
+            // its place. After that call has ended, this pool stays in place until the guard gives
+            // it back.
             B::ACCESS.wait_for_release();
             // SAFETY: as in `scope`.
             return unsafe { &mut self.listed }.configure(config);

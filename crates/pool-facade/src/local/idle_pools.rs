@@ -1,4 +1,4 @@
-//! The list of a thread's idle pools, and what closes it where the thread ends.
+//! The list of a thread's idle pools, and the value that closes it when the thread ends.
 
 use std::cell::Cell;
 use std::fmt;
@@ -17,24 +17,24 @@ use super::held::Held;
 use super::requests::{OF_DEVICES, OF_HOST};
 use crate::diagnostics;
 
-/// The idle pools that a thread has of one backend, and the configuration of those that it makes.
+/// The idle pools of a thread for one backend, and the configuration of those that it makes.
 ///
-/// It stands in a `const` thread-local, where [`local_pools!`](crate::local_pools) puts it, and has no
-/// destructor, so that no access has to ask for one, and it can be used while the thread ends. Where
-/// thread-locals are kept under keys, std frees it at some time then: who comes later finds a new list with
-/// the default configuration, and pools that were still in the old one leak.
+/// [`local_pools!`](crate::local_pools) puts it into a `const` thread-local. It has no destructor,
+/// so that no access has to check for one, and it can be used while the thread ends. If the system
+/// keeps thread-locals under keys, std frees it at some time then. A later access finds a new list
+/// with the default configuration, and pools that were still in the old one leak.
 pub struct IdlePools<B: PoolBackend> {
     /// The pools of a backend whose access is shared.
     shared: ThreadList<B>,
     /// The pools of any other backend.
     list: FreeList<B>,
     config: Cell<PoolConfig>,
-    /// The request to release idle pools that was served last.
+    /// The last request to release idle pools that was served.
     served: Cell<usize>,
 }
 
 impl<B: PoolBackend> IdlePools<B> {
-    /// No pools, and the default configuration.
+    /// Makes a list without pools, with the default configuration.
     #[must_use]
     pub const fn new() -> Self {
         const { assert!(!needs_drop::<Self>(), "a thread-local with a destructor is slower") };
@@ -62,19 +62,20 @@ impl<B: PoolBackend> fmt::Debug for IdlePools<B> {
     }
 }
 
-/// Closes the list of a thread's idle pools where the thread ends: from then on pools that come back are
+/// Closes the list of a thread's idle pools when the thread ends: pools that come back later are
 /// dropped.
 ///
-/// It stands in a thread-local beside [`IdlePools`], and does nothing before the thread has made a pool.
+/// It is in a thread-local beside [`IdlePools`], and does nothing before the thread has made a
+/// pool.
 pub struct IdlePoolsCloser<B: LocalPool> {
     armed: Cell<bool>,
-    /// What the registry of all threads knows of this thread; `None` before the first pool, and where access is not
-    /// shared.
+    /// This thread's record in the registry of all threads; `None` before the first pool, and if
+    /// access is not shared.
     record: Cell<Option<NonNull<ThreadRecord<B>>>>,
 }
 
 impl<B: LocalPool> IdlePoolsCloser<B> {
-    /// A closer that has nothing to close yet.
+    /// Makes a closer that has nothing to close yet.
     #[must_use]
     pub const fn new() -> Self {
         Self { armed: Cell::new(false), record: Cell::new(None) }
@@ -115,26 +116,26 @@ impl<B: LocalPool> Drop for IdlePoolsCloser<B> {
 /// Locks the registry of a backend.
 type LockLists<B> = fn() -> MutexGuard<'static, ThreadLists<B>>;
 
-/// How pools are taken from a thread's list and come back. Only this crate makes another than
-/// [`CHECKED`](Self::CHECKED).
+/// The way in which pools are taken from a thread's list and come back. Only this crate makes
+/// others than [`CHECKED`](Self::CHECKED).
 #[doc(hidden)]
 pub struct ListAccess<B: PoolBackend> {
     lists: Option<LockLists<B>>,
 }
 
 impl<B: PoolBackend> ListAccess<B> {
-    /// A pool is taken if [`LocalPool::is_for_thread`] agrees, and linked to the list when it comes back. Only its own
-    /// thread releases its memory.
+    /// A pool is taken if [`LocalPool::is_for_thread`] returns `true`, and is linked to the list
+    /// when it comes back. Only its own thread releases its memory.
     pub const CHECKED: Self = Self { lists: None };
 
-    /// Any pool is taken, and other threads can release the idle ones through this registry. A pool that comes back
-    /// still links to the first one of the list where that is the one that was below it, and keeps that link.
+    /// Any pool is taken, and other threads can release the idle ones through this registry. A pool
+    /// that comes back keeps its link if it still leads to the first pool of the list.
     #[cfg(feature = "cpu")]
     pub(super) const fn shared(lists: LockLists<B>) -> Self {
         Self { lists: Some(lists) }
     }
 
-    /// Whether other threads can release the idle pools.
+    /// Returns `true` if other threads can release the idle pools.
     #[inline(always)]
     pub(super) const fn is_shared(&self) -> bool {
         self.lists.is_some()
@@ -154,8 +155,8 @@ impl<B: PoolBackend> fmt::Debug for ListAccess<B> {
     }
 }
 
-/// Whether the system is one that has a barrier on all threads. It may still refuse it; then requests are served where a
-/// pool comes back out of order, and where a method of a guard looks at the idle pools.
+/// `true` if the system has a barrier on all threads. It may still refuse it. Then requests are
+/// served when a pool comes back out of order, and when a method of a guard reads the idle pools.
 const HAS_BARRIER: bool = cfg!(all(target_os = "linux", not(miri)));
 
 /// Takes an idle pool of the calling thread.
@@ -176,7 +177,7 @@ pub(super) fn take<B: LocalPool>() -> Option<Held<B>> {
     Some(unsafe { Held::alone(pool) })
 }
 
-/// Makes a pool, for when none is idle.
+/// Makes a pool, if none is idle.
 #[cold]
 pub(super) fn make<B: LocalPool>() -> Result<Held<B>, PoolError<B::Error>> {
     diagnostics::set_up();
@@ -186,8 +187,8 @@ pub(super) fn make<B: LocalPool>() -> Result<Held<B>, PoolError<B::Error>> {
         .map_err(|source| PoolError::Backend { operation: "open the device", source })?;
     let config = B::with_idle_pools(|idle| idle.config.get());
     let pool = Pool::with_config(context, config)?;
-    // The pool will be freed with its thread. Where the closer has already run, the list is closed and the pool is its
-    // guard's alone.
+    // The thread's end frees the pool. If the closer has already run, the list is closed and the
+    // pool is its guard's alone.
     if !B::ACCESS.is_shared() {
         B::with_closer(|closer| closer.armed.set(true));
         // SAFETY: access is not shared.
@@ -210,7 +211,8 @@ pub(super) fn make<B: LocalPool>() -> Result<Held<B>, PoolError<B::Error>> {
     Ok(unsafe { Held::listed(held) })
 }
 
-/// Enters a new pool into the registry of all threads, with a record of its thread where there is none yet.
+/// Adds a new pool to the registry of all threads, with a record of its thread if there is none
+/// yet.
 fn register<B: LocalPool>(
     closer: &IdlePoolsCloser<B>,
     held: &HeldPool<B>,
@@ -218,7 +220,7 @@ fn register<B: LocalPool>(
     let Some(lists) = B::ACCESS.lists else { return Ok(()) };
     let new = match closer.record.get() {
         Some(_) => None,
-        // What the allocator calls back meanwhile may make a pool, and enter a record.
+        // Foreign code that the allocator calls meanwhile may make a pool, and add a record.
         None => {
             Some(B::with_idle_pools(|idle| ThreadRecord::new(&idle.shared, idle.config.get()))?)
         }
@@ -228,9 +230,10 @@ fn register<B: LocalPool>(
         (Some(_), Some(new)) => unsafe { ThreadRecord::free(new) },
         (None, Some(new)) => {
             closer.record.set(Some(new));
-            // SAFETY: the record is new. The list is a thread-local, which stays where it is until its thread has run
-            // its destructors, and the closer's removes the record. Where the system keeps thread-locals in another
-            // way there is no barrier on all threads, and the list is not read.
+            // SAFETY: the record is new. The list is a thread-local, which stays in place until its
+            // thread has run its destructors, and the closer's removes the record. If the system
+            // keeps thread-locals in another way, there is no barrier on all threads, and the list
+            // is not read.
             unsafe { lists().add(new) };
         }
         (_, None) => {}
@@ -259,8 +262,8 @@ pub(super) fn put<B: LocalPool>(held: Held<B>) {
     }
 }
 
-/// Gives back a pool where the list has changed since the pool was taken. It finds the list by itself: if it were an
-/// argument, the hot path would compute its address.
+/// Gives back a pool if the list has changed since the pool was taken. It looks the list up itself:
+/// if it were an argument, the hot path would compute its address.
 #[cold]
 #[inline(never)]
 fn put_out_of_order<B: LocalPool>(held: HeldPool<B>) {
@@ -270,11 +273,11 @@ fn put_out_of_order<B: LocalPool>(held: HeldPool<B>) {
 
 /// Runs `f` on each idle entry of this thread.
 fn for_each_shared<B: LocalPool>(idle: &IdlePools<B>, f: impl FnMut(&mut HeldPool<B>)) {
-    // SAFETY: the callers, all below, call methods of what they are given and leave it in its place.
+    // SAFETY: the callers, all below, call methods of the held pool and leave it in its place.
     unsafe { idle.shared.for_each(f) };
 }
 
-/// Releases the idle pools if another thread has asked for it since the last call.
+/// Releases the idle pools if another thread has requested it since the last call.
 #[inline]
 pub(super) fn serve_requests<B: LocalPool>() {
     let requests = if B::ACCESS.is_shared() { &OF_HOST } else { &OF_DEVICES };
@@ -294,7 +297,7 @@ pub(crate) fn trim<B: LocalPool>() -> ReleaseReport {
     released
 }
 
-/// The numbers of the idle pools of this thread, added to `stats`.
+/// Adds the statistics of the idle pools of this thread to `stats`.
 pub(super) fn add_stats<B: LocalPool>(mut stats: PoolStats) -> PoolStats {
     serve_requests::<B>();
     B::with_idle_pools(|idle| {
@@ -314,8 +317,8 @@ pub(super) fn compact<B: LocalPool>(compaction: &Compaction) -> ReleaseReport {
     released
 }
 
-/// Frees every block of the idle pools of this thread and forgets their peaks. Drops pools that may hold more than memory:
-/// a stream, a device.
+/// Frees every block of the idle pools of this thread and resets their peaks. Drops pools that may
+/// hold more than memory: a stream, a device.
 pub(super) fn clear<B: LocalPool>() -> ReleaseReport {
     let mut released = ReleaseReport::default();
     B::with_idle_pools(|idle| {
@@ -326,11 +329,12 @@ pub(super) fn clear<B: LocalPool>() -> ReleaseReport {
     released
 }
 
-/// Takes a configuration for the idle pools of this thread and for pools that it makes from now on.
+/// Replaces the configuration of the idle pools of this thread and of pools that it makes from now
+/// on.
 pub(super) fn configure<B: LocalPool>(config: PoolConfig) -> Result<(), PoolError<B::Error>> {
     serve_requests::<B>();
     let mut result = Ok(());
-    // First: what is called back meanwhile may make pools.
+    // First, because code that is called back meanwhile may make pools.
     B::with_idle_pools(|idle| idle.config.set(config));
     if let Some(lists) = B::ACCESS.lists {
         B::with_closer(|closer| {

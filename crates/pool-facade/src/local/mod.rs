@@ -1,13 +1,15 @@
-//! The pools of a thread: what a backend has to have for them, the list of idle ones, and the guard that
-//! borrows one.
+//! The pools of a thread: the requirements on a backend, the list of idle pools, and the guard that
+//! takes one.
 //!
-//! The list of a thread and backend is a `const` thread-local without destructor, so it can be used at any time. A second
-//! thread-local with a destructor closes it when the thread ends; pools that return later are dropped. The pools of `Cpu`
-//! are in entries, which a registry of all threads knows, so that other threads can release them. An entry that returns
-//! to the list as it left it, which nested blocks do, still links to the entry below it, and one store puts it back.
+//! The list of a thread and backend is a `const` thread-local without destructor, so it can be used
+//! at any time. A second thread-local with a destructor closes it when the thread ends; pools that
+//! return later are dropped. The pools of `Cpu` are in entries, which a registry of all threads
+//! has, so that other threads can release them. If the list is unchanged when an entry returns, as
+//! in nested blocks, the entry still links to the one below it, and one store puts it back.
 //!
-//! The list knows the innermost pool in use. A stack that is taken borrows from it, and gives back when it is put
-//! (`pool_core`'s `stack/nesting.rs`). For slots, nothing of this is compiled.
+//! The list has a link to the innermost pool in use. A stack that is taken borrows from it, and
+//! returns the memory when it is put (`pool_core`'s `stack/nesting.rs`). For slots, nothing of this
+//! is compiled.
 
 #[cfg(feature = "cpu")]
 pub(crate) mod cpu;
@@ -25,15 +27,16 @@ use pool_core::PoolBackend;
 pub use guard::{LocalGuard, local, try_local};
 pub use idle_pools::{IdlePools, IdlePoolsCloser, ListAccess};
 
-/// A backend that keeps pools for each thread: what [`with_pool!`](crate::with_pool) and [`local()`]
-/// ask for.
+/// A backend that keeps pools for each thread: the bound of [`with_pool!`](crate::with_pool) and
+/// [`local()`].
 ///
-/// The markers whose feature is on have it. A backend of another crate gets it there, from
-/// [`local_pools!`](crate::local_pools), which writes this implementation with no `unsafe`. What its functions
-/// hand out has no methods that anyone else can call: the idle pools of one backend are out of reach of
-/// another's implementation, and of code that is generic over `B: LocalPool`.
+/// The markers whose feature is on implement it. A backend of another crate gets it there, from
+/// [`local_pools!`](crate::local_pools), which writes this implementation without `unsafe`. The
+/// types that its functions pass have no methods for other crates. So the idle pools of one backend
+/// are out of reach of another's implementation, and of code that is generic over `B: LocalPool`.
 ///
-/// An implementation by hand that keeps no one list for a thread is harmless, but keeps fewer pools.
+/// A manual implementation that keeps several lists for a thread is harmless, but reuses fewer
+/// pools.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no thread-local pools",
     label = "a backend without thread-local pools",
@@ -43,26 +46,27 @@ pub use idle_pools::{IdlePools, IdlePoolsCloser, ListAccess};
     note = "a backend of another crate gets them in that crate: `pool_facade::local_pools!(Backend, context: || …);`"
 )]
 pub trait LocalPool: PoolBackend {
-    /// How pools are taken from the list and come back.
+    /// The way in which pools are taken from the list and come back.
     #[doc(hidden)]
     const ACCESS: ListAccess<Self> = ListAccess::CHECKED;
 
     /// Runs `f` on the idle pools of the calling thread.
     fn with_idle_pools<R>(f: impl FnOnce(&IdlePools<Self>) -> R) -> R;
 
-    /// Runs `f` on what closes the list of the idle pools where the calling thread ends, unless it has done so.
+    /// Runs `f` on the closer of the calling thread's list of idle pools, unless the closer has
+    /// already run.
     fn with_closer(f: impl FnOnce(&IdlePoolsCloser<Self>));
 
-    /// The context of a new pool of the calling thread.
+    /// Makes the context of a new pool of the calling thread.
     ///
     /// # Errors
     ///
-    /// The backend's, where its device cannot be opened; [`try_local`] returns it as
+    /// The backend's error if its device cannot be opened; [`try_local`] returns it as
     /// [`PoolError::Backend`](crate::PoolError::Backend).
     fn thread_context() -> Result<Self::Context, Self::Error>;
 
-    /// Whether the calling thread may take an idle pool of this context now; always, unless a thread can
-    /// choose between devices or streams.
+    /// Returns `true` if the calling thread may take an idle pool of this context now. Always
+    /// `true`, unless a thread can choose between devices or streams.
     fn is_for_thread(context: &Self::Context) -> bool {
         let _ = context;
         true

@@ -1,5 +1,5 @@
-//! The thread-local pools of `Wgpu`: one list for all streams that a thread chooses, of which a pool is taken by its
-//! stream.
+//! The thread-local pools of `Wgpu`: one list for all streams that a thread chooses. A pool is
+//! taken by its stream.
 
 use pool_wgpu::{Stream, Wgpu};
 

@@ -9,7 +9,8 @@ struct Hooked;
 #[global_allocator]
 static HOOKED: Hooked = Hooked;
 
-/// Is called before each allocation and free of its thread. Decides whether an allocation is served. Must not unwind.
+/// Runs before each allocation and free of its thread. Returns `false` to refuse an allocation.
+/// Must not unwind.
 pub(crate) type Hook = fn() -> bool;
 
 thread_local! {
@@ -56,7 +57,7 @@ unsafe impl GlobalAlloc for Hooked {
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         is_served();
-        // SAFETY: as above; what this allocator gave out came from `System`.
+        // SAFETY: as above; memory of this allocator comes from `System`.
         unsafe { System.dealloc(pointer, layout) }
     }
 }

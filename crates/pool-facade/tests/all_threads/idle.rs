@@ -1,4 +1,4 @@
-//! Threads that wait: their idle pools are released, whatever they wait for.
+//! Threads that wait: their idle pools are released, for any kind of wait.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
@@ -10,7 +10,8 @@ use crate::support::{AT_ONCE, Ending, Worker, alone, forget, held, work};
 
 const LENGTH: usize = if cfg!(miri) { 100 } else { 4_000 };
 
-/// After a release only tables remain, also of nested pools; the threads go on with right contents.
+/// After a release only tables remain, also of nested pools; the threads continue with right
+/// contents.
 #[test]
 fn threads_that_wait_in_a_channel() {
     alone(|| {
@@ -30,7 +31,7 @@ fn threads_that_wait_in_a_channel() {
         }
         workers.iter().for_each(|worker| worker.run(|| work(4, LENGTH)));
         trim_all();
-        // Where a thread releases its own pools alone, it does so when it needs a new pool.
+        // If a thread releases its own pools alone, it does so when it needs a new pool.
         workers.iter().for_each(|worker| worker.run(|| work(5, 1)));
         assert!(held() < before, "{} of {before} bytes", held());
     });
@@ -158,7 +159,7 @@ fn released_pools_keep_their_configuration() {
     });
 }
 
-/// What a thread configures while another one releases pools stays.
+/// A configuration by one thread stays, while another one releases pools.
 #[test]
 fn configurations_stay_while_another_thread_releases() {
     alone(|| {

@@ -1,5 +1,5 @@
-//! Nested thread-local scopes of `Stacked<Cpu>`: what they hold at each depth, on each thread, after a release, and where
-//! guards are dropped in thread-local destructors or held over `.await`.
+//! Nested thread-local scopes of `Stacked<Cpu>`: their memory at each depth, on each thread, after
+//! a release, and with guards that are dropped in thread-local destructors or held over `.await`.
 
 use std::cell::RefCell;
 use std::pin::pin;
@@ -81,7 +81,8 @@ fn every_depth_holds_what_is_live() {
     });
 }
 
-/// As above, without a release between: what a shallow call left is used by a deep one, and the other way round.
+/// Same as above, without a release in between: a deep call uses the memory of a shallow one, and
+/// the other way round.
 #[test]
 fn depths_that_alternate_hold_the_peak() {
     alone(|| {
@@ -195,7 +196,8 @@ thread_local! {
     static LEFT: RefCell<Vec<LocalGuard<Stacked<Cpu>>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A guard that is dropped where its thread ends, before and after the list of the thread is closed.
+/// A guard that is dropped while its thread ends, before and after the list of the thread is
+/// closed.
 #[test]
 fn guards_dropped_in_thread_local_destructors() {
     alone(|| {

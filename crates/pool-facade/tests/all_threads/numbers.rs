@@ -8,7 +8,7 @@ use pool_facade::{stats_all, trim_all};
 
 use crate::support::{Worker, alone, held, work};
 
-/// Pools in use on other threads count, and the numbers of a pool go on after a release.
+/// Pools in use on other threads count, and the statistics of a pool continue after a release.
 #[test]
 fn pools_in_use_count() {
     alone(|| {

@@ -70,7 +70,7 @@ fn release_inside_a_release_sweep() {
     });
 }
 
-/// The n-th allocation of a release fails, for each n: what is not released stays whole.
+/// The n-th allocation of a release fails, for each n: pools that are not released stay whole.
 #[test]
 fn refused_memory_sweep() {
     alone(|| {

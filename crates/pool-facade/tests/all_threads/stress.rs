@@ -6,7 +6,7 @@ use pool_facade::trim_all;
 
 use crate::support::{AT_ONCE, Ending, Worker, alone, held, work};
 
-/// How often each thread does something.
+/// Returns the number of actions of each thread.
 fn rounds() -> usize {
     if cfg!(miri) { 3 } else { 2_000 }
 }

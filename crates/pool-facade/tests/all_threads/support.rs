@@ -1,4 +1,5 @@
-//! What the tests share: one test at a time, work with contents that are checked, and threads that wait.
+//! Shared code of the tests: one test at a time, work with contents that are checked, and threads
+//! that wait.
 
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
@@ -9,7 +10,7 @@ use std::thread::{JoinHandle, spawn};
 use pool_facade::prelude::*;
 use pool_facade::stats_all;
 
-/// Whether this system releases the pools of other threads at once.
+/// `true` if this system releases the pools of other threads at once.
 pub(crate) const AT_ONCE: bool = cfg!(all(target_os = "linux", not(miri)));
 
 /// Runs a test on a thread of its own, which has ended before the next one begins: the numbers are those of the process.
@@ -56,7 +57,7 @@ pub(crate) fn forget<T>(value: T) {
     FORGOTTEN.lock().unwrap_or_else(PoisonError::into_inner).push(place);
 }
 
-/// Tells a thread that runs beside a test to end, also where the test panics.
+/// Ends a thread that runs beside a test, even if the test panics.
 pub(crate) struct Ending<'a>(pub(crate) &'a AtomicBool);
 
 impl Drop for Ending<'_> {
@@ -65,10 +66,10 @@ impl Drop for Ending<'_> {
     }
 }
 
-/// What a [`Worker`] is told to run.
+/// A job of a [`Worker`].
 type Job = Box<dyn FnOnce() + Send>;
 
-/// A thread that runs what it is told, and sleeps in a channel between.
+/// A thread that runs jobs, and sleeps in a channel in between.
 pub(crate) struct Worker {
     jobs: Option<Sender<Job>>,
     done: Receiver<()>,
@@ -88,18 +89,18 @@ impl Worker {
         Self { jobs: Some(jobs), done, thread: Some(thread) }
     }
 
-    /// Has the thread run `job`, and returns when it has.
+    /// Runs `job` on the thread, and returns when it has ended.
     pub(crate) fn run(&self, job: impl FnOnce() + Send + 'static) {
         self.begin(job);
         self.wait();
     }
 
-    /// Has the thread begin `job`.
+    /// Starts `job` on the thread.
     pub(crate) fn begin(&self, job: impl FnOnce() + Send + 'static) {
         self.jobs.as_ref().unwrap().send(Box::new(job)).unwrap();
     }
 
-    /// Waits until the thread has done what it began.
+    /// Waits until the thread has finished its job.
     pub(crate) fn wait(&self) {
         self.done.recv().expect("the job did not panic");
     }

@@ -9,14 +9,14 @@ struct Hooked;
 #[global_allocator]
 static HOOKED: Hooked = Hooked;
 
-/// What a hook is told.
+/// The call that a hook sees.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Call {
     Allocate,
     Free,
 }
 
-/// Is told of a call before it is served; whether an allocation is served. It must not unwind.
+/// Runs before a call is served; returns `false` to refuse an allocation. It must not unwind.
 pub(crate) type Hook = fn(Call) -> bool;
 
 thread_local! {
@@ -62,7 +62,7 @@ unsafe impl GlobalAlloc for Hooked {
         if !is_served(Call::Allocate) {
             return null_mut();
         }
-        // SAFETY: as above; what this allocator gave out came from `System`.
+        // SAFETY: as above; memory of this allocator comes from `System`.
         unsafe { System.realloc(pointer, layout, size) }
     }
 

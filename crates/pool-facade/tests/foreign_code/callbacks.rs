@@ -1,5 +1,5 @@
-//! Each operation of a pool, with an allocator's hook that tries everything at every call: what comes
-//! while the pool is in the middle of something is refused, what comes after the step is served.
+//! Each operation of a pool, with an allocator's hook that tries everything at every call. Calls
+//! while the pool is in the middle of an operation are refused; calls after the step are served.
 
 use std::cell::{Cell, RefCell};
 
@@ -10,7 +10,7 @@ use crate::allocator::{Call, with_hook};
 use crate::live::Live;
 use crate::support::{endless_pool, endless_scope, leak, slots_per_table};
 
-/// What the hook has seen.
+/// The observations of the hook.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Seen {
     calls: usize,
@@ -24,7 +24,7 @@ thread_local! {
     static LIVE: RefCell<Live> = RefCell::default();
 }
 
-/// Tries everything that a scope can do, once at a time: what it calls itself is not seen.
+/// Tries everything that a scope can do, once at a time: its own allocations do not call the hook.
 fn try_everything(_: Call) -> bool {
     let Some(scope) = SCOPE.take() else { return true };
     with_hook(None, || {
@@ -64,7 +64,7 @@ fn try_everything(_: Call) -> bool {
     true
 }
 
-/// Runs an operation with the hook, and holds what it returned against what the hook was served.
+/// Runs an operation with the hook, and compares its result with the calls that the hook served.
 fn run(
     scope: &'static Scope<'static, Cpu>,
     operation: impl FnOnce() -> Option<&'static mut [u8]>,
@@ -195,7 +195,8 @@ fn trim_and_compact_are_not_entered_again() {
     // Until each slot has been seen often enough, and is served without the cold function again.
     for _ in 0..=Compaction::SAMPLES {
         let scope = pool.scope();
-        // The first slot, at which the cursor stands later, keeps its block: it must not be had either.
+        // The first slot, the later position of the cursor, keeps its block: it must not be handed
+        // out either.
         scope.acquire::<u8, _>(100);
         for _ in 1..10 {
             scope.acquire::<u8, _>(1);

@@ -1,4 +1,4 @@
-//! A backend of host memory that tells a callback of each of its calls, while it serves it.
+//! A backend of host memory that calls a callback in each of its calls, while it serves it.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::cell::Cell;
@@ -9,7 +9,7 @@ use pool_core::{
     Advice, Device, Element, HostBackend, PoolBackend, Reuse, SlotRef, Slots, ViewError,
 };
 
-/// Tells [`TOLD`] of everything.
+/// Calls [`TOLD`] in each operation.
 #[derive(Debug)]
 pub(crate) struct Hooked;
 
@@ -25,7 +25,7 @@ impl fmt::Display for Refused {
 
 impl std::error::Error for Refused {}
 
-/// Where code that is not the pool's runs.
+/// The places at which foreign code runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Place {
     Allocator,
@@ -46,14 +46,14 @@ pub(crate) enum Place {
 }
 
 impl Place {
-    /// Whether nothing may be thrown from here.
+    /// Returns `true` if nothing may be thrown from here.
     pub(crate) fn never_unwinds(self) -> bool {
         matches!(self, Self::Allocator | Self::Free | Self::Settle | Self::DescriptorDropped)
     }
 }
 
 thread_local! {
-    /// Is told of each place; whether the call is to be served.
+    /// Runs at each place; returns `false` to refuse the call.
     pub(crate) static TOLD: Cell<fn(Place) -> bool> = const { Cell::new(|_| true) };
 }
 
@@ -61,7 +61,7 @@ fn tell(place: Place) -> Result<(), Refused> {
     if TOLD.get()(place) { Ok(()) } else { Err(Refused) }
 }
 
-/// Tells when it is made and dropped.
+/// Calls the callback when it is made and dropped.
 #[derive(Debug)]
 pub(crate) struct Descriptor(Box<u8>);
 
@@ -82,8 +82,8 @@ impl Drop for Descriptor {
 #[repr(align(16))]
 struct Aligned;
 
-// SAFETY: blocks are zeroed memory of the global allocator, freed with the layout they were made with; a
-// callback may call the pool, which refuses or serves it: that is what is tested.
+// SAFETY: blocks are zeroed memory of the global allocator, freed with the layout they were made
+// with. A callback may call the pool, which refuses or serves it, as tested here.
 unsafe impl PoolBackend for Hooked {
     type Layout = Slots;
     type Context = ();
@@ -128,7 +128,7 @@ unsafe impl PoolBackend for Hooked {
             // SAFETY: the view that is made is in use, on the pool's thread.
             unsafe { slot.arm() };
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         unsafe { std::slice::from_raw_parts_mut(block.cast().as_ptr(), length) }
     }
 
@@ -137,7 +137,7 @@ unsafe impl PoolBackend for Hooked {
         _: SlotRef<Self>,
         length: usize,
     ) -> &'s [T] {
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         unsafe { std::slice::from_raw_parts(block.cast().as_ptr(), length) }
     }
 
@@ -157,7 +157,7 @@ unsafe impl PoolBackend for Hooked {
         bytes: usize,
     ) -> Result<(), Refused> {
         tell(Place::SetBytes)?;
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         unsafe { block.write_bytes(value, bytes) };
         Ok(())
     }
@@ -170,9 +170,9 @@ unsafe impl PoolBackend for Hooked {
     ) -> Result<(), Refused> {
         tell(Place::Fill)?;
         for index in 0..length {
-            // SAFETY: the caller's promise.
+            // SAFETY: the same contract, which the caller upholds.
             let place = unsafe { block.cast::<T>().add(index) };
-            // SAFETY: the caller's promise.
+            // SAFETY: the same contract, which the caller upholds.
             unsafe { place.write(value) };
         }
         Ok(())
@@ -185,14 +185,14 @@ unsafe impl PoolBackend for Hooked {
     ) -> Result<(), Refused> {
         tell(Place::Copy)?;
         let from = NonNull::from(source).cast::<T>();
-        // SAFETY: the caller's promise.
+        // SAFETY: the same contract, which the caller upholds.
         unsafe { block.cast::<T>().copy_from_nonoverlapping(from, source.len()) };
         Ok(())
     }
 }
 
 thread_local! {
-    /// Whether views arm their slots, so that the backend is asked at the next use.
+    /// `true` if views arm their slots, so that the backend is asked at the next use.
     pub(crate) static ARMING: Cell<bool> = const { Cell::new(false) };
 }
 

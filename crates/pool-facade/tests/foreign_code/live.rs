@@ -16,11 +16,11 @@ struct Range {
 }
 
 impl Live {
-    /// Takes in what an acquire has returned to a scope of this depth, and stamps it.
+    /// Records an array that a scope of this depth acquired, and stamps it.
     ///
     /// # Panics
     ///
-    /// Where it overlaps a range that is in use.
+    /// Panics if it overlaps a range in use.
     pub(crate) fn take(&mut self, view: &mut [u8], depth: usize) {
         self.stamps = self.stamps.wrapping_add(1);
         view.fill(self.stamps);
@@ -38,14 +38,14 @@ impl Live {
     ///
     /// # Panics
     ///
-    /// Where one is not.
+    /// Panics if a byte is not as it was written.
     pub(crate) fn verify(&self) {
         for range in &self.ranges {
             for index in 0..range.bytes {
                 let place = range.start.wrapping_add(index);
-                // SAFETY: if pools keep their promise, the byte is one of a view whose scope is open, and
-                // which nothing has used since this pointer was made of it; that they do is what Miri
-                // and the sanitizers look at here.
+                // SAFETY: if pools keep their promise, the byte is one of a view whose scope is
+                // open, and which nothing has used since this pointer was made. Miri and the
+                // sanitizers check that promise here.
                 let byte = unsafe { place.read() };
                 assert_eq!(byte, range.stamp, "byte {index} of {range:?}");
             }
@@ -57,7 +57,7 @@ impl Live {
         self.ranges.retain(|range| range.depth < depth);
     }
 
-    /// How many views are in use.
+    /// Returns how many views are in use.
     pub(crate) fn count(&self) -> usize {
         self.ranges.len()
     }

@@ -1,6 +1,6 @@
-//! Code that is not the pool's, run inside its operations: the hooks of an allocator, subscribers of
-//! `tracing`, backends, closures, panic hooks. Whatever they call is served or refused, never unsound.
-//! And memory that is out at any point of any operation, the bookkeeping of the pools included.
+//! Foreign code inside a pool's operations: the hooks of an allocator, subscribers of `tracing`,
+//! backends, closures, panic hooks. All their calls are served or refused, never unsound. Also,
+//! memory that runs out at any point of any operation, including the bookkeeping of the pools.
 
 #![allow(
     clippy::expect_used,

@@ -1,5 +1,6 @@
-//! Memory that is out from the n-th allocation on, or at the n-th alone, for n = 1, 2, 3 … until an
-//! operation passes: a typed error each time, never an abort, and the pool is usable after it.
+//! Memory that runs out from the n-th allocation on, or only at the n-th, for n = 1, 2, 3 … until
+//! an operation passes. Each failure is a typed error, never an abort, and the pool is usable after
+//! it.
 
 use std::cell::{Cell, RefCell};
 
@@ -34,8 +35,8 @@ fn refuse(call: Call) -> bool {
 
 type Failure = PoolError<CpuError>;
 
-/// Runs the operation on fresh ground for every n, both ways. Its first result is what it was for, its
-/// second what the ground gives afterwards, with memory to be had.
+/// Runs the operation on a fresh ground for every n, in both ways. Its first result is the
+/// operation's own. Its second is the ground's result afterwards, with memory available.
 fn sweep<G>(
     name: &str,
     ground: impl Fn() -> G,
@@ -156,7 +157,7 @@ fn first_pools_of_a_thread() {
     fresh().join().unwrap();
 }
 
-/// What is called when memory is out takes none.
+/// Code that runs when memory is out takes no memory.
 #[test]
 fn work_on_idle_pools_takes_no_memory() {
     let work = || {

@@ -1,6 +1,6 @@
-//! Random programs in which whatever is called back calls back: hooks fire in allocations, frees, fills,
-//! copies, spans, events, descriptors and closures, and do random operations on the scope, the handles and
-//! the pools that they can reach, against the naive model.
+//! Random programs in which every callback calls back: hooks fire in allocations, frees, fills,
+//! copies, spans, events, descriptors and closures. They do random operations on the scope, the
+//! handles and the pools that they can reach, against the naive model.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -15,14 +15,14 @@ use crate::allocator::{Call, with_hook};
 use crate::hooked::{ARMING, Hooked, Place, Refused, TOLD};
 use crate::live::Live;
 
-/// How deep callbacks are within each other.
+/// The maximum depth of nested callbacks.
 const NESTED: usize = 3;
-/// How deep scopes are within each other.
+/// The maximum depth of nested scopes.
 const SCOPES: usize = 4;
 /// Seeds of programs that belong to one `POOL_TEST_SEED`.
 const PROGRAMS: u64 = 1_000_000;
 
-/// What a callback may reach, and what is known of it.
+/// The objects that a callback may reach, and the model of them.
 struct World {
     random: RefCell<Rng>,
     live: RefCell<Live>,
@@ -44,7 +44,7 @@ thread_local! {
 /// A panic that a program plans; thrown without a message.
 struct Planned;
 
-/// What every hook calls.
+/// The function that every hook calls.
 fn told(place: Place) -> bool {
     let Some(world) = WORLD.get() else { return true };
     // SAFETY: set by `run` for as long as the world lives.
@@ -56,7 +56,7 @@ fn told_by_allocator(_: Call) -> bool {
     told(Place::Allocator)
 }
 
-/// Bookkeeping of the test, which tells nobody.
+/// Bookkeeping of the test, which calls no hook.
 fn quietly<R>(body: impl FnOnce() -> R) -> R {
     with_hook(None, body)
 }
@@ -102,7 +102,7 @@ impl World {
         place == Place::Allocator || !self.once_in(12)
     }
 
-    /// One operation on whatever can be reached.
+    /// Does one operation on any reachable object.
     fn act(&self, without_unwinding: bool) {
         match self.below(8) {
             0 => self.read_a_handle(),
@@ -117,7 +117,7 @@ impl World {
                 // SAFETY: the innermost scope is open, and used by shared references alone.
                 let scope = unsafe { scope.as_ref() };
                 let operation = || self.operate(scope);
-                // What is called back in here may throw again; where nothing may, it ends here.
+                // A callback in here may panic again; if it must not, the panic ends here.
                 match catch_unwind(AssertUnwindSafe(operation)) {
                     Err(thrown) if !without_unwinding || !thrown.is::<Planned>() => {
                         resume_unwind(thrown)
@@ -254,7 +254,7 @@ fn is_all(view: &[u8], value: u8) {
     assert!(view.iter().all(|&byte| byte == value), "{view:?}");
 }
 
-/// Says which program failed.
+/// Prints the program that failed.
 struct Named(u64);
 
 impl Drop for Named {
@@ -269,7 +269,8 @@ fn number(variable: &str) -> Option<u64> {
     std::env::var(variable).ok()?.parse().ok()
 }
 
-/// Runs random programs; how often each place told, and how many re-entries were refused and served.
+/// Runs random programs; returns the number of calls at each place, and the numbers of refused and
+/// served re-entries.
 fn run(program: impl Fn(&World)) -> (BTreeMap<Place, usize>, usize, usize) {
     let cases = number("POOL_TEST_CASES").unwrap_or(if cfg!(miri) { 25 } else { 2_000 });
     let first = number("POOL_TEST_SEED").unwrap_or(0) * PROGRAMS;
@@ -293,9 +294,9 @@ fn run(program: impl Fn(&World)) -> (BTreeMap<Place, usize>, usize, usize) {
     (places, refused, served)
 }
 
-/// Every place has told, and both answers were given.
+/// Checks that hooks ran at every place, and that some re-entries were refused and some served.
 fn assert_covered((places, refused, served): (BTreeMap<Place, usize>, usize, usize)) {
-    // A few programs that somebody asks for need not reach everything.
+    // A few programs on request need not reach every place.
     if number("POOL_TEST_CASES").is_some_and(|cases| cases < 25) {
         return;
     }
@@ -306,7 +307,7 @@ fn assert_covered((places, refused, served): (BTreeMap<Place, usize>, usize, usi
 
 #[cfg(feature = "tracing")]
 mod telling {
-    //! Spans and events, told as everything else.
+    //! Spans and events, which run the hook as everything else does.
 
     use tracing::span::{Attributes, Id, Record};
     use tracing::{Event, Metadata, Subscriber};

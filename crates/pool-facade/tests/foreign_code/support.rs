@@ -1,11 +1,11 @@
-//! Values that live for ever, as those that safe code can reach from anywhere do.
+//! Values that live for ever, like those that safe code can reach from anywhere.
 
 use std::sync::atomic::AtomicPtr;
 use std::sync::{Mutex, PoisonError};
 
 use pool_facade::prelude::*;
 
-/// Where leaked values are still to be found, so that no leak checker takes them for a mistake.
+/// References to leaked values, so that no leak checker reports them.
 static LEAKED: Mutex<Vec<AtomicPtr<()>>> = Mutex::new(Vec::new());
 
 /// Leaks a value.

@@ -1,4 +1,4 @@
-//! A subscriber of `tracing` that acquires from the very scope whose operation it is told of.
+//! A subscriber of `tracing` that acquires from the very scope whose operation it observes.
 
 use std::cell::{Cell, RefCell};
 
@@ -15,7 +15,7 @@ thread_local! {
     static OUTCOME: RefCell<Option<Outcome>> = const { RefCell::new(None) };
 }
 
-/// When the subscriber acquires, once.
+/// The moment at which the subscriber acquires, once.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum When {
     NewSpan,
@@ -62,7 +62,7 @@ impl Subscriber for When {
     }
 }
 
-/// Runs the operation with a subscriber that acquires then; what it got.
+/// Runs the operation with a subscriber that acquires then; returns the result of that acquire.
 fn outcome<R>(
     when: When,
     scope: &'static Scope<'static, Cpu>,
@@ -112,7 +112,7 @@ fn h1_warning_told_to_a_subscriber_that_acquires() {
     assert_eq!((&*mine, &*after), (&[1; 64][..], &[9; 64][..]));
 }
 
-/// Panics whenever it is told of an event or left.
+/// Panics at each event, and when a span is left.
 struct Panicking;
 
 impl Subscriber for Panicking {

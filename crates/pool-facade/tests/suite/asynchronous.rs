@@ -24,7 +24,7 @@ impl Wake for Wakes {
     }
 }
 
-/// Polls tasks one step at a time, in the order that its user says.
+/// Polls tasks one step at a time, in the order given by its user.
 struct Executor {
     wakes: Arc<Wakes>,
     waker: Waker,
@@ -51,7 +51,7 @@ impl Executor {
     }
 }
 
-/// Is pending once, and asks to be polled again.
+/// Is pending once, and requests another poll.
 async fn pause() {
     let mut paused = false;
     std::future::poll_fn(|context| {
@@ -85,7 +85,7 @@ async fn work(id: usize, turns: usize) -> usize {
     })
 }
 
-/// What happens to a task, drawn at random.
+/// Runs tasks with random events.
 fn interleave(seed: u64) {
     let mut random = fastrand::Rng::with_seed(seed);
     let mut executor = Executor::new();

@@ -1,7 +1,7 @@
-//! The page of compiler errors says what the compiler says. Each section's program is checked by the compiler that runs
-//! this test: it refuses the program with the section's error code, and in our own words where they are ours. The other
-//! words are compared where the compiler is of the release that the page names. What a section says to do instead is
-//! compiled, and run, by the documentation tests.
+//! The page of compiler errors quotes the compiler. The compiler that runs this test checks each
+//! section's program: it refuses the program with the section's error code, and with our own
+//! messages where they are ours. The other texts are compared if the compiler has the release that
+//! the page names. The documentation tests compile and run the fixes of each section.
 
 use std::process::Command;
 
@@ -95,8 +95,8 @@ sections! {
     d03_outer_scope_acquires_from_the_inner = "An outer scope acquires while an inner scope or its view is in use";
     d12_vector_kept = "The body of `keep` returns a vector";
     d12_two_arrays_kept = "The body of `keep` returns two arrays";
-    d04_scope_sent = "A scope gets to another thread";
-    d04b_guard_sent = "A guard of `local()` gets to another thread";
+    d04_scope_sent = "A scope is sent to another thread";
+    d04b_guard_sent = "A guard of `local()` is sent to another thread";
     d08_element_with_a_destructor = "An element has a destructor";
     d09_element_that_is_not_copy = "An element is a type of your own that is not `Copy`";
     d13_stack_of_whole_buffers = "A stack of wgpu's buffers";
@@ -109,7 +109,7 @@ fn every_section_of_the_page_is_checked() {
     assert_eq!(titles, TITLES);
 }
 
-/// What else must not get to another thread, with the message of scopes.
+/// Other values that must not be sent to another thread, with the message of scopes.
 #[test]
 #[cfg_attr(miri, ignore = "SKIPPED: Miri starts no compiler")]
 fn d04_a_vector_of_a_scope_and_a_future_say_so_too() {

@@ -1,5 +1,5 @@
-//! What must not compile, and says why in words of our own. Small programs are checked by the compiler
-//! that runs this test, offline, with the versions of the workspace's lock file; its output is searched
+//! Programs that must not compile, with our own messages. The compiler that runs this test checks
+//! small programs, offline, with the versions of the workspace's lock file. Its output is searched
 //! for our text and for error codes, not for the compiler's own wording.
 
 use crate::programs::{Program, accepted, refused};
@@ -116,7 +116,7 @@ const NOT_RECYCLABLE_ARRAY: Program<'static> =
 
 const RECYCLED_TUPLE: Program<'static> = acquiring!("recycled_tuple", "acquire::<(u32, u32)>(3)");
 
-/// Types that are no elements, with what the compiler calls them.
+/// Types that are not elements, with the compiler's names for them.
 const NO_ELEMENTS: [(&str, Program<'static>); 4] = [
     ("(u32, u8)", acquiring!("filled_tuple", "acquire_filled(3, (1_u32, 2_u8))")),
     ("Option<u8>", acquiring!("filled_option", "acquire_filled(3, None::<u8>)")),
@@ -124,7 +124,7 @@ const NO_ELEMENTS: [(&str, Program<'static>); 4] = [
     ("String", acquiring!("filled_string", "acquire_filled(3, String::new())")),
 ];
 
-/// Shapes that are none, and what the message calls them.
+/// Invalid shapes, and their names in the message.
 const NO_SHAPES: [(&str, Program<'static>); 4] = [
     ("u32", acquiring!("length_of_32_bits", "acquire::<f32, _>(8_u32)")),
     ("[u32; 2]", acquiring!("lengths_of_32_bits", "acquire_zeroed::<f32, _>([2_u32, 3])")),
@@ -132,12 +132,11 @@ const NO_SHAPES: [(&str, Program<'static>); 4] = [
     ("[usize; 7]", acquiring!("seven_axes", "acquire::<f32, _>([1_usize; 7])")),
 ];
 
-/// A rank that is known at run time, where the index would have to be of as many axes.
+/// A rank that is known at run time, where the index would need a fixed number of axes.
 const NO_FIXED_SHAPE: Program<'static> =
     acquiring!("elements_of_a_dynamic_shape", "acquire_uninit::<u8, &[usize]>(&[2, 3])");
 
-/// Two headers of arrays of dynamic rank, seen as a reference type of `ndarray`, and what is done to
-/// them.
+/// Two headers of arrays of dynamic rank, as a reference type of `ndarray`, and operations on them.
 macro_rules! swapped {
     ($name:literal, $kind:literal, $how:literal) => {
         Program {
@@ -183,8 +182,8 @@ const SWAPPED_ARRAYS: Program<'static> = Program {
     "#,
 };
 
-/// The list of a thread's idle pools, reached through the bound of a type parameter, which needs no
-/// trait in scope and no name for it.
+/// The list of a thread's idle pools, accessed through the bound of a type parameter, which needs
+/// no trait in scope and no name for it.
 macro_rules! reaching {
     ($name:literal, $call:literal) => {
         Program {
@@ -268,7 +267,7 @@ fn other_forms_of_the_macros_are_told_the_right_one() {
 #[cfg_attr(miri, ignore = "SKIPPED: Miri starts no compiler")]
 fn an_element_that_is_not_plain_data_says_what_to_do() {
     let texts = [
-        "Named` is not plain data, which this use of a pool needs",
+        "Named` is not plain data, which this acquire needs",
         "derive it: `#[derive(Clone, Copy, bytemuck::Zeroable, bytemuck::NoUninit)] #[repr(C)]`",
         "E0277",
     ];
@@ -279,10 +278,7 @@ fn an_element_that_is_not_plain_data_says_what_to_do() {
 #[cfg_attr(miri, ignore = "SKIPPED: Miri starts no compiler")]
 fn an_element_that_cannot_be_recycled_names_the_way_out() {
     let texts = |element: &str| {
-        format!(
-            "`{element}` cannot be handed out with recycled contents, which are whatever bytes a \
-             former use has left"
-        )
+        format!("`{element}` cannot be handed out with recycled contents, which may be any bytes")
     };
     let way_out = "use `acquire_zeroed`, `acquire_filled`, `acquire_from` or `acquire_with`";
     refused(&NOT_RECYCLABLE, &[&texts("bool"), way_out, "E0277"]);
@@ -296,18 +292,18 @@ fn tuples_options_references_and_owners_are_told_the_way_out() {
     let way_out = [
         "for a tuple of one type use an array, `[u32; 2]` for `(u32, u32)`",
         "host scopes have `acquire_with`: `acquire_with(n, |_| value)` repeats",
-        "a type with `Drop`, such as `String` or `Vec`, is owned by what `boxed`, `boxed_slice`",
+        "a type with `Drop`, such as `String` or `Vec`, needs an owner: use `boxed`, `boxed_slice`",
         "E0277",
     ];
     let recycled = ["`(u32, u32)` cannot be handed out with recycled contents"];
     refused(&RECYCLED_TUPLE, &[&recycled[..], &way_out].concat());
     for (name, program) in &NO_ELEMENTS {
-        let said = format!("`{name}` is not plain data, which this use of a pool needs");
+        let said = format!("`{name}` is not plain data, which this acquire needs");
         refused(program, &[&[said.as_str()], &way_out[..]].concat());
     }
 }
 
-/// What is not a shape is told what the shapes are.
+/// The error for a value that is not a shape lists the shapes.
 #[test]
 #[cfg_attr(miri, ignore = "SKIPPED: Miri starts no compiler")]
 fn what_is_no_shape_is_told_the_shapes() {
@@ -321,8 +317,8 @@ fn what_is_no_shape_is_told_the_shapes() {
     refused(&NO_FIXED_SHAPE, &[said, "E0277"]);
 }
 
-/// The cached header of an array of dynamic rank is lent as an unsized reference: what would put
-/// another array's address into it does not compile.
+/// The cached header of an array of dynamic rank is lent as an unsized reference: code that would
+/// put another array's address into it does not compile.
 #[test]
 #[cfg_attr(miri, ignore = "SKIPPED: Miri starts no compiler")]
 fn dynamic_arrays_cannot_be_swapped_or_replaced() {
@@ -331,7 +327,7 @@ fn dynamic_arrays_cannot_be_swapped_or_replaced() {
     }
 }
 
-/// A pool of one's own does not get into the thread's list, and the list cannot be closed from outside.
+/// An explicit pool cannot get into the thread's list, and the list cannot be closed from outside.
 #[test]
 #[cfg_attr(miri, ignore = "SKIPPED: Miri starts no compiler")]
 fn the_list_of_a_thread_is_out_of_reach() {

@@ -1,5 +1,5 @@
-//! What may live in a pool, through the facade alone: a user's own plain data, and the numbers that
-//! the features `half` and `complex` add.
+//! Elements of a pool, through the facade alone: custom plain data, and the numbers that the
+//! features `half` and `complex` add.
 
 use bytemuck::{NoUninit, Pod, Zeroable};
 use pool_facade::prelude::*;
@@ -13,7 +13,7 @@ struct Particle {
     id: u64,
 }
 
-/// Not every byte pattern is a value: zeroed or written first.
+/// Some byte patterns are invalid: it is zeroed or written first.
 #[derive(Clone, Copy, Debug, PartialEq, Zeroable, NoUninit)]
 #[repr(C)]
 struct Cell {
@@ -45,7 +45,7 @@ fn written_first<T: Element + PartialEq + std::fmt::Debug>(values: [T; 3]) {
     assert_eq!(pool.get(handle).unwrap(), values);
 }
 
-/// What plain data may besides: recycled contents.
+/// Plain data may also have recycled contents.
 fn recycled<T: PodElement + PartialEq + std::fmt::Debug>(values: [T; 3]) {
     written_first(values);
     with_pool!(|scope| {

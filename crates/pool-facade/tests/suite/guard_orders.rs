@@ -1,5 +1,6 @@
-//! Random walks over the guards of a thread, against a list of which pool is idle: whatever is done in
-//! between, a guard has the pool that was put back last, or a new one, and never one that another has.
+//! Random walks over the guards of a thread, against a list of idle pools. After any operations in
+//! between, a guard has the pool that was put back last, or a new one, and never one that another
+//! guard has.
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -14,9 +15,9 @@ thread_local! {
     static LEFT: RefCell<Vec<LocalGuard<Cpu>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A thread that takes and gives back pools; each is known by the block of its first slot.
+/// A thread that takes and returns pools; the block of its first slot identifies each.
 struct Walk {
-    /// Which pools are idle, the next to be taken last.
+    /// The idle pools, the next to be taken last.
     idle: Vec<usize>,
     held: Vec<(usize, LocalGuard<Cpu>)>,
     forgotten: Vec<usize>,
@@ -82,7 +83,7 @@ impl Walk {
                     });
                 }));
                 assert!(panicked.is_err());
-                // What was written is written again by the next who takes them.
+                // The next guard that takes them writes them again.
                 if self.idle.len() == 2 {
                     // The third was new, and came back first.
                     self.idle = blocks_in_order().into_iter().rev().collect();

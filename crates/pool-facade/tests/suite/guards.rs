@@ -1,5 +1,5 @@
-//! Guards as owners: whatever order they come back in, and whether they come back at all, no two of
-//! them ever have the same pool.
+//! Guards as owners: for any order of their return, and even without it, no two of them ever have
+//! the same pool.
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -27,7 +27,8 @@ fn guards_returned_out_of_order() {
     });
 }
 
-/// Between the first return and the last, others take what is there, and every scope keeps its data.
+/// Between the first return and the last, other guards take idle pools, and every scope keeps its
+/// data.
 #[test]
 fn guards_returned_out_of_order_while_scopes_are_open() {
     on_fresh_thread(|| {

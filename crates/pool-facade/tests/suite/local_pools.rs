@@ -246,7 +246,7 @@ fn poison_overwrites_what_is_recycled() {
     });
 }
 
-/// What a guard does to the idle pools while scopes of other guards are open.
+/// The effect of a guard on the idle pools while scopes of other guards are open.
 #[test]
 fn everything_rare_beside_open_scopes() {
     on_fresh_thread(|| {

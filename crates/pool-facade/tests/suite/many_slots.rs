@@ -5,7 +5,7 @@ use std::process::Command;
 
 use pool_facade::prelude::*;
 
-/// Set in the child process, whose standard error is read: to what it should do.
+/// Set in the child process, whose standard error is read: its task.
 const TASK: &str = "POOL_TEST_MANY_SLOTS";
 
 /// The text that is looked for.
@@ -13,7 +13,7 @@ const TEXT: &str = "Is a scope missing around a loop body?";
 
 const MOST: usize = PoolConfig::REPORTED_SLOTS;
 
-/// What a callback of the type `Fn` does: it has its scope shared, so its passes take new slots.
+/// Acts as a callback of the type `Fn`: it has its scope shared, so its passes take new slots.
 fn grow(passes: usize) -> u32 {
     with_pool!(|scope| {
         let callback = |x: f64| scope.acquire_filled(8, x)[0];
@@ -83,7 +83,7 @@ fn child() {
     }
 }
 
-/// What a child writes to standard error.
+/// Returns the standard error of a child process.
 fn said(task: &str) -> String {
     let output = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "many_slots::child", "--nocapture"])

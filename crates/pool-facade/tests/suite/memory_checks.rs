@@ -5,10 +5,10 @@ use std::process::Command;
 use pool_facade::prelude::*;
 use pool_facade::{MemoryChecks, check_memory};
 
-/// Set in the child process: to what it should find.
+/// Set in the child process: the modes that it should find.
 const TASK: &str = "POOL_TEST_MEMORY_CHECKS";
 
-/// Whether this thread's pool poisons, and whether its blocks are fresh.
+/// Returns `true` if this thread's pool poisons, and whether its blocks are fresh.
 fn found() -> (bool, bool) {
     with_pool!(|scope| {
         let scope = scope.scope();
@@ -37,7 +37,7 @@ fn child() {
         Ok("fresh") => assert_eq!(found(), (false, true)),
         Ok("both") => {
             assert_eq!(found(), (true, true));
-            // Also where a pool is configured without them, and for pools of one's own.
+            // Also if a pool is configured without them, and for explicit pools.
             local::<Cpu>().configure(PoolConfig::new().name("mine")).unwrap();
             assert_eq!(found(), (true, true));
             let mut pool = Pool::<Cpu>::new(());

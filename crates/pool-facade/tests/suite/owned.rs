@@ -9,7 +9,7 @@ use pool_facade::prelude::*;
 const THREADS: usize = if cfg!(miri) { 3 } else { 16 };
 const ROUNDS: usize = if cfg!(miri) { 20 } else { 20_000 };
 
-/// The steps of a thread that takes arrays of several lengths, and checks that nobody else writes them.
+/// Takes arrays of several lengths on a thread, and checks that no other thread writes them.
 fn take_and_drop(pool: &SharedPool<Cpu>, number: usize, rounds: usize) {
     let mut held = Vec::new();
     for round in 0..rounds {
@@ -181,7 +181,7 @@ fn what_cannot_move_is_copied() {
     assert_eq!((part[8], small.stats().reserved_bytes), (8, 128));
 }
 
-/// Under Miri, a read of what padding left behind is an error.
+/// Under Miri, a read of uninitialised padding is an error.
 #[test]
 fn a_kept_block_takes_its_mark_with_it() {
     let results = SharedPool::<Cpu>::default();

@@ -47,7 +47,7 @@ fn package() -> PathBuf {
     package
 }
 
-/// Whether the compiler accepts a program, and what it said.
+/// Returns `true` if the compiler accepts a program, and the compiler's output.
 pub(crate) fn check(program: &Program<'_>) -> (bool, String) {
     let package = package();
     let file = package.join("src/bin").join(format!("{}.rs", program.name));

@@ -1,5 +1,5 @@
-//! What is the same on every pass: the addresses, the number of slots, the number of pools. Acceptance
-//! cases 9, 10 and 21.
+//! Values that repeat on every pass: the addresses, the number of slots, the number of pools.
+//! Acceptance cases 9, 10 and 21.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
@@ -132,7 +132,7 @@ fn the_same_sequence_has_the_same_addresses() {
     });
 }
 
-/// The same with guards instead of the macro, and with a pool of one's own.
+/// The same with guards instead of the macro, and with a `Pool` of your own.
 #[test]
 fn the_function_forms_repeat_as_well() {
     fn addresses(scope: &mut Scope<'_, Cpu>) -> [usize; 3] {
@@ -151,8 +151,8 @@ fn the_function_forms_repeat_as_well() {
     });
 }
 
-/// Recursion through the macro takes a pool a level, and each level keeps its data; a helper that is
-/// given the scope takes none.
+/// Recursion through the macro takes a pool for each level, and each level keeps its data; a helper
+/// that gets the scope takes none.
 // It counts the pools of two threads.
 #[test]
 #[cfg(not(target_arch = "wasm32"))]

@@ -39,8 +39,9 @@ fn what_is_done_to_idle_pools_ends_though_a_subscriber_makes_more() {
     on_fresh_thread(|| {
         make_idle(3);
         let mut guard = local::<Cpu>();
-        // With one subscriber alone, tracing asks the default one of whichever thread meets a span first, which other
-        // tests do, too, without any, and keeps the answer for all threads. With two it asks them.
+        // With only one subscriber, tracing asks the default one of the thread that first meets a
+        // span, and keeps the result for all threads. That may be a thread of another test, without
+        // a subscriber. With two it asks both.
         let _another = Dispatch::new(Working);
         subscriber::with_default(Working, || {
             assert_eq!(guard.trim().slots, 3);

@@ -1,4 +1,4 @@
-//! What several modules need: a thread of one's own, a look at the pools of a thread, and a way to
+//! Shared code of several modules: a new thread, access to the pools of a thread, and a way to
 //! forget a value that leak checkers accept.
 
 #[cfg(not(target_arch = "wasm32"))]
@@ -23,7 +23,7 @@ pub(crate) fn on_fresh_thread<R: Send>(body: impl FnOnce() -> R + Send) -> R {
     })
 }
 
-/// How many idle pools this thread has; one is made where there is none.
+/// Returns the number of idle pools of this thread; one is made if there is none.
 pub(crate) fn idle_pools() -> usize {
     local::<Cpu>().stats().pools
 }
@@ -36,7 +36,7 @@ pub(crate) fn make_idle(count: usize) {
     }
 }
 
-/// Where the first slot of a guard's pool has its block: by this a pool is known again.
+/// Returns the address of the first slot's block of a guard's pool, which identifies the pool.
 pub(crate) fn first_block(guard: &mut LocalGuard<Cpu>) -> usize {
     guard.scope().acquire::<u64, _>(16).as_ptr().addr()
 }
@@ -49,16 +49,16 @@ pub(crate) fn blocks_in_order() -> Vec<usize> {
     blocks
 }
 
-/// Where forgotten values are still to be found.
+/// References to forgotten values.
 static FORGOTTEN: Mutex<Vec<AtomicPtr<()>>> = Mutex::new(Vec::new());
 
-/// Forgets a value for good, as `std::mem::forget` does, but on the heap, where a static names it: it
-/// is never dropped, and yet no leak checker takes it for a mistake.
+/// Forgets a value, as `std::mem::forget` does, but on the heap, where a static refers to it. It is
+/// never dropped, and no leak checker reports it.
 pub(crate) fn forget<T: 'static>(value: T) {
     let _: &'static mut T = leak(value);
 }
 
-/// As [`forget`], but the value stays usable.
+/// Does the same as [`forget`], but the value stays usable.
 pub(crate) fn leak<T: 'static>(value: T) -> &'static mut T {
     let leaked = Box::leak(Box::new(value));
     let address = AtomicPtr::new(std::ptr::from_mut(leaked).cast());

@@ -1,5 +1,5 @@
-//! The end of a thread: its idle pools are freed, whatever else the thread keeps in thread-local
-//! storage, and what was leaked from it lives on.
+//! The end of a thread: its idle pools are freed, independently of its other thread-local values,
+//! and leaked ones live on.
 
 use std::cell::RefCell;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -9,10 +9,10 @@ use pool_facade::{LocalGuard, PoolStats};
 
 use crate::support::{first_block, leak};
 
-/// What a destructor saw: the statistics of the pool that it was given, before and after it was used.
+/// The observations of a destructor: the statistics of its pool, before and after it was used.
 type Seen = (PoolStats, PoolStats, u64);
 
-/// A thread-local value whose destructor uses pools, and says what it saw.
+/// A thread-local value whose destructor uses pools, and reports its observations.
 struct AtExit {
     guard: Option<LocalGuard<Cpu>>,
     report: Sender<Seen>,
@@ -24,7 +24,7 @@ thread_local! {
 
 impl Drop for AtExit {
     fn drop(&mut self) {
-        // Goes to the list of the thread, or is freed where the list is closed.
+        // Goes to the list of the thread, or is freed if the list is closed.
         drop(self.guard.take());
         let before = local::<Cpu>().stats();
         let sum = with_pool!(|outer| {
@@ -34,7 +34,7 @@ impl Drop for AtExit {
             })
         });
         let seen = (before, local::<Cpu>().stats(), sum);
-        // The receiver waits for as many as there are threads.
+        // The receiver waits for one message from each thread.
         self.report.send(seen).expect("the test is waiting");
     }
 }
@@ -48,7 +48,8 @@ fn at_exit(guard: Option<LocalGuard<Cpu>>, report: Sender<Seen>) {
     AT_EXIT.set(Some(AtExit { guard, report }));
 }
 
-/// Runs `body` on a new thread to its end; what the destructor of `AT_EXIT` saw there.
+/// Runs `body` on a new thread to its end; returns the observations of the destructor of `AT_EXIT`
+/// there.
 fn seen_at_exit(body: impl FnOnce(Sender<Seen>) + Send + 'static) -> Seen {
     let (report, reports): (_, Receiver<Seen>) = channel();
     std::thread::spawn(move || body(report)).join().expect("no panic while the thread ends");
@@ -80,8 +81,8 @@ fn guard_dropped_in_tls_destructor_both_orders() {
         growths.push((before.growths, after.growths, after.pools));
     }
     growths.sort_unstable();
-    // Where the list was closed, every pool was new and private: nothing was there before or after.
-    // Where it was open, the guard's pool came back from it with its block, and a second one was made.
+    // If the list was closed, every pool was new and private: nothing was there before or after. If
+    // it was open, the guard's pool came back from it with its block, and a second one was made.
     assert_eq!(growths, [(0, 0, 1), (1, 2, 2)], "one of each");
 }
 

@@ -60,7 +60,7 @@ fn eight_threads_keep_their_data() {
     });
 }
 
-/// A pool of one's own goes from thread to thread, with its blocks.
+/// An explicit pool goes from thread to thread, with its blocks.
 #[test]
 fn an_owned_pool_is_handed_over() {
     let mut pool = Pool::<Cpu>::new(());

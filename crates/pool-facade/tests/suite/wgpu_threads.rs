@@ -9,7 +9,7 @@ use pool_facade::{LocalGuard, PoolView, WgpuError};
 #[test]
 fn a_thread_that_ends_gives_up_its_buffers_in_any_order() {
     thread_local! {
-        /// A guard whose pool is given back while the thread ends.
+        /// A guard whose pool is returned while the thread ends.
         static KEPT: RefCell<Option<LocalGuard<Wgpu>>> = const { RefCell::new(None) };
     }
     for keeps_first in [true, false] {
@@ -33,6 +33,6 @@ fn a_thread_that_ends_gives_up_its_buffers_in_any_order() {
             Err(error) => panic!("{error}"),
         }
     }
-    // What they left is dropped by whoever comes next.
+    // The next thread that uses a stream drops what they left.
     assert_eq!(with_pool!(Wgpu, |scope| { scope.acquire_zeroed::<u8, _>(5).len() }), 5);
 }

@@ -50,7 +50,8 @@ fn every_fixed_rank() {
     assert_eq!(pool.stats().growths, 6 * 8);
 }
 
-/// By the shapes that `ndarray` takes; what `ndarray` keeps without the heap is up to rank 4 where it is dynamic.
+/// By the shapes that `ndarray` takes. For a dynamic rank, only up to 4: `ndarray` keeps those
+/// without the heap.
 #[test]
 fn every_form_of_a_shape() {
     fn family<Sh: ShapeBuilder + Clone>(scope: &Scope<'_, Cpu>, shape: &Sh) {
@@ -120,8 +121,8 @@ fn dynamic_ranks() {
     assert_eq!(pool.stats().shape_misses, 3 * RANKS.len() as u64);
 }
 
-/// `ndarray` keeps up to four axes in place and allocates for more, also where it iterates. The header
-/// of a hit is there already, and its slice, its elements and its axes are had without an allocation.
+/// `ndarray` keeps up to four axes in place and allocates for more, also when it iterates. The
+/// header of a hit exists already, and its slice, its elements and its axes need no allocation.
 #[test]
 fn arrays_of_dynamic_rank() {
     let mut pool = Pool::<Cpu>::new(());
@@ -144,8 +145,8 @@ fn arrays_of_dynamic_rank() {
     assert_eq!(stats.shape_misses, RANKS.len() as u64 + 1);
 }
 
-/// Where a header was left in another shape, the next hit makes it anew: that allocates, and is the
-/// only hit that does.
+/// If a header was left in another shape, the next hit makes it again. That hit allocates, and is
+/// the only one that does.
 #[test]
 fn a_header_that_was_changed_is_made_anew_once() {
     let mut pool = Pool::<Cpu>::new(());
@@ -161,7 +162,7 @@ fn a_header_that_was_changed_is_made_anew_once() {
     }
 }
 
-/// As many shapes as there are ways stay in the cache side by side: acceptance case 11.
+/// Shapes in the number of the ways stay in the cache together: acceptance case 11.
 #[test]
 fn four_shapes_on_one_slot() {
     let shapes: [&[usize]; 4] =
@@ -178,8 +179,8 @@ fn four_shapes_on_one_slot() {
     assert_eq!(pool.stats().shape_misses, 4);
 }
 
-/// The attack `steady`: eviction goes round robin, so a cycle of one shape more than there are ways finds none of them.
-/// `PoolConfig::ways` says so, and names the way out.
+/// The attack `steady`: eviction goes round robin, so a cycle of one shape more than there are ways
+/// always misses. `PoolConfig::ways` documents that, and the remedy.
 #[test]
 fn five_shapes_in_turn_allocate_once_each_in_four_ways_and_never_in_five() {
     let shape = |pass: usize| [pass % 5, 2, 3];

@@ -1,5 +1,5 @@
-//! The global allocator of this test binary: the system's, with a count of its calls for each thread,
-//! so that what the test harness does on other threads is not seen.
+//! The global allocator of this test binary: the system's, with a count of its calls for each
+//! thread, so that the test harness on other threads is not counted.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -14,12 +14,12 @@ thread_local! {
     static CALLS: Cell<Calls> = const { Cell::new(Calls { allocations: 0, frees: 0 }) };
 }
 
-/// How often a thread called the allocator.
+/// The numbers of calls of the allocator by a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Calls {
-    /// To have memory, or to have more or less of it.
+    /// Allocations and reallocations.
     pub(crate) allocations: u64,
-    /// To give memory back.
+    /// Frees.
     pub(crate) frees: u64,
 }
 
@@ -63,7 +63,7 @@ unsafe impl GlobalAlloc for Counting {
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         count_allocation();
-        // SAFETY: as above; what this allocator gave out came from `System`.
+        // SAFETY: as above; memory of this allocator comes from `System`.
         unsafe { System.realloc(pointer, layout, size) }
     }
 

@@ -1,5 +1,5 @@
-//! In steady state a pool takes nothing from the heap: a counting allocator says so for each kind of
-//! acquire and scope, over a thousand passes and more.
+//! In steady state a pool takes nothing from the heap. A counting allocator checks this for each
+//! kind of acquire and scope, over a thousand passes and more.
 
 mod arrays;
 mod collections;

@@ -44,8 +44,7 @@ fn slices_of_changing_length() {
     assert_eq!(pool.stats().growths, 7);
 }
 
-/// Blocks that are mapped do not come from the heap at all: there it is the number of growths that
-/// tells.
+/// Mapped blocks do not come from the heap: for them the test checks the number of growths.
 #[test]
 fn large_slices() {
     let mib = if cfg!(miri) { 1 << 10 } else { 1 << 20 };
@@ -134,7 +133,8 @@ fn thread_local_scopes_that_are_left_early() {
     .unwrap();
 }
 
-/// Errors are values: asking for too much allocates nothing either, once what was idle is gone.
+/// Errors are values: requesting too much allocates nothing either, after the idle blocks are
+/// freed.
 #[test]
 fn refusals() {
     let config = PoolConfig::new().byte_limit(1 << 16);

@@ -1,4 +1,4 @@
-//! What steady state means here: after two passes through the same code, no further pass calls the
+//! The meaning of steady state: after two passes through the same code, no further pass calls the
 //! allocator, in either direction.
 
 use crate::counting::Calls;
@@ -23,7 +23,7 @@ pub(crate) fn never_allocates(mut pass: impl FnMut()) {
     stays_warm(pass);
 }
 
-/// As [`never_allocates`], of code that is warm already.
+/// Does the same as [`never_allocates`], of code that is warm already.
 #[track_caller]
 pub(crate) fn stays_warm(mut pass: impl FnMut()) {
     let before = Calls::so_far();
@@ -33,7 +33,7 @@ pub(crate) fn stays_warm(mut pass: impl FnMut()) {
     assert_eq!(Calls::since(before), Calls { allocations: 0, frees: 0 }, "over {PASSES} passes");
 }
 
-/// A pass that does allocate is seen, also where it is one pass of all.
+/// A pass that allocates is detected, even if it is a single one.
 #[test]
 #[should_panic(expected = "over")]
 fn one_allocation_is_seen() {

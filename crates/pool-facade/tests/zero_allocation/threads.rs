@@ -33,7 +33,7 @@ fn every_thread_on_its_own() {
     });
 }
 
-/// Allocates and frees, where no one counts.
+/// Allocates and frees, without a count.
 fn allocate_all_the_time() {
     for size in 0..10_000 / if cfg!(miri) { 100 } else { 1 } {
         std::hint::black_box(vec![1_u8; size % 100 + 1]);

@@ -1,16 +1,16 @@
 //! The heaviest antichain of a partial order, from a maximum flow.
 //!
-//! Every element sends up to its weight to elements that come after it, and takes up to its weight from
-//! those before it (weighted Dilworth). The minimum cut is a lightest set of elements that covers the
-//! relation; what remains is the heaviest antichain.
+//! Every element sends up to its weight to elements after it, and takes up to its weight from those
+//! before it (weighted Dilworth). The minimum cut is a lightest set of elements that covers the
+//! relation. The rest is the heaviest antichain.
 
 use std::cmp::Reverse;
 
 use super::transport::Transport;
 use crate::bits::{BitMatrix, ones};
 
-/// The elements of a heaviest antichain; those of weight 0 are left out. `None` where `is_needed` said no before it was
-/// found.
+/// Returns the elements of a heaviest antichain, without those of weight 0. Returns `None` if
+/// `is_needed` returned `false` first.
 pub(super) fn heaviest(
     precedes: &BitMatrix,
     weights: &[u64],
@@ -21,8 +21,9 @@ pub(super) fn heaviest(
     Some((0..weights.len()).filter(kept).collect())
 }
 
-/// An antichain that nothing can be added to, and that may not be the heaviest: the heavier of two, of which one has all
-/// elements of `start`, an antichain itself. Others are added as they weigh, heavy ones first.
+/// Returns an antichain to which no element can be added, and which may not be the heaviest. It is
+/// the heavier of two; one of them contains `start`, an antichain itself. Others are added by
+/// weight, heavy ones first.
 // Uncounted: once for each element, after the budget of the flow has ended.
 pub(super) fn maximal(precedes: &BitMatrix, weights: &[u64], start: &[usize]) -> Vec<usize> {
     let mut heavy: Vec<usize> = (0..weights.len()).filter(|&one| weights[one] > 0).collect();
@@ -36,11 +37,11 @@ pub(super) fn maximal(precedes: &BitMatrix, weights: &[u64], start: &[usize]) ->
     [extended(&[]), extended(start)].into_iter().max_by_key(weight).unwrap_or_default()
 }
 
-/// Elements of which none comes before another, as bits.
+/// Mutually unordered elements, as bits.
 struct Antichain<'a> {
     precedes: &'a BitMatrix,
     kept: Vec<u64>,
-    /// What comes after an element that is kept.
+    /// The elements after a kept one.
     after: Vec<u64>,
 }
 
@@ -50,7 +51,7 @@ impl<'a> Antichain<'a> {
         Self { precedes, kept: vec![0; words], after: vec![0; words] }
     }
 
-    /// Adds an element that comes neither before nor after what is kept.
+    /// Adds an element that comes neither before nor after any kept one.
     // Uncounted: the words of a row, once for each element.
     fn add(&mut self, one: usize) {
         let later = self.precedes.row(one);
@@ -70,7 +71,8 @@ mod tests {
     use super::{Transport, heaviest, maximal};
     use crate::bits::BitMatrix;
 
-    /// A partial order of elements that come before others of higher number only, and their weights.
+    /// A partial order of elements that come only before others of higher number, and their
+    /// weights.
     fn orders() -> impl Strategy<Value = (BitMatrix, Vec<u64>)> {
         (2..70_usize, 0..3_usize).prop_flat_map(|(count, density)| {
             let pairs = prop::collection::vec((0..count, 0..count), 0..count << density);
@@ -93,8 +95,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(500) })]
 
-        /// No flow of the network can exceed the weight that the antichain leaves: so where both are equal,
-        /// flow and antichain are the best there are.
+        /// No flow of the network can exceed the weight outside the antichain. So if both are
+        /// equal, flow and antichain are optimal.
         #[test]
         fn the_antichain_weighs_what_the_flow_leaves((precedes, weights) in orders()) {
             prop_assert_eq!(heaviest(&precedes, &weights, &|| false), None);

@@ -1,11 +1,12 @@
-//! The exact lower bounds, each with the buffers that witness it.
+//! The exact lower bounds, each with the buffers that prove it.
 //!
-//! The bound is the heaviest set of buffers of which no two may share bytes, as far as it can be
-//! found exactly: for intervals the buffers live at one time, for a graph an antichain. Of buffers
-//! whose offsets are multiples of a granule, every one of the set but its topmost is followed by
-//! padding. So the same is done with the padded sizes of those buffers, less the largest padding in
-//! the set, for each alignment of an interval problem and for the least one of a graph. The largest
-//! bound counts.
+//! The bound is the heaviest set of mutually conflicting buffers that can be computed exactly. For
+//! intervals, these are the buffers live at one time; for a graph, an antichain.
+//!
+//! Buffers whose offsets are multiples of a granule are followed by padding, except for the topmost
+//! of the set. So the same bound is also computed with the padded sizes of those buffers, less the
+//! largest padding in the set. That is done for each alignment of an interval problem, and for the
+//! smallest one of a graph. The largest bound counts.
 
 mod antichain;
 mod sweep;
@@ -24,19 +25,19 @@ use crate::timeline::Timeline;
 pub struct Bound {
     /// The peak in bytes that no plan is below.
     pub bytes: u64,
-    /// Indices of buffers of which no two may share bytes, and which need these bytes together;
-    /// or the one buffer whose fixed offset needs them.
+    /// Indices of mutually conflicting buffers, which need these bytes together. Or the one buffer
+    /// whose fixed offset needs them.
     pub witness: Vec<usize>,
 }
 
 impl IntervalProblem {
-    /// The largest number of bytes that are live at one time.
+    /// Returns the largest number of bytes that are live at one time.
     #[must_use]
     pub fn lower_bound(&self) -> Bound {
         self.bound_on(&Timeline::new(self))
     }
 
-    /// As [`lower_bound`](Self::lower_bound), on the timeline of this problem.
+    /// Does the same as [`lower_bound`](Self::lower_bound), on the timeline of this problem.
     // Uncounted: some passes over the buffers for each alignment, before the first plan.
     pub(crate) fn bound_on(&self, timeline: &Timeline) -> Bound {
         let mut granules: Vec<u64> = timeline.items.iter().map(|item| item.alignment).collect();
@@ -47,18 +48,21 @@ impl IntervalProblem {
 }
 
 impl HappensBeforeProblem {
-    /// The largest number of bytes in buffers of which no two are ordered: a maximum-weight
-    /// antichain, the total weight less the maximum flow on the comparability relation (Dilworth
+    /// Returns the largest number of bytes in mutually unordered buffers. That is a maximum-weight
+    /// antichain: the total weight less the maximum flow on the comparability relation (Dilworth
     /// 1950, in its weighted form).
     #[must_use]
     pub fn lower_bound(&self) -> Bound {
         self.bound_while(&crate::order::precedence(self, 1), &[], &|| true)
     }
 
-    /// As [`lower_bound`](Self::lower_bound), from the relation that has, for each buffer, those that begin
-    /// after all its uses. Where `is_needed` says no before it is found, a bound that may be lower: from buffers that are
-    /// live at once in one order of the operations, in which each has the lifetime that `lifetimes` says, and others
-    /// that are not ordered with them. Of buffers that are live at once in some order, none comes before another.
+    /// Does the same as [`lower_bound`](Self::lower_bound), from the relation that has, for each
+    /// buffer, those that begin after all its uses.
+    ///
+    /// If `is_needed` returns `false` before the bound is found, the result may be lower. It is
+    /// then the weight of buffers that are live at once in one order of the operations, and of
+    /// others that are not ordered with them. `lifetimes` has the lifetimes in that order. Of
+    /// buffers that are live at once in some order, none comes before another.
     pub(crate) fn bound_while(
         &self,
         precedes: &BitMatrix,
@@ -82,7 +86,7 @@ impl HappensBeforeProblem {
     }
 }
 
-/// The best bound that sets of conflicting buffers and fixed offsets give.
+/// Returns the best bound of sets of conflicting buffers and fixed offsets.
 // Uncounted: some passes over the buffers, before the first plan.
 fn best(sizes: &[Item], granules: &[u64], heaviest: impl Fn(&[u64]) -> Vec<usize>) -> Bound {
     let weights: Vec<u64> = sizes.iter().map(|one| one.size).collect();

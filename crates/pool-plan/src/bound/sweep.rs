@@ -1,8 +1,9 @@
-//! The heaviest set of buffers that are live at one time, by a sweep over beginnings and ends.
+//! The heaviest set of buffers that are live at one time, by a sweep over starts and ends.
 
 use crate::timeline::Timeline;
 
-/// The items of the first section in which the `weights` of items sum up highest; those of weight 0 are left out.
+/// Returns the items of the first section with the largest sum of `weights`, without those of
+/// weight 0.
 // Uncounted: one pass, before the first plan.
 pub(super) fn heaviest_section(timeline: &Timeline, weights: &[u64]) -> Vec<usize> {
     let totals = timeline.totals(weights);
@@ -11,8 +12,8 @@ pub(super) fn heaviest_section(timeline: &Timeline, weights: &[u64]) -> Vec<usiz
     timeline.live_at(section).filter(|&item| weights[item] > 0).collect()
 }
 
-/// The buffers live at the first time at which `weights` of live buffers sum up highest, where `live_spans` says when
-/// a buffer is live.
+/// Returns the buffers live at the first time with the largest sum of `weights`. `live_spans`
+/// returns the spans in which a buffer is live.
 // Uncounted: one sort, before the first plan.
 pub(super) fn heaviest<S>(live_spans: impl Fn(usize) -> S, weights: &[u64]) -> Vec<usize>
 where
@@ -25,7 +26,7 @@ where
             events.push((upper, false, weight));
         }
     }
-    // At one time, ends come before beginnings.
+    // At one time, ends come before starts.
     events.sort_unstable();
     let (mut live, mut most, mut when) = (0_u64, 0_u64, None);
     for (time, begins, weight) in events {

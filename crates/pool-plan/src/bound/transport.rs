@@ -1,51 +1,52 @@
-//! Maximum flow from elements to elements that come after them, by blocking flows on level graphs (Dinic
-//! 1970), without recursion.
+//! Maximum flow from elements to later elements, by blocking flows on level graphs (Dinic 1970),
+//! without recursion.
 //!
-//! Each element has a weight to send and a weight to take. An edge leads from each to all that come after
-//! it, without limit; these edges are the bits of the relation itself, and only those that carry
-//! something are listed. So memory grows with the elements, however many pairs the relation has.
+//! Each element has a weight to send and a weight to take. An edge without limit leads from each
+//! element to all later ones. These edges are the bits of the relation itself, and only edges with
+//! flow are listed. So memory grows with the elements, and not with the pairs of the relation.
 
 use crate::bits::{BitMatrix, ones};
 
-/// How many senders send what they can between two looks at the clock.
+/// The number of senders between two checks of the clock.
 const SENDERS_UNWATCHED: usize = 64;
 
-/// A flow, and what is left to send and to take.
+/// A flow, and the supply and demand that are left.
 #[derive(Debug)]
 pub(super) struct Transport<'a> {
     precedes: &'a BitMatrix,
     supply: Vec<u64>,
     demand: Vec<u64>,
-    /// For each receiver, the senders that it takes from, and how much.
+    /// For each receiver, the senders that it takes from, and the amounts.
     taken: Vec<Vec<(usize, u64)>>,
 }
 
-/// How far from a sender with something left each sender and receiver is, in steps of two.
+/// For each sender and receiver, its distance from a sender with supply left, in steps of two.
 struct Levels {
     senders: Vec<usize>,
     /// The receivers of each level, as bits.
     receivers: Vec<Vec<u64>>,
     /// The receivers of all levels, as bits.
     met: Vec<u64>,
-    /// Whether some receiver of the last level can take more.
+    /// `true` if some receiver of the last level can take more.
     is_open: bool,
 }
 
 impl<'a> Transport<'a> {
-    /// A flow in which nothing is sent yet.
+    /// Makes an empty flow.
     // Uncounted: one pass over the elements.
     pub(super) fn new(precedes: &'a BitMatrix, weights: &[u64]) -> Self {
         let (supply, demand) = (weights.to_vec(), weights.to_vec());
         Self { precedes, supply, demand, taken: vec![Vec::new(); weights.len()] }
     }
 
-    /// Sends as much as possible. The loop ends: each round sends something, for `block` is called only where a
-    /// path leads from a sender with something left to a receiver that can take it, and the first path of
-    /// `block` carries at least one; and no more can be sent than there is supply. (By Dinic's argument,
-    /// paths are longer in each round, so that there are no more rounds than elements.)
+    /// Sends as much as possible. The loop ends, because each round sends something and supply is
+    /// finite. `block` is called only if a path leads from a sender with supply to a receiver with
+    /// demand, and its first path carries at least one. (By Dinic's argument, paths are longer in
+    /// each round, so there are no more rounds than elements.)
     ///
-    /// Returns, for each element, whether more could be sent from it if there were somebody to take it, and
-    /// whether it could take more from a sender with something left; `None` where `is_needed` said no before.
+    /// Returns two values for each element: `true` if more could be sent from it to a receiver with
+    /// demand, and `true` if it could take more from a sender with supply. Returns `None` if
+    /// `is_needed` returned `false` first.
     pub(super) fn maximise(
         &mut self,
         is_needed: &dyn Fn() -> bool,
@@ -65,8 +66,8 @@ impl<'a> Transport<'a> {
         None
     }
 
-    /// Levels up to the first one with a receiver that can take more.
-    // Uncounted: one pass over the rows; `maximise` looks at the clock before each.
+    /// Returns the levels up to the first one with a receiver that can take more.
+    // Uncounted: one pass over the rows; `maximise` checks the clock before each.
     fn levels(&self) -> Levels {
         let count = self.supply.len();
         let has_some = |&sender: &usize| self.supply[sender] > 0;
@@ -101,19 +102,24 @@ impl<'a> Transport<'a> {
         Levels { senders, receivers, met, is_open: false }
     }
 
-    /// Fills every path that goes from level to level, until `is_needed` says no.
+    /// Fills every path that goes from level to level, until `is_needed` returns `false`.
     ///
-    /// The loop ends: each turn takes one of the following steps, and between two steps of one kind there are
-    /// finitely many of each kind before it: the path grows, and is no longer than there are levels; a
-    /// receiver is cleared, or looks at its next giver, and neither is ever taken back; something is sent,
-    /// and the supply is finite. The givers that `send` adds to a receiver are of a level before it, so that
-    /// no path goes to them.
+    /// The loop ends: each turn takes one of three steps, and each kind occurs finitely often
+    /// between steps of the kind after it.
+    ///
+    /// - The path grows, and is no longer than the number of levels.
+    /// - A receiver is cleared, or moves to its next giver; neither is ever undone.
+    /// - Something is sent, and the supply is finite.
+    ///
+    /// The givers that `send` adds to a receiver are of a level before it, so that no path goes to
+    /// them.
     fn block(&mut self, levels: &mut Levels, is_needed: &dyn Fn() -> bool) {
         let last = levels.receivers.len() - 1;
         let full: Vec<usize> =
             ones(&levels.receivers[last]).filter(|&one| self.demand[one] == 0).collect();
         full.into_iter().for_each(|one| clear(&mut levels.receivers[last], one));
-        // Where each sender looks next, as a word of its row, and each receiver, as an index of its givers.
+        // The next position of each sender, as a word of its row, and of each receiver, as an index
+        // of its givers.
         let count = self.supply.len();
         let (mut next_word, mut next_taken) = (vec![0; count], vec![0; count]);
         let mut path = Vec::new();
@@ -129,7 +135,7 @@ impl<'a> Transport<'a> {
                 let row = self.precedes.row(sender);
                 let found = next(row, &levels.receivers[level], &mut next_word[sender]);
                 let Some(receiver) = found else {
-                    // A dead end: whoever gave it this much looks for somebody else.
+                    // A dead end: its giver tries another receiver.
                     let Some(step) = path.pop() else { break };
                     next_taken[step.receiver] = step.at + 1;
                     self.go_on(step.receiver, levels, &mut next_taken, &mut path);
@@ -147,8 +153,8 @@ impl<'a> Transport<'a> {
         }
     }
 
-    /// Extends the path over a receiver to one that it takes from, or marks it as a dead end.
-    // Uncounted: the words of a row; `maximise` looks at the clock meanwhile.
+    /// Extends the path over a receiver to one of its givers, or marks the receiver as a dead end.
+    // Uncounted: the words of a row; `maximise` checks the clock meanwhile.
     fn go_on(
         &self,
         receiver: usize,
@@ -170,9 +176,9 @@ impl<'a> Transport<'a> {
         }
     }
 
-    /// Sends what fits along a path from `first` to `last`, and cuts it back to the first step that is
-    /// used up.
-    // Uncounted: the words of a row; `maximise` looks at the clock meanwhile.
+    /// Sends the largest possible amount along a path from `first` to `last`, and cuts the path
+    /// back to the first exhausted step.
+    // Uncounted: the words of a row; `maximise` checks the clock meanwhile.
     fn send(&mut self, first: usize, last: usize, path: &mut Vec<Step>) {
         let on_path = path.iter().map(|step| self.taken[step.receiver][step.at].1);
         let amount = on_path.fold(self.supply[first].min(self.demand[last]), u64::min);
@@ -189,7 +195,8 @@ impl<'a> Transport<'a> {
         path.truncate(path.iter().position(used_up).unwrap_or(path.len()));
     }
 
-    /// The weights that each element sends and takes; `None` where something goes where the relation does not.
+    /// Returns the weights that each element sends and takes; `None` if there is flow outside the
+    /// relation.
     #[cfg(test)]
     // Uncounted: one pass over the elements.
     pub(super) fn sums(&self) -> Option<(Vec<u64>, Vec<u64>)> {
@@ -216,16 +223,16 @@ impl<'a> Transport<'a> {
     }
 }
 
-/// A step of a path: from a receiver to one that gives it something, which it may send elsewhere.
+/// A step of a path: from a receiver to one of its givers, whose flow may be sent elsewhere.
 #[derive(Clone, Copy, Debug)]
 struct Step {
     receiver: usize,
-    /// The index of the giver among those that the receiver takes from.
+    /// The index of the giver among those of the receiver.
     at: usize,
     giver: usize,
 }
 
-/// The first bit that is set in both rows from a word on; the word moves on to that of the bit.
+/// Returns the first bit that is set in both rows from a word on, and moves the word to that bit's.
 // Uncounted: the vertices of a tree, from a leaf to the root.
 fn next(row: &[u64], set: &[u64], word: &mut usize) -> Option<usize> {
     while *word < row.len() {

@@ -1,10 +1,11 @@
-//! Places items whose conflicts are given as a matrix.
+//! A greedy placer of items whose conflicts are a matrix.
 //!
-//! There are two ways to find the placed items that a new one conflicts with. The one goes through the item's row of
-//! the matrix, and sorts what it finds by addresses. The other goes through a list of placed items that is kept in the
-//! order of addresses, and asks the row about each. An item leaves the list once all that it conflicts with had
-//! their turn. So the list is short where items come in the order of their starts, as few are live at once; and where
-//! most items conflict, it is no longer than what would have to be sorted.
+//! There are two ways to find the placed items that conflict with a new one. One reads the item's
+//! row of the matrix, and sorts the conflicts by address. The other reads a list of placed items in
+//! the order of addresses, and tests each in the row. An item leaves the list after all items that
+//! conflict with it were placed. So the list is short if items come in the order of their starts,
+//! as few are live at once. If most items conflict, it is no longer than the conflicts to be
+//! sorted.
 
 use super::orders::Order;
 use super::place::{Place, Placement};
@@ -15,30 +16,30 @@ use crate::heuristic::GreedyFit;
 use crate::item::Item;
 use crate::work::Watch;
 
-/// Matrices with at least one conflict of so many pairs are gone through by the list of placed items.
+/// The number of pairs for one conflict up to which the placer uses the list of placed items.
 const PAIRS_A_CONFLICT: u64 = 16;
 
-/// Items are struck off the list once at least one for so many in it was added.
+/// Items are removed from the list after one was added for each of this many in it.
 const LISTED_A_STRUCK: usize = 16;
 
-/// Items placed between two questions whether items are to be struck off.
+/// The number of items placed between two checks for items to remove.
 const ITEMS_A_STRIKE: usize = 64;
 
-/// Passes that a placement counts beside those over lists.
+/// The number of passes that a placement counts in addition to those over lists.
 const PASSES_BESIDE: usize = 32;
 
-/// Makes greedy plans of items with conflicts, and keeps its memory between them.
+/// A maker of greedy plans of items with conflicts, which keeps its memory between plans.
 #[derive(Debug)]
 pub(crate) struct ConflictPlacer<'a> {
     items: &'a [Item],
     conflicts: &'a BitMatrix,
-    /// Whether there are many conflicts.
+    /// `true` if there are many conflicts.
     is_dense: bool,
     placed: Vec<u64>,
     met: Vec<u64>,
     occupied: Vec<(u64, u64)>,
     listed: Vec<Listed>,
-    /// The items that are still to have their turn.
+    /// The items that are not placed yet.
     left: Vec<u64>,
 }
 
@@ -48,13 +49,13 @@ struct Listed {
     start: u64,
     end: u64,
     item: u32,
-    /// In the words of its row before this one, all had their turn.
+    /// The word of its row before which all items are placed.
     word: u32,
 }
 
 impl<'a> ConflictPlacer<'a> {
-    /// A placer for `items`, of which those set in row i of `conflicts` may not share with item i; all rows together
-    /// have `total_degree` of them, or a few more.
+    /// Makes a placer for `items`. The items set in row i of `conflicts` may not share bytes with
+    /// item i. `total_degree` is their number over all rows, or slightly more.
     pub(crate) fn new(items: &'a [Item], conflicts: &'a BitMatrix, total_degree: u64) -> Self {
         let (words, count) = (items.len().div_ceil(64), items.len() as u64);
         let (placed, met) = (vec![0; words], vec![0; words]);
@@ -63,7 +64,7 @@ impl<'a> ConflictPlacer<'a> {
         Self { items, conflicts, is_dense, placed, met, occupied, listed, left }
     }
 
-    /// Notes that an item is placed; one without bytes is in nobody's way.
+    /// Records that an item is placed. An item without bytes blocks no other.
     fn note(&mut self, index: usize) {
         if self.items[index].size > 0 {
             self.placed[index / 64] |= 1 << (index % 64);
@@ -71,7 +72,7 @@ impl<'a> ConflictPlacer<'a> {
     }
 
     /// Finds the addresses of placed items that conflict with one, by its row.
-    // Uncounted: `place_by_rows` counts the words and what is found.
+    // Uncounted: `place_by_rows` counts the words and the conflicts found.
     fn occupied_by_row(&mut self, index: usize, offsets: &[u64]) {
         let row = self.conflicts.row(index).iter().zip(&self.placed);
         self.met.clear();
@@ -81,7 +82,7 @@ impl<'a> ConflictPlacer<'a> {
         self.occupied.sort_unstable();
     }
 
-    /// Finds room for an item that has its turn between the listed ones that it conflicts with.
+    /// Finds room for an item between the listed ones that it conflicts with.
     // Uncounted: `place_by_list` counts the list.
     fn room_by_list(&self, item: usize, fit: GreedyFit) -> u64 {
         let row = self.conflicts.row(item);
@@ -101,8 +102,9 @@ impl<'a> ConflictPlacer<'a> {
         self.listed.insert(place, one);
     }
 
-    /// Strikes items off the list that conflict with none of those that are left. These only become fewer, so each word of
-    /// an item's row is looked at until nothing of it is left, and then no more. Returns how many words were looked at.
+    /// Removes items from the list that conflict with no unplaced item. The unplaced items only
+    /// become fewer, so each word of an item's row is read until none of it is left, and not again.
+    /// Returns the number of words read.
     fn strike(&mut self) -> usize {
         let (conflicts, left) = (self.conflicts, &self.left);
         let mut looked = self.listed.len();

@@ -1,8 +1,8 @@
-//! Places the buffers of a timeline that meet few others.
+//! A placer of the buffers of a timeline that meet few others.
 //!
-//! The spans that meet a buffer's own are next to each other in memory, with the addresses of those that are placed.
-//! So these are gathered, sorted and searched for room. A tree over time takes longer where few buffers are live at one
-//! time, and less where many are.
+//! The spans that meet a buffer's own are adjacent in memory, with the addresses of those that are
+//! placed. So these are gathered, sorted and searched for room. A tree over time takes longer if
+//! few buffers are live at one time, and less if many are.
 
 use super::orders::Order;
 use super::place::Placement;
@@ -11,21 +11,23 @@ use crate::overlaps::Overlaps;
 use crate::timeline::Timeline;
 use crate::work::Watch;
 
-/// Passes that a placement counts beside those over neighbours.
+/// The number of passes that a placement counts in addition to those over neighbours.
 const PASSES_BESIDE: usize = 32;
 
-/// Makes greedy plans of a timeline whose buffers meet few others, and keeps its memory between them.
+/// A maker of greedy plans of a timeline whose buffers meet few others, which keeps its memory
+/// between plans.
 #[derive(Debug)]
 pub(super) struct NeighbourPlacer<'a> {
     timeline: &'a Timeline,
     overlaps: &'a Overlaps<'a>,
-    /// For each span in the order of `overlaps`, the addresses of its item; an empty range before it is placed.
+    /// For each span in the order of `overlaps`, the addresses of its item; an empty range before
+    /// it is placed.
     placed: Vec<(u64, u64)>,
     occupied: Vec<(u64, u64)>,
 }
 
 impl<'a> NeighbourPlacer<'a> {
-    /// A placer for a timeline.
+    /// Makes a placer for a timeline.
     pub(super) fn new(timeline: &'a Timeline, overlaps: &'a Overlaps<'a>) -> Self {
         Self { timeline, overlaps, placed: Vec::new(), occupied: Vec::new() }
     }
@@ -64,7 +66,7 @@ impl<'a> NeighbourPlacer<'a> {
         if peak >= limit { Placement::Higher } else { Placement::Done { offsets, peak } }
     }
 
-    /// Gathers the addresses of placed neighbours. Returns how many numbers were looked at.
+    /// Gathers the addresses of placed neighbours. Returns the number of entries read.
     fn gather(&mut self, index: usize) -> usize {
         let Self { timeline, overlaps, placed, occupied } = self;
         occupied.clear();
@@ -83,7 +85,7 @@ impl<'a> NeighbourPlacer<'a> {
         looked
     }
 
-    /// Notes the addresses of an item's spans.
+    /// Records the addresses of an item's spans.
     // Uncounted: the spans of an item, which `gather` has counted.
     fn note(&mut self, index: usize, offset: u64) {
         let size = self.timeline.items[index].size;

@@ -1,9 +1,10 @@
-//! Places the buffers of a timeline in the order of their starts, as an allocator would that serves requests
-//! as they come.
+//! A placer of the buffers of a timeline in the order of their starts, as an allocator would serve
+//! requests as they come.
 //!
-//! Buffers that are placed before began before, so that a buffer can only meet those that are live when it
-//! begins: the free ranges of one time are all that is kept, where other orders need those of all times. With gaps
-//! taken for live, and fixed offsets for always in use, this is the fastest plan of any problem, if a rough one.
+//! Earlier buffers started before, so a buffer can only meet those that are live when it starts.
+//! The placer keeps only the free ranges of one time; other orders need those of all times. With
+//! gaps taken for live, and fixed offsets for always in use, this is the fastest plan of any
+//! problem, but a rough one.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -17,12 +18,13 @@ use crate::item::Item;
 use crate::timeline::Timeline;
 use crate::work::Watch;
 
-/// Passes that a placement counts beside those over free ranges.
+/// The number of passes that a placement counts in addition to those over free ranges.
 const PASSES_BESIDE: usize = 32;
 
-/// Places the items of a timeline in `order`, none of which begins before one that comes earlier. An item with gaps
-/// is live in them, too, and the addresses of one with a fixed offset are in use all the time: of such items there
-/// are none, or the order is a rough one. The conditions are those of [`Place::place_while`](super::place::Place::place_while).
+/// Places the items of a timeline in `order`, in which no item starts before an earlier one. Items
+/// with gaps are live in them, too, and the addresses of items with fixed offsets are always in
+/// use; with such items, the order must be a rough one. The conditions are those of
+/// [`Place::place_while`](super::place::Place::place_while).
 pub(super) fn place_by_start(
     timeline: &Timeline,
     order: &Order,
@@ -60,8 +62,8 @@ pub(super) fn place_by_start(
     if peak >= limit { Placement::Higher } else { Placement::Done { offsets, peak } }
 }
 
-/// The items of an order by their first sections: an item with a gap at its lower end begins later than its lower time
-/// says.
+/// Returns the items of an order by their first sections: an item with a gap at its lower end
+/// begins later than its lower time.
 // Uncounted: one sort, before the first plan.
 fn by_first_section<'a>(timeline: &Timeline, order: &'a Order) -> Cow<'a, [u32]> {
     let first = |&item: &u32| hull(timeline, item as usize).0;
@@ -73,13 +75,13 @@ fn by_first_section<'a>(timeline: &Timeline, order: &'a Order) -> Cow<'a, [u32]>
     Cow::Owned(items)
 }
 
-/// The sections from the first to the last in which an item is live.
+/// Returns the sections from the first to the last in which an item is live.
 fn hull(timeline: &Timeline, item: usize) -> (u32, u32) {
     let spans = timeline.spans(item);
     (spans[0].0, spans[spans.len() - 1].1)
 }
 
-/// The addresses of an item with a fixed offset.
+/// Returns the addresses of an item with a fixed offset.
 fn fixed_range(item: &Item) -> Option<(u64, u64)> {
     item.fixed.map(|offset| (offset, offset + item.size)).filter(|_| item.size > 0)
 }
@@ -87,7 +89,7 @@ fn fixed_range(item: &Item) -> Option<(u64, u64)> {
 /// The addresses that are free at one time.
 #[derive(Debug, Default)]
 struct FreeRanges {
-    /// Free ranges below `top`, of which no two touch: the end of each by its start.
+    /// Free ranges below `top`, which do not touch: the end of each by its start.
     ends: BTreeMap<u64, u64>,
     /// The same ranges as (size, start).
     by_size: BTreeSet<(u64, u64)>,
@@ -96,7 +98,7 @@ struct FreeRanges {
 }
 
 impl FreeRanges {
-    /// All addresses but those of some ranges, which are never free.
+    /// Returns all addresses except some ranges, which are never free.
     // Uncounted: one sort, before the first plan.
     fn beside(never: impl Iterator<Item = (u64, u64)>) -> Self {
         let mut never: Vec<(u64, u64)> = never.collect();
@@ -109,7 +111,7 @@ impl FreeRanges {
         free
     }
 
-    /// How many free ranges a rule looks at, at most, where alignments do not matter.
+    /// Returns the maximum number of free ranges that a rule checks, if alignments do not matter.
     fn looked_at(&self, fit: GreedyFit) -> usize {
         if fit == GreedyFit::First { self.ends.len() } else { 0 }
     }
@@ -130,7 +132,7 @@ impl FreeRanges {
         offset
     }
 
-    /// The free range that the rule takes for `size` bytes, if there is one below the top.
+    /// Returns the free range that the rule takes for `size` bytes, if there is one below the top.
     // Uncounted: the ranges that `looked_at` counts.
     fn find(&self, size: u64, alignment: u64, fit: GreedyFit) -> Option<(u64, u64)> {
         let fits = |&(start, end): &(u64, u64)| start.next_multiple_of(alignment) + size <= end;
@@ -246,7 +248,7 @@ mod tests {
                 }
                 buffer
             });
-            // Fixed offsets that collide are no problem.
+            // Fixed offsets that collide are skipped.
             let Ok(problem) = IntervalProblem::new(buffers.collect()) else { continue };
             checked += 1;
             let timeline = Timeline::new(&problem);

@@ -1,4 +1,4 @@
-//! Places the buffers of a timeline in a given order.
+//! A placer of the buffers of a timeline in a given order.
 
 use super::by_neighbours::NeighbourPlacer;
 use super::by_start::place_by_start;
@@ -11,10 +11,11 @@ use crate::overlaps::LazyOverlaps;
 use crate::timeline::Timeline;
 use crate::work::Watch;
 
-/// Placements of buffers that meet up to so many others each, in the mean, take less time by neighbours than by a tree.
+/// The mean number of neighbours of a buffer up to which placing by neighbours takes less time than
+/// by a tree.
 const FEW_NEIGHBOURS: u64 = 1_024;
 
-/// Makes greedy plans of one timeline, and keeps its memory between them.
+/// A maker of greedy plans of one timeline, which keeps its memory between plans.
 #[derive(Debug)]
 pub(crate) struct TimelinePlacer<'a> {
     timeline: &'a Timeline,
@@ -28,7 +29,7 @@ pub(crate) struct TimelinePlacer<'a> {
 }
 
 impl<'a> TimelinePlacer<'a> {
-    /// A placer for `timeline`, whose items meet `total_degree` others together.
+    /// Makes a placer for `timeline`, whose items together meet `total_degree` others.
     pub(crate) fn new(
         timeline: &'a Timeline,
         overlaps: &'a LazyOverlaps<'a>,

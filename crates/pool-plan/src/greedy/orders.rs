@@ -5,87 +5,92 @@ use crate::heuristic::{GreedyFit, GreedyHeuristic, GreedyOrder};
 use crate::sorting::{sort_by_number, unsigned};
 use crate::work::Watch;
 
-/// Up to as many buffers, ties are also broken by name instead of by place in the problem.
+/// The number of buffers up to which ties are also broken by name instead of by place in the
+/// problem.
 const MOST_NAMED: usize = 1 << 12;
 
-/// An order, and how to choose among free ranges.
+/// An order, and the rule that selects among free ranges.
 #[derive(Clone, Debug)]
 pub(crate) struct Order {
     /// The items, first to last.
     pub(crate) items: Vec<u32>,
     /// The rule by which a free range is taken.
     pub(crate) fit: GreedyFit,
-    /// Whether no item begins before one that comes earlier.
+    /// `true` if no item starts before an earlier one.
     pub(crate) is_by_start: bool,
-    /// Whether gaps of lifetimes may be taken for live, and fixed offsets for always in use: that takes less time.
+    /// `true` if gaps of lifetimes may be taken for live, and fixed offsets for always in use,
+    /// which takes less time.
     pub(crate) is_rough: bool,
 }
 
-/// How items are ordered of which a greedy order puts none first.
+/// The order of items that a greedy order leaves tied.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Ties {
-    /// The longest or largest item comes first, which leaves the smaller ones to fill what is free between.
+    /// The longest or largest item comes first, so that smaller ones can fill the gaps.
     Large,
-    /// The item that begins first comes first, as in a textbook; then the one that the problem lists first.
+    /// The item that starts first comes first, as in a textbook; then the one that the problem
+    /// lists first.
     Place,
-    /// The item that begins first comes first, then the one whose name comes first.
+    /// The item that starts first comes first, then the one whose name comes first.
     Name,
-    /// As `Place`, of lifetimes without their gaps.
+    /// Same as `Place`, for lifetimes without their gaps.
     Rough,
 }
 
-/// How a greedy plan is made: by a heuristic, with a rule for ties.
+/// The recipe of a greedy plan: a heuristic, with a rule for ties.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Recipe {
     heuristic: GreedyHeuristic,
     ties: Ties,
 }
 
-/// The ranks of items by breadth, unless the watch ends it: the least rank comes first.
+/// The ranks of items by breadth, unless the watch stops it: the lowest rank comes first.
 pub(crate) type Breadth<'a> = &'a (dyn Fn(&Watch<'_>) -> Option<Vec<u32>> + Sync);
 
-/// The numbers that orders are made of, one of each kind for each item.
+/// The numbers from which orders are made, one of each kind for each item.
 pub(crate) struct Measures<'a> {
     /// The bytes of the item.
     pub(crate) sizes: Vec<u64>,
-    /// How long the item is in the way of others.
+    /// For each item, the time for which it blocks others.
     pub(crate) durations: Vec<u64>,
-    /// When the item is first needed.
+    /// For each item, the time at which it is first needed.
     pub(crate) begins: Vec<i64>,
-    /// When the item is no longer needed.
+    /// For each item, the time at which it is no longer needed.
     pub(crate) ends: Vec<i64>,
-    /// How many other items the item is in the way of.
+    /// For each item, the number of others that it blocks.
     pub(crate) degrees: Vec<u64>,
     /// The place in the list of times, broadest first, at which the item is first live.
     pub(crate) breadth: Breadth<'a>,
-    /// The items in the order of their begins.
+    /// The items in the order of their starts.
     pub(crate) by_begin: Vec<u32>,
-    /// The place of the item in the order of names, if that is another one than the problem's.
+    /// The place of the item in the order of names, if that differs from the problem's.
     pub(crate) named: Option<Vec<u32>>,
-    /// Whether some lifetimes have gaps or some offsets are fixed, so that a rough plan is made first.
+    /// `true` if some lifetimes have gaps or some offsets are fixed, so that a rough plan is made
+    /// first.
     pub(crate) has_rough_plan: bool,
 }
 
 impl Recipe {
-    /// Whether this recipe makes the plan of a textbook heuristic, with one of the readings of its last tie.
+    /// Returns `true` if this recipe makes the plan of a textbook heuristic, with one of the
+    /// readings of its last tie.
     pub(crate) fn is_of(&self, heuristic: GreedyHeuristic) -> bool {
         self.heuristic == heuristic && self.is_textbook()
     }
 
-    /// Whether this recipe makes the plan of some textbook heuristic.
+    /// Returns `true` if this recipe makes the plan of some textbook heuristic.
     pub(crate) fn is_textbook(&self) -> bool {
         matches!(self.ties, Ties::Place | Ties::Name)
     }
 
-    /// The recipe with the other reading of the last tie, where this one goes by names.
+    /// Returns the recipe with the other reading of the last tie, if this one uses names.
     pub(crate) fn by_place(&self) -> Option<Self> {
         (self.ties == Ties::Name).then_some(Self { ties: Ties::Place, ..*self })
     }
 }
 
 impl Measures<'_> {
-    /// The recipes of a portfolio: first the one that takes least time, then the textbook heuristics, those first that
-    /// are best for most problems, and then others.
+    /// Returns the recipes of a portfolio: first the fastest, then the textbook heuristics, in the
+    /// order of their success on most problems, and then others.
     // Uncounted: a few dozen recipes.
     pub(crate) fn recipes(&self) -> Vec<Recipe> {
         use GreedyFit::{Best, First};
@@ -95,11 +100,12 @@ impl Measures<'_> {
             |(order, fit, ties)| Recipe { heuristic: GreedyHeuristic { order, fit }, ties };
         let rough = self.has_rough_plan.then_some((Start, Best, Rough));
         let by_place = [
-            // It needs the free ranges of one time only, and so takes least time.
+            // It needs only the free ranges of one time, so it is the fastest.
             (Start, Best, Place),
-            // Then the one that lowers the mean peak most, of 149 problems of 30 families, given those before it.
+            // Then the one that lowers the mean peak most, over 149 problems of 30 families, given
+            // those before it.
             (Size, First, Place),
-            // No textbook has it, but of most problems it is better than each of them.
+            // No textbook has it, but on most problems it is better than each textbook heuristic.
             (Size, Best, Large),
             (End, First, Place),
             (Area, First, Place),
@@ -128,7 +134,7 @@ impl Measures<'_> {
         rough.into_iter().chain(by_place).chain(by_name).chain(others).map(recipe).collect()
     }
 
-    /// The order of a recipe; none if `watch` ended it.
+    /// Returns the order of a recipe; `None` if `watch` stopped it.
     pub(crate) fn order(&self, recipe: Recipe, watch: &Watch<'_>) -> Option<Order> {
         use GreedyOrder::{Area, Breadth, Conflicts, End, Lifetime, Size, Start};
         let GreedyHeuristic { order, fit } = recipe.heuristic;
@@ -167,7 +173,7 @@ impl Measures<'_> {
         Some(Order { items, fit, is_by_start: order == Start, is_rough })
     }
 
-    /// The product of an item's size and lifetime: [the lower 64 bits, the higher ones].
+    /// Returns the product of an item's size and lifetime: [the lower 64 bits, the higher ones].
     #[expect(clippy::cast_possible_truncation, reason = "the halves of a number")]
     fn area(&self, item: usize) -> [u64; 2] {
         let area = u128::from(self.sizes[item]) * u128::from(self.durations[item]);
@@ -175,8 +181,8 @@ impl Measures<'_> {
     }
 }
 
-/// The place of each name in their order, if that is not the order in which they are given; none for so many
-/// that a second plan of each heuristic would take long.
+/// Returns the place of each name in their order, if that differs from the given order. Returns
+/// `None` if there are too many names for a second plan of each heuristic.
 // Uncounted: up to 4,096 names.
 pub(crate) fn places_by_name<'a>(
     names: impl ExactSizeIterator<Item = &'a str>,

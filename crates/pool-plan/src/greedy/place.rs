@@ -3,7 +3,7 @@
 use super::orders::Order;
 use crate::work::Watch;
 
-/// What has come of placing items one after the other.
+/// The outcome of placing items one after the other.
 #[derive(Debug)]
 pub(crate) enum Placement {
     /// All items are placed.
@@ -13,7 +13,7 @@ pub(crate) enum Placement {
         /// The end of the highest byte.
         peak: u64,
     },
-    /// The plan reaches the peak that it had to stay below, so it was given up.
+    /// The plan reached the peak that it had to stay below, so it was abandoned.
     Higher,
     /// The plan was no longer needed before it was done.
     Stopped,
@@ -21,7 +21,7 @@ pub(crate) enum Placement {
 
 /// Places items one after the other.
 pub(crate) trait Place {
-    /// Places the items in `order`, those with fixed offsets before all others, as long as the peak stays
-    /// below `limit` and `watch` goes on.
+    /// Places the items in `order`, those with fixed offsets before all others, as long as the peak
+    /// stays below `limit` and `watch` continues.
     fn place_while(&mut self, order: &Order, limit: u64, watch: &Watch<'_>) -> Placement;
 }

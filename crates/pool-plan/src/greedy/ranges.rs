@@ -4,19 +4,19 @@ use crate::heuristic::GreedyFit;
 
 /// Occupied addresses as disjoint ranges in ascending order; ranges that touch are one.
 ///
-/// Buffers that are packed on top of each other become a single range, which is what keeps the sets small, and needs no
-/// memory of its own: there are hundreds of thousands of sets, and to give each its memory and take it back was a
-/// fifth of a plan's time.
+/// Buffers that are packed on top of each other become a single range. This keeps the sets small,
+/// so that most need no allocation. There are hundreds of thousands of sets, and their allocations
+/// took a fifth of a plan's time.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ranges {
-    /// The one range, if there is none in `many`; none that is empty.
+    /// The only range, if `many` has none; empty if there is no range.
     one: (u64, u64),
-    /// All ranges, once there are several.
+    /// All ranges, if there are several.
     many: Vec<(u64, u64)>,
 }
 
 impl Ranges {
-    /// Adds the addresses `[start, end)`, of which there are some.
+    /// Adds the addresses `[start, end)`, which are not empty.
     pub(crate) fn add(&mut self, start: u64, end: u64) {
         if self.many.is_empty() && self.extend_one(start, end) {
             return;
@@ -40,8 +40,8 @@ impl Ranges {
         ranges.drain(first + 1..first + touching);
     }
 
-    /// Adds addresses to the one range, or makes them the first; if they do not touch it, it is moved to those of which
-    /// there are several, and the answer is no.
+    /// Adds addresses to the only range, or makes them the first. If they do not touch it, moves
+    /// the range to `many`, and returns `false`.
     fn extend_one(&mut self, start: u64, end: u64) -> bool {
         let (low, high) = self.one;
         if low == high {
@@ -56,13 +56,13 @@ impl Ranges {
         false
     }
 
-    /// Forgets all addresses.
+    /// Removes all addresses.
     pub(crate) fn clear(&mut self) {
         self.one = (0, 0);
         self.many.clear();
     }
 
-    /// The ranges.
+    /// Returns the ranges.
     pub(crate) fn as_slice(&self) -> &[(u64, u64)] {
         match (&*self.many, self.one) {
             ([], (start, end)) if start == end => &[],
@@ -72,8 +72,8 @@ impl Ranges {
     }
 }
 
-/// The offset for `size` bytes between `occupied` ranges, which are in order of their starts; above all
-/// ranges, if no free range is large enough.
+/// Returns the offset for `size` bytes between `occupied` ranges, which are in order of their
+/// starts; above all ranges, if no free range is large enough.
 // Uncounted: the placers count the ranges.
 pub(crate) fn fit(occupied: &[(u64, u64)], size: u64, alignment: u64, rule: GreedyFit) -> u64 {
     let mut room = Room::new(size, alignment, rule);
@@ -92,16 +92,16 @@ pub(crate) struct Room {
     size: u64,
     alignment: u64,
     rule: GreedyFit,
-    /// The end of what was passed.
+    /// The end of the passed ranges.
     free_from: u64,
     best: Option<u64>,
-    /// The free bytes beside those that are looked for, in the range that `best` is in; a range that has as many or more
-    /// is not taken.
+    /// The surplus bytes of the range that `best` is in; a range with at least this surplus is not
+    /// taken.
     best_spare: u64,
 }
 
 impl Room {
-    /// Room for `size` bytes.
+    /// Starts a search for `size` bytes.
     pub(crate) const fn new(size: u64, alignment: u64, rule: GreedyFit) -> Self {
         Self { size, alignment, rule, free_from: 0, best: None, best_spare: (1 << 63) - size }
     }
@@ -112,29 +112,31 @@ impl Room {
         self.pass_if(true, start, end);
     }
 
-    /// Passes addresses, if they are occupied. What is rarely so is the one thing that is branched on: where every
-    /// other buffer of a long list is in the way, a processor that guesses wrong loses more time than all else takes.
+    /// Passes addresses, if they are occupied. Only the rarely true condition is a branch. If every
+    /// other buffer of a long list is occupied, a mispredicted branch costs more time than all
+    /// else.
     #[inline]
     pub(crate) fn pass_if(&mut self, is_occupied: bool, start: u64, end: u64) {
         let mask = u64::from(is_occupied).wrapping_neg();
-        // Addresses have 63 bits. What is below zero, or less than the bytes, is above all else without a sign.
+        // Addresses have 63 bits. A value below zero, or one less than the bytes, is above all
+        // others when taken as unsigned.
         let spare = (start.wrapping_sub(self.free_from) & mask).wrapping_sub(self.size);
         if spare < self.best_spare {
             self.leave(start);
         }
-        // The maximum, where a compiler may not choose to branch.
+        // The maximum, written so that the compiler cannot choose a branch.
         let higher = (end & mask).wrapping_sub(self.free_from);
         self.free_from += higher & (higher >> 63).wrapping_sub(1);
     }
 
-    /// Whether nothing that is passed from here on changes the offset.
+    /// Returns `true` if no range passed from here on changes the offset.
     #[inline]
     pub(crate) fn is_found(&self) -> bool {
         self.rule == GreedyFit::First && self.best.is_some()
     }
 
-    /// Looks at the free addresses from what was passed to `end`, which have room for the bytes, and less than those
-    /// that were taken.
+    /// Considers the free addresses from the end of the passed ranges to `end`, which have room for
+    /// the bytes, and less surplus than the best.
     fn leave(&mut self, end: u64) {
         let aligned = self.free_from.next_multiple_of(self.alignment);
         if aligned + self.size <= end && self.free_from < end {
@@ -144,7 +146,7 @@ impl Room {
         }
     }
 
-    /// Where the bytes fit: above all that was passed, if nowhere between.
+    /// Returns the lowest place for the bytes: in a gap, or above all ranges passed.
     pub(crate) fn offset(&self) -> u64 {
         self.best.unwrap_or_else(|| self.free_from.next_multiple_of(self.alignment))
     }

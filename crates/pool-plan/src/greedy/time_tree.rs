@@ -1,9 +1,9 @@
-//! An interval tree over time that answers which addresses are occupied within a time span.
+//! An interval tree over time that returns the addresses occupied within a time span.
 //!
-//! A time tree is a segment tree over the sections of time. A buffer is stored at the O(log n) vertices
-//! that make up its lifetime (`spanning`), and at all vertices above them (`within`). A query
-//! looks at `within` and `spanning` of the vertices that make up its span and at `spanning` of
-//! those above. As the sets keep ranges that touch as one, well packed buffers cost nothing.
+//! A time tree is a segment tree over the sections of time. A buffer is stored at the O(log n)
+//! vertices that make up its lifetime (`spanning`), and at all vertices above them (`within`). A
+//! query reads `within` and `spanning` of the vertices that make up its span and `spanning` of
+//! those above. Since the sets keep adjacent ranges as one, well packed buffers cost nothing.
 
 use super::ranges::Ranges;
 use super::union::Union;
@@ -19,19 +19,19 @@ pub(crate) struct TimeTree {
 }
 
 impl TimeTree {
-    /// An empty tree over `sections` of time.
+    /// Makes an empty tree over `sections` of time.
     pub(crate) fn new(sections: usize) -> Self {
         let leaves = sections.max(1).next_power_of_two();
         let empty = vec![Ranges::default(); 2 * leaves];
         Self { leaves, spanning: empty.clone(), within: empty }
     }
 
-    /// How many vertices a span makes up, about.
+    /// Returns the approximate number of vertices of a span.
     pub(crate) fn depth(&self) -> usize {
         4 * (self.leaves.ilog2() as usize + 1)
     }
 
-    /// Forgets everything.
+    /// Removes all addresses.
     // Uncounted: one pass over the vertices: 20 milliseconds for a million sections.
     pub(crate) fn clear(&mut self) {
         self.spanning.iter_mut().for_each(Ranges::clear);

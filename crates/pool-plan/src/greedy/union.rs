@@ -1,9 +1,9 @@
 //! The union of several sorted lists of ranges: the addresses that are occupied for a new buffer.
 
-/// Ranges from several sets, each of which is sorted and disjoint, and their union.
+/// Ranges from several sorted, disjoint sets, and their union.
 ///
-/// Lists are merged two by two, and ranges that touch become one on the way, so that a union takes less time
-/// than sorting all ranges would.
+/// Lists are merged two by two, and ranges that touch become one in the process. So a union takes
+/// less time than sorting all ranges.
 #[derive(Debug, Default)]
 pub(crate) struct Union {
     ranges: Vec<(u64, u64)>,
@@ -14,7 +14,7 @@ pub(crate) struct Union {
 }
 
 impl Union {
-    /// Forgets all ranges.
+    /// Removes all ranges.
     pub(crate) fn clear(&mut self) {
         self.ranges.clear();
         self.ends.clear();
@@ -29,7 +29,7 @@ impl Union {
         }
     }
 
-    /// The occupied addresses as disjoint ranges in ascending order, of which no two touch.
+    /// Returns the occupied addresses as disjoint ranges in ascending order, which do not touch.
     // Uncounted: the placer counts the ranges of the union.
     pub(crate) fn ranges(&mut self) -> &[(u64, u64)] {
         while self.ends.len() > 1 {

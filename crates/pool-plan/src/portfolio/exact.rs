@@ -1,5 +1,5 @@
-//! The exact searches of a portfolio: which capacity each searches, for how long, and what they hand on from one
-//! round to the next.
+//! The exact searches of a portfolio: the capacity and duration of each, and the state they keep
+//! from round to round.
 
 use std::sync::Mutex;
 
@@ -9,26 +9,28 @@ use crate::search::{
 };
 use crate::work::Limit;
 
-/// Steps of a search that goes on in the next round.
+/// The steps of a search that continues in the next round.
 const LASTING_STEPS: u64 = 4_000;
-/// Steps of a search by niches in the first round; they double from round to round.
+/// The steps of a niche search in the first round; they double from round to round.
 const NICHE_STEPS: u64 = 1_000;
-/// Doublings of the steps of a niche search: [without, with] a capacity. Without one, other searches are as useful.
+/// The doublings of the steps of a niche search: [without, with] a capacity. Without one, other
+/// searches are as useful.
 const NICHE_DOUBLINGS: [u64; 2] = [4, 6];
-/// Items and sections that a niche search may look at in a round: [without, with] a capacity.
+/// The work limit of a niche search per round, in items and sections: [without, with] a capacity.
 const NICHE_WORK: [u64; 2] = [MOST_WORK, MOST_WORK << 2];
-/// Steps of a search that starts anew in each round, times the round's term of Luby's sequence.
+/// The steps of a search that restarts in each round, times the round's term of Luby's sequence.
 const RESTART_STEPS: u64 = 2_000;
-/// Searches that start anew in each round: [for the goal, for an easier capacity].
+/// The number of searches that restart in each round: [for the goal, for an easier capacity].
 const RESTARTS: [usize; 2] = [3, 3];
-/// Steps between two looks at the clock.
+/// The number of steps between two checks of the clock.
 const STEPS_UNWATCHED: u64 = 256;
-/// Items and sections that a search looks at between two looks at the clock: about a millisecond.
+/// The work of a search between two checks of the clock, in items and sections: about a
+/// millisecond.
 const WORK_UNWATCHED: u64 = 1 << 18;
-/// Items and sections that a search may look at in a round, for up to [`MANY_ITEMS`] items.
+/// The work limit of a search per round, in items and sections, for up to [`MANY_ITEMS`] items.
 const MOST_WORK: u64 = 1 << 24;
-/// Items and sections that a search may look at in a round, for more than [`MANY_ITEMS`] items: a search of so many is of
-/// little use, and leaves the time to repairs.
+/// The work limit of a search per round, in items and sections, for more than [`MANY_ITEMS`] items.
+/// Such a search is of little use, and leaves the time to repairs.
 const LITTLE_WORK: u64 = 1 << 21;
 /// Up to this many items, the exact searches of the first round end in milliseconds.
 pub(super) const FEW_ITEMS: usize = 512;
@@ -41,11 +43,11 @@ pub(super) enum Searched {
     Plan(Vec<u64>),
     /// No plan fits a capacity.
     None { within: u64 },
-    /// No plan yet; for each section, how often it was the one whose items could not fit.
+    /// No plan yet; for each section, the number of times that its items could not fit.
     Failures(Vec<u64>),
 }
 
-/// Which search of which round, and the seed of its choices.
+/// The search and the round, and the seed of its choices.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Attempt {
     pub(super) task: usize,
@@ -53,13 +55,13 @@ pub(super) struct Attempt {
     pub(super) seed: u64,
 }
 
-/// What one round searches for.
+/// The capacities that one round searches for.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Capacities {
     pub(super) goal: u64,
     /// A capacity between the goal and the best peak.
     pub(super) easier: u64,
-    /// Whether nobody asks for a lower peak than the goal.
+    /// `true` if no peak lower than the goal is requested.
     pub(super) is_given: bool,
 }
 
@@ -68,21 +70,22 @@ pub(super) struct Capacities {
 pub(super) struct Exact<'a> {
     instance: &'a Instance,
     ranker: Ranker<'a>,
-    /// Searches by niches for the goal, one for each focus, where there are sections in an order and not many items; each
-    /// once it has begun.
+    /// The niche searches for the goal, one for each focus, once they have begun. They exist if
+    /// sections are in an order and there are not many items.
     niches: Vec<Mutex<Option<NicheSearch<'a>>>>,
     seed: u64,
-    /// What the searches that go on search for.
+    /// The capacity of the searches that continue.
     goal: Option<u64>,
-    /// Searches for the goal, one for each lasting order, once they have begun: of many items, that takes milliseconds.
+    /// The searches for the goal, one for each lasting order, once they have begun: with many
+    /// items, that takes milliseconds.
     lasting: [Mutex<Option<Search<'a>>>; LASTING],
     failures: Vec<u64>,
-    /// Halvings between the goal and the best plan that make the easier capacity.
+    /// The halvings between the goal and the best plan that give the easier capacity.
     easier: u32,
 }
 
 impl<'a> Exact<'a> {
-    /// Searches that have not begun.
+    /// Makes searches that have not begun.
     pub(super) fn new(instance: &'a Instance, seed: u64) -> Self {
         Self {
             instance,
@@ -96,17 +99,18 @@ impl<'a> Exact<'a> {
         }
     }
 
-    /// How many searches of a round go on from the one before, which come first; none where none is by niches.
+    /// Returns the number of searches of a round that continue from the one before, which come
+    /// first; 0 if there are no niche searches.
     pub(super) fn continued(&self) -> usize {
         if self.niches.is_empty() { 0 } else { self.niches.len() + self.lasting.len() }
     }
 
-    /// How many searches a round has.
+    /// Returns the number of searches of a round.
     pub(super) fn count(&self) -> usize {
         self.niches.len() + self.lasting.len() + RESTARTS[0] + RESTARTS[1]
     }
 
-    /// Begins a round: the easier capacity is nearer to the peak the longer nothing is found.
+    /// Begins a round: the longer nothing is found, the nearer the easier capacity is to the peak.
     // Uncounted: three searches, not begun.
     pub(super) fn begin(
         &mut self,
@@ -122,17 +126,17 @@ impl<'a> Exact<'a> {
         }
         let below = peak.saturating_sub(granule);
         let distance = below.saturating_sub(goal) >> self.easier;
-        // Nobody asks for an easier capacity than a given one.
+        // A given capacity needs no easier one.
         let easier = if is_given { goal } else { (below - distance) / granule * granule };
         Capacities { goal, easier, is_given }
     }
 
-    /// Ends a round: what failed is forgotten slowly.
+    /// Ends a round: failures decay slowly.
     pub(super) fn end(&mut self, is_better: bool) {
         self.easier = if is_better { 1 } else { (self.easier + 1).min(6) };
     }
 
-    /// Forgets a tenth of the failures.
+    /// Decays the failures by a tenth.
     // Uncounted: one pass over the sections.
     pub(super) fn fade(&mut self) {
         for failures in &mut self.failures {
@@ -146,7 +150,7 @@ impl<'a> Exact<'a> {
         self.failures.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
     }
 
-    /// Runs search `task` of round `number`; none if it has panicked before.
+    /// Runs search `task` of round `number`; `None` if it has panicked before.
     pub(super) fn run(
         &self,
         attempt: Attempt,
@@ -189,18 +193,18 @@ impl<'a> Exact<'a> {
         Some(watched(&mut search, (steps, work), limit, is_needed))
     }
 
-    /// How often the work of a search is halved in a round: where items are not few and no capacity is given, an exact
-    /// search of the first rounds seldom ends.
+    /// Returns how often the work of a search is halved in a round. With many items and no given
+    /// capacity, an exact search of the first rounds seldom ends.
     fn shortening(&self, number: u64, capacities: Capacities) -> u64 {
         let is_short = self.instance.items.len() > FEW_ITEMS && !capacities.is_given;
         if is_short { 2 * warm_up(number) } else { 0 }
     }
 
-    /// A new search with random preferences.
+    /// Makes a new search with random preferences.
     fn restart(&self, capacity: u64, Attempt { task, number, seed }: Attempt) -> Search<'a> {
         let mut random = Random::new(seed, number, task as u64);
         let heuristic = HEURISTICS[task % HEURISTICS.len()];
-        // Half of them go by what failed before, once something has.
+        // Half of them use earlier failures, if there are any.
         let failures = Some(self.failures.as_slice());
         let failures = failures.filter(|_| number > 0 && task / HEURISTICS.len() % 2 == 0);
         let noise = if number % 2 == 0 { 0.5 } else { 0.1 };
@@ -209,7 +213,7 @@ impl<'a> Exact<'a> {
     }
 }
 
-/// Runs a search for some steps or some work, whichever ends first, and looks at the clock meanwhile.
+/// Runs a search for some steps or some work, whichever ends first, and checks the clock meanwhile.
 fn watched(
     search: &mut impl Steps,
     (steps, work): (u64, u64),
@@ -232,13 +236,14 @@ fn watched(
     Searched::Failures(search.failures().to_vec())
 }
 
-/// How often the lengths of searches and repairs are halved in a round: the first rounds are short, since most small
-/// problems are soon solved by one of many tasks.
+/// Returns how often the lengths of searches and repairs are halved in a round. The first rounds
+/// are short, because one of many tasks soon solves most small problems.
 pub(super) fn warm_up(number: u64) -> u64 {
     2_u64.saturating_sub(number)
 }
 
-/// The sequence 1, 1, 2, 1, 1, 2, 4, … of restart lengths (Luby, Sinclair and Zuckerman 1993).
+/// Returns a term of the sequence 1, 1, 2, 1, 1, 2, 4, … of restart lengths (Luby, Sinclair and
+/// Zuckerman 1993).
 // Uncounted: the bits of a number.
 fn luby(mut term: u64) -> u64 {
     while !(term + 1).is_power_of_two() {

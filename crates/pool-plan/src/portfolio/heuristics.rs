@@ -1,4 +1,4 @@
-//! The greedy plans of a portfolio: which recipes are tried, until when.
+//! The greedy plans of a portfolio: the recipes that are tried, and the time at which they stop.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -18,12 +18,12 @@ pub(super) struct Heuristics<'a, M> {
     target: u64,
     limit: Limit<'a>,
     recipes: Vec<Recipe>,
-    /// How many recipes were tried.
+    /// The number of recipes that were tried.
     tried: usize,
 }
 
 impl<'a, P: Place, M: Fn() -> P + Sync> Heuristics<'a, M> {
-    /// The greedy plans of some items, none of them made.
+    /// Prepares the greedy plans of some items; none is made yet.
     pub(super) fn new(
         measures: &'a Measures<'a>,
         placer: &'a M,
@@ -35,7 +35,8 @@ impl<'a, P: Place, M: Fn() -> P + Sync> Heuristics<'a, M> {
         Self { measures, placer, threads, target, limit, recipes, tried: 0 }
     }
 
-    /// The plan of the first recipe or a better one, whatever time that takes; no plan is below `bound`.
+    /// Returns the plan of the first recipe or a better one, without a time limit; no plan is below
+    /// `bound`.
     pub(super) fn first(&mut self, bound: u64) -> Result<Standing, PlanError> {
         let made = self.make(0, u64::MAX, &Watch::new(&|| true));
         self.tried = 1;
@@ -56,8 +57,8 @@ impl<'a, P: Place, M: Fn() -> P + Sync> Heuristics<'a, M> {
 
     /// Tries up to `count` more recipes, until one meets the target or the limit is reached.
     ///
-    /// A plan that is no better than the best so far is given up as soon as that is certain. So the best plan
-    /// does not depend on how many are made at a time.
+    /// A plan that is no better than the best so far is abandoned as soon as that is certain. So
+    /// the best plan does not depend on the number of plans made at a time.
     pub(super) fn advance(&mut self, count: usize, standing: &mut Standing) {
         let end = self.recipes.len().min(self.tried.saturating_add(count));
         while self.tried < end && self.is_worth_more(standing) && !self.limit.is_reached() {
@@ -90,13 +91,14 @@ impl<'a, P: Place, M: Fn() -> P + Sync> Heuristics<'a, M> {
         }
     }
 
-    /// Whether more recipes are to be tried. The first is the fastest and not the best: where the target is above
-    /// the bound, a second one is tried, too.
+    /// Returns `true` if more recipes should be tried. The first recipe is the fastest, not the
+    /// best: if the target is above the bound, a second one is tried, too.
     fn is_worth_more(&self, standing: &Standing) -> bool {
         standing.peak > self.target || self.tried == 1 && standing.peak > standing.least
     }
 
-    /// The textbook heuristics that were not tried, or not with both readings of their last tie.
+    /// Returns the textbook heuristics that were not tried, or not with both readings of their last
+    /// tie.
     // Uncounted: a few dozen recipes.
     pub(super) fn untried(&self) -> Vec<GreedyHeuristic> {
         let left = &self.recipes[self.tried..];
@@ -107,7 +109,7 @@ impl<'a, P: Place, M: Fn() -> P + Sync> Heuristics<'a, M> {
     fn make(&self, number: usize, below: u64, watch: &Watch<'_>) -> Made {
         let recipe = self.recipes[number];
         let Some(order) = self.measures.order(recipe, watch) else { return Made::Stopped };
-        // Where no tie is left to names, the plan is the one by place again, and that is no better.
+        // If no tie is broken by names, the plan is again the one by place, and no better.
         if let Some(other) = recipe.by_place() {
             let Some(same) = self.measures.order(other, watch) else { return Made::Stopped };
             if same.items == order.items {
@@ -122,7 +124,7 @@ impl<'a, P: Place, M: Fn() -> P + Sync> Heuristics<'a, M> {
     }
 }
 
-/// What has come of a recipe.
+/// The outcome of a recipe.
 enum Made {
     /// A plan.
     Plan {
@@ -133,7 +135,7 @@ enum Made {
         /// The end of the highest byte.
         peak: u64,
     },
-    /// The plan reaches the peak that it had to stay below, or is the same as another.
+    /// The plan reached the peak that it had to stay below, or is the same as another.
     Higher,
     /// The plan was no longer needed before it was done.
     Stopped,

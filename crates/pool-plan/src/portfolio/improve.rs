@@ -1,5 +1,5 @@
-//! Local search: move an item that reaches the peak to an earlier place in a greedy order, place
-//! anew, and keep the order if the peak is no higher (hill climbing, as in TVM's USMP).
+//! Local search (hill climbing, as in TVM's USMP). It moves an item that reaches the peak to an
+//! earlier place in a greedy order, places all again, and keeps the order if the peak is no higher.
 
 use crate::greedy::{Order, Place, Placement};
 use crate::item::Item;
@@ -14,8 +14,8 @@ pub(super) struct ImprovedPlan {
     pub(super) order: Order,
 }
 
-/// The best plan of `attempts` changes to `order`, or the first that meets `target`; none if there was no
-/// time for the first one.
+/// Returns the best plan of `attempts` changes to `order`, or the first that meets `target`; `None`
+/// if there was no time for the first one.
 pub(super) fn improve(
     items: &[Item],
     placer: &mut impl Place,
@@ -30,7 +30,7 @@ pub(super) fn improve(
     let watch = Watch::new(&is_needed);
     let first = placer.place_while(&order, u64::MAX, &watch);
     let Placement::Done { mut offsets, peak: mut current } = first else { return None };
-    // What was moved ahead by one attempt is of no use to a placer that goes by starts.
+    // One attempt's moves are of no use to a placer that works by starts.
     (order.is_by_start, order.is_rough) = (false, false);
     for _ in 0..attempts {
         if current <= target || !watch.count(4 * items.len()) {

@@ -1,9 +1,9 @@
-//! The portfolio: greedy plans under several orders; where the best is above the target, rounds of
-//! exact search and local search until the budget is spent.
+//! The portfolio: greedy plans under several orders. If the best is above the target, rounds of
+//! exact search and local search follow until the budget is spent.
 //!
-//! A round is a fixed list of tasks of fixed length, the same whatever the number of threads and
-//! their speed; its results are taken in the order of the tasks. So the only thing that time
-//! decides is how many rounds there are.
+//! A round is a fixed list of tasks of fixed length, independent of the number of threads and their
+//! speed. Its results are taken in the order of the tasks. So time decides only the number of
+//! rounds.
 
 mod exact;
 mod heuristics;
@@ -31,26 +31,26 @@ use repair::Conflicted;
 use round::Rounds;
 use standing::Standing;
 
-/// Recipes of greedy plans that are tried before anything else where a capacity is given.
+/// The number of greedy recipes that are tried before anything else if a capacity is given.
 const FIRST_RECIPES: usize = 3;
 
 /// A problem, as the portfolio sees it.
 pub(crate) struct Portfolio<'a, M, I> {
     /// The items that are to be placed.
     pub(crate) items: &'a [Item],
-    /// The numbers that the orders of greedy plans are made of.
+    /// The numbers from which the orders of greedy plans are made.
     pub(crate) measures: Measures<'a>,
     /// Makes a placer.
     pub(crate) placer: M,
     /// Makes the instance of the exact search, if it is small enough for one.
     pub(crate) instance: I,
-    /// The overlaps of an interval problem, in which conflicts are found where no instance lists them.
+    /// The overlaps of an interval problem, used to find conflicts if no instance lists them.
     pub(crate) overlaps: Option<&'a LazyOverlaps<'a>>,
     /// The exact lower bound of the problem.
     pub(crate) bound: Bound,
-    /// When planning began: the budget pays for the bound too.
+    /// The start of planning: the budget pays for the bound, too.
     pub(crate) start: Instant,
-    /// How long to plan, and for which capacity or tolerance.
+    /// The options: budget, capacity, tolerance.
     pub(crate) options: &'a Options,
     /// The monitor through which another thread watches the portfolio and may stop it.
     pub(crate) monitor: &'a Monitor,
@@ -62,7 +62,7 @@ where
     M: Fn() -> P + Sync,
     I: FnOnce(&dyn Fn() -> bool) -> Option<Instance>,
 {
-    /// The best plan in the budget.
+    /// Returns the best plan in the budget.
     pub(crate) fn solve(self) -> Result<Plan, PlanError> {
         let (options, monitor, bound) = (self.options, self.monitor, &self.bound);
         monitor.set_bound(bound.bytes);
@@ -71,14 +71,14 @@ where
             return Err(PlanError::Infeasible { capacity, bound, witness });
         }
         let target = options.target(bound.bytes);
-        // A budget beyond the end of time is none.
+        // A budget beyond the end of time is no limit.
         let limit = Limit { deadline: self.start.checked_add(options.budget), monitor };
         let (measures, placer) = (&self.measures, &self.placer);
         let mut heuristics = Heuristics::new(measures, placer, options.threads, target, limit);
         let mut standing = heuristics.first(bound.bytes)?;
-        // Textbook heuristics come first, but where a capacity is given: then a search may be faster than all greedy
-        // plans. Of many items, a greedy plan takes as long as some repairs of one. What is not tried before rounds
-        // is tried among them.
+        // Textbook heuristics come first, unless a capacity is given: then a search may be faster
+        // than all greedy plans. With many items, a greedy plan takes as long as some repairs of
+        // one. The rest are tried among the rounds.
         if options.capacity.is_some() && options.rounds != Some(0) {
             heuristics.advance(FIRST_RECIPES, &mut standing);
         } else {

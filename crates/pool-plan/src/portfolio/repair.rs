@@ -1,9 +1,10 @@
-//! Local search by repair: a plan that is too high loses the items that do not fit below a capacity, and they are
-//! put back one by one where they push out least, until none is left to put back.
+//! Local search by repair. A plan that is too high loses the items that do not fit below a
+//! capacity. They are put back one by one at the place where they push out the least, until none is
+//! left.
 //!
-//! What one placement costs depends on the item's own conflicts and not on how many items there are, which makes
-//! this search the one for large problems. An item that was pushed out becomes dearer to push out again, so that
-//! the search leaves where it goes in circles (dynamic weights, as in Morris's breakout method, 1993).
+//! The cost of one placement depends on the item's own conflicts and not on the number of items, so
+//! this search suits large problems. An item that was pushed out becomes more expensive to push out
+//! again, so that the search leaves cycles (dynamic weights, as in Morris's breakout method, 1993).
 
 use std::collections::BinaryHeap;
 
@@ -15,14 +16,14 @@ use crate::search::Neighbours;
 
 /// The cost of an item of mean size and mean lifetime.
 const MEAN_COST: f64 = 65_536.0;
-/// No item costs more, so that sums of costs fit.
+/// The maximum cost of an item, so that sums of costs fit.
 const MOST_COST: u64 = 1 << 40;
-/// What it costs to push out an item that must stay: more than all others.
+/// The cost of pushing out an item that must stay: more than all others together.
 const FIXED: u128 = 1 << 100;
-/// Work that a placement takes beside looking at conflicts.
+/// The work of a placement besides checking conflicts.
 const WORK_BESIDE: u64 = 16;
 
-/// What makes an item dear to push out.
+/// The measure of the cost of pushing out an item.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Dearness {
     /// The product of its size and its lifetime.
@@ -31,7 +32,7 @@ pub(super) enum Dearness {
     Side,
 }
 
-/// Items, how long each is in the way of others, and of which.
+/// Items, the time for which each blocks others, and its conflicts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Conflicted<'a> {
     pub(super) items: &'a [Item],
@@ -39,20 +40,21 @@ pub(super) struct Conflicted<'a> {
     pub(super) neighbours: Neighbours<'a>,
 }
 
-/// A plan without the items that are to be put back.
+/// A plan without the items that must be put back.
 #[derive(Debug)]
 pub(super) struct Repair<'a> {
     problem: Conflicted<'a>,
     capacity: u64,
     offsets: Vec<u64>,
     is_placed: Vec<bool>,
-    /// The items that are to be put back: the largest comes first.
+    /// The items that must be put back: the largest comes first.
     open: BinaryHeap<(u64, u32)>,
     base_costs: Vec<u64>,
     costs: Vec<u64>,
-    /// The items that conflict with the item at hand.
+    /// The items that conflict with the current item.
     rivals: Vec<u32>,
-    /// Bottoms of placed items that conflict with the item at hand, with their costs, in ascending order.
+    /// Bottoms of placed items that conflict with the current item, with their costs, in ascending
+    /// order.
     bottoms: Vec<(u64, u64)>,
     /// Tops of the same items.
     tops: Vec<(u64, u64)>,
@@ -61,7 +63,7 @@ pub(super) struct Repair<'a> {
 }
 
 impl<'a> Repair<'a> {
-    /// The repair of the plan with these offsets.
+    /// Makes the repair of the plan with these offsets.
     pub(super) fn new(
         problem: Conflicted<'a>,
         dearness: Dearness,
@@ -85,17 +87,17 @@ impl<'a> Repair<'a> {
         }
     }
 
-    /// The offsets, which are a plan once all items are put back.
+    /// Returns the offsets, which are a plan once all items are put back.
     pub(super) fn offsets(&self) -> &[u64] {
         &self.offsets
     }
 
-    /// How many conflicts were looked at, which is what the time goes into.
+    /// Returns the number of conflicts checked, which determines the time.
     pub(super) fn work(&self) -> u64 {
         self.work
     }
 
-    /// Takes out the items that do not fit below a capacity, which is no less than the size of each.
+    /// Removes the items that do not fit below a capacity, which is no less than the size of each.
     pub(super) fn aim(&mut self, capacity: u64) {
         self.capacity = capacity;
         self.work += self.offsets.len() as u64;
@@ -107,7 +109,8 @@ impl<'a> Repair<'a> {
         }
     }
 
-    /// Puts items back until all are, or `work` was done in all. Returns whether all are.
+    /// Puts items back until all are, or until the total of `work` was done. Returns `true` if all
+    /// are.
     pub(super) fn run(&mut self, work: u64) -> bool {
         while self.work < work {
             let Some((_, item)) = self.open.pop() else { return true };
@@ -150,7 +153,7 @@ impl<'a> Repair<'a> {
         self.take_out(item);
     }
 
-    /// Finds where placed items begin and end that conflict with the item at hand.
+    /// Finds the starts and ends of placed items that conflict with the current item.
     // Uncounted: `put_back` counts the rivals.
     fn find_edges(&mut self, rivals: &[u32]) {
         self.bottoms.clear();
@@ -164,8 +167,9 @@ impl<'a> Repair<'a> {
         self.tops.sort_unstable();
     }
 
-    /// The offset at which an item pushes out least: the lowest of several, and none if it would push out
-    /// an item that must stay. It is on top of another item, under one, at the bottom or at the capacity.
+    /// Returns the offset at which an item pushes out the least: the lowest of several, and `None`
+    /// if it would push out an item that must stay. It is on top of another item, under one, at the
+    /// bottom or at the capacity.
     // Uncounted: `put_back` counts the rivals.
     fn cheapest(&self, item: Item) -> Option<u64> {
         let highest = self.capacity.checked_sub(item.size)?;
@@ -179,7 +183,7 @@ impl<'a> Repair<'a> {
         Some(offset)
     }
 
-    /// The cheapest of some offsets, which are in ascending order, with its cost.
+    /// Returns the cheapest of some offsets, which are in ascending order, with its cost.
     // Uncounted: `put_back` counts the rivals.
     fn cheapest_of(&self, offsets: impl Iterator<Item = u64>, size: u64) -> Option<(u128, u64)> {
         let (mut tops, mut bottoms) = (self.tops.iter().peekable(), self.bottoms.iter().peekable());
@@ -201,7 +205,7 @@ impl<'a> Repair<'a> {
     }
 }
 
-/// What each item costs to push out for the first time.
+/// Returns the cost of pushing out each item for the first time.
 // Uncounted: one pass over the items.
 fn costs(problem: Conflicted<'_>, dearness: Dearness) -> Vec<u64> {
     let measure = |index: usize| {
@@ -219,12 +223,12 @@ fn costs(problem: Conflicted<'_>, dearness: Dearness) -> Vec<u64> {
     (0..count).map(cost).collect()
 }
 
-/// A cost, as it counts in a sum.
+/// Returns a cost as it counts in a sum.
 fn cost(stored: u64) -> u128 {
     if stored == u64::MAX { FIXED } else { stored.into() }
 }
 
-/// A cost as a whole number.
+/// Returns a cost as a whole number.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

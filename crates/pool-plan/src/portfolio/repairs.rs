@@ -1,16 +1,17 @@
-//! A repair that goes on from round to round: which capacity it aims at, and when it starts anew.
+//! A repair that continues from round to round: the capacity it aims at, and the time at which it
+//! restarts.
 
 use super::repair::{Conflicted, Dearness, Repair};
 use crate::item::peak;
 use crate::random::Random;
 
-/// Conflicts looked at between two looks at the clock: about a millisecond.
+/// The number of conflicts checked between two checks of the clock: about a millisecond.
 const WORK_UNWATCHED: u64 = 1 << 16;
-/// Work for each item of the problem after which an aim is changed without success.
+/// The work for each item of the problem after which an unsuccessful aim is changed.
 const WORK_PER_ITEM: u64 = 1 << 9;
-/// The least work after which an aim is changed without success.
+/// The minimum work after which an unsuccessful aim is changed.
 const LEAST_PATIENCE: u64 = 1 << 18;
-/// Halvings of the distance between the goal and the best plan at the easiest aim.
+/// The halvings of the distance between the goal and the best plan at the easiest aim.
 const EASIEST: u32 = 6;
 
 /// Repairs of one kind, one after the other.
@@ -20,27 +21,27 @@ pub(super) struct Repairs<'a> {
     dearness: Dearness,
     random: Random,
     repair: Option<Repair<'a>>,
-    /// The peak of the plan that the repair started from.
+    /// The peak of the plan from which the repair started.
     start: u64,
-    /// Halvings between the goal and the best plan that make the aim.
+    /// The halvings between the goal and the best plan that give the aim.
     halvings: u32,
     /// Work that was done for the aim.
     spent: u64,
 }
 
-/// The best plan of all, as a repair needs it, and what is sought.
+/// The best plan so far, as a repair needs it, and the goal.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Quest<'a> {
     pub(super) offsets: &'a [u64],
     pub(super) peak: u64,
     /// The capacity at which to stop.
     pub(super) goal: u64,
-    /// The number of bytes that offsets and peaks are multiples of.
+    /// The granule of offsets and peaks, in bytes.
     pub(super) granule: u64,
 }
 
 impl Quest<'_> {
-    /// A capacity between the goal and a peak, nearer to the peak for each halving.
+    /// Returns a capacity between the goal and a peak, nearer to the peak for each halving.
     fn aim(&self, peak: u64, halvings: u32) -> u64 {
         let below = peak.saturating_sub(self.granule);
         let distance = below.saturating_sub(self.goal) >> halvings;
@@ -49,12 +50,12 @@ impl Quest<'_> {
 }
 
 impl<'a> Repairs<'a> {
-    /// Repairs that have not begun.
+    /// Makes repairs that have not begun.
     pub(super) fn new(problem: Conflicted<'a>, dearness: Dearness, random: Random) -> Self {
         Self { problem, dearness, random, repair: None, start: 0, halvings: 1, spent: 0 }
     }
 
-    /// The best plan that `work` leads to, if one is better than the best of all.
+    /// Returns the best plan that `work` leads to, if it is better than the best so far.
     pub(super) fn run(
         &mut self,
         quest: Quest<'_>,
@@ -94,7 +95,8 @@ impl<'a> Repairs<'a> {
     }
 }
 
-/// The work that an aim is given: the nearer it is to the goal, the less, so that easier ones are soon tried.
+/// Returns the work for an aim: the nearer to the goal, the less, so that easier aims are soon
+/// tried.
 fn patience(count: usize, halvings: u32) -> u64 {
     (count as u64 * WORK_PER_ITEM).max(LEAST_PATIENCE) << (halvings - 1)
 }

@@ -1,5 +1,5 @@
-//! The rounds of a portfolio, one after the other: which capacity is searched for by which tasks, and how
-//! their findings change the best plan.
+//! The rounds of a portfolio, one after the other: the capacity of each task, and the use of its
+//! results.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,27 +18,31 @@ use crate::search::Instance;
 use crate::tasks;
 use crate::work::Limit;
 
-/// Conflicts that each repair of a round looks at for each item, within the limits below.
+/// The conflicts that each repair of a round checks for each item, within the limits below.
 const REPAIR_WORK_PER_ITEM: u64 = 1 << 9;
-/// Limits of the conflicts that each repair of a round looks at: [least, most].
+/// The limits of the conflicts that each repair of a round checks: [minimum, maximum].
 const REPAIR_WORK: [u64; 2] = [1 << 20, 1 << 24];
-/// Recipes of greedy plans that a round tries, where not all were tried before.
+/// The number of greedy recipes that a round tries, if some are left.
 const RECIPES: usize = 4;
-/// Rounds with local searches before exact searches, where there are any, get most of the time.
+/// The number of rounds with local searches before exact searches, if there are any, get most of
+/// the time.
 const LOCAL_ROUNDS: u64 = 8;
-/// Rounds of nothing but repairs that come first, where no capacity is given and items are not few: they lower
-/// a greedy plan in milliseconds, while an exact search for the bound seldom ends.
+/// The number of initial rounds with only repairs, if no capacity is given and there are many
+/// items. They lower a greedy plan in milliseconds, while an exact search for the bound seldom
+/// ends.
 const FIRST_LOCAL_ROUNDS: u64 = 6;
-/// Limits of the conflicts that each repair looks at in the first of these rounds; they double from one to the next.
+/// The limits of the conflicts that each repair checks in the first of these rounds; they double
+/// from one to the next.
 const FIRST_REPAIR_WORK: [u64; 2] = [1 << 15, 1 << 20];
-/// Conflicts that each repair looks at for each item in the first of these rounds, within these limits.
+/// The conflicts that each repair checks for each item in the first of these rounds, within these
+/// limits.
 const FIRST_REPAIR_WORK_PER_ITEM: u64 = 1 << 5;
-/// Rounds of nothing but searches that go on from one to the next, where a capacity is given and some are by niches:
-/// most tight packings that are soon found are found by these.
+/// The number of rounds with only continued searches, if a capacity is given and some searches use
+/// niches. They find most tight packings that are found soon.
 const CONTINUED_ROUNDS: u64 = 3;
-/// Local searches on the orders of greedy plans.
+/// The number of local searches on the orders of greedy plans.
 const CLIMBS: usize = 2;
-/// Items that the local searches of a round place, each.
+/// The number of items that each local search of a round places.
 const CLIMB_ITEMS: usize = 20_000;
 
 /// The rounds of a portfolio.
@@ -46,7 +50,7 @@ pub(super) struct Rounds<'a, M> {
     pub(super) items: &'a [Item],
     /// The instance of the exact searches, if the problem is small enough for them.
     pub(super) instance: Option<&'a Instance>,
-    /// What repairs go by, if the conflicts of items are known.
+    /// The conflicts and costs for repairs, if the conflicts of items are known.
     pub(super) conflicted: Option<Conflicted<'a>>,
     pub(super) placer: &'a M,
     pub(super) target: u64,
@@ -60,7 +64,7 @@ enum Finding {
     Plan(Vec<u64>),
     /// No plan fits a capacity.
     None { within: u64 },
-    /// No plan yet; for each section, how often it was the one whose items could not fit.
+    /// No plan yet; for each section, the number of times that its items could not fit.
     Failures(Vec<u64>),
     /// A plan from an order.
     Climbed(ImprovedPlan),
@@ -68,17 +72,17 @@ enum Finding {
     Skipped,
 }
 
-/// What the rounds hand on from one to the next.
+/// The state that rounds pass on to the next.
 struct Progress<'a> {
     repairs: Vec<Mutex<Repairs<'a>>>,
     exact: Option<Exact<'a>>,
-    /// The number of bytes that offsets and peaks are multiples of.
+    /// The granule of offsets and peaks, in bytes.
     granule: u64,
 }
 
 impl<P: Place, M: Fn() -> P + Sync> Rounds<'_, M> {
     /// Improves `standing` until it meets the target, cannot be improved or the limit is reached.
-    // Uncounted: a round looks at the clock before it begins.
+    // Uncounted: a round checks the clock before it begins.
     pub(super) fn run(&self, standing: &mut Standing, heuristics: &mut Heuristics<'_, M>) {
         let mut progress = Progress {
             repairs: self.repairs(),
@@ -123,7 +127,7 @@ impl<P: Place, M: Fn() -> P + Sync> Rounds<'_, M> {
         }
     }
 
-    /// A short round of repairs alone: one climb takes as long as all of them.
+    /// Runs a short round of repairs alone: one climb takes as long as all of them.
     fn first_local_round(&self, number: u64, progress: &mut Progress<'_>, standing: &mut Standing) {
         let (goal, granule) = (self.goal(progress.granule, standing), progress.granule);
         let [least, most] = FIRST_REPAIR_WORK;
@@ -137,7 +141,7 @@ impl<P: Place, M: Fn() -> P + Sync> Rounds<'_, M> {
         findings.into_iter().for_each(|finding| self.take(finding, progress, standing));
     }
 
-    /// A round with all that there is.
+    /// Runs a round with all tasks.
     fn full_round(&self, number: u64, progress: &mut Progress<'_>, standing: &mut Standing) {
         let goal = self.goal(progress.granule, standing);
         let (granule, before) = (progress.granule, standing.peak);
@@ -147,7 +151,7 @@ impl<P: Place, M: Fn() -> P + Sync> Rounds<'_, M> {
             let is_given = self.options.capacity.is_some();
             (exact.begin(goal, (before, granule), is_given), &*exact)
         });
-        // Where exact searches are of use, they get most of the time after some rounds.
+        // Useful exact searches get most of the time after some rounds.
         let continued = begun.map_or(0, |(_, exact)| exact.continued());
         let is_given = self.options.capacity.is_some();
         let is_continued = is_given && number < CONTINUED_ROUNDS && continued > 0;
@@ -157,7 +161,7 @@ impl<P: Place, M: Fn() -> P + Sync> Rounds<'_, M> {
         let searches = begun.map_or(0, |(_, exact)| exact.count());
         let searches = if is_continued { continued } else { searches };
         let climbs = if is_local { CLIMBS } else { 0 };
-        // A task before one that found what was sought matters; one after it does not.
+        // The tasks before the first successful one count; those after it do not.
         let found = AtomicUsize::new(usize::MAX);
         let findings = tasks::run(self.options.threads, searches + local.len() + climbs, |task| {
             let is_needed = || task < found.load(Ordering::Relaxed) && !self.limit.is_reached();
@@ -190,12 +194,12 @@ impl<P: Place, M: Fn() -> P + Sync> Rounds<'_, M> {
         }
     }
 
-    /// The capacity that the exact search tries next.
+    /// Returns the capacity that the exact search tries next.
     fn goal(&self, granule: u64, standing: &Standing) -> u64 {
         if self.options.capacity.is_some() || self.target >= standing.least {
             return self.target / granule * granule;
         }
-        // The target was refuted: halve what is left.
+        // The target was refuted: halve the rest.
         let below = standing.peak.saturating_sub(granule);
         let middle = standing.least + below.saturating_sub(standing.least) / 2;
         middle / granule * granule
@@ -263,7 +267,7 @@ impl From<Option<Searched>> for Finding {
     }
 }
 
-/// What all offsets of canonical plans, and so their peaks, are multiples of. Every plan has a
+/// Returns the granule of all offsets of canonical plans, and so of their peaks. Every plan has a
 /// canonical one that is no higher, so refuting a peak refutes all up to the next multiple.
 // Uncounted: one pass over the items.
 fn granule(items: &[Item]) -> u64 {

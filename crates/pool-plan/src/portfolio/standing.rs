@@ -2,13 +2,13 @@
 
 use crate::greedy::Order;
 
-/// The best plan so far, and what is known of better ones.
+/// The best plan so far, and the bounds of better ones.
 #[derive(Debug)]
 pub(super) struct Standing {
     pub(super) offsets: Vec<u64>,
     pub(super) peak: u64,
-    /// The order and fit that a greedy placer makes it from, or one not much worse.
+    /// The order and fit from which a greedy placer makes the plan, or one that is not much worse.
     pub(super) order: Order,
-    /// A peak that no plan is below.
+    /// A peak below which no plan exists.
     pub(super) least: u64,
 }

@@ -1,4 +1,5 @@
-//! What every partial plan keeps books of: which items are placed, and what the open ones need in each section.
+//! The bookkeeping of a partial plan: the placed items, and the bytes of the open ones in each
+//! section.
 
 use super::instance::Instance;
 
@@ -9,12 +10,12 @@ pub(super) struct Book<'a> {
     placed: Vec<bool>,
     /// For each section, the bytes of its open items.
     open: Vec<u64>,
-    /// For each section, how many open items cross into it from the section before.
+    /// For each section, the number of open items that cross into it from the section before.
     crossing: Vec<u32>,
 }
 
 impl<'a> Book<'a> {
-    /// The book of an empty plan. Sections without an order are never apart.
+    /// Makes the book of an empty plan. Sections without an order are never apart.
     // Uncounted: one pass over the instance, of up to 4,000,000 pairs.
     pub(super) fn new(instance: &'a Instance) -> Self {
         let sections = instance.section_count;
@@ -30,30 +31,31 @@ impl<'a> Book<'a> {
         Self { instance, placed: vec![false; instance.items.len()], open, crossing }
     }
 
-    /// Whether an item is placed.
+    /// Returns `true` if an item is placed.
     pub(super) fn is_placed(&self, item: u32) -> bool {
         self.placed[item as usize]
     }
 
-    /// For each section, the bytes of its open items.
+    /// Returns, for each section, the bytes of its open items.
     pub(super) fn open(&self) -> &[u64] {
         &self.open
     }
 
-    /// Whether any open item crosses from section `boundary - 1` into section `boundary`.
+    /// Returns `true` if any open item crosses from section `boundary - 1` into section `boundary`.
     pub(super) fn is_crossed(&self, boundary: usize) -> bool {
         self.crossing[boundary] > 0
     }
 
-    /// Whether all items that conflict with one are placed: then it is in nobody's way at its lowest offset, and
-    /// no other offset is better for it.
+    /// Returns `true` if all items that conflict with one are placed. Then it blocks no other item
+    /// at its lowest offset, and no other offset is better for it.
     // Uncounted: the callers count the conflicts.
     pub(super) fn is_uncovered(&self, item: u32) -> bool {
         let others = self.instance.conflicts.row(item as usize);
         others.iter().all(|&other| self.is_placed(other))
     }
 
-    /// Notes that an open item is placed. Returns how many boundaries between sections were looked at, beside the sections.
+    /// Records that an open item is placed. Returns the number of boundaries between sections that
+    /// were checked, besides the sections.
     // Uncounted: the callers count the boundaries, and the sections.
     pub(super) fn place(&mut self, item: u32) -> usize {
         self.placed[item as usize] = true;
@@ -68,7 +70,7 @@ impl<'a> Book<'a> {
         (end - first) as usize
     }
 
-    /// Notes that a placed item is open again.
+    /// Records that a placed item is open again.
     // Uncounted: as long as the placement, which was counted.
     pub(super) fn take_back(&mut self, item: u32) {
         self.placed[item as usize] = false;

@@ -1,8 +1,8 @@
-//! A problem as the exact search sees it: which items conflict, and in which sections.
+//! A problem as the exact search needs it: the conflicts of items, and their sections.
 //!
-//! A section is a set of items of which no two may share bytes. For intervals they are the
-//! sections of time, in order, and the search may take the problem apart between them; for a
-//! graph they are antichains, in no order. An item without bytes is in nobody's way: it has no
+//! A section is a set of items that may not share bytes with each other. For intervals, they are
+//! the sections of time, in order, and the search may split the problem between them. For a graph,
+//! they are antichains, without an order. An item without bytes blocks no other: it has no
 //! conflicts and is in no section, and the search leaves it out.
 
 use crate::adjacency::{Lists, adjacency, index};
@@ -19,21 +19,22 @@ pub(crate) struct Instance {
     pub(crate) conflicts: Lists,
     /// For each section, its items.
     pub(crate) sections: Lists,
-    /// Whether sections are in an order, in which every item's sections lie within its hull.
+    /// `true` if sections are in an order, in which every item's sections lie within its hull.
     pub(crate) is_linear: bool,
-    /// How many sections there are.
+    /// The number of sections.
     pub(crate) section_count: usize,
     /// For each item, its sections.
     pub(crate) sections_of: Lists,
-    /// For each item, the first section and the one after the last. Where sections are in an
-    /// order, items of disjoint hulls do not conflict; elsewhere a hull says nothing.
+    /// For each item, the first section and the one after the last. If sections are in an order,
+    /// items of disjoint hulls do not conflict; otherwise a hull has no meaning.
     pub(crate) hulls: Vec<(u32, u32)>,
-    /// For each item, how long it is in the way of others.
+    /// For each item, the time for which it blocks others.
     pub(crate) durations: Vec<u64>,
 }
 
 impl Instance {
-    /// The instance of a timeline, unless it has more than `limit` conflicts or is no longer needed.
+    /// Makes the instance of a timeline, unless it has more than `limit` conflicts or is no longer
+    /// needed.
     pub(crate) fn of_timeline(
         timeline: &Timeline,
         limit: usize,
@@ -81,8 +82,8 @@ impl Instance {
         })
     }
 
-    /// The instance of items with a matrix of conflicts, unless there are more than `limit` or it is no longer
-    /// needed.
+    /// Makes the instance of items with a matrix of conflicts, unless there are more than `limit`
+    /// or it is no longer needed.
     ///
     /// Its sections are `witness` and, for each item, a heavy set of conflicting items around it.
     pub(crate) fn of_conflicts(
@@ -134,8 +135,8 @@ impl Instance {
     }
 }
 
-/// A set of items with `item` of which each conflicts with each, taking the largest first.
-// Uncounted: the words of some rows; the clock is looked at before each clique.
+/// Returns a set of mutually conflicting items with `item`, taking the largest first.
+// Uncounted: the words of some rows; the clock is checked before each clique.
 fn clique(items: &[Item], matrix: &BitMatrix, item: usize) -> Vec<u32> {
     let mut clique = vec![index(item)];
     let mut common = matrix.row(item).to_vec();
@@ -149,11 +150,13 @@ fn clique(items: &[Item], matrix: &BitMatrix, item: usize) -> Vec<u32> {
     clique
 }
 
-/// Items whose conflicts are listed between two questions whether the lists are still needed.
+/// The number of items whose conflicts are listed between two checks whether the lists are still
+/// needed.
 const ITEMS_UNWATCHED: usize = 256;
 
-/// For each item, those that share a section with it, unless there are more than `limit` or they are no longer
-/// needed: in the first section of each of its spans all that are live, and after it those that begin.
+/// Lists, for each item, those that share a section with it, unless there are more than `limit` or
+/// they are no longer needed. In the first section of each of its spans, these are all live items;
+/// after it, those that begin.
 fn conflicts<'a>(
     count: usize,
     spans: impl Fn(usize) -> &'a [(u32, u32)],

@@ -1,7 +1,7 @@
-//! The items that an item conflicts with, listed beforehand or found when they are asked for.
+//! The items that an item conflicts with, listed in advance or found on demand.
 //!
-//! Lists are faster, but for a hundred thousand items they would take gigabytes. [`Overlaps`] needs memory that grows
-//! with the items alone.
+//! Lists are faster. However, for a hundred thousand items they would take gigabytes. The memory of
+//! [`Overlaps`] grows only with the items.
 
 use crate::adjacency::Lists;
 use crate::overlaps::Overlaps;
@@ -16,8 +16,8 @@ pub(crate) enum Neighbours<'a> {
 }
 
 impl Neighbours<'_> {
-    /// Replaces what `into` holds by the items that conflict with one; some may come twice.
-    // Uncounted: a repair counts what is found.
+    /// Replaces the contents of `into` by the items that conflict with one; some may occur twice.
+    // Uncounted: a repair counts the items found.
     pub(crate) fn collect(&self, item: usize, into: &mut Vec<u32>) {
         into.clear();
         match self {

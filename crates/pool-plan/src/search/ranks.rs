@@ -7,7 +7,7 @@ use crate::adjacency::{index, indices};
 use crate::random::Random;
 use crate::work::Work;
 
-/// The properties that make an item come early: the three orders that `MiniMalloc` takes in turn.
+/// The property by which an item comes early: the three orders that `MiniMalloc` takes in turn.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Heuristic {
     /// Long lifetimes, then area, then crowded sections.
@@ -22,13 +22,13 @@ pub(crate) enum Heuristic {
 pub(crate) const HEURISTICS: [Heuristic; 3] =
     [Heuristic::WidthAreaTotal, Heuristic::TotalAreaWidth, Heuristic::TotalWidthArea];
 
-/// The heuristics whose orders are also made anew for each part of the problem.
+/// The heuristics whose orders are also computed again for each part of the problem.
 const RENEWED: [Heuristic; 2] = [Heuristic::TotalAreaWidth, Heuristic::TotalWidthArea];
 
-/// How many orders there are of searches that choose nothing at random.
+/// The number of orders of searches without random choices.
 pub(crate) const LASTING: usize = HEURISTICS.len() + RENEWED.len();
 
-/// Turns items into ranks.
+/// Computes the ranks of items.
 #[derive(Debug)]
 pub(crate) struct Ranker<'a> {
     instance: &'a Instance,
@@ -37,7 +37,7 @@ pub(crate) struct Ranker<'a> {
 }
 
 impl<'a> Ranker<'a> {
-    /// A ranker of an instance's items.
+    /// Makes a ranker of an instance's items.
     // Uncounted: one pass over the instance, of up to 4,000,000 pairs.
     pub(crate) fn new(instance: &'a Instance) -> Self {
         let size = |&item: &u32| instance.items[item as usize].size;
@@ -45,8 +45,8 @@ impl<'a> Ranker<'a> {
         Self { instance, totals: (0..instance.section_count).map(total).collect() }
     }
 
-    /// An order of searches that choose nothing at random, one of [`LASTING`]: first those of all heuristics, then those
-    /// that are made anew for each part of the problem.
+    /// Returns an order of searches without random choices, one of [`LASTING`]: first those of all
+    /// heuristics, then those that are computed again for each part of the problem.
     pub(crate) fn lasting(&self, number: usize) -> Ranks {
         let sorted = |heuristic| self.sorted(heuristic, &self.totals, |key| key);
         match HEURISTICS.get(number) {
@@ -55,8 +55,8 @@ impl<'a> Ranker<'a> {
         }
     }
 
-    /// The order of a heuristic with keys blurred by up to half of `noise` either way, and crowded
-    /// sections replaced by those with most `failures`, if any are given.
+    /// Returns the order of a heuristic with keys blurred by up to half of `noise` in both
+    /// directions. Crowded sections are replaced by those with most `failures`, if any are given.
     pub(crate) fn blurred(
         &self,
         heuristic: Heuristic,
@@ -100,12 +100,12 @@ impl<'a> Ranker<'a> {
     }
 }
 
-/// The key of an item whose crowded sections come first, and the part of the key that stays.
+/// Returns the key of an item whose crowded sections come first, and the fixed part of the key.
 fn by_total(total: u128, shape: (u128, u128)) -> ((u128, u128, u128), (u128, u128)) {
     ((total, shape.0, shape.1), shape)
 }
 
-/// The largest of the numbers of an item's sections.
+/// Returns the largest of the numbers of an item's sections.
 // Uncounted: `renew` counts the sections; other callers make one pass over the instance.
 fn crowd(instance: &Instance, numbers: &[u64], item: usize) -> u64 {
     let sections = instance.sections_of.row(item).iter();
@@ -117,19 +117,19 @@ fn crowd(instance: &Instance, numbers: &[u64], item: usize) -> u64 {
 pub(crate) struct Ranks {
     /// The rank of each item, 0 first.
     ranks: Vec<u32>,
-    /// Where items of crowded sections come first, what decides between items of equally crowded ones. Which
-    /// sections are crowded changes as items are placed.
+    /// If items of crowded sections come first, the tie-break between items of equally crowded
+    /// ones. The crowded sections change as items are placed.
     shapes: Option<Vec<(u128, u128)>>,
 }
 
 impl Ranks {
-    /// The rank of an item.
+    /// Returns the rank of an item.
     pub(super) fn of(&self, item: u32) -> u32 {
         self.ranks[item as usize]
     }
 
-    /// Puts the items of a part of the problem in order, given the bytes of each section's open items, and ranks
-    /// them anew if that is another order than before. What the ranks were is appended to `before`.
+    /// Sorts the items of a part of the problem, given the bytes of each section's open items, and
+    /// ranks them again if the order differs. Appends the former ranks to `before`.
     pub(super) fn renew(
         &mut self,
         instance: &Instance,
@@ -150,7 +150,7 @@ impl Ranks {
         }
     }
 
-    /// Gives items the ranks that they had before.
+    /// Restores the former ranks of items.
     // Uncounted: as long as the ranking, which was counted.
     pub(super) fn restore(&mut self, before: impl DoubleEndedIterator<Item = (u32, u32)>) {
         for (item, rank) in before.rev() {
@@ -158,13 +158,13 @@ impl Ranks {
         }
     }
 
-    /// Whether parts of the problem are ranked anew.
+    /// Returns `true` if parts of the problem are ranked again.
     pub(super) fn is_renewed(&self) -> bool {
         self.shapes.is_some()
     }
 }
 
-/// A key times a factor near 1, with some bits more so that small keys differ too.
+/// Returns a key times a factor near 1, with some more bits so that small keys differ, too.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_precision_loss,

@@ -1,9 +1,10 @@
 //! A partial plan for the search by niches: placed items, and the lowest offset that is left for each open one.
 //!
-//! An item is only placed where no open item that it conflicts with can end up below it, so that all of them are
-//! above it. The floor of a section is the lowest offset of its open items. Stacking these in the order of their
-//! lowest offsets gives the lowest top there can be (one machine with release dates, Jackson 1955); where that is
-//! above the capacity, the section has failed, and weighs more from then on.
+//! An item is placed only if no open item that conflicts with it can end up below it, so all of
+//! them are above it. The floor of a section is the lowest offset of its open items. Stacking these
+//! in the order of their lowest offsets gives the lowest possible top (one machine with release
+//! dates, Jackson 1955). If that is above the capacity, the section has failed, and its weight
+//! grows.
 
 use super::book::Book;
 use super::instance::Instance;
@@ -11,12 +12,12 @@ use crate::adjacency::{index, indices};
 use crate::plan::as_float;
 use crate::work::Work;
 
-/// What a failure adds to a weight grows by this factor from one dead end to the next, so that old ones count less.
+/// The growth of a failure's weight from one dead end to the next, so that old failures count less.
 const GROWTH: f64 = 1.0005;
 /// Weights are scaled down once a failure adds more than this.
 const MOST_WEIGHT: f64 = 1e100;
 
-/// Something that was changed, with what it was before.
+/// A change, with the value before it.
 #[derive(Clone, Copy, Debug)]
 enum Change {
     Lowest(u32, u64),
@@ -24,7 +25,8 @@ enum Change {
     Placed(u32),
 }
 
-/// What is known of the open items of a section; the numbers of one without are `u64::MAX`.
+/// The state of the open items of a section; the numbers of a section without open items are
+/// `u64::MAX`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 struct Section {
     /// The lowest offset.
@@ -42,25 +44,25 @@ pub(super) struct Skyline<'a> {
     pub(super) lowest: Vec<u64>,
     book: Book<'a>,
     sections: Vec<Section>,
-    /// For each section, how much it has failed.
+    /// For each section, the weight of its failures.
     weights: Vec<f64>,
-    /// What the next failure adds to a weight.
+    /// The weight that the next failure adds.
     increment: f64,
     changes: Vec<Change>,
     /// Sections whose open items have changed.
     dirty: Vec<u32>,
     is_dirty: Vec<bool>,
-    /// The section that failed last: it is looked at first.
+    /// The section that failed last: it is checked first.
     suspect: usize,
     /// Open items of one section, as (lowest, size).
     jobs: Vec<(u64, u64)>,
-    /// The candidates of a section that is left; none between two calls.
+    /// The candidates of a section that is left empty; none between two calls.
     is_candidate: Vec<bool>,
     work: Work,
 }
 
 impl<'a> Skyline<'a> {
-    /// The empty plan of an instance whose sections are in an order.
+    /// Makes the empty plan of an instance whose sections are in an order.
     pub(super) fn new(instance: &'a Instance, capacity: u64) -> Self {
         let sections = instance.section_count;
         Self {
@@ -81,58 +83,60 @@ impl<'a> Skyline<'a> {
         }
     }
 
-    /// The count of items and sections that were looked at.
+    /// Returns the count of items and sections that were read.
     pub(super) fn work(&self) -> &Work {
         &self.work
     }
 
-    /// How many changes there are to take back.
+    /// Returns the number of changes that can be undone.
     pub(super) fn changes(&self) -> usize {
         self.changes.len()
     }
 
-    /// The lowest offset of a section's open items, if it has any.
+    /// Returns the lowest offset of a section's open items, if it has any.
     pub(super) fn floor(&self, section: u32) -> Option<u64> {
         let section = section as usize;
         (self.book.open()[section] > 0).then(|| self.sections[section].floor)
     }
 
-    /// The lowest end of a section's open items.
+    /// Returns the lowest end of a section's open items.
     pub(super) fn top(&self, section: u32) -> u64 {
         self.sections[section as usize].top
     }
 
-    /// The bytes of a section with open items that nothing needs to be in.
+    /// Returns the bytes of a section with open items that no item needs.
     pub(super) fn slack(&self, section: u32) -> u64 {
         let section = section as usize;
         self.capacity - self.book.open()[section] - self.sections[section].floor
     }
 
-    /// How much a section has failed.
+    /// Returns the weight of a section's failures.
     pub(super) fn weight(&self, section: u32) -> f64 {
         self.weights[section as usize]
     }
 
-    /// Whether no open item crosses from section `boundary - 1` into section `boundary`.
+    /// Returns `true` if no open item crosses from section `boundary - 1` into section `boundary`.
     pub(super) fn is_cut(&self, boundary: u32) -> bool {
         !self.book.is_crossed(boundary as usize)
     }
 
-    /// The open items of a section whose lowest offset is its floor.
+    /// Returns the open items of a section whose lowest offset is its floor.
     pub(super) fn candidates(&self, section: u32) -> impl Iterator<Item = u32> + '_ {
         let floor = self.sections[section as usize].floor;
         let items = self.work.over(self.instance.sections.row(section as usize)).iter().copied();
         items.filter(move |&item| !self.book.is_placed(item) && self.lowest[item as usize] == floor)
     }
 
-    /// Whether all items that conflict with one are placed: then it is in nobody's way at its lowest offset.
+    /// Returns `true` if all items that conflict with one are placed: then it blocks no other item
+    /// at its lowest offset.
     pub(super) fn is_uncovered(&self, item: u32) -> bool {
         self.work.count(self.instance.conflicts.row(item as usize).len());
         self.book.is_uncovered(item)
     }
 
-    /// Places an item at its lowest offset, below all open items that it conflicts with. Returns whether the
-    /// open items may still fit; either way the placement is taken back by [`undo`](Self::undo).
+    /// Places an item at its lowest offset, below all open items that conflict with it. Returns
+    /// `true` if the open items may still fit; in any case [`undo`](Self::undo) reverts the
+    /// placement.
     pub(super) fn place(&mut self, item: u32) -> bool {
         let instance = self.instance;
         let size = instance.items[item as usize].size;
@@ -149,8 +153,8 @@ impl<'a> Skyline<'a> {
         self.check(is_possible)
     }
 
-    /// Leaves the floor of a section empty: none of the items that could begin there does, and each comes to lie
-    /// on another open item. Returns whether the open items may still fit.
+    /// Leaves the floor of a section empty: none of the items that could begin there does, and each
+    /// lies on another open item. Returns `true` if the open items may still fit.
     pub(super) fn leave(&mut self, section: u32, candidates: &[u32]) -> bool {
         let instance = self.instance;
         let floor = self.sections[section as usize].floor;
@@ -165,7 +169,7 @@ impl<'a> Skyline<'a> {
         let raised = candidates.iter().map(|&item| {
             let others = self.work.over(instance.conflicts.row(item as usize)).iter();
             let ends = others.filter(|&&other| !self.book.is_placed(other)).map(lowest_end);
-            // With nothing to lie on, the item would have been at the floor.
+            // Without an item below, the item would have been at the floor.
             ends.min().map(|end| end.max(floor + 1))
         });
         let raised: Option<Vec<u64>> = raised.collect();
@@ -179,7 +183,7 @@ impl<'a> Skyline<'a> {
         self.check(is_possible)
     }
 
-    /// Takes back all changes but the first `kept`.
+    /// Undoes all changes but the first `kept`.
     // Uncounted: as long as the changes, which were counted.
     pub(super) fn undo(&mut self, kept: usize) {
         for change in self.changes.drain(kept..).rev() {
@@ -191,7 +195,8 @@ impl<'a> Skyline<'a> {
         }
     }
 
-    /// Looks at all sections that have changed. Returns whether their open items may fit, if `is_possible` so far.
+    /// Checks all sections that have changed. Returns `true` if their open items may fit and
+    /// `is_possible` was `true`.
     // Uncounted: the sections that were counted when they became dirty.
     pub(super) fn check(&mut self, mut is_possible: bool) -> bool {
         if is_possible && self.is_dirty.get(self.suspect) == Some(&true) {
@@ -207,7 +212,7 @@ impl<'a> Skyline<'a> {
         is_possible
     }
 
-    /// Makes the next failures count for more than those before.
+    /// Makes later failures count for more than earlier ones.
     // Uncounted: one pass over the sections in 460,000 dead ends.
     pub(super) fn age(&mut self) {
         self.increment *= GROWTH;
@@ -217,14 +222,14 @@ impl<'a> Skyline<'a> {
         }
     }
 
-    /// Forgets which sections have failed.
+    /// Resets the weights of failures.
     // Uncounted: one pass over the sections in 64 restarts.
     pub(super) fn forget(&mut self) {
         self.weights.fill(1.0);
         self.increment = 1.0;
     }
 
-    /// Moves an open item to `offset` or above. Returns whether it may still fit.
+    /// Moves an open item to `offset` or above. Returns `true` if it may still fit.
     fn raise(&mut self, item: u32, offset: u64) -> bool {
         let one = self.instance.items[item as usize];
         let offset = offset.next_multiple_of(one.alignment);
@@ -256,7 +261,7 @@ impl<'a> Skyline<'a> {
         self.suspect = section as usize;
     }
 
-    /// Finds a section's floor and lowest end anew. Returns whether its open items may fit.
+    /// Computes a section's floor and lowest end again. Returns `true` if its open items may fit.
     fn look_at(&mut self, section: usize) -> bool {
         let instance = self.instance;
         let items = self.work.over(instance.sections.row(section));

@@ -1,20 +1,21 @@
-//! A partial plan, with what it implies, and how to take the last placement back.
+//! A partial plan with its implied bounds, and the undo of the last placement.
 //!
 //! Items are placed in order of their offsets, each at its lowest offset: 0, or on top of a
 //! conflicting item below. Every plan can be pushed down into such a canonical one (`MiniMalloc`,
-//! ASPLOS 2023), so no other needs to be tried. What a partial plan implies for a section: its open items lie
-//! above its floor, so floor plus open bytes must fit the capacity. Of a section where something
-//! was raised more is asked: each open item begins at its own lowest offset or later, so that
-//! stacking them in that order gives the lowest top there can be (one machine with release dates,
-//! Jackson 1955). Only items that begin above the room that is left in the section can make it too high, so that
-//! only these need to be sorted.
+//! ASPLOS 2023), so no other needs to be tried.
+//!
+//! A partial plan implies for a section: its open items lie above its floor, so floor plus open
+//! bytes must fit the capacity. After something in a section was raised, the check is stronger:
+//! each open item begins at its own lowest offset or later. So stacking them in that order gives
+//! the lowest possible top (one machine with release dates, Jackson 1955). Only items that begin
+//! above the room left in the section can make it too high, so only these need to be sorted.
 
 use super::book::Book;
 use super::instance::Instance;
 use crate::adjacency::index;
 use crate::work::Work;
 
-/// How long the lists of changes were before a placement, which is taken back down to there.
+/// The lengths of the lists of changes before a placement, to which its undo cuts them back.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mark {
     lowest: usize,
@@ -26,10 +27,10 @@ pub(super) struct Mark {
 pub(super) struct State<'a> {
     pub(super) instance: &'a Instance,
     capacity: u64,
-    /// The lowest offset that is possible for each item; for placed items, their offsets.
+    /// The lowest possible offset of each item; for placed items, their offsets.
     pub(super) lowest: Vec<u64>,
     book: Book<'a>,
-    /// For each section, the offset that none of its open items is below.
+    /// For each section, the offset below which none of its open items is.
     floor: Vec<u64>,
     changed_lowest: Vec<(u32, u64)>,
     changed_floor: Vec<(u32, u64)>,
@@ -38,14 +39,14 @@ pub(super) struct State<'a> {
     is_dirty: Vec<bool>,
     /// Open items of one section, as (lowest, size).
     jobs: Vec<(u64, u64)>,
-    /// For each section, how often it was the one whose items could not fit.
+    /// For each section, the number of times that its items could not fit.
     failures: Vec<u64>,
-    /// The count of items and sections that were looked at.
+    /// The count of items and sections that were read.
     work: Work,
 }
 
 impl<'a> State<'a> {
-    /// The empty plan.
+    /// Makes the empty plan.
     pub(super) fn new(instance: &'a Instance, capacity: u64) -> Self {
         let sections = instance.section_count;
         Self {
@@ -64,43 +65,43 @@ impl<'a> State<'a> {
         }
     }
 
-    /// The capacity that the plan must fit.
+    /// Returns the capacity that the plan must fit.
     pub(super) fn capacity(&self) -> u64 {
         self.capacity
     }
 
-    /// For each section, the bytes of its open items.
+    /// Returns, for each section, the bytes of its open items.
     pub(super) fn open(&self) -> &[u64] {
         self.book.open()
     }
 
-    /// For each section, how often it was the one whose items could not fit.
+    /// Returns, for each section, the number of times that its items could not fit.
     pub(super) fn failures(&self) -> &[u64] {
         &self.failures
     }
 
-    /// The count of items and sections that were looked at.
+    /// Returns the count of items and sections that were read.
     pub(super) fn work(&self) -> &Work {
         &self.work
     }
 
-    /// Whether all items that conflict with one are placed (see [`Book::is_uncovered`]).
+    /// Returns `true` if all items that conflict with one are placed (see [`Book::is_uncovered`]).
     pub(super) fn is_uncovered(&self, item: u32) -> bool {
         self.work.count(self.instance.conflicts.row(item as usize).len());
         self.book.is_uncovered(item)
     }
 
-    /// How many entries the state keeps to take placements back.
+    /// Returns the number of entries that the state keeps to undo placements.
     pub(super) fn kept(&self) -> usize {
         self.changed_lowest.len() + self.changed_floor.len()
     }
 
-    /// Whether any open item crosses from section `boundary - 1` into section `boundary`.
+    /// Returns `true` if any open item crosses from section `boundary - 1` into section `boundary`.
     pub(super) fn is_crossed(&self, boundary: usize) -> bool {
         self.book.is_crossed(boundary)
     }
 
-    /// Whether the empty plan is possible.
+    /// Returns `true` if the empty plan is possible.
     // Uncounted: one pass over the instance, of up to 4,000,000 pairs.
     pub(super) fn is_possible(&self) -> bool {
         let fits =
@@ -111,8 +112,8 @@ impl<'a> State<'a> {
 
     /// Places an item at its lowest offset.
     ///
-    /// Returns whether the open items of `sections`, which will be placed at that offset or
-    /// above, may still fit. Either way the placement must be taken back with [`undo`](Self::undo).
+    /// Returns `true` if the open items of `sections`, which will be placed at that offset or
+    /// above, may still fit. In any case the placement must be reverted with [`undo`](Self::undo).
     pub(super) fn place(&mut self, item: u32, sections: (u32, u32)) -> (Mark, bool) {
         let mark = Mark { lowest: self.changed_lowest.len(), floors: self.changed_floor.len() };
         let instance = self.instance;
@@ -133,7 +134,7 @@ impl<'a> State<'a> {
         (mark, possible)
     }
 
-    /// Takes the newest placement back.
+    /// Undoes the newest placement.
     // Uncounted: as long as the changes, which were counted.
     pub(super) fn undo(&mut self, item: u32, mark: Mark) {
         for (other, lowest) in self.changed_lowest.drain(mark.lowest..).rev() {
@@ -170,7 +171,7 @@ impl<'a> State<'a> {
         true
     }
 
-    /// Whether floors of at least `offset` leave room for the open items.
+    /// Returns `true` if floors of at least `offset` leave room for the open items.
     fn fits(&self, offset: u64, (first, end): (u32, u32)) -> bool {
         let range = first as usize..end as usize;
         self.work.count(range.len());
@@ -192,7 +193,8 @@ impl<'a> State<'a> {
             }
             let section = section as usize;
             self.jobs.clear();
-            // Room that the section has beside its open items: it can only be missing above that offset.
+            // The room of the section besides its open items: it can only be missing above that
+            // offset.
             let room = self.capacity - self.book.open()[section];
             let (mut floor, mut released) = (u64::MAX, 0);
             for &item in self.work.over(instance.sections.row(section)) {

@@ -1,6 +1,6 @@
-//! What all exact searches have in common: each is a machine that is run a number of steps at a time.
+//! The common interface of exact searches: each is a machine that runs a number of steps at a time.
 
-/// What a search has found out about the capacity that it searches.
+/// The result of a search about its capacity.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Outcome {
     /// A plan fits the capacity.
@@ -15,23 +15,24 @@ pub(crate) enum Outcome {
 
 /// An exact search for a plan within a capacity.
 pub(crate) trait Steps {
-    /// The offsets of the plan that was found.
+    /// Returns the offsets of the plan that was found.
     fn offsets(&self) -> &[u64];
 
-    /// For each section, how often it was the one whose items could not fit; nothing of a search that no other goes by.
+    /// Returns, for each section, the number of times that its items could not fit; nothing for a
+    /// search that no other uses.
     fn failures(&self) -> &[u64] {
         &[]
     }
 
-    /// The capacity that is searched.
+    /// Returns the capacity of the search.
     fn capacity(&self) -> u64;
 
-    /// How many placements were tried.
+    /// Returns the number of placements that were tried.
     fn steps(&self) -> u64;
 
-    /// How many items and sections were looked at, which is what the time goes into.
+    /// Returns the number of items and sections that were read, which determines the time.
     fn work(&self) -> u64;
 
-    /// Tries placements until `steps` were tried in all, or `work` was done in all.
+    /// Tries placements until the total of `steps` or of `work` is reached.
     fn run(&mut self, steps: u64, work: u64) -> Outcome;
 }

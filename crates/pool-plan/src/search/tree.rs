@@ -1,8 +1,8 @@
-//! Depth-first search over canonical plans, as a machine that can be run a number of steps.
+//! Depth-first search over canonical plans, as a machine that runs a number of steps at a time.
 //!
-//! Two kinds of vertex alternate: a choice of the next item, one of which must lead to a plan, and
-//! parts of time that no open item crosses any more, all of which must. The parts are independent,
-//! so that a dead end in one never repeats the work in another.
+//! Two kinds of vertex alternate. A choice of the next item has several children, and one of them
+//! must lead to a plan. Parts of time that no open item crosses any more must all lead to one. The
+//! parts are independent, so that a dead end in one never repeats the work in another.
 
 use super::instance::Instance;
 use super::ranks::Ranks;
@@ -10,13 +10,13 @@ use super::state::{Mark, State};
 use super::steps::{Outcome, Steps};
 use crate::adjacency::indices;
 
-/// Words of memory of a path from the root, 128 MiB: each vertex of it lists the items that are open there.
+/// The words of memory of a path from the root, 128 MiB: each vertex lists its open items.
 const MOST_WORDS: usize = 1 << 25;
-/// Words that are kept for one number that a placement changed.
+/// The words that are kept for each number that a placement changed.
 const WORDS_KEPT: usize = 4;
 
-/// A piece of the problem: open items in order of rank, as a range of the stack of lists, and the
-/// sections they are in.
+/// A piece of the problem: open items in order of rank, as a range of the stack of lists, and their
+/// sections.
 #[derive(Clone, Copy, Debug)]
 struct Part {
     items: (usize, usize),
@@ -27,7 +27,7 @@ struct Part {
 #[derive(Clone, Copy, Debug)]
 struct Cut {
     sections: (u32, u32),
-    /// Where its items end in the stack of lists.
+    /// The end of its items in the stack of lists.
     end: usize,
 }
 
@@ -37,7 +37,7 @@ enum Vertex {
     /// One of the candidates must lead to a plan.
     Choice {
         part: Part,
-        /// How long the stack of lists is without this vertex.
+        /// The length of the stack of lists without this vertex.
         lists: usize,
         /// Range of the stack of lists.
         candidates: (usize, usize),
@@ -53,14 +53,14 @@ enum Vertex {
 pub(crate) struct Search<'a> {
     state: State<'a>,
     ranks: Ranks,
-    /// Ranks that items had before they were ranked anew in a part.
+    /// The ranks of items before they were ranked again in a part.
     renewed: Vec<(u32, u32)>,
     path: Vec<Vertex>,
     lists: Vec<u32>,
     parts: Vec<Part>,
     offsets: Vec<u64>,
     outcome: Outcome,
-    /// How many placements were tried.
+    /// The number of placements that were tried.
     steps: u64,
     /// For each section of the part that was split last, its piece.
     pieces: Vec<u32>,
@@ -69,7 +69,7 @@ pub(crate) struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    /// A search that prefers items of low rank.
+    /// Makes a search that prefers items of low rank.
     // Uncounted: one pass over the instance, of up to 4,000,000 pairs.
     pub(crate) fn new(instance: &'a Instance, capacity: u64, ranks: Ranks) -> Self {
         let count = instance.items.len();
@@ -114,7 +114,7 @@ impl<'a> Search<'a> {
             return;
         }
         let item = self.lists[candidates.0];
-        // Where one item is in nobody's way, no choice of another instead of it helps.
+        // If an item blocks no other, no other choice instead of it helps.
         candidates.0 = if self.state.is_uncovered(item) { candidates.1 } else { candidates.0 + 1 };
         let (mark, possible) = self.state.place(item, part.sections);
         if !possible {
@@ -140,10 +140,10 @@ impl<'a> Search<'a> {
         self.enter(rest, start, offset, rank);
     }
 
-    /// Goes on with the open items of `part` but `placed`, each piece on its own.
+    /// Continues with the open items of `part` but `placed`, each piece separately.
     fn split(&mut self, part: Part, placed: u32, offset: u64, rank: u32) {
         let (lists, first, renewed) = (self.lists.len(), self.parts.len(), self.renewed.len());
-        // Ranks of before do not compare with new ones.
+        // Old ranks do not compare with new ones.
         let rank = if self.ranks.is_renewed() { 0 } else { rank };
         self.cut(part, placed);
         let work = self.state.work();
@@ -163,8 +163,8 @@ impl<'a> Search<'a> {
         self.succeed();
     }
 
-    /// Lists the open items of `part` but `placed` again, by pieces between which no open item crosses, and notes the
-    /// pieces.
+    /// Lists the open items of `part` but `placed` again, by pieces between which no open item
+    /// crosses, and records the pieces.
     fn cut(&mut self, part: Part, placed: u32) {
         let Self { state, lists, pieces, cuts, .. } = self;
         let ((first, last), (begin, end)) = (part.items, part.sections);
@@ -200,8 +200,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Lists the candidates for the next item of `part`: placed at or above the item before them,
-    /// and not above another item that would fit wholly below.
+    /// Lists the candidates for the next item of `part`: those placed at or above the previous
+    /// item, and not above another item that would fit completely below.
     fn enter(&mut self, part: Part, lists: usize, offset: u64, rank: u32) {
         if part.items.0 == part.items.1 {
             self.succeed();
@@ -230,8 +230,8 @@ impl<'a> Search<'a> {
         self.path.push(Vertex::Choice { part, lists, candidates, placed: None });
     }
 
-    /// Goes back from a choice without candidates to the last one that has others.
-    // Uncounted: as long as the path, each vertex of which was counted.
+    /// Returns from a choice without candidates to the last one that has others.
+    // Uncounted: the length of the path, whose vertices were counted.
     fn fail(&mut self) {
         while let Some(vertex) = self.path.pop() {
             match vertex {
@@ -252,8 +252,8 @@ impl<'a> Search<'a> {
         self.outcome = Outcome::Exhausted;
     }
 
-    /// Keeps the placements of a part whose items are all placed, and goes on with the next part.
-    // Uncounted: as long as the path, each vertex of which was counted.
+    /// Keeps the placements of a part whose items are all placed, and continues with the next part.
+    // Uncounted: the length of the path, whose vertices were counted.
     fn succeed(&mut self) {
         while let Some(vertex) = self.path.last_mut() {
             match vertex {

@@ -1,4 +1,4 @@
-//! The conditions that every plan must satisfy buffer by buffer, whatever the problem.
+//! The conditions that every plan must satisfy for each buffer, in any problem.
 
 use crate::violation::Violation;
 
@@ -10,7 +10,8 @@ pub(super) struct PlacedBuffer {
     pub(super) offset: u64,
 }
 
-/// The end of each buffer's bytes, if each is aligned, where it must be, and within addresses.
+/// Returns the end of each buffer's bytes, if each is aligned, at its fixed offset, and within the
+/// address space.
 pub(super) fn ends(placed: impl Iterator<Item = PlacedBuffer>) -> Result<Vec<u64>, Violation> {
     let mut ends = Vec::new();
     for (buffer, one) in placed.enumerate() {

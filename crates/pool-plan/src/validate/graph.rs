@@ -1,18 +1,21 @@
-//! Validation by reachability: for every buffer, walk back from its alloc marker, as from those of up to 1,023 others at
-//! the same time; whatever shares bytes with it must have all its uses among what was met, or the other way round.
+//! Validation by reachability. For every buffer, the validator walks back from its alloc marker,
+//! for up to 1,024 buffers at a time. Of two buffers that share bytes, all uses of one must be
+//! among the operations that the walk of the other meets.
 //!
-//! Of two buffers at most one is finished before the other begins, because the graph has no cycles. So
-//! it is enough to count: where each buffer has as many that come before or after it as share bytes with
-//! it, all are ordered. No pair is kept, and memory grows with the problem and not with its square.
+//! Of two buffers at most one is finished before the other begins, because the graph has no cycles.
+//! So counting suffices: if the number of buffers ordered with each buffer equals the number that
+//! share bytes with it, all are ordered. No pair is stored, and memory grows with the problem and
+//! not with its square.
 
 use super::ends::{PlacedBuffer, ends};
 use crate::graph::{Edge, EdgeKind, GraphBuffer, Role};
 use crate::violation::Violation;
 
-/// The peak of the plan that places buffer `i` at `offsets[i]`: the end of its highest byte.
+/// Returns the peak of the plan that places buffer `i` at `offsets[i]`: the end of its highest
+/// byte.
 ///
 /// # Errors
-/// The first thing that makes it no plan.
+/// The first violation.
 pub(crate) fn peak(
     edges: &[Edge],
     buffers: &[GraphBuffer],
@@ -43,9 +46,10 @@ pub(crate) fn check_fixed(edges: &[Edge], buffers: &[GraphBuffer]) -> Result<(),
     check_sharing(edges, buffers, &fixed.collect::<Vec<_>>())
 }
 
-/// The most words of bits for each operation, where operations are walked for several buffers at a time: each has a bit.
+/// The maximum words of bits for each operation, when operations are walked for several buffers at
+/// a time: each has a bit.
 const MOST_WORDS: usize = 16;
-/// Words of all operations together: 32 MiB.
+/// The words of all operations together: 32 MiB.
 const WORDS_AT_A_TIME: usize = 1 << 22;
 
 /// The bytes of a buffer.
@@ -72,7 +76,8 @@ fn check_sharing(
     let markers: Vec<Markers> =
         placed.iter().map(|range| edges.markers(&buffers[range.index])).collect();
     let by_start = ByStart::of(placed);
-    // For each buffer, how many share bytes with it, and how many of these are ordered with it.
+    // For each buffer, the number that share bytes with it, and how many of these are ordered with
+    // it.
     let (mut sharing, mut ordered) = (vec![0; placed.len()], vec![0; placed.len()]);
     let words = (WORDS_AT_A_TIME / edges.joined.len().max(1)).clamp(1, MOST_WORDS);
     for first in (0..placed.len()).step_by(64 * words) {
@@ -104,7 +109,7 @@ fn check_sharing(
 struct ByStart {
     /// Each with its position among the placed ones.
     ranges: Vec<(Range, usize)>,
-    /// The most bytes of one.
+    /// The largest size of a buffer, in bytes.
     largest: u64,
 }
 
@@ -116,7 +121,8 @@ impl ByStart {
         Self { ranges, largest }
     }
 
-    /// The positions of those that share bytes with a buffer: none of them begins more than the largest has before it.
+    /// Returns the positions of those that share bytes with a buffer. The largest size limits how
+    /// far before it they can begin.
     fn sharing_with<'a>(&'a self, range: &'a Range) -> impl Iterator<Item = usize> + 'a {
         let lowest = range.start.saturating_sub(self.largest);
         let first = self.ranges.partition_point(|(other, _)| other.start < lowest);
@@ -129,9 +135,9 @@ impl ByStart {
 struct Edges {
     /// The operations that the edges join, ascending.
     joined: Vec<usize>,
-    /// For each of these operations, those from which edges lead to it, as indices of `joined`.
+    /// For each of these operations, the indices in `joined` of those from which edges lead to it.
     before: Vec<Vec<usize>>,
-    /// These operations, as indices of `joined`, each in front of those from which edges lead to it.
+    /// These operations, as indices of `joined`, each before those from which edges lead to it.
     last_first: Vec<usize>,
 }
 
@@ -152,8 +158,8 @@ impl Edges {
         edges
     }
 
-    /// The operations, each in front of those from which edges lead to it (Kahn 1962). Those of a cycle, which no problem
-    /// has, would be left out, and then be before nothing.
+    /// Returns the operations, each before those from which edges lead to it (Kahn 1962). Those of
+    /// a cycle, which no problem has, would be left out, and would precede nothing.
     fn in_order(&self) -> Vec<usize> {
         let mut pending = vec![0_usize; self.joined.len()];
         self.before.iter().flatten().for_each(|&before| pending[before] += 1);
@@ -184,8 +190,8 @@ impl Edges {
         Markers { alloc, frees: frees.filter(|frees| is_temporary && !frees.is_empty()) }
     }
 
-    /// For each operation, before which of some buffers it is complete; no operation is before a buffer that shares bytes
-    /// with no other.
+    /// Returns, for each operation, the buffers of `some` before which it is complete. No operation
+    /// is before a buffer that shares bytes with no other.
     fn ancestors(&self, some: &[Markers]) -> Ancestors {
         let words = some.len().div_ceil(64);
         let mut met = vec![0_u64; self.joined.len() * words];
@@ -209,7 +215,7 @@ impl Edges {
     }
 }
 
-/// For each operation, before which of some buffers it is complete, a bit for each.
+/// For each operation, the buffers before which it is complete, one bit for each buffer.
 struct Ancestors {
     words: usize,
     met: Vec<u64>,
@@ -217,15 +223,15 @@ struct Ancestors {
 
 /// The markers of a buffer, as indices of the operations that edges join.
 struct Markers {
-    /// The alloc marker; `None` where no edge joins it, or where the buffer shares bytes with no other.
+    /// The alloc marker; `None` if no edge joins it, or if the buffer shares bytes with no other.
     alloc: Option<usize>,
-    /// The free markers; `None` where no edge joins one of them, where the buffer has none, or where it shares
-    /// bytes with no other.
+    /// The free markers; `None` if no edge joins one of them, if the buffer has none, or if it
+    /// shares bytes with no other.
     frees: Option<Vec<usize>>,
 }
 
 impl Markers {
-    /// Whether all uses of the buffer are operations that have this bit.
+    /// Returns `true` if all uses of the buffer are operations that have this bit.
     fn are_in(&self, ancestors: &Ancestors, bit: usize) -> bool {
         let Self { alloc: Some(alloc), frees: Some(frees) } = self else { return false };
         let Ancestors { words, met } = ancestors;

@@ -1,5 +1,5 @@
-//! Validation by time: walk through all beginnings and ends with the live buffers in a map by
-//! offset; a new one may touch neither its lower nor its upper neighbour.
+//! Validation by time: walk through all starts and ends with the live buffers in a map by offset. A
+//! new one must not overlap its lower or its upper neighbour.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,11 @@ use super::ends::{PlacedBuffer, ends};
 use crate::buffer::Buffer;
 use crate::violation::Violation;
 
-/// The peak of the plan that places buffer `i` at `offsets[i]`: the end of its highest byte.
+/// Returns the peak of the plan that places buffer `i` at `offsets[i]`: the end of its highest
+/// byte.
 ///
 /// # Errors
-/// The first thing that makes it no plan.
+/// The first violation.
 pub(crate) fn peak(buffers: &[Buffer], offsets: &[u64]) -> Result<u64, Violation> {
     if offsets.len() != buffers.len() {
         let (offsets, buffers) = (offsets.len(), buffers.len());
@@ -36,16 +37,16 @@ pub(crate) fn check_fixed(buffers: &[Buffer]) -> Result<(), Violation> {
     overlap(fixed)
 }
 
-/// A time, whether something begins to live then, and what: its index, start and end.
+/// An event: its time, `true` for a start, and the buffer's index, start and end.
 type Event = (i64, bool, usize, u64, u64);
 
-/// The events of one that lives in `[lower, upper)`, if that is any time.
+/// Returns the events of a buffer that lives in `[lower, upper)`, if the span is not empty.
 fn live(lower: i64, upper: i64, index: usize, start: u64, end: u64) -> impl Iterator<Item = Event> {
     let events = [(lower, true, index, start, end), (upper, false, index, start, end)];
     events.into_iter().filter(move |_| lower < upper)
 }
 
-/// Refuses buffers, given with where they begin and end, that share bytes while live.
+/// Refuses buffers, given with their starts and ends, that share bytes while live.
 fn overlap<'a>(
     placed: impl Iterator<Item = (usize, &'a Buffer, u64, u64)>,
 ) -> Result<(), Violation> {
@@ -61,7 +62,7 @@ fn overlap<'a>(
         }
         events.extend(live(begins, buffer.upper, index, start, end));
     }
-    // At one time, what ends leaves before what begins arrives.
+    // At one time, ends come before starts.
     events.sort_unstable();
     let mut live: BTreeMap<u64, (u64, usize)> = BTreeMap::new();
     for (time, begins, index, start, end) in events {

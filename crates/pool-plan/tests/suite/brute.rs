@@ -73,7 +73,7 @@ impl Small {
         best
     }
 
-    /// Places what is open on top of what is placed, in every order.
+    /// Places the open buffers on top of the placed ones, in every order.
     fn place(&self, offsets: &mut Vec<Option<u64>>, peak: u64, best: &mut u64) {
         if peak >= *best {
             return;
@@ -95,7 +95,7 @@ impl Small {
         }
     }
 
-    /// The weight of the heaviest set of buffers of which no two may share bytes.
+    /// Returns the weight of the heaviest set of buffers in which no two may share bytes.
     pub(crate) fn heaviest(&self) -> u64 {
         let count = self.sizes.len();
         let members = |set: u32| (0..count).filter(move |one| set >> one & 1 == 1);
@@ -105,7 +105,7 @@ impl Small {
         sets.map(|set| members(set).map(|one| self.sizes[one]).sum()).max().unwrap_or(0)
     }
 
-    /// Whether offsets are a plan.
+    /// Returns `true` if offsets are a plan.
     pub(crate) fn accepts(&self, offsets: &[u64]) -> bool {
         let count = offsets.len();
         let alone = |one: usize| {

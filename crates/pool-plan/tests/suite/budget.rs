@@ -1,7 +1,7 @@
-//! A budget is kept, and a stop is obeyed, whatever the planner is at.
+//! The budget is kept, and a stop is obeyed, in any state of the planner.
 //!
-//! What counts is the least time of several tries: other work on the machine delays some of them, and a loop that nothing
-//! counts delays all.
+//! The smallest time of several tries counts: other work on the machine delays some of them, while
+//! a loop without checks delays all.
 
 use std::time::{Duration, Instant};
 
@@ -12,12 +12,12 @@ use super::families::{FAMILIES, Random, problem};
 /// A plan may be late by this time; without optimisation, a pass over an instance takes some times as long.
 const MOST_LATE: Duration = Duration::from_millis(if cfg!(debug_assertions) { 60 } else { 20 });
 
-/// How often a stop is repeated that was late: other work on the machine delays a plan now and then, and a loop without a
-/// look at the clock each time.
+/// The number of repetitions of a late stop: other work on the machine delays a plan sometimes,
+/// while a loop without checks of the clock delays every try.
 const TRIES: u32 = 6;
 
-/// How long a planner on some threads takes to return after it was stopped, if it is not done before; the least of
-/// several tries.
+/// Returns the time that a planner on some threads takes to return after it was stopped, unless it
+/// ends before; the smallest of several tries.
 fn lateness(problem: &IntervalProblem, budget: Duration, threads: usize) -> Option<Duration> {
     let mut least = None;
     for _ in 0..TRIES {
@@ -54,8 +54,8 @@ fn stop(problem: &IntervalProblem, budget: Duration, threads: usize) -> Option<D
     })
 }
 
-/// Many buffers that are live all the time, and many that are live one after the other: each vertex of an exact search has
-/// many candidates, each in very many sections.
+/// Many buffers that are live all the time, and many that are live one after the other. Each vertex
+/// of an exact search has many candidates, each in very many sections.
 fn long_and_short(count: i64) -> IntervalProblem {
     let mut random = Random::new(7);
     let mut size = |most| 1 + random.below(most);

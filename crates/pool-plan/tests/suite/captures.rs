@@ -1,4 +1,5 @@
-//! Random captures: valid plans near the exact bound, and call order refused where it lies.
+//! Random captures: valid plans near the exact bound, and call orders that are refused if they are
+//! wrong.
 
 use std::time::Duration;
 

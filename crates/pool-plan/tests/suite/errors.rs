@@ -108,7 +108,7 @@ fn a_violation_says_which_buffers_and_numbers() {
     }
 }
 
-/// No use comes after the alloc marker and before such a free marker.
+/// No use can be after the alloc marker and before such a free marker.
 #[test]
 fn a_buffer_freed_before_it_is_allocated() {
     let of = |edges: &[Edge], buffers: &[(&str, usize, &[usize])]| {

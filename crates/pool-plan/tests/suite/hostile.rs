@@ -161,7 +161,7 @@ fn graphs_beyond_memory_are_refused() {
     assert_eq!(refused, Err(PlanError::TooMany { what, count: limit + 1, limit }));
 }
 
-/// Operations that no edge and no buffer names are free of charge, as many as there may be.
+/// Operations that no edge and no buffer names cost nothing, in any number.
 #[test]
 fn operations_that_nothing_names_are_no_matter() {
     let buffers = || {
@@ -176,7 +176,7 @@ fn operations_that_nothing_names_are_no_matter() {
     assert_eq!(peak(vec![Edge::full(0, 5), Edge::full(5, usize::MAX - 1)]), 8);
 }
 
-/// A buffer that is live later than it begins, because of a gap, comes after one that it is placed before.
+/// A buffer that is live later than it begins, because of a gap, follows one that is placed later.
 #[test]
 fn a_gap_at_the_beginning() {
     let mut late = Buffer::new("late", 0, 2, 0);

@@ -42,7 +42,7 @@ use std::fmt::Debug;
 use proptest::prelude::{Strategy, TestCaseError};
 use proptest::test_runner::TestRunner;
 
-/// How many random problems a property is tried on: `POOL_TEST_CASES`, or 1,000.
+/// Returns how many random problems a property is tried on: `POOL_TEST_CASES`, or 1,000.
 fn cases() -> u32 {
     let given = std::env::var("POOL_TEST_CASES");
     given.ok().and_then(|text| text.parse().ok()).unwrap_or(1000)
@@ -50,12 +50,12 @@ fn cases() -> u32 {
 
 fn config() -> proptest::test_runner::Config {
     let config = proptest::test_runner::Config::with_cases(cases());
-    // No property rejects what is generated for it, so every case counts.
+    // No property rejects its generated problems, so every case counts.
     proptest::test_runner::Config { failure_persistence: None, max_global_rejects: 0, ..config }
 }
 
-/// Tries `check` on as many problems as there are cases. It returns how much it really checked
-/// (plans, mutations that must be refused); there must be at least `share` of it a case.
+/// Tries `check` on the number of problems that the cases give. It returns its number of real
+/// checks (plans, mutations that must be refused), which must be at least `share` of it a case.
 fn try_counted<P: Debug>(
     problems: impl Strategy<Value = P>,
     share: f64,

@@ -1,5 +1,5 @@
-//! The validator against brute force: it accepts what is valid and nothing else, whatever is
-//! shifted or dropped.
+//! The validator against brute force: it accepts exactly the valid plans, after any shift or drop
+//! of buffers.
 
 use pool_plan::{Edge, HappensBeforeProblem, Options, Violation};
 use proptest::prelude::*;
@@ -11,7 +11,7 @@ fn quick() -> Options {
     Options { rounds: Some(0), threads: 1, ..Options::default() }
 }
 
-/// Whether the validator refuses `offsets` exactly if brute force does: 1 if both do.
+/// Returns `true` if the validator refuses `offsets` exactly if brute force does: 1 if both do.
 fn agreed(small: &Small, offsets: &[u64], is_valid: bool) -> Result<usize, TestCaseError> {
     prop_assert_eq!(is_valid, small.accepts(offsets));
     Ok(usize::from(!is_valid))

@@ -1,4 +1,4 @@
-//! On small problems plans are optimal, bounds exact, and capacities decided, as brute force says.
+//! On small problems plans are optimal, bounds exact, and capacities decided, as by brute force.
 
 use pool_plan::{Options, Plan, PlanError};
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! What a solver promises beside good plans: repeatable, stoppable, and what it was asked.
+//! The promises of a solver besides good plans: repeatable, stoppable, and within its options.
 
 use std::time::Duration;
 
@@ -35,8 +35,8 @@ fn cancelled_planner_returns_its_best() {
 fn cancelled_while_it_searches() {
     let problem = trace("H.1048576.csv");
     let monitor = Monitor::new();
-    // No plan has this peak's ratio: sizes are multiples of 1024, and one byte of alignment
-    // padding more is asked than fits. The search would go on for an hour.
+    // No plan has this peak's ratio: sizes are multiples of 1024, and one byte of alignment padding
+    // more is required than fits. Without a stop, the search would take an hour.
     let mut buffers = problem.buffers().to_vec();
     buffers.iter_mut().for_each(|buffer| buffer.alignment = 4096);
     let problem = IntervalProblem::new(buffers).unwrap();

@@ -26,7 +26,7 @@ fn assert_no_worse(problem: &IntervalProblem, plan: &Plan, what: &str) {
     }
 }
 
-/// Options that end with the greedy plans, whatever time these take.
+/// Options that end with the greedy plans, without a time limit.
 fn only_greedy() -> Options {
     let budget = Duration::from_secs(3600);
     Options { rounds: Some(0), threads: 1, budget, ..Options::default() }

@@ -1,4 +1,4 @@
-//! Public traces: solved as well as their figures say, whatever time that takes here.
+//! Public traces: solved as well as their published figures, without a time limit here.
 
 use std::time::Duration;
 

@@ -1,25 +1,25 @@
-//! Random captures of several streams, as in pytorch#158352: each operation on a uniform stream;
-//! with probability 0.1 it first joins a uniform other stream; it uses up to two live buffers whose
-//! definition reaches it; it may allocate, and may free a uniform live buffer.
+//! Random captures of several streams, as in pytorch#158352. Each operation is on a uniform stream;
+//! with probability 0.1 it first joins a uniform other stream. It uses up to two live buffers whose
+//! definition reaches it, may allocate, and may free a uniform live buffer.
 
 use pool_plan::{
     Buffer, Edge, GraphBuffer, HappensBeforeProblem, IntervalProblem, PlanError, Role,
 };
 
-/// How to make a capture.
+/// The parameters of a capture.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Capture {
     pub(crate) operations: usize,
     pub(crate) streams: usize,
     pub(crate) allocate: f64,
     pub(crate) free: f64,
-    /// Whether buffers that are never freed are live-out, and so share with nothing; otherwise
+    /// `true` if buffers that are never freed are live-out, and so share with nothing; otherwise
     /// they may take the bytes of buffers before them.
     pub(crate) live_out: bool,
     pub(crate) seed: u64,
 }
 
-/// A capture as a graph, and as what call order alone says.
+/// A capture as a graph, and as call order alone.
 #[derive(Debug)]
 pub(crate) struct Captured {
     pub(crate) graph: HappensBeforeProblem,
@@ -65,13 +65,13 @@ pub(crate) struct Operation {
     pub(crate) stream: usize,
     /// The stream that it joins first.
     pub(crate) joins: Option<usize>,
-    /// Operations that it comes after: the last ones of its stream and of the joined one.
+    /// The operations before it: the last ones of its stream and of the joined one.
     pub(crate) after: Vec<usize>,
     /// Buffers that it uses, each defined before it.
     pub(crate) uses: Vec<usize>,
     /// Bytes of the buffer that it defines.
     pub(crate) allocates: Option<u64>,
-    /// The buffer that is freed behind it.
+    /// The buffer that is freed after it.
     pub(crate) frees: Option<usize>,
 }
 
@@ -90,7 +90,7 @@ impl Capture {
         let mut ancestors: Vec<Vec<u64>> = Vec::new();
         let mut last: Vec<Option<usize>> = vec![None; self.streams];
         let mut operations = Vec::new();
-        // Where each buffer is defined, and which live.
+        // The definition of each buffer, and the live ones.
         let (mut defined, mut live) = (Vec::new(), Vec::new());
         for number in 0..self.operations {
             let stream = random.below(self.streams);

@@ -1,5 +1,5 @@
-//! Problems of many families: networks of several kinds, traces of a compiler, tight packings, lifetimes and
-//! sizes with long tails, and patterns of other programs (`patterns.rs`).
+//! Problems of many families: networks of several kinds, traces of a compiler, tight packings,
+//! lifetimes and sizes with long tails, and patterns of other programs (`patterns.rs`).
 
 #[path = "patterns.rs"]
 mod patterns;
@@ -9,7 +9,7 @@ use pool_plan::{Buffer, Gap, IntervalProblem};
 /// A kind of problem.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Family {
-    /// A network without branches: each layer reads what the one before it wrote.
+    /// A network without branches: each layer reads the output of the previous one.
     Chain,
     /// A network whose blocks split into branches that are joined again.
     Branches,
@@ -43,7 +43,7 @@ pub(crate) enum Family {
     Nested,
     /// Large buffers that live for a moment, and small ones between that stay.
     Comb,
-    /// What is collected, and freed all at once.
+    /// Buffers that accumulate and are freed all at once.
     Sawtooth,
     /// One lifetime for all.
     EqualLifetimes,
@@ -306,7 +306,7 @@ impl Random {
         (self.next() >> 16) % limit
     }
 
-    /// A number from 1 to a limit, of which each order of magnitude is as likely as each.
+    /// Returns a number from 1 to a limit, with a uniform order of magnitude.
     fn long_tail(&mut self, limit: u64) -> u64 {
         let most = 1 << self.below(u64::from(limit.max(2).ilog2()) + 1);
         1 + self.below(most)

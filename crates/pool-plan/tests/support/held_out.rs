@@ -3,9 +3,9 @@
 
 use pool_plan::{Buffer, IntervalProblem, PlanError};
 
-/// A variant of a problem that fits whatever the problem fits: time may run backwards, and the
+/// Returns a variant of a problem that fits the same capacity: time may run backwards, and the
 /// buffers are shuffled. With `cuts`, an eighth of the buffers are cut in two by address, an eighth
-/// by time, and an eighth die earlier: more buffers and sections, and as little room.
+/// by time, and an eighth die earlier. That gives more buffers and sections, without more room.
 pub(crate) fn refitted(
     problem: &IntervalProblem,
     cuts: bool,
@@ -75,14 +75,15 @@ fn cut_while(
     named(pieces, &mut random)
 }
 
-/// Whether a piece has more of the rectangle's addresses than of its time, which decides which way to cut.
+/// Returns `true` if a piece has more of the rectangle's addresses than of its time, which decides
+/// which way to cut.
 fn is_tall(piece: &Buffer) -> bool {
     let duration = piece.upper.abs_diff(piece.lower);
     piece.size as f64 / f64::from(1 << 20) > duration as f64 / 1e6
 }
 
-/// Takes one of the pieces, of which there are some: the largest of four, so that sizes stay within an order of magnitude
-/// or two.
+/// Takes one of the pieces, which are not empty: the largest of four, so that sizes stay within an
+/// order of magnitude or two.
 fn take_large(pieces: &mut Vec<Buffer>, random: &mut Random) -> Buffer {
     let area = |one: &Buffer| u128::from(one.size) * u128::from(one.upper.abs_diff(one.lower));
     let four = [(); 4].map(|()| random.below(pieces.len() as u64) as usize);

@@ -1,8 +1,8 @@
-//! The textbook heuristics, written anew in the plainest way: they share nothing with the library.
+//! The textbook heuristics, written again in the simplest way: they share nothing with the library.
 
 use pool_plan::{Buffer, GreedyFit, GreedyHeuristic, GreedyOrder, IntervalProblem};
 
-/// What decides between buffers that an order puts at the same place and that start together.
+/// The tie-break between buffers at the same place of an order that start together.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Last {
     Place,
@@ -12,9 +12,9 @@ pub(crate) enum Last {
 /// A problem as the heuristics see it.
 pub(crate) struct Naive<'a> {
     buffers: &'a [Buffer],
-    /// For each buffer, how many live spans of others meet its own.
+    /// For each buffer, the number of live spans of others that meet its own.
     meetings: Vec<usize>,
-    /// For each buffer, the place of the first time at which it is live in the list of times, broadest first.
+    /// For each buffer, the rank of its first live time in the list of times, broadest first.
     breadths: Vec<usize>,
 }
 
@@ -55,7 +55,7 @@ impl<'a> Naive<'a> {
             let name = matches!(last, Last::Name).then_some(&buffer.id);
             (self.key(heuristic.order, index), buffer.lower, name, index)
         });
-        // (offset, buffer) of what is placed, in order of offsets.
+        // (offset, buffer) of the placed buffers, in order of offsets.
         let mut placed: Vec<(u64, &Buffer)> = Vec::new();
         for index in order {
             let buffer = &self.buffers[index];
@@ -67,7 +67,7 @@ impl<'a> Naive<'a> {
     }
 }
 
-/// For each buffer, the place of the first time at which it is live in the list of times, broadest first.
+/// Returns, for each buffer, the rank of its first live time in the list of times, broadest first.
 fn breadths(buffers: &[Buffer]) -> Vec<usize> {
     let is_live = |buffer: &Buffer, time: i64| {
         buffer.live_spans().any(|(from, to)| from <= time && time < to)
@@ -92,7 +92,7 @@ fn conflict(one: &Buffer, other: &Buffer) -> bool {
     one.live_spans().any(|own| other.live_spans().any(|span| overlap(own, span)))
 }
 
-/// Where a buffer goes among those that are placed, which are in order of offsets.
+/// The offset of a buffer among those placed, which are in order of offsets.
 fn offset(buffer: &Buffer, placed: &[(u64, &Buffer)], fit: GreedyFit) -> u64 {
     let mut ranges = Vec::new();
     let mut end = 0;

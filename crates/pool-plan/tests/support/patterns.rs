@@ -94,7 +94,7 @@ impl Trace {
                 let scratch = 1 + self.random.below(1 << 18);
                 self.add(time + step, time + step + 1, scratch);
             }
-            // The next tooth begins before this one is gone, or after it.
+            // The next tooth begins before or after the end of this one.
             time += teeth - self.random.below(3);
         }
     }

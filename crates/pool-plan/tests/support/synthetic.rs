@@ -1,6 +1,6 @@
-//! Synthetic traces with the character of large networks: weights and gradients that live long,
-//! activations that live from a layer of the forward pass to the same layer of the backward pass,
-//! and very many short-lived temporaries of few distinct sizes.
+//! Synthetic traces with the character of large networks. Weights and gradients live long, and
+//! activations live from a layer of the forward pass to the same layer of the backward pass. There
+//! are very many short-lived temporaries of few distinct sizes.
 
 use pool_plan::{Buffer, IntervalProblem, PlanError};
 

@@ -1,5 +1,5 @@
-//! The public traces under `tests/data`, as problems. Their fields have no quotes, blanks or gaps; `pool-replay` reads
-//! whatever else such files may have.
+//! The public traces under `tests/data`, as problems. Their fields have no quotes, blanks or gaps;
+//! `pool-replay` reads all other forms of such files.
 
 use std::path::Path;
 

@@ -1,5 +1,6 @@
-//! The batch: what is recorded and not submitted. Its commands, their parameters, the bytes that they upload and the
-//! threads that recorded them are one value, which is submitted or dropped as a whole.
+//! The batch: commands that are recorded and not submitted. Its commands, their parameters, the
+//! bytes that they upload and the threads that recorded them are one value, which is submitted or
+//! dropped as a whole.
 
 use crate::calls::Calls;
 use crate::error::WgpuError;
@@ -8,10 +9,10 @@ use crate::setup::Setup;
 use crate::staging::Staged;
 use crate::turn::current_thread;
 
-/// The most errors that are kept for threads to be told.
+/// The maximum number of errors that are kept for other threads.
 const OWED: usize = 64;
 
-/// What is recorded and not submitted.
+/// The commands that are recorded and not submitted.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     // A pass is dropped before its encoder.
@@ -19,9 +20,9 @@ pub(super) struct Batch {
     pub(super) encoder: Option<wgpu::CommandEncoder>,
     /// The threads that have recorded into the encoder.
     pub(super) threads: Vec<u64>,
-    /// What comes before the encoder.
+    /// The parts before the encoder.
     pub(super) parts: Vec<Part>,
-    /// How many commands all of them hold.
+    /// The number of commands in all of them.
     pub(super) commands: usize,
     pub(super) parameters: BatchParameters,
     pub(super) staged: Staged,
@@ -29,9 +30,10 @@ pub(super) struct Batch {
 
 /// The commands of one closure of a user, or those of the stream between two of them.
 ///
-/// Each is submitted by a call of its own, which takes 12 to 14 µs on lavapipe; as one of a list it would take 1 µs. But
-/// wgpu 30 refuses a whole list for one part, and has then noted the parts before it as executed: later commands lack
-/// their barriers, and memory counts as cleared that still holds what was freed there.
+/// Each part is submitted by its own call, which takes 12 to 14 µs on lavapipe; in one list, each
+/// would take 1 µs. But wgpu 30 refuses a whole list for one part, and has by then recorded the
+/// parts before it as executed. Later commands then lack their barriers, and memory that still
+/// holds freed contents counts as cleared.
 #[derive(Debug)]
 pub(super) struct Part {
     pub(super) commands: wgpu::CommandBuffer,
@@ -51,13 +53,13 @@ pub(super) struct OpenPass {
     pub(super) parameters: u32,
 }
 
-/// Errors of batches, for the threads that recorded into these and did not submit them.
+/// Errors of batches, for the threads that recorded into them and did not submit them.
 #[derive(Debug, Default)]
 pub(super) struct Owed(Vec<(u64, WgpuError)>);
 
 impl Owed {
     pub(super) fn add(&mut self, thread: u64, error: &WgpuError) {
-        // Threads that have ended do not ask.
+        // Threads that have ended never collect their errors.
         if self.0.len() == OWED {
             self.0.remove(0);
         }
@@ -78,7 +80,7 @@ impl Owed {
 }
 
 impl Batch {
-    /// Notes one command of this thread.
+    /// Counts one command of this thread.
     #[inline]
     pub(super) fn count(&mut self) {
         self.commands += 1;
@@ -88,7 +90,7 @@ impl Batch {
         }
     }
 
-    /// The encoder of the next commands, which is made with the first of them.
+    /// Returns the encoder of the next commands, which is made with the first of them.
     #[inline]
     pub(super) fn encoder(&mut self, setup: &Setup) -> &mut wgpu::CommandEncoder {
         self.encoder.get_or_insert_with(|| setup.calls.device.create_command_encoder(&LABEL))
@@ -102,11 +104,12 @@ impl Batch {
 const LABEL: wgpu::CommandEncoderDescriptor<'static> =
     wgpu::CommandEncoderDescriptor { label: Some("pool-wgpu") };
 
-/// Runs code of a user with an encoder of its own, and returns what it recorded.
+/// Runs code of a user with an encoder of its own, and returns its commands.
 ///
 /// # Errors
 ///
-/// [`WgpuError::ExchangedEncoder`], [`WgpuError::DeviceLost`], and [`WgpuError::Refused`] for what wgpu does not accept.
+/// [`WgpuError::ExchangedEncoder`], [`WgpuError::DeviceLost`], and [`WgpuError::Refused`] for
+/// commands that wgpu does not accept.
 pub(crate) fn record_apart<R>(
     calls: &Calls,
     code: impl FnOnce(&mut wgpu::CommandEncoder) -> R,
@@ -114,7 +117,7 @@ pub(crate) fn record_apart<R>(
     calls.check()?;
     let mut encoder = calls.accepted(|| calls.device.create_command_encoder(&LABEL))?;
     let before = identity(&encoder);
-    // In no error scope: what the code asks of wgpu besides recording is its own.
+    // In no error scope: errors of the code's other calls of wgpu are its own.
     let answer = code(&mut encoder);
     if identity(&encoder) != before {
         return Err(WgpuError::ExchangedEncoder);
@@ -122,14 +125,14 @@ pub(crate) fn record_apart<R>(
     match calls.accepted(|| encoder.finish()) {
         Ok(commands) => Ok((commands, answer)),
         Err(error) => {
-            // The answer may be a pass, whose end is an error, too.
+            // The result may be a pass, whose end may be an error, too.
             let _ = calls.scoped(|| drop(answer));
             Err(error)
         }
     }
 }
 
-/// A number that tells an encoder from others: wgpu hashes its identity.
+/// Returns a number that identifies an encoder: wgpu hashes its identity.
 fn identity(encoder: &wgpu::CommandEncoder) -> u64 {
     use std::hash::{DefaultHasher, Hash, Hasher};
     let mut hasher = DefaultHasher::new();

@@ -1,4 +1,4 @@
-//! Copies from one place of a buffer to another, or to one of another buffer, of any number of bytes.
+//! Copies of any number of bytes, within a buffer or between two buffers.
 
 use super::Recorder;
 use super::fill::words;
@@ -6,7 +6,7 @@ use crate::binding::Access;
 use crate::error::WgpuError;
 use crate::memory::Allocation;
 
-/// Bytes of the buffer through which bytes go that are copied within a large buffer.
+/// Bytes of the buffer that stages copies within a large buffer.
 const SCRATCH: u64 = 1 << 20;
 
 const COPY: &str = concat!(include_str!("copy.wgsl"), include_str!("copy_between.wgsl"));
@@ -16,11 +16,11 @@ const COPY_WITHIN: &str = concat!(include_str!("copy.wgsl"), include_str!("copy_
 type Place<'a> = (&'a Allocation, u64);
 
 impl Recorder<'_> {
-    /// Copies bytes. The two ranges are in their buffers, and apart.
+    /// Copies bytes. Both ranges are in bounds and disjoint.
     ///
     /// # Errors
     ///
-    /// Those of [`Stream::dispatch`](crate::Stream::dispatch), as far as they come from the device.
+    /// The device's errors among those of [`Stream::dispatch`](crate::Stream::dispatch).
     pub(crate) fn copy(
         &mut self,
         from: Place<'_>,
@@ -86,7 +86,7 @@ impl Recorder<'_> {
         self.dispatch(&kernel, &[binding], &words([from, to, bytes, 0]), groups)
     }
 
-    /// Copies within a buffer of which one binding does not reach both places.
+    /// Copies within a buffer if one binding cannot cover both places.
     fn copy_through_scratch(
         &mut self,
         allocation: &Allocation,

@@ -1,5 +1,5 @@
-// Bytes from any byte to any byte. Behind this text stands one that says which words these are: `load` gives a word that
-// is copied from, 0 behind the last one, `there` a word that is copied to, and `store` writes it.
+// Copies bytes from any byte to any byte. A second text is appended, which defines the words: `load` returns a source
+// word, and 0 after the last one; `there` returns a destination word; `store` writes it.
 struct Copy { from_start: u32, start: u32, bytes: u32, unused: u32 }
 
 @group(1) @binding(0) var<uniform> copy: Copy;
@@ -17,7 +17,7 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) g
     let count = (copy.start + copy.bytes + 3u) / 4u - first;
     for (var i = id.x; i < count; i += groups.x * 64u) {
         let word = first + i;
-        // Where the word's first byte comes from, and 4 more: before the first byte there may be no word.
+        // The source of the word's first byte, plus 4: there may be no word before the first byte.
         let at = copy.from_start + 4u + word * 4u - copy.start;
         let shift = 8u * (at % 4u);
         var value = 0u;

@@ -1,6 +1,6 @@
 
-// The words of one buffer. A word may hold bytes that are read beside bytes that are written: words are atomic, so that
-// the former are what they were.
+// The words of one buffer. A word may hold both bytes that are read and bytes that are written. Words are atomic, so
+// that the bytes read stay unchanged.
 @group(0) @binding(0) var<storage, read_write> to: array<atomic<u32>>;
 
 fn load(word: u32) -> u32 {

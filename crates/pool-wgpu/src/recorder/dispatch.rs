@@ -10,7 +10,7 @@ use crate::parameters::Parameters;
 use crate::setup::Setup;
 
 impl Recorder<'_> {
-    /// Records a dispatch behind everything that was recorded before.
+    /// Records a dispatch after all earlier commands.
     ///
     /// # Errors
     ///
@@ -69,7 +69,8 @@ impl Recorder<'_> {
         Ok(())
     }
 
-    /// The error of a bind group that cannot be made: a block whose buffer was destroyed, if there is one.
+    /// Returns the error of a bind group that cannot be made: that of a destroyed buffer, if there
+    /// is one.
     #[cold]
     fn name_destroyed(&self, bindings: &[Binding<'_>], error: WgpuError) -> WgpuError {
         if !matches!(error, WgpuError::Refused { .. }) {
@@ -80,8 +81,9 @@ impl Recorder<'_> {
     }
 }
 
-/// Has wgpu look at a kernel with a bind group when they meet first, in an encoder of their own: in the batch's encoder a
-/// mistake would be found when the batch is submitted, and would spoil all of it.
+/// Lets wgpu validate a kernel with a bind group at their first use together, in an encoder of
+/// their own. In the batch's encoder a mistake would be found only when the batch is submitted, and
+/// would spoil all of it.
 #[inline]
 fn try_together(
     setup: &Setup,

@@ -1,5 +1,5 @@
-//! Fills: a pattern of bytes written over and over, from any byte to any other. A word that is filled in part keeps its
-//! other bytes.
+//! Fills: a pattern of bytes written repeatedly, from any byte to any other. A word that is filled
+//! in part keeps its other bytes.
 
 use super::Recorder;
 use crate::binding::{Access, Binding};
@@ -7,13 +7,13 @@ use crate::error::WgpuError;
 use crate::kernel::Kernel;
 use crate::memory::Allocation;
 
-/// The most bytes of a pattern that the kernel takes.
+/// The maximum bytes of a pattern in the kernel's parameters.
 pub(super) const PATTERN_BYTES: usize = 192;
 /// Bytes of the kernel's other parameters.
 const HEAD_BYTES: usize = 16;
-/// Invocations in a workgroup of the stream's own kernels.
+/// The number of invocations in a workgroup of the stream's own kernels.
 const WORKGROUP: u64 = 64;
-/// The most bytes that one dispatch binds of a large buffer, so that offsets in it are of 32 bits.
+/// The maximum bytes that one dispatch binds of a large buffer, so that offsets in it have 32 bits.
 const WINDOW: u64 = 1 << 30;
 
 const FILL: &str = include_str!("fill.wgsl");
@@ -21,18 +21,19 @@ const FILL: &str = include_str!("fill.wgsl");
 /// The part of a buffer that one dispatch of the stream's own kernels binds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window {
-    /// Where the part begins in the buffer, in bytes.
+    /// The start of the part in the buffer, in bytes.
     pub(super) base: u64,
-    /// Behind its last byte in the buffer.
+    /// The exclusive end of the part in the buffer, in bytes.
     pub(super) end: u64,
 }
 
 impl Recorder<'_> {
-    /// Writes an element over and over, from one byte of a buffer to before another. Both are in the buffer.
+    /// Writes an element repeatedly, from one byte of a buffer to before another. Both are in the
+    /// buffer.
     ///
     /// # Errors
     ///
-    /// Those of [`Stream::dispatch`](crate::Stream::dispatch), as far as they come from the device.
+    /// The device's errors among those of [`Stream::dispatch`](crate::Stream::dispatch).
     pub(crate) fn fill(
         &mut self,
         allocation: &Allocation,
@@ -51,7 +52,8 @@ impl Recorder<'_> {
         if period > PATTERN_BYTES {
             return self.fill_by_doubling(allocation, start, end, element);
         }
-        // The pattern begins with the first word, of which the element may begin at another byte.
+        // The pattern begins with the first word; the element may begin at another byte of that
+        // word.
         let first = period - usize_of(start % 4) % period;
         let mut pattern = [0; PATTERN_BYTES];
         for (at, byte) in pattern[..period].iter_mut().enumerate() {
@@ -70,7 +72,7 @@ impl Recorder<'_> {
         Ok(())
     }
 
-    /// Writes bytes, at most [`PATTERN_BYTES`] with those that come before them in their first word.
+    /// Writes bytes, at most [`PATTERN_BYTES`] including those before them in their first word.
     pub(super) fn write_few(
         &mut self,
         allocation: &Allocation,
@@ -84,7 +86,8 @@ impl Recorder<'_> {
         self.repeat(allocation, start, start + bytes.len() as u64, &pattern[..period])
     }
 
-    /// Writes an element that is too long for the kernel's parameters, and copies what is there on and on.
+    /// Writes an element that is too long for the kernel's parameters, and then repeatedly doubles
+    /// the bytes written.
     fn fill_by_doubling(
         &mut self,
         allocation: &Allocation,
@@ -103,7 +106,7 @@ impl Recorder<'_> {
         Ok(())
     }
 
-    /// Writes a pattern of whole words, whose first one goes to the word in which `start` lies.
+    /// Writes a pattern of whole words, whose first word goes to the word that contains `start`.
     fn repeat(
         &mut self,
         allocation: &Allocation,
@@ -131,7 +134,8 @@ impl Recorder<'_> {
         Ok(())
     }
 
-    /// What one dispatch binds of a buffer to reach a byte of it: all of it, where it is small enough.
+    /// Returns the part that one dispatch binds of a buffer to reach a byte of it: all of it, if it
+    /// is small enough.
     pub(super) fn window(&self, allocation: &Allocation, at: u64) -> Window {
         let most = self.setup.limits.binding.min(WINDOW);
         if allocation.bytes <= most {
@@ -141,7 +145,7 @@ impl Recorder<'_> {
         Window { base, end: allocation.bytes.min(base + most) }
     }
 
-    /// One of the stream's own kernels.
+    /// Returns one of the stream's own kernels.
     pub(super) fn own_kernel(
         &mut self,
         which: impl Fn(&mut super::ByteKernels) -> &mut Option<Kernel>,
@@ -156,7 +160,8 @@ impl Recorder<'_> {
         Ok(kernel)
     }
 
-    /// Workgroups for so many words; where there are more than the device dispatches, each invocation does several.
+    /// Returns the workgroups for `count` words. If there are more than the device dispatches, each
+    /// invocation processes several words.
     pub(super) fn groups(&self, count: u64) -> [u32; 3] {
         let most = self.setup.limits.groups;
         let groups =
@@ -171,7 +176,7 @@ impl Window {
     }
 }
 
-/// Numbers below 2³² as the words of a uniform.
+/// Converts numbers below 2³² into the words of a uniform.
 pub(super) fn words(numbers: [u64; 4]) -> [u8; HEAD_BYTES] {
     let mut bytes = [0; HEAD_BYTES];
     for (word, number) in bytes.chunks_exact_mut(4).zip(numbers) {
@@ -180,7 +185,7 @@ pub(super) fn words(numbers: [u64; 4]) -> [u8; HEAD_BYTES] {
     bytes
 }
 
-/// A number of bytes that the host has, or a number below one.
+/// Converts a number of bytes that the host has, or a number below one.
 pub(super) fn usize_of(bytes: u64) -> usize {
     usize::try_from(bytes).unwrap_or(usize::MAX)
 }

@@ -1,4 +1,4 @@
-// A pattern of words over and over, from the byte `start` to before the byte `end`.
+// Writes a pattern of words repeatedly, from the byte `start` to before the byte `end`.
 struct Fill { start: u32, end: u32, period: u32, phase: u32, pattern: array<vec4<u32>, 12> }
 
 @group(0) @binding(0) var<storage, read_write> to: array<u32>;

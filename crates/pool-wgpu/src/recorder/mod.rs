@@ -1,5 +1,5 @@
-//! Recording: one batch, into which everything goes in the order of the calls. A compute pass stays open over
-//! dispatches that follow one another.
+//! Recording: one batch, into which all commands go in the order of the calls. A compute pass stays
+//! open over consecutive dispatches.
 
 mod batch;
 mod copy;
@@ -20,7 +20,7 @@ use batch::{Batch, Owed};
 
 pub(crate) use batch::record_apart;
 
-/// What is recorded and not submitted, and what is kept for what is recorded next.
+/// The commands that are recorded and not submitted, and the objects that are kept for later ones.
 #[derive(Debug)]
 pub(crate) struct Recording {
     batch: Batch,
@@ -29,13 +29,13 @@ pub(crate) struct Recording {
     bind_groups: BindGroups,
     uploads: Uploads,
     kernels: ByteKernels,
-    /// Through which bytes go that are copied within a buffer too large for one binding.
+    /// The buffer that stages copies within a buffer too large for one binding.
     scratch: Option<Allocation>,
-    /// How many batches were refused. Blocks are checked at their next use after each.
+    /// The number of refused batches. Blocks are checked at their next use after each.
     refusals: u64,
 }
 
-/// The stream's own kernels, compiled when they are needed first.
+/// The stream's own kernels, compiled at their first use.
 #[derive(Debug, Default)]
 struct ByteKernels {
     fill: Option<Kernel>,
@@ -44,7 +44,7 @@ struct ByteKernels {
 }
 
 impl Recording {
-    /// Nothing recorded yet.
+    /// Makes an empty recording.
     ///
     /// # Errors
     ///
@@ -63,7 +63,7 @@ impl Recording {
     }
 }
 
-/// A stream's recording in the hands of the thread that has the turn.
+/// A stream's recording, held by the thread that has the turn.
 #[derive(Debug)]
 pub(crate) struct Recorder<'a> {
     setup: &'a Setup,
@@ -71,7 +71,7 @@ pub(crate) struct Recorder<'a> {
 }
 
 impl<'a> Recorder<'a> {
-    /// Begins a turn: bind groups of buffers that were freed since the last one are forgotten.
+    /// Begins a turn, and drops the bind groups of buffers that were freed since the last one.
     #[inline]
     pub(crate) fn new(setup: &'a Setup, recording: &'a mut Recording, freed: &[u64]) -> Self {
         if !freed.is_empty() {
@@ -80,12 +80,12 @@ impl<'a> Recorder<'a> {
         Self { setup, recording }
     }
 
-    /// Reports that a compute pass is open.
+    /// Returns `true` if a compute pass is open.
     fn is_in_pass(&self) -> bool {
         self.recording.batch.pass.is_some()
     }
 
-    /// Makes room for one more command: a full batch is submitted.
+    /// Makes room for one more command: submits a full batch.
     #[inline]
     fn make_room(&mut self) -> Result<(), WgpuError> {
         self.setup.calls.check()?;
@@ -95,7 +95,7 @@ impl<'a> Recorder<'a> {
         Ok(())
     }
 
-    /// The encoder, outside of a pass, for one command on these buffers.
+    /// Returns the encoder, outside of a pass, for one command on these buffers.
     fn encoder(&mut self, used: &[&Allocation]) -> Result<&mut wgpu::CommandEncoder, WgpuError> {
         for allocation in used {
             self.check_block(allocation)?;
@@ -107,8 +107,8 @@ impl<'a> Recorder<'a> {
         Ok(self.recording.batch.encoder(self.setup))
     }
 
-    /// Checks that the user has not destroyed a block's buffer. wgpu says so of a whole batch alone; once it has
-    /// refused one, each block is tried at its next use.
+    /// Checks that the user has not destroyed a block's buffer. wgpu reports this only for a whole
+    /// batch. After it has refused one, each block is checked at its next use.
     ///
     /// # Errors
     ///
@@ -127,7 +127,7 @@ impl<'a> Recorder<'a> {
         let calls = &self.setup.calls;
         let tried = calls.scoped(|| {
             let mut encoder = calls.device.create_command_encoder(&Default::default());
-            // Of no bytes: wgpu looks at the buffer all the same.
+            // Of no bytes: wgpu still validates the buffer.
             encoder.clear_buffer(&allocation.buffer, 0, Some(0));
             calls.queue.submit([encoder.finish()]);
         });
@@ -143,7 +143,7 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// How many commands are recorded and not submitted.
+    /// Returns the number of commands that are recorded and not submitted.
     pub(crate) fn pending(&self) -> usize {
         self.recording.batch.commands
     }

@@ -1,4 +1,4 @@
-//! Submissions: the parts of a batch, one by one, and what becomes of those that wgpu refuses.
+//! Submissions: the parts of a batch, one by one, and the handling of those that wgpu refuses.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::thread;
@@ -9,7 +9,7 @@ use crate::error::WgpuError;
 use crate::turn::current_thread;
 
 impl Recorder<'_> {
-    /// Returns the error of a batch that this thread has recorded into and another one has submitted.
+    /// Returns the error of a batch that this thread recorded into and another one submitted.
     ///
     /// # Errors
     ///
@@ -19,11 +19,11 @@ impl Recorder<'_> {
         self.recording.owed.take()
     }
 
-    /// Puts commands of this thread behind what is recorded.
+    /// Appends commands of this thread to the recorded ones.
     ///
     /// # Errors
     ///
-    /// As [`submit`](Self::submit).
+    /// Same as [`submit`](Self::submit).
     pub(crate) fn append(&mut self, commands: wgpu::CommandBuffer) -> Result<(), WgpuError> {
         self.make_room()?;
         self.end_part()?;
@@ -33,7 +33,7 @@ impl Recorder<'_> {
         Ok(())
     }
 
-    /// Ends the encoder: what is recorded next comes behind its commands.
+    /// Ends the encoder: later commands run after its commands.
     fn end_part(&mut self) -> Result<(), WgpuError> {
         let batch = &mut self.recording.batch;
         batch.pass = None;
@@ -48,14 +48,14 @@ impl Recorder<'_> {
         }
     }
 
-    /// Submits what is recorded, and behind it command buffers of others.
+    /// Submits the recorded commands, and then foreign command buffers.
     ///
     /// # Errors
     ///
-    /// [`WgpuError::SubmissionRefused`] where wgpu refuses a part that this thread has recorded into; the other threads
-    /// of such a part are told by their next call, and the other parts are executed. [`WgpuError::Refused`] for a
-    /// command buffer of others: it and those behind it are not submitted. [`WgpuError::DeviceLost`]. Nothing is recorded
-    /// any more.
+    /// [`WgpuError::SubmissionRefused`] if wgpu refuses a part that this thread has recorded into.
+    /// The other threads of such a part get the error from their next call, and the other parts are
+    /// executed. [`WgpuError::Refused`] for a foreign command buffer: it and the later ones are not
+    /// submitted. [`WgpuError::DeviceLost`]. After an error, no commands are recorded any more.
     pub(crate) fn submit(&mut self, others: Vec<wgpu::CommandBuffer>) -> Result<(), WgpuError> {
         let calls = &self.setup.calls;
         let recorded = self.submit_batch();
@@ -78,8 +78,8 @@ impl Recorder<'_> {
         panicked.map_or(answer, |payload| resume_unwind(payload))
     }
 
-    /// Submits a command buffer of others, alone as each [`Part`] is. What unwinds comes from a callback, once the
-    /// commands are submitted.
+    /// Submits a foreign command buffer, alone as each [`Part`] is. A panic comes from a callback,
+    /// after the commands were submitted.
     fn submit_alone(&self, commands: wgpu::CommandBuffer) -> thread::Result<Result<(), WgpuError>> {
         let calls = &self.setup.calls;
         let submit = || calls.scoped(|| calls.queue.submit([commands]));
@@ -104,7 +104,7 @@ impl Recorder<'_> {
         });
         let submitted = self.submit_parts(&mut batch.parts, &in_words(prepared));
         let _ = calls.scoped(|| self.recording.uploads.recall(&mut batch.staged));
-        // Their room is used again.
+        // Their memory is reused.
         batch.parameters.clear();
         batch.commands = 0;
         self.recording.batch = batch;
@@ -114,8 +114,8 @@ impl Recorder<'_> {
         }
     }
 
-    /// Submits parts, unless what they read could not be prepared. A submission runs callbacks: what unwinds from one is
-    /// returned when all parts are submitted.
+    /// Submits parts, unless the data that they read could not be prepared. A submission runs
+    /// callbacks: a panic from one is returned after all parts are submitted.
     fn submit_parts(
         &mut self,
         parts: &mut Vec<Part>,
@@ -138,14 +138,16 @@ impl Recorder<'_> {
         panicked.map_or(Ok(answer), Err)
     }
 
-    /// As [`submit`](Self::submit), where no caller can take an error: this thread's next call returns it.
+    /// Does the same as [`submit`](Self::submit), if no caller can handle an error: this thread's
+    /// next call returns it.
     pub(crate) fn submit_unanswered(&mut self) {
         if let Err(error) = self.submit(Vec::new()) {
             self.recording.owed.add(current_thread(), &error);
         }
     }
 
-    /// Tells the threads of a part that wgpu has refused: this one at once, the others by their next call.
+    /// Reports the error of a part that wgpu refused: to this thread at once, to the others at
+    /// their next call.
     fn refuse(&mut self, threads: &[u64], message: String) -> Result<(), WgpuError> {
         self.setup.calls.find_loss()?;
         self.recording.refusals += 1;

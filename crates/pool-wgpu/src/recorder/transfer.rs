@@ -1,4 +1,4 @@
-//! Bytes from the host, in the order of what is recorded, and bytes on their way to the host.
+//! Uploads from the host, in the order of the recorded commands, and downloads to the host.
 
 use super::Recorder;
 use super::fill::{PATTERN_BYTES, usize_of};
@@ -6,19 +6,19 @@ use crate::error::WgpuError;
 use crate::memory::Allocation;
 use crate::staging::{IdleBuffers, PIECE};
 
-/// How many bytes one batch stages at most before it is submitted.
+/// The maximum bytes that one batch stages before it is submitted.
 const STAGED: u64 = 2 * PIECE;
-/// Bytes that fit into the pattern of the fill kernel, wherever in a word they begin.
+/// The bytes that fit into the pattern of the fill kernel, at any position in a word.
 const FEW: usize = PATTERN_BYTES - 4;
 
 impl Recorder<'_> {
-    /// Copies bytes from the host. They have left `source` when this returns, and are in the buffer for what is
-    /// recorded afterwards; bytes around them stay as they are.
+    /// Copies bytes from the host. `source` may be reused when this returns, and later commands see
+    /// the bytes in the buffer. The bytes around them stay unchanged.
     ///
     /// # Errors
     ///
-    /// [`WgpuError::OutOfMemory`], and those of [`Stream::dispatch`](crate::Stream::dispatch), as far as they come from
-    /// the device.
+    /// [`WgpuError::OutOfMemory`], and the device's errors among those of
+    /// [`Stream::dispatch`](crate::Stream::dispatch).
     pub(crate) fn upload(
         &mut self,
         allocation: &Allocation,
@@ -28,11 +28,11 @@ impl Recorder<'_> {
         if source.is_empty() {
             return Ok(());
         }
-        // A few bytes go with the parameters, and do not end the pass.
+        // Few bytes go with the parameters, and do not end the pass.
         if source.len() <= FEW && (self.is_in_pass() || source.len() < 8) {
             return self.write_few(allocation, offset, source);
         }
-        // Staged copies are of whole words.
+        // Staged copies consist of whole words.
         let (head, rest) = source.split_at(usize_of((4 - offset % 4) % 4).min(source.len()));
         let (words, tail) = rest.split_at(rest.len() & !3);
         let after_head = offset + head.len() as u64;
@@ -68,7 +68,8 @@ impl Recorder<'_> {
         Ok(())
     }
 
-    /// Copies bytes into a staging buffer, and submits. The first of them is at `offset % 4` in the staging buffer.
+    /// Copies bytes into a staging buffer, and submits. The first of them is at `offset % 4` in the
+    /// staging buffer.
     ///
     /// # Errors
     ///

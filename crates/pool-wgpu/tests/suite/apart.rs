@@ -1,5 +1,6 @@
-//! What one user of a stream does wrong stays with that user: closures of `record`, dispatches and command buffers are
-//! refused alone, and a batch that is refused as a whole is told to each thread that recorded into it.
+//! A mistake of one user of a stream affects only that user: closures of `record`, dispatches and
+//! command buffers are refused alone. The error of a batch that is refused as a whole reaches each
+//! thread that recorded into it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Barrier;
@@ -34,7 +35,7 @@ fn record_nonsense(stream: &Stream) -> Result<(), WgpuError> {
     stream.record(|encoder| encoder.clear_buffer(&buffer, 2, Some(3)))
 }
 
-/// Runs `wrong` between a fill and a read of another thread, and returns what that thread reads.
+/// Runs `wrong` between a fill and a read of another thread, and returns that thread's read.
 fn beside(stream: &Stream, wrong: impl FnOnce()) -> Result<Vec<u32>, WgpuError> {
     let both = Barrier::new(2);
     thread::scope(|threads| {
@@ -146,7 +147,7 @@ fn wg1_commands_that_are_refused_together_are_told_to_each_thread_that_recorded_
         assert_eq!(stream.submit(), Ok(()));
     });
     assert!(matches!(found, Err(WgpuError::SubmissionRefused { .. })), "{found:?}");
-    // A thread that had no part in it is told nothing.
+    // A thread that had no part in it gets no error.
     assert!(thread::scope(|threads| threads.spawn(|| stream.pending()).join().unwrap()).is_ok());
 }
 

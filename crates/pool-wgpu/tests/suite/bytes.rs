@@ -18,7 +18,7 @@ enum Operation {
     Upload(Range, u8),
     /// From the first view's part to the second's, of the same length.
     Across(Range, usize),
-    /// From one part of the first view to another one behind it, or the other way.
+    /// From one part of the first view to a later one, or the other way.
     Within(usize, usize, usize, bool),
     /// Part of the first view is read.
     Read(Range),
@@ -60,7 +60,7 @@ fn part<'a>(view: &'a mut BufferViewMut<'_, u8>, range: Range) -> BufferViewMut<
     view.part_mut(range.start..range.start + range.length).unwrap()
 }
 
-/// Does an operation to the views and to the model, and compares what is read.
+/// Applies an operation to the views and to the model, and compares the contents.
 fn run(
     operation: &Operation,
     views: &mut [BufferViewMut<'_, u8>; 2],
@@ -152,7 +152,7 @@ fn bytes_agree_with_a_plain_vector() {
         .unwrap_or_else(|error| panic!("{error}"));
 }
 
-/// Fills of elements of this many bytes, from an odd byte on, where a pass is open and where none is.
+/// Fills of elements of this many bytes, from an odd byte on, with and without an open pass.
 fn fill_elements<const N: usize>(stream: &Stream)
 where
     [u8; N]: pool_core::PodElement,

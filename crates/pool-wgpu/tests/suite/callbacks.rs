@@ -1,5 +1,5 @@
-//! Foreign code in the middle of a call: callbacks of wgpu that read, wakers that poll the device when they are dropped,
-//! threads that use each other's streams. Nothing hangs.
+//! Foreign code in the middle of a call: callbacks of wgpu that read, wakers that poll the device
+//! when they are dropped, threads that use each other's streams. Nothing hangs.
 
 use std::pin::pin;
 use std::sync::{Arc, Barrier, Mutex, mpsc};
@@ -12,7 +12,7 @@ use pool_wgpu::{Reading, Stream, Wgpu, wgpu};
 
 use crate::support::{Quiet, own_stream};
 
-/// Runs code that may hang, on another thread, which is left behind then.
+/// Runs code that may hang, on another thread, which is then abandoned.
 fn in_time(code: impl FnOnce() + Send + 'static) {
     let (sender, receiver) = mpsc::channel();
     let thread = thread::spawn(move || {

@@ -1,4 +1,4 @@
-//! What every backend passes: all cases, and random programs against the naive model.
+//! The conformance tests of every backend: all cases, and random programs against the naive model.
 
 use pool_conformance::programs::{Tally, run_random_dynamic, run_random_lexical, test_cases};
 use pool_conformance::run_all;
@@ -12,8 +12,8 @@ fn every_case_passes() {
     run_all(&WgpuProbe::new(stream));
 }
 
-/// Runs programs that look at what they have read when they end, and prints how much they did. On a device of their
-/// own: whoever waits for a device waits for all that it was given.
+/// Runs programs that check their results at the end, and prints their amount of work. They have a
+/// device of their own, because a wait for a device waits for all its work.
 fn run_programs(stream: &Stream, kind: &str, run: impl Fn(u32, &dyn Fn() -> WgpuProbe) -> Tally) {
     let (programs, snapshots) = (test_cases(), Snapshots::new(stream.clone()));
     let tally = run(programs, &|| WgpuProbe::with_snapshots(stream.clone(), snapshots.clone()));

@@ -1,5 +1,5 @@
-//! Destructors of thread-local variables, where wgpu cannot be called: each call is a typed error, and what is dropped
-//! there is freed by another thread.
+//! Destructors of thread-local variables, where wgpu cannot be called: each call is a typed error,
+//! and values dropped there are freed by another thread.
 
 use std::cell::RefCell;
 use std::pin::pin;
@@ -13,7 +13,7 @@ use pool_wgpu::{Kernel, Reading, Stream, Wgpu, WgpuError, wgpu};
 use crate::kernels::axpy;
 use crate::support::own_stream;
 
-/// What a thread has when it ends.
+/// The state of a thread when it ends.
 struct Late {
     stream: Stream,
     pool: Pool<Wgpu>,
@@ -99,7 +99,7 @@ fn wg5_calls_in_destructors_of_thread_local_variables_are_typed_errors() {
     for (what, error) in &*told {
         assert_eq!(*error, WgpuError::ThreadEnding, "{what}");
     }
-    // What was left is freed by the next allocation.
+    // The next allocation frees the buffers that were left.
     let mut pool = Pool::<Wgpu>::new(stream.clone());
     assert_eq!(pool.scope().acquire_filled(200, 1_u8).copy_to_vec(), Ok(vec![1; 200]));
     drop(pool);

@@ -1,4 +1,5 @@
-//! What is told of a lost device and of memory that is refused, at whatever point it happens, and that nothing is left.
+//! The errors of a lost device and of refused memory, at any point of a program, and the check that
+//! nothing is left.
 
 #[cfg(not(target_arch = "wasm32"))]
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -106,7 +107,8 @@ fn the_device_has_its_memory_back_when_pools_are_dropped() {
     }
 }
 
-/// A callback of the user's that panics while the stream waits for the device says nothing of the device.
+/// A callback of the user's that panics while the stream waits for the device does not mean that
+/// the device is lost.
 #[test]
 #[cfg(not(target_arch = "wasm32"))]
 fn a_callback_that_panics_is_no_lost_device() {

@@ -1,5 +1,5 @@
-//! Random programs of pools, bytes, kernels, closures and readings, on streams that threads share, against vectors; and
-//! mistakes among them, which are refused and change nothing.
+//! Random programs of pools, bytes, kernels, closures and readings, on streams that threads share,
+//! against vectors. They include mistakes, which are refused and change nothing.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -80,7 +80,7 @@ impl<'a> Program<'a> {
         f32::from((self.random.next_u32() & 255) as u8)
     }
 
-    /// Two places, the first not behind the second.
+    /// Returns two places, the first not after the second.
     fn range(&mut self, length: usize) -> std::ops::Range<usize> {
         let (one, two) = (self.below(length + 1), self.below(length + 1));
         one.min(two)..one.max(two)
@@ -183,7 +183,7 @@ impl<'a> Program<'a> {
         expected[range].fill(value);
     }
 
-    /// Two arrays of two worlds; `None` where there are none.
+    /// Two arrays of two worlds; `None` if there are none.
     fn two(&mut self) -> Option<[(usize, usize); 2]> {
         let (to, from) = (self.array()?, self.array()?);
         (to.0 != from.0).then_some([to, from])
@@ -227,7 +227,7 @@ impl<'a> Program<'a> {
                 *y += factor * x;
             }
         }
-        // No parameters are zeros, of which the kernel does nothing.
+        // Missing parameters are zeros, with which the kernel does nothing.
         stream
             .dispatch(kernel, &[y.binding_mut().unwrap(), x.binding().unwrap()], &[], [1; 3])
             .unwrap();
@@ -322,7 +322,7 @@ fn own_buffer(device: &wgpu::Device) -> wgpu::Buffer {
     })
 }
 
-/// Runs programs of so many steps on some threads, for all of which there are these streams.
+/// Runs programs of `steps` steps on some threads, which share these streams.
 fn run(streams: &[Stream], threads: u64, programs: u64, steps: usize) {
     let (compared, refused) = (AtomicUsize::new(0), AtomicUsize::new(0));
     thread::scope(|scope| {
@@ -351,7 +351,7 @@ fn run(streams: &[Stream], threads: u64, programs: u64, steps: usize) {
     }
 }
 
-/// Where the seeds begin.
+/// Returns the first seed.
 fn offset() -> u64 {
     std::env::var("POOL_TEST_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(0)
 }

@@ -1,4 +1,4 @@
-//! Kernels, their bindings, and what is refused of them.
+//! Kernels, their bindings, and their errors.
 
 use pool_core::{LendView, Pool, PoolView, PoolViewMut};
 use pool_wgpu::{Access, Kernel, Stream, Wgpu, WgpuError};
@@ -133,7 +133,7 @@ fn arguments_that_do_not_go_together_are_refused_before_wgpu_panics() {
     stream.submit().unwrap();
 }
 
-// A browser tells that later, to the device's handler of errors.
+// A browser reports that later, to the device's error handler.
 #[test]
 #[cfg(not(target_arch = "wasm32"))]
 fn a_kernel_that_does_not_compile_is_an_error_with_the_text_of_wgpu() {

@@ -1,5 +1,5 @@
-//! What a device has not enough of, and what belongs to another stream: errors with the numbers in them, and a pool
-//! that goes on.
+//! Limits of a device, and memory of another stream: errors with their numbers, and a pool that
+//! stays usable.
 
 #[cfg(not(target_arch = "wasm32"))]
 use std::process::Command;
@@ -16,7 +16,7 @@ use crate::kernels::{axpy, axpy_parameters};
 use crate::support::one_at_a_time;
 use crate::support::{own_stream, stream};
 
-/// Checks that memory of a pool can be had, used by a kernel, and read.
+/// Checks that memory of a pool can be acquired, used by a kernel, and read.
 fn check_usable(pool: &mut Pool<Wgpu>) {
     let stream = pool.context().clone();
     let kernel = axpy(&stream);
@@ -62,7 +62,7 @@ fn more_bindings_than_the_device_has_are_refused() {
 #[test]
 fn memory_and_kernels_of_another_stream_are_refused() {
     let Some((stream, _quiet)) = stream() else { return };
-    // Of the same device: wgpu would bind it, and nobody would order it.
+    // Of the same device: wgpu would bind it, but without an order.
     let other = Stream::new(stream.device().clone(), stream.queue().clone()).unwrap();
     let mut pool = Pool::<Wgpu>::new(stream.clone());
     let mut other_pool = Pool::<Wgpu>::new(other.clone());
@@ -102,7 +102,7 @@ fn features_that_the_adapter_lacks_are_an_error_with_its_name() {
 /// Bytes of the blocks with which a device's memory is used up.
 #[cfg(not(target_arch = "wasm32"))]
 const LARGE: usize = 64 << 20;
-/// Says that the process runs with little memory.
+/// Set if the process runs with little memory.
 #[cfg(not(target_arch = "wasm32"))]
 const WITH_LITTLE_MEMORY: &str = "POOL_WGPU_WITH_LITTLE_MEMORY";
 

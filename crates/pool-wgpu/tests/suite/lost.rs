@@ -1,5 +1,5 @@
-//! A device that is lost at whatever point of a program: between its steps, amid each of its submissions, amid each of
-//! the calls of wgpu that it leads to.
+//! A device that is lost at any point of a program: between its steps, in each of its submissions,
+//! and in each of its calls of wgpu.
 
 #[cfg(not(target_arch = "wasm32"))]
 use std::cell::Cell;
@@ -16,10 +16,10 @@ use crate::kernels::{axpy, axpy_parameters};
 use crate::support::watching_calls;
 use crate::support::{WgpuProbe, destroy, with_passing_stream};
 
-/// One step of a program that uses everything, with what it returns.
+/// One step of a program that uses everything, with its result.
 type Step = fn(&mut Program<'_>) -> Result<(), WgpuError>;
 
-/// What the steps work on.
+/// The objects of the steps.
 struct Program<'a> {
     stream: &'a Stream,
     kernel: &'a Kernel,
@@ -94,8 +94,8 @@ const STEPS: [Step; 14] = [
     |program| program.stream.submit(),
 ];
 
-/// Runs the steps, with `before` told of each, and checks that from the first that says that the device is lost all
-/// others do, and that no block is left; whether one said so.
+/// Runs the steps, each after a call of `before`. Checks that after the first step that reports a
+/// lost device all others do, and that no block is left. Returns `true` if one reported it.
 fn run_steps(stream: &Stream, kernel: &Kernel, mut before: impl FnMut(usize)) -> bool {
     let ledger = Ledger::new();
     let watched = WgpuProbe::with_ledger(stream.clone(), ledger.clone()).context();
@@ -105,7 +105,7 @@ fn run_steps(stream: &Stream, kernel: &Kernel, mut before: impl FnMut(usize)) ->
     for (at, step) in STEPS.iter().enumerate() {
         before(at);
         match step(&mut program) {
-            // What only gives up memory, or takes a reading that there is none of, does not ask the device.
+            // Steps that only free memory, or take a reading of nothing, do not use the device.
             Ok(()) => {
                 assert!(!is_told || matches!(at, 7 | 10), "step {at} after the loss was told");
             }
@@ -136,8 +136,8 @@ fn a_device_that_is_lost_before_any_step_is_told_and_nothing_hangs() {
     }
 }
 
-/// Destroys the device amid the n-th of such calls of wgpu that the steps lead to, for every n, or one of so many, until
-/// there is no n-th; how many there were.
+/// Destroys the device in the n-th of the chosen calls of wgpu during the steps, for every n, or
+/// for one of `one_of`, until there is no n-th. Returns their number.
 #[cfg(not(target_arch = "wasm32"))]
 fn sweep(one_of: usize, is_one: fn(&str) -> bool) -> Option<usize> {
     for nth in (1..).step_by(one_of) {
@@ -164,7 +164,7 @@ fn sweep(one_of: usize, is_one: fn(&str) -> bool) -> Option<usize> {
 #[test]
 #[cfg(not(target_arch = "wasm32"))]
 fn a_device_that_is_lost_amid_any_submission_is_told_and_nothing_hangs() {
-    // Behind the end of the encoder, and before the queue has the commands.
+    // After the end of the encoder, and before the queue has the commands.
     let Some(submissions) = sweep(1, |call| call == "Queue::submit") else { return };
     println!("lost amid each of {submissions} submissions");
     assert!(submissions >= 6, "{submissions}");

@@ -1,5 +1,5 @@
-//! The wgpu backend on whatever adapter there is: what every backend passes, bytes, order, faults. Without an adapter,
-//! each test says `SKIPPED`.
+//! The wgpu backend on any available adapter: the conformance tests of every backend, bytes, order,
+//! faults. Without an adapter, each test prints `SKIPPED`.
 
 #![allow(
     clippy::unwrap_used,

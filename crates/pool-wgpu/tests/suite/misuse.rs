@@ -1,5 +1,5 @@
-//! Arguments that look right and are not: no parameters, thousands of slices, the queue of another device, destroyed
-//! blocks, lists of command buffers of which wgpu refuses one.
+//! Arguments that look right but are wrong: no parameters, thousands of slices, the queue of
+//! another device, destroyed blocks, lists of command buffers with one that wgpu refuses.
 
 use std::time::{Duration, Instant};
 

@@ -1,10 +1,10 @@
-//! Streams that are found without the user's help, where there is nothing to find.
+//! Streams that are found without the user's help, on systems without an adapter.
 
 use std::process::Command;
 
 use pool_wgpu::{Stream, WgpuError};
 
-/// The variable by which wgpu is told which API to take.
+/// The variable that selects wgpu's API.
 const API: &str = "WGPU_BACKEND";
 /// An API that this system does not have.
 const API_OF_OTHERS: &str = if cfg!(windows) { "metal" } else { "dx12" };

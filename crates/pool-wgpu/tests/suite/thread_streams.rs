@@ -7,7 +7,7 @@ use pool_wgpu::{Stream, Wgpu, WgpuError, wgpu};
 
 use crate::support::{keep, one_at_a_time, own_stream};
 
-/// What becomes of a thread that first asks for its stream.
+/// Returns the result of a thread that first uses its own stream.
 fn in_a_thread<R: Send>(code: impl FnOnce() -> R + Send) -> R {
     thread::scope(|scope| scope.spawn(code).join().unwrap())
 }

@@ -78,7 +78,7 @@ fn an_exchanged_encoder_and_an_open_pass_are_errors() {
     });
     assert!(matches!(refused, Err(WgpuError::Refused { .. })), "{refused:?}");
     assert_eq!(stream.submit(), Ok(()));
-    // The pass is the closure's own, and so is what wgpu says of its end.
+    // The pass belongs to the closure, and so do wgpu's errors about its end.
     let errors = stream.device().push_error_scope(wgpu::ErrorFilter::Validation);
     drop(kept);
     assert!(ready(errors.pop()).is_some());

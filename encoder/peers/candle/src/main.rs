@@ -36,7 +36,7 @@ struct Arguments {
     /// The sentences: a line each, words as numbers.
     #[arg(long, value_name = "FILE")]
     sentences: PathBuf,
-    /// Where what comes out last goes: `f32`, the lowest byte first.
+    /// The file for the last output: `f32`, little-endian.
     #[arg(long, value_name = "FILE")]
     numbers: PathBuf,
 }

@@ -1,5 +1,5 @@
-//! The frame as it is shown: the clean picture, redder where it moves to the right and bluer where it moves down, with
-//! the edges in white.
+//! The shown frame: the clean picture, redder where it moves to the right and bluer where it moves
+//! down, with the edges in white.
 
 use crate::plane::Plane;
 use crate::size::Size;
@@ -7,7 +7,7 @@ use crate::size::Size;
 /// Levels of colour for a pixel of movement, at half the size.
 const TINT: f32 = 16.0;
 
-/// Puts it together. `flow` is half as large as the picture.
+/// Composes the frame. `flow` is half as large as the picture.
 pub(crate) fn composite(
     size: Size,
     clean: &[u8],

@@ -1,5 +1,6 @@
-//! A median over 3 × 3 pixels, for each colour: specks go, edges stay. Columns of three are sorted first, and then the
-//! median of nine is that of the largest low, the middle mid and the smallest high one.
+//! A median over 3 × 3 pixels, for each colour, which removes specks and keeps edges. Columns of
+//! three are sorted first. The median of nine is then that of the largest low, the middle mid and
+//! the smallest high one.
 
 use crate::size::Size;
 
@@ -64,7 +65,7 @@ mod tests {
         clean
     }
 
-    /// Beside a median that sorts all nine.
+    /// Compares with a median that sorts all nine.
     #[test]
     fn it_is_the_median_of_nine() {
         let size = Size { width: 9, height: 7 };

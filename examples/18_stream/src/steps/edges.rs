@@ -2,10 +2,10 @@
 
 use crate::plane::Plane;
 
-/// From here on a ridge is an edge, of 32,640.
+/// The steepness from which a ridge is an edge, of 32,640.
 const STEEP: u16 = 2_400;
 
-/// The derivatives from left to right and from top to bottom; 0 on the border.
+/// Computes the derivatives from left to right and from top to bottom; 0 on the border.
 pub(crate) fn gradients(
     greys: Plane<&[u16]>,
     mut across: Plane<&mut [i16]>,
@@ -44,7 +44,7 @@ pub(crate) fn gradients(
     }
 }
 
-/// How steep it is, whatever the direction.
+/// Computes the steepness, in any direction.
 pub(crate) fn steepness(across: &[i16], down: &[i16], steep: &mut [u16]) {
     for ((steep, across), down) in steep.iter_mut().zip(across).zip(down) {
         *steep = across.unsigned_abs() + down.unsigned_abs();

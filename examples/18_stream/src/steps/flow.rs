@@ -1,16 +1,16 @@
-//! Lucas and Kanade's flow: how far each pixel moved from the last frame to this one, by least squares over 5 × 5
-//! pixels, refined from a coarser level's answer.
+//! Lucas and Kanade's flow: the motion of each pixel from the last frame to this one, by least
+//! squares over 5 × 5 pixels, refined from a coarser level's result.
 
 use crate::plane::Plane;
 
-/// What keeps the equations solvable where nothing is to be seen.
+/// The damping that keeps the equations solvable in regions without texture.
 const DAMPING: f32 = 5e-3;
-/// The most pixels that one refinement moves.
+/// The maximum motion of one refinement, in pixels.
 const FARTHEST: f32 = 2.0;
-/// One over what a grey level is below.
+/// The inverse of the upper limit of grey levels.
 const UNIT: f32 = 1.0 / 4_096.0;
 
-/// Twice as large, and twice as far.
+/// Doubles the size and the motion.
 pub(crate) fn enlarge(from: Plane<&[f32]>, mut to: Plane<&mut [f32]>) {
     for y in 0..to.size.height {
         let from = from.row((y / 2).min(from.size.height - 1));
@@ -20,7 +20,7 @@ pub(crate) fn enlarge(from: Plane<&[f32]>, mut to: Plane<&mut [f32]>) {
     }
 }
 
-/// This frame as it would be if every pixel went back where it came from.
+/// Computes this frame with every pixel moved back to its origin.
 pub(crate) fn warp(now: Plane<&[u16]>, [across, down]: [&[f32]; 2], mut back: Plane<&mut [f32]>) {
     let (right, bottom) = ((now.size.width - 1) as f32, (now.size.height - 1) as f32);
     for y in 0..now.size.height {
@@ -48,7 +48,7 @@ fn between(of: Plane<&[u16]>, x: f32, y: f32) -> f32 {
     above + part_y * (below - above)
 }
 
-/// How bright the last frame becomes to the right, downwards, and until this one.
+/// Computes the slopes of brightness in the last frame to the right and downwards, and over time.
 pub(crate) fn slopes(before: Plane<&[u16]>, back: &[f32], [across, down, later]: [&mut [f32]; 3]) {
     let width = before.size.width;
     for y in 0..before.size.height {
@@ -69,14 +69,14 @@ pub(crate) fn slopes(before: Plane<&[u16]>, back: &[f32], [across, down, later]:
     }
 }
 
-/// Two numbers' product for each pixel.
+/// Computes the product of two numbers for each pixel.
 pub(crate) fn product(left: &[f32], right: &[f32], out: &mut [f32]) {
     for (out, (left, right)) in out.iter_mut().zip(left.iter().zip(right)) {
         *out = left * right;
     }
 }
 
-/// Sums of five in a row; beyond its ends are zeros.
+/// Sums of five in a row, with zeros beyond its ends.
 pub(crate) fn sum_rows(from: Plane<&[f32]>, mut sums: Plane<&mut [f32]>) {
     let width = from.size.width;
     for y in 0..from.size.height {
@@ -90,7 +90,7 @@ pub(crate) fn sum_rows(from: Plane<&[f32]>, mut sums: Plane<&mut [f32]>) {
     }
 }
 
-/// Sums of five in a column; beyond its ends it goes on with the last.
+/// Sums of five in a column, which continues with its last number beyond its ends.
 pub(crate) fn sum_columns(from: Plane<&[f32]>, mut sums: Plane<&mut [f32]>) {
     for y in 0..from.size.height {
         let [a, b, c, d, e] = [-2, -1, 0, 1, 2].map(|by| from.row_near(y, by));
@@ -100,7 +100,8 @@ pub(crate) fn sum_columns(from: Plane<&[f32]>, mut sums: Plane<&mut [f32]>) {
     }
 }
 
-/// Five sums for each pixel: of slopes to the right and down by themselves and each other, and by the time.
+/// Five sums for each pixel: products of the slopes to the right and down with themselves, each
+/// other, and the slope over time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sums<'s> {
     pub(crate) right_right: &'s [f32],
@@ -110,7 +111,7 @@ pub(crate) struct Sums<'s> {
     pub(crate) down_time: &'s [f32],
 }
 
-/// Adds to the flow what solves the equations best.
+/// Adds the best solution of the equations to the flow.
 pub(crate) fn refine(sums: Sums<'_>, [across, down]: [&mut [f32]; 2]) {
     for (pixel, (across, down)) in across.iter_mut().zip(down).enumerate() {
         let (a, b, c) = (

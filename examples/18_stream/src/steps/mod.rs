@@ -1,4 +1,5 @@
-//! The arithmetic on pixels, which every way shares. Each function writes into storage that the caller brings.
+//! The arithmetic on pixels, which all ways share. Each function writes into storage that the
+//! caller passes.
 
 pub(crate) mod composite;
 pub(crate) mod denoise;

@@ -1,9 +1,9 @@
-//! Grey levels of 12 bits, and the same picture half as large: a filter of 1 4 6 4 1 sixteenths along each axis, at
-//! every second pixel. Sums along rows fill 16 bits exactly.
+//! Grey levels of 12 bits, and the same picture half as large: a filter of 1 4 6 4 1 sixteenths
+//! along each axis, at every second pixel. Sums along rows fill 16 bits exactly.
 
 use crate::plane::Plane;
 
-/// What a grey level is below: 12 bits.
+/// The upper limit of grey levels: 12 bits.
 #[cfg(test)]
 const WHITE: u16 = (255 * 256) >> 4;
 

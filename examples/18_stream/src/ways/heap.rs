@@ -1,8 +1,8 @@
-//! Temporaries that are a new `Vec` each, as one writes it at first.
+//! Temporaries that are a new `Vec` each, as in a first draft.
 
 use crate::scratch::{Sample, Scratch};
 
-/// Whatever the global allocator is.
+/// The heap of the global allocator.
 #[derive(Clone, Copy, Debug)]
 pub struct Heap;
 

@@ -1,5 +1,5 @@
-//! Buffers kept by hand, as one does who must not allocate: one for each temporary, named, sized once, and handed to
-//! every step. Buffers of steps that never overlap are shared where it is plain that they do not.
+//! Buffers kept by hand, for code that must not allocate: one for each temporary, named, sized
+//! once, and passed to every step. Steps that obviously never overlap share buffers.
 
 use crate::Failure;
 use crate::camera::{Camera, LEVELS};
@@ -25,14 +25,14 @@ pub struct Kept {
     marks: Vec<u8>,
     /// The flow of each level from [`FLOW`] on.
     flows: Vec<[Vec<f32>; 2]>,
-    /// What is warped, then what is summed in rows.
+    /// The warped picture, then the sums in rows.
     back_or_rows: Vec<f32>,
     slopes: [Vec<f32>; 3],
     sums: [Vec<f32>; 5],
 }
 
 impl Kept {
-    /// Room for frames of one size.
+    /// Makes room for frames of one size.
     #[must_use]
     pub fn new(size: Size) -> Self {
         let (pixels, half) = (size.pixels(), size.halved(1));
@@ -56,11 +56,11 @@ impl Kept {
         }
     }
 
-    /// Works through one frame; the camera's picture is the result.
+    /// Processes one frame; the camera's picture is the result.
     ///
     /// # Errors
     ///
-    /// When the bytes are no frame of the camera's size.
+    /// Fails if the bytes are not a frame of the camera's size.
     pub fn frame(&mut self, encoded: &[u8], camera: &mut Camera) -> Result<(), Failure> {
         let size = camera.size();
         decode(encoded, size, &mut self.raw)?;

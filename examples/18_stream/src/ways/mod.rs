@@ -1,4 +1,4 @@
-//! The places that temporaries come from, one a file.
+//! The sources of temporaries, one a file.
 
 #[cfg(feature = "bump-scope")]
 mod arena;

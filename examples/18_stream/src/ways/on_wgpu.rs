@@ -1,5 +1,6 @@
-//! The steps of integers, which are those before the flow, on a device of wgpu, with temporaries from a scope of its pool;
-//! decoding, the flow and the composition stay on the host, with those of the thread's pool.
+//! The integer steps, which are those before the flow, on a wgpu device, with temporaries from a
+//! scope of its pool. Decoding, the flow and the composition stay on the host, with temporaries of
+//! the thread's pool.
 
 use bytemuck::Pod;
 use pool_facade::prelude::*;
@@ -13,7 +14,7 @@ use crate::size::Size;
 
 /// Threads of a workgroup, as in the kernels.
 const WIDTH: usize = 64;
-/// Workgroups at most: they go on with what is left.
+/// The maximum number of workgroups: each continues with the rest.
 const GROUPS: usize = 4_096;
 
 /// A device's kernels and its pool.
@@ -36,11 +37,11 @@ struct Kernels {
 type Plane<'s> = (Size, BufferViewMut<'s, u32>);
 
 impl OnWgpu {
-    /// Opens the adapter that there is.
+    /// Opens the available adapter.
     ///
     /// # Errors
     ///
-    /// When there is none, and when it does not take the kernels.
+    /// Fails if there is no adapter, or if it refuses the kernels.
     pub fn open() -> Result<Self, Failure> {
         let stream = Stream::open()?;
         let kernel = |entry| {
@@ -59,11 +60,11 @@ impl OnWgpu {
         Ok(Self { kernels, pool })
     }
 
-    /// Works through one frame; the camera's picture is the result.
+    /// Processes one frame; the camera's picture is the result.
     ///
     /// # Errors
     ///
-    /// When the bytes are no frame of the camera's size, and when the device fails.
+    /// Fails if the bytes are not a frame of the camera's size, or if the device fails.
     pub fn frame(&mut self, encoded: &[u8], camera: &mut Camera) -> Result<(), Failure> {
         let size = camera.size();
         let mut host = local::<Cpu>();
@@ -86,7 +87,7 @@ impl OnWgpu {
         let steep = step(&scope, steepness, (size, &levels[0].1), size)?;
         let marks = step(&scope, ridges, (size, &steep.1), size)?;
 
-        // All are on their way before the first is waited for.
+        // All are enqueued before the first is awaited.
         let (clean, marks) = (clean.1.read()?, marks.1.read()?);
         let levels = levels.iter().map(|(_, greys)| greys.read()).collect::<Result<Vec<_>, _>>()?;
         let clean_pixels = host.take::<u8>(3 * size.pixels());
@@ -103,12 +104,12 @@ impl OnWgpu {
     }
 }
 
-/// What it computes on, and whether that is a processor. No kernel is compiled: one that is refused is no adapter that is
-/// missing.
+/// Returns the name of the adapter, and whether it is a processor. Compiles no kernel: a refused
+/// kernel does not mean that the adapter is missing.
 ///
 /// # Errors
 ///
-/// When there is none.
+/// Fails if there is no adapter.
 pub fn adapter() -> Result<String, Failure> {
     let stream = Stream::open()?;
     let adapter = stream.device().adapter_info();

@@ -3,7 +3,7 @@
 struct Planes {
     width: u32,
     height: u32,
-    // Of the plane that is written.
+    // The size of the output plane.
     to_width: u32,
     to_height: u32,
 }
@@ -48,7 +48,7 @@ fn median_of(a: vec3<u32>, b: vec3<u32>, c: vec3<u32>) -> vec3<u32> {
     return max(min(a, b), min(max(a, b), c));
 }
 
-// Bytes of red, green and blue become a word for each pixel.
+// Converts bytes of red, green and blue into a word for each pixel.
 @compute @workgroup_size(WIDTH)
 fn medians(place: Place) {
     for (var at = place.id.x; at < planes.to_width * planes.to_height; at += place.groups.x * WIDTH) {
@@ -109,7 +109,7 @@ fn grey(at: u32) -> i32 {
     return i32(source[at]);
 }
 
-// How steep it is; one bit above says whether it is steeper from left to right.
+// Returns the steepness; the bit above it is set if it is steeper from left to right.
 @compute @workgroup_size(WIDTH)
 fn steepness(place: Place) {
     let row = planes.width;
@@ -129,7 +129,7 @@ fn steepness(place: Place) {
     }
 }
 
-// As in `edges`.
+// Same as in `edges`.
 const STEEP: u32 = 2400;
 
 @compute @workgroup_size(WIDTH)

@@ -1,4 +1,5 @@
-//! CPU time of this process, of a thread and of commands: what planners are compared by, since other work changes it little.
+//! CPU time of this process, of a thread and of commands. Planners are compared by it, because
+//! other work changes it little.
 
 use std::error::Error;
 use std::path::Path;
@@ -12,21 +13,21 @@ pub(crate) fn limited(path: &Path, seconds: u64) -> Command {
     command
 }
 
-/// The number that comes after some words of a text.
+/// Returns the number after some words of a text.
 pub(crate) fn number_after(text: &str, words: &str) -> Option<u64> {
     let rest = text.split(words).nth(1)?.trim_start();
     let end = rest.find(|character: char| !character.is_ascii_digit())?;
     rest[..end].parse().ok()
 }
 
-/// Whose CPU time is asked for.
+/// The owner of the CPU time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Whose {
-    /// Of all commands so far.
+    /// All commands so far.
     Commands,
-    /// Of this process.
+    /// This process.
     Process,
-    /// Of the thread that asks.
+    /// The calling thread.
     #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "only Linux knows it"))]
     Thread,
 }
@@ -46,7 +47,7 @@ pub(crate) fn seconds(whose: Whose) -> Result<f64, Box<dyn Error>> {
     Ok(micros as f64 / 1e6)
 }
 
-/// Only Linux knows the CPU time of a thread.
+/// Only Linux reports the CPU time of a thread.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn seconds(whose: Whose) -> Result<f64, Box<dyn Error>> {
     Err(format!("this benchmark needs Linux, which knows the CPU time of {whose:?}").into())

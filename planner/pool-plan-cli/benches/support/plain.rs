@@ -1,19 +1,21 @@
-//! Textbook heuristics as one would write them who has read a textbook: what the planner's own are measured against.
+//! Textbook heuristics in simple code, written from a textbook: the reference for the planner's
+//! own.
 //!
-//! Placed buffers are listed by buckets of time, as wide as a mean lifetime. A placement gathers those that overlap,
-//! sorts them by offset and takes the first or the smallest free range. Nothing of the library is used but its buffers.
+//! Placed buffers are listed by buckets of time, as wide as a mean lifetime. A placement gathers
+//! those that overlap, sorts them by offset and takes the first or the smallest free range. It uses
+//! nothing of the library but its buffers.
 
 use std::cmp::Reverse;
 
 use pool_plan::{Buffer, GreedyFit, GreedyOrder};
 
-/// The offsets and the peak of a heuristic; gaps and fixed offsets are not known.
+/// Returns the offsets and the peak of a heuristic; gaps and fixed offsets are unsupported.
 pub(crate) fn plan(buffers: &[Buffer], order: GreedyOrder, fit: GreedyFit) -> (Vec<u64>, u64) {
     place_in_order(buffers, &sorted(buffers, order), fit)
 }
 
-/// The peak of hill climbing: two random buffers of an order change places, and the change stays if the peak of the
-/// first-fit plan is no higher. None if there was no time for one plan.
+/// Returns the peak of hill climbing: two random buffers of an order swap places, and the swap
+/// stays if the peak of the first-fit plan is no higher. `None` if there was no time for one plan.
 pub(crate) fn climb(buffers: &[Buffer], goes_on: &mut dyn FnMut() -> bool) -> Option<u64> {
     let mut order = sorted(buffers, GreedyOrder::Size);
     let mut best = None;
@@ -41,7 +43,7 @@ pub(crate) fn climb(buffers: &[Buffer], goes_on: &mut dyn FnMut() -> bool) -> Op
     best
 }
 
-/// The offsets and the peak of buffers that are placed one after the other.
+/// Returns the offsets and the peak of buffers that are placed one after the other.
 fn place_in_order(buffers: &[Buffer], order: &[u32], fit: GreedyFit) -> (Vec<u64>, u64) {
     let first = buffers.iter().map(|one| one.lower).min().unwrap_or(0);
     let last = buffers.iter().map(|one| one.upper).max().unwrap_or(1);
@@ -120,7 +122,7 @@ fn sorted(buffers: &[Buffer], order: GreedyOrder) -> Vec<u32> {
     numbers
 }
 
-/// The time at which most bytes are live comes first, and at it the largest buffer.
+/// The time with the most live bytes comes first, and at it the largest buffer.
 fn by_breadth(buffers: &[Buffer]) -> Vec<u32> {
     let mut events = Vec::new();
     for (number, one) in (0_u32..).zip(buffers) {
@@ -146,7 +148,7 @@ fn by_breadth(buffers: &[Buffer]) -> Vec<u32> {
     order.sort_by_key(|&time| (Reverse(times[time].1), time));
     let mut places = vec![0; times.len()];
     order.iter().enumerate().for_each(|(place, &time)| places[time] = place);
-    // The least place of a range of times, by a table of powers of two.
+    // The lowest place of a range of times, by a table of powers of two.
     let mut table = vec![places];
     while let Some(last) = table.last().filter(|last| last.len() > 1 << (table.len() - 1)) {
         let step = 1 << (table.len() - 1);

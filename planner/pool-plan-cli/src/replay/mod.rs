@@ -1,4 +1,4 @@
-//! `pool-plan replay`: a log is replayed, and what is said of it is printed.
+//! `pool-plan replay`: replays a log and prints the report.
 
 mod run;
 mod sparkline;

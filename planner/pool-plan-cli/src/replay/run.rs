@@ -49,7 +49,7 @@ fn replay(arguments: &Replay) -> Result<Report, LogError> {
     replay.read_watched(name, &mut log.source, &|| bar.finish_and_clear())
 }
 
-/// Why a plan was left out.
+/// Returns the reason why a plan was left out.
 fn left_out(report: &Report) -> &str {
     let mut all = report.devices.iter().flat_map(|device| &device.allocators);
     all.find_map(|one| one.message.as_deref()).unwrap_or_default()

@@ -113,7 +113,7 @@ fn new_table(header: &[&str], right: std::ops::Range<usize>) -> Table {
     table
 }
 
-/// What each allocator holds.
+/// Returns the table of each allocator's held memory.
 fn held(report: &DeviceReport) -> Table {
     let mut table =
         new_table(&["allocator", "bytes held", "", "of live", "padding", "first failure"], 1..5);
@@ -146,7 +146,7 @@ fn failure(report: &AllocatorReport) -> String {
     event.into_iter().chain(report.message.clone()).collect::<Vec<_>>().join("; ")
 }
 
-/// Live bytes over time, and for each allocator how much of what it holds is not live.
+/// Prints live bytes over time, and for each allocator the share of held bytes that is not live.
 fn curves(report: &DeviceReport, to: &mut impl Write) -> io::Result<()> {
     let curve = &report.curve;
     writeln!(to, "{:>15} {}", "live", sparkline(&curve.live, report.peak_live))?;
@@ -191,7 +191,7 @@ fn table(to: &mut impl Write, title: &str, buffers: &[BufferReport]) -> io::Resu
     writeln!(to, "{title}:\n{table}")
 }
 
-/// A frame as far as it is shown: a name may have millions of characters.
+/// Returns the shown part of a frame: a name may have millions of characters.
 fn frame(text: &str) -> String {
     printable(&shortened(text, FRAME_SHOWN))
 }

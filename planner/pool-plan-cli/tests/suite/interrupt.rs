@@ -5,7 +5,7 @@
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Other work on the machine can hold up a process by this time.
+/// Other work on the machine can delay a process by this time.
 const MOST_LATE: Duration = Duration::from_secs(2);
 
 /// A problem whose search takes longer than any test.
@@ -20,7 +20,7 @@ fn text() -> String {
     text
 }
 
-/// `POOL_TEST_CASES=100000` interrupts 200 times, and prints how long each took.
+/// `POOL_TEST_CASES=100000` interrupts 200 times, and prints the time of each.
 #[test]
 fn an_interrupt_ends_with_the_best_plan() {
     let file = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("interrupted.csv");

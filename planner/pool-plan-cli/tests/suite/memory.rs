@@ -1,12 +1,12 @@
-//! What a file can make the command take: each runs with a limit on its addresses, under which an
-//! allocation that is too large ends it with a signal.
+//! The memory that a file can make the command take: each runs with a limit on its addresses. An
+//! allocation above the limit ends it with a signal.
 
 use std::path::Path;
 use std::process::{Command, Output};
 
 use super::command::scratch;
 
-/// Plans a file within so many MiB of addresses: those of code, stacks and files included.
+/// Plans a file within `mebibytes` MiB of addresses, including those of code, stacks and files.
 fn solve_within(mebibytes: u32, file: &Path, options: &[&str]) -> Output {
     let shell = format!("ulimit -v {} && exec \"$@\"", mebibytes * 1024);
     let mut command = Command::new("sh");
@@ -14,7 +14,7 @@ fn solve_within(mebibytes: u32, file: &Path, options: &[&str]) -> Output {
     command.arg(file).args(options).env("MALLOC_ARENA_MAX", "1").output().unwrap()
 }
 
-/// Whether there is such a limit here; says so where there is none.
+/// Returns `true` if there is such a limit here; prints a message if there is none.
 fn is_limited() -> bool {
     let limited = cfg!(target_os = "linux");
     if !limited {
@@ -70,7 +70,8 @@ fn operations_that_nothing_names_take_no_memory() {
     }
 }
 
-/// Where many cases are asked for, what takes a debug build a minute is done, too.
+/// Returns `true` if many cases are requested; then the tests also run cases that take a debug
+/// build a minute.
 pub(crate) fn is_thorough() -> bool {
     super::cases() >= 20_000
 }
@@ -80,7 +81,7 @@ fn a_line_of_operations_and_buffers_fits() {
     if !is_limited() {
         return;
     }
-    // The order of 20,000 buffers is a matrix of 50 MB; each comes after the one before it.
+    // The order of 20,000 buffers is a matrix of 50 MB; each comes after the previous one.
     let (operations, mebibytes) = if is_thorough() { (20_000, 300) } else { (4_000, 120) };
     plan("line.json", &graph(operations, (1..operations).map(|to| (to - 1, to))), mebibytes, 0);
 }
@@ -106,7 +107,7 @@ fn more_than_is_planned_is_refused_before_it_is_kept() {
     if is_thorough() {
         let edges = many("{\"from\":0,\"to\":1}", 5_000_000);
         let text = format!("{{\"operations\":2,\"edges\":[{edges}],\"buffers\":[]}}");
-        // The text itself takes 90 MB, and what is kept of its edges 100 to 200.
+        // The text itself takes 90 MB, and the stored part of its edges 100 to 200.
         let said = plan("edges.json", &text, 450, 2);
         let numbers = format!("{} bytes: 5000000 edges are more than 4194304", text.len());
         assert!(said.contains(&numbers), "{said}");

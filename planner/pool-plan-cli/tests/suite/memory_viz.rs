@@ -1,5 +1,5 @@
-//! What `export --to memory-viz` writes, read by PyTorch's own module: it finds no error in the books of the segments, and
-//! a few lines of Python on top of it count as many bytes as `replay`.
+//! The output of `export --to memory-viz`, read by PyTorch's own module: it finds no error in the
+//! segments, and a few lines of Python on top of it count the same bytes as `replay`.
 
 use std::path::PathBuf;
 use std::process::{Command, Output};

@@ -1,5 +1,5 @@
-//! What somebody found who had not written the command: outputs that cannot be written, names without end, buffers without
-//! bytes, threads that cannot be had.
+//! Findings of an external reviewer of the command: outputs that cannot be written, endless names,
+//! buffers without bytes, threads that cannot be started.
 
 use std::fs::File;
 use std::path::Path;
@@ -22,7 +22,7 @@ fn message(output: &std::process::Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
-/// A full disk is bad luck, and no panic, whoever writes there and whatever.
+/// A full disk is an error, not a panic, for all outputs.
 #[cfg(target_os = "linux")]
 #[test]
 fn an_output_that_cannot_be_written_is_an_error() {
@@ -72,7 +72,7 @@ fn names_without_end_are_cut_off() {
     assert!(message(&refused).len() < 1 << 14, "{} bytes", refused.stderr.len());
 }
 
-/// What `solve` accepts and writes is no log that cannot be.
+/// A problem that `solve` accepts and writes is a consistent log.
 #[test]
 fn a_problem_is_a_log_without_contradictions() {
     let plan = scratch("without_bytes.csv");
@@ -112,7 +112,7 @@ fn what_a_file_says_is_taken_or_refused() {
     assert!(message(&output).contains("line 2, column 10: alignment 0"), "{}", message(&output));
     std::fs::write(&zero, b"id,lower,upper,size\n\xff,0,10,5\n").unwrap();
     assert!(message(&solve(&zero, &[])).contains("from byte 20 on"));
-    // Offsets of an older plan are no matter where they are not asked for.
+    // Offsets of an older plan do not matter if they are not requested.
     let old = r#"{"buffers":[{"id":"a","lower":0,"upper":2,"size":5,"offset":0},
         {"id":"b","lower":1,"upper":3,"size":5,"offset":4}]}"#;
     let graph = r#"{"operations":1,"edges":[],"buffers":[
@@ -124,7 +124,7 @@ fn what_a_file_says_is_taken_or_refused() {
         assert_eq!(fixed.status.code(), Some(2), "{name}");
         assert!(message(&fixed).contains("collide"), "{}", message(&fixed));
     }
-    // A pipe has no name that would say what is in it.
+    // A pipe has no name that shows its format.
     let unnamed = written("old_without_an_ending", old);
     assert_eq!(solve(&unnamed, &[]).status.code(), Some(0));
     let picture = unnamed.to_str().unwrap();
@@ -141,14 +141,14 @@ fn a_snapshot_from_a_pipe_is_refused_by_name() {
     let snapshot = std::fs::read(data("training.pickle")).unwrap();
     command.args(["replay", "/dev/stdin"]).stdin(Stdio::piped());
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    // It reads the beginning alone, so the pipe may break.
+    // It reads only the beginning, so the pipe may break.
     let _ = std::io::Write::write_all(&mut child.stdin.take().unwrap(), &snapshot);
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(message(&output).contains("no pipe"), "{}", message(&output));
 }
 
-/// Those that a system gives do the work.
+/// The threads that a system grants do the work.
 #[cfg(target_os = "linux")]
 #[test]
 fn threads_that_cannot_be_had_are_done_without() {

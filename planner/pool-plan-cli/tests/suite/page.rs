@@ -1,5 +1,6 @@
-//! The page that `export --to html` writes, opened in a headless browser: what it shows is what `replay` reports, and it
-//! can be zoomed, moved and clicked. `POOL_BROWSER` names the browser; without one the tests are skipped.
+//! The page that `export --to html` writes, opened in a headless browser: it shows the report of
+//! `replay`, and can be zoomed, moved and clicked. `POOL_BROWSER` names the browser; without one
+//! the tests are skipped.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,7 +10,8 @@ use serde_json::Value;
 use super::command::{data, scratch};
 use super::replay::{replay, run};
 
-/// What a user does, and then what the page shows, as JSON in an attribute of the document.
+/// A script with a user's actions, and then the page's state, as JSON in an attribute of the
+/// document.
 const DRIVE: &str = r##"<script>
 {
   const rows = id => [...document.querySelectorAll("#" + id + " tbody tr")].map(row => [...row.cells].map(cell => cell.textContent));
@@ -45,7 +47,7 @@ fn browser() -> Option<PathBuf> {
     known.iter().flat_map(|name| folders.iter().map(move |at| at.join(name))).find(|at| at.exists())
 }
 
-/// Exports a log as a page, opens it, and returns what it shows.
+/// Exports a log as a page, opens it, and returns its state.
 fn seen(browser: &Path, log: &Path) -> Value {
     let name = log.file_name().unwrap().to_string_lossy();
     let page = scratch(&format!("{name}.html"));
@@ -108,7 +110,7 @@ fn the_page_shows_what_the_report_says() {
     });
 }
 
-/// Names of a log are texts, whatever they hold; and a page without buffers is one.
+/// Names of a log are texts, with any contents; and a page without buffers is valid.
 #[test]
 fn names_in_a_page_are_texts() {
     with_browser(|browser| {

@@ -1,5 +1,5 @@
-//! Records of captures: what is written is read back, and the command says of a record what the library says of its
-//! problem.
+//! Records of captures: a written record reads back, and the command's result for a record is the
+//! library's for its problem.
 
 use std::path::Path;
 
@@ -106,7 +106,8 @@ fn records_are_exported() {
     }
 }
 
-/// Buffers that something outside of the graph knows are there before it and after it; others go with their last use.
+/// Buffers that code outside of the graph uses exist before it and after it; others end with their
+/// last use.
 #[test]
 fn a_graph_in_another_order_than_its_numbers() {
     let file = scratch("backwards.json");

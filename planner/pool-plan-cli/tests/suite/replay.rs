@@ -30,8 +30,8 @@ fn held(report: &Value, allocator: &str) -> Option<u64> {
     all.iter().find(|one| one["allocator"] == allocator).unwrap()["held"].as_u64()
 }
 
-/// The snapshot was written by a script that has PyTorch's rules in its own words: its segments are those that the
-/// simulator takes.
+/// A script with its own implementation of PyTorch's rules wrote the snapshot: its segments are
+/// those that the simulator takes.
 #[test]
 fn snapshot_of_training_steps() {
     let (code, report) = replay(&data("training.pickle"), &[]);
@@ -52,8 +52,8 @@ fn snapshot_of_training_steps() {
     assert_eq!(device["freed_late"].as_u64(), Some(12));
 }
 
-/// A snapshot that PyTorch 2.11 itself has written, of two training steps on the host: the numbers are those of a script
-/// that follows its trace backwards from the blocks at its end.
+/// A snapshot that PyTorch 2.11 itself wrote, of two training steps on the host. The numbers are
+/// those of a script that follows its trace backwards from the blocks at its end.
 #[test]
 fn snapshot_by_pytorch_itself() {
     let (code, report) = replay(&data("torch_cpu.pickle"), &[]);
@@ -72,7 +72,7 @@ fn snapshot_by_pytorch_itself() {
     );
 }
 
-/// Within the capacity of the plan's peak the plan alone fits; a byte less, and nothing does.
+/// Within the capacity of the plan's peak only the plan fits; with a byte less, nothing does.
 #[test]
 fn capacities() {
     let file = data("training.pickle");
@@ -157,7 +157,7 @@ fn devices_apart() {
     assert_eq!(String::from_utf8(output.stdout).unwrap(), "id,lower,upper,size\n0,1,2,16\n");
 }
 
-/// Every form that reads back has the same peak as what it was written from.
+/// Every form that reads back has the same peak as its source.
 #[test]
 fn exports_replay_alike() {
     for name in ["rmm.csv", "training.pickle", "torch_cpu.pickle", "capture.json"] {

@@ -18,7 +18,7 @@ fn written(name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
     file
 }
 
-/// Exports a file, and replays what is written.
+/// Exports a file, and replays the output.
 fn exported(file: &Path, form: &str) -> (Option<i32>, Value) {
     let name = format!("{}.{form}", file.file_name().unwrap().to_string_lossy());
     let out = scratch(&name);
@@ -121,7 +121,7 @@ fn f8_segments_of_one_pool() {
     assert!(!said.contains("the log's own  ") && !said.contains("log's own idle"), "{said}");
 }
 
-/// The same of a log of JSON lines; where all is there, the figure is.
+/// The same for a log of JSON lines; without missing segments, the figure is exact.
 #[test]
 fn f8_one_more_segments_that_lack_one() {
     let segment = "{\"action\":\"segment_alloc\",\"address\":0,\"bytes\":1024}\n";
@@ -190,7 +190,7 @@ fn rmm_spark_mixed() {
     assert_eq!(replay(&file, &[]).0, Some(2), "without --from no line is skipped");
 }
 
-/// A compressed log and a snapshot give the same report as they do without.
+/// A compressed log and a snapshot give the same report as uncompressed ones.
 #[test]
 fn compressed_files_replay_alike() {
     for name in ["rmm.csv", "training.pickle", "capture.json", "training.csv"] {
@@ -210,7 +210,7 @@ fn compressed_files_replay_alike() {
     }
 }
 
-/// A part of a log has the peak of that part, and what is live when it begins counts.
+/// A part of a log has the peak of that part, including buffers that are live when it begins.
 #[test]
 fn parts_of_a_snapshot() {
     let file = data("training.pickle");
@@ -233,7 +233,7 @@ fn parts_of_a_snapshot() {
     assert!(refused["error"].as_str().unwrap().contains("have no times"), "{refused}");
 }
 
-/// The words of a report have the number of what they count.
+/// The nouns of a report agree with their numbers.
 #[test]
 fn one_of_a_thing_is_no_plural() {
     let file = written("one.jsonl", "{\"action\":\"alloc\",\"bytes\":1}\n");
@@ -246,7 +246,7 @@ fn one_of_a_thing_is_no_plural() {
     assert!(!["event", "device", "buffer", "stream", "byte"].iter().any(plural));
 }
 
-/// A file that does not exist is refused in the same words by every task.
+/// Every task refuses a missing file with the same message.
 #[test]
 fn files_that_do_not_exist() {
     let absent = scratch("absent.log");

@@ -1,4 +1,4 @@
-//! What the command writes, it reads back.
+//! The command's own output reads back.
 
 use pool_plan::{Buffer, Edge, GraphBuffer, HappensBeforeProblem, IntervalProblem};
 use proptest::test_runner::{Config, TestRunner};

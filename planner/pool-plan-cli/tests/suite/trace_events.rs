@@ -1,5 +1,6 @@
-//! What `export --to perfetto` writes, held against the Trace Event Format as its document has it: the fields that each
-//! phase needs, with their types, and no others. Nothing here knows of how the file is written.
+//! The output of `export --to perfetto`, checked against the document of the Trace Event Format:
+//! each phase has its required fields, with their types, and no others. This check shares no code
+//! with the writer.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -48,7 +49,8 @@ fn has(event: &Map<String, Value>, field: &str, kind: Kind) -> bool {
     }
 }
 
-/// The one key that the arguments of a piece of metadata have; threads have a number beside the process's.
+/// The only key that the arguments of a piece of metadata have; threads have a number beside the
+/// process's.
 fn metadata(name: &str) -> Option<(&'static str, Kind, bool)> {
     Some(match name {
         "process_name" => ("name", Kind::Text, false),
@@ -60,7 +62,7 @@ fn metadata(name: &str) -> Option<(&'static str, Kind, bool)> {
 /// The events of a trace, each with its phase.
 type Events = Vec<(String, Map<String, Value>)>;
 
-/// The events of a trace, whose form is what the document asks for; or what is wrong with it.
+/// Returns the events of a trace that conforms to the document; otherwise the mistake.
 fn events(trace: &Value) -> Result<Events, String> {
     let trace = trace.as_object().ok_or("the trace is no object")?;
     let unit = trace.get("displayTimeUnit").and_then(Value::as_str);
@@ -130,8 +132,8 @@ fn number(event: &Map<String, Value>, key: &str) -> u64 {
     event[key].as_u64().unwrap()
 }
 
-/// Complete events of one thread are nested or apart, and each thread and process that has any has a name, that of a thread
-/// with the stream of the buffers on it.
+/// Complete events of one thread are nested or disjoint. Each thread and process with events has a
+/// name, and a thread's name has the stream of its buffers.
 fn check_tracks(events: &Events) {
     let mut tracks: HashMap<(u64, u64), Vec<(u64, u64)>> = HashMap::new();
     let (mut named, mut streams) = (BTreeSet::new(), HashMap::new());
@@ -167,7 +169,7 @@ fn check_tracks(events: &Events) {
     }
 }
 
-/// The most that each counter of each process says, whose times never go back.
+/// Returns the maximum of each counter of each process, whose times never go back.
 fn most(events: &Events) -> BTreeMap<(u64, String), u64> {
     let mut most: BTreeMap<(u64, String), (u64, u64)> = BTreeMap::new();
     for (_, event) in events.iter().filter(|(phase, _)| phase == "C") {
@@ -188,7 +190,7 @@ fn perfetto_files_are_of_the_trace_event_format() {
             1_u64 << 52
         )
     };
-    // Two devices, far apart, with a stream and an address beyond what is exact.
+    // Two devices with distant numbers, with a stream and an address beyond exact integers.
     std::fs::write(&devices, line(0, u64::MAX >> 1, u64::MAX) + &line(u32::MAX, 0, 1)).unwrap();
     let names = [
         "training.pickle",

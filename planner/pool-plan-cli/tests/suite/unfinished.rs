@@ -1,4 +1,4 @@
-//! Exports that are interrupted, or that cannot be written to the end, leave no file, and what was there before.
+//! Interrupted or failed exports leave no new file, and keep the old one.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::command::{data, scratch};
 
-/// A new folder with a log in it that takes a while to export.
+/// Makes a new folder with a log whose export takes a while.
 fn folder(name: &str, events: u32) -> (PathBuf, PathBuf) {
     let folder = scratch(name);
     let _ = std::fs::remove_dir_all(&folder);
@@ -41,7 +41,7 @@ fn an_interrupted_export_leaves_no_file() {
     for signal in ["-INT", "-TERM"] {
         let mut child = export(&log, &out).spawn().unwrap();
         let start = Instant::now();
-        // The unfinished file is there once the log is read.
+        // The unfinished file exists after the log is read.
         while names(&folder).len() < 2 && start.elapsed() < Duration::from_secs(60) {
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -54,7 +54,7 @@ fn an_interrupted_export_leaves_no_file() {
     }
 }
 
-/// Where no file may have more than so many bytes, which is what a full disk looks like.
+/// If no file may exceed a number of bytes, as on a full disk, an export leaves no file.
 #[cfg(target_os = "linux")]
 #[test]
 fn an_export_without_room_leaves_no_file() {

@@ -1,9 +1,9 @@
-//! What is wrong with a file of buffers, and where.
+//! The errors of a file of buffers, with their positions.
 
 use pool_plan::PlanError;
 use thiserror::Error;
 
-/// Why a file of buffers cannot be read or written.
+/// The reason why a file of buffers cannot be read or written.
 #[derive(Clone, Debug, Error, PartialEq)]
 #[non_exhaustive]
 pub enum CsvError {
@@ -22,13 +22,13 @@ pub enum CsvError {
     Buffer {
         /// Line, from 1.
         line: usize,
-        /// Column in characters, from 1, of the field that is wrong.
+        /// Column in characters, from 1, of the wrong field.
         column: usize,
-        /// What is wrong with the buffer.
+        /// The mistake in the buffer.
         #[source]
         error: PlanError,
     },
-    /// The buffers together are no problem that can be planned.
+    /// The buffers together are not a valid problem.
     #[error(transparent)]
     Problem(#[from] PlanError),
 }

@@ -1,5 +1,5 @@
-//! Records and fields of a text, each with where it begins. `csv-core` reads what is quoted; this module counts
-//! positions, skips blank lines, and cuts the blanks around fields that are not quoted.
+//! Records and fields of a text, with their positions. `csv-core` reads quoted fields; this module
+//! counts positions, skips blank lines, and trims blanks around fields without quotes.
 
 use std::borrow::Cow;
 
@@ -10,15 +10,15 @@ use super::CsvError;
 /// Fields of a record that are kept: more than there are columns.
 const MOST_FIELDS: usize = 256;
 
-/// A line of fields, or more where one of them holds line ends.
+/// A line of fields, or several lines if a field contains line ends.
 #[derive(Debug)]
 pub(super) struct Record<'a> {
     pub(super) line: usize,
     /// The fields of the record; of very many, only the first ones.
     pub(super) fields: Vec<Field<'a>>,
-    /// How many fields the record has, those included that are not kept.
+    /// The number of fields of the record, including those that are not kept.
     pub(super) count: usize,
-    /// The column behind the last field.
+    /// The column after the last field.
     pub(super) end: usize,
 }
 
@@ -49,7 +49,7 @@ impl Field<'_> {
     }
 }
 
-/// The records of a text, but for blank lines.
+/// The records of a text, without blank lines.
 pub(super) struct Records<'a> {
     text: &'a str,
     reader: Reader,
@@ -81,7 +81,7 @@ impl<'a> Records<'a> {
         self.at = end;
     }
 
-    /// The next field, and whether it is the last of its record.
+    /// Returns the next field, and `true` if it is the last of its record.
     fn field(&mut self) -> Option<(Field<'a>, bool)> {
         let (start, line, column) = (self.at, self.line, self.column);
         let (mut taken, mut made) = (0, 0);
@@ -92,7 +92,7 @@ impl<'a> Records<'a> {
             taken += read;
             made += written;
             match result {
-                // The next input is the empty one, which says that nothing follows.
+                // The next input is empty, which means the end.
                 ReadFieldResult::InputEmpty => {}
                 ReadFieldResult::OutputFull => self.unquoted.resize(made * 2 + 64, 0),
                 ReadFieldResult::End => return None,
@@ -146,8 +146,8 @@ impl<'a> Iterator for Records<'a> {
     }
 }
 
-/// A text as a field that reads back as it is: in quotes if it holds a comma, a quote, a line end, or
-/// blanks at its ends.
+/// Returns a text as a field that reads back unchanged: in quotes if it holds a comma, a quote, a
+/// line end, or blanks at its ends.
 #[must_use]
 pub fn quoted(text: &str) -> Cow<'_, str> {
     if text.contains([',', '"', '\r', '\n']) || text.trim().len() < text.len() {

@@ -12,8 +12,8 @@ impl Recording {
     /// Writes a snapshot for PyTorch's viewer in the browser and `python -m torch.cuda._memory_viz`.
     ///
     /// # Errors
-    /// If the writer fails, or a device, an address or a size has a number that the viewer does not read: addresses and
-    /// sizes have 63 bits there.
+    /// Fails if the writer fails, or if a device, an address or a size exceeds the viewer's
+    /// numbers: addresses and sizes have 63 bits there.
     pub fn write_memory_viz(&self, to: impl Write) -> io::Result<()> {
         memory_viz::write(self, to)
     }
@@ -21,7 +21,7 @@ impl Recording {
     /// Writes a trace for ui.perfetto.dev.
     ///
     /// # Errors
-    /// If the writer fails.
+    /// Fails if the writer fails.
     pub fn write_perfetto(&self, to: impl Write) -> io::Result<()> {
         perfetto::write(self, to)
     }
@@ -30,7 +30,7 @@ impl Recording {
     /// frames stands in it once.
     ///
     /// # Errors
-    /// If the writer fails.
+    /// Fails if the writer fails.
     pub fn write_json(&self, to: impl Write) -> io::Result<()> {
         let mut writer = JsonWriter::new(to, &self.frames);
         self.events.iter().try_for_each(|event| writer.event(event))?;
@@ -41,16 +41,17 @@ impl Recording {
     /// that are never freed live until after the last event.
     ///
     /// # Errors
-    /// If the writer fails.
+    /// Fails if the writer fails.
     pub fn write_csv(&self, device: u32, to: impl Write) -> io::Result<()> {
         problem::write(self.buffers_of(device), to)
     }
 
-    /// Writes a page for a browser, one file that loads nothing: the buffers of all devices over time, who owns them, and
-    /// what the allocators of `replay` would hold. `name` is that of the log.
+    /// Writes a page for a browser, one file that loads nothing. It shows the buffers of all
+    /// devices over time, their owners, and the memory that the allocators of `replay` would hold.
+    /// `name` is that of the log.
     ///
     /// # Errors
-    /// If the writer fails.
+    /// Fails if the writer fails.
     pub fn write_html(&self, name: &str, replay: &Replay, to: impl Write) -> io::Result<()> {
         html::write(self, name, replay, to)
     }
@@ -58,7 +59,7 @@ impl Recording {
     /// Draws a device: time to the right, addresses up, and below the bytes that are live.
     ///
     /// # Errors
-    /// If the writer fails.
+    /// Fails if the writer fails.
     pub fn write_svg(&self, device: u32, to: impl Write) -> io::Result<()> {
         picture::write(self, self.buffers_of(device), to)
     }

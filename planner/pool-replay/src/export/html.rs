@@ -1,5 +1,6 @@
-//! A page for a browser in one file, which loads nothing: the buffers over time with zoom, those at the peak or at any
-//! other time, who owns them, and what each allocator would hold.
+//! A page for a browser in one file, which loads nothing. It shows the buffers over time with zoom,
+//! those at the peak or at any other time, their owners, and the memory that each allocator would
+//! hold.
 //!
 //! The data stand in the page as JSON, column by column. Texts of the log go into the page as texts alone: `<` is escaped
 //! in the JSON, and the script never makes markup of them.
@@ -38,7 +39,8 @@ struct Device {
     report: DeviceReport,
     lower: Vec<usize>,
     upper: Vec<usize>,
-    /// Where a buffer is drawn: bytes above the lowest one, without what no buffer ever has.
+    /// The position of a buffer: bytes above the lowest one, without addresses that no buffer ever
+    /// has.
     y: Vec<u64>,
     size: Vec<u64>,
     /// The number of the owner; -1 if none is known.
@@ -47,7 +49,7 @@ struct Device {
     stream: Vec<String>,
     place: Vec<String>,
     height: u64,
-    /// Buffers that are not here.
+    /// The number of buffers that are left out.
     left_out: usize,
 }
 

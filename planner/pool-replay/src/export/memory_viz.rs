@@ -1,8 +1,8 @@
 //! A snapshot in the form of `torch.cuda.memory._dump_snapshot`, which the viewer and `_memory_viz.py` read.
 //!
-//! The trace has the recorded events, with the sizes that were asked for. A log has no segments, or says of those
-//! before its recording only how large they were; so the segments are the ranges of addresses that buffers have ever
-//! had, joined where they touch, with the blocks that are live at the end.
+//! The trace has the recorded events, with the requested sizes. A log has no segments, or only the
+//! total size of those before its recording. So the segments are the ranges of addresses that
+//! buffers ever had, joined if they touch, with the blocks that are live at the end.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{self, Write};
@@ -35,7 +35,8 @@ pub(super) fn write(recording: &Recording, to: impl Write) -> io::Result<()> {
     writer.pickler.stop()
 }
 
-/// Refuses numbers that the viewer cannot count with: it adds addresses and sizes as integers of 63 bits.
+/// Refuses numbers that the viewer cannot represent: it adds addresses and sizes as integers of 63
+/// bits.
 fn check(event: &Event) -> io::Result<()> {
     let Event { address, bytes, place, .. } = *event;
     let end = address.checked_add(bytes).filter(|&end| i64::try_from(end).is_ok());
@@ -65,7 +66,7 @@ fn segments(buffers: &[Buffer]) -> Vec<Segment<'_>> {
     let mut segments: Vec<Segment<'_>> = Vec::new();
     for buffer in by_address {
         let Event { address, bytes, stream, .. } = buffer.live.event;
-        // The books have checked that this does not overflow.
+        // An earlier check excludes overflow here.
         let end = address + bytes;
         match segments.last_mut().filter(|last| address <= last.end) {
             Some(last) => last.end = last.end.max(end),
@@ -83,9 +84,9 @@ fn segments(buffers: &[Buffer]) -> Vec<Segment<'_>> {
 struct Writer<'a, W> {
     pickler: Pickler<W>,
     recording: &'a Recording,
-    /// Where each list of frames is in the memo.
+    /// The position of each list of frames in the memo.
     stacks: HashMap<Stack, u32>,
-    /// Buffers whose free was asked for and is not done, by device and address.
+    /// Buffers whose free was requested and is not done, by device and address.
     requested: HashSet<(u32, u64)>,
 }
 
@@ -199,7 +200,7 @@ impl<W: Write> Writer<'_, W> {
             self.number("time_us", time)?;
         }
         if action == "oom" {
-            // How much the device had left is not known.
+            // The free memory of the device is unknown.
             self.number("device_free", 0)?;
         }
         self.frames(event.stack)?;
@@ -212,7 +213,7 @@ impl<W: Write> Writer<'_, W> {
         self.pickler.int(number.into())
     }
 
-    /// PyTorch has the handle of a stream as an integer with a sign.
+    /// PyTorch has the handle of a stream as a signed integer.
     fn stream(&mut self, stream: u64) -> io::Result<()> {
         self.number("stream", i64::from_le_bytes(stream.to_le_bytes()))
     }

@@ -1,11 +1,11 @@
 //! A trace in the JSON form of Chrome's, which Perfetto reads: live bytes of each device and stream as counters, and
 //! buffers as spans.
 //!
-//! Each frame of the stacks stands once below its callers, in `stackFrames`, and a span has the number of its innermost one.
-//! A span is called by its innermost frame that has a line in a file.
+//! Each frame of the stacks occurs once below its callers, in `stackFrames`, and a span has the
+//! number of its innermost one. The name of a span is its innermost frame with a line in a file.
 //!
-//! Spans of one track may not overlap unless one is within the other, so each stream has as many tracks as it has
-//! buffers at once, and a buffer gets the first one that is free.
+//! Spans of one track may not overlap unless one is within the other. So each stream has a track
+//! for each of its concurrent buffers, and a buffer gets the first free one.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{self, Write};
@@ -129,8 +129,8 @@ impl<W: Write> Trace<'_, W> {
     }
 }
 
-/// Live bytes after each change, of the device and, if it has several, of each of its streams. A viewer puts the name of the series, `bytes`,
-/// behind that of the counter.
+/// Writes live bytes after each change, of the device and, if it has several, of each of its
+/// streams. A viewer appends the name of the series, `bytes`, to that of the counter.
 fn counters(
     pid: u64,
     buffers: &[Buffer],
@@ -156,7 +156,7 @@ fn counters(
     Ok(())
 }
 
-/// Which events free and allocate which buffers, in order: the event, whether it allocates, the buffer.
+/// Returns the changes in order: the event, `true` if it allocates, and the buffer.
 fn changes(buffers: &[Buffer]) -> BTreeSet<(usize, bool, usize)> {
     let all = buffers.iter().enumerate();
     all.flat_map(|(at, buffer)| {
@@ -175,7 +175,7 @@ struct Tracks {
 }
 
 impl Tracks {
-    /// The same tracks with those of each stream next to each other.
+    /// Returns the same tracks with those of each stream next to each other.
     fn by_stream(mut self) -> Self {
         let mut order: Vec<usize> = (0..self.names.len()).collect();
         order.sort_by_key(|&track| self.names[track]);

@@ -1,4 +1,4 @@
-//! Writes pickles with the few opcodes that PyTorch's viewer knows, which has an unpickler of its own.
+//! Writes pickles with the few opcodes of PyTorch's viewer, which has an unpickler of its own.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -34,8 +34,8 @@ impl<W: Write> Pickler<W> {
         self.to.write_all(b"u")
     }
 
-    /// Begins a list: items follow, each with [`append`](Self::append), so that no call of the viewer's has more
-    /// arguments than it can.
+    /// Begins a list: items follow, each with [`append`](Self::append), so that no call of the
+    /// viewer has too many arguments.
     pub(super) fn list_start(&mut self) -> io::Result<()> {
         self.to.write_all(b"]")
     }

@@ -1,8 +1,9 @@
-//! A picture of one device: time to the right, addresses up, each buffer a rectangle in the colour of who allocated it;
-//! and below it the bytes that are live.
+//! A picture of one device: time to the right, addresses up, each buffer a rectangle in the colour
+//! of its caller. Below it are the live bytes.
 //!
-//! Address spaces are mostly empty, so only ranges that buffers have ever had are drawn, on top of each other, with a
-//! line where something is left out. Of very many buffers only those that cover most of the picture are drawn.
+//! Address spaces are mostly empty, so only ranges that buffers ever had are drawn, on top of each
+//! other, with a line at each omission. Of very many buffers only those that cover most of the
+//! picture are drawn.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -19,15 +20,16 @@ const WIDTH: f64 = 1100.0;
 const HEIGHTS: [f64; 2] = [480.0, 110.0];
 const LEFT: f64 = 90.0;
 const TOP: f64 = 46.0;
-/// Between the charts.
+/// The gap between the charts.
 const BETWEEN: f64 = 34.0;
 const LEGEND_LINE: f64 = 17.0;
-/// Buffers that are drawn; more of them would be thinner than a pixel.
+/// The maximum number of drawn buffers; more would be thinner than a pixel.
 const MOST_DRAWN: usize = 10_000;
-/// Callers that have a colour of their own. The colours are told apart by most people, and when printed in grey.
+/// The colours of the callers with the most memory. Most people can distinguish them, also when
+/// printed in grey.
 const COLOURS: [&str; 8] =
     ["#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#ee8866", "#44bb99"];
-/// Bytes between two ranges from which on it is said that they are left out.
+/// The gap in bytes between two ranges from which on an omission is marked.
 const LEAST_BREAK: u64 = 1 << 16;
 const OTHERS: &str = "#bbbbbb";
 
@@ -48,11 +50,11 @@ pub(super) fn write(
     to.flush()
 }
 
-/// Where times and addresses are in the picture.
+/// The positions of times and addresses in the picture.
 struct Axes {
     times: Vec<u64>,
     end: u64,
-    /// What times count.
+    /// The unit of times.
     unit: &'static str,
     /// The ranges of addresses that are drawn, each with what lies below it in the picture.
     ranges: Vec<(u64, u64, u64)>,
@@ -143,7 +145,7 @@ fn live(buffers: &[Buffer]) -> Vec<(usize, u64)> {
     changes.into_iter().map(&mut after).collect()
 }
 
-/// Who allocated most, by bytes times events, and in which colour their buffers are.
+/// The callers that allocated most, by bytes times events, and the colours of their buffers.
 struct Callers {
     named: Vec<(String, &'static str)>,
     colours: HashMap<Stack, &'static str>,
@@ -172,7 +174,7 @@ impl Callers {
         callers
     }
 
-    /// The colour of a buffer. Where nobody is known to have allocated it, neighbours differ.
+    /// Returns the colour of a buffer. Without a known caller, neighbours differ.
     fn colour(&self, buffer: &Buffer) -> &'static str {
         if self.named.is_empty() {
             let at = buffer.live.number % COLOURS.len() as u64;
@@ -182,7 +184,7 @@ impl Callers {
     }
 }
 
-/// How much of the picture a buffer covers.
+/// Returns the area of the picture that a buffer covers.
 pub(super) fn area(buffer: &Buffer) -> u128 {
     u128::from(buffer.live.event.bytes) * (buffer.upper - buffer.lower) as u128
 }
@@ -257,7 +259,7 @@ fn height_of(bytes: u64, axes: &Axes) -> f64 {
     bytes as f64 / axes.height.max(1) as f64 * HEIGHTS[0]
 }
 
-/// Lines where addresses are left out, unless they are few: then an allocator has rounded a size up.
+/// Draws lines at omitted addresses, unless they are few: then an allocator has rounded a size up.
 fn breaks(text: &mut String, axes: &Axes) -> std::fmt::Result {
     for two in axes.ranges.windows(2) {
         let ((_, end, _), (start, ..)) = (two[0], two[1]);
@@ -283,7 +285,7 @@ fn live_chart(text: &mut String, axes: &Axes) -> std::fmt::Result {
     writeln!(text, "H{}V{bottom}Z\" fill=\"#4477aa\" fill-opacity=\"0.5\"/>", LEFT + WIDTH)
 }
 
-/// The axes, with what they count.
+/// Draws the axes, with their units.
 fn frame(text: &mut String, axes: &Axes) -> std::fmt::Result {
     let (right, middle) = (LEFT + WIDTH, TOP + HEIGHTS[0]);
     let bottom = live_bottom();
@@ -314,7 +316,8 @@ fn frame(text: &mut String, axes: &Axes) -> std::fmt::Result {
     label(LEFT, bottom - HEIGHTS[1] - 8.0, "start", &format!("live bytes, over {unit}"))
 }
 
-/// A text as SVG and XML take it: `&`, `<` and `>` are escaped, and characters that XML does not allow are replaced.
+/// Returns a text for SVG and XML: `&`, `<` and `>` are escaped, and characters that XML does not
+/// allow are replaced.
 #[must_use]
 pub fn xml_text(text: &str) -> String {
     let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");

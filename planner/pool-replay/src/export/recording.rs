@@ -1,4 +1,4 @@
-//! A consistent log, kept as a whole: its events, and the buffers that they make.
+//! A consistent log, kept as a whole: its events, and their buffers.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, Seek};
@@ -12,13 +12,14 @@ use crate::replay::{Books, Change, Fault, Live};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Buffer {
     pub(super) live: Live,
-    /// Which event of all allocated the buffer, and which one freed it; after the last one if none did.
+    /// The number of the event that allocated the buffer, and of the one that freed it; after the
+    /// last event if none did.
     pub(super) lower: usize,
     pub(super) upper: usize,
     pub(super) is_freed: bool,
 }
 
-/// A consistent log, kept as a whole, to be written in another form.
+/// A consistent log, kept as a whole, for writing in another form.
 ///
 /// ```
 /// use pool_replay::{Format, export::Recording};
@@ -40,28 +41,28 @@ pub struct Recording {
     pub(super) devices: BTreeMap<u32, Vec<Buffer>>,
 }
 
-/// Why a log cannot be exported.
+/// The reason why a log cannot be exported.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum RecordingError {
     /// The log cannot be read.
     #[error(transparent)]
     Log(#[from] LogError),
-    /// The log has an event that cannot be, such as the free of a buffer that is not live.
+    /// The log has an impossible event, such as the free of a buffer that is not live.
     #[error("{place}: {message}")]
     Inconsistent {
         /// The line, the place in a trace, or the operation.
         place: String,
-        /// What is wrong with the event.
+        /// The mistake in the event.
         message: String,
     },
 }
 
 impl Recording {
-    /// Reads a log of a format ([`Format::of`] finds it out) and follows its events.
+    /// Reads a log of a format ([`Format::of`] detects it) and follows its events.
     ///
     /// # Errors
-    /// If the log cannot be read, or is inconsistent.
+    /// Fails if the log cannot be read, or is inconsistent.
     pub fn read(
         source: &mut (impl BufRead + Seek),
         format: Format,
@@ -69,10 +70,11 @@ impl Recording {
         Self::read_part(source, format, &Selection::default())
     }
 
-    /// Reads a part of a log, as [`read`](Self::read).
+    /// Reads a part of a log; otherwise the same as [`read`](Self::read).
     ///
     /// # Errors
-    /// As [`read`](Self::read); if a part by time is asked for, and the events have no times.
+    /// Same as [`read`](Self::read); also fails if a part by time is requested, and the events have
+    /// no times.
     pub fn read_part(
         source: &mut (impl BufRead + Seek),
         format: Format,
@@ -102,7 +104,7 @@ impl Recording {
         self.devices.get(&device).map_or(&[], Vec::as_slice)
     }
 
-    /// Follows the events; the error is the first that cannot be.
+    /// Follows the events; the error is the first impossible one.
     pub(super) fn new(events: Vec<Event>, frames: Frames) -> Result<Self, Fault> {
         let mut books: BTreeMap<u32, Books> = BTreeMap::new();
         let mut devices: BTreeMap<u32, Vec<Buffer>> = BTreeMap::new();
@@ -128,7 +130,7 @@ impl Recording {
         let mut times = Vec::with_capacity(self.events.len());
         let mut last = Some(0);
         for event in &self.events {
-            // What was there before the recording has no time, and begins with it.
+            // Buffers from before the recording have no time, and begin with it.
             let time = match event.time {
                 Some(time) => time.checked_sub(first).and_then(|time| u64::try_from(time).ok()),
                 None if event.place == Place::Before => Some(0),

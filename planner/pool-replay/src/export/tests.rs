@@ -1,4 +1,4 @@
-//! Exports: what is written reads back as what it was, and is of the form that the viewers take.
+//! Exports: they read back unchanged, and have the form of the viewers.
 
 use std::io::Cursor;
 
@@ -26,7 +26,7 @@ fn snapshot(recording: &Recording) -> Vec<u8> {
     bytes
 }
 
-/// What a snapshot keeps of an event: its action, address, size, stream, time and frames.
+/// The data of an event in a snapshot: its action, address, size, stream, time and frames.
 type Told = (Action, u64, u64, u64, Option<i64>, Vec<String>);
 
 fn told(recording: &Recording) -> Vec<Told> {
@@ -41,7 +41,7 @@ fn told(recording: &Recording) -> Vec<Told> {
     recording.events.iter().filter(is_kept).map(told).collect()
 }
 
-/// The events of a snapshot come back one by one, and so does what was live before them.
+/// The events of a snapshot come back one by one, and so do the buffers that were live before them.
 #[test]
 fn snapshot_of_a_snapshot() {
     let before = recording(TRAINING);
@@ -57,7 +57,7 @@ fn snapshot_of_a_snapshot() {
     assert_eq!(live_before(&after).len(), 24);
 }
 
-/// A log without frees in two steps gets them; all else is as it was.
+/// A log without frees in two steps gets them; all else is unchanged.
 #[test]
 fn snapshot_of_a_log() {
     let before = recording(RMM);
@@ -99,8 +99,8 @@ fn snapshot_has_opcodes_of_the_viewer_alone() {
     }
 }
 
-/// An end beyond 63 bits is refused: the viewer adds addresses and sizes as integers with a sign. The other forms have
-/// them, and give them back.
+/// An end beyond 63 bits is refused: the viewer adds addresses and sizes as signed integers. The
+/// other forms have them, and read them back.
 #[test]
 fn numbers_from_2_63_on() {
     for (line, address) in [
@@ -122,7 +122,8 @@ fn numbers_from_2_63_on() {
     }
 }
 
-/// Each frame and each stack stands once in a log of JSON lines and in a trace, however many events have it.
+/// Each frame and each stack occurs once in a log of JSON lines and in a trace, for any number of
+/// events.
 #[test]
 fn stacks_are_written_once() {
     let mut text = String::new();
@@ -233,7 +234,7 @@ fn times_that_go_back() {
     assert_eq!(times([i64::MIN, 0, i64::MAX]), [0, 1, 2]);
 }
 
-/// A file that takes so many bytes, and then no more.
+/// A file that takes a number of bytes, and then no more.
 struct Full(usize);
 
 impl std::io::Write for Full {
@@ -251,7 +252,7 @@ impl std::io::Write for Full {
     }
 }
 
-/// Wherever the disk is full, that is said.
+/// A full disk is reported at every position.
 #[test]
 fn files_that_cannot_be_written_on() {
     let text = "{\"action\":\"alloc\",\"address\":8,\"bytes\":1,\"frames\":[{\"name\":\"f\"}]}\n\

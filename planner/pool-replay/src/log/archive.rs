@@ -1,4 +1,5 @@
-//! The archive that `torch.save` writes: a ZIP file, whose entry `…/data.pkl` is the pickle, stored as it is.
+//! The archive that `torch.save` writes: a ZIP file, whose entry `…/data.pkl` is the pickle, stored
+//! without compression.
 
 use std::io::{self, Read, Seek, SeekFrom};
 
@@ -6,7 +7,7 @@ use super::error::LogError;
 
 /// The end of the central directory, without its comment.
 const END: usize = 22;
-/// The bytes from the end in which it is sought: the comment has at most 65,535.
+/// The bytes at the end that are searched for it: the comment has at most 65,535.
 const MOST_END: u64 = 1 << 17;
 /// The bytes of the central directory that are read.
 const MOST_DIRECTORY: u64 = 1 << 26;

@@ -1,7 +1,7 @@
 //! `CuPy`'s `DebugPrintHook`: a JSON object a line, `{"hook":"malloc","device_id":0,"size":24,"mem_size":512,…}`.
 //!
-//! `malloc` and `free` are those of the memory pool, which rounds `size` up to `mem_size`; `alloc` is what the pool takes
-//! from the device. No hook tells that the pool gives memory back.
+//! `malloc` and `free` are those of the memory pool, which rounds `size` up to `mem_size`; `alloc`
+//! is the pool's allocation from the device. No hook reports that the pool returns memory.
 
 use std::io::BufRead;
 
@@ -32,7 +32,7 @@ enum Hook {
     Free,
 }
 
-/// Whether a line is one of the hook's.
+/// Returns `true` if a line is one of the hook's.
 pub(super) fn is_event(line: &str) -> bool {
     let line = line.trim_start();
     let key = line.strip_prefix('{').map(str::trim_start);

@@ -1,4 +1,4 @@
-//! What is wrong with a log, and where.
+//! The errors of a log, with their positions.
 
 use std::io;
 
@@ -8,14 +8,14 @@ use thiserror::Error;
 use super::pickle::PickleError;
 use crate::csv::CsvError;
 
-/// Why a log cannot be read.
+/// The reason why a log cannot be read.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum LogError {
     /// The file cannot be read.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// The first bytes are those of no format that is known.
+    /// The first bytes match no known format.
     #[error(
         "this is no log that is known: neither RMM's CSV, nor a PyTorch snapshot, nor MiniMalloc's CSV, nor JSON \
          lines, nor a problem in JSON, nor CuPy's hook, nor a memory plan of TFLite Micro or XLA{}; --from says \
@@ -23,32 +23,33 @@ pub enum LogError {
         nearest.as_ref().map_or_else(String::new, |nearest| format!(" (the nearest is {nearest})"))
     )]
     UnknownFormat {
-        /// The format that the first bytes are most like, and what they lack of it.
+        /// The nearest format, and the parts of it that the first bytes lack.
         nearest: Option<String>,
     },
-    /// The file is an archive, and holds no snapshot that can be read.
+    /// The file is an archive, without a readable snapshot.
     #[error("the archive: {message}")]
     Archive {
-        /// What is wrong with the archive.
+        /// The mistake in the archive.
         message: String,
     },
-    /// A part of the log by time is asked for, and its events have no times.
+    /// A part of the log by time is requested, and its events have no times.
     #[error("the events of the log have no times: ask for a part by the numbers of events")]
     NoTimes,
-    /// Something of a problem in JSON refers to an operation that does not exist, or is miscounted.
+    /// A part of a problem in JSON refers to an operation that does not exist, or has a wrong
+    /// number of entries.
     #[error("{place}: {message}")]
     Problem {
         /// The buffer, the edge or the list.
         place: String,
-        /// What is wrong with it.
+        /// The mistake.
         message: String,
     },
-    /// A line of a text is not as the format has it.
+    /// A line of a text does not match the format.
     #[error("line {line}: {message}")]
     Line {
         /// The line, from 1.
         line: u64,
-        /// What is wrong with it.
+        /// The mistake.
         message: String,
     },
     /// The bytes are no pickle, or one that does more than build data.
@@ -56,7 +57,7 @@ pub enum LogError {
     Pickle {
         /// The offset of the opcode.
         offset: u64,
-        /// What is wrong there.
+        /// The mistake.
         #[source]
         error: PickleError,
     },
@@ -65,30 +66,31 @@ pub enum LogError {
     Snapshot {
         /// The part of the snapshot.
         place: String,
-        /// What is wrong with it.
+        /// The mistake.
         message: String,
     },
     /// The file of buffers cannot be read.
     #[error("these are no buffers that can be planned")]
     Csv(#[from] CsvError),
-    /// The buffers are no problem.
+    /// The buffers are not a valid problem.
     #[error("these are no buffers that can be planned")]
     Buffers(#[from] PlanError),
 }
 
 impl LogError {
-    /// What is wrong with a JSON file.
+    /// Returns the error of a JSON file.
     pub(super) fn json(error: &serde_json::Error) -> Self {
         let message = error.to_string();
         let message = message.split(" at line ").next().unwrap_or_default();
-        // What is wrong with the object as a whole has no place in it.
+        // Errors of the object as a whole have no position in it.
         match (u64::try_from(error.line()), error.column()) {
             (Ok(0) | Err(_), _) => Self::line(1, message),
             (Ok(line), column) => Self::line(line, format!("column {column}: {message}")),
         }
     }
 
-    /// What is wrong with a line of JSON. The parser has seen one line, and calls it the first.
+    /// Returns the error of a line of JSON. The parser has seen one line, and numbers it as the
+    /// first.
     pub(super) fn in_line(error: &serde_json::Error) -> String {
         let message = error.to_string();
         let message = message.split(" at line ").next().unwrap_or_default();

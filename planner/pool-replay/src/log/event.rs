@@ -1,17 +1,17 @@
-//! One event of a log, whatever its format.
+//! One event of a log, in any format.
 
 use std::fmt;
 
 use super::frames::Stack;
 
-/// What happened.
+/// The action of an event.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Action {
     /// A buffer was allocated.
     Allocate,
-    /// A buffer was freed: its bytes may be had by others.
+    /// A buffer was freed: its bytes may be reused.
     Free,
-    /// Whoever had the buffer gave it up; its bytes wait for other streams until `Free`.
+    /// The owner of the buffer released it; its bytes wait for other streams until `Free`.
     RequestFree,
     /// An allocation failed.
     Fail,
@@ -21,7 +21,7 @@ pub(crate) enum Action {
     Release,
 }
 
-/// Where a log says so.
+/// The place of an event in a log.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Place {
     /// A line of a text, from 1.
@@ -34,7 +34,7 @@ pub(crate) enum Place {
     Operation(usize),
     /// The end of a graph.
     End,
-    /// The arena in which a graph has its buffers, from before its first operation on.
+    /// The arena with the buffers of a graph, from before its first operation on.
     Arena,
     /// Not in the trace: it happened before the recording began.
     Before,
@@ -64,11 +64,11 @@ pub(crate) struct Event {
     pub(crate) device: u32,
     pub(crate) stream: u64,
     pub(crate) address: u64,
-    /// The bytes of the buffer or segment; where the log does not say how many are freed, 0.
+    /// The bytes of the buffer or segment; 0 if the log does not have the bytes freed.
     pub(crate) bytes: u64,
-    /// The bytes that were asked for, if the log's allocator rounded them up to `bytes`.
+    /// The requested bytes, if the log's allocator rounded them up to `bytes`.
     pub(crate) requested: Option<u64>,
-    /// Who called.
+    /// The caller.
     pub(crate) stack: Stack,
 }
 
@@ -89,7 +89,7 @@ impl Event {
         }
     }
 
-    /// The bytes that were asked for.
+    /// Returns the requested bytes.
     pub(crate) fn asked(&self) -> u64 {
         self.requested.unwrap_or(self.bytes)
     }

@@ -1,4 +1,4 @@
-//! Which format a log has, by its first bytes.
+//! Detection of a log's format, by its first bytes.
 
 use std::io::BufRead;
 
@@ -8,7 +8,8 @@ use super::error::LogError;
 use super::header::{Header, fields};
 use super::{cupy, problem, rmm_debug, tflite, xla};
 
-/// Bytes at the beginning of a text that are looked at for a format whose lines stand among others.
+/// The bytes at the beginning of a text that are searched for a format whose lines occur among
+/// others.
 const LOOKED_AT: usize = 1 << 14;
 
 /// The format of a log.
@@ -25,7 +26,7 @@ pub enum Format {
     Pytorch,
     /// The lines of `CuPy`'s `DebugPrintHook`.
     Cupy,
-    /// `MiniMalloc`'s CSV: id,lower,upper,size and perhaps offset.
+    /// `MiniMalloc`'s CSV: id,lower,upper,size and optionally offset.
     Minimalloc,
     /// The memory plan that `TFLite` Micro prints.
     Tflite,
@@ -51,7 +52,7 @@ impl Format {
         Self::Problem,
     ];
 
-    /// The name as it stands on the command line.
+    /// Returns the name on the command line.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -67,11 +68,11 @@ impl Format {
         }
     }
 
-    /// The format of what `source` begins with; nothing is consumed. An archive or a compressed file is opened by a
-    /// [`Source`](crate::Source).
+    /// Detects the format of the beginning of `source`, and consumes nothing. An archive or a
+    /// compressed file is opened by a [`Source`](crate::Source).
     ///
     /// # Errors
-    /// If the first bytes are those of no format; the error names the nearest one.
+    /// Fails if the first bytes match no format; the error names the nearest one.
     pub fn of(source: &mut impl BufRead) -> Result<Self, LogError> {
         let start = source.fill_buf()?;
         if start.first() == Some(&0x80) {
@@ -110,7 +111,7 @@ impl Format {
     }
 }
 
-/// The format of a line that may stand among lines of others.
+/// Returns the format of a line that may occur among foreign lines.
 fn among_others(line: &str) -> Option<Format> {
     let known = [
         (rmm_debug::is_event(line), Format::RmmDebug),
@@ -121,7 +122,7 @@ fn among_others(line: &str) -> Option<Format> {
     known.into_iter().find(|(is_it, _)| *is_it).map(|(_, format)| format)
 }
 
-/// The format that the first bytes are most like, and what they lack.
+/// Returns the nearest format, and the parts of it that the first bytes lack.
 fn nearest(start: &[u8], header: &str) -> Option<String> {
     match start {
         [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => {

@@ -11,7 +11,7 @@ pub(crate) struct Stack(u32);
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub(super) struct Text(pub(super) u32);
 
-/// A function that was being called, and from where.
+/// A function that was being called, and its position.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub(crate) struct Frame {
     pub(super) filename: Text,
@@ -36,7 +36,7 @@ impl Frames {
         Self { texts: Vec::new(), numbers: HashMap::new(), stacks: vec![empty], stack_numbers }
     }
 
-    /// The number of a text, a new one if it was not there.
+    /// Returns the number of a text, a new one if it is missing.
     pub(super) fn text(&mut self, text: &str) -> Text {
         if let Some(&number) = self.numbers.get(text) {
             return number;
@@ -53,7 +53,7 @@ impl Frames {
         usize::try_from(text.0).ok().and_then(|at| self.texts.get(at)).map_or("", |text| text)
     }
 
-    /// The number of a stack, a new one if it was not there.
+    /// Returns the number of a stack, a new one if it is missing.
     pub(super) fn stack(&mut self, frames: &[Frame]) -> Stack {
         if let Some(&number) = self.stack_numbers.get(frames) {
             return number;
@@ -93,7 +93,7 @@ impl Frames {
             .map(|frame| (self.text_of(frame.filename), frame.line, self.text_of(frame.name)))
     }
 
-    /// How many texts there are.
+    /// Returns the number of texts.
     pub(super) fn texts(&self) -> usize {
         self.texts.len()
     }

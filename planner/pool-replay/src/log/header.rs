@@ -1,4 +1,4 @@
-//! The header of a CSV log of RMM, of any version: a reader takes the columns that it needs, in any order.
+//! The header of a CSV log of RMM, of any version: a reader takes its columns, in any order.
 //!
 //! | version | columns |
 //! |---|---|
@@ -34,7 +34,7 @@ const NEEDED: [Column; 3] = [Column::Action, Column::Pointer, Column::Size];
 pub(super) struct Header {
     places: [Option<usize>; NAMES.len()],
     names: Vec<String>,
-    /// Whether no reader uses the last column: a path in it may have commas.
+    /// `true` if no reader uses the last column: a path in it may have commas.
     has_free_end: bool,
 }
 
@@ -47,9 +47,9 @@ impl Column {
 /// A line that is no header.
 #[derive(Debug)]
 pub(super) struct NoHeader {
-    /// How many columns of RMM's the line names.
+    /// The number of RMM's columns in the line.
     pub(super) known: usize,
-    /// The needed columns that it lacks.
+    /// The required columns that it lacks.
     pub(super) missing: Vec<&'static str>,
 }
 

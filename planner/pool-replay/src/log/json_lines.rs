@@ -1,4 +1,5 @@
-//! This project's own log: one JSON object a line. Most are events; others number frames and stacks of them.
+//! This project's own log: one JSON object a line. Most are events; others number frames and
+//! stacks.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -12,7 +13,7 @@ use super::frames::{Frame, Frames, Stack};
 use super::lines::Lines;
 use super::others::Others;
 
-/// An event. Only the action is always there; what is left out is 0, or not known.
+/// An event. Only the action is required; other missing values are 0, or unknown.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 struct Line {
@@ -57,7 +58,7 @@ struct StackLine {
     of: Vec<u64>,
 }
 
-/// What happened, by the word that stands in a line.
+/// The action, by its word in a line.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum LineAction {
@@ -94,7 +95,7 @@ struct Tables {
 }
 
 impl Tables {
-    /// Reads a line that defines something; returns false for an event.
+    /// Reads a line that defines a frame or stack; returns `false` for an event.
     fn define(&mut self, line: &str, frames: &mut Frames) -> Result<bool, String> {
         let key = line.strip_prefix('{').map_or("", str::trim_start);
         let json = |error: serde_json::Error| LogError::in_line(&error);
@@ -181,7 +182,7 @@ impl Line {
     }
 }
 
-/// Writes a log. Each frame and each stack stands in it once, before the first event that has it.
+/// Writes a log. Each frame and each stack occurs in it once, before the first event that has it.
 #[derive(Debug)]
 pub(crate) struct Writer<'a, W> {
     to: W,
@@ -195,7 +196,7 @@ impl<'a, W: Write> Writer<'a, W> {
         Self { to, frames, frame_numbers: HashMap::new(), stack_numbers: HashMap::new() }
     }
 
-    /// Writes an event, and before it what it needs.
+    /// Writes an event, after its frames and stack.
     pub(crate) fn event(&mut self, event: &Event) -> io::Result<()> {
         let stack = self.stack(event.stack)?;
         self.line(&Line { stack, ..Line::of(event) })

@@ -4,7 +4,7 @@ use std::io::BufRead;
 
 use super::error::LogError;
 
-/// The bytes that a line may have.
+/// The maximum bytes of a line.
 const MOST_BYTES: usize = 1 << 20;
 
 /// The lines of a source.
@@ -13,7 +13,7 @@ pub(super) struct Lines<'a, R> {
     source: &'a mut R,
     line: u64,
     bytes: Vec<u8>,
-    /// Whether the last line ended with CR: an LF that follows is part of its end.
+    /// `true` if the last line ended with CR: a following LF is part of its end.
     after_cr: bool,
 }
 
@@ -22,7 +22,7 @@ impl<'a, R: BufRead> Lines<'a, R> {
         Self { source, line: 0, bytes: Vec::new(), after_cr: false }
     }
 
-    /// The next line that is not blank, with its number, and without what ends it.
+    /// Returns the next line that is not blank, with its number, and without its line end.
     pub(super) fn next(&mut self) -> Result<Option<(u64, &str)>, LogError> {
         loop {
             if !self.read()? {
@@ -43,7 +43,8 @@ impl<'a, R: BufRead> Lines<'a, R> {
         Ok(Some((line, text.trim())))
     }
 
-    /// Reads a line without its end, or as much of it as is more than a line may have; returns false at the end.
+    /// Reads a line without its end, or slightly more than the maximum of it; returns `false` at
+    /// the end.
     fn read(&mut self) -> Result<bool, LogError> {
         self.bytes.clear();
         loop {

@@ -1,7 +1,8 @@
-//! `MiniMalloc`'s CSV as a log, or any buffers with lifetimes: at each time first the frees, then the allocations, in the order of the file.
+//! `MiniMalloc`'s CSV as a log, or any buffers with lifetimes: at each time first the frees, then
+//! the allocations, in the order of the file.
 //!
-//! Buffers have no addresses there unless the file has a plan, whose offsets are taken, and are refused where they
-//! collide. Without offsets each buffer gets addresses of its own.
+//! Buffers have no addresses there unless the file has a plan, whose offsets are taken, and are
+//! refused if they collide. Without offsets each buffer gets addresses of its own.
 
 use std::io::{BufRead, Read as _};
 
@@ -27,13 +28,13 @@ pub(super) fn read(source: &mut impl BufRead, sink: &mut dyn FnMut(Event)) -> Re
     Ok(())
 }
 
-/// Passes on when the buffers of a problem come and go.
+/// Passes on the allocations and frees of a problem's buffers.
 pub(super) fn replay(problem: &IntervalProblem, sink: &mut dyn FnMut(Event)) {
     let has_plan = problem.buffers().iter().all(|buffer| buffer.offset.is_some());
     let mut events: Vec<(i64, bool, u64, Event)> = Vec::new();
     let mut end = 0_u64;
     for (index, buffer) in (0_u64..).zip(problem.buffers()) {
-        // What has no bytes is never live, and its offset may be another buffer's.
+        // A buffer without bytes is never live, and its offset may be another buffer's.
         if buffer.size == 0 {
             continue;
         }

@@ -1,8 +1,9 @@
-//! Logs of allocators, read as one sequence of events: RMM's CSV and debug log, PyTorch's snapshots, `CuPy`'s hook,
-//! `MiniMalloc`'s CSV, the plans of `TFLite` Micro and XLA, this project's own log, JSON lines, and its problems in JSON,
-//! which captures record.
+//! Logs of allocators, read as one sequence of events. These are RMM's CSV and debug log, PyTorch's
+//! snapshots, `CuPy`'s hook, `MiniMalloc`'s CSV, the plans of `TFLite` Micro and XLA, this
+//! project's own log, JSON lines, and its problems in JSON, which captures record.
 //!
-//! Text is read a line at a time. A snapshot is read twice, and only what a replay needs of it is kept.
+//! Text is read a line at a time. A snapshot is read twice, and only the parts for a replay are
+//! kept.
 
 mod archive;
 mod cupy;
@@ -44,10 +45,10 @@ pub use source::Source;
 use others::Others;
 use selection::Part;
 
-/// What is known of a log beside its events.
+/// The data of a log beside its events.
 #[derive(Debug, Default)]
 pub(crate) struct Told {
-    /// The problem of a graph: its buffers are ordered by less than the sequence of the events.
+    /// The problem of a graph: it orders its buffers less than the sequence of the events does.
     pub(crate) graph: Option<HappensBeforeProblem>,
     /// Lines without an event.
     pub(crate) skipped: u64,
@@ -56,7 +57,8 @@ pub(crate) struct Told {
 /// Reads a part of a log, and calls `sink` with each event, in order. The frames that the events name go to `frames`.
 ///
 /// # Errors
-/// If the log is not of the format, with the line or the byte; events before it have been passed on.
+/// Fails if the log does not match the format, with the line or the byte; earlier events have been
+/// passed on.
 pub(crate) fn read(
     source: &mut (impl BufRead + Seek),
     format: Format,

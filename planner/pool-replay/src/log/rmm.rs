@@ -1,8 +1,9 @@
 //! RMM's `logging_resource_adaptor`, and the event log of versions before it: CSV, one event a line.
 //!
-//! [`Header`] has the columns of each version. Pointers and streams are hexadecimal, pointers with `0x`, and no pointer
-//! is `(nil)`. The header stands again where logs were appended to each other, perhaps of another version. Allocations
-//! of 0 bytes have no address, and are passed on as they are.
+//! [`Header`] has the columns of each version. Pointers and streams are hexadecimal, pointers with
+//! `0x`, and no pointer is `(nil)`. The header is repeated in logs that were appended to each
+//! other, possibly from another version. Allocations of 0 bytes have no address, and are passed on
+//! unchanged.
 
 use std::io::BufRead;
 
@@ -34,7 +35,8 @@ pub(super) fn read(
     Ok(())
 }
 
-/// Whether a line looks like an event: it begins with numbers, as threads and times do, or has a pointer.
+/// Returns `true` if a line looks like an event: it begins with numbers, as threads and times do,
+/// or has a pointer.
 fn is_record(fields: &[&str]) -> bool {
     let first = fields.first().copied().unwrap_or_default();
     let is_number = |byte: u8| byte.is_ascii_digit() || matches!(byte, b':' | b'.');
@@ -80,7 +82,7 @@ fn action(text: &str) -> Result<Action, String> {
 
 /// The number of a pointer; 0 for none.
 pub(super) fn address(text: &str) -> Result<u64, String> {
-    // As the C library writes a null pointer, and as the one of Microsoft does.
+    // The C library's form of a null pointer, and Microsoft's.
     if matches!(text, "(nil)" | "(null)") { Ok(0) } else { hexadecimal(text) }
 }
 
@@ -94,8 +96,8 @@ fn hexadecimal(text: &str) -> Result<u64, String> {
     u64::from_str_radix(digits, 16).map_err(|_| wrong())
 }
 
-/// Microseconds of `16:48:38.123456`, the time of a day, where versions before 0.15 wrote a colon for the point; or of
-/// `41.7014`, seconds since the start.
+/// Returns the microseconds of `16:48:38.123456`, the time of a day, in which versions before 0.15
+/// wrote a colon for the point; or of `41.7014`, seconds since the start.
 pub(super) fn time(text: &str) -> Result<i64, String> {
     let wrong = || format!("{text:?} is not of the form 16:48:38.123456");
     if !text.contains(':') {

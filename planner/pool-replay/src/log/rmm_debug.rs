@@ -1,7 +1,7 @@
 //! RMM's debug log (`RMM_DEBUG_LOG_FILE`): `[12345][16:48:38:123456][trace ] [A][stream 0x2][256B][0x7f00]`.
 //!
-//! `[A]` with a pointer is an allocation that is done, `[D]` a deallocation, and `[A]` with `FAILURE` one that failed. All
-//! other lines have no event.
+//! `[A]` with a pointer is a completed allocation, `[D]` a deallocation, and `[A]` with `FAILURE` a
+//! failed one. All other lines have no event.
 
 use std::io::BufRead;
 
@@ -11,7 +11,7 @@ use super::lines::Lines;
 use super::others::Others;
 use super::rmm::{address, time};
 
-/// Whether a line has an event of an allocator.
+/// Returns `true` if a line has an event of an allocator.
 pub(super) fn is_event(line: &str) -> bool {
     start(line).is_some()
 }
@@ -32,7 +32,7 @@ pub(super) fn read(
     Ok(())
 }
 
-/// Where the marks of an event begin.
+/// Returns the start of an event's marks.
 fn start(line: &str) -> Option<usize> {
     let lower = line.to_ascii_lowercase();
     ["[a][stream ", "[d][stream "].iter().find_map(|mark| lower.find(mark))
@@ -47,14 +47,14 @@ fn event(number: u64, line: &str) -> Result<Option<Event>, String> {
     let stream = address(stream.unwrap_or_default()).map_err(|why| format!("stream: {why}"))?;
     let size = groups.next().ok_or("the size is missing")?;
     let has_failed = line.contains("FAILURE");
-    // `Upstream 256B` is what was asked of the resource below.
+    // `Upstream 256B` is a request to the resource below.
     let digits = size.trim_start_matches(|letter: char| !letter.is_ascii_digit());
     let bytes = digits.strip_suffix('B').and_then(|digits| digits.parse().ok());
     let bytes = bytes.ok_or_else(|| format!("size: {size:?} is no number of 64 bits"))?;
     let pointer = groups.next().filter(|group| group.starts_with("0x") || group.starts_with('('));
     let action = match (is_allocation, has_failed, pointer) {
         (true, true, _) => Action::Fail,
-        // Announced: the line that is written once it is done has the pointer.
+        // An announcement: the line after completion has the pointer.
         (_, _, None) => return Ok(None),
         (true, false, Some(_)) => Action::Allocate,
         (false, ..) => Action::Free,

@@ -1,4 +1,5 @@
-//! A part of a log: what was live when it begins comes first, as if it were there before the recording.
+//! A part of a log: buffers that are live when it begins come first, as if they existed before the
+//! recording.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -6,7 +7,7 @@ use std::ops::Range;
 use super::error::LogError;
 use super::event::{Action, Event, Place};
 
-/// The part of a log that is read, and whether lines of other programs may stand in it.
+/// The part of a log that is read, and whether foreign lines are allowed in it.
 ///
 /// ```
 /// use pool_replay::Selection;
@@ -17,17 +18,18 @@ use super::event::{Action, Event, Place};
 /// ```
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Selection {
-    /// The events of the log, by their numbers from 0; the last one is excluded. What a snapshot had before its trace
-    /// is not counted.
+    /// The events of the log, by their numbers from 0; the last one is excluded. Events of a
+    /// snapshot from before its trace are not counted.
     pub events: Range<u64>,
-    /// The times of the events, in microseconds as the log has them; the last one is excluded. An event without a time
-    /// has that of the event before it.
+    /// The times of the events, in the log's microseconds; the last one is excluded. An event
+    /// without a time has that of the previous event.
     pub times: Range<i64>,
-    /// Whether lines are skipped that are not of the format. They are counted. Without it such a line is an error.
+    /// `true` if lines of other formats are skipped, and counted. Otherwise such a line is an
+    /// error.
     pub skip_other_lines: bool,
 }
 
-/// The whole log, and no lines of others.
+/// The whole log, without foreign lines.
 impl Default for Selection {
     fn default() -> Self {
         Self { events: 0..u64::MAX, times: i64::MIN..i64::MAX, skip_other_lines: false }
@@ -35,7 +37,7 @@ impl Default for Selection {
 }
 
 impl Selection {
-    /// Whether all events are read.
+    /// Returns `true` if all events are read.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         let whole = Self::default();
@@ -51,13 +53,13 @@ impl Selection {
 pub(super) struct Part<'a> {
     selection: &'a Selection,
     sink: &'a mut dyn FnMut(Event),
-    /// How many events there were that are recorded.
+    /// The number of recorded events.
     events: u64,
     /// The time of the last event that has one.
     time: Option<i64>,
     has_begun: bool,
     live: BTreeMap<(u32, u64), Event>,
-    /// What each device's allocator holds.
+    /// The bytes that each device's allocator holds.
     reserved: BTreeMap<u32, u64>,
 }
 
@@ -88,13 +90,13 @@ impl<'a> Part<'a> {
     /// Ends the log.
     ///
     /// # Errors
-    /// If a part by time was asked for, and no event has one.
+    /// Fails if a part by time was requested, and no event has a time.
     pub(super) fn end(&self) -> Result<(), LogError> {
         let lacks_times = self.selection.has_times() && self.events > 0 && self.time.is_none();
         if lacks_times { Err(LogError::NoTimes) } else { Ok(()) }
     }
 
-    /// Passes on what was there before the part.
+    /// Passes on the events from before the part.
     fn begin(&mut self) {
         if std::mem::replace(&mut self.has_begun, true) {
             return;
@@ -108,7 +110,7 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// Notes an event that comes before the part.
+    /// Records an event that comes before the part.
     fn note(&mut self, event: Event) {
         let key = (event.device, event.address);
         let reserved = self.reserved.entry(event.device).or_default();

@@ -1,9 +1,10 @@
 //! PyTorch's memory snapshots as a log: `{segments: [{address, total_size, stream, device, blocks}], device_traces:
 //! [[{action, addr, size, stream, frames, time_us}]]}`, or the list of segments alone.
 //!
-//! A trace is the last part of what happened, and the segments are the state at its end. What was live before the
-//! trace is what it frees and never allocated, and what is live at the end and was not allocated in it; such buffers
-//! come first. The traces of several devices are merged by their times, where all entries have one.
+//! A trace is the last part of the history, and the segments are the state at its end. A buffer was
+//! live before the trace if the trace frees it without an allocation, or if it is live at the end
+//! without an allocation in it; such buffers come first. The traces of several devices are merged
+//! by their times, if all entries have one.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -37,7 +38,8 @@ fn wrong(place: impl Into<String>, message: impl Into<String>) -> LogError {
     LogError::Snapshot { place: place.into(), message: message.into() }
 }
 
-/// The traces of the devices. They stay in the pickle, and are made events on their way: there may be millions.
+/// The traces of the devices. They stay in the pickle, and are converted to events one by one,
+/// because there may be millions.
 struct Traces<'a> {
     pickle: &'a Pickle,
     traces: &'a [Value],
@@ -46,7 +48,7 @@ struct Traces<'a> {
 /// The order in which the events of several devices are passed on.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Order {
-    /// By their times: all have one, and those of no device go back.
+    /// By their times: all have one, and no device's times go back.
     Times,
     /// One device after the other.
     Devices,
@@ -73,7 +75,7 @@ impl<'a> Traces<'a> {
         Ok(Self { pickle, traces })
     }
 
-    /// The events of a device, or what is wrong with an entry.
+    /// Returns the events of a device, or the error of an entry.
     fn events(
         &self,
         device: u32,
@@ -92,7 +94,7 @@ impl<'a> Traces<'a> {
         }))
     }
 
-    /// Follows all events, and finds out their order.
+    /// Follows all events, and determines their order.
     fn follow(&self, frames: &Frames, before: &mut Before) -> Result<Order, LogError> {
         let mut are_in_order = true;
         for (device, trace) in (0_u32..).zip(self.traces) {
@@ -107,7 +109,7 @@ impl<'a> Traces<'a> {
         Ok(if are_in_order { Order::Times } else { Order::Devices })
     }
 
-    /// Passes on all events; what is wrong with one has been found out before.
+    /// Passes on all events; errors were found before.
     fn pass_on(&self, order: Order, frames: &Frames, sink: &mut dyn FnMut(Event)) {
         let events = (0_u32..).zip(self.traces).filter_map(|(device, trace)| {
             Some(self.events(device, trace, frames).ok()?.filter_map(Result::ok))
@@ -129,7 +131,8 @@ impl<'a> Traces<'a> {
     }
 }
 
-/// The event of an entry, or the key that is wrong. Entries of other kinds than the ones named here are none.
+/// Returns the event of an entry, or the wrong key. Entries of kinds other than those below have no
+/// event.
 fn event(
     entry: &Entry,
     device: u32,
@@ -144,12 +147,12 @@ fn event(
         "segment_alloc" | "segment_map" => Action::Reserve,
         "segment_free" | "segment_unmap" => Action::Release,
         "oom" => Action::Fail,
-        // `snapshot`, and what later versions add.
+        // `snapshot`, and the kinds of later versions.
         _ => return Ok(None),
     };
     let number = |value: Number, key| value.unsigned().map_err(|error| (key, error));
     let size = number(entry.size, "size")?;
-    // What failed has no address.
+    // A failed allocation has no address.
     let addr = if action == Action::Fail { 0 } else { number(entry.addr, "addr")? };
     let event = Event::new(action, Place::Trace(device, index), addr, size);
     let stream = entry.stream.bits().map_err(|error| ("stream", error))?;
@@ -160,13 +163,14 @@ fn event(
     Ok(Some(Event { device, stream, time, stack: entry.stack, ..event }))
 }
 
-/// What was there before the traces begin.
+/// The state before the traces begin.
 #[derive(Debug, Default)]
 struct Before {
     buffers: BTreeMap<(u32, u64), Event>,
     /// Buffers that are live when the traces end, and were allocated in them.
     allocated: HashMap<(u32, u64), ()>,
-    /// For each device the bytes that are reserved at the end, less what the trace has taken and given back.
+    /// For each device, the bytes that are reserved at the end, less those that the trace has
+    /// taken, plus those it returned.
     reserved: BTreeMap<u32, i128>,
 }
 
@@ -178,7 +182,7 @@ impl Before {
                 self.allocated.insert(key, ());
             }
             Action::Free if self.allocated.remove(&key).is_none() => {
-                // Who freed the buffer did not allocate it.
+                // The code that freed the buffer did not allocate it.
                 let stack = Stack::default();
                 let earlier = Event { action: Action::Allocate, stack, ..*event };
                 self.buffers.entry(key).or_insert(earlier);
@@ -206,7 +210,7 @@ impl Before {
     }
 }
 
-/// Adds what the segments say to what was there before.
+/// Adds the data of the segments to the state before the traces.
 fn blocks(pickle: &Pickle, frames: &mut Frames, before: &mut Before) -> Result<(), LogError> {
     let segments = match pickle.dict(&pickle.root) {
         Some(root) => root.get(Field::Segments),
@@ -249,7 +253,7 @@ fn blocks(pickle: &Pickle, frames: &mut Frames, before: &mut Before) -> Result<(
     Ok(())
 }
 
-/// Whether somebody has the block, or other streams may still use it.
+/// Returns `true` if the block has an owner, or other streams may still use it.
 fn is_active(block: &Dict, frames: &Frames) -> bool {
     match block.get(Field::State) {
         Some(&Value::Text(state)) => frames.text_of(state).starts_with("active"),

@@ -1,4 +1,5 @@
-//! A file as it is opened: a log, the same compressed by gzip, or one of `torch.save`, an archive with a pickle in it.
+//! A file when it is opened: a log, the same compressed by gzip, or one of `torch.save`, an archive
+//! with a pickle in it.
 
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 
@@ -10,9 +11,9 @@ use super::error::LogError;
 /// Bytes that are read at once.
 const CHUNK: usize = 1 << 16;
 
-/// A file whose wrapping is taken off: gzip, or the archive of `torch.save`.
+/// A file without its wrapping: gzip, or the archive of `torch.save`.
 ///
-/// Seeks go to the start alone, and other places are reached by reading.
+/// It seeks only to the start, and reaches other places by reading.
 #[derive(Debug)]
 pub struct Source<R> {
     content: Content<R>,
@@ -28,7 +29,8 @@ enum Content<R> {
 }
 
 impl<R: Read + Seek> Source<R> {
-    /// Opens what a reader gives. A reader that cannot seek, such as a pipe, is read as it is if it is no archive.
+    /// Opens a reader's file. A reader that cannot seek, such as a pipe, is read unchanged if it is
+    /// not an archive.
     ///
     /// # Errors
     /// If it cannot be read, or is an archive without a snapshot.
@@ -125,7 +127,7 @@ impl<R: Read + Seek> Seek for Source<R> {
         Ok(to)
     }
 
-    /// A compressed file is asked for its place before anything of it is read.
+    /// A compressed file's position is requested before anything of it is read.
     fn stream_position(&mut self) -> io::Result<u64> {
         match &mut self.content {
             Content::Plain(plain) => plain.stream_position(),

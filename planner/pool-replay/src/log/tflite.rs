@@ -1,7 +1,7 @@
 //! The plan that `TFLite` Micro's planners print: `0 (id=0): size=36, offset=10, first_used=1 last_used=3`.
 //!
-//! A buffer is live from its first use to its last, which is included. A log may have several plans; the last one counts,
-//! for a planner prints each time that a buffer is added.
+//! A buffer is live from its first use to its last, inclusive. A log may have several plans; the
+//! last one counts, because a planner prints each time that a buffer is added.
 
 use std::io::BufRead;
 
@@ -11,7 +11,7 @@ use super::error::LogError;
 use super::lines::Lines;
 use super::others::Others;
 
-/// Whether a line is a buffer of a plan.
+/// Returns `true` if a line is a buffer of a plan.
 pub(super) fn is_buffer(line: &str) -> bool {
     ["(id=", "size=", "offset=", "first_used=", "last_used="].iter().all(|key| line.contains(key))
 }
@@ -53,7 +53,7 @@ fn buffer(line: &str) -> Result<Buffer, String> {
     Ok(Buffer { offset: Some(natural("offset=")?), ..buffer })
 }
 
-/// The number that stands behind a key.
+/// Returns the number after a key.
 fn number(line: &str, key: &str) -> Result<i64, String> {
     let text = line.split_once(key).map_or("", |(_, rest)| rest);
     let is_part = |letter: char| letter.is_ascii_digit() || letter == '-';

@@ -1,5 +1,5 @@
-//! XLA's dump of a buffer assignment (`--xla_dump_to`, `…-buffer-assignment.txt`), and behind it, if the text has them, the
-//! live ranges (`…-live-range.txt`).
+//! XLA's dump of a buffer assignment (`--xla_dump_to`, `…-buffer-assignment.txt`), followed by the
+//! live ranges (`…-live-range.txt`), if the text has them.
 //!
 //! With live ranges, each value is a buffer at its offset within its allocation, live from its definition to its last
 //! use. Values that share bytes while both are live are one buffer: XLA updates them in place. Without live ranges each
@@ -15,7 +15,7 @@ use super::event::{Action, Event, Place};
 use super::lines::Lines;
 use super::others::Others;
 
-/// Values that are read: each is compared with those of its allocation.
+/// The maximum number of values: each is compared with those of its allocation.
 const MOST_VALUES: usize = 1 << 17;
 
 /// An allocation: its number, its base address here, its bytes.
@@ -46,7 +46,7 @@ struct Buffer {
     upper: i64,
 }
 
-/// Whether a line begins such a dump.
+/// Returns `true` if a line begins such a dump.
 pub(super) fn is_start(line: &str) -> bool {
     line.starts_with("BufferAssignment:") || allocation(line).is_some()
 }
@@ -69,7 +69,7 @@ pub(super) fn read(
             let bytes = bytes.map_err(|why| LogError::line(number, why))?;
             allocations.push(Allocation { line: number, base: end, bytes });
             end = end.checked_add(bytes).ok_or_else(|| wrong("the sizes exceed 64 bits"))?;
-            // Two allocations never touch, so that none is taken for a neighbour.
+            // Two allocations never touch, so that none is mistaken for a neighbour.
             end = end.checked_next_multiple_of(256).unwrap_or(u64::MAX);
         } else if line.starts_with("value: <") {
             let of = allocations.last().copied();
@@ -135,7 +135,8 @@ fn value(line: &str) -> Result<(String, u64, u64), String> {
         digits.parse::<u64>().map_err(|_| format!("{key}{digits} is no number of 64 bits"))
     };
     let (bytes, offset) = (number("(size=")?, number(",offset=")?);
-    // A value that is no element of a tuple has no braces here, and empty ones among the ranges.
+    // A value that is not an element of a tuple has no braces here, and empty ones among the
+    // ranges.
     let name = if name.contains('{') { name.to_owned() } else { format!("{name}{{}}") };
     Ok((name, bytes, offset))
 }
@@ -185,7 +186,8 @@ fn merged(mut buffers: Vec<Buffer>) -> Vec<Buffer> {
     kept
 }
 
-/// Passes on when buffers come and go: at each time first the frees, then the allocations.
+/// Passes on the allocations and frees of buffers: at each time first the frees, then the
+/// allocations.
 fn pass_on(buffers: &[Buffer], are_freed: bool, sink: &mut dyn FnMut(Event)) {
     let mut events: Vec<(i64, bool, Event)> = Vec::new();
     for one in buffers.iter().filter(|one| one.end > one.start) {

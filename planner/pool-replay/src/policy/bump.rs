@@ -1,5 +1,5 @@
-//! An arena that bumps an offset. Freed buffers come back only from the top: the offset goes back to the end of the
-//! highest live buffer. The arena holds what its offset has reached.
+//! An arena that bumps an offset. Freed buffers return only from the top: the offset goes back to
+//! the end of the highest live buffer. The arena holds the maximum of its offset.
 
 use std::collections::{BTreeMap, HashMap};
 

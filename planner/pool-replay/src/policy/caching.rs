@@ -1,10 +1,13 @@
 //! PyTorch's caching allocator with its default settings.
 //!
-//! Sizes are rounded up to 512 bytes. Up to 1 MiB they are small, and taken from segments of 2 MiB; others are taken
-//! from segments of 20 MiB up to 10 MiB, and beyond from segments of their own, rounded up to 2 MiB. A buffer gets the
-//! smallest cached block of its stream and size class, the lowest of several, which is split if 512 bytes are left of
-//! a small block, or more than 1 MiB of a large one. Free neighbours within a segment are merged. Where a segment does
-//! not fit the capacity, those that are wholly free are given back first.
+//! Sizes are rounded up to 512 bytes. Sizes up to 1 MiB are small, and taken from segments of 2
+//! MiB. Sizes up to 10 MiB are taken from segments of 20 MiB, and larger ones from segments of
+//! their own, rounded up to 2 MiB.
+//!
+//! A buffer gets the smallest cached block of its stream and size class, the lowest of several. The
+//! block is split if 512 bytes are left of a small block, or more than 1 MiB of a large one. Free
+//! neighbours within a segment are merged. If a segment does not fit the capacity, completely free
+//! segments are returned first.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -17,14 +20,14 @@ const LARGE_SEGMENT: u64 = 20 << 20;
 const MIN_LARGE: u64 = 10 << 20;
 const ROUND_LARGE: u64 = 2 << 20;
 
-/// Whose free blocks a buffer can have: the stream, and whether it is small.
+/// The class of a buffer's free blocks: the stream, and `true` if it is small.
 type Class = (u64, bool);
 
 #[derive(Clone, Copy, Debug)]
 struct Block {
     bytes: u64,
     class: Class,
-    /// Where the block's segment begins.
+    /// The start of the block's segment.
     segment: u64,
     is_free: bool,
 }
@@ -33,7 +36,7 @@ struct Block {
 pub(super) struct Caching {
     capacity: u64,
     held: u64,
-    /// Where the next segment begins: addresses are not used again.
+    /// The start of the next segment: addresses are not used again.
     next: u64,
     /// The bytes of each segment.
     segments: BTreeMap<u64, u64>,
@@ -82,7 +85,7 @@ impl Caching {
         Ok(address)
     }
 
-    /// Gives segments back that are wholly free.
+    /// Returns completely free segments.
     fn release_cached(&mut self) {
         for free in self.free.values_mut() {
             free.retain(|&(bytes, address)| {
@@ -97,7 +100,7 @@ impl Caching {
         }
     }
 
-    /// Puts what is left of a block behind its first bytes back.
+    /// Puts the rest of a block after its first bytes back.
     fn split(&mut self, address: u64, bytes: u64) {
         let Some(block) = self.blocks.get_mut(&address) else { return };
         block.is_free = false;

@@ -1,10 +1,13 @@
 //! PyTorch's caching allocator with `expandable_segments:True`.
 //!
-//! Each stream has one segment for small buffers, up to 1 MiB, and one for large ones. A segment is a range of addresses
-//! of which pages are mapped: 2 MiB, or 20 MiB of a large one. A buffer gets the smallest free block that is large enough,
-//! the lowest of several; the block at the end of the mapped pages only if no other is. Otherwise pages are mapped behind
-//! it, as many as it lacks. Each block is split where 512 bytes are left. Where pages do not fit the capacity, those that
-//! are wholly free are unmapped first; pages that were unmapped in between are not mapped again, which PyTorch would do.
+//! Each stream has one segment for small buffers, up to 1 MiB, and one for large ones. A segment is
+//! a range of addresses with some pages mapped: 2 MiB each, or 20 MiB for a large one.
+//!
+//! A buffer gets the smallest free block that is large enough, the lowest of several; the block at
+//! the end of the mapped pages only if no other is. Otherwise the missing pages are mapped after
+//! it. Each block is split if 512 bytes are left. If pages do not fit the capacity, completely free
+//! ones are unmapped first. Pages that were unmapped in between are not mapped again, which PyTorch
+//! would do.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -14,7 +17,7 @@ const MIN_BLOCK: u64 = 512;
 const SMALL_SIZE: u64 = 1 << 20;
 const SMALL_PAGE: u64 = 2 << 20;
 const LARGE_PAGE: u64 = 20 << 20;
-/// Addresses of a segment, of which there are up to 2^15.
+/// The addresses of a segment; there are up to 2^15 segments.
 const SEGMENT: u64 = 1 << 48;
 
 /// The stream, and whether buffers are small.

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) struct Block {
     pub(super) address: u64,
     pub(super) bytes: u64,
-    /// Whether the block begins where a piece of the device's memory does.
+    /// `true` if the block begins at the start of a piece of the device's memory.
     pub(super) is_head: bool,
 }
 

@@ -1,10 +1,12 @@
 //! RMM's `pool_memory_resource`, begun empty or with a size.
 //!
-//! Sizes are rounded up to 256 bytes. Each stream has its list of free blocks, which are merged with their neighbours;
-//! the best fit of the own list is split, else that of another list; else the other lists are merged into the own one
-//! until something fits; else the pool grows. It grows by as much as it holds, so that it doubles, and under a
-//! capacity by half of what is left, if that is more than what is asked for. Other lists are tried in the order in
-//! which their streams were first seen (RMM's order is that of its events' addresses).
+//! Sizes are rounded up to 256 bytes. Each stream has its list of free blocks, which are merged
+//! with their neighbours. The best fit of the own list is split, else that of another list. Else
+//! the other lists are merged into the own one until a block fits; else the pool grows.
+//!
+//! It grows by the bytes that it holds, so that it doubles, and under a capacity by half of the
+//! rest, if that exceeds the request. Other lists are tried in the order in which their streams
+//! first occurred (RMM's order is that of its events' addresses).
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -19,7 +21,7 @@ pub(super) struct RmmPool {
     streams: HashMap<u64, usize>,
     lists: BTreeMap<usize, FreeList>,
     live: HashMap<u64, Block>,
-    /// Where the pieces begin that were taken from the device.
+    /// Base addresses of upstream allocations.
     heads: BTreeSet<u64>,
 }
 
@@ -52,7 +54,7 @@ impl RmmPool {
         number
     }
 
-    /// A block from the lists, and the list that gets what is left of it.
+    /// Returns a block from the lists, and the list that gets the rest of it.
     fn cached(&mut self, own: usize, bytes: u64) -> Option<(Block, usize)> {
         if let Some(block) = self.lists.get_mut(&own)?.take_best_fit(bytes) {
             return Some((block, own));

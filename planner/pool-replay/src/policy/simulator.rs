@@ -1,4 +1,4 @@
-//! What an allocator of known rules is asked, and what all of them count with.
+//! The interface of an allocator of known rules, and their common arithmetic.
 
 /// The alignment of CUDA's allocations, to which all simulators but PyTorch's round sizes up.
 pub(super) const ALIGNMENT: u64 = 256;
@@ -12,7 +12,7 @@ pub(crate) trait Simulator: std::fmt::Debug {
     /// The address of a new buffer.
     ///
     /// # Errors
-    /// If the rules find no room within the capacity; then nothing has changed but what is cached.
+    /// Fails if the rules find no room within the capacity; then only cached memory has changed.
     fn allocate(&mut self, buffer: u64, stream: u64, bytes: u64) -> Result<u64, Full>;
 
     /// Frees a buffer on a stream; one that is not there is ignored.
@@ -21,7 +21,7 @@ pub(crate) trait Simulator: std::fmt::Debug {
     /// The bytes that the allocator has taken from the device.
     fn held(&self) -> u64;
 
-    /// The bytes that a live buffer has, with those that it was rounded up by.
+    /// Returns the bytes of a live buffer, including those of rounding up.
     fn taken(&self, buffer: u64) -> u64;
 }
 

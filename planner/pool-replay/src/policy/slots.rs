@@ -79,7 +79,7 @@ impl Slots {
     }
 }
 
-/// What a block of `old` bytes grows to by the factor 1.5, less for large ones.
+/// Returns the size to which a block of `old` bytes grows by the factor 1.5, less for large ones.
 fn generous(old: u64) -> Option<u64> {
     let small = old.min(WHOLE_FACTOR);
     let added = (small + (old - small) / 4) / 2;
@@ -87,7 +87,7 @@ fn generous(old: u64) -> Option<u64> {
 }
 
 impl Simulator for Slots {
-    /// Slots have no addresses: the answer is the slot's number.
+    /// Slots have no addresses: the result is the slot's number.
     fn allocate(&mut self, buffer: u64, stream: u64, bytes: u64) -> Result<u64, Full> {
         let needed = round_up(bytes, ALIGNMENT)?;
         let pool = self.pools.entry(stream).or_default();

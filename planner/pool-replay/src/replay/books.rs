@@ -1,4 +1,4 @@
-//! What is live after each event of a device, and which events cannot be.
+//! The live buffers after each event of a device, and the impossible events.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,12 +11,12 @@ use super::fault::FaultKind;
 pub(crate) struct Live {
     /// The number of the buffer, in the order of allocation.
     pub(crate) number: u64,
-    /// Which event of the device allocated it.
+    /// The event of the device that allocated it.
     pub(crate) since: u64,
     pub(crate) event: Event,
 }
 
-/// What an event has done.
+/// The change by an event.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Change {
     /// A buffer is live.
@@ -122,17 +122,17 @@ impl Books {
         self.bytes
     }
 
-    /// How many events there were.
+    /// Returns how many events there were.
     pub(crate) fn events(&self) -> u64 {
         self.events
     }
 
-    /// How many buffers there were.
+    /// Returns how many buffers there were.
     pub(crate) fn buffers(&self) -> u64 {
         self.buffers
     }
 
-    /// What is live, in order of address.
+    /// Returns the live buffers, in order of address.
     pub(crate) fn live(&self) -> impl Iterator<Item = &Live> {
         self.live.values()
     }

@@ -1,4 +1,4 @@
-//! How quantities went over time, in few points: each is the most of its part of the events.
+//! Quantities over time, in few points: each is the maximum of its part of the events.
 
 /// Points that are kept; one of them may be half full.
 const MOST_POINTS: usize = 128;
@@ -17,7 +17,7 @@ impl Curve {
         Self { stride: 1, events: 0, points: Vec::new() }
     }
 
-    /// Notes the quantities after an event; there are as many each time.
+    /// Records the quantities after an event; their number is the same each time.
     pub(crate) fn note(&mut self, values: impl Iterator<Item = u64>) {
         let is_new = self.events % self.stride == 0;
         self.events += 1;
@@ -31,14 +31,14 @@ impl Curve {
         }
     }
 
-    /// Merges neighbours, so that each point stands for twice as many events.
+    /// Merges neighbours, so that each point stands for twice the number of events.
     fn halve(&mut self) {
         // The last point, which has just begun, stays the first of a pair.
         self.points = merged(&self.points, 2);
         self.stride *= 2;
     }
 
-    /// The course in at most so many points.
+    /// Returns the course in at most `most` points.
     pub(crate) fn points(&self, most: usize) -> Vec<Vec<u64>> {
         merged(&self.points, self.points.len().div_ceil(most.max(1)).max(1))
     }

@@ -13,10 +13,10 @@ use super::fault::{Fault, FaultKind};
 pub(crate) const NAMED: usize = 10;
 /// Faults and failures that are kept; the others are counted.
 const KEPT: usize = 100;
-/// Buffers whose lifetimes are kept, to be planned: as many as the planner takes.
+/// The maximum number of buffers whose lifetimes are kept for planning: the planner's limit.
 pub(crate) const MOST_LIFETIMES: usize = 1 << 20;
 
-/// Events of which the first ones are kept.
+/// A count of events, with the first ones.
 #[derive(Debug)]
 pub(crate) struct Counted<T> {
     pub(crate) first: Vec<T>,
@@ -48,7 +48,7 @@ pub(crate) struct Peak {
     pub(crate) largest: Vec<Live>,
 }
 
-/// An event after which the log's own allocator is said to hold less than is live.
+/// An event after which the log reports fewer held bytes than live ones.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shortfall {
     pub(crate) event: Event,
@@ -64,7 +64,7 @@ pub(crate) struct Lifetime {
     pub(crate) bytes: u64,
 }
 
-/// An allocator of which the log is told.
+/// An allocator to which the log is replayed.
 #[derive(Debug)]
 pub(crate) struct Simulation {
     pub(crate) allocator: Allocator,
@@ -110,7 +110,7 @@ impl Simulation {
 pub(crate) struct Device {
     pub(crate) books: Books,
     pub(crate) peak: Peak,
-    /// Whether the largest buffers of the peak are still to be looked up.
+    /// `true` if the largest buffers of the peak are still to be looked up.
     is_rising: bool,
     /// The live buffers by size and address.
     by_size: BTreeMap<(u64, u64), Live>,
@@ -124,9 +124,9 @@ pub(crate) struct Device {
     /// The buffers that were given up and are not free, by address, and their bytes.
     late: HashMap<u64, u64>,
     late_bytes: u64,
-    /// What the log's own allocator holds, if it says so, and the most it did.
+    /// The bytes that the log's own allocator holds, if the log reports them, and their peak.
     pub(crate) reserved: Option<(u64, u64)>,
-    /// Where the log's own allocator is said to hold less than is live.
+    /// The first event after which the log reports fewer held bytes than live ones.
     pub(crate) shortfall: Option<Shortfall>,
     pub(crate) faults: Counted<Fault>,
     pub(crate) failures: Counted<Event>,
@@ -206,7 +206,8 @@ impl Device {
         }
     }
 
-    /// What the log's own allocator holds and has held at most, where the log has all of it.
+    /// Returns the bytes that the log's own allocator holds, and their peak, if the log has all of
+    /// them.
     pub(crate) fn held(&self) -> Option<(u64, u64)> {
         self.reserved.filter(|_| self.shortfall.is_none())
     }
@@ -294,7 +295,7 @@ impl Device {
     }
 }
 
-/// Whether an event has happened in the recording, and so may be named.
+/// Returns `true` if an event has happened in the recording, and so may be named.
 pub(crate) fn is_recorded(event: &Event) -> bool {
     event.place != Place::Before
 }

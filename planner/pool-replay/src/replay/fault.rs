@@ -1,17 +1,17 @@
-//! What a log cannot mean, by name.
+//! The impossible events of a log, by name.
 
 use std::fmt;
 
 use crate::log::{Event, Place};
 
-/// What is inconsistent about an event.
+/// The inconsistency of an event.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum FaultKind {
-    /// It frees what is not there.
+    /// It frees a buffer that does not exist.
     UnknownFree,
-    /// It allocates what overlaps a live buffer.
+    /// It allocates bytes that overlap a live buffer.
     Overlap {
-        /// Where the live buffer was allocated.
+        /// The place at which the live buffer was allocated.
         other: Place,
         /// The address of the live buffer.
         address: u64,
@@ -20,7 +20,7 @@ pub(crate) enum FaultKind {
     },
     /// It frees another number of bytes than were allocated.
     FreedBytes {
-        /// Where the buffer was allocated.
+        /// The place at which the buffer was allocated.
         other: Place,
         /// The bytes that were allocated.
         allocated: u64,

@@ -1,15 +1,15 @@
-//! What the whole report of a log comes to.
+//! The outcome of the whole report of a log.
 
 use crate::policy::Allocator;
 
 use super::report::{AllocatorReport, Report};
 
-/// What a log comes to.
+/// The outcome of a log.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Outcome {
     /// The log is consistent, and one of the allocators does with the capacity on each device, if one was given.
     Fits,
-    /// None of the allocators that were tried does with the capacity on each device.
+    /// None of the tried allocators fits the capacity on each device.
     NoRoom,
     /// Only a plan was asked for, and there is more to plan than the planner takes.
     LeftOut,
@@ -17,19 +17,19 @@ pub enum Outcome {
     Inconsistent,
 }
 
-/// Whether an allocator does with a capacity.
+/// The verdict about an allocator and a capacity.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 enum Verdict {
     /// There is room for all.
     Fits,
-    /// Nobody has tried.
+    /// Not tried.
     Unknown,
     /// Some event has no room, or no plan was found.
     Fails,
 }
 
 impl Report {
-    /// What the log comes to.
+    /// Returns the outcome of the log.
     #[must_use]
     pub fn outcome(&self) -> Outcome {
         if !self.consistent {
@@ -47,12 +47,12 @@ impl Report {
         if verdicts.iter().all(|&one| one == Verdict::Unknown) {
             return Outcome::LeftOut;
         }
-        // Without a capacity there is room in 64 bits, or sizes that are nobody's.
+        // Without a capacity there is room in 64 bits, or the sizes are impossible.
         self.capacity.map_or(Outcome::Fits, |_| Outcome::NoRoom)
     }
 }
 
-/// Whether an allocator does without more than the capacity.
+/// Returns `true` if an allocator does without more than the capacity.
 fn verdict(report: &AllocatorReport) -> Verdict {
     match (&report.fails_at, report.left_out, &report.message) {
         (Some(_), ..) | (None, false, Some(_)) => Verdict::Fails,

@@ -1,4 +1,5 @@
-//! What is said of a log, which is one JSON object for programs; the command prints the same for people.
+//! The report of a log, which is one JSON object for programs; the command prints the same for
+//! people.
 
 use pool_plan::{PlanError, error_chain};
 use serde::Serialize;
@@ -20,17 +21,17 @@ pub struct Report {
     pub log: String,
     /// Its format.
     pub format: Format,
-    /// How many events there were.
+    /// The number of events.
     pub events: u64,
-    /// How many lines of the file have no event.
+    /// The number of lines of the file without an event.
     #[serde(skip_serializing_if = "is_zero")]
     pub skipped_lines: u64,
-    /// How many operations a graph has, where the log is one.
+    /// The number of operations of the graph, if the log is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operations: Option<usize>,
-    /// Whether there is no event that cannot be.
+    /// `true` if there is no event that cannot be.
     pub consistent: bool,
-    /// How many bytes each device has, if that was given.
+    /// The bytes of each device, if given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub capacity: Option<u64>,
     /// Each device, by its number.
@@ -42,11 +43,11 @@ pub struct Report {
 pub struct DeviceReport {
     /// The number of the device.
     pub device: u32,
-    /// How many events there were.
+    /// The number of events.
     pub events: u64,
-    /// How many buffers there were.
+    /// The number of buffers.
     pub buffers: u64,
-    /// How many streams allocated.
+    /// The number of streams that allocated.
     pub streams: usize,
     /// Buffers whose free names another stream than their allocation.
     pub freed_on_another_stream: u64,
@@ -59,29 +60,29 @@ pub struct DeviceReport {
     /// The event that reached the peak, if one is recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub peak_at: Option<At>,
-    /// What the log's own allocator held at most, where the log has all of it.
+    /// The peak of the log's own allocator, if the log has all of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held_by_log: Option<u64>,
-    /// Where more bytes are live than the log's own allocator holds: the log lacks some of what it took from the device,
-    /// and there is no `held_by_log`.
+    /// Set if more bytes are live than the log's own allocator holds: the log lacks some
+    /// allocations from the device, and there is no `held_by_log`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held_in_part: Option<HeldInPart>,
-    /// What no allocator can be below.
+    /// The lower bound for every allocator.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bound: Option<u64>,
-    /// What each allocator would have held.
+    /// The bytes that each allocator would have held.
     pub allocators: Vec<AllocatorReport>,
     /// The largest buffers that were live at the peak.
     pub largest_at_peak: Vec<BufferReport>,
-    /// What is live at the end.
+    /// The buffers that are live at the end.
     pub live_at_end: LiveReport,
     /// The first allocations that failed.
     pub failures: Vec<EventReport>,
-    /// How many allocations failed.
+    /// The number of failed allocations.
     pub failure_count: u64,
     /// The first events that cannot be.
     pub faults: Vec<FaultReport>,
-    /// How many events cannot be.
+    /// The number of impossible events.
     pub fault_count: u64,
     /// Bytes over time.
     pub curve: CurveReport,
@@ -98,7 +99,7 @@ pub struct HeldInPart {
     pub live: u64,
 }
 
-/// Where an event is.
+/// The place of an event.
 #[derive(Clone, Debug, Serialize)]
 pub struct At {
     /// The line, the place in a trace, or the operation.
@@ -108,7 +109,7 @@ pub struct At {
     pub time: Option<i64>,
 }
 
-/// What an allocator would have held.
+/// The bytes that an allocator would have held.
 #[derive(Debug, Serialize)]
 pub struct AllocatorReport {
     /// The allocator.
@@ -125,10 +126,10 @@ pub struct AllocatorReport {
     /// The first event for which there was no room.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fails_at: Option<EventReport>,
-    /// Why there is no plan.
+    /// The reason why there is no plan.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// Whether no plan was sought, because there is more to plan than the planner takes.
+    /// `true` if no plan was sought, because there is more to plan than the planner takes.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub left_out: bool,
 }
@@ -142,16 +143,16 @@ pub struct BufferReport {
     pub address: u64,
     /// Its stream.
     pub stream: u64,
-    /// Where the log allocates it.
+    /// The place of its allocation in the log.
     pub at: At,
-    /// Who called, innermost first, `file:line name`.
+    /// The callers, innermost first, `file:line name`.
     pub frames: Vec<String>,
 }
 
-/// What is live at the end.
+/// The buffers that are live at the end.
 #[derive(Debug, Serialize)]
 pub struct LiveReport {
-    /// How many buffers.
+    /// The number of buffers.
     pub buffers: u64,
     /// Their bytes.
     pub bytes: u64,
@@ -162,13 +163,13 @@ pub struct LiveReport {
 /// An event.
 #[derive(Debug, Serialize)]
 pub struct EventReport {
-    /// Where the log has it.
+    /// The place in the log.
     pub at: At,
     /// The bytes that were asked for.
     pub bytes: u64,
     /// Its stream.
     pub stream: u64,
-    /// Who called, innermost first, `file:line name`.
+    /// The callers, innermost first, `file:line name`.
     pub frames: Vec<String>,
 }
 
@@ -177,9 +178,9 @@ pub struct EventReport {
 pub struct FaultReport {
     /// A word for what is wrong.
     pub fault: &'static str,
-    /// Where the log has it.
+    /// The place in the log.
     pub at: At,
-    /// What is wrong, with its numbers.
+    /// The mistake, with its numbers.
     pub message: String,
 }
 
@@ -188,10 +189,10 @@ pub struct FaultReport {
 pub struct CurveReport {
     /// Bytes live.
     pub live: Vec<u64>,
-    /// What the log's own allocator held, where the log says.
+    /// The bytes that the log's own allocator held, if the log reports them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held_by_log: Option<Vec<u64>>,
-    /// What each allocator would have held.
+    /// The bytes that each allocator would have held.
     pub allocators: Vec<(Allocator, Vec<u64>)>,
 }
 

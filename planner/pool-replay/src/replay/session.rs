@@ -13,7 +13,7 @@ use super::device::Device;
 use super::planned::{Order, plan};
 use super::report::{self, Report};
 
-/// How a log is replayed.
+/// The settings of a replay.
 #[derive(Clone, Debug)]
 pub struct Replay {
     /// The format of the log; if none is given, it is found out by its first bytes.
@@ -22,13 +22,13 @@ pub struct Replay {
     pub selection: Selection,
     /// The allocators that are simulated, in the order in which they are reported.
     pub allocators: Vec<Allocator>,
-    /// How many bytes each device has; with it the first event is named that has no room.
+    /// The bytes of each device; with it, the report names the first event without room.
     pub capacity: Option<u64>,
-    /// How many bytes RMM's pool begins with; no more than the capacity.
+    /// The initial bytes of RMM's pool; no more than the capacity.
     pub pool_size: u64,
-    /// What the plan aligns every buffer to at least, in bytes, a power of two.
+    /// The plan's minimum alignment of every buffer, in bytes, a power of two.
     pub alignment: u64,
-    /// How each device is planned; the capacity in it is not looked at.
+    /// The options of each device's plan; the capacity in it is ignored.
     pub options: Options,
 }
 
@@ -52,8 +52,8 @@ impl Replay {
     /// Replays a file, which may be compressed by gzip or an archive of `torch.save`.
     ///
     /// # Errors
-    /// If the file cannot be read, or is not of the format; the error names the line, or the byte. What a log cannot
-    /// mean is no such error, but one of the faults of the report.
+    /// Fails if the file cannot be read, or does not match the format; the error names the line, or
+    /// the byte. An impossible event is not such an error, but one of the faults of the report.
     pub fn file(&self, path: impl AsRef<Path>) -> Result<Report, LogError> {
         let path = path.as_ref();
         let mut source = Source::new(File::open(path)?)?;
@@ -63,7 +63,7 @@ impl Replay {
     /// Replays what a reader gives, under a name for the report.
     ///
     /// # Errors
-    /// As [`file`](Self::file).
+    /// Same as [`file`](Self::file).
     pub fn read(
         &self,
         name: impl Into<String>,
@@ -72,11 +72,11 @@ impl Replay {
         self.read_watched(name, source, &|| ())
     }
 
-    /// As [`read`](Self::read), and calls `is_read` once the log is read, before the plans begin: a progress bar ends
-    /// there.
+    /// Does the same as [`read`](Self::read), and calls `is_read` once the log is read, before the
+    /// plans begin: a progress bar ends there.
     ///
     /// # Errors
-    /// As [`file`](Self::file).
+    /// Same as [`file`](Self::file).
     pub fn read_watched(
         &self,
         name: impl Into<String>,

@@ -1,4 +1,4 @@
-//! What is said of a log, against books that are kept plainly.
+//! The report of a log, compared with a naive implementation.
 
 use pool_plan::{Options, PlanError};
 use proptest::collection::vec;
@@ -24,7 +24,7 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
     let event = (action, 0..12_u64, 0..40_u64, 0..2_u64);
     vec(event, 0..80).prop_map(|all| {
         let event = |(line, (action, address, bytes, stream)): (u64, _)| {
-            // Freed bytes are often not said.
+            // Freed bytes are often missing.
             let bytes = if action == Action::Free && bytes < 30 { 0 } else { bytes };
             Event { stream, ..Event::new(action, Place::Line(line), address * 16, bytes) }
         };
@@ -154,7 +154,7 @@ fn late_frees_are_counted() {
         device.event(event(action, address));
     }
     assert_eq!(device.freed_late, 1);
-    // The peak is that of two buffers, of which one was given up and waits.
+    // The peak is that of two buffers; one of them was released and waits.
     assert_eq!((device.peak.bytes, device.peak.late), (32, 0));
     let mut device = Device::new(&[], u64::MAX, 0);
     for (action, address) in [(allocate, 0), (request, 0), (allocate, 64), (free, 0), (free, 64)] {
@@ -163,7 +163,7 @@ fn late_frees_are_counted() {
     assert_eq!((device.peak.bytes, device.peak.late), (32, 16));
 }
 
-/// A plan that was not sought, because there are too many buffers for one, neither fits nor fails.
+/// A plan that was not tried, because there are too many buffers, neither fits nor fails.
 #[test]
 fn outcomes_of_plans_that_are_left_out() {
     let outcome = |allocators: &[Allocator], capacity: Option<u64>, planned: &Planned| {

@@ -1,4 +1,4 @@
-//! What is written is read back: whatever the names of buffers are, and whatever a file held.
+//! Written files read back, for all names of buffers and contents.
 
 use pool_plan::{Buffer, IntervalProblem};
 use pool_replay::csv::{CsvError, CsvOptions, quoted, read, write};
@@ -8,7 +8,8 @@ use super::placed::placed;
 
 const FIXED: CsvOptions = CsvOptions { fixed: true, alignment: None };
 
-/// A file of these buffers, as somebody else would write it: each field in quotes, or where it needs it.
+/// Returns a file of these buffers in another program's form: each field in quotes, or only if it
+/// needs them.
 fn file(buffers: &[Buffer], always: bool, line_end: &str) -> String {
     let mut text = format!("id,lower,upper,size,gaps{line_end}");
     for Buffer { id, lower, upper, size, gaps, .. } in buffers {

@@ -1,5 +1,5 @@
-//! Heap memory that is bound to its thread, logs what happens to it, gives freed blocks out again at
-//! the same address, and fails in `free` and in every write when it is told to.
+//! Heap memory that is bound to its thread, logs its events, and hands freed blocks out again at
+//! the same address. On request, it fails in `free` and in every write.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::cell::{Cell, RefCell};
@@ -17,7 +17,7 @@ use pool_core::{
 #[derive(Debug)]
 pub(crate) struct Logged;
 
-/// What happened, in order, on this thread.
+/// The events, in order, on this thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
     Allocated { address: usize, bytes: usize },
@@ -39,7 +39,7 @@ pub(crate) fn take_events() -> Vec<Event> {
     EVENTS.take()
 }
 
-/// How the backend misbehaves.
+/// The planted misbehaviour of the backend.
 #[derive(Default)]
 pub(crate) struct Switches {
     /// `free` panics, once, before it does anything.
@@ -75,7 +75,8 @@ impl Drop for Watch {
     fn drop(&mut self) {
         log(Event::ContextDropped);
         for Memory { block, bytes, .. } in self.memory.take() {
-            // SAFETY: allocated in `allocate` with this layout; the pool is gone, so nothing uses it.
+            // SAFETY: allocated in `allocate` with this layout; the pool is dropped, so nothing
+            // uses it.
             unsafe { dealloc(block.as_ptr(), layout(bytes)) };
         }
     }
@@ -107,10 +108,10 @@ fn written(watch: &Watch, bytes: usize) -> Result<(), RefusalError> {
     if watch.switches.fail_writes.get() { Err(RefusalError { bytes }) } else { Ok(()) }
 }
 
-// SAFETY: blocks are zeroed when first allocated and no view makes them uninitialised; they stay where
-// they are, and one that is idle belongs to nobody, until the context is dropped. The context is not
-// `Send`. Only `free` breaks the contract, and only when it is told to: it unwinds, before it has done
-// anything, so that what the pool does about it can be seen.
+// SAFETY: blocks are zeroed when first allocated and no view makes them uninitialised. They stay in
+// place, and an idle one has no owner, until the context is dropped. The context is not `Send`.
+// Only `free` breaks the contract, and only on request: it unwinds before it has done anything, so
+// that the pool's reaction can be tested.
 unsafe impl PoolBackend for Logged {
     type Layout = Slots;
     type Context = Watch;
@@ -133,8 +134,8 @@ unsafe impl PoolBackend for Logged {
         let idle = memory.iter_mut().rev().find(|memory| memory.idle && memory.bytes == bytes);
         let block = if let Some(idle) = idle {
             idle.idle = false;
-            // SAFETY: allocated below with as many bytes, and nobody's since it was freed. Its last owner may have
-            // left bytes uninitialised.
+            // SAFETY: allocated below with the same bytes, and without an owner since it was freed.
+            // Its last owner may have left bytes uninitialised.
             unsafe { idle.block.write_bytes(0, bytes) };
             idle.block
         } else {
@@ -167,7 +168,7 @@ unsafe impl PoolBackend for Logged {
         _: SlotRef<Self>,
         length: usize,
     ) -> &'s mut [T] {
-        // SAFETY: the caller answers for `length` valid elements, exclusively for `'s`.
+        // SAFETY: the caller guarantees `length` valid elements, exclusively for `'s`.
         unsafe { std::slice::from_raw_parts_mut(block.cast().as_ptr(), length) }
     }
 
@@ -219,7 +220,7 @@ unsafe impl PoolBackend for Logged {
     ) -> Result<(), RefusalError> {
         written(watch, size_of_val(source))?;
         let from = NonNull::from(source).cast::<T>();
-        // SAFETY: the block holds as many elements (caller); a live slice is no part of it.
+        // SAFETY: the block holds `source.len()` elements (caller); a live slice is no part of it.
         unsafe { block.cast::<T>().copy_from_nonoverlapping(from, source.len()) };
         Ok(())
     }

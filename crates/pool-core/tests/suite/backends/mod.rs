@@ -1,5 +1,6 @@
-//! Backends for what heap memory with a ledger cannot show: views that arm their slot, and memory
-//! that is bound to its thread, logs its end, keeps its addresses and fails in every operation.
+//! Backends for cases that heap memory with a ledger cannot show: views that arm their slot, and
+//! memory that is bound to its thread, logs its end, keeps its addresses and fails in every
+//! operation.
 
 mod logged;
 

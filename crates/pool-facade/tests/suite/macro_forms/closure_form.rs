@@ -53,7 +53,8 @@ fn several_pools() {
     assert_eq!((sum, tried, pools), (6, Ok(3), 3));
 }
 
-/// `return`, `?` and `break` leave what they would leave without the macro: there is no closure.
+/// `return`, `?` and `break` leave the same function or loop as without the macro: there is no
+/// closure.
 #[test]
 fn the_block_stands_in_the_function() {
     fn early(n: usize) -> usize {

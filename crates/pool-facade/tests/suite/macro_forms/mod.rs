@@ -1,7 +1,7 @@
-//! Every form of `with_pool!` and `try_with_pool!`, and every way to leave their block, where a
-//! warning is an error. This module is compiled twice, as edition 2024 here and as edition 2021 in
-//! `testing/edition-2021`: the two differ in when the temporaries of a tail expression are dropped and
-//! in what a block that never ends evaluates to.
+//! Every form of `with_pool!` and `try_with_pool!`, and every way to leave their block, with
+//! warnings as errors. This module is compiled twice, as edition 2024 here and as edition 2021 in
+//! `testing/edition-2021`. The two differ in the drop order of temporaries of a tail expression,
+//! and in the value of a block that never ends.
 //!
 //! Whichever way a block is left, its pool is back in the list afterwards.
 
@@ -17,21 +17,20 @@ use std::panic::resume_unwind;
 use pool_facade::CpuError;
 use pool_facade::prelude::*;
 
-/// What goes wrong in the tests of this module.
+/// The error of the tests of this module.
 type Refused = PoolError<CpuError>;
 
-/// How many pools this thread has, all of them idle.
+/// Returns how many pools this thread has, all of them idle.
 fn idle_pools() -> usize {
     local::<Cpu>().stats().pools
 }
 
-/// Where the first slot of the pool that comes next has its block.
+/// Returns the address of the first slot's block in the next pool.
 fn next_block() -> usize {
     with_pool!(|scope| { scope.acquire::<u64, _>(500).as_ptr() as usize })
 }
 
-/// Runs the body on a thread of its own and holds that it leaves one pool behind, the one that it
-/// found.
+/// Runs the body on a thread of its own, and checks that it leaves one pool, the one that it found.
 fn returns_its_pool<R: Send>(body: impl FnOnce() -> R + Send) -> R {
     std::thread::scope(|threads| {
         let checked = || {

@@ -1,5 +1,5 @@
-//! How backends, scopes and variables are named: in every form of the macro, and without meaning
-//! another's by mistake.
+//! Names of backends, scopes and variables: in every form of the macro, and without shadowing
+//! others by mistake.
 
 use pool_facade::LocalPool;
 use pool_facade::prelude::*;

@@ -1,5 +1,5 @@
-//! What the block evaluates to, as a statement, an expression and a tail, with and without temporaries
-//! that look at the views.
+//! The value of the block, as a statement, an expression and a tail, with and without temporaries
+//! that use the views.
 
 use std::cell::RefCell;
 
@@ -38,7 +38,7 @@ fn blocks_without_value() {
     });
 }
 
-/// A value with a destructor that looks at a view: in edition 2021 such a temporary of a tail
+/// A value with a destructor that uses a view: in edition 2021 such a temporary of a tail
 /// expression is dropped after the locals of its block.
 struct Looks<'a>(&'a [u64]);
 
@@ -71,7 +71,8 @@ fn temporaries_in_the_tail() {
     assert_eq!(sums, [8, 8, 8, 2, 4, 8, 2]);
 }
 
-/// As the tail of a function, where edition 2021 drops temporaries after the function's locals.
+/// The macro as the tail of a function, where edition 2021 drops temporaries after the function's
+/// locals.
 #[test]
 fn the_macro_as_tail_expression() {
     fn sum(values: &[u64]) -> u64 {

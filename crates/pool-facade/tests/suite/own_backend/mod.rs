@@ -7,7 +7,8 @@ use pool_facade::prelude::*;
 use self::shelf::{Shelf, ShelfError};
 use crate::support::{forget, on_fresh_thread};
 
-/// What a crate writes that has a backend. Its own names are those that a macro might use: the attack `hyg1`.
+/// The code of a crate that has a backend. Its own names are those that a macro might use: the
+/// attack `hyg1`.
 #[forbid(unsafe_code)]
 #[allow(non_upper_case_globals, reason = "names of variables that a macro might have")]
 mod pools {
@@ -107,7 +108,7 @@ fn guards_come_back_in_any_order_and_clear_drops_what_is_idle() {
     });
 }
 
-/// The contexts of a thread's pools are gone when the thread is.
+/// The contexts of a thread's pools are dropped when the thread ends.
 #[test]
 fn the_pools_end_with_their_thread() {
     use std::sync::mpsc::channel;

@@ -1,5 +1,5 @@
-//! A backend that is of no crate of this workspace, as far as the facade can know: the host memory of `Cpu`,
-//! on one of several shelves, of which a thread chooses one.
+//! A backend of a crate that the facade does not know: the host memory of `Cpu`, on one of several
+//! shelves, among which a thread chooses.
 
 use std::cell::Cell;
 use std::fmt;
@@ -11,11 +11,11 @@ use pool_facade::{Cpu, CpuError, Device, Element, HostBackend, PoolBackend};
 
 thread_local! {
     static CHOSEN: Cell<u32> = const { Cell::new(0) };
-    /// What every context of this thread holds a share of.
+    /// The shared value of every context of this thread.
     static CONTEXTS: Rc<()> = Rc::new(());
 }
 
-/// The shelves that there are.
+/// The existing shelves.
 const SHELVES: u32 = 3;
 
 /// The marker of the backend.
@@ -73,7 +73,7 @@ impl Place {
         Ok(Self { shelf: chosen, _counted: CONTEXTS.with(Rc::clone) })
     }
 
-    /// Whether this thread has chosen this place.
+    /// Returns `true` if this thread has chosen this place.
     pub(crate) fn is_chosen(&self) -> bool {
         self.shelf == CHOSEN.get()
     }
@@ -106,7 +106,7 @@ unsafe impl PoolBackend for Shelf {
     }
 
     unsafe fn view<'s, T: Element>(at: NonNull<u8>, _: SlotRef<Self>, n: usize) -> &'s mut [T] {
-        // SAFETY: the caller answers for `n` valid elements, exclusively for `'s`.
+        // SAFETY: the caller guarantees `n` valid elements, exclusively for `'s`.
         unsafe { std::slice::from_raw_parts_mut(at.cast().as_ptr(), n) }
     }
 

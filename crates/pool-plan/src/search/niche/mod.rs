@@ -1,16 +1,20 @@
-//! Depth-first search by niches: which item lies on the floor of one section?
+//! Depth-first search by niches: it chooses the item that lies on the floor of one section.
 //!
-//! A vertex takes one section and its floor, the lowest offset of its open items (a niche of the skyline, as in the
-//! checks of vertical positions in strip packing: Côté, Dell'Amico and Iori 2014). Either one of the items that can
-//! begin at the floor does, or none, and then each of them lies on another open item. Of all plans that go with the
-//! vertex take one whose sum of offsets is least: if none of the items is at the floor, each has something to lie
-//! on, since it could be moved down otherwise. So one child goes with a plan if the vertex does.
+//! A vertex takes one section and its floor, the lowest offset of its open items (a niche of the
+//! skyline, as in the checks of vertical positions in strip packing: Côté, Dell'Amico and Iori
+//! 2014). One of the items that can begin at the floor is placed there, or none is, and then each
+//! of them lies on another open item.
 //!
-//! A section is taken only if no open item fits below those that can begin at its floor. A lowest floor always
-//! is one. Beyond that the choice is free, and that is what this search has over one that places items in the order
-//! of their offsets: it stays with the sections that failed most (weighted degrees, Boussemart et al. 2004), and
-//! does not repeat their failures for each arrangement of others far away. It restarts with other preferences
-//! after ever more dead ends, keeps the weights for some restarts, and forgets them then.
+//! This loses no plan. Of all plans that are consistent with the vertex, take one whose sum of
+//! offsets is smallest. If none of the items is at the floor, each lies on another one, because it
+//! could be moved down otherwise. So one child is consistent with a plan if the vertex is.
+//!
+//! A section is taken only if no open item fits below those that can begin at its floor. A section
+//! with the lowest floor always qualifies. Otherwise the choice is free, which is the advantage
+//! over a search that places items in the order of their offsets. The search stays with the
+//! sections that failed most (weighted degrees, Boussemart et al. 2004), and does not repeat their
+//! failures for each arrangement of distant sections. It restarts with other preferences after
+//! increasing numbers of dead ends, keeps the weights for some restarts, and then drops them.
 
 use super::instance::Instance;
 use super::skyline::Skyline;
@@ -21,34 +25,36 @@ use crate::random::Random;
 
 /// Dead ends before the first restart.
 const FIRST_DEAD_ENDS: f64 = 200.0;
-/// How much later each restart comes than the one before.
+/// The growth of the number of dead ends from one restart to the next.
 const PATIENCE_GROWTH: f64 = 1.04;
-/// Restarts after which the weights are forgotten: they may have led to where no plan is.
+/// Restarts after which the weights are dropped: they may have led away from all plans.
 const MEMORY: usize = 64;
-/// How much later the first restart comes each time that the weights were forgotten.
+/// The growth of the number of dead ends before the first restart each time that the weights are
+/// dropped.
 const MEMORY_GROWTH: f64 = 1.25;
-/// Slack that counts like none, as a share of the capacity.
+/// Slack that counts as none, as a share of the capacity.
 const LITTLE_SLACK: f64 = 1.0 / 1024.0;
-/// How far preferences are blurred, once each was tried as it is.
+/// The noise of preferences, after each was tried unchanged.
 const NOISE: f64 = 0.6;
 /// Changes on a path from the root, 96 MiB, beyond which the search restarts.
 const MOST_CHANGES: usize = 1 << 22;
 
-/// Which section a vertex takes.
+/// The rule by which a vertex takes a section.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Focus {
     /// One with little slack and many failures, whose floor is below all ends of open items.
     Failures,
     /// The one with the lowest floor.
     Floor,
-    /// One with little slack and many failures, whose floor is below the ends of the open items around it.
+    /// One with little slack and many failures, whose floor is below the ends of the open items
+    /// around it.
     Neighbourhood,
 }
 
 /// All ways to choose sections.
 pub(crate) const FOCUSES: [Focus; 3] = [Focus::Failures, Focus::Neighbourhood, Focus::Floor];
 
-/// What makes an item be tried before others.
+/// The measure by which items are tried before others.
 #[derive(Clone, Copy, Debug)]
 enum Preference {
     Lifetime,
@@ -72,9 +78,10 @@ enum Vertex {
         section: u32,
         /// The candidates, as a range of the stack of lists.
         candidates: (usize, usize),
-        /// The place of the next candidate there; the end for none of them, and beyond it where all was tried.
+        /// The place of the next candidate there; the end for none of them, and beyond it after all
+        /// were tried.
         next: usize,
-        /// How many changes the plan has before the choice.
+        /// The number of changes of the plan before the choice.
         changes: usize,
     },
     /// Each part must have a plan.
@@ -92,26 +99,27 @@ pub(crate) struct NicheSearch<'a> {
     path: Vec<Vertex>,
     lists: Vec<u32>,
     parts: Vec<Range>,
-    /// How many changes the plan has at the root.
+    /// The number of changes of the plan at the root.
     root: usize,
     outcome: Outcome,
     restarts: usize,
-    /// Choices of which all was tried, since the last restart.
+    /// The number of exhausted choices since the last restart.
     dead_ends: f64,
-    /// How many of them lead to the next restart.
+    /// The number of them before the next restart.
     patience: f64,
-    /// How many of them lead to the first restart after the weights were forgotten.
+    /// The number of them before the first restart after the weights were dropped.
     first_patience: f64,
-    /// How many placements were tried.
+    /// The number of placements that were tried.
     steps: u64,
-    /// For each item, the least of the tops of its sections, with the choice of a section that it was found for.
+    /// For each item, the lowest top of its sections, with the choice of a section for which it was
+    /// found.
     least_tops: Vec<(u64, u64)>,
-    /// How many choices of a section there were.
+    /// The number of choices of a section.
     choices: u64,
 }
 
 impl<'a> NicheSearch<'a> {
-    /// A search in an instance whose sections are in an order.
+    /// Makes a search in an instance whose sections are in an order.
     // Uncounted: one pass over the instance, of up to 4,000,000 pairs.
     pub(crate) fn new(instance: &'a Instance, capacity: u64, focus: Focus, random: Random) -> Self {
         let mut skyline = Skyline::new(instance, capacity);
@@ -205,7 +213,7 @@ impl<'a> NicheSearch<'a> {
         }
         let item = self.lists[place];
         if self.skyline.is_uncovered(item) {
-            // Where an item is in nobody's way, no choice of another instead of it helps.
+            // If an item blocks no other, no other choice instead of it helps.
             *next = end + 1;
         }
         if !self.skyline.place(item) {
@@ -220,7 +228,7 @@ impl<'a> NicheSearch<'a> {
         }
     }
 
-    /// Goes on with each piece of a part on its own, those with few sections first.
+    /// Continues with each piece of a part separately, those with few sections first.
     fn split(&mut self, (begin, end): Range) {
         let first = self.parts.len();
         let mut piece_begin = begin;
@@ -254,7 +262,8 @@ impl<'a> NicheSearch<'a> {
         self.path.push(Vertex::Choice { part, section, candidates, next: first, changes });
     }
 
-    /// The section of a part that the search goes on with; none where all items are placed.
+    /// Returns the section of a part with which the search continues; `None` if all items are
+    /// placed.
     fn section(&mut self, (begin, end): Range) -> Option<u32> {
         self.skyline.work().count((end - begin) as usize);
         self.choices += 1;
@@ -275,12 +284,12 @@ impl<'a> NicheSearch<'a> {
         best.map(|(_, section)| section)
     }
 
-    /// How little there is to say for a section.
+    /// Returns the badness of a section: lower is better.
     fn badness(&self, section: u32, floor: u64) -> f64 {
         let (slack, capacity) =
             (as_float(self.skyline.slack(section)), as_float(self.skyline.capacity));
         match self.focus {
-            // Of sections with one floor the one with the least slack.
+            // Of sections with one floor, the one with the least slack.
             Focus::Floor => as_float(floor) + slack / (2.0 * capacity + 1.0),
             Focus::Failures | Focus::Neighbourhood => {
                 (slack + capacity * LITTLE_SLACK) / self.skyline.weight(section)
@@ -288,8 +297,9 @@ impl<'a> NicheSearch<'a> {
         }
     }
 
-    /// Whether no open item fits below one that can begin at the floor of a section. The tops of an item's sections are
-    /// looked at once for each choice of a section: a long-lived item is a candidate of many.
+    /// Returns `true` if no open item fits below one that can begin at the floor of a section. The
+    /// tops of an item's sections are read once for each choice of a section, because a long-lived
+    /// item is a candidate of many.
     fn is_lowest_around(&mut self, section: u32, floor: u64) -> bool {
         let Self { skyline, least_tops, choices, .. } = self;
         skyline.candidates(section).all(|item| {
@@ -303,8 +313,8 @@ impl<'a> NicheSearch<'a> {
         })
     }
 
-    /// Goes back from a choice of which all was tried to the last one that has more.
-    // Uncounted: as long as the path, each vertex of which was counted.
+    /// Returns from an exhausted choice to the last one that has more options.
+    // Uncounted: the length of the path, whose vertices were counted.
     fn fail(&mut self, lists: usize) {
         self.dead_ends += 1.0;
         self.skyline.age();
@@ -316,8 +326,8 @@ impl<'a> NicheSearch<'a> {
         }
     }
 
-    /// Keeps the placements of a part whose items are all placed, and goes on with the next part.
-    // Uncounted: as long as the path, each vertex of which was counted.
+    /// Keeps the placements of a part whose items are all placed, and continues with the next part.
+    // Uncounted: the length of the path, whose vertices were counted.
     fn succeed(&mut self) {
         while let Some(vertex) = self.path.last_mut() {
             match vertex {

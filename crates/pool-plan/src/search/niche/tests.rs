@@ -28,7 +28,8 @@ fn problem(seed: u64) -> Option<IntervalProblem> {
     IntervalProblem::new(buffers.collect()).ok()
 }
 
-/// Whether placing what is open on top of what is placed leads to a plan, in any order.
+/// Returns `true` if placing the open items on top of the placed ones leads to a plan, in any
+/// order.
 fn has_plan(instance: &Instance, offsets: &mut [Option<u64>], capacity: u64) -> bool {
     let open = (0..offsets.len()).filter(|&item| offsets[item].is_none());
     let open: Vec<usize> = open.filter(|&item| instance.items[item].size > 0).collect();

@@ -1,5 +1,5 @@
-//! What wgpu and the validation layers of the driver say while tests run: nothing. And what wgpu says of its calls,
-//! to tests that do something in the midst of one.
+//! The messages of wgpu and the validation layers of the driver while tests run: there must be
+//! none. Also wgpu's messages about its calls, for tests that act in the middle of one.
 
 use std::cell::RefCell;
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
@@ -8,8 +8,8 @@ use log::{Level, LevelFilter, Log, Metadata, Record};
 
 static MESSAGES: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-/// Held while an instance is made and while calls are watched: an instance that is made meanwhile would ask the layers
-/// for every message that they have.
+/// Held while an instance is made and while calls are watched: an instance that is made meanwhile
+/// would request every message of the layers.
 static LEVEL: Mutex<()> = Mutex::new(());
 
 type Watch = Box<dyn FnMut(&str)>;
@@ -31,7 +31,7 @@ impl Log for Collector {
             return tell_watch(record);
         }
         let text = record.args().to_string();
-        // What a machine lacks is no fault of a test's.
+        // A message about a missing feature of the machine is not a failure of a test.
         let is_of_machine =
             ["unable to find layer", "not a conformant", "EGL", "Missing downlevel"]
                 .iter()
@@ -45,7 +45,7 @@ impl Log for Collector {
     fn flush(&self) {}
 }
 
-/// Tells this thread's watch of a call. What the watch calls itself is not told.
+/// Passes a call to this thread's watch. The watch's own calls are not passed.
 fn tell_watch(record: &Record<'_>) {
     if !record.target().starts_with("wgpu_core") {
         return;
@@ -61,7 +61,8 @@ pub(crate) fn note_error(error: pool_wgpu::wgpu::Error) {
     MESSAGES.lock().unwrap_or_else(PoisonError::into_inner).push(error.to_string());
 }
 
-/// Runs code during which `watch` is told of what this thread has wgpu do, in the midst of it, in wgpu's words.
+/// Runs code while `watch` sees this thread's calls of wgpu, in the middle of each, by wgpu's
+/// names.
 pub(crate) fn watching_calls<R>(watch: impl FnMut(&str) + 'static, code: impl FnOnce() -> R) -> R {
     let _level = at_usual_level();
     log::set_max_level(LevelFilter::Trace);
@@ -72,12 +73,12 @@ pub(crate) fn watching_calls<R>(watch: impl FnMut(&str) + 'static, code: impl Fn
     answer
 }
 
-/// Waits until nobody watches calls.
+/// Waits until no code watches calls.
 pub(crate) fn at_usual_level() -> MutexGuard<'static, ()> {
     LEVEL.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Fails the test that drops it where there were messages by then.
+/// Fails the test that drops it if there were messages by then.
 pub(crate) struct Quiet(());
 
 impl Quiet {

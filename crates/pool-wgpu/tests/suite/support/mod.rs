@@ -1,4 +1,4 @@
-//! The device that tests run on, what they look at afterwards, and how they look into memory.
+//! The device of the tests, the checks after them, and their access to memory.
 
 mod messages;
 mod probe;
@@ -18,15 +18,15 @@ pub(crate) use messages::{Quiet, watching_calls};
 pub(crate) use probe::WgpuProbe;
 pub(crate) use snapshots::Snapshots;
 
-/// A stream and a guard as everywhere, of a device of its own: in a browser each test has its instance of WebAssembly,
-/// and devices stay on their thread.
+/// Returns a stream and a guard as elsewhere, of a device of its own. In a browser each test has
+/// its instance of WebAssembly, and devices stay on their thread.
 #[cfg(target_arch = "wasm32")]
 pub(crate) fn stream() -> Option<(Stream, Quiet)> {
     own_stream(wgpu::Limits::default())
 }
 
-/// A stream of one device for all tests, and a guard that fails the test where a validation layer had something to say;
-/// `None` where there is no adapter.
+/// A stream of one device for all tests, and a guard that fails the test if a validation layer
+/// printed a message; `None` if there is no adapter.
 #[cfg(not(target_arch = "wasm32"))]
 pub(crate) fn stream() -> Option<(Stream, Quiet)> {
     static DEVICE: OnceLock<Option<(wgpu::Device, wgpu::Queue)>> = OnceLock::new();
@@ -115,7 +115,7 @@ pub(crate) fn keep(device: &wgpu::Device) {
     std::mem::forget(device.clone());
 }
 
-/// What a future has at once, as wgpu's have outside of a browser.
+/// Returns the result of a future that is ready at once, as wgpu's are outside of a browser.
 #[cfg(not(target_arch = "wasm32"))]
 pub(crate) fn ready<T>(future: impl Future<Output = T>) -> T {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
@@ -124,13 +124,13 @@ pub(crate) fn ready<T>(future: impl Future<Output = T>) -> T {
     }
 }
 
-/// What a future has once the event loop has run.
+/// Returns the result of a future after the event loop has run.
 #[cfg(target_arch = "wasm32")]
 pub(crate) fn ready<T>(future: impl Future<Output = T>) -> T {
     pool_wgpu::suspend::wait(future)
 }
 
-/// Destroys a stream's device. A browser says so later.
+/// Destroys a stream's device. A browser reports that later.
 pub(crate) fn destroy(stream: &Stream) {
     stream.device().destroy();
     #[cfg(target_arch = "wasm32")]

@@ -1,4 +1,4 @@
-//! How the suite of all backends looks into buffers.
+//! The access of the conformance suite to buffers.
 
 use std::rc::Rc;
 
@@ -12,7 +12,7 @@ use super::Snapshots;
 pub(crate) struct WgpuProbe {
     stream: Stream,
     ledger: Ledger,
-    /// Through which views are read that are looked at later, so that nothing is submitted for them.
+    /// Reads views that are checked later, so that nothing is submitted for them.
     snapshots: Rc<Snapshots>,
     open_reads: usize,
     /// False only as a planted mistake.
@@ -54,18 +54,19 @@ impl BlockWatch for Watch {
 
     fn freed(&self, identity: u64, bytes: usize) {
         if self.reports_frees {
-            // What is wrong about it is in the ledger.
+            // The ledger records any mistake.
             let _ = self.ledger.freed(usize::try_from(identity).unwrap(), bytes);
         }
     }
 }
 
-/// So many elements from their bytes, which the tests wrote as such.
+/// Returns `length` elements of their bytes, which the tests wrote as such.
 fn elements<T: Element>(bytes: &[u8], length: usize) -> Vec<T> {
     let mut elements = vec![T::zeroed(); length];
     assert_eq!(bytes.len(), size_of_val(&*elements));
     let to = elements.as_mut_ptr().cast::<u8>();
-    // SAFETY: as many bytes; they were written as elements, so they are valid as such.
+    // SAFETY: `to` has exactly these bytes; they were written as elements, so they are valid as
+    // such.
     unsafe { to.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
     elements
 }

@@ -1,5 +1,5 @@
-//! What views held when it was asked for, gathered on the device, and read back in one piece: one wait for thousands
-//! of views.
+//! The contents of views at the time of the request, gathered on the device, and read back in one
+//! piece: one wait for thousands of views.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
@@ -13,7 +13,7 @@ const BYTES: usize = 1 << 18;
 /// Copies of what views held.
 pub(crate) struct Snapshots {
     pool: RefCell<DynamicPool<Wgpu>>,
-    /// Where the next copies go.
+    /// The target of the next copies.
     current: RefCell<Option<Rc<Gathered>>>,
 }
 
@@ -21,7 +21,7 @@ pub(crate) struct Snapshots {
 struct Gathered {
     copies: Handle<u8>,
     used: Cell<usize>,
-    /// What was read back; from then on nothing is added.
+    /// The contents that were read back; afterwards nothing is added.
     found: OnceCell<Vec<u8>>,
 }
 
@@ -30,7 +30,7 @@ impl Snapshots {
         Rc::new(Self { pool: RefCell::new(DynamicPool::new(stream)), current: RefCell::default() })
     }
 
-    /// Copies the bytes of a view; what is returned waits for them.
+    /// Copies the bytes of a view; the result waits for them.
     pub(crate) fn take(
         self: &Rc<Self>,
         view: BufferView<'_, u8>,
@@ -44,7 +44,7 @@ impl Snapshots {
         move || all.found(&gathered)[start..start + count].to_vec()
     }
 
-    /// The block for so many bytes more.
+    /// Returns the block with room for `count` more bytes.
     fn with_room(&self, count: usize) -> Rc<Gathered> {
         let mut current = self.current.borrow_mut();
         let is_open = |gathered: &&Rc<Gathered>| {
@@ -54,7 +54,7 @@ impl Snapshots {
             return Rc::clone(gathered);
         }
         let mut pool = self.pool.borrow_mut();
-        // Where nobody waits for the last block's copies, the block is used again.
+        // If nothing waits for the last block's copies, the block is used again.
         if current.as_ref().is_some_and(|gathered| Rc::strong_count(gathered) == 1) {
             pool.reset();
         }

@@ -1,9 +1,9 @@
-//! The attacks, by the format that each is taken for.
+//! The attacks, by the format that each is read as.
 
 use super::super::memory::is_thorough;
 use super::{logs, pickles, problems};
 
-/// A file, the format that it is taken for, and what it must get.
+/// A file, the format that it is read as, and the expected result.
 pub(super) struct Attack {
     pub(super) name: &'static str,
     pub(super) format: &'static str,

@@ -1,4 +1,4 @@
-//! What a pickle holds: its root, and the lists and dictionaries that may be reached from two places.
+//! The contents of a pickle: its root, and the lists and dictionaries with several references.
 
 use std::collections::HashMap;
 
@@ -6,18 +6,18 @@ use super::super::frames::{Frame, Frames, Stack};
 use super::number::{Number, NumberError};
 use super::value::{Dict, Entry, Field, Value};
 
-/// What a pickle holds.
+/// The contents of a pickle.
 #[derive(Debug, Default)]
 pub(crate) struct Pickle {
     pub(crate) root: Value,
-    /// Lists and dictionaries that may be reached from two places.
+    /// Lists and dictionaries with several references.
     pub(super) shared: Vec<Value>,
     /// The stacks of lists of frames that are shared.
     stacks: HashMap<u32, Stack>,
 }
 
 impl Pickle {
-    /// The items of a list, or nothing. A list of entries is none.
+    /// Returns the items of a list; `None` for other values. A list of entries is none.
     pub(crate) fn list<'a>(&'a self, value: &'a Value) -> Option<&'a [Value]> {
         match self.resolve(value) {
             Value::List(list) if list.entries.is_empty() => Some(&list.items),
@@ -25,7 +25,8 @@ impl Pickle {
         }
     }
 
-    /// The entries of a trace, nothing for an item that is none; or nothing for what is no list.
+    /// Returns the entries of a trace, and `None` for an item that is not an entry; `None` if the
+    /// value is not a list.
     pub(crate) fn trace<'a>(
         &'a self,
         value: &'a Value,
@@ -35,7 +36,7 @@ impl Pickle {
         Some(list.entries.iter().map(Some).chain(items))
     }
 
-    /// A dictionary without an action, or nothing.
+    /// Returns a dictionary without an action; `None` for other values.
     pub(crate) fn dict<'a>(&'a self, value: &'a Value) -> Option<&'a Dict> {
         match self.resolve(value) {
             Value::Dict(dict) => Some(dict),
@@ -43,7 +44,7 @@ impl Pickle {
         }
     }
 
-    /// An entry of a trace, or nothing.
+    /// Returns an entry of a trace; `None` for other values.
     fn entry<'a>(&'a self, value: &'a Value) -> Option<&'a Entry> {
         match self.resolve(value) {
             Value::Entry(entry) => Some(entry),
@@ -51,15 +52,16 @@ impl Pickle {
         }
     }
 
-    /// The stack that a list of frames is; the one without frames if it is no such list.
+    /// Returns the stack of a list of frames; the empty stack if the value is not such a list.
     ///
     /// # Errors
-    /// If the line of a frame is an integer of more than 63 bits.
+    /// Fails if the line of a frame is an integer of more than 63 bits.
     pub(crate) fn stack(&self, value: &Value, frames: &mut Frames) -> Result<Stack, NumberError> {
         Ok(stack_of(value, &self.shared, &self.stacks, frames)?.unwrap_or_default())
     }
 
-    /// The same of a list that may be shared, whose stack is kept then: a trace names few stacks, many times.
+    /// Does the same for a list that may be shared, and keeps its stack: a trace names few stacks,
+    /// many times.
     pub(super) fn keep_stack(
         &mut self,
         value: &Value,
@@ -77,7 +79,7 @@ impl Pickle {
     }
 }
 
-/// A value itself, or what its number stands for. The table never holds numbers alone.
+/// Returns a value itself, or the value of its number. The table never holds numbers alone.
 fn resolve<'a>(value: &'a Value, shared: &'a [Value]) -> &'a Value {
     match value {
         Value::Shared(number) => {
@@ -87,7 +89,7 @@ fn resolve<'a>(value: &'a Value, shared: &'a [Value]) -> &'a Value {
     }
 }
 
-/// The stack that a list of frames is; none if it is no such list.
+/// Returns the stack of a list of frames; `None` if the value is not such a list.
 fn stack_of(
     value: &Value,
     shared: &[Value],

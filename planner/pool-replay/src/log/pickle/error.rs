@@ -1,15 +1,15 @@
-//! What is wrong with a pickle.
+//! The errors of a pickle.
 
 use thiserror::Error;
 
-/// Why a pickle is not read on.
+/// The reason why reading a pickle stopped.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum PickleError {
     /// The file ends before the opcode STOP.
     #[error("the file ends here, before the pickle does")]
     Truncated,
-    /// The opcode does something else than build data.
+    /// The opcode does something other than building data.
     #[error(
         "opcode {name} does more than build data, and is refused: nothing of a file is ever executed"
     )]
@@ -23,7 +23,7 @@ pub enum PickleError {
         /// The name of the opcode.
         name: &'static str,
     },
-    /// The byte is no opcode.
+    /// The byte is not an opcode.
     #[error("{byte:#04x} is no opcode of a pickle")]
     Unknown {
         /// The byte.
@@ -35,7 +35,7 @@ pub enum PickleError {
         /// The protocol.
         version: u8,
     },
-    /// The opcode wants more on the stack than there is, or something else.
+    /// The opcode needs more on the stack than there is, or another type.
     #[error("opcode {name} does not find on the stack what it needs")]
     Stack {
         /// The name of the opcode.
@@ -53,12 +53,12 @@ pub enum PickleError {
     /// A text is not UTF-8.
     #[error("a text is not UTF-8")]
     Encoding,
-    /// There is more of something than any snapshot has.
+    /// The pickle exceeds a limit of every snapshot.
     #[error("more than {limit} {what}")]
     TooMany {
-        /// What there is too much of.
+        /// The limited thing.
         what: &'static str,
-        /// The most that is read.
+        /// The limit.
         limit: u64,
     },
 }

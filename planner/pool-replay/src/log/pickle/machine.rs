@@ -1,5 +1,5 @@
-//! The stack machine of a pickle. What a few bytes can ask for is bounded: the depth of what is nested, the lists and
-//! dictionaries there are, the memo.
+//! The stack machine of a pickle. Limits bound the memory that a few bytes can demand: the depth of
+//! nesting, the lists and dictionaries, the memo.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{BufRead, Seek, SeekFrom};
@@ -16,12 +16,13 @@ use super::value::{Entry, Field, Value};
 const MOST_DEPTH: u8 = 64;
 /// Lists and dictionaries. An empty one takes one byte of a file, and 48 here.
 const MOST_CONTAINERS: u64 = 1 << 25;
-/// Values on the stack that are in no list yet.
+/// Values on the stack that are not in a list yet.
 const MOST_STACK: u64 = 1 << 25;
 /// Entries of the memo that are fetched.
 const MOST_FETCHED: u64 = 1 << 24;
 
-/// The numbers of the memo that are fetched anywhere: the first pass, which also refuses what is to be refused.
+/// Returns the numbers of the memo that are fetched anywhere. This first pass also refuses invalid
+/// pickles.
 fn fetched(source: &mut impl BufRead) -> Result<HashSet<u32>, LogError> {
     let mut scanner = Scanner::new(source);
     let mut numbers = HashSet::new();
@@ -40,10 +41,11 @@ fn fetched(source: &mut impl BufRead) -> Result<HashSet<u32>, LogError> {
     }
 }
 
-/// The number that the first pickle of a file of `torch.save` is, before it wrote archives.
+/// The number in the first pickle of a file of `torch.save`, before it wrote archives.
 const LEGACY: &[u8] = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.";
 
-/// Goes past the three pickles that such a file begins with: the number, a version, and properties of the machine.
+/// Skips the three pickles at the beginning of such a file: the number, a version, and properties
+/// of the machine.
 fn skip_legacy(source: &mut impl BufRead) -> Result<(), LogError> {
     if !source.fill_buf()?.starts_with(LEGACY) {
         return Ok(());
@@ -117,7 +119,7 @@ impl<'a> Machine<'a> {
         Ok(self.pickle)
     }
 
-    /// Does what an opcode without an argument says.
+    /// Executes an opcode without an argument.
     fn step(&mut self, opcode: Opcode) -> Result<(), PickleError> {
         match opcode {
             Opcode::Proto | Opcode::Frame | Opcode::Stop => Ok(()),
@@ -201,7 +203,7 @@ impl<'a> Machine<'a> {
     }
 
     fn pop(&mut self, name: &'static str) -> Result<Value, PickleError> {
-        // What is below a mark is out of reach.
+        // Values below a mark cannot be accessed.
         let floor = self.marks.last().copied().unwrap_or(0);
         if self.stack.len() <= floor {
             return Err(PickleError::Stack { name });
@@ -276,7 +278,7 @@ impl<'a> Machine<'a> {
             let Some(field) = Field::of(key) else { continue };
             self.set_field(name, field, value)?;
         }
-        // Also where no key is kept there must be a dictionary.
+        // A dictionary is required even if no key is kept.
         match self.top(name)? {
             Value::Dict(_) | Value::Entry(_) => Ok(()),
             _ => Err(PickleError::Stack { name }),

@@ -1,12 +1,14 @@
-//! A reader of pickles that builds data and does nothing else: opcodes that name or call anything are refused by
-//! name, and nothing is ever executed.
+//! A reader of pickles that builds data and does nothing else. Opcodes that name or call anything
+//! are refused by name, and nothing is ever executed.
 //!
-//! A pickle is read twice. The first pass notes which entries of the memo are ever fetched, and so which lists and
-//! dictionaries may be reached from two places; those alone are kept in a table, by number. All others have one owner,
-//! so that a circle cannot be built of them and their depth is known; and an event of a trace becomes one compact
-//! record as soon as its dictionary is filled. Of dictionaries only the keys of [`Field`] are kept.
+//! A pickle is read twice. The first pass records the entries of the memo that are ever fetched,
+//! and so the lists and dictionaries that may have several references. Only those are kept in a
+//! table, by number. All others have one owner, so they cannot form a cycle, and their depth is
+//! known. An event of a trace becomes one compact record as soon as its dictionary is filled. Of
+//! dictionaries only the keys of [`Field`] are kept.
 //!
-//! Everything that is kept takes room in proportion to the file, and limits bound what a few bytes can ask for.
+//! The kept data take memory in proportion to the file, and limits bound the memory that a few
+//! bytes can demand.
 
 mod data;
 mod error;

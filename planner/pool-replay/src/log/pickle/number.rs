@@ -1,11 +1,11 @@
-//! Integers of a pickle as a snapshot uses them: 64 bits, and an error for every number that has more.
+//! Integers of a pickle for a snapshot: 64 bits, and an error for every larger number.
 
 use std::fmt;
 
 /// A number of an entry or a dictionary.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) enum Number {
-    /// The key is not there.
+    /// The key is missing.
     #[default]
     Missing,
     /// The value is a text, a list, a float or nothing.
@@ -18,7 +18,7 @@ pub(crate) enum Number {
     Huge,
 }
 
-/// Why a value is not the number that a snapshot needs.
+/// The reason why a value is not the number that a snapshot needs.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum NumberError {
     Missing,
@@ -51,7 +51,7 @@ impl Number {
             return Self::Huge;
         }
         let number = i128::from_le_bytes(low);
-        // The sign is that of the last byte, also where 16 of them are kept.
+        // The sign is that of the last byte, even if 16 bytes are kept.
         if (number < 0) != is_negative {
             return Self::Huge;
         }
@@ -97,7 +97,7 @@ impl Number {
 mod tests {
     use super::Number;
 
-    /// Every length of an integer is what Python's `int.from_bytes` reads.
+    /// Every length of an integer reads as Python's `int.from_bytes` does.
     #[test]
     fn integers_of_every_length() {
         let of = Number::from_le_bytes;

@@ -141,7 +141,8 @@ fn refused(byte: u8) -> Option<&'static str> {
     })
 }
 
-/// The name of an opcode that is written by protocol 0 alone, or copies what may have one owner only.
+/// Returns the name of an opcode that only protocol 0 writes, or that copies a value with a single
+/// owner.
 fn unsupported(byte: u8) -> Option<&'static str> {
     Some(match byte {
         b'2' => "DUP",

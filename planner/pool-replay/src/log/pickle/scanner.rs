@@ -10,10 +10,10 @@ use super::opcode::Opcode;
 /// The bytes that a text may have.
 const MOST_TEXT: u64 = 1 << 24;
 
-/// What an opcode carries.
+/// The argument of an opcode.
 #[derive(Debug, Eq, PartialEq)]
 pub(super) enum Argument<'a> {
-    /// Nothing, or what no snapshot needs: floats, bytes.
+    /// Nothing, or a value that no snapshot needs: floats, bytes.
     Nothing,
     /// An integer.
     Int(Number),
@@ -31,9 +31,9 @@ fn int(number: impl Into<i64>) -> Argument<'static> {
 #[derive(Debug)]
 pub(super) struct Scanner<'a, R> {
     source: &'a mut R,
-    /// Where the next byte is.
+    /// The position of the next byte.
     at: u64,
-    /// Where the last opcode was.
+    /// The position of the last opcode.
     pub(super) offset: u64,
     text: Vec<u8>,
 }
@@ -132,7 +132,7 @@ impl<'a, R: BufRead> Scanner<'a, R> {
         }
     }
 
-    /// An integer of so many bytes, little-endian, in two's complement.
+    /// Reads an integer of `length` bytes, little-endian, in two's complement.
     fn long(&mut self, length: u64) -> Result<Argument<'static>, LogError> {
         let mut bytes = [0; 255];
         let Some(bytes) = usize::try_from(length).ok().and_then(|length| bytes.get_mut(..length))
@@ -150,7 +150,7 @@ impl<'a, R: BufRead> Scanner<'a, R> {
             return Err(self.wrong(PickleError::TooMany { what, limit: MOST_TEXT }));
         }
         self.text.clear();
-        // Room is made for what is there, not for what the length says.
+        // Memory is allocated for the existing bytes, not for the given length.
         let read = self.source.by_ref().take(length).read_to_end(&mut self.text)? as u64;
         self.at += read;
         if read < length {

@@ -1,4 +1,4 @@
-//! What a pickle builds, as far as a snapshot needs it.
+//! The values that a pickle builds, limited to those of a snapshot.
 
 use super::super::frames::{Frames, Stack, Text};
 use super::number::Number;
@@ -47,7 +47,7 @@ const FIELDS: [(Field, &str); 17] = [
 ];
 
 impl Field {
-    /// Makes the keys known to frames that have no texts yet.
+    /// Adds the keys to frames that have no texts yet.
     pub(super) fn register(frames: &mut Frames) {
         debug_assert_eq!(frames.texts(), 0);
         FIELDS.iter().for_each(|(_, name)| {
@@ -55,27 +55,27 @@ impl Field {
         });
     }
 
-    /// The key as it stands in a snapshot.
+    /// Returns the key's text in a snapshot.
     pub(crate) fn name(self) -> &'static str {
         FIELDS.iter().find(|(field, _)| *field == self).map_or("", |(_, name)| name)
     }
 
-    /// The key that a text is, if it is kept.
+    /// Returns the key of a text, if it is kept.
     pub(super) fn of(text: Text) -> Option<Self> {
         let at = usize::try_from(text.0).ok()?;
         FIELDS.get(at).map(|&(field, _)| field)
     }
 }
 
-/// What is on the stack, in a list or in a dictionary.
+/// A value on the stack, in a list or in a dictionary.
 #[derive(Debug, Default)]
 pub(crate) enum Value {
-    /// What no snapshot needs: none, booleans, floats, bytes.
+    /// A value that no snapshot needs: none, booleans, floats, bytes.
     #[default]
     Nothing,
     Int(Number),
     Text(Text),
-    /// A list or dictionary that may be reached from elsewhere, by its number in the table.
+    /// A list or dictionary with several references, by its number in the table.
     Shared(u32),
     /// A list, tuple or set.
     List(Box<List>),
@@ -85,7 +85,7 @@ pub(crate) enum Value {
 }
 
 impl Value {
-    /// The same value again, if having it twice needs no second owner.
+    /// Returns a copy of the value, if the copy needs no second owner.
     pub(super) fn again(&self) -> Option<Self> {
         match self {
             Self::Nothing => Some(Self::Nothing),
@@ -96,7 +96,7 @@ impl Value {
         }
     }
 
-    /// How many levels of owned values this one has.
+    /// Returns the number of levels of owned values.
     pub(super) fn depth(&self) -> u8 {
         match self {
             Self::List(list) => list.depth,
@@ -111,11 +111,12 @@ impl Value {
     }
 }
 
-/// A list, and how many levels of values it owns.
+/// A list, and the number of levels of values that it owns.
 #[derive(Debug, Default)]
 pub(crate) struct List {
     pub(crate) items: Vec<Value>,
-    /// The items of a list that has entries of a trace alone; there are many of them. `items` is empty then.
+    /// The items of a list with only entries of a trace; there are many of them. `items` is empty
+    /// then.
     pub(super) entries: Vec<Entry>,
     pub(super) depth: u8,
 }
@@ -134,7 +135,7 @@ impl List {
     }
 }
 
-/// What is kept of a dictionary.
+/// The kept part of a dictionary.
 #[derive(Debug, Default)]
 pub(crate) struct Dict {
     items: Vec<(Field, Value)>,

@@ -33,13 +33,13 @@ fn numbers_from_2_63_on_are_read() {
     let pickle = entry(&[("addr", &high), ("size", b"M\0\x02"), ("stream", &high)]);
     let read = events(&pickle);
     assert_eq!((read[0].address, read[0].bytes, read[0].stream), (1 << 63, 512, 1 << 63));
-    // A stream with a sign is the same handle.
+    // A signed stream is the same handle.
     let signed = [&[0x8a, 8][..], &i64::MIN.to_le_bytes()].concat();
     let pickle = entry(&[("addr", b"K\0"), ("size", b"K\x01"), ("stream", &signed)]);
     assert_eq!(events(&pickle)[0].stream, 1 << 63);
 }
 
-/// A number that does not fit is an error with its place and its key, and never one that is missing.
+/// A number that does not fit is an error with its place and its key, and never counts as missing.
 #[test]
 fn numbers_that_do_not_fit_are_errors() {
     let (huge, negative) = (nine(0, 1), [&[0x8a, 1][..], &[0xff]].concat());
@@ -62,7 +62,7 @@ fn numbers_that_do_not_fit_are_errors() {
         assert_eq!(message(&entry(&numbers)), format!("device_traces[0][0]: {expected}"));
     }
     assert_eq!(message(&entry(&[("size", b"K\x08")])), "device_traces[0][0]: addr is missing");
-    // The same of a frame's line, and of a segment.
+    // The same for a frame's line, and for a segment.
     let frame =
         [b"](}(\x8c\x08filename\x8c\x01f\x8c\x04name\x8c\x01g\x8c\x04line", &huge[..], b"ue"];
     let frames = frame.concat();
@@ -85,7 +85,7 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// An archive with files that are stored as they are, or said to be compressed.
+/// Makes an archive with stored files, or files that claim to be compressed.
 fn archive(files: &[(&str, &[u8])], method: u16) -> Vec<u8> {
     let (mut bytes, mut directory) = (Vec::new(), Vec::new());
     for (name, content) in files {
@@ -100,7 +100,7 @@ fn archive(files: &[(&str, &[u8])], method: u16) -> Vec<u8> {
         };
         bytes.extend(b"PK\x03\x04");
         shared(&mut bytes);
-        // PyTorch pads by an extra field, so that tensors are aligned.
+        // PyTorch pads with an extra field, so that tensors are aligned.
         bytes.extend([&short(7)[..], name.as_bytes(), b"FB\x03\0ZZZ", content].concat());
         directory.extend(b"PK\x01\x02\x14\0");
         shared(&mut directory);
@@ -130,7 +130,7 @@ fn compressed_files() {
         let expected = events_from(&sample, Some(format)).unwrap().0;
         assert_eq!(opened(sample.clone()).unwrap(), expected, "{format:?}");
         assert_eq!(opened(gzip(&sample)).unwrap(), expected, "{format:?}, compressed");
-        // Two members behind each other are one file.
+        // Two consecutive members are one file.
         let (first, second) = sample.split_at(sample.len() / 2);
         let both = [gzip(first), gzip(second)].concat();
         assert_eq!(opened(both).unwrap(), expected, "{format:?}, in two members");
@@ -193,7 +193,7 @@ fn owners_of_buffers() {
     assert_eq!(owner(&[]), None);
 }
 
-/// The events of a part, and what is live when it begins.
+/// Returns the events of a part, and the buffers that are live when it begins.
 fn part(text: &str, selection: &Selection) -> Vec<(Action, Place, u64)> {
     let mut events = Vec::new();
     let mut source = Cursor::new(text.as_bytes());
@@ -204,7 +204,7 @@ fn part(text: &str, selection: &Selection) -> Vec<(Action, Place, u64)> {
     events
 }
 
-/// Whatever part is read, what is live after it is what a naive reader of the whole has there.
+/// For every part, the buffers live after it are those of a naive reader of the whole log there.
 #[test]
 fn parts_of_a_log() {
     let mut text = String::new();

@@ -1,4 +1,4 @@
-//! The readers: hand-made files, every prefix of them, mutations, and files that ask for too much.
+//! The readers: hand-made files, every prefix of them, mutations, and files that demand too much.
 
 mod cases;
 mod others;
@@ -50,7 +50,8 @@ fn samples() -> [(Format, Vec<u8>); 10] {
     ]
 }
 
-/// Every prefix is read, or refused with a typed error; of a pickle every one is refused, at its end.
+/// Every prefix is read, or refused with a typed error; of a pickle every prefix is refused, at its
+/// end.
 #[test]
 fn truncated_at_every_byte() {
     for (format, sample) in samples() {
@@ -58,7 +59,7 @@ fn truncated_at_every_byte() {
         for length in 0..sample.len() {
             let outcome = events_from(&sample[..length], Some(format));
             if format == Format::Pytorch {
-                // The others end at a line, or in one.
+                // The others end at a line end, or within a line.
                 let error = pool_plan::error_chain(&outcome.unwrap_err());
                 assert!(error.ends_with("the file ends here, before the pickle does"), "{error}");
             }
@@ -85,7 +86,7 @@ impl Seek for Failing {
     }
 }
 
-/// Where a file cannot be read on, that is the error, at whatever byte; it never looks like the end of the file.
+/// A read error of a file is the error at every byte; it never looks like the end of the file.
 #[test]
 fn files_that_cannot_be_read_on() {
     for (format, sample) in samples() {
@@ -99,7 +100,7 @@ fn files_that_cannot_be_read_on() {
     }
 }
 
-/// However bytes are changed, removed or repeated, a reader answers.
+/// A reader returns for all changes, removals and repetitions of bytes.
 #[test]
 fn mutations_never_panic() {
     let cases = std::env::var("POOL_TEST_CASES").ok().and_then(|text| text.parse().ok());

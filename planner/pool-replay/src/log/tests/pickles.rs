@@ -1,9 +1,10 @@
-//! Pickles: hand-made ones, one of Python's, and those that ask for what is refused.
+//! Pickles: hand-made ones, one of Python's, and those with refused contents.
 
 use super::super::pickle::Opcode;
 use super::*;
 
-/// A snapshot of `Pickler`'s in few bytes, by hand: what is memoized has the number that it was put under.
+/// A snapshot of `Pickler`'s in few bytes, by hand: a memoized value has the number under which it
+/// was put.
 struct Pickler(Vec<u8>);
 
 impl Pickler {
@@ -44,7 +45,7 @@ impl Pickler {
     }
 }
 
-/// Two events, a buffer from before, frames that are shared, and keys that nobody needs.
+/// Makes two events, a buffer from before, shared frames, and unused keys.
 pub(super) fn snapshot() -> Vec<u8> {
     let new = Pickler::new(4).op(b'}').op(b'(');
     let frames = new.text("unused").op(b']').put(7).op(b'}').put(8).op(b'(').text("filename");
@@ -95,7 +96,7 @@ fn snapshot_as_python_writes_it() {
     assert_eq!(named, [(72, "loss"), (57, "main")]);
 }
 
-/// Whatever could run code is refused by its name, wherever it stands.
+/// Every opcode that could run code is refused by its name, at any place.
 #[test]
 fn opcodes_that_do_things_are_refused() {
     let names = [
@@ -126,12 +127,12 @@ fn opcodes_that_do_things_are_refused() {
     assert!(message.starts_with("byte 2: opcode GLOBAL"), "{message}");
 }
 
-/// Every byte as an opcode is either one that is known to build data or refused, by both passes alike.
+/// Every byte as an opcode either builds data or is refused, in both passes alike.
 #[test]
 fn opcodes_all_have_an_answer() {
     let built: Vec<u8> = (0..=255).filter(|&byte| Opcode::of(byte).is_ok()).collect();
     assert_eq!(built.len(), 45);
-    // Python's list of opcodes has 68; 15 do things, 8 are not read.
+    // Python's list of opcodes has 68; 15 have effects, 8 are unsupported.
     assert_eq!(68 - 15 - 8, built.len());
 }
 
@@ -172,7 +173,7 @@ fn pickles_that_ask_for_too_much() {
     assert!(message(b"\x80\x042.").starts_with("byte 2: opcode DUP"));
     assert!(message(b"\x80\x04]]s.").contains("SETITEM"));
     assert!(message(b"\x80\x04.").contains("STOP"));
-    // What is below a mark is out of reach until the mark is used.
+    // Values below a mark cannot be accessed until the mark is used.
     assert!(message(b"\x80\x04](0e.").starts_with("byte 4: opcode POP"));
     assert!(message(b"\x80\x04](a.").starts_with("byte 4: opcode APPEND"));
 }
