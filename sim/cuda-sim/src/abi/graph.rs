@@ -1,4 +1,4 @@
-//! Graphs as wholes: making, reading, instantiating, launching.
+//! Whole graphs: creating, reading, instantiating, launching.
 
 use super::foreign::{In, Out};
 use super::session::Session;
@@ -15,7 +15,7 @@ pub(super) fn edge_data(data: EdgeData) -> sys::CUgraphEdgeData {
     }
 }
 
-/// Writes as many entries as there is room for, nothing into the rest, and the true count; without
+/// Writes edges up to the caller's capacity, zeros into the rest, and the true count. Without
 /// arrays it only counts.
 fn put_edges(
     edges: &[(u64, u64, EdgeData)],
@@ -137,7 +137,8 @@ driver_calls! {
         place: Out<[u64; 3]>,
     ) |session| {
         let updated = session.update_exec(exec, graph)?;
-        // `CUgraphExecUpdateResultInfo`: the result is the first number of what the place holds; the nodes follow.
+        // `CUgraphExecUpdateResultInfo`: the result is the first number of the structure; the nodes
+        // follow.
         let told = match &updated {
             Ok(()) => [0; 3],
             Err(refused) => [u64::from(refused.result), refused.node, refused.from],

@@ -1,4 +1,4 @@
-//! Instructions on numbers with a point, and what they give.
+//! Results of floating-point instructions.
 
 #![expect(
     clippy::cast_possible_truncation,
