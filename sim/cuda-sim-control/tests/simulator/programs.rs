@@ -8,7 +8,7 @@ use crate::support::{start, with_order_of, with_seed};
 
 const PROGRAMS: u32 = 1000;
 
-/// Runs a property over inputs that are the same every time.
+/// Checks a property for inputs that are the same in every run.
 pub(crate) fn for_all<T: std::fmt::Debug>(
     inputs: impl Strategy<Value = T>,
     property: impl Fn(u64, &T) -> Result<(), String>,
