@@ -124,7 +124,7 @@ fn simulators(stage: &Stage, checks: &mut Checks) -> Result<(), TaskError> {
         ("under the name libcuda.so.1", all, "libcuda.so.1", "it exports simcuda_is_simulator"),
         ("with its symbol alone", symbol, "libcuda.so.1", "it exports simcuda_is_simulator"),
         ("with its device's name alone", device_name, "libcuda.so.1", "its device is a Simulated"),
-        ("with its file's name alone", Signs::NONE, file, "its file is called so"),
+        ("with its file's name alone", Signs::NONE, file, "its file has such a name"),
     ];
     for (name, signs, file, sentence) in kinds {
         let refused = refused_as_a_driver(stage, name, signs, file, sentence)?;
