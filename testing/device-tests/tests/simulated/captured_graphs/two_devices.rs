@@ -44,7 +44,8 @@ impl Place {
         CudaArena::new(memory, 1 << 16, ArenaPolicy::Monotone).unwrap()
     }
 
-    /// A graph that fills its block by way of a temporary, or copies it to a temporary and back.
+    /// Returns a graph that fills its block by way of a temporary, or copies it to a temporary and
+    /// back.
     fn graph(&self, value: Option<u8>) -> CapturedGraph<()> {
         let body = |capture: &Capture<'_>, (): &mut ()| -> Result<(), CaptureError> {
             let main = capture.main();
