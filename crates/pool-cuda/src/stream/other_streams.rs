@@ -84,7 +84,7 @@ impl OtherStreams {
         self.uses.is_empty()
     }
 
-    /// Notes that cudarc asked which stream a block is on.
+    /// Notes that cudarc queried the stream of a block.
     pub(crate) fn note_question(&self, block: Address) {
         self.questions.note(block);
     }

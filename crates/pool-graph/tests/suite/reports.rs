@@ -1,4 +1,4 @@
-//! What people read: tables and texts.
+//! Output for people: tables and texts.
 
 use pool_core::error_chain;
 use pool_graph::{
@@ -79,7 +79,7 @@ fn errors_say_what_to_do() {
         let text = error_chain(&error).to_string();
         assert!(text.contains(words), "{text}");
         let below = std::error::Error::source(&error).map(ToString::to_string);
-        // Each says its own part alone.
+        // Each has only its own part.
         assert!(below.as_ref().is_none_or(|below| !error.to_string().contains(below)), "{error}");
         let has_source = below.is_some();
         assert_eq!(has_source, matches!(error, Error::OutOfMemory { .. }));

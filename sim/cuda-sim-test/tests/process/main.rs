@@ -83,7 +83,7 @@ fn a_race_between_streams_fails_a_run_whose_tests_pass() {
             "nothing orders it after",
             "stream 2",
             "lacks an event: record it after the access",
-            "ends with 3",
+            "exits with code 3",
         ],
     );
 }
@@ -134,7 +134,7 @@ fn mistakes_on_purpose_can_be_taken() {
 #[test]
 fn a_second_start_is_the_same_simulator_or_an_error_that_names_both_machines() {
     run("twice", &[]).is_silent(0);
-    run("otherwise", &[]).is(0, &["devices: 1", "devices: 2", "process of its own"]);
+    run("otherwise", &[]).is(0, &["devices: 1", "devices: 2", "a separate process"]);
 }
 
 #[test]

@@ -175,7 +175,7 @@ fn expected(call: Call, mode: CaptureMode, event_tracking: bool) -> Outcome {
             Invalidated("an event from before the capture: wait for it before", earlier)
         }
         Call::EndByHand => {
-            Invalidated("begun or ended by hand", (903, "leave that to the session"))
+            Invalidated("begun or ended without the session", (903, "leave that to the session"))
         }
     }
 }
