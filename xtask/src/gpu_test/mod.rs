@@ -195,7 +195,7 @@ fn limit(together: u64) -> Result<(), TaskError> {
         return Ok(());
     }
     let (have, most) = (HumanBytes(together), HumanBytes(CARRIED_AT_MOST));
-    Err(format!("the archive and its runner are {have}, above the {most} that are carried").into())
+    Err(format!("the archive and its runner are {have}, and the limit is {most}").into())
 }
 
 fn put_runner_beside(root: &Path, archive: &Path) -> Result<(), TaskError> {

@@ -69,7 +69,7 @@ impl Needs {
     /// not in the table.
     pub(super) fn of(packed: &[Packed]) -> Result<Self, TaskError> {
         let glibc = packed.iter().filter_map(|one| elf::needed_glibc(&one.bytes)).max();
-        let (major, minor) = glibc.ok_or("no program says which GNU C library it needs")?;
+        let (major, minor) = glibc.ok_or("no program needs a version of the GNU C library")?;
         let mut driver = GRAPHS;
         let kernels: BTreeSet<Kernel> = packed.iter().flat_map(|one| kernels(&one.bytes)).collect();
         for kernel in &kernels {

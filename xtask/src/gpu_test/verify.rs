@@ -75,7 +75,7 @@ fn check_program(directory: &Path, entry: &Entry) -> Result<(), TaskError> {
     }
     if purpose == Purpose::Test.name() && ignored_tests(&program)? != *tests {
         let count = tests.len();
-        return Err(format!("{path} tells other tests than the {count} of the manifest").into());
+        return Err(format!("{path} lists other tests than the {count} of the manifest").into());
     }
     Ok(())
 }
@@ -150,7 +150,7 @@ mod tests {
         let changed = refusal(|contents| {
             contents.manifest.programs[0].tests.pop();
         });
-        assert!(changed.contains("target/suite tells other tests than the 1"), "{changed}");
+        assert!(changed.contains("target/suite lists other tests than the 1"), "{changed}");
         let changed = refusal(|contents| contents.manifest.gpu_tests = 3);
         assert!(changed.contains("counts 3 tests and names 2"), "{changed}");
     }

@@ -42,7 +42,7 @@ pub(super) fn assemble(
     }
     let needs = needs(&said);
     if needs.is_empty() {
-        return Err(format!("ptxas tells of no kernel in {}:\n{said}", file.display()).into());
+        return Err(format!("ptxas lists no kernel in {}:\n{said}", file.display()).into());
     }
     Ok(needs)
 }

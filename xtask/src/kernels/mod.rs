@@ -122,7 +122,10 @@ fn write_or_compare(module: &Source, ptx: &str, check: bool) -> Result<Option<St
     let committed = std::fs::read_to_string(&module.ptx).unwrap_or_default();
     Ok(difference(&committed, ptx).map(|difference| {
         let file = module.ptx.display();
-        format!("{file} is not what {} gives: {difference}; run cargo xtask kernels", module.name)
+        format!(
+            "{file} differs from the PTX of {}: {difference}; run cargo xtask kernels",
+            module.name
+        )
     }))
 }
 

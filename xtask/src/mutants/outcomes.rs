@@ -99,7 +99,7 @@ impl Outcomes {
                 Summary::Unviable => all.unviable += 1,
                 Summary::Timeout => all.hung.push(name),
                 Summary::Success | Summary::Failure => {
-                    return Err(format!("{name}: cargo mutants cannot say what it is").into());
+                    return Err(format!("{name}: cargo mutants has no outcome").into());
                 }
             }
         }

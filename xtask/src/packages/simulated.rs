@@ -80,11 +80,11 @@ pub(super) fn check(
     checks.that("a user's crate is tested on the simulated driver", copy.is_green()?);
     for (feature, parts) in PLANTED {
         checks.that(
-            &format!("its tests fail with `{feature}`, and say where"),
+            &format!("its tests fail with `{feature}`, and name the place"),
             copy.is_red(&["--features", feature], None, parts)?,
         );
     }
-    checks.that("a wrong variable is told", copy.is_red(&[], Some(WRONG), &[TOLD])?);
+    checks.that("an invalid variable is reported", copy.is_red(&[], Some(WRONG), &[TOLD])?);
     Ok(())
 }
 

@@ -76,7 +76,7 @@ fn every_dependency_has_a_reason_and_the_names_of_its_users() {
     assert_eq!(missing(&explained, &declared), [""; 0], "add these to docs/dependencies.md");
     assert_eq!(missing(&declared, &explained), [""; 0], "docs/dependencies.md explains too much");
     for (name, users) in &declared {
-        assert_eq!(&explained[name], users, "docs/dependencies.md: who has `{name}`");
+        assert_eq!(&explained[name], users, "docs/dependencies.md: the crates with `{name}`");
     }
 }
 

@@ -163,7 +163,7 @@ impl Browser {
         loop {
             let left = end.saturating_duration_since(Instant::now());
             let message = self.messages.recv_timeout(left).map_err(|error| match error {
-                RecvTimeoutError::Timeout => format!("{method}: no answer in {PATIENCE:?}"),
+                RecvTimeoutError::Timeout => format!("{method}: no response within {PATIENCE:?}"),
                 RecvTimeoutError::Disconnected => format!("{method}: the browser has ended"),
             })?;
             if message["id"] != json!(self.last_command) {
@@ -197,7 +197,7 @@ impl Browser {
         while self.evaluate(&format!("Boolean({expression})"))? != json!(true) {
             if Instant::now() > end {
                 let said = self.complaints();
-                return Err(format!("{expression}: not in a minute; {said:?}").into());
+                return Err(format!("{expression}: not true within a minute; {said:?}").into());
             }
             thread::sleep(Duration::from_millis(50));
         }

@@ -21,7 +21,7 @@ pub(super) struct ChunkRegion {
 pub(super) enum State {
     /// The slot has no region; `next` is the next such slot.
     Vacant { next: u32 },
-    /// Nobody has the region. The links are those of the list of free regions that it is in, if it is in one.
+    /// The region is free. The links are those of its list of free regions, if it is in one.
     Free { newer: u32, older: u32 },
     /// The region is a block.
     Taken(BlockRecord),

@@ -239,7 +239,7 @@ impl<M: MemorySource> fmt::Debug for CUDAGraphMemoryPool<M> {
     }
 }
 
-/// A number that no other pool of this process has.
+/// Returns a number that no other pool of this process has.
 fn next_number() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     NEXT.fetch_add(1, Ordering::Relaxed)

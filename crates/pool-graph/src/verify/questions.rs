@@ -72,7 +72,7 @@ impl<'a> Questions<'a> {
         let mut holds = vec![true; next];
         self.judge(asked, claims, |who| holds[who] = false);
         let is_shown = |region: usize| holds[region];
-        // What does not come after all that the region begins after is no use of it.
+        // A node that does not come after all nodes that the region begins after does not use it.
         let is_none =
             |&&(region, _, number): &&(usize, usize, usize)| is_shown(region) && !holds[number];
         let none = last_uses.iter().filter(is_none).map(|&(region, place, _)| (region, place));
