@@ -126,7 +126,7 @@ impl LiveRegions {
     fn push(&mut self, region: LiveRegion) {
         #[expect(
             clippy::cast_possible_truncation,
-            reason = "regions of 256 bytes: no host has so many"
+            reason = "more regions of 256 bytes than any host has"
         )]
         let number = self.regions.len() as u32;
         let mut older = NONE;

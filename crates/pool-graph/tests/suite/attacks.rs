@@ -171,7 +171,7 @@ fn a_source_that_panics_leaves_nobody_waiting() {
 }
 
 #[test]
-#[cfg_attr(miri, ignore = "what is forgotten is a leak, and Miri says so")]
+#[cfg_attr(miri, ignore = "a forgotten value leaks, which Miri reports")]
 fn leases_that_are_forgotten_keep_their_blocks_for_ever() {
     let source = SyntheticMemory::new();
     let config = GraphPoolConfig { initial: 0, maximum: u64::MAX };

@@ -219,8 +219,8 @@ fn rename(piece: &mut Module, renamed: &HashMap<String, String>) -> Reading<()> 
     }
     for function in &mut piece.functions {
         if let Some(name) = hidden(function, renamed) {
-            let what = format!("`{name}` stands for two things in `{}`", function.name);
-            return Err(PtxError::new(function.line, what + ": not modelled in what is linked"));
+            let what = format!("`{name}` names two objects in `{}`", function.name);
+            return Err(PtxError::new(function.line, what + ": not modelled in a linked module"));
         }
         change(&mut function.name, renamed);
         for statement in function.body.iter_mut().flatten() {

@@ -3,7 +3,7 @@
 use super::syntax::Operand;
 
 /// Returns the low 64 bits of a number and its sign.
-#[expect(clippy::cast_possible_truncation, reason = "the low bits are what is asked for")]
+#[expect(clippy::cast_possible_truncation, reason = "the low bits are requested")]
 pub(super) fn low_bits(value: i128) -> u64 {
     value as u64
 }

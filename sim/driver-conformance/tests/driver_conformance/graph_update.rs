@@ -135,8 +135,8 @@ fn what_a_memset_may_be_changed_to() {
         for (question, set) in [
             ("half the width", Memset::row(1, ELEMENTS / 2)),
             ("twice the width", Memset::row(1, 2 * ELEMENTS)),
-            ("elements of 4 bytes, as many bytes", Memset::row(4, ELEMENTS / 4)),
-            ("elements of 2 bytes, as many of them", Memset::row(2, ELEMENTS)),
+            ("elements of 4 bytes, the same number of bytes", Memset::row(4, ELEMENTS / 4)),
+            ("elements of 2 bytes, the same number of elements", Memset::row(2, ELEMENTS)),
         ] {
             let (answer, _) = exec.update(&one_memset(device, span, set)?);
             answers.noted(question, answer);

@@ -83,7 +83,7 @@ fn steady_state_takes_nothing_from_the_heap() {
     let found = allocations(|| (0..1000).for_each(|_| pass(&mut pool)));
     assert_eq!(found, 0);
     let of_test = allocations(|| drop(std::hint::black_box(Box::new(1))));
-    assert_eq!(of_test, 1, "what is taken is counted");
+    assert_eq!(of_test, 1, "an allocation is counted");
     simulator.assert_clean();
 }
 

@@ -34,7 +34,7 @@ fn axpy() {
             let bindings = [x_view.binding().unwrap(), result.binding_mut().unwrap()];
             axpy.dispatch(&bindings, &AxpyParameters { factor, count }, workgroups);
             let mut results = result.copy_to_vec().unwrap();
-            assert_eq!(results.pop(), Some(7.0), "axpy of {count}: what is behind the vector");
+            assert_eq!(results.pop(), Some(7.0), "axpy of {count}: bytes after the vector");
             // The product is rounded twice, and y once.
             let expected = x.iter().zip(&y).map(|(x, y)| {
                 let (product, y) = (f64::from(factor) * f64::from(*x), f64::from(*y));

@@ -3,7 +3,7 @@
 #![expect(
     clippy::cast_possible_truncation,
     clippy::cast_precision_loss,
-    reason = "registers hold the low bits, and what is converted fits"
+    reason = "registers hold the low bits, and converted values fit"
 )]
 
 use half::{bf16, f16};

@@ -3,7 +3,7 @@
 #![expect(
     clippy::cast_possible_truncation,
     clippy::cast_lossless,
-    reason = "registers hold the low bits, and conversions are what is tested"
+    reason = "registers hold the low bits, and conversions are tested"
 )]
 
 use half::{bf16, f16};

@@ -38,7 +38,7 @@ impl Decoder {
             _ => None,
         };
         let labels =
-            labels.ok_or_else(|| PtxError::new(line, "there is no such list of labels"))?;
+            labels.ok_or_else(|| PtxError::new(line, "the list of labels does not exist"))?;
         let targets: Reading<Vec<usize>> =
             labels.iter().map(|name| self.label(name, line)).collect();
         Ok(Kind::BranchIndexed { index, targets: targets?.into() })

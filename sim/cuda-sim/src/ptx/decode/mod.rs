@@ -269,7 +269,7 @@ impl Decoder {
             }
             // It is laid out already.
             Space::Shared => Ok(()),
-            _ => Err(PtxError::new(variable.line, "no variable of this sort can stand in a body")),
+            _ => Err(PtxError::new(variable.line, "a body cannot declare a variable of this kind")),
         }
     }
 

@@ -130,7 +130,7 @@ pub(super) fn labels(function: &Function, start: usize) -> Reading<Labels> {
             Statement::Label(name) => {
                 let before = labels.insert(name.clone(), step);
                 if before.is_some() {
-                    let text = format!("label `{name}` stands twice in `{}`", function.name);
+                    let text = format!("label `{name}` is defined twice in `{}`", function.name);
                     return Err(PtxError::new(function.line, text));
                 }
             }

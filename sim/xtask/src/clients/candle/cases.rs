@@ -2,7 +2,7 @@
 
 #![expect(
     clippy::cast_possible_truncation,
-    reason = "sizes are small, and conversions are what some cases are about"
+    reason = "sizes are small, and some cases are about conversions"
 )]
 
 use super::super::driver::{Driver, Kernel, Parameters, Shape};

@@ -8,7 +8,7 @@
 
 #![expect(
     clippy::cast_possible_truncation,
-    reason = "numbers are bits, of which the low ones count, and conversions are what is tested"
+    reason = "only the low bits of a number count, and conversions are tested"
 )]
 
 mod atomics;

@@ -168,7 +168,7 @@ const ATTACKS: [Attack; 16] = [
         drop(view);
         world.right(capture)
     }),
-    ("a stream outside comes behind the capture, and stays", Verdict::Refused, |capture, world| {
+    ("a stream outside comes after the capture, and stays", Verdict::Refused, |capture, world| {
         world.fork(false, |outside| outside.memset_zeros(&mut *world.foreign.borrow_mut()));
         world.right(capture)
     }),
