@@ -108,9 +108,9 @@ control_calls! {
         1
     }
 
-    /// Copies lines of text, up to `room` bytes, and returns the length of the whole text. Topics:
-    /// 0 reports, 1 leaks, 2 calls with their codes, 3 executed operations in order.
-    fn simcuda_read(topic: u32, place: Out<u8>, room: usize) -> usize {
+    /// Copies lines of text, up to `capacity` bytes, and returns the length of the whole text.
+    /// Topics: 0 reports, 1 leaks, 2 calls with their codes, 3 executed operations in order.
+    fn simcuda_read(topic: u32, place: Out<u8>, capacity: usize) -> usize {
         let world = lock();
         let text = match topic {
             0 => world.reports.text(),
@@ -119,7 +119,7 @@ control_calls! {
             3 => world.log.trace(),
             _ => String::new(),
         };
-        for (index, byte) in text.bytes().enumerate().take(room) {
+        for (index, byte) in text.bytes().enumerate().take(capacity) {
             if place.put_at(index, byte).is_err() {
                 break;
             }

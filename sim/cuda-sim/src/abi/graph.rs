@@ -28,8 +28,8 @@ fn put_edges(
     if data.is_null() && edges.iter().any(|(_, _, data)| !data.is_plain()) {
         return Err(Code::LOSSY_QUERY);
     }
-    let room = count.get()?;
-    for index in 0..room {
+    let capacity = count.get()?;
+    for index in 0..capacity {
         let edge = edges.get(index).copied();
         let (first, second, with) = edge.unwrap_or_default();
         if !from.is_null() {
@@ -42,18 +42,18 @@ fn put_edges(
             data.put_at(index, edge_data(with))?;
         }
     }
-    count.put(edges.len().min(room))
+    count.put(edges.len().min(capacity))
 }
 
 pub(super) fn put_nodes(nodes: &[u64], place: Out<u64>, count: Out<usize>) -> Outcome<()> {
     if place.is_null() {
         return count.put(nodes.len());
     }
-    let room = count.get()?;
-    for index in 0..room {
+    let capacity = count.get()?;
+    for index in 0..capacity {
         place.put_at(index, nodes.get(index).copied().unwrap_or_default())?;
     }
-    count.put(nodes.len().min(room))
+    count.put(nodes.len().min(capacity))
 }
 
 fn change_edges(

@@ -262,8 +262,8 @@ driver_calls! {
         if data.is_null() && before.iter().any(|(_, data)| !data.is_plain()) {
             return Err(Code::LOSSY_QUERY);
         }
-        let room = if data.is_null() { 0 } else { count.get()? };
-        for (index, (_, edge)) in before.iter().enumerate().take(room) {
+        let capacity = if data.is_null() { 0 } else { count.get()? };
+        for (index, (_, edge)) in before.iter().enumerate().take(capacity) {
             data.put_at(index, edge_data(*edge))?;
         }
         let nodes: Vec<u64> = before.iter().map(|(node, _)| *node).collect();

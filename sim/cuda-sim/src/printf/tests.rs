@@ -113,20 +113,20 @@ mod beside_the_c_library {
         let text = CString::new(format).unwrap();
         let mut buffer = [0_u8; 4096];
         let place = buffer.as_mut_ptr().cast::<c_char>();
-        let (format, room) = (text.as_ptr(), buffer.len());
+        let (format, capacity) = (text.as_ptr(), buffer.len());
         let is_float = b"eEfgGaA".contains(text.as_bytes().last().unwrap());
         let written = if is_float {
-            // SAFETY: the buffer has `room` bytes, the format ends with a zero byte and takes one
+            // SAFETY: the buffer has `capacity` bytes, the format ends with a zero byte and takes one
             // `double`.
-            unsafe { snprintf(place, room, format, f64::from_bits(bits)) }
+            unsafe { snprintf(place, capacity, format, f64::from_bits(bits)) }
         } else {
             // SAFETY: as above. The format takes one whole number of at most 64 bits, passed as one
             // of 64 bits. A smaller number is its low bits on all processors that the simulator is
             // tested on.
-            unsafe { snprintf(place, room, format, bits) }
+            unsafe { snprintf(place, capacity, format, bits) }
         };
         let written = usize::try_from(written).unwrap();
-        assert!(written < room, "{written} bytes of {text:?}");
+        assert!(written < capacity, "{written} bytes of {text:?}");
         String::from_utf8(buffer[..written].to_vec()).unwrap()
     }
 

@@ -160,8 +160,8 @@ impl World {
                 return Err(code);
             }
             // Padding up to its alignment makes its start that strict.
-            let room = if variable.align > UNIT { PAGE } else { 0 };
-            let address = self.memory.fresh_address(variable.bytes.max(room));
+            let least = if variable.align > UNIT { PAGE } else { 0 };
+            let address = self.memory.fresh_address(variable.bytes.max(least));
             self.memory.allocate(address, variable.bytes, device, Origin::Module);
             variables.insert(variable.name.clone(), (address, variable.bytes));
         }
