@@ -72,7 +72,7 @@ fn errors_say_what_to_do() {
         (Error::LeasedBlock { block: 3, leases: 2 }, "2 leases: drop them first"),
         (Error::StaleBlock { block: 3 }, "allocate again"),
         (Error::PlanDiverged { allocation: 1, planned: Some(2), requested }, "plan again"),
-        (Error::PlanDiverged { allocation: 1, planned: None, requested }, "behind the end"),
+        (Error::PlanDiverged { allocation: 1, planned: None, requested }, "after the end"),
         (Error::ForkedCapture { rewinds: 4 }, "Monotone or Planned"),
         (Error::StaleLease { leased: 0, current: 1 }, "capture again"),
     ] {
