@@ -1,5 +1,6 @@
-//! Gathers the tests of other crates' suites: copies of their files, in which a test is a function like any other, and
-//! the table of all tests. Single tests that no browser can run are left out by a `#[cfg]` in the suites.
+//! Gathers the tests of other crates' suites: copies of their files, in which a test is an ordinary
+//! function, and the table of all tests. A `#[cfg]` in the suites leaves out tests that no browser
+//! can run.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a build script fails by a panic")]
 
@@ -7,18 +8,19 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-/// Modules of a crate's suite.
+/// The modules of a crate's suite.
 struct Suite {
     /// The name of the suite here.
     name: &'static str,
-    /// The directory, from this crate.
+    /// The directory, relative to this crate.
     directory: &'static str,
     modules: &'static [&'static str],
     /// Lines for the module of the suite.
     imports: &'static str,
 }
 
-/// What is left out needs other threads, calls of wgpu that are refused at once, a compiler, or features of crates.
+/// The suites. The tests left out need other threads, calls of wgpu that are refused at once, a
+/// compiler, or features of crates.
 const SUITES: [Suite; 4] = [
     Suite {
         name: "cpu",
@@ -87,7 +89,8 @@ struct Copies {
 }
 
 impl Copies {
-    /// Copies a module, which is a file or a directory of files, and adds its tests to the table; the path of its copy.
+    /// Copies a module, which is a file or a directory of files, and adds its tests to the table.
+    /// Returns the path of its copy.
     fn copy(&mut self, module: &str, from: &Path, to: &Path, stem: &str) -> PathBuf {
         let directory = from.join(stem);
         let file = if directory.is_dir() {
@@ -110,7 +113,7 @@ impl Copies {
         target
     }
 
-    /// A file whose tests are plain functions, and whose messages go to the report.
+    /// Rewrites a file so that its tests are plain functions, and its messages go to the report.
     fn as_plain_functions(&mut self, module: &str, text: &str) -> String {
         let mut copy = String::new();
         let mut attributes: Option<Vec<&str>> = None;
@@ -123,7 +126,7 @@ impl Copies {
                     let name = rest.split('(').next().unwrap();
                     let panic = of_test.iter().find(|one| one.starts_with("#[should_panic"));
                     let panic = panic.map(|one| one.split('"').nth(1).unwrap_or_default());
-                    // Others are for Miri.
+                    // The others are for Miri.
                     of_test.retain(|one| one.starts_with("#[cfg("));
                     let gates = of_test.join(" ");
                     writeln!(copy, "{gates} pub(crate) fn {rest}").unwrap();
@@ -134,7 +137,7 @@ impl Copies {
                 }
             }
         }
-        // Modules are reached by the table, from outside of the suite.
+        // The table uses the modules from outside the suite.
         let copy = copy.replace("\nmod ", "\npub(crate) mod ");
         let copy = copy.replace("crate::", &format!("crate::{}::", self.suite));
         copy.replace(" println!(", " crate::say!(")

@@ -1,8 +1,8 @@
 //! `cargo xtask assembly`: the machine code of the hot path, printed and counted.
 //!
-//! The program `hot-path` has a function with three acquires and two `xor`s that use their views. What
-//! runs of it when no acquire is rare is counted without the saving and restoring of registers, which
-//! is the function's and not the acquires'.
+//! The program `hot-path` has a function with three acquires and two `xor`s that use their views.
+//! The instructions that run when no acquire is rare are counted. The saving and restoring of
+//! registers is left out: it is the function's and not the acquires'.
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -16,7 +16,7 @@ const ACQUIRES: usize = 3;
 /// The most instructions for one acquire, the use of its view included.
 const MOST: usize = 5;
 
-/// Prints the function, and fails where an acquire takes more than [`MOST`] instructions.
+/// Prints the function, and fails if an acquire takes more than [`MOST`] instructions.
 pub(crate) fn run() -> Result<ExitCode, TaskError> {
     if !cfg!(target_arch = "x86_64") {
         return Err("instructions are counted on x86_64 only".into());
@@ -58,7 +58,7 @@ fn read_and_remove(file: &Path) -> Result<String, TaskError> {
     Ok(listing)
 }
 
-/// The lines of one function: its label, instructions and inner labels, without directives.
+/// Returns the lines of one function: its label, instructions and inner labels, without directives.
 fn function<'l>(listing: &'l str, name: &str) -> Result<Vec<&'l str>, TaskError> {
     let lines: Vec<_> = listing
         .lines()
@@ -73,14 +73,14 @@ fn function<'l>(listing: &'l str, name: &str) -> Result<Vec<&'l str>, TaskError>
     }
 }
 
-/// How many instructions run from the entry to the first `ret` when no conditional jump is taken,
+/// Counts the instructions from the entry to the first `ret` when no conditional jump is taken,
 /// without those that save and restore registers.
 fn hot_instructions(function: &[&str]) -> usize {
     let end = function.iter().position(|line| line.trim() == "ret").unwrap_or(function.len());
     function[..end].iter().filter(|line| !line.ends_with(':') && !saves_or_restores(line)).count()
 }
 
-/// Whether the line is part of a function's prologue or epilogue.
+/// Returns `true` if the line is part of a function's prologue or epilogue.
 fn saves_or_restores(line: &str) -> bool {
     let words: Vec<_> = line.split_whitespace().collect();
     matches!(words[..], ["push" | "pop", _] | ["add" | "sub", "rsp,", _])

@@ -1,9 +1,11 @@
-//! `cargo xtask cuda-versions`: whether the CUDA crates build together with what others want of cudarc.
+//! `cargo xtask cuda-versions`: whether the CUDA crates build together with the features of cudarc
+//! that other crates request.
 //!
-//! Of cudarc there is one in a build, with the features that all crates ask for together: two versions of
-//! CUDA, or two ways to load the driver, do not build. So a package is made, outside of this workspace,
-//! that has the facade beside cudarc with the features of another's manifest, and is checked. It needs the
-//! crates of the registry. The last line is `N passed, N failed, N skipped`.
+//! A build has one cudarc, with the features that all crates request together: two versions of
+//! CUDA, or two ways to load the driver, do not build. The task makes a package outside of this
+//! workspace, which has the facade beside cudarc with the features of another crate's manifest, and
+//! checks it. It needs the crates of the registry. The last line is
+//! `N passed, N failed, N skipped`.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
@@ -15,23 +17,23 @@ use crate::TaskError;
 use tasks::programs::{cargo, output};
 use tasks::workspace::{self, Workspace};
 
-/// What `cargo xtask cuda-versions` accepts.
+/// The arguments of `cargo xtask cuda-versions`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Every version that the locked cudarc binds, not the oldest and the newest alone.
+    /// Check every version that the locked cudarc binds, and not only the oldest and the newest.
     #[arg(long)]
     full: bool,
 }
 
-/// What another crate of a build wants of cudarc.
+/// The features of cudarc that another crate of a build requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Case {
     name: String,
     features: Vec<String>,
 }
 
-/// As in the manifest of candle-core 0.11.1, but for the version, which its build finds where nvcc is: here one
-/// is named.
+/// The features in the manifest of candle-core 0.11.1, except for the version. Its build takes the
+/// version of nvcc; here one is named.
 const CANDLE: (&str, &[&str]) = (
     "beside candle-core 0.11.1",
     &[
@@ -49,7 +51,7 @@ const CANDLE: (&str, &[&str]) = (
     ],
 );
 
-/// As in the manifest of cubecl-cuda 0.10.0.
+/// The features in the manifest of cubecl-cuda 0.10.0.
 const CUBECL: (&str, &[&str]) = (
     "beside cubecl-cuda 0.10.0",
     &[
@@ -63,10 +65,10 @@ const CUBECL: (&str, &[&str]) = (
     ],
 );
 
-/// The oldest that will do.
+/// The oldest version that suffices.
 const OLDEST: &str = "cuda-12000";
 
-/// A use of what both have, which shows that it is the same.
+/// A use of a type of both, which shows that it is the same.
 const SOURCE: &str = "\
 pub fn same(stream: pool_facade::pool_cuda::cudarc::driver::sys::CUstream) -> cudarc::driver::sys::CUstream {
     stream
@@ -75,12 +77,12 @@ pub fn same(stream: pool_facade::pool_cuda::cudarc::driver::sys::CUstream) -> cu
 pub use pool_facade::pool_graph::CaptureSession;
 ";
 
-/// Checks every case, and prints how each went.
+/// Checks every case, and prints the results.
 ///
 /// # Errors
 ///
-/// When the package cannot be written, or cargo not be asked. A case that does not build is no such
-/// error: it is counted.
+/// If the package cannot be written, or cargo cannot be started. A case that does not build is no
+/// such error: it is counted.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     let Workspace { root, target_directory, .. } = workspace::describe()?;
     let versions = versions_of_cudarc(&root)?;
@@ -119,7 +121,7 @@ struct Described {
     features: std::collections::BTreeMap<String, Vec<String>>,
 }
 
-/// The versions from 12.0 on that the locked cudarc has features for, oldest first.
+/// Returns the versions from 12.0 on that the locked cudarc has features for, oldest first.
 fn versions_of_cudarc(root: &Path) -> Result<Vec<String>, TaskError> {
     let manifest = root.join("Cargo.toml");
     let mut ask = cargo();
@@ -148,7 +150,7 @@ struct Package {
 }
 
 impl Package {
-    /// Outside of the workspace, whose settings would choose a version.
+    /// Creates the package outside of the workspace, whose settings would choose a version.
     fn new(root: &Path, target_directory: &Path) -> Result<Self, TaskError> {
         let directory = env::temp_dir().join(format!("pool-cuda-versions-{}", std::process::id()));
         fs::create_dir_all(directory.join("src"))?;

@@ -1,4 +1,5 @@
-//! `cargo xtask quick`: what of the root workspace, of the planner's and of the simulator's, a branch changes.
+//! `cargo xtask quick`: checks the changed crates of the root workspace, of the planner's and of
+//! the simulator's.
 
 use std::process::ExitCode;
 
@@ -7,9 +8,10 @@ use tasks::quick::{self, Arguments, Profile};
 use crate::TaskError;
 use crate::test::features::ALL_FEATURES;
 
-/// Integration tests that do not run after each edit: one takes 22 s of processor time; two are empty without `cfg(loom)`;
-/// all others are ignored, but for single ones, unless `cargo xtask sim-test` runs them on the simulated driver. The suites
-/// left take at most 17 s, with as many random programs as [`tasks::quick`] asks for.
+/// Integration tests that do not run after each edit. One takes 22 s of processor time; two are
+/// empty without `cfg(loom)`; all others are ignored, except for single ones, unless
+/// `cargo xtask sim-test` runs them on the simulated driver. The suites left take at most 17 s,
+/// with the number of random programs that [`tasks::quick`] sets.
 const SLOW_SUITES: &[(&str, &str)] = &[
     ("pool-core", "interleavings"),
     ("pool-graph", "large_graphs"),
@@ -21,7 +23,7 @@ const SLOW_SUITES: &[(&str, &str)] = &[
 ///
 /// # Errors
 ///
-/// When the changed files cannot be found. A failed check is no such error: the exit code tells it.
+/// If the changed files cannot be found. A failed check is no such error: it sets the exit code.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     let profile = Profile {
         features: ALL_FEATURES.to_vec(),

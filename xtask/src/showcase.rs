@@ -1,4 +1,5 @@
-//! `cargo xtask adopt`, `demo` and `encode`: tasks of the program `showcases`, which is built when one is asked for.
+//! `cargo xtask adopt`, `demo` and `encode`: tasks of the program `showcases`, which is built when
+//! one of them is run.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -7,7 +8,7 @@ use tasks::programs::cargo;
 
 use crate::TaskError;
 
-/// What is passed on.
+/// The arguments that are passed on.
 #[derive(Debug, clap::Args)]
 #[command(disable_help_flag = true)]
 pub(crate) struct Arguments {
@@ -16,11 +17,11 @@ pub(crate) struct Arguments {
     passed_on: Vec<OsString>,
 }
 
-/// Runs a task of the program; its exit code.
+/// Runs a task of the program. Returns its exit code.
 ///
 /// # Errors
 ///
-/// When cargo cannot be started.
+/// If cargo cannot be started.
 pub(crate) fn run(task: &str, arguments: &Arguments) -> Result<ExitCode, TaskError> {
     let mut run = cargo();
     run.args(["run", "--quiet", "--package", "showcases", "--", task]).args(&arguments.passed_on);

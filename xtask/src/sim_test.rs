@@ -15,8 +15,8 @@ const PACKAGES: &[&str] = &["pool-kernels", "device-tests", "pool-encoder"];
 ///
 /// # Errors
 ///
-/// When the programs cannot be built or started, and when there is no test. A failed test is no such error: the exit code
-/// tells it.
+/// If the programs cannot be built or started, or if there is no test. A failed test is no such
+/// error: it sets the exit code.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     let suites =
         Suites { packages: PACKAGES, features: ALL_FEATURES, asks_the_loader: holds_gpu_tests };

@@ -1,6 +1,6 @@
-//! A backend around a backend: the outer one does what the inner one does, but for the methods that an
-//! [`Adaptor`] overrides. Whatever watches, limits or fails another backend is an adaptor, and so is each of
-//! the broken backends with which the suite itself is tested.
+//! A backend around a backend: the outer one does the same as the inner one, except for the methods
+//! that an [`Adaptor`] overrides. A backend that watches, limits or fails another backend is an
+//! adaptor, and so is each of the faulty backends with which the suite itself is tested.
 
 use std::borrow::BorrowMut;
 use std::fmt;
@@ -39,22 +39,23 @@ pub type InnerViewRef<'s, A, T> = <<A as Adaptor>::Inner as PoolBackend>::ViewRe
 /// The error of an adaptor's inner backend.
 pub type InnerError<A> = <<A as Adaptor>::Inner as PoolBackend>::Error;
 
-/// An adaptor of a backend: its methods do something else than the inner backend's. Every method that is not
-/// overridden calls the inner backend.
+/// An adaptor of a backend: its methods replace those of the inner backend. Every method that is
+/// not overridden calls the inner backend.
 ///
 /// # Safety
 ///
-/// - [`AdaptedBackend`] with this adaptor keeps the contract of [`PoolBackend`]; or else, where it is a broken
-///   backend for a test of tests, breaks it in a way that misuses no memory.
+/// - [`AdaptedBackend`] with this adaptor keeps the contract of [`PoolBackend`]; or it is a faulty
+///   backend for a test of tests, and breaks the contract without misusing memory.
 /// - The inner backend's views do not use their [`SlotRef`], or `view` and `view_ref` are overridden.
 pub unsafe trait Adaptor: Sized + 'static {
     /// The backend that is adapted.
     type Inner: PoolBackend;
 
-    /// The descriptor that is kept beside a cached shape: the inner backend's, or one that contains it.
+    /// The descriptor that is kept with a cached shape: the inner backend's, or one that contains
+    /// it.
     type Descriptor: Default + 'static + BorrowMut<<Self::Inner as PoolBackend>::Descriptor>;
 
-    /// The inner backend's context.
+    /// Returns the inner backend's context.
     fn inner(&self) -> &Context<Self>;
 
     /// As [`PoolBackend::allocate`].
@@ -200,16 +201,16 @@ impl<A: Adaptor> fmt::Debug for AdaptedError<A> {
     }
 }
 
-/// A slot for views of another backend than the slot's own; such views do not use the slot.
+/// Returns a slot for views of a backend other than the slot's own. Such views do not use the slot.
 pub(crate) fn unused_slot<B: PoolBackend, I: PoolBackend>(slot: SlotRef<B>) -> SlotRef<I> {
     const { assert!(size_of::<SlotRef<B>>() == size_of::<*const ()>()) };
     const { assert!(size_of::<SlotRef<I>>() == size_of::<*const ()>()) };
-    // SAFETY: both are one pointer and nothing else (asserted), and an address of no such slot is a valid
-    // one: only using it would be wrong, and that nobody does (callers).
+    // SAFETY: both are one pointer and nothing else (asserted). The slot may not exist, and the
+    // callers pass it to views that do not use it.
     unsafe { transmute_copy(&slot) }
 }
 
-// SAFETY: what an adaptor promises: its own methods keep the contract, and the others are those of the
+// SAFETY: an adaptor promises that its own methods keep the contract. The others are those of the
 // inner backend, which keeps it, with the inner backend's context, blocks and views.
 unsafe impl<A: Adaptor> PoolBackend for AdaptedBackend<A> {
     type Layout = Slots;
@@ -308,7 +309,7 @@ unsafe impl<A: Adaptor<Inner: HostBackend>> HostBackend for AdaptedBackend<A> {
 /// The adaptor's views ignore their [`SlotRef`], and its methods accept parts of blocks ([`StackedBackend`]).
 pub unsafe trait StackedAdaptor: Adaptor<Inner: StackedBackend> {}
 
-// SAFETY: blocks are the inner backend's; what else is asked for, the adaptor promises.
+// SAFETY: blocks are the inner backend's; the adaptor promises the rest.
 unsafe impl<A: StackedAdaptor> StackedBackend for AdaptedBackend<A> {
     fn address(block: Block<A>) -> NonNull<u8> {
         A::Inner::address(block)

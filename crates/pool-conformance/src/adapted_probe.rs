@@ -9,8 +9,8 @@ use crate::adapted::{AdaptedBackend, Adaptor};
 use crate::ledger::Ledger;
 use crate::probe::{Later, Probe, SharedView, SkipReason, View};
 
-/// Looks into [`AdaptedBackend`] memory as `P` does into the inner backend's. An adaptor is made of a context of
-/// the inner backend and a setting, the same for all.
+/// Looks into [`AdaptedBackend`] memory as `P` does into the inner backend's. An adaptor is made
+/// from a context of the inner backend and one setting for all adaptors.
 #[derive(Clone, Copy, Debug)]
 pub struct AdaptedProbe<P, A, S> {
     inner: P,
@@ -19,7 +19,7 @@ pub struct AdaptedProbe<P, A, S> {
 }
 
 impl<P, A, S> AdaptedProbe<P, A, S> {
-    /// The probe of adaptors around `inner`'s backend, which are made with this setting.
+    /// Creates the probe of adaptors around `inner`'s backend, which are made with this setting.
     #[must_use]
     pub fn new(inner: P, setting: S) -> Self {
         Self { inner, setting, adaptor: PhantomData }

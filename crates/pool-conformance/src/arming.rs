@@ -1,5 +1,5 @@
-//! Host memory whose views can arm the slot that they came from, as the views of a device do when they are used where
-//! the pool cannot see it; and a record of the calls of `reuse` that follow.
+//! Host memory whose views can arm the slot that they came from, as a device's views do when they
+//! are used where the pool cannot see it. It records the calls of `reuse` that follow.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -22,12 +22,12 @@ impl<B> fmt::Debug for ArmingBackend<B> {
 }
 
 thread_local! {
-    /// The first bytes of the blocks that were ordered, while a test asks for them.
+    /// The first bytes of the blocks that were ordered, while a test records them.
     static ORDERED: RefCell<Option<Vec<u8>>> = const { RefCell::new(None) };
 }
 
-/// Runs `body`, and returns its result with the first byte that each block had when `reuse` was called for it, in the
-/// order of the calls.
+/// Runs `body`, and returns its result with the first byte of each block when `reuse` was called
+/// for it, in the order of the calls.
 ///
 /// `body` orders blocks of an [`ArmingBackend`] whose first byte is initialised.
 pub fn first_bytes_at_reuse<R>(body: impl FnOnce() -> R) -> (R, Vec<u8>) {
@@ -64,14 +64,14 @@ impl<B: HostBackend, E> ArmingView<B, E> {
         unsafe { self.slot.arm() };
     }
 
-    /// The context of the view's pool, found through the slot.
+    /// Returns the context of the view's pool, found through the slot.
     #[must_use]
     pub fn context(&self) -> &B::Context {
         // SAFETY: as in `arm`.
         unsafe { self.slot.context() }
     }
 
-    /// The address of the slot's block.
+    /// Returns the address of the slot's block.
     #[must_use]
     pub fn block_address(&self) -> usize {
         // SAFETY: as in `arm`.
@@ -180,8 +180,8 @@ impl<'a, B: HostBackend, T> LendView<'a> for ArmingView<B, &mut [T]> {
     }
 }
 
-// SAFETY: the memory is that of a backend which keeps the contract; a view is a slice of it, through the pointer that a
-// `HostBackend` promises, and the slot.
+// SAFETY: the memory is that of a backend which keeps the contract. A view is a slice of it,
+// through the pointer that a `HostBackend` promises, and the slot.
 unsafe impl<B: HostBackend> PoolBackend for ArmingBackend<B> {
     type Layout = Slots;
     type Context = B::Context;
@@ -217,8 +217,8 @@ unsafe impl<B: HostBackend> PoolBackend for ArmingBackend<B> {
         slot: SlotRef<Self>,
         length: usize,
     ) -> ArmingView<B, &'s mut [T]> {
-        // SAFETY: the caller answers for `length` valid elements, exclusively for `'s`; a block is as aligned as `T`
-        // may ask (`HostBackend`).
+        // SAFETY: the caller promises `length` valid elements, exclusively for `'s`; a block is as
+        // aligned as `T` may require (`HostBackend`).
         let elements = unsafe { slice::from_raw_parts_mut(B::host_pointer(block).cast(), length) };
         ArmingView { elements, slot }
     }

@@ -1,4 +1,4 @@
-//! The element types that the tests use: for each a content that depends on a seed, and the members
+//! The element types that the tests use: for each, contents that depend on a seed, and the members
 //! of the acquire family that only some elements have.
 
 use std::fmt::Debug;
@@ -8,12 +8,12 @@ use pool_core::{
     AcquireResult, DynamicPool, Element, Handle, NdArray, PoolBackend, PoolError, Scope, Shape,
 };
 
-/// An element with a content to recognise it by.
+/// An element with contents to recognise it by.
 pub trait Sample: Element + PartialEq + Debug {
-    /// Whether recycled contents may be handed out; the methods below hand them out for such elements alone.
+    /// Recycled contents may be handed out; the methods below hand them out only for such elements.
     const RECYCLES: bool;
 
-    /// The element at `index` of the content `seed`.
+    /// Returns the element at `index` of the content `seed`.
     fn sample(seed: u64, index: usize) -> Self;
 
     /// Acquires recycled elements, or zeroed ones where recycled contents are no value.
@@ -59,11 +59,11 @@ pub trait Sample: Element + PartialEq + Debug {
     ) -> Result<Handle<Self>, PoolError<B::Error>>;
 }
 
-/// How many elements of a content differ, before they begin anew: all of them, but under an interpreter, where
-/// each takes a microsecond and more, no more than 61, which is no length that blocks come in.
+/// The number of elements of a content that differ, before they begin anew. An interpreter takes a
+/// microsecond and more for each: there it is 61, which is no length of a block.
 const PERIOD: usize = if cfg!(miri) { 61 } else { isize::MAX as usize };
 
-/// The elements of the content `seed`.
+/// Returns the elements of the content `seed`.
 #[must_use]
 pub fn samples<T: Sample>(seed: u64, length: usize) -> Vec<T> {
     let period = length.min(PERIOD);
@@ -75,7 +75,7 @@ pub fn samples<T: Sample>(seed: u64, length: usize) -> Vec<T> {
     content
 }
 
-/// Eight bytes that look unlike those of every other seed and place.
+/// Returns eight bytes that differ from those of every other seed and place.
 fn bytes(seed: u64, index: usize) -> [u8; 8] {
     let place = (index % PERIOD) as u64;
     let mixed = (seed.wrapping_mul(0x9E37_79B9_7F4A_7C15)).wrapping_add(place);
@@ -239,7 +239,7 @@ pub enum Kind {
     Unit,
     /// `u8`.
     U8,
-    /// `bool`, of which not every byte pattern is a value.
+    /// `bool`, for which some byte patterns are invalid.
     Bool,
     /// `u16`.
     U16,

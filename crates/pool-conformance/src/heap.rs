@@ -1,5 +1,6 @@
-//! A backend for tests: plain heap blocks, with a [`Ledger`] that notes every block, refuses the n-th
-//! allocation on request, and checks that what is freed is what was allocated.
+//! A backend for tests: plain heap blocks. Its [`Ledger`] notes every block, refuses the n-th
+//! allocation on request, and checks that a block is freed with the bytes that it was allocated
+//! with.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
@@ -16,7 +17,8 @@ use crate::ledger::{Ledger, RefusalError};
 pub struct HeapBackend;
 
 impl Ledger {
-    /// Frees the memory of blocks of a [`HeapBackend`] that their pool, which is gone, left to leak.
+    /// Frees the memory of the blocks of a [`HeapBackend`] that their pool leaked. The pool is
+    /// gone.
     pub fn free_leaked(&self) {
         for (block, bytes) in self.take_heap_blocks() {
             // SAFETY: a block of the ledger, allocated with this layout, that no pool knows any more.
@@ -27,16 +29,17 @@ impl Ledger {
 
 /// # Panics
 ///
-/// Panics where `bytes` is no size that a pool may ask for.
+/// Panics if a pool may not ask for `bytes` bytes.
 fn layout(bytes: usize) -> Layout {
     assert!(bytes > 0 && bytes % HeapBackend::ALIGN == 0, "a pool must not ask for {bytes} bytes");
     Layout::from_size_align(bytes, HeapBackend::ALIGN).expect("a size that a pool may ask for")
 }
 
-// SAFETY: blocks come from the global allocator with `ALIGN` and zeroed, which is initialised; they do
-// not move, belong to no thread, and `free` gives them back with the layout that they were allocated
-// with, which the ledger checks. It panics, which aborts nothing but a failing test, only where the
-// pool broke its own side of the contract. Views are slices of exactly the elements asked for.
+// SAFETY: blocks come from the global allocator with `ALIGN` and zeroed, which is initialised. They
+// do not move, belong to no thread, and `free` returns them with the layout that they were
+// allocated with, which the ledger checks. It panics only where the pool broke its own side of the
+// contract, which fails a test and aborts nothing. Views are slices of exactly the requested
+// elements.
 unsafe impl PoolBackend for HeapBackend {
     type Layout = Slots;
     type Context = Ledger;
@@ -89,7 +92,7 @@ unsafe impl PoolBackend for HeapBackend {
         length: usize,
     ) -> &'s mut [T] {
         let _ = slot;
-        // SAFETY: the caller answers for `length` valid elements at the block, exclusively for `'s`;
+        // SAFETY: the caller promises `length` valid elements at the block, exclusively for `'s`;
         // the block is aligned for `T` (`align_block`), and a dangling block comes with zero bytes.
         unsafe { std::slice::from_raw_parts_mut(block.cast().as_ptr(), length) }
     }
@@ -139,7 +142,7 @@ unsafe impl PoolBackend for HeapBackend {
         source: &[T],
     ) -> Result<(), RefusalError> {
         let from = NonNull::from(source).cast::<T>();
-        // SAFETY: the block holds as many elements (caller); a live slice is no part of it.
+        // SAFETY: the block holds this number of elements (caller); a live slice is no part of it.
         unsafe { block.cast::<T>().copy_from_nonoverlapping(from, source.len()) };
         Ok(())
     }
@@ -157,8 +160,8 @@ unsafe impl HostBackend for HeapBackend {
     }
 }
 
-// SAFETY: a block is a pointer, a multiple of `ALIGN`; a pointer within a block is as good for every method but `free`,
-// and views are slices that keep no slot.
+// SAFETY: a block is a pointer, a multiple of `ALIGN`. Every method but `free` accepts a pointer
+// within a block, and views are slices that keep no slot.
 unsafe impl StackedBackend for HeapBackend {
     fn address(block: NonNull<u8>) -> NonNull<u8> {
         block
@@ -168,7 +171,7 @@ unsafe impl StackedBackend for HeapBackend {
         address
     }
 
-    /// Contexts of one ledger do.
+    /// Returns `true` for contexts of one ledger.
     fn may_exchange_blocks(own: &Ledger, other: &Ledger) -> bool {
         own.is_same(other)
     }

@@ -1,6 +1,6 @@
-//! The ledger of a backend's blocks: what is allocated, what was freed and how, and which of the coming
-//! allocations the test refuses. A backend in a test tells it of every block, at the place where memory
-//! is really taken and given back, and asks it before it takes any.
+//! The ledger of a backend's blocks: what is allocated, what was freed and how, and the rule by
+//! which the test refuses coming allocations. A backend in a test reports every block to it where
+//! memory is taken and freed, and asks it before it takes any.
 
 use std::collections::BTreeMap;
 use std::ptr::NonNull;
@@ -11,8 +11,8 @@ use thiserror::Error;
 
 use crate::panics::panic_in_allocation;
 
-/// A record of the blocks that a backend allocated and freed, and of the allocations that it is to refuse. A
-/// clone is the same ledger, so that the contexts of several pools, and the probe that looks on, share one.
+/// A record of the blocks that a backend allocated and freed, and of the allocations that it is to
+/// refuse. A clone is the same ledger: the contexts of several pools and the probe share one.
 ///
 /// ```
 /// use pool_conformance::{Ledger, Refusal};
@@ -44,8 +44,8 @@ impl Ledger {
 struct Entries {
     /// Every block that is allocated, by its address.
     live: BTreeMap<usize, BlockEntry>,
-    /// Bytes of blocks that the pools gave back, and whose memory is not back yet, by the addresses of the
-    /// blocks.
+    /// Bytes of blocks that the pools freed, and whose memory has not returned yet, by the
+    /// addresses of the blocks.
     returning: BTreeMap<usize, usize>,
     held: BlockCounts,
     refuse: Refusal,
@@ -58,13 +58,13 @@ struct Entries {
 #[derive(Clone, Copy, Debug)]
 struct BlockEntry {
     bytes: usize,
-    /// How many blocks were given before this one.
+    /// The number of blocks that were given before this one.
     number: usize,
-    /// The block's address, where its memory is the host's and a test may free it in the end.
+    /// The block's address, if its memory is the host's and a test may free it in the end.
     block: Option<NonNull<u8>>,
 }
 
-// SAFETY: an address and a number; nothing is reached through it but what no pool knows any more.
+// SAFETY: an address and a number; the address is used only for blocks that no pool knows any more.
 unsafe impl Send for BlockEntry {}
 
 /// The blocks that a backend has allocated, as counted outside the pools.
@@ -74,13 +74,13 @@ pub struct BlockCounts {
     pub blocks: usize,
     /// Bytes of those blocks.
     pub bytes: usize,
-    /// Blocks that the pools gave back, and whose memory is not back yet.
+    /// Blocks that the pools freed, and whose memory has not returned yet.
     pub returning: usize,
     /// The most bytes at any moment since [`Ledger::forget_peak`].
     pub peak_bytes: usize,
-    /// How often a block was asked for and given.
+    /// The number of requests that were granted.
     pub allocations: usize,
-    /// How often a block was asked for and refused, by an error or by a panic.
+    /// The number of requests that were refused, by an error or by a panic.
     pub refused: usize,
 }
 
@@ -94,21 +94,22 @@ pub enum Refusal {
     Once(usize),
     /// All allocations after this many more are refused.
     From(usize),
-    /// All allocations are refused with which the live blocks would hold more than this many bytes.
+    /// All allocations that would raise the live blocks above this many bytes are refused.
     Above(usize),
     /// The allocation after this many more panics instead.
     PanicOnce(usize),
 }
 
-/// The answer of [`Ledger::ask`] where the test refuses: the error of a backend that was told to refuse.
+/// The result of [`Ledger::ask`] where the test refuses: the error of a backend that refuses on
+/// request.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[error("the test refused {bytes} bytes")]
 pub struct RefusalError {
-    /// Bytes that were asked for.
+    /// The requested bytes.
     pub bytes: usize,
 }
 
-/// A misuse of a block. Whoever runs the cases finds that no fault was noted.
+/// A misuse of a block. Callers of the cases check that no fault was noted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fault {
@@ -150,7 +151,7 @@ pub enum Fault {
 }
 
 impl Ledger {
-    /// A ledger without entries.
+    /// Creates a ledger without entries.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -160,7 +161,7 @@ impl Ledger {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asked by a backend before it allocates: whether the test lets it.
+    /// Asks whether the test lets a backend allocate, before it does.
     ///
     /// # Errors
     ///
@@ -168,7 +169,7 @@ impl Ledger {
     ///
     /// # Panics
     ///
-    /// Where the test said so ([`Refusal::PanicOnce`]): the backend lets the panic pass through `allocate`.
+    /// If the test set [`Refusal::PanicOnce`]: the backend lets the panic pass through `allocate`.
     pub fn ask(&self, bytes: usize) -> Result<(), RefusalError> {
         let mut entries = self.entries();
         let live = entries.held.bytes;
@@ -195,7 +196,8 @@ impl Ledger {
         if refused { Err(RefusalError { bytes }) } else { Ok(()) }
     }
 
-    /// Told by a backend that it allocated a block, by its address or whatever tells blocks apart.
+    /// Records that a backend allocated a block, by its address or another number that tells blocks
+    /// apart.
     pub fn given(&self, address: usize, bytes: usize) {
         self.note(address, bytes, None);
     }
@@ -224,8 +226,9 @@ impl Ledger {
         held.peak_bytes = held.peak_bytes.max(held.bytes);
     }
 
-    /// Told by a backend that it gives a block back. False where the backend must not, because no such block
-    /// exists, or one of other bytes: then a [`Fault`] is noted, and the memory is better left alone.
+    /// Records that a backend frees a block. Returns `false` if the backend must not, because no
+    /// such block exists, or one of other bytes. Then a [`Fault`] is noted, and the backend should
+    /// leave the memory alone.
     #[must_use = "memory that is not a block's must not be given back"]
     pub fn freed(&self, address: usize, bytes: usize) -> bool {
         let may = self.freeing(address, bytes);
@@ -235,8 +238,8 @@ impl Ledger {
         may
     }
 
-    /// As [`freed`](Self::freed), by a backend that gives memory back later, in the order of a queue: there
-    /// [`returned`](Self::returned) follows.
+    /// Does as [`freed`](Self::freed), for a backend that frees memory later, in the order of a
+    /// queue: there [`returned`](Self::returned) follows.
     #[must_use = "memory that is not a block's must not be given back"]
     pub fn freeing(&self, address: usize, bytes: usize) -> bool {
         let entries = &mut *self.entries();
@@ -258,7 +261,7 @@ impl Ledger {
         false
     }
 
-    /// Told by a backend that the memory of a block is back.
+    /// Records that the memory of a block has returned.
     pub fn returned(&self, address: usize) {
         let entries = &mut *self.entries();
         if entries.returning.remove(&address).is_none() {
@@ -267,37 +270,37 @@ impl Ledger {
         entries.held.returning = entries.returning.len();
     }
 
-    /// Notes a misuse of a block, told by whoever sees it.
+    /// Notes a misuse of a block.
     pub fn note_fault(&self, fault: Fault) {
         self.entries().faults.push(fault);
     }
 
-    /// The misuses of blocks that were noted so far.
+    /// Returns the misuses of blocks that were noted so far.
     #[must_use]
     pub fn faults(&self) -> Vec<Fault> {
         self.entries().faults.clone()
     }
 
-    /// The blocks that are allocated, and the number of requests so far.
+    /// Returns the allocated blocks, and the number of requests so far.
     #[must_use]
     pub fn held(&self) -> BlockCounts {
         self.entries().held
     }
 
-    /// Blocks that are allocated now.
+    /// Returns the number of blocks that are allocated now.
     #[must_use]
     pub fn live_blocks(&self) -> usize {
         self.held().blocks
     }
 
-    /// Bytes of the blocks that are allocated now.
+    /// Returns the bytes of the blocks that are allocated now.
     #[must_use]
     pub fn live_bytes(&self) -> usize {
         self.held().bytes
     }
 
-    /// The most bytes that the blocks held at any moment, also in the middle of a call, since
-    /// [`forget_peak`](Self::forget_peak).
+    /// Returns the most bytes that the blocks held at any moment, also in the middle of a call,
+    /// since [`forget_peak`](Self::forget_peak).
     #[must_use]
     pub fn peak_bytes(&self) -> usize {
         self.held().peak_bytes
@@ -309,19 +312,19 @@ impl Ledger {
         held.peak_bytes = held.bytes;
     }
 
-    /// How often a block was asked for and given.
+    /// Returns the number of requests that were granted.
     #[must_use]
     pub fn allocations(&self) -> usize {
         self.held().allocations
     }
 
-    /// How often a block was refused, by an error or by a panic.
+    /// Returns the number of requests that were refused, by an error or by a panic.
     #[must_use]
     pub fn refused(&self) -> usize {
         self.held().refused
     }
 
-    /// The block that holds the address, as its start and bytes.
+    /// Returns the block that holds the address, as its start and bytes.
     #[must_use]
     pub fn block_of(&self, address: usize) -> Option<(usize, usize)> {
         let entries = self.entries();
@@ -329,8 +332,9 @@ impl Ledger {
         (address < start + bytes).then_some((start, bytes))
     }
 
-    /// The number of the block that holds the address, by which it differs from every other, also from one that was
-    /// at the same address before, and where in the block the address is.
+    /// Returns the number of the block that holds the address, and the place of the address in the
+    /// block. The number differs from that of every other block, also from that of a block that was
+    /// at the same address before.
     pub(crate) fn place_of(&self, address: usize) -> Option<(usize, usize)> {
         let entries = self.entries();
         let (&start, &BlockEntry { bytes, number, .. }) =
@@ -343,40 +347,40 @@ impl Ledger {
         self.entries().refuse = refusal;
     }
 
-    /// Which of the coming allocations are refused.
+    /// Returns the rule by which coming allocations are refused.
     #[must_use]
     pub fn refusal(&self) -> Refusal {
         self.entries().refuse
     }
 
-    /// Told by a backend that memory is wanted back at once.
+    /// Records that the pool needs the memory at once (`settle`).
     pub fn note_settled(&self) {
         self.entries().settled += 1;
     }
 
-    /// How often memory was wanted back at once.
+    /// Returns how often the pool needed memory at once.
     #[must_use]
     pub fn settled(&self) -> usize {
         self.entries().settled
     }
 
-    /// Told by a backend why a block is reused.
+    /// Records the reason why a block is reused.
     ///
     /// # Errors
     ///
-    /// [`RefusalError`] where the test said so.
+    /// [`RefusalError`] if the test refuses it.
     pub fn note_reuse(&self, why: Reuse) -> Result<(), RefusalError> {
         let mut entries = self.entries();
         entries.reuses.push(why);
         if entries.refuse_reuse { Err(RefusalError { bytes: 0 }) } else { Ok(()) }
     }
 
-    /// Whether `reuse` fails from now on.
+    /// Sets whether `reuse` fails from now on.
     pub fn refuse_reuse(&self, on: bool) {
         self.entries().refuse_reuse = on;
     }
 
-    /// Why blocks of armed slots were reused so far.
+    /// Returns the reasons for which blocks of armed slots were reused so far.
     #[must_use]
     pub fn reuses(&self) -> Vec<Reuse> {
         self.entries().reuses.clone()

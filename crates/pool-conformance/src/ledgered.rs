@@ -1,5 +1,5 @@
-//! An adaptor that counts and refuses: it tells a [`Ledger`] of every block that the pool takes and gives
-//! back, for backends that keep none themselves.
+//! An adaptor that counts and refuses: it reports every block that the pool takes and frees to a
+//! [`Ledger`], for backends that keep none themselves.
 
 use std::fmt;
 
@@ -10,8 +10,8 @@ use crate::ledger::Ledger;
 
 /// A host backend with a [`Ledger`]: `Pool::<LedgeredBackend<B>>::new(unsafe { LedgeredContext::new(context, ledger) })`.
 ///
-/// The ledger sees what the pool asks for and gives back. What the backend does about it is its own: that
-/// its `free` really frees, a leak checker tells.
+/// The ledger sees the pool's calls only. A leak checker shows that the backend's `free` really
+/// frees.
 pub type LedgeredBackend<B> = AdaptedBackend<LedgeredContext<B>>;
 
 /// The context of a [`LedgeredBackend`].
@@ -21,7 +21,7 @@ pub struct LedgeredContext<B: PoolBackend> {
 }
 
 impl<B: HostBackend> LedgeredContext<B> {
-    /// A context whose blocks a ledger counts.
+    /// Creates a context whose blocks a ledger counts.
     ///
     /// # Safety
     ///

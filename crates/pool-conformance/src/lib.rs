@@ -1,4 +1,4 @@
-//! The tests that every pool backend passes, written once, for a backend of your own.
+//! The tests that every pool backend passes, written once, for your own backend.
 //!
 //! A backend's memory is looked at through a [`Probe`], which its tests write. [`run_all`] runs the
 //! acceptance [`cases`] by it, [`programs`] are random ones, checked against a naive model. This is a whole
@@ -43,10 +43,11 @@
 //! run_random_dynamic(test_cases(), ToyProbe::default);
 //! ```
 //!
-//! What a backend over a queue of work writes besides is in [`DeferredProbe`]: work that is enqueued and not
-//! waited for ([`Probe::write_later`], [`Probe::read_later`]), which is how order is tested, and work that
-//! the pool cannot see ([`Probe::write_elsewhere`]). A probe that declines something is told which
-//! cases were `SKIPPED` for it: `cargo test -- --nocapture` shows them.
+//! A backend over a queue of work writes two more kinds of methods, as in [`DeferredProbe`]. By
+//! work that is enqueued and not waited for ([`Probe::write_later`], [`Probe::read_later`]) order
+//! is tested; the other is work that the pool cannot see ([`Probe::write_elsewhere`]). If a probe
+//! declines something, the cases that need it are printed as `SKIPPED`: `cargo test -- --nocapture`
+//! shows them.
 //!
 //! | to begin from | what it is |
 //! |---|---|
@@ -56,8 +57,9 @@
 //! | [`ArmingBackend`](arming::ArmingBackend) | a host backend's memory whose views arm their slot |
 //! | [`LedgeredBackend`], [`AdaptedBackend`] | a host backend around yours whose views are slices, which counts, refuses, or does what you override; over a queue tell the ledger yourself: `ask`, `given`, `freeing`, `returned`, `note_settled` |
 //!
-//! That the cases notice what is wrong is tested, too: [`liars`] are backends with one mistake each, and
-//! `cargo test -p pool-conformance --test liars -- --nocapture` prints which case caught each of them.
+//! The cases themselves are tested, too: [`liars`] are backends with one mistake each, and
+//! `cargo test -p pool-conformance --test liars -- --nocapture` prints which case caught each of
+//! them.
 
 #![allow(
     clippy::panic,

@@ -1,5 +1,5 @@
-//! Panics that the tests raise on purpose: they print nothing, and whoever catches them lets every
-//! other panic pass, so that a failed check cannot be mistaken for a planned panic.
+//! Panics that the tests raise on purpose. They print nothing, and code that catches them lets
+//! every other panic pass, so that a failed check cannot be mistaken for a planned panic.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -19,7 +19,7 @@ pub fn panic_as_planned() -> ! {
     resume_unwind(Box::new(PlannedPanic))
 }
 
-/// Whether a payload is that of [`panic_as_planned`].
+/// Returns `true` if a payload is that of [`panic_as_planned`].
 #[must_use]
 pub fn is_planned(payload: &(dyn Any + Send)) -> bool {
     payload.is::<PlannedPanic>()
@@ -28,7 +28,8 @@ pub fn is_planned(payload: &(dyn Any + Send)) -> bool {
 /// The beginning of the text of [`panic_in_allocation`].
 const IN_ALLOCATION: &str = "the test panics instead of allocating";
 
-/// Panics in an allocation, as a backend does that was told to: [`Ledger::ask`](crate::Ledger::ask) does.
+/// Panics in an allocation, as a backend does on request: [`Ledger::ask`](crate::Ledger::ask) calls
+/// it.
 ///
 /// # Panics
 ///
@@ -37,13 +38,13 @@ pub fn panic_in_allocation(bytes: usize) -> ! {
     panic!("{IN_ALLOCATION} {bytes} bytes");
 }
 
-/// Whether a payload is that of [`panic_in_allocation`].
+/// Returns `true` if a payload is that of [`panic_in_allocation`].
 #[must_use]
 pub fn is_in_allocation(payload: &(dyn Any + Send)) -> bool {
     text(payload).starts_with(IN_ALLOCATION)
 }
 
-/// Runs code that may panic on purpose: `None` if it did. Any other panic passes.
+/// Runs code that may panic on purpose. Returns `None` if it did. Any other panic passes.
 pub fn catch_planned<R>(code: impl FnOnce() -> R) -> Option<R> {
     match catch_unwind(AssertUnwindSafe(code)) {
         Ok(value) => Some(value),
@@ -52,7 +53,7 @@ pub fn catch_planned<R>(code: impl FnOnce() -> R) -> Option<R> {
     }
 }
 
-/// Runs code of the library that is expected to panic now and then; the message is not printed.
+/// Runs code of the library that is expected to panic sometimes. The message is not printed.
 ///
 /// # Errors
 ///
@@ -73,7 +74,7 @@ pub fn catch_quietly<R>(code: impl FnOnce() -> R) -> Result<R, Box<dyn Any + Sen
     outcome
 }
 
-/// The text of a panic; empty where the payload is no text.
+/// Returns the text of a panic; an empty one if the payload is no text.
 #[must_use]
 pub fn text(payload: &(dyn Any + Send)) -> &str {
     let string = payload.downcast_ref::<String>().map(String::as_str);

@@ -1,6 +1,6 @@
-//! The probe: what the tests need to know about a backend beyond `PoolBackend`: how to make a context, how to
-//! look into a view and put work on it, and who counts its blocks. A probe is a value of its own, so that the
-//! tests of any crate can write one for a backend that is defined elsewhere.
+//! The probe: what the tests need of a backend beyond `PoolBackend`. It makes a context, looks into
+//! a view, puts work on it, and has the ledger that counts its blocks. A probe is a value of its
+//! own, so that the tests of any crate can write one for a backend that is defined elsewhere.
 
 use std::fmt;
 
@@ -21,10 +21,10 @@ pub type SharedView<'s, P, T> = <<P as Probe>::Backend as PoolBackend>::ViewRef<
 /// The pool error of a probe's backend.
 pub type Failure<P> = PoolError<<<P as Probe>::Backend as PoolBackend>::Error>;
 
-/// The contents that a view had at some point of the queue: calling it waits for that point.
+/// The contents that a view had at some point of the queue. A call waits for that point.
 pub type Later<'p, T> = Box<dyn FnOnce() -> Vec<T> + 'p>;
 
-/// Why a probe does not offer something. Cases that need it are then skipped, and say so.
+/// The reason why a probe does not offer something. Cases that need it are skipped, and print it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SkipReason(pub &'static str);
 
@@ -42,62 +42,66 @@ pub trait Probe: 'static {
     /// The backend that is tested.
     type Backend: PoolBackend;
 
-    /// The context of a new pool.
+    /// Returns the context of a new pool.
     fn context(&self) -> <Self::Backend as PoolBackend>::Context;
 
-    /// The address at which a view starts; where blocks have no addresses, the number that tells their bytes
-    /// apart. Such numbers count bytes as addresses do, from a multiple of the backend's alignment.
+    /// Returns the address at which a view starts; if blocks have no addresses, the number that
+    /// tells their bytes apart. Such numbers count bytes as addresses do, from a multiple of the
+    /// backend's alignment.
     fn address<T: Element>(&self, view: &View<'_, Self, T>) -> usize {
         self.shared_address::<T>(&view.as_view())
     }
 
-    /// The address at which a shared view starts, as [`address`](Self::address).
+    /// Returns the address at which a shared view starts, as [`address`](Self::address).
     fn shared_address<T: Element>(&self, view: &SharedView<'_, Self, T>) -> usize;
 
-    /// The elements of a view, on the host, once all work is done that was enqueued before.
+    /// Returns the elements of a view, on the host, once all earlier work is done.
     fn read<T: Element>(&self, view: &View<'_, Self, T>) -> Vec<T> {
         self.read_shared::<T>(&view.as_view())
     }
 
-    /// The elements of a shared view, on the host; as [`read`](Self::read). Of types whose bytes are not all values,
-    /// too, which [`PoolView`](pool_core::PoolView) does not read: the tests have written valid ones.
+    /// Returns the elements of a shared view, on the host, as [`read`](Self::read). The element
+    /// types include those with invalid byte patterns, which [`PoolView`](pool_core::PoolView) does
+    /// not read: the tests have written valid ones.
     fn read_shared<T: Element>(&self, view: &SharedView<'_, Self, T>) -> Vec<T>;
 
-    /// Overwrites a view with as many elements.
+    /// Overwrites a view with this number of elements.
     fn write<T: Element>(&self, view: &mut View<'_, Self, T>, elements: &[T]) {
         let copied = view.copy_from_host(elements);
         copied.unwrap_or_else(|error| panic!("a view cannot be written: {error}"));
     }
 
-    /// Enqueues *work* that overwrites a view with as many elements, and does not wait for it: what a
-    /// kernel or a copy is to the backend's users. It may run at any time before the next wait, on the
-    /// queue of the view's pool.
+    /// Enqueues *work* that overwrites a view with this number of elements, and does not wait for
+    /// it, as a kernel or a copy of the backend's users. It may run at any time before the next
+    /// wait, on the queue of the view's pool.
     ///
-    /// Where views are host memory, work is done when the call returns, and where a copy from the host is enqueued as
-    /// other work is, it may stand for it: there this is [`write`](Self::write).
+    /// Where views are host memory, work is done when the call returns: there this is
+    /// [`write`](Self::write). It may also be [`write`](Self::write) where a copy from the host is
+    /// enqueued as other work is.
     fn write_later<T: Element>(&self, view: &mut View<'_, Self, T>, elements: &[T]) {
         self.write::<T>(view, elements);
     }
 
     /// Enqueues *work* that reads a view, and does not wait for it: the counterpart of
-    /// [`write_later`](Self::write_later). What is returned outlives the view, and gives what the
-    /// view held after all that was enqueued before, and before all that is enqueued afterwards.
+    /// [`write_later`](Self::write_later). The returned value outlives the view. It has the view's
+    /// elements after all that was enqueued before the call, and before all that is enqueued later.
     fn read_later<T: Element>(&self, view: &SharedView<'_, Self, T>) -> Later<'_, T>;
 
-    /// How many views [random programs](crate::programs) read by [`read_later`](Self::read_later) before they look at
-    /// what was found; with 0 they look at each at once. For backends of which a read waits for a device: programs are
-    /// then faster where `read_later` gathers what it reads, and what they check is the same.
+    /// Returns the number of views that [random programs](crate::programs) read by
+    /// [`read_later`](Self::read_later) before they compare them; with 0 they compare each at once.
+    /// For backends whose reads wait for a device: programs are faster if `read_later` gathers its
+    /// reads, and check the same.
     fn open_reads(&self) -> usize {
         0
     }
 
-    /// As [`write_later`](Self::write_later), but where the pool cannot see it, as on another stream:
-    /// the backend's views then [arm](pool_core::SlotRef::arm) their slot. It comes after what is
-    /// on the pool's queue.
+    /// Does as [`write_later`](Self::write_later), but where the pool cannot see it, as on another
+    /// stream: the backend's views then [arm](pool_core::SlotRef::arm) their slot. The write comes
+    /// after everything on the pool's queue.
     ///
     /// # Errors
     ///
-    /// [`SkipReason`] where all work of views is on the pool's own queue, or is done at once.
+    /// [`SkipReason`] if all work of views is on the pool's own queue, or is done at once.
     fn write_elsewhere<T: PodElement>(
         &self,
         view: &mut View<'_, Self, T>,
@@ -107,12 +111,12 @@ pub trait Probe: 'static {
         Err(SkipReason("the backend's views have no work that the pool cannot see"))
     }
 
-    /// The shape that a descriptor of the shape cache keeps, with a descriptor that is new put to use for
+    /// Returns the shape that a descriptor of the shape cache keeps. A new descriptor is used for
     /// `dims` first.
     ///
     /// # Errors
     ///
-    /// [`SkipReason`] where the backend keeps nothing beside a shape, or the probe cannot look at it.
+    /// [`SkipReason`] if the backend keeps nothing with a shape, or the probe cannot look at it.
     fn kept_shape(
         &self,
         descriptor: &mut <Self::Backend as PoolBackend>::Descriptor,
@@ -122,8 +126,8 @@ pub trait Probe: 'static {
         Err(SkipReason("the backend keeps nothing beside a shape that the probe can look at"))
     }
 
-    /// Elements made one by one, by code that may acquire from the same scope: `try_acquire_with`
-    /// where the backend has it, else the same from the host.
+    /// Acquires elements that are made one by one, by code that may acquire from the same scope: by
+    /// `try_acquire_with` if the backend has it, else in the same way from the host.
     ///
     /// # Errors
     ///
@@ -139,7 +143,7 @@ pub trait Probe: 'static {
         Ok(view)
     }
 
-    /// As [`acquire_with`](Self::acquire_with), for a dynamic pool.
+    /// Does as [`acquire_with`](Self::acquire_with), for a dynamic pool.
     ///
     /// # Errors
     ///
@@ -156,55 +160,58 @@ pub trait Probe: 'static {
         Ok(handle)
     }
 
-    /// What scopes of a host backend do with elements of any type that is `Copy`: `Some(HostForms::new())` where the
-    /// backend is a [`HostBackend`](crate::HostBackend). Random programs then mix these forms, whose slots are marked,
-    /// with all others; else they use forms that every backend has.
+    /// Returns the forms of scopes of a host backend, for elements of any type that is `Copy`:
+    /// `Some(HostForms::new())` if the backend is a [`HostBackend`](crate::HostBackend). Random
+    /// programs then mix these forms, whose slots are marked, with all others; else they use forms
+    /// that every backend has.
     fn host_forms(&self) -> Option<HostForms<Self::Backend>> {
         None
     }
 
-    /// The ledger that the backend tells of every block of this probe's contexts. It names blocks by
-    /// what [`address`](Self::address) says of a view at their start.
+    /// Returns the ledger to which the backend reports every block of this probe's contexts. It
+    /// names blocks by the [`address`](Self::address) of a view at their start.
     ///
-    /// The backend writes it itself ([`HeapBackend`](crate::HeapBackend)), through a hook of its own, or
-    /// an adaptor does that knows what the pool asked for ([`LedgeredBackend`](crate::LedgeredBackend)). That work
-    /// uses a block which was freed is seen only where the backend keeps freed memory and notes the use
-    /// ([`Ledger::note_fault`]); else a sanitizer or Miri sees it.
+    /// The backend writes the ledger itself ([`HeapBackend`](crate::HeapBackend)) through a hook of
+    /// its own, or an adaptor does that knows the pool's calls
+    /// ([`LedgeredBackend`](crate::LedgeredBackend)). A use of a freed block is seen only if the
+    /// backend keeps freed memory and notes the use ([`Ledger::note_fault`]); else a sanitizer or
+    /// Miri sees it.
     ///
     /// # Errors
     ///
-    /// [`SkipReason`] where nobody can count the blocks. That blocks leak, overlap or are freed twice is
-    /// then not noticed.
+    /// [`SkipReason`] if the blocks cannot be counted. Leaks, overlaps and double frees are then
+    /// not noticed.
     fn accounting(&self) -> Result<&Ledger, SkipReason>;
 
-    /// The ledger that the backend [asks](Ledger::ask) before every allocation: by it the tests choose
-    /// which allocations fail, and how. A refusal is an error of `allocate`, which the pool reports as
-    /// [`PoolError::OutOfMemory`], or a panic that `allocate` lets pass.
+    /// Returns the ledger that the backend [asks](Ledger::ask) before every allocation. By it the
+    /// tests choose which allocations fail, and how. A refusal is an error of `allocate`, which the
+    /// pool reports as [`PoolError::OutOfMemory`], or a panic that `allocate` lets pass.
     ///
     /// # Errors
     ///
-    /// [`SkipReason`] where the backend cannot be made to fail. What it does then is not tested.
+    /// [`SkipReason`] if the backend cannot be made to fail. Its failures are then not tested.
     fn refusal(&self) -> Result<&Ledger, SkipReason>;
 }
 
-/// The questions that the tests ask of a probe's backend and ledgers.
+/// The tests' calls to a probe's backend and ledgers.
 pub(crate) trait Watching: Probe {
-    /// Whether the backend's pools have slots.
+    /// The backend's pools have slots.
     const HAS_SLOTS: bool =
         <<Self::Backend as PoolBackend>::Layout as Layout<Self::Backend>>::HAS_SLOTS;
 
-    /// The blocks that the backend has allocated; `None` where nobody counts.
+    /// Returns the blocks that the backend has allocated; `None` if nothing counts them.
     fn held(&self) -> Option<BlockCounts> {
         self.accounting().ok().map(Ledger::held)
     }
 
-    /// The block that an address lies in; `None` where nobody counts, or where there is none.
+    /// Returns the block that holds an address; `None` if nothing counts blocks, or no block holds
+    /// it.
     fn block_of(&self, address: usize) -> Option<(usize, usize)> {
         self.accounting().ok()?.block_of(address)
     }
 
-    /// The number of the block that an address lies in, which no other block has, and where in it; `None` where
-    /// nobody counts, or where there is none.
+    /// Returns the number of the block that holds an address, which no other block has, and the
+    /// place of the address in it. Returns `None` if nothing counts blocks, or no block holds it.
     fn place_of(&self, address: usize) -> Option<(usize, usize)> {
         self.accounting().ok()?.place_of(address)
     }
@@ -216,14 +223,14 @@ pub(crate) trait Watching: Probe {
         }
     }
 
-    /// Says which of the coming allocations fail. Without effect where the probe declined.
+    /// Sets which of the coming allocations fail. Without effect if the probe declined.
     fn refuse(&self, refusal: Refusal) {
         if let Ok(ledger) = self.refusal() {
             ledger.refuse(refusal);
         }
     }
 
-    /// Whether allocations are being made to fail.
+    /// Returns `true` if allocations are made to fail.
     fn is_refusing(&self) -> bool {
         self.refusal().is_ok_and(|ledger| ledger.refusal() != Refusal::Never)
     }

@@ -1,5 +1,5 @@
-//! Host memory that an upload reads from, and that changes afterwards. It is kept where a backend that is
-//! wrong on purpose, and reads it too late, finds it without an access that Rust forbids.
+//! Host memory that an upload reads from, and that changes afterwards. A faulty backend that reads
+//! it too late finds it there, without an access that Rust forbids.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -22,7 +22,7 @@ impl Source {
     /// Lends the bytes to an upload.
     pub(crate) fn lend<R>(&self, upload: impl FnOnce(&[u8]) -> R) -> R {
         let (start, length) = (self.0.as_ptr().cast::<u8>(), self.0.len());
-        // SAFETY: an `AtomicU8` is a `u8` in memory, and nothing writes these while they are lent: that
+        // SAFETY: an `AtomicU8` is a `u8` in memory. Nothing writes these while they are lent: that
         // takes this value, which is borrowed and on this thread.
         upload(unsafe { std::slice::from_raw_parts(start, length) })
     }
@@ -32,7 +32,7 @@ impl Source {
         self.0.iter().for_each(|byte| byte.store(value, Ordering::Relaxed));
     }
 
-    /// The source that lies at an address, if one does.
+    /// Returns the source that lies at an address, if one does.
     pub(crate) fn at(address: usize) -> Option<Rc<[AtomicU8]>> {
         let is_it = |source: &&Rc<[AtomicU8]>| source.as_ptr().addr() == address;
         SOURCES.with_borrow(|sources| sources.iter().find(is_it).map(Rc::clone))

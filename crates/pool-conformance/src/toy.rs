@@ -1,5 +1,5 @@
-//! The smallest backend that passes everything: what a new one has to write. Words of the heap, no
-//! failures, no order, nothing kept beside a shape.
+//! The smallest backend that passes everything: what a new one has to write. It has words of the
+//! heap, no failures and no order, and keeps nothing with a shape.
 
 use std::convert::Infallible;
 use std::mem::MaybeUninit;
@@ -14,8 +14,9 @@ use pool_core::{
 #[derive(Debug)]
 pub struct Toy;
 
-// SAFETY: a block is a vector of zeroed words that was taken apart, aligned to 8 and nobody else's; it
-// is put together again with the same number of words. Any thread may own it. Host views need no order.
+// SAFETY: a block is a vector of zeroed words that was taken apart, aligned to 8 and not shared. It
+// is put together again with the same number of words. Any thread may own it. Host views need no
+// order.
 unsafe impl PoolBackend for Toy {
     type Layout = Slots;
     type Context = ();
@@ -36,11 +37,11 @@ unsafe impl PoolBackend for Toy {
     }
     unsafe fn free((): &(), block: NonNull<u64>, bytes: usize) {
         let words = NonNull::slice_from_raw_parts(block, bytes / 8);
-        // SAFETY: taken apart by `allocate` with as many words, and given up by the caller.
+        // SAFETY: taken apart by `allocate` with this number of words, and given up by the caller.
         drop(unsafe { Box::from_raw(words.as_ptr()) });
     }
     unsafe fn view<'s, T: Element>(at: NonNull<u64>, _: SlotRef<Self>, n: usize) -> &'s mut [T] {
-        // SAFETY: the caller answers for `n` valid elements, exclusively for `'s`.
+        // SAFETY: the caller promises `n` valid elements, exclusively for `'s`.
         unsafe { from_raw_parts_mut(at.cast().as_ptr(), n) }
     }
     unsafe fn view_ref<'s, T: Element>(at: NonNull<u64>, _: SlotRef<Self>, n: usize) -> &'s [T] {
@@ -71,7 +72,7 @@ unsafe impl PoolBackend for Toy {
         at: NonNull<u64>,
         from: &[T],
     ) -> Result<(), Infallible> {
-        // SAFETY: the block holds as many elements, and nothing views it (caller).
+        // SAFETY: the block holds this number of elements, and nothing views it (caller).
         unsafe { at.cast().copy_from_nonoverlapping(NonNull::from(from).cast::<T>(), from.len()) };
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! The probe of the [`Toy`], with a ledger around it: all that a backend of slices needs.
+//! The probe of the [`Toy`], with a ledger around it: everything that a backend of slices needs.
 
 use crate::ledger::Ledger;
 use crate::ledgered::{LedgeredBackend, LedgeredContext};
@@ -8,7 +8,7 @@ use crate::toy::Toy;
 /// The probe of the [`Toy`] with a ledger around it.
 #[derive(Clone, Debug, Default)]
 pub struct ToyProbe {
-    /// The ledger of the blocks that the pools took and gave back.
+    /// The ledger of the blocks that the pools took and freed.
     pub ledger: Ledger,
 }
 

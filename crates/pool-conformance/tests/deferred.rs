@@ -6,15 +6,15 @@ use pool_conformance::programs::{HostTally, run_random_dynamic, run_random_lexic
 use pool_conformance::{DeferredBackend, DeferredProbe, Ledger};
 use pool_core::Pool;
 
-/// Of how many cases one runs: under Miri, where every command of the queue is interpreted and all of them
-/// take minutes, a few. The heap's backend runs all there.
+/// Runs one of this number of cases: under Miri, where every command of the queue is interpreted
+/// and all cases take minutes, a few. The heap's backend runs all there.
 const ONE_OF: usize = if cfg!(miri) { 6 } else { 1 };
 
 #[test]
 fn deferred_passes_every_case() {
     let probe = DeferredProbe::default();
     for case in all::<DeferredProbe>().into_iter().step_by(ONE_OF) {
-        // A queue has no forms of the host: the case that calls them says so.
+        // A queue has no forms of the host: the case that calls them is skipped with this reason.
         let expected = match case.name() {
             "every form orders an armed block once, before the first write" => {
                 Ending::Skipped(NO_HOST_FORMS)

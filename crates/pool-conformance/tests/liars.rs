@@ -1,9 +1,9 @@
-//! Every backend that is wrong on purpose is caught, by a case that is named here, in the table that
+//! Every faulty backend is caught, by a case that is named here, in the table that
 //! `cargo test -p pool-conformance --test liars -- --nocapture` prints.
 
 use pool_conformance::liars::{Lie, run_liars};
 
-/// The lies of views, each with the case that is there for it.
+/// The lies of views, each with the case that is meant to catch it.
 const OF_VIEWS: [(Lie, &str); 9] = [
     (Lie::PartsLate, "parts of a view are where they should be"),
     (Lie::SplitsAnywhere, "parts of a view are where they should be"),

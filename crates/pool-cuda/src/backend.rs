@@ -1,4 +1,4 @@
-//! The backend: how device memory is allocated, freed, written and viewed for a pool.
+//! The backend: allocates, frees, writes and views device memory for a pool.
 
 use std::mem::ManuallyDrop;
 use std::panic::{self, AssertUnwindSafe};
@@ -19,8 +19,8 @@ use crate::view::fill;
 use crate::view::shape_descriptor::ShapeDescriptor;
 use crate::view::transfer;
 
-/// A block that its pool does not have, while the watch is told of it: freed when this is dropped, because a watch is
-/// code of others, which may panic.
+/// A block that its pool does not own yet, during the call of the watch. It is freed on drop,
+/// because a watch is foreign code, which may panic.
 struct BlockGuard<'a> {
     stream: &'a DeviceStream,
     address: Address,
@@ -37,7 +37,7 @@ fn allocate(stream: &DeviceStream, bytes: usize) -> Result<BlockGuard<'_>, CudaE
 }
 
 impl BlockGuard<'_> {
-    /// The block, for the pool: it is not freed.
+    /// Passes the block to the pool, without freeing it.
     fn keep(self) -> DeviceBlock {
         DeviceBlock(ManuallyDrop::new(self).address)
     }
@@ -45,8 +45,8 @@ impl BlockGuard<'_> {
 
 impl Drop for BlockGuard<'_> {
     fn drop(&mut self) {
-        // SAFETY: the guard is made of a block of this context that nobody else frees, new or given up by its owner;
-        // work that uses the block is in the pool's stream, or noted.
+        // SAFETY: the guard holds a block of this context that no other code frees, new or given up
+        // by its owner. Work that uses the block is in the pool's stream, or noted.
         self.stream.keep_unanswered(unsafe { self.stream.free(self.address) });
         if let Some(holder) = self.stream.holder() {
             holder.freed(self.bytes);
@@ -55,10 +55,10 @@ impl Drop for BlockGuard<'_> {
 }
 
 // SAFETY: `DeviceStream::allocate` returns new device memory, aligned to 256 bytes or more as CUDA
-// promises for every allocation, which the host cannot see and which is no thread's. `free` enqueues the
-// free behind all that the pool's stream holds, and behind other streams' uses of the block, or waits for
-// them; it keeps errors for `take_unanswered`, tries again later, and never unwinds. A view is
-// an address and a length. Nothing keeps the context or re-enters the pool.
+// promises for every allocation. The host cannot access it, and it belongs to no thread. `free`
+// enqueues the free after all work of the pool's stream, and after other streams' uses of the
+// block, or waits for them. It keeps errors for `take_unanswered`, retries later, and never
+// unwinds. A view is an address and a length. No method keeps the context or re-enters the pool.
 unsafe impl PoolBackend for Cuda {
     type Layout = Slots;
     type Context = DeviceStream;
@@ -92,7 +92,7 @@ unsafe impl PoolBackend for Cuda {
     unsafe fn free(stream: &DeviceStream, block: DeviceBlock, bytes: usize) {
         let block = BlockGuard { stream, address: block.0, bytes };
         if let Some(watch) = stream.watch() {
-            // The message of a panic was printed by then, and freeing has nobody to unwind to.
+            // The panic's message is already printed, and a free cannot unwind.
             let call = AssertUnwindSafe(|| watch.freed(block.address, bytes));
             let _ = panic::catch_unwind(call);
         }
@@ -129,7 +129,7 @@ unsafe impl PoolBackend for Cuda {
     ) -> Result<(), CudaError> {
         match why {
             Reuse::HandOut => stream.other_streams().settle(block.0, stream.stream()),
-            // Freeing waits for the block's users itself, and tries again later where that fails.
+            // The free itself waits for the block's users, and is retried later if that fails.
             _ => Ok(()),
         }
     }
@@ -140,8 +140,8 @@ unsafe impl PoolBackend for Cuda {
         value: u8,
         bytes: usize,
     ) -> Result<(), CudaError> {
-        // SAFETY: the block holds as many bytes and nothing views it (caller); its former users come
-        // before in the pool's stream.
+        // SAFETY: the block holds that many bytes and no view uses it (caller); its former users
+        // are earlier in the pool's stream.
         unsafe { transfer::set_bytes(stream, block.0, value, bytes) }
     }
 
@@ -165,10 +165,11 @@ unsafe impl PoolBackend for Cuda {
     }
 }
 
-// SAFETY: CUDA aligns each allocation to 256 bytes or more. A block is an address alone, so an address within an
-// allocation is a block that ends where the allocation does, and every method but `free` takes it. Under unified addressing
-// (guide, "Unified Virtual Address Space"), which cudarc's contexts have, device and host share one range of addresses, and
-// the host's user space is its lower half. Views use their reference by `pool_context`, `block_of` and `arm_bytes`.
+// SAFETY: CUDA aligns each allocation to 256 bytes or more. A block is an address alone, so an
+// address within an allocation is a block that ends with the allocation, and every method but
+// `free` accepts it. cudarc's contexts have unified addressing (guide, "Unified Virtual Address
+// Space"): device and host share one range of addresses, and the host's user space is its lower
+// half. Views use their reference by `pool_context`, `block_of` and `arm_bytes`.
 unsafe impl StackedBackend for Cuda {
     #[inline]
     fn address(block: DeviceBlock) -> NonNull<u8> {

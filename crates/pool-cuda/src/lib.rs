@@ -1,9 +1,9 @@
 //! The CUDA backend of `pool`: the same pools, scopes and acquires, with device memory.
 //!
-//! A pool belongs to one device and one stream, a [`DeviceStream`]. What it hands out are
-//! [`DeviceViewMut`]s, which cudarc takes for its own slices. All that the pool does is enqueued on its
-//! stream, so handing memory out again needs no event and no waiting, and in steady state no call of the
-//! driver at all. Where memory is used on another stream, the pool orders it; see [`record_use`].
+//! A pool belongs to one device and one stream, a [`DeviceStream`]. It returns [`DeviceViewMut`]s,
+//! which cudarc accepts in place of its own slices. The pool enqueues all its work on its stream.
+//! So the reuse of memory needs no event and no wait, and in steady state no call of the driver at
+//! all. If memory is used on another stream, the pool orders the two; see [`record_use`].
 //!
 //! ```no_run
 //! use pool_core::{Pool, PoolError, PoolView, PoolViewMut, Scope};
@@ -25,16 +25,17 @@
 //! # Ok::<(), CudaError>(())
 //! ```
 //!
-//! [`Stacked<Cuda>`](pool_core::Stacked) divides one block among the arrays of a pass, and so holds less device memory. The
-//! views are the same.
+//! [`Stacked<Cuda>`](pool_core::Stacked) divides one block among the arrays of a pass, and so holds
+//! less device memory. The views are the same.
 //!
-//! The crate builds where there is no CUDA; [`Cuda::is_available`] tells, and every answer is an error
-//! with a name, never a panic. `trim`, `compact` and `clear` wait for the pool's stream and have given
-//! the memory back to the device when they return. Else the host waits only where it reads, where the pool cannot know when
-//! a use on another stream ends ([`announce`]), and before an allocation fails for good. Then it waits for the other streams
-//! of the device, too, and has idle pools of the thread trimmed ([`Reclaim`]).
+//! The crate builds without CUDA. [`Cuda::is_available`] checks for it, and every function returns
+//! a typed error, and never panics. `trim`, `compact` and `clear` wait for the pool's stream, and
+//! have released the memory to the device when they return. The host otherwise waits in three
+//! cases. It waits for reads, and where the pool cannot know the end of a use on another stream
+//! ([`announce`]). Before an allocation finally fails, it also waits for the other streams of the
+//! device, and trims idle pools of the thread ([`Reclaim`]).
 //!
-//! Drivers of CUDA 12.0 and newer will do, one build for all of them.
+//! One build supports all drivers of CUDA 12.0 and newer.
 //!
 //! # Features
 //!

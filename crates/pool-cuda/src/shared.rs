@@ -1,4 +1,4 @@
-//! Owned arrays of device memory: each has a context of its own, on the stream of its pool.
+//! Owned arrays of device memory: each has its own context, on the stream of its pool.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,16 +14,16 @@ use crate::stream::device_stream::DeviceStream;
 /// A watch of a stream's pool.
 pub(crate) type Watch = Box<dyn BlockWatch + Send>;
 
-/// The device and the stream of a shared pool, from which the contexts of its arrays are made.
+/// The device and the stream of a shared pool, which creates the contexts of its arrays.
 pub struct SharedStream {
     device: CudaDevice,
     stream: Arc<CudaStream>,
     watch: Option<SharedWatch>,
 }
 
-/// A watch that is told of the blocks of all arrays, one at a time.
+/// A watch of the blocks of all arrays, called for one block at a time.
 ///
-/// The watch is called under a lock. It must leave the pool alone, as every watch must.
+/// The watch is called under a lock. Like every watch, it must not use the pool.
 #[derive(Clone)]
 struct SharedWatch(Arc<Mutex<Watch>>);
 

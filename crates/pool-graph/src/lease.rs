@@ -1,4 +1,4 @@
-//! What a captured graph owns of the memory that its nodes name.
+//! A captured graph's hold on the memory of its nodes.
 
 use std::fmt;
 
@@ -14,13 +14,13 @@ use crate::base::sync::Arc;
 use crate::pool::{CUDAGraphMemoryPool, Shared};
 use crate::source::{DeviceMemory, GraphMemoryResult, MemorySource};
 
-/// Memory that stays where it is, and nobody else's, for as long as this value lives: blocks of a
+/// Memory that stays in place without another owner for as long as this value lives: blocks of a
 /// [`CUDAGraphMemoryPool`], or a [`CudaArena`].
 ///
-/// A captured graph holds its leases below its executable: fields are dropped in order, and the memory
-/// must go last. The pool or arena may be dropped before; its memory then goes with the last lease.
-/// There is no `Clone`: each graph has leases of its own.
-#[must_use = "the memory may go as soon as its lease is dropped"]
+/// A captured graph declares its leases after its executable graph: fields are dropped in order,
+/// and the memory must be released last. The pool or arena may be dropped before; its memory is
+/// then freed with the last lease. There is no `Clone`: each graph has its own leases.
+#[must_use = "the memory may be freed as soon as its lease is dropped"]
 pub struct Lease<M: MemorySource = DeviceMemory> {
     held: LeasedMemory<M>,
 }
@@ -31,15 +31,16 @@ enum LeasedMemory<M: MemorySource> {
 }
 
 impl<M: MemorySource> CUDAGraphMemoryPool<M> {
-    /// Leases blocks to a captured graph: as long as the lease lives, they are neither returned nor
-    /// handed out nor freed, whatever happens to the pool.
+    /// Leases blocks to a captured graph: while the lease lives, they are neither returned nor
+    /// reused nor freed, even if the pool is dropped.
     ///
     /// A block may have any number of leases.
     ///
     /// # Errors
     ///
-    /// If one of the blocks is another pool's, or was returned or reset away before; then none is
-    /// leased. Where the host has no memory for the lease, and after [`dispose`](Self::dispose).
+    /// Fails if one of the blocks is another pool's, or was returned or reset before; then none is
+    /// leased. It also fails if the host has no memory for the lease, and after
+    /// [`dispose`](Self::dispose).
     pub fn lease(&self, blocks: &[BlockId]) -> GraphMemoryResult<Lease<M>, M> {
         let mut leased = reserve::list(blocks.len())?;
         self.shared().book.lock().lease(blocks, &mut leased)?;
@@ -49,8 +50,8 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
 }
 
 impl<M: MemorySource> CudaArena<M> {
-    /// What a graph that was captured with this arena holds: the buffer stays until the last lease goes,
-    /// also when the arena is dropped.
+    /// Leases the buffer to a graph captured with this arena: it stays until the last lease is
+    /// dropped, even if the arena is dropped before.
     pub fn lease(&self) -> Lease<M> {
         let shared = Arc::clone(self.shared());
         Lease { held: LeasedMemory::Arena { generation: shared.generation(), shared } }
@@ -58,7 +59,7 @@ impl<M: MemorySource> CudaArena<M> {
 }
 
 impl<M: MemorySource> Lease<M> {
-    /// Where the memory is.
+    /// Returns the device of the memory.
     #[must_use]
     pub fn device(&self) -> Device {
         match &self.held {
@@ -67,7 +68,7 @@ impl<M: MemorySource> Lease<M> {
         }
     }
 
-    /// The blocks that are leased, as they were then; no block where an arena is leased.
+    /// Returns the leased blocks, as they were then; empty for a leased arena.
     #[must_use]
     pub fn blocks(&self) -> &[GraphMemoryBlock] {
         match &self.held {
@@ -76,7 +77,7 @@ impl<M: MemorySource> Lease<M> {
         }
     }
 
-    /// Every range of addresses that the lease holds.
+    /// Returns every range of addresses that the lease holds.
     pub fn ranges(&self) -> impl Iterator<Item = LeasedRange> + '_ {
         let of_block =
             |block: &GraphMemoryBlock| LeasedRange { address: block.address, bytes: block.size };
@@ -87,26 +88,26 @@ impl<M: MemorySource> Lease<M> {
         self.blocks().iter().map(of_block).chain(of_arena)
     }
 
-    /// Whether all of `[address, address + bytes)` is in one range of the lease.
+    /// Returns `true` if all of `[address, address + bytes)` is in one range of the lease.
     #[must_use]
     pub fn contains(&self, address: u64, bytes: u64) -> bool {
         self.ranges().any(|range| range.contains(address, bytes))
     }
 
-    /// Bytes of all ranges; a block that was leased twice counts twice.
+    /// Returns the bytes of all ranges; a block that was leased twice counts twice.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.ranges().fold(0, |bytes, range| bytes.saturating_add(range.bytes))
     }
 
-    /// Whether a graph that was captured into this memory may be replayed still.
+    /// Checks that a graph captured with this memory may still be replayed.
     ///
-    /// Blocks of a pool are the lease's alone, so they always may. An arena may have been reset since,
-    /// and its bytes handed out again.
+    /// Blocks of a pool are the lease's alone, so they always may. An arena may have been reset
+    /// since, and its bytes reused.
     ///
     /// # Errors
     ///
-    /// If the arena was reset since the lease was made.
+    /// Fails if the arena was reset since the lease was made.
     pub fn check(&self) -> GraphMemoryResult<(), M> {
         let LeasedMemory::Arena { shared, generation } = &self.held else { return Ok(()) };
         let current = shared.generation();
@@ -119,7 +120,7 @@ impl<M: MemorySource> Lease<M> {
 
 #[cfg(feature = "cuda")]
 impl Lease<DeviceMemory> {
-    /// The context of the leased blocks; none where an arena is leased.
+    /// Returns the context of the leased blocks; `None` for a leased arena.
     pub(crate) fn context(&self) -> Option<&CudaContext> {
         match &self.held {
             LeasedMemory::Blocks { shared, .. } => Some(shared.source.context().as_ref()),
@@ -136,7 +137,7 @@ impl<M: MemorySource> Drop for Lease<M> {
     }
 }
 
-/// Shows where the memory is, and its ranges.
+/// Shows the device of the memory, and its ranges.
 impl<M: MemorySource> fmt::Debug for Lease<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ranges: Vec<LeasedRange> = self.ranges().collect();

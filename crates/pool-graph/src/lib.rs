@@ -1,9 +1,10 @@
-//! Memory for captured CUDA graphs. A graph has the addresses of its memory in its nodes, so that
-//! memory must stay where it is, and be nobody else's, for as long as the graph may be replayed.
+//! Memory for captured CUDA graphs. The nodes of a graph contain the addresses of its memory. So
+//! that memory must stay in place, without another owner, for as long as the graph may be replayed.
 //!
-//! [`CUDAGraphMemoryPool`] is a thread-safe pool whose blocks stay; [`CudaArena`] is one buffer from
-//! which a capture takes its memory by moving an offset. What a graph holds of either is a [`Lease`]:
-//! as long as it lives, its memory is neither handed out nor freed, whatever becomes of the pool.
+//! [`CUDAGraphMemoryPool`] is a thread-safe pool whose blocks stay in place. [`CudaArena`] is one
+//! buffer from which a capture takes its memory by moving an offset. A [`Lease`] is a graph's hold
+//! on memory of either: while it lives, its memory is neither reused nor freed, even after the
+//! pool's end.
 //!
 //! Both take their memory from a [`MemorySource`]. That of a device is [`DeviceMemory`];
 //! [`SyntheticMemory`] is addresses without memory, for tests and for planning without a GPU.
@@ -24,14 +25,14 @@
 //! # Ok::<(), pool_graph::GraphMemoryError<pool_graph::SyntheticRefusal>>(())
 //! ```
 //!
-//! With the feature `cuda`, a `CaptureSession` turns work into a `CapturedGraph` that owns what its nodes
-//! name. A dry run of the work gives its footprint and a plan before memory is taken, and
-//! [`verify_layout`] checks what came out against the nodes and edges of the graph. In the body,
-//! `Capture::scope` gives the same `Scope<'_, Cuda>` as outside, with blocks of the capture's arena.
-//! `CapturedGraph::update` gives a graph other parameters. Replays are fed through a `StagingPool` without stopping the
-//! device.
+//! With the feature `cuda`, a `CaptureSession` turns work into a `CapturedGraph` that owns the
+//! memory of its nodes. A dry run of the work returns its footprint and a plan before any
+//! allocation, and [`verify_layout`] checks the result against the nodes and edges of the graph. In
+//! the body, `Capture::scope` gives the same `Scope<'_, Cuda>` as outside, with blocks of the
+//! capture's arena. `CapturedGraph::update` sets other parameters in a graph. A `StagingPool` feeds
+//! replays without stopping the device.
 //!
-//! What each call does in each state is in `docs/graphs.md` of the repository.
+//! `docs/graphs.md` of the repository lists the effect of each call in each state.
 //!
 //! # Features
 //!

@@ -1,8 +1,8 @@
-//! How tests load and control the simulated CUDA driver.
+//! Loading and controlling the simulated CUDA driver in tests.
 //!
-//! [`Simulator::start`] opens the library that cargo has built beside the test program. From then on
-//! the dynamic loader answers with it wherever `libcuda.so` is asked for, so cudarc, unchanged, runs on
-//! it. One process can start it once: `cargo xtask sim-test` gives every test a process.
+//! [`Simulator::start`] opens the library that cargo has built beside the test program. From then
+//! on the dynamic loader resolves `libcuda.so` to it, so unmodified cudarc runs on it. A process
+//! can start it once: `cargo xtask sim-test` gives every test a process.
 
 // Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
 //

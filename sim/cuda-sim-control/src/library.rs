@@ -1,11 +1,13 @@
-//! The library itself: found, opened before cudarc looks for a driver, and its calls.
+//! The library: found, opened before cudarc loads a driver, and called.
 //!
-//! This module alone is unsafe. What its proofs rely on:
+//! This module alone is unsafe. Its proofs rely on three facts:
 //!
-//! 1. **The library is ours.** It lies beside this program under the name that cargo gives it, or has the
-//!    mark of our driver, and so the symbols of `cuda-sim`'s `abi/control.rs`, whose types stand here.
-//! 2. **It is never closed**, so its functions stay good.
-//! 3. **Pointers are good for the call**: texts end with a zero, and a buffer is as long as is said.
+//! 1. **The library is ours.** It is beside this program under the name that cargo gives it, or has
+//!    the mark of our driver. So it exports the symbols of `cuda-sim`'s `abi/control.rs`, with the
+//!    types declared here.
+//! 2. **It is never closed**, so its functions stay valid.
+//! 3. **Pointers are valid during the call**: texts end with a zero byte, and a buffer has the
+//!    stated length.
 
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::fmt;
@@ -14,17 +16,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use libloading::Library;
 
-/// Why the simulator cannot be used.
+/// The reason for which the simulator cannot be used.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum LoadError {
-    /// It is at none of these places.
+    /// The library is at none of these paths.
     NotFound(Vec<PathBuf>),
-    /// It is there and cannot be opened, or is another one than this crate knows.
+    /// The library cannot be opened, or is of an unknown version.
     Refused(PathBuf, String),
-    /// `libcuda.so` is another driver in this process: it was loaded before.
+    /// `libcuda.so` is another driver in this process, which was loaded before.
     AnotherDriver,
-    /// It was started in this process before: each test needs a process of its own.
+    /// The simulator was started in this process before. Each test needs a separate process.
     StartedBefore,
 }
 
@@ -41,7 +43,7 @@ pub(crate) struct Calls {
     read: unsafe extern "C" fn(u32, *mut u8, usize) -> usize,
 }
 
-/// What can be read.
+/// A text that can be read.
 #[derive(Clone, Copy, Debug)]
 #[repr(u32)]
 pub(crate) enum Topic {
@@ -55,7 +57,7 @@ pub(crate) enum Topic {
 const MARK: &CStr = c"simcuda_is_simulator";
 
 impl Calls {
-    /// Opens the library, once in a process.
+    /// Opens the library, once per process.
     pub(crate) fn load() -> Result<Self, LoadError> {
         static STARTED: AtomicBool = AtomicBool::new(false);
         if STARTED.swap(true, Ordering::SeqCst) {
@@ -64,18 +66,18 @@ impl Calls {
         let path = find()?;
         let refused =
             |error: libloading::Error| LoadError::Refused(path.clone(), error.to_string());
-        // SAFETY: it is ours (1), and has no initialisers of its own.
+        // SAFETY: it is ours (1), and has no initialisers.
         let library = unsafe { Library::new(&path) }.map_err(refused)?;
         let calls = Self::of(library).map_err(refused)?;
         if driver_with_mark().is_some() { Ok(calls) } else { Err(LoadError::AnotherDriver) }
     }
 
-    /// Those of the driver that this process has already, if that is the simulator.
+    /// Returns the calls of the loaded driver, if that is the simulator.
     pub(crate) fn attach() -> Option<Self> {
         Self::of(driver_with_mark()?).ok()
     }
 
-    /// The calls of a library, which stays open.
+    /// Resolves the calls of a library, which stays open.
     fn of(library: Library) -> Result<Self, libloading::Error> {
         let library: &'static Library = Box::leak(Box::new(library));
         Ok(Self {
@@ -108,7 +110,7 @@ impl Calls {
 
     pub(crate) fn fail(self, name: &str, nth: u64, code: u32) {
         let name = text(name);
-        // SAFETY: the text is good for the call (3).
+        // SAFETY: the text is valid during the call (3).
         unsafe { (self.fail)(name.as_ptr(), nth, code) };
     }
 
@@ -116,21 +118,21 @@ impl Calls {
         let name = text(name);
         let function: extern "C" fn(*mut c_void) = run;
         let function = (function as *const ()).expose_provenance() as u64;
-        // Taken back by `run`.
+        // `run` takes it back.
         let data = Box::into_raw(Box::new(work)).expose_provenance() as u64;
-        // SAFETY: the text is good for the call (3), and the function takes such data, once.
+        // SAFETY: the text is valid during the call (3), and the function takes such data, once.
         unsafe { (self.before)(name.as_ptr(), nth, function, data) };
     }
 
     pub(crate) fn calls(self, name: &str) -> u64 {
         let name = text(name);
-        // SAFETY: the text is good for the call (3).
+        // SAFETY: the text is valid during the call (3).
         unsafe { (self.calls)(name.as_ptr()) }
     }
 
     pub(crate) fn models(self, name: &str) -> bool {
         let name = text(name);
-        // SAFETY: the text is good for the call (3).
+        // SAFETY: the text is valid during the call (3).
         unsafe { (self.models)(name.as_ptr()) != 0 }
     }
 
@@ -141,9 +143,9 @@ impl Calls {
     pub(crate) fn read(self, topic: Topic) -> Vec<String> {
         let mut bytes = Vec::new();
         loop {
-            // SAFETY: the buffer is as long as is said (3).
+            // SAFETY: the buffer has the stated length (3).
             let all = unsafe { (self.read)(topic as u32, bytes.as_mut_ptr(), bytes.len()) };
-            // There may be more than a moment ago, or less.
+            // The text may have grown or shrunk since.
             if all <= bytes.len() {
                 bytes.truncate(all);
                 break;
@@ -154,14 +156,14 @@ impl Calls {
     }
 }
 
-/// Does what `Calls::before` was given.
+/// Runs the closure of a `Calls::before`.
 extern "C" fn run(data: *mut c_void) {
-    // SAFETY: it is a box that `Calls::before` gave away for this call, which is made once.
+    // SAFETY: it is a box that `Calls::before` leaked for this call, which is made once.
     let work = unsafe { Box::from_raw(data.cast::<Box<dyn FnOnce() + Send>>()) };
     work();
 }
 
-/// Names of calls have no zeros in them; one that has is the name of no call.
+/// Converts the name of a call. A name with a zero byte in it names no call.
 fn text(name: &str) -> CString {
     CString::new(name).unwrap_or_else(|_| c"?".to_owned())
 }
@@ -171,11 +173,11 @@ fn symbol<T: Copy>(library: &'static Library, name: &CStr) -> Result<T, libloadi
     unsafe { library.get::<T>(name.to_bytes_with_nul()) }.map(|symbol| *symbol)
 }
 
-/// What whoever asks for `libcuda.so` from now on gets, if that is the simulator.
+/// Returns the library to which `libcuda.so` now resolves, if it is the simulator.
 fn driver_with_mark() -> Option<Library> {
-    // SAFETY: this is what cudarc does; if it is not our library, it is an installed driver.
+    // SAFETY: cudarc does the same. A library other than ours is an installed driver.
     let driver = unsafe { Library::new("libcuda.so") }.ok()?;
-    // SAFETY: any symbol may be read as a pointer that is never followed.
+    // SAFETY: any symbol may be read as a pointer that is never dereferenced.
     let has_mark = unsafe { driver.get::<*const u8>(MARK.to_bytes_with_nul()) }.is_ok();
     has_mark.then_some(driver)
 }
@@ -185,7 +187,7 @@ fn find() -> Result<PathBuf, LoadError> {
     let program = std::env::current_exe().unwrap_or_default();
     let beside = program.parent().unwrap_or(Path::new("."));
     let above = beside.parent().unwrap_or(Path::new("."));
-    // Test programs lie in `deps`, where the library does; other programs one directory up, and
+    // Test programs are in `deps` with the library; other programs are one directory up, and
     // examples beside it.
     let directories = [beside.to_owned(), beside.join("deps"), above.join("deps")];
     let places: Vec<PathBuf> = directories.iter().map(|directory| directory.join(&name)).collect();

@@ -2,29 +2,29 @@
 
 use std::fmt;
 
-/// What sort of mistake it is.
+/// The kind of a mistake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Mistake {
-    /// Two accesses to the same bytes that nothing orders, of which one writes.
+    /// Two accesses to the same bytes without order, at least one of them a write.
     Race,
     /// An access to memory that was freed.
     UseAfterFree,
-    /// An access that leaves its allocation.
+    /// An access beyond its allocation.
     OutOfBounds,
     /// Memory freed twice.
     DoubleFree,
-    /// An access to an address that never was memory, or that no access was allowed to.
+    /// An access to an address that never was memory, or to memory without access rights.
     WildAddress,
-    /// A handle of something that was destroyed.
+    /// A handle of a destroyed object.
     StaleHandle,
-    /// Threads of a block that wait at different barriers, or for one that never comes.
+    /// Threads of a block that wait at different barriers, or for one that is never reached.
     DivergentBarrier,
-    /// A kernel that broke off: it stopped itself, came to no end, or its addresses were not aligned.
+    /// A kernel that stopped itself, did not end, or used unaligned addresses.
     KernelFault,
-    /// A module that was not loaded, with the line and what is wrong with it.
+    /// A module that was refused, with the line and the cause.
     InvalidPtx,
-    /// Something that this crate has no name for.
+    /// A kind that this crate does not know.
     Other,
 }
 
@@ -53,7 +53,7 @@ impl Report {
         Self { mistake, text: line.to_owned() }
     }
 
-    /// What sort of mistake it is.
+    /// Returns the kind of the mistake.
     #[must_use]
     pub fn mistake(&self) -> Mistake {
         self.mistake

@@ -1,51 +1,52 @@
-//! The simulator as a test sees it.
+//! The simulator's interface for tests.
 
 use crate::library::{Calls, LoadError, Topic};
 use crate::report::Report;
 
 /// The variable in which `cargo xtask sim-test` passes a seed.
 const SEED_VARIABLE: &str = "CUDA_SIM_SEED";
-/// The variable with which it asks for the background thread.
+/// The variable by which it enables the background thread.
 const BACKGROUND_VARIABLE: &str = "CUDA_SIM_BACKGROUND";
-/// The variable with a driver's version, which the simulator heeds where nothing controls it, too.
+/// The variable for a driver's version, which an uncontrolled simulator reads, too.
 const DRIVER_VERSION_VARIABLE: &str = "CUDA_SIM_DRIVER_VERSION";
-/// The variable with which the suites are run under the other answers.
+/// The variable by which suites run with the opposite choices.
 const OTHER_ANSWERS_VARIABLE: &str = "CUDA_SIM_OTHER_ANSWERS";
-/// The variable with the instructions that a warp may take in one block.
+/// The variable for the limit of instructions of a warp in one block.
 const INSTRUCTIONS_VARIABLE: &str = "CUDA_SIM_INSTRUCTIONS";
-/// The variable that has every report printed.
+/// The variable that enables printing of every report.
 const PRINT_REPORTS_VARIABLE: &str = "CUDA_SIM_PRINT_REPORTS";
-/// Those of a warp where nothing else is said.
+/// The default limit of a warp's instructions.
 const INSTRUCTIONS: u64 = 1 << 23;
 /// CUDA 13.0.
 const DRIVER_VERSION: u32 = 13_000;
 
-/// What a simulated machine is like.
+/// The settings of a simulated machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Draws the order in which what is asynchronous runs. By default the number in the variable
+    /// The seed of the order of asynchronous work. By default the number in the variable
     /// `CUDA_SIM_SEED`, or 0.
     pub seed: u64,
-    /// How many devices there are, 1 to 4.
+    /// The number of devices, 1 to 4.
     pub devices: u32,
-    /// Whether a thread of its own runs what can run, as a device does. Then no seed gives an order
-    /// again. By default whether the variable `CUDA_SIM_BACKGROUND` is set.
+    /// `true` if a thread runs all work that can run, as a device does. No seed reproduces that
+    /// order. By default `true` if the variable `CUDA_SIM_BACKGROUND` is set.
     pub background: bool,
-    /// Bytes of memory that each has, in steps of 2 MiB; 1 GiB by default.
+    /// The memory of each device in bytes, in steps of 2 MiB; 1 GiB by default.
     pub bytes: u64,
-    /// The CUDA version that the driver is for, as 1000 × major + 10 × minor, 12000 at least: what came
-    /// later it refuses. By default the number in the variable `CUDA_SIM_DRIVER_VERSION`, or 13000.
+    /// The CUDA version of the driver, as 1000 × major + 10 × minor, at least 12000. It refuses
+    /// later calls. By default the number in the variable `CUDA_SIM_DRIVER_VERSION`, or 13000.
     pub driver_version: u32,
-    /// Whether devices can reach each other's memory, where they are let; true by default.
+    /// `true` if devices can enable access to each other's memory; `true` by default.
     pub peers: bool,
-    /// Whether what NVIDIA's documentation leaves open is answered the other way than is assumed: the simulator's
-    /// page has the list. By default whether the variable `CUDA_SIM_OTHER_ANSWERS` is set.
+    /// `true` to take the opposite choice wherever NVIDIA's documentation leaves one open; the
+    /// simulator's page lists them. By default `true` if the variable `CUDA_SIM_OTHER_ANSWERS` is
+    /// set.
     pub other_answers: bool,
-    /// Instructions that a warp of a kernel may take in one block; one with more is taken for one without an end. By
-    /// default the number in the variable `CUDA_SIM_INSTRUCTIONS`, or 8,388,608.
+    /// The instructions that a warp may execute in one block. A warp beyond it counts as one
+    /// without an end. By default the number in the variable `CUDA_SIM_INSTRUCTIONS`, or 8,388,608.
     pub instructions: u64,
-    /// Whether each report is printed on the standard error when it is made. By default whether the variable
-    /// `CUDA_SIM_PRINT_REPORTS` is set.
+    /// `true` if each report is printed to the standard error at once. By default `true` if the
+    /// variable `CUDA_SIM_PRINT_REPORTS` is set.
     pub print_reports: bool,
 }
 
@@ -53,12 +54,12 @@ pub struct Settings {
 #[derive(Clone, Copy, Debug)]
 pub struct Simulator(Calls);
 
-/// A call of the driver and the code that it answered, as the log has it.
+/// A logged call of the driver with its return code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DriverCall {
     /// The call's name.
     pub name: String,
-    /// What it answered; 0 is success.
+    /// The return code; 0 is success.
     pub code: u32,
 }
 
@@ -84,7 +85,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// As the simulator takes them.
+    /// Encodes the settings as the simulator's options.
     fn options(self) -> u32 {
         u32::from(!self.peers)
             | u32::from(self.other_answers) << 1
@@ -93,11 +94,11 @@ impl Settings {
 }
 
 impl Simulator {
-    /// Loads the simulator into this process; before the first call of cudarc.
+    /// Loads the simulator into this process. Call it before the first call of cudarc.
     ///
     /// # Errors
     ///
-    /// When the library is not there, when another driver was loaded before, and when the simulator
+    /// Fails if the library is missing, if another driver was loaded before, or if the simulator
     /// was started in this process before.
     pub fn start(settings: Settings) -> Result<Self, LoadError> {
         let simulator = Self(Calls::load()?);
@@ -106,16 +107,16 @@ impl Simulator {
         Ok(simulator)
     }
 
-    /// The simulator where it is this process's driver already, for tests that run on whatever driver the
-    /// loader finds; nothing is changed in it. `None` on any other driver, and where there is none.
+    /// Returns the simulator if it is this process's driver, and changes nothing in it. It is for
+    /// tests that run on any driver. Returns `None` on any other driver, and without one.
     #[must_use]
     pub fn attach() -> Option<Self> {
         Calls::attach().map(Self)
     }
 
-    /// Starts anew: no handle and no address of before is good any more, and nothing is reported,
-    /// logged or to fail. False, and nothing happens, while a host function runs, and where there is no
-    /// thread to be had for the background.
+    /// Starts anew: all earlier handles and addresses become invalid; reports, logs and planned
+    /// failures are emptied. Returns `false` and changes nothing while a host function runs, or if
+    /// the background thread cannot be started.
     #[must_use]
     pub fn reset(self, settings: Settings) -> bool {
         self.0.background(settings.background)
@@ -129,7 +130,7 @@ impl Simulator {
             )
     }
 
-    /// Lets the n-th call of this name from now fail with a code, and not do what it should.
+    /// Lets the n-th call of this name from now fail with a code, without an effect.
     pub fn fail_call(self, name: &str, nth: u64, code: u32) {
         self.0.fail(name, nth, code);
     }
@@ -139,19 +140,19 @@ impl Simulator {
         self.0.fail("", nth, code);
     }
 
-    /// Does something right before the n-th call of this name from now, on the thread that makes the call:
-    /// what comes in between two calls of a program, at the same place every time. It may call the driver,
-    /// or have another thread do so, and must not panic.
+    /// Runs a closure right before the n-th call of this name from now, on the calling thread. So a
+    /// test acts between two calls of a program, reproducibly. The closure may call the driver, or
+    /// have another thread do so, and must not panic.
     pub fn before_call(self, name: &str, nth: u64, work: impl FnOnce() + Send + 'static) {
         self.0.before(name, nth, Box::new(work));
     }
 
-    /// Takes back what was to fail and has not.
+    /// Removes planned failures that have not occurred.
     pub fn forget_failures(self) {
         self.0.forget(4);
     }
 
-    /// Forgets what was reported so far, for tests of the reports themselves.
+    /// Forgets the reports so far, for tests of reports themselves.
     pub fn forget_reports(self) {
         self.0.forget(1);
     }
@@ -161,25 +162,25 @@ impl Simulator {
         self.0.forget(2);
     }
 
-    /// How often this call was made.
+    /// Returns the number of calls of this name.
     #[must_use]
     pub fn calls(self, name: &str) -> u64 {
         self.0.calls(name)
     }
 
-    /// How many calls were made.
+    /// Returns the number of all calls.
     #[must_use]
     pub fn all_calls(self) -> u64 {
         self.0.calls("")
     }
 
-    /// Whether a call of this name is more than a refusal.
+    /// Returns `true` if a call of this name is modelled.
     #[must_use]
     pub fn models(self, name: &str) -> bool {
         self.0.models(name)
     }
 
-    /// The calls and what each answered, in order; the first 262,144 of them.
+    /// Returns the calls with their return codes, in order; at most the first 262,144.
     #[must_use]
     pub fn log(self) -> Vec<DriverCall> {
         let call = |line: &String| {
@@ -189,39 +190,39 @@ impl Simulator {
         self.0.read(Topic::Calls).iter().filter_map(call).collect()
     }
 
-    /// What ran on the device, in the order in which it ran; the first 262,144 lines.
+    /// Returns the operations that the device executed, in order; at most the first 262,144.
     #[must_use]
     pub fn trace(self) -> Vec<String> {
         self.0.read(Topic::Trace)
     }
 
-    /// The mistakes found so far, each once.
+    /// Returns the mistakes found so far, each once.
     #[must_use]
     pub fn reports(self) -> Vec<Report> {
         self.0.read(Topic::Reports).iter().map(|line| Report::parse(line)).collect()
     }
 
-    /// What was made and not given back.
+    /// Returns the objects that were created and not freed.
     #[must_use]
     pub fn leaks(self) -> Vec<String> {
         self.0.read(Topic::Leaks)
     }
 
-    /// Checks that nothing was reported.
+    /// Checks that there are no reports.
     ///
     /// # Panics
     ///
-    /// When something was, with all of it.
+    /// Panics with all reports if there are any.
     pub fn assert_clean(self) {
         let reports: Vec<String> = self.reports().iter().map(ToString::to_string).collect();
         assert!(reports.is_empty(), "the simulated driver reports:\n{}", reports.join("\n"));
     }
 
-    /// Checks that everything was given back.
+    /// Checks that all objects were freed.
     ///
     /// # Panics
     ///
-    /// When something was not, with all of it.
+    /// Panics with all leaks if there are any.
     pub fn assert_no_leaks(self) {
         let leaks = self.leaks();
         assert!(leaks.is_empty(), "not given back:\n{}", leaks.join("\n"));

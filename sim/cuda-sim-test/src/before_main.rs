@@ -1,16 +1,18 @@
-//! The start before `main`, in every program that names this crate, where the environment asks for it.
+//! The start before `main`, in every program that names this crate, if the environment requests it.
 
 use crate::options::is_asked_for;
 use crate::start::try_start;
 use crate::{exit, loader};
 
-// SAFETY: the section holds functions that are called before `main`, without arguments that are needed. What this one
-// does works there: the C library is initialised, and so is the standard library, which needs no initialisation.
+// SAFETY: the section holds functions that are called before `main` and need no arguments. This
+// function works there: the C library is initialised, and the standard library needs no
+// initialisation.
 #[used]
 #[unsafe(link_section = ".init_array")]
 static BEFORE_MAIN: extern "C" fn() = before_main;
 
-/// Starts the simulator, or prints what goes wrong and ends the process: tests must not go on with another driver.
+/// Starts the simulator, or prints the error and ends the process: tests must not run on another
+/// driver.
 extern "C" fn before_main() {
     let started = match is_asked_for() {
         Ok(false) => return,

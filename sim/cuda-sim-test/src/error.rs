@@ -1,38 +1,38 @@
-//! Why the simulated driver cannot be started.
+//! Errors of a start of the simulated driver.
 
 use std::io;
 
 use cuda_sim::settings::{SettingError, Settings};
 use thiserror::Error;
 
-/// Why the simulated driver cannot be started.
+/// The reason for which the simulated driver cannot be started.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum StartError {
-    /// A variable of the environment says what it cannot say.
+    /// An environment variable has an invalid value.
     #[error("the environment: {0}")]
     Setting(#[from] SettingError),
-    /// It runs in this process already, as another machine.
+    /// It runs in this process already, with other settings.
     #[error(
-        "the simulated driver runs in this process already, as another machine: it was started with {running:?}, and \
-         now {wanted:?} is asked for; give each machine a process of its own, as cargo nextest does with tests"
+        "the simulated driver runs in this process already, with other settings: it was started with {running:?}, \
+         not {wanted:?}; give each machine a separate process, as cargo nextest does with tests"
     )]
     StartedOtherwise {
-        /// What it is like.
+        /// The settings of the running one.
         running: Box<Settings>,
-        /// What was asked for.
+        /// The requested settings.
         wanted: Box<Settings>,
     },
-    /// This process has loaded another driver under that name before.
+    /// This process has loaded another driver of that name before.
     #[error(
-        "this process has loaded {library} before, and it is another driver: start the simulated one before the first \
+        "this process has already loaded another driver as {library}: start the simulated one before the first \
          call of cudarc, or set CUDA_SIM_START=1"
     )]
     AnotherDriver {
         /// The name by which it was found.
         library: &'static str,
     },
-    /// The dynamic loader of this system is none that the simulator can be shown to.
+    /// The system's dynamic loader does not support the simulator.
     #[error(
         "the simulated driver needs the dynamic loader of GNU/Linux on x86_64 or aarch64; this program is for {system}"
     )]
@@ -41,20 +41,20 @@ pub enum StartError {
         system: &'static str,
     },
     /// The dynamic loader refuses the library of names.
-    #[error("the dynamic loader does not take the simulated driver as {library}: {why}")]
+    #[error("the dynamic loader cannot load the simulated driver as {library}: {why}")]
     Loader {
-        /// The name that it was to have.
+        /// The name of the library.
         library: &'static str,
-        /// What the loader says.
+        /// The loader's message.
         why: String,
     },
-    /// No file in memory can be made.
-    #[error("no file in memory can be made for the simulated driver")]
+    /// A file in memory cannot be created.
+    #[error("cannot create a file in memory for the simulated driver")]
     File(#[source] io::Error),
-    /// The C library takes no function that is to be called at the end of the process.
-    #[error("the C library takes no function for the end of the process")]
+    /// The C library did not register the function for the end of the process.
+    #[error("the C library cannot register a function for the end of the process")]
     NoExitFunction,
-    /// No thread can be made for `CUDA_SIM_BACKGROUND`.
-    #[error("no thread can be made that runs the device's work in the background")]
+    /// The thread for `CUDA_SIM_BACKGROUND` cannot be started.
+    #[error("cannot start the thread that runs the device's work in the background")]
     NoThread,
 }

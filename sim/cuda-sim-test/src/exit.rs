@@ -1,4 +1,4 @@
-//! The end of the process: what was found is printed, and makes it fail.
+//! The end of the process: findings are printed, and make it fail.
 
 use std::ffi::{c_int, c_void};
 use std::fmt;
@@ -12,17 +12,17 @@ use crate::error::StartError;
 use crate::loader;
 use crate::options::Leaks;
 
-/// What a process ends with that would have ended well, when the simulator has found something, and when it could not be
-/// started before `main`.
+/// The exit code of a process that would exit with 0 but has findings, or in which the start before
+/// `main` failed.
 pub const EXIT_CODE: i32 = 3;
 
-/// How long another thread may keep the simulator busy at the end.
+/// The time limit for another thread's hold of the simulator at the end.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Whose end it is.
+/// The process that registered the exit function.
 #[derive(Debug)]
 struct Process {
-    /// A child that `fork` made has another one.
+    /// Its process ID; a forked child has another one.
     id: u32,
     leaks: Leaks,
     seed: u64,
@@ -30,11 +30,11 @@ struct Process {
 
 static PROCESS: OnceLock<Process> = OnceLock::new();
 
-/// Has what was found printed when this process ends.
+/// Registers a function that prints the findings when this process ends.
 ///
 /// # Errors
 ///
-/// When the C library takes no function for that.
+/// Fails if the C library cannot register it.
 pub(crate) fn register(leaks: Leaks, seed: u64) -> Result<(), StartError> {
     let is_first = PROCESS.set(Process { id: process::id(), leaks, seed }).is_ok();
     if is_first && !loader::at_exit(ended) {
@@ -43,7 +43,7 @@ pub(crate) fn register(leaks: Leaks, seed: u64) -> Result<(), StartError> {
     Ok(())
 }
 
-/// The process ends by itself, with this code.
+/// Handles the end of the process with this code.
 extern "C" fn ended(code: c_int, _: *mut c_void) {
     let Some(Process { id, leaks, seed }) = PROCESS.get() else { return };
     if *id != process::id() {
@@ -51,7 +51,7 @@ extern "C" fn ended(code: c_int, _: *mut c_void) {
     }
     let Some(findings) = cuda_sim::last_findings(PATIENCE) else {
         eprintln!(
-            "cuda-sim-test: a thread has kept the simulated driver busy for {PATIENCE:?}: nobody knows what it found"
+            "cuda-sim-test: a thread has kept the simulated driver busy for {PATIENCE:?}: its findings are unknown"
         );
         fail_instead_of(code);
         return;
@@ -65,17 +65,17 @@ extern "C" fn ended(code: c_int, _: *mut c_void) {
     }
 }
 
-/// A process that fails by itself keeps its code.
+/// Replaces the exit code of a successful process.
 fn fail_instead_of(code: c_int) {
     if code == 0 {
         eprintln!(
-            "cuda-sim-test: so this process, which ends well by itself, ends with {EXIT_CODE}"
+            "cuda-sim-test: the process itself succeeded; because of the findings above it exits with code {EXIT_CODE}"
         );
         loader::end(EXIT_CODE);
     }
 }
 
-/// What is printed.
+/// The printed summary.
 #[derive(Clone, Copy, Debug)]
 struct Summary<'f> {
     findings: &'f Findings,
@@ -122,7 +122,7 @@ impl fmt::Display for Summary<'_> {
     }
 }
 
-/// Of many lines the first ones say what is wrong.
+/// Prints the first of many lines, which show the cause.
 fn first_of(formatter: &mut fmt::Formatter<'_>, lines: &[String], kind: &str) -> fmt::Result {
     for line in lines.iter().take(SHOWN) {
         writeln!(formatter, "  {kind}{line}")?;
@@ -134,15 +134,15 @@ fn first_of(formatter: &mut fmt::Formatter<'_>, lines: &[String], kind: &str) ->
     Ok(())
 }
 
-/// How many lines of each kind are printed.
+/// The number of lines printed of each kind.
 const SHOWN: usize = 10;
 
-/// What is missing, by how a report starts and what it has in it.
+/// Advice by the start of a report and a part of its text.
 const ADVICE: &[(&str, &str, &str)] = &[
     (
         "race: ",
         "(stream ",
-        "a race between streams lacks an event, recorded behind the access that is named last and waited for before the \
+        "a race between streams lacks an event: record it after the access that is named last, and wait for it before the \
          other",
     ),
     (
@@ -155,7 +155,7 @@ const ADVICE: &[(&str, &str, &str)] = &[
     ("invalid PTX: ", "", "PTX up to version 9.0 is known, for targets up to sm_90"),
 ];
 
-const LEAK: &str = "a leak is what nobody has dropped when the process ends, in statics, too; CUDA_SIM_LEAKS=ignore leaves it out";
+const LEAK: &str = "a leak is an object that is not dropped when the process ends, also one in a static; CUDA_SIM_LEAKS=ignore turns it off";
 
 fn counted(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })

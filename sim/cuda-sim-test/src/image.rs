@@ -1,16 +1,17 @@
-//! A shared library that names functions of this program: written as bytes, with nothing in it but names.
+//! A shared library that names functions of this program: written as bytes, with names and no code.
 //!
-//! A program looks for a CUDA driver by the name of a library, `libcuda.so` or `libcuda.so.1`, and the dynamic loader
-//! answers with a library of that name that it has already. So one is made that has the name inside (`DT_SONAME`) and
-//! defines every call of the driver as an *absolute symbol*, whose value is the address of a function that is linked into
-//! this program. It has no code and no relocations, so it is the same for every processor of 64 bits but for one number,
-//! and it may lie where programs may not be run from.
+//! A program opens a CUDA driver by the name of a library, `libcuda.so` or `libcuda.so.1`. The
+//! dynamic loader returns a library of that name that is loaded already. So this module makes a
+//! library with that name in it (`DT_SONAME`). It defines every call of the driver as an *absolute
+//! symbol*, whose value is the address of a function that is linked into this program. The library
+//! has no code and no relocations. So it is the same for every 64-bit processor except for one
+//! number, and it may be on a file system mounted without execute permission.
 //!
 //! ```text
 //! header, three program headers, dynamic section, hash table (one bucket), symbols, strings
 //! ```
 
-/// `EM_X86_64` or `EM_AARCH64`, where there is one for this processor.
+/// `EM_X86_64` or `EM_AARCH64`; `None` for other processors.
 const MACHINE: Option<u16> = if cfg!(all(target_arch = "x86_64", target_pointer_width = "64")) {
     Some(62)
 } else if cfg!(all(target_arch = "aarch64", target_endian = "little")) {
@@ -19,7 +20,7 @@ const MACHINE: Option<u16> = if cfg!(all(target_arch = "x86_64", target_pointer_
     None
 };
 
-/// Bytes of the parts whose size is fixed.
+/// The bytes of the parts of fixed size.
 const HEADER: usize = 64;
 const PROGRAM_HEADER: usize = 56;
 const PROGRAM_HEADERS: usize = 3;
@@ -27,7 +28,7 @@ const DYNAMIC_ENTRY: usize = 16;
 const DYNAMIC_ENTRIES: usize = 7;
 const SYMBOL: usize = 24;
 
-/// Types of program headers, tags of dynamic entries, and others, as `elf.h` has them.
+/// Types of program headers, tags of dynamic entries, and other constants of `elf.h`.
 const ET_DYN: u16 = 3;
 const PT_LOAD: u32 = 1;
 const PT_DYNAMIC: u32 = 2;
@@ -43,10 +44,10 @@ const DT_SONAME: u64 = 14;
 const GLOBAL_FUNCTION: u8 = (1 << 4) | 2;
 const SHN_ABS: u16 = 0xFFF1;
 
-/// The largest page that a system has: segments may begin at a multiple of it.
+/// The largest page of any system: segments may begin at a multiple of it.
 const PAGE: u64 = 1 << 16;
 
-/// The library of this name with these functions; `None` where the processor is none that this module knows.
+/// Returns the library of this name with these functions, or `None` on an unsupported processor.
 pub(crate) fn image(name: &str, functions: &[(&str, u64)]) -> Option<Vec<u8>> {
     let machine = MACHINE?;
     let mut strings = Strings::default();
@@ -56,7 +57,8 @@ pub(crate) fn image(name: &str, functions: &[(&str, u64)]) -> Option<Vec<u8>> {
 
     let dynamic = HEADER + PROGRAM_HEADERS * PROGRAM_HEADER;
     let hash = dynamic + DYNAMIC_ENTRIES * DYNAMIC_ENTRY;
-    // Two counts, one bucket, and a link for each symbol, the first of which is none; in words of 4 bytes.
+    // In words of 4 bytes: two counts, one bucket, and a link for each symbol. The first symbol is
+    // empty.
     let symbol_table = (hash + 4 * (2 + 1 + symbols.len() + 1)).next_multiple_of(8);
     let string_table = symbol_table + SYMBOL * (symbols.len() + 1);
     let end = string_table + strings.bytes.len();
@@ -65,7 +67,7 @@ pub(crate) fn image(name: &str, functions: &[(&str, u64)]) -> Option<Vec<u8>> {
     bytes.header(machine, HEADER);
     bytes.program_header(PT_LOAD, 0, end, PAGE);
     bytes.program_header(PT_DYNAMIC, dynamic, DYNAMIC_ENTRIES * DYNAMIC_ENTRY, 8);
-    // Without it the loader would take the library for one that wants an executable stack.
+    // Without it the loader would require an executable stack.
     bytes.program_header(PT_GNU_STACK, 0, 0, 16);
     for (tag, value) in [
         (DT_SONAME, u64::from(name)),
@@ -89,7 +91,7 @@ pub(crate) fn image(name: &str, functions: &[(&str, u64)]) -> Option<Vec<u8>> {
     Some(bytes.0)
 }
 
-/// Texts that end with a zero, one behind the other; the first is empty.
+/// Zero-terminated texts, one after the other; the first is empty.
 struct Strings {
     bytes: Vec<u8>,
 }
@@ -101,7 +103,7 @@ impl Default for Strings {
 }
 
 impl Strings {
-    /// Where the text begins.
+    /// Adds a text, and returns its offset.
     fn add(&mut self, text: &str) -> u32 {
         let start = u32::try_from(self.bytes.len()).unwrap_or(0);
         self.bytes.extend(text.bytes());
@@ -161,7 +163,8 @@ impl Bytes {
         self.u64(align);
     }
 
-    /// All symbols in one chain: there are a few hundred of them, and each is looked up once.
+    /// Adds a hash table with all symbols in one chain: there are a few hundred, and each is looked
+    /// up once.
     fn hash(&mut self, symbols: u32) {
         self.u32(1);
         self.u32(symbols + 1);

@@ -1,4 +1,5 @@
-//! Tests of CUDA code without a GPU: one line starts a simulated driver, and whoever asks for `libcuda.so` gets it.
+//! Tests of CUDA code without a GPU: one line starts a simulated driver, which `libcuda.so` then
+//! resolves to.
 //!
 //! ```
 //! use cudarc::driver::{CudaContext, DriverError};
@@ -13,12 +14,13 @@
 //! # doubled_twice().unwrap();
 //! ```
 //!
-//! Bytes are real, kernels are interpreted from their PTX, what is asynchronous runs in an order that a seed draws. When
-//! the process ends, what the simulator found is printed, and the process fails: on a *race*, between streams and inside
-//! kernels, on a *stale access* (after a free, out of bounds, by a destroyed handle), and on a *leak*.
+//! Memory holds real bytes, kernels are interpreted from their PTX, and asynchronous work runs in
+//! an order that a seed draws. At its end, the process prints the findings and fails on any.
+//! Findings are *races*, between streams and inside kernels, *stale accesses* (after a free, out of
+//! bounds, by a destroyed handle) and *leaks*.
 //!
-//! It is no GPU: it runs PTX and no machine code, hence no cuBLAS and no cuDNN; it is slow; and it proves nothing about
-//! speed. The README says what it costs and how it works.
+//! It is not a GPU. It runs PTX and no machine code, so it has no cuBLAS and no cuDNN. It is slow,
+//! and proves nothing about speed. The README describes its cost and how it works.
 //!
 //! # Three ways to start
 //!
@@ -28,7 +30,8 @@
 //! | the environment | `use cuda_sim_test as _;` in each test program, and `CUDA_SIM_START=1`: without it, the tests use the driver that is installed |
 //! | both | a call of [`running`] says whether there is a simulator |
 //!
-//! A seed, the settings and the reports belong to the process. With [cargo-nextest](https://nexte.st) each test is one.
+//! A seed, the settings and the reports belong to the process. With
+//! [cargo-nextest](https://nexte.st) each test is one process.
 //!
 //! # Settings
 //!
@@ -47,15 +50,16 @@
 //! | `CUDA_SIM_LEAKS` | `fail`, `print` or `ignore` what was not given back when the process ends | `fail` |
 //! | `CUDA_SIM_PRINT_REPORTS` | `1`: each report is also printed when it is made | `0` |
 //!
-//! A value that a variable cannot have, and a variable `CUDA_SIM_…` that there is not, is a [`StartError`] that names it
-//! and its value; with `CUDA_SIM_START=1` it is printed, and the process ends with [`EXIT_CODE`].
+//! An invalid value, and an unknown variable `CUDA_SIM_…`, is a [`StartError`] with its name and
+//! value. With `CUDA_SIM_START=1` it is printed, and the process exits with [`EXIT_CODE`].
 //!
 //! # The end of the process
 //!
-//! A function that the C library calls at the end of the process runs what is still pending, prints what was found on
-//! the standard error, and ends a process that would have ended with 0 with [`EXIT_CODE`] instead, by `_exit`: what was
-//! to be called at the end and was registered before the simulator was started is then not called. A process that fails
-//! by itself keeps its code. Nothing is printed by a process that is aborted or killed, nor by a child that `fork` made.
+//! At the end of the process, the C library calls a function that runs pending work and prints the
+//! findings to the standard error. If there are any, a process that would exit with 0 exits with
+//! [`EXIT_CODE`] instead, by `_exit`. Exit functions that were registered before the start of the
+//! simulator are then not called. A failing process keeps its code. An aborted or killed process
+//! prints nothing, and neither does a forked child.
 
 // Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
 //

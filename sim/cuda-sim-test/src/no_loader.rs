@@ -1,4 +1,5 @@
-//! Systems whose dynamic loader does not answer with a library by the name inside of it: nothing can be started there.
+//! Systems whose dynamic loader does not return a loaded library by its soname: the simulator
+//! cannot be started there.
 
 use std::ffi::{c_int, c_void};
 
@@ -10,7 +11,7 @@ pub(crate) fn is_another_driver(_name: &str) -> bool {
     false
 }
 
-/// Refuses.
+/// Fails: the loader is not supported.
 pub(crate) fn load(_: &'static str, _: &[u8], _: usize) -> Result<(), StartError> {
     Err(StartError::System { system: std::env::consts::OS })
 }

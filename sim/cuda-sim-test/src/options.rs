@@ -1,4 +1,4 @@
-//! What the environment says: the machine, and how its tests are run.
+//! Options from the environment: the machine, and how its tests run.
 
 use std::env;
 use std::ffi::OsString;
@@ -8,10 +8,10 @@ use cuda_sim::settings::{SettingError, Settings, number, switch, word};
 const START: &str = "CUDA_SIM_START";
 const ORDERS: &str = "CUDA_SIM_ORDERS";
 const LEAKS: &str = "CUDA_SIM_LEAKS";
-/// Variables that only this crate heeds.
+/// Variables that only this crate reads.
 const OWN: [&str; 3] = [START, ORDERS, LEAKS];
 
-/// What becomes of leaks at the end of the process.
+/// The treatment of leaks at the end of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Leaks {
     Fail,
@@ -19,11 +19,11 @@ pub(crate) enum Leaks {
     Ignore,
 }
 
-/// What the environment says.
+/// Options from the environment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Options {
     pub(crate) machine: Settings,
-    /// How many seeds a test is run with.
+    /// The number of seeds for each test.
     pub(crate) orders: u64,
     pub(crate) leaks: Leaks,
 }
@@ -33,7 +33,7 @@ impl Options {
     ///
     /// # Errors
     ///
-    /// The first that says what it cannot say.
+    /// Fails for the first variable with an invalid value.
     pub(crate) fn from_environment() -> Result<Self, SettingError> {
         Self::from_variables(env::vars_os().collect())
     }
@@ -56,11 +56,11 @@ impl Options {
     }
 }
 
-/// Whether the environment asks for the simulator in every process.
+/// Returns `true` if the environment requests the simulator in every process.
 ///
 /// # Errors
 ///
-/// When the variable says neither 0 nor 1.
+/// Fails if the variable is neither 0 nor 1.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub(crate) fn is_asked_for() -> Result<bool, SettingError> {
     env::var_os(START).map_or(Ok(false), |value| switch(START, &value))

@@ -1,4 +1,4 @@
-//! The simulated driver of this process, as a test sees it.
+//! The simulated driver of this process: its interface for tests.
 
 use std::thread;
 
@@ -6,8 +6,8 @@ use cuda_sim::settings::Fault;
 
 use crate::state::running_options;
 
-/// The simulated driver of this process. A test that only starts it needs none of these methods: the end of the process
-/// tells what was found.
+/// The simulated driver of this process. A test that only starts it needs none of these methods:
+/// the process prints the findings at its end.
 #[derive(Clone, Copy, Debug)]
 pub struct Simulator(());
 
@@ -16,14 +16,15 @@ impl Simulator {
         Self(())
     }
 
-    /// What was found wrong with the process so far, each once, one line each: `race: …`, `use after free: …`,
-    /// `out of bounds: …`. What a kernel does wrong is known once it has run.
+    /// Returns the mistakes found so far, each once, one line each: `race: …`, `use after free: …`,
+    /// `out of bounds: …`. Mistakes of a kernel are known once it has run.
     #[must_use]
     pub fn reports(self) -> Vec<String> {
         cuda_sim::reports()
     }
 
-    /// The same, and forgets it: for what a test does wrong on purpose, so that the process does not fail for it.
+    /// Returns the same and forgets it. A test uses it for intended mistakes, so that the process
+    /// does not fail.
     #[must_use]
     pub fn take_reports(self) -> Vec<String> {
         let reports = cuda_sim::reports();
@@ -31,30 +32,32 @@ impl Simulator {
         reports
     }
 
-    /// What was made and not given back so far, one line each.
+    /// Returns the objects that were created and not freed so far, one line each.
     #[must_use]
     pub fn leaks(self) -> Vec<String> {
         cuda_sim::leaks()
     }
 
-    /// Checks that nothing was found, so that the test fails and not the process alone. Where tests run on several threads
-    /// of one process, what another one did wrong counts, too.
+    /// Checks that there are no reports, so that the test fails and not the process alone. If tests
+    /// run on several threads of one process, mistakes of other tests count, too.
     ///
     /// # Panics
     ///
-    /// When something was found, with all of it.
+    /// Panics with all reports if there are any.
     pub fn assert_clean(self) {
         let reports = self.reports();
         assert!(reports.is_empty(), "the simulated driver reports:\n{}", reports.join("\n"));
     }
 
-    /// Lets the n-th call of this name from now (1 is the next one) answer a code, as `CUresult` has them, and do nothing.
+    /// Lets the n-th call of this name from now (1 is the next one) return a `CUresult`, without an
+    /// effect.
     pub fn fail_call(self, call: &str, nth: u64, code: u32) {
         cuda_sim::fail_call(&Fault { call: call.to_owned(), nth, code });
     }
 
-    /// Runs a test once for each seed of `CUDA_SIM_ORDERS`, from `CUDA_SIM_SEED` on, and tells it the seed. Where it
-    /// panics, the seed is printed. An order comes again where no other thread uses the device meanwhile.
+    /// Runs a test once for each seed of `CUDA_SIM_ORDERS`, from `CUDA_SIM_SEED` on, and passes it
+    /// the seed. If the test panics, the seed is printed. A seed reproduces its order if no other
+    /// thread uses the device meanwhile.
     ///
     /// ```
     /// let simulator = cuda_sim_test::start();
@@ -72,7 +75,7 @@ impl Simulator {
     }
 }
 
-/// Says which order it was, where a test panics in it.
+/// Prints the seed if a test panics.
 #[derive(Debug)]
 struct Order {
     seed: u64,
@@ -81,7 +84,7 @@ struct Order {
 impl Drop for Order {
     fn drop(&mut self) {
         if thread::panicking() {
-            eprintln!("cuda-sim-test: that was the order of CUDA_SIM_SEED={}", self.seed);
+            eprintln!("cuda-sim-test: the failing order is CUDA_SIM_SEED={}", self.seed);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! How the simulator becomes the driver of this process, once.
+//! The start of the simulator as the driver of this process, once.
 
 use cuda_sim::settings::Settings;
 
@@ -10,28 +10,31 @@ use crate::options::Options;
 use crate::simulator::Simulator;
 use crate::state::running_options;
 
-/// Starts the simulated driver in this process, as the environment says, or finds that it runs: before the first call of
-/// cudarc. The crate's page lists the variables.
+/// Starts the simulated driver in this process with the settings of the environment, unless it runs
+/// already. Call it before the first call of cudarc. The crate's page lists the variables.
 ///
 /// # Panics
 ///
-/// With the text of the error with which [`try_start`] ends.
+/// Panics with the error of [`try_start`].
 #[expect(clippy::must_use_candidate, reason = "most tests need no more than the start")]
 pub fn start() -> Simulator {
     start_with(|_| {})
 }
 
-/// Starts the simulated driver in this process, as the environment says, or finds that it runs.
+/// Starts the simulated driver in this process with the settings of the environment, unless it runs
+/// already.
 ///
 /// # Errors
 ///
-/// When a variable of the environment says what it cannot say; when this process has loaded another driver before; when
-/// the simulator runs already with other settings; and where the system has no loader that takes it.
+/// Fails if an environment variable has an invalid value, or if this process has loaded another
+/// driver before. It also fails if the simulator runs already with other settings, or if the
+/// system's loader does not support it.
 pub fn try_start() -> Result<Simulator, StartError> {
     try_start_with(|_| {})
 }
 
-/// Starts another machine than the environment says: with two devices, or with less memory.
+/// Starts a machine with other settings than those of the environment, such as two devices or less
+/// memory.
 ///
 /// ```
 /// let simulator = cuda_sim_test::start_with(|machine| machine.devices = 2);
@@ -41,17 +44,17 @@ pub fn try_start() -> Result<Simulator, StartError> {
 ///
 /// # Panics
 ///
-/// With the text of the error with which [`try_start_with`] ends.
+/// Panics with the error of [`try_start_with`].
 pub fn start_with(change: impl FnOnce(&mut Settings)) -> Simulator {
     #[expect(clippy::panic, reason = "documented: the twin with a result is `try_start_with`")]
     try_start_with(change).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Starts another machine than the environment says.
+/// Starts a machine with other settings than those of the environment.
 ///
 /// # Errors
 ///
-/// As [`try_start`]. That the simulator runs already is an error where it was started as another machine.
+/// Fails as [`try_start`] does. A running simulator with other settings is an error.
 pub fn try_start_with(change: impl FnOnce(&mut Settings)) -> Result<Simulator, StartError> {
     let mut wanted = Options::from_environment()?;
     change(&mut wanted.machine);
@@ -74,13 +77,13 @@ pub fn try_start_with(change: impl FnOnce(&mut Settings)) -> Result<Simulator, S
     Ok(Simulator::new())
 }
 
-/// The simulator, where it is the driver of this process.
+/// Returns the simulator if it is the driver of this process.
 #[must_use]
 pub fn running() -> Option<Simulator> {
     running_options().is_some().then(Simulator::new)
 }
 
-/// Has the dynamic loader answer with the simulator under a driver's names.
+/// Makes the dynamic loader return the simulator for a driver's names.
 fn become_the_driver() -> Result<(), StartError> {
     if let Some(library) = NAMES.into_iter().find(|name| loader::is_another_driver(name)) {
         return Err(StartError::AnotherDriver { library });

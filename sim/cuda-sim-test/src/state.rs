@@ -7,7 +7,7 @@ use crate::options::Options;
 /// `None` until the simulator is started.
 static RUNNING: Mutex<Option<Options>> = Mutex::new(None);
 
-/// The options, locked: only one thread starts the simulator.
+/// Returns the options, locked, so that only one thread starts the simulator.
 pub(crate) fn running_options() -> MutexGuard<'static, Option<Options>> {
     RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -2,14 +2,14 @@
 
 use std::ffi::CStr;
 
-/// What a call answers.
+/// The return code of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Code(pub(crate) u32);
 
 /// The result of a call.
 pub(crate) type Outcome<T> = Result<T, Code>;
 
-/// Says on the standard error what is not modelled, and answers so.
+/// Prints to the standard error that a feature is not modelled, and returns the code for it.
 pub(crate) fn unmodelled(what: &str) -> Code {
     eprintln!("the simulated CUDA driver does not model {what}");
     Code::NOT_SUPPORTED
@@ -17,11 +17,11 @@ pub(crate) fn unmodelled(what: &str) -> Code {
 
 macro_rules! codes {
     ($($short:ident = $number:literal, $name:literal, $text:literal;)*) => {
-        #[allow(dead_code, reason = "codes that the simulator never answers have names, too")]
+        #[allow(dead_code, reason = "codes that the simulator never returns have names, too")]
         impl Code {
             $(pub(crate) const $short: Self = Self($number);)*
 
-            /// Name and description, where the number is known.
+            /// Returns name and description of a known code.
             pub(crate) fn words(self) -> Option<(&'static CStr, &'static CStr)> {
                 match self.0 {
                     $($number => Some(($name, $text)),)*

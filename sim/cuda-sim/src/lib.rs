@@ -1,12 +1,13 @@
 //! A CUDA driver in software, for tests: `libcuda.so` as a library that needs no GPU.
 //!
-//! Bytes are real, order is adversarial, and mistakes are reported: operations wait in their streams
-//! until something forces them, then run in an order that a seed draws; vector clocks find accesses
-//! that nothing orders, whether or not the data came out wrong. Kernels are PTX, interpreted.
+//! Memory holds real bytes, and kernels are interpreted from PTX. Operations wait in their streams
+//! until a call forces them, then run in an order that a seed draws. Vector clocks find unordered
+//! accesses, even if the data came out right.
 //!
-//! `ptx` reads modules, `kernel` runs their kernels, `printf` writes what they print, and `world` is everything else, all in safe Rust. `abi` is the C interface over it: the calls of the
-//! driver, and those named `simcuda_*` with which tests control it. What is modelled, and what none
-//! of it can show, is in `docs/simulator.md`.
+//! `ptx` reads modules, `kernel` runs their kernels, `printf` formats their output, and `world` is
+//! everything else, all in safe Rust. `abi` is the C interface over it: the driver's calls, and the
+//! `simcuda_*` calls by which tests control it. `docs/simulator.md` describes the model and its
+//! limits.
 
 // Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
 //

@@ -1,4 +1,4 @@
-//! The generator that draws orders: seeded, so that a failing order comes again.
+//! The generator that draws orders. It is seeded, so that a failing order can be reproduced.
 
 /// `SplitMix64` (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", 2014).
 #[derive(Clone, Debug)]
@@ -9,7 +9,7 @@ impl Random {
         Self(seed)
     }
 
-    /// A generator of its own, whose numbers do not depend on how many others are drawn.
+    /// Returns a separate generator, whose numbers do not depend on later draws from this one.
     pub(crate) fn branch(&mut self) -> Self {
         Self(self.next())
     }
@@ -21,7 +21,7 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `count`, which is at least 1.
+    /// Returns a number below `count`, which is at least 1.
     pub(crate) fn below(&mut self, count: usize) -> usize {
         let wide = u128::from(self.next()) * count as u128;
         usize::try_from(wide >> 64).unwrap_or(0)

@@ -1,8 +1,8 @@
-//! What the simulator found wrong with a program, in words.
+//! Reports of mistakes in a program, in words.
 
 use std::fmt;
 
-/// What sort of mistake it is.
+/// The kind of a mistake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mistake {
     Race,
@@ -11,25 +11,25 @@ pub(crate) enum Mistake {
     DoubleFree,
     WildAddress,
     StaleHandle,
-    /// Threads of a block that wait at different barriers, or never come to one.
+    /// Threads of a block that wait at different barriers, or never reach one.
     DivergentBarrier,
-    /// A kernel that broke off for another reason.
+    /// A kernel that ended for another reason.
     KernelFault,
-    /// A module that is not loaded.
+    /// A module that was refused.
     InvalidPtx,
 }
 
 /// The mistakes found so far, each once.
 #[derive(Debug, Default)]
 pub(crate) struct Reports {
-    /// Whether each goes to the standard error at once.
+    /// `true` if each is printed to the standard error at once.
     printed: bool,
     lines: Vec<String>,
-    /// The last one, also where it was there before.
+    /// The last report, including a repeated one.
     last: Option<(Mistake, String)>,
 }
 
-/// More are counted and not kept: the first ones say what is wrong.
+/// The number of reports kept. Later ones are only counted, because the first ones show the cause.
 const KEPT: usize = 1000;
 
 impl Reports {
@@ -48,7 +48,7 @@ impl Reports {
         }
     }
 
-    /// The text of the last report, where it is of this sort.
+    /// Returns the text of the last report, if it is of this kind.
     pub(crate) fn last(&self, sort: Mistake) -> Option<String> {
         let (mistake, text) = self.last.as_ref()?;
         (*mistake == sort).then(|| text.clone())

@@ -1,4 +1,4 @@
-//! What a simulated machine is like: as a value, and as variables of the environment say.
+//! Settings of a simulated machine: as a value, and from environment variables.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use crate::world;
 
-/// Names of variables: all start alike, so that one that is misspelt is noticed.
+/// The common prefix of variables, by which a misspelt one is detected.
 const PREFIX: &str = "CUDA_SIM_";
 const SEED: &str = "CUDA_SIM_SEED";
 const BACKGROUND: &str = "CUDA_SIM_BACKGROUND";
@@ -31,102 +31,104 @@ const OWN: [&str; 9] = [
     FAULTS,
 ];
 
-/// What a simulated machine is like.
+/// The settings of a simulated machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Settings {
-    /// Draws the order in which what is asynchronous runs; `CUDA_SIM_SEED`, 0 by default.
+    /// The seed of the order of asynchronous work; `CUDA_SIM_SEED`, 0 by default.
     pub seed: u64,
-    /// Whether a thread runs what can run, as a device does, so that no seed gives an order again;
-    /// `CUDA_SIM_BACKGROUND`, off by default. A driver that a program has loaded by itself does not heed it.
+    /// `true` if a thread runs all work that can run, as a device does. No seed reproduces that
+    /// order. `CUDA_SIM_BACKGROUND`, off by default. A driver that a program loads without a test
+    /// harness ignores it.
     pub background: bool,
-    /// How many devices there are, 1 to 4; `CUDA_SIM_DEVICES`, 1 by default.
+    /// The number of devices, 1 to 4; `CUDA_SIM_DEVICES`, 1 by default.
     pub devices: u32,
-    /// Bytes of memory that each device has, 2 MiB to 1 TiB; `CUDA_SIM_BYTES`, 1 GiB by default.
+    /// The memory of each device, 2 MiB to 1 TiB, in bytes; `CUDA_SIM_BYTES`, 1 GiB by default.
     pub bytes: u64,
-    /// The CUDA version that the driver is for, as 1000 × major + 10 × minor: calls and PTX that came later it refuses;
-    /// `CUDA_SIM_DRIVER_VERSION`, 13000 by default.
+    /// The CUDA version of the driver, as 1000 × major + 10 × minor. It refuses later calls and
+    /// later PTX. `CUDA_SIM_DRIVER_VERSION`, 13000 by default.
     pub driver_version: u32,
-    /// Whether devices can reach each other's memory, where they are let; there is no variable for it, and it is on by
-    /// default.
+    /// `true` if devices can enable access to each other's memory. On by default; no variable sets
+    /// it.
     pub peers: bool,
-    /// Whether what NVIDIA's documentation leaves open is answered the other way than is assumed;
+    /// `true` to take the opposite choice wherever NVIDIA's documentation leaves one open;
     /// `CUDA_SIM_OTHER_ANSWERS`, off by default.
     pub other_answers: bool,
-    /// Instructions that a warp of a kernel may take in one block, before it is taken for one without an end;
-    /// `CUDA_SIM_INSTRUCTIONS`, 8,388,608 by default.
+    /// The instructions that a warp may execute in one block, before it counts as one without an
+    /// end; `CUDA_SIM_INSTRUCTIONS`, 8,388,608 by default.
     pub instructions: u64,
-    /// Whether each report is printed on the standard error when it is made; `CUDA_SIM_PRINT_REPORTS`, off by default.
+    /// `true` if each report is printed to the standard error at once; `CUDA_SIM_PRINT_REPORTS`,
+    /// off by default.
     pub print_reports: bool,
     /// Calls that fail; `CUDA_SIM_FAULTS`, none by default.
     pub faults: Vec<Fault>,
 }
 
-/// A call of the driver that fails, and does nothing: `cuMemAllocAsync:3:2` in `CUDA_SIM_FAULTS`, with commas between
-/// several of them.
+/// A call of the driver that fails, and has no effect: `cuMemAllocAsync:3:2` in `CUDA_SIM_FAULTS`,
+/// with commas between several.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// The call's name, or `*` for any call.
     pub call: String,
-    /// Which of the calls of that name fails: 1 is the first.
+    /// The number of the failing call among those of that name; 1 is the first.
     pub nth: u64,
-    /// The code that it answers, as `CUresult` has them: 2 is out of memory.
+    /// The `CUresult` that it returns: 2 is out of memory.
     pub code: u32,
 }
 
-/// A variable of the environment that says nothing the simulator understands.
+/// An environment variable whose value the simulator cannot parse.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum SettingError {
-    /// It is not a whole number, or not one in the range.
+    /// It is not a whole number, or out of range.
     #[error(
         "{variable}={value:?}: it takes a whole number from {} to {}",
         .range.start(),
         .range.end()
     )]
     Number {
-        /// Its name.
+        /// The variable's name.
         variable: &'static str,
-        /// What it says.
+        /// The variable's value.
         value: OsString,
-        /// What it may say.
+        /// The accepted range.
         range: RangeInclusive<u64>,
     },
-    /// A driver's version that is none.
+    /// It is not a version of a supported driver.
     #[error("{variable}={value:?}: it takes a CUDA version from 12000 on, where 12080 is 12.8")]
     Version {
-        /// Its name.
+        /// The variable's name.
         variable: &'static str,
-        /// What it says.
+        /// The variable's value.
         value: OsString,
     },
-    /// It is neither of the words that it may be.
+    /// It is neither of the accepted words.
     #[error("{variable}={value:?}: it takes {}", .words.join(" or "))]
     Word {
-        /// Its name.
+        /// The variable's name.
         variable: &'static str,
-        /// What it says.
+        /// The variable's value.
         value: OsString,
-        /// What it may say.
+        /// The accepted words.
         words: &'static [&'static str],
     },
-    /// An entry of the list of calls that are to fail is none.
+    /// An entry of the list of failing calls is malformed.
     #[error(
         "{variable}: {entry:?} is not of the form CALL:NTH:CODE, as cuMemAllocAsync:3:2 is, with 1 as the first \
          call, and a code from 1 on"
     )]
     Fault {
-        /// Its name.
+        /// The variable's name.
         variable: &'static str,
-        /// What stands between two commas.
+        /// The entry between two commas.
         entry: String,
     },
-    /// It starts as the simulator's variables do, and is none of them.
-    #[error("{variable:?} is no setting of the simulated driver; its settings are {}", .known.join(", "))]
+    /// It has the simulator's prefix, and is unknown.
+    #[error("{variable:?} is not a setting of the simulated driver; its settings are {}", .known.join(", "))]
     Unknown {
-        /// Its name.
+        /// The variable's name.
         variable: OsString,
-        /// All that there are.
+        /// All known variables.
         known: Vec<&'static str>,
     },
 }
@@ -150,21 +152,22 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// What the variables of the environment say, and the defaults where they say nothing. Variables of these names,
-    /// too, may start as the simulator's do: `further`.
+    /// Reads the settings from environment variables, with defaults for unset ones. The variables
+    /// in `further` may have the simulator's prefix, too.
     ///
     /// # Errors
     ///
-    /// The first variable that has a value it cannot have, and one that starts with `CUDA_SIM_` and is unknown.
+    /// Fails for the first variable with an invalid value, and for an unknown one that starts with
+    /// `CUDA_SIM_`.
     pub fn from_environment(further: &[&'static str]) -> Result<Self, SettingError> {
         Self::from_variables(env::vars_os(), further)
     }
 
-    /// The same of variables that are given as names and values.
+    /// Reads the settings from given names and values.
     ///
     /// # Errors
     ///
-    /// As [`Settings::from_environment`].
+    /// Fails as [`Settings::from_environment`] does.
     pub fn from_variables(
         variables: impl IntoIterator<Item = (OsString, OsString)>,
         further: &[&'static str],
@@ -182,7 +185,7 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Takes a variable in; false where there is none of this name.
+    /// Reads a variable. Returns `false` if none has this name.
     fn take(&mut self, name: &str, value: &OsStr) -> Result<bool, SettingError> {
         match name {
             SEED => self.seed = number(SEED, value, 0..=u64::MAX)?,
@@ -199,7 +202,7 @@ impl Settings {
         Ok(true)
     }
 
-    /// As the world takes them.
+    /// Converts to the settings of the world.
     pub(crate) fn of_world(&self) -> world::Settings {
         world::Settings {
             seed: self.seed,
@@ -214,11 +217,11 @@ impl Settings {
     }
 }
 
-/// A whole number that a variable says.
+/// Parses the value of a variable as a whole number.
 ///
 /// # Errors
 ///
-/// When it says something else, or a number out of the range.
+/// Fails if it is not a number, or out of range.
 pub fn number(
     variable: &'static str,
     value: &OsStr,
@@ -230,20 +233,20 @@ pub fn number(
     number.filter(|number| range.contains(number)).ok_or_else(refused)
 }
 
-/// Whether a variable says 1, and not 0.
+/// Parses the value of a variable as a switch: `true` for 1, `false` for 0.
 ///
 /// # Errors
 ///
-/// When it says neither.
+/// Fails for any other value.
 pub fn switch(variable: &'static str, value: &OsStr) -> Result<bool, SettingError> {
     word(variable, value, &["0", "1"]).map(|place| place == 1)
 }
 
-/// Which of these words a variable says, by its place among them.
+/// Returns the index of the variable's value among these words.
 ///
 /// # Errors
 ///
-/// When it says none of them.
+/// Fails if it is none of them.
 pub fn word(
     variable: &'static str,
     value: &OsStr,
@@ -259,7 +262,7 @@ fn version(value: &OsStr) -> Result<u32, SettingError> {
     Ok(small(version))
 }
 
-/// Numbers whose range has been looked at.
+/// Converts a number whose range was checked.
 fn small(number: u64) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }

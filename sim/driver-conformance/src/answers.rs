@@ -1,9 +1,9 @@
-//! What a question saw, beside what is expected and why, one printed line each.
+//! Observations of a question, each printed in a line with the expectation and its source.
 //!
-//! An expectation is *documented* where NVIDIA's documentation says so, *assumed* where nobody has
-//! looked yet, *seen* where hardware has answered so before. All three must hold: an assumption
-//! that hardware contradicts fails its test, so that somebody corrects it. What differs from one
-//! device to the next is *noted* and holds nothing.
+//! An expectation is *documented* if it is in NVIDIA's documentation, *assumed* if hardware has not
+//! confirmed it yet, and *seen* if hardware has. All three must hold: an assumption that hardware
+//! contradicts fails its test, so that it gets corrected. An observation that differs between
+//! devices is *noted*, without an expectation.
 
 use std::fmt::{self, Write as _};
 use std::io::Write as _;
@@ -13,15 +13,15 @@ use crate::driver::{Code, Kind, Outcome, Refusal, Status};
 /// The variable that names a file to which every line is added.
 const FILE_VARIABLE: &str = "DRIVER_ANSWERS";
 
-/// One answer, in words.
+/// An observation, in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     text: String,
-    /// The call that the driver lacks, where that is the answer.
+    /// The call that the driver lacks, if that is the observation.
     missing: Option<&'static str>,
 }
 
-/// The answers to one topic.
+/// The observations of one topic.
 #[derive(Debug)]
 pub struct Answers {
     topic: String,
@@ -30,7 +30,7 @@ pub struct Answers {
     skipped: usize,
 }
 
-/// Why an answer is expected.
+/// The source of an expectation.
 #[derive(Clone, Copy, Debug)]
 enum Standing {
     Documented,
@@ -78,13 +78,13 @@ pub mod codes {
 }
 
 impl Answers {
-    /// None yet.
+    /// Creates an empty list.
     #[must_use]
     pub fn new(topic: &str) -> Self {
         Self { topic: topic.to_owned(), differing: Vec::new(), given: 0, skipped: 0 }
     }
 
-    /// An answer that NVIDIA's documentation gives.
+    /// Checks an observation against NVIDIA's documentation.
     pub fn documented(
         &mut self,
         question: &str,
@@ -94,7 +94,7 @@ impl Answers {
         self.take(question, &observed.into(), &expected.into(), Standing::Documented);
     }
 
-    /// An answer that is assumed, for hardware to settle.
+    /// Checks an observation against an assumption, which hardware has to confirm.
     pub fn assumed(
         &mut self,
         question: &str,
@@ -104,7 +104,7 @@ impl Answers {
         self.take(question, &observed.into(), &expected.into(), Standing::Assumed);
     }
 
-    /// An answer that hardware gave before.
+    /// Checks an observation against earlier hardware.
     pub fn seen(
         &mut self,
         question: &str,
@@ -114,7 +114,7 @@ impl Answers {
         self.take(question, &observed.into(), &expected.into(), Standing::Seen);
     }
 
-    /// An answer that is for the record alone.
+    /// Records an observation without an expectation.
     pub fn noted(&mut self, question: &str, observed: impl Into<Answer>) {
         let observed = observed.into();
         if let Some(call) = observed.missing {
@@ -124,7 +124,7 @@ impl Answers {
         self.print(&format!("answer: {}: {question} = {observed} (noted)", self.topic));
     }
 
-    /// Says that something could not be asked here, and why.
+    /// Records a question that cannot be tested here, with the reason.
     pub fn skip(&mut self, why: &str) {
         self.skipped += 1;
         self.print(&format!("SKIPPED: {}: {why}", self.topic));
@@ -151,7 +151,7 @@ impl Answers {
         println!("{line}");
         let Some(path) = std::env::var_os(FILE_VARIABLE) else { return };
         let opened = std::fs::OpenOptions::new().create(true).append(true).open(path);
-        // One write, so that lines of processes side by side do not mix.
+        // It is one write, so that lines of parallel processes do not mix.
         let line = format!("{line}\n");
         if let Err(error) = opened.and_then(|mut file| file.write_all(line.as_bytes())) {
             eprintln!("could not add an answer to the file of {FILE_VARIABLE}: {error}");
@@ -162,7 +162,8 @@ impl Answers {
     ///
     /// # Panics
     ///
-    /// When an answer differs from what is expected, and when nothing was answered or skipped.
+    /// Panics if an observation differs from its expectation, and if there are neither observations
+    /// nor skipped questions.
     #[expect(clippy::panic, reason = "this is how a test fails")]
     pub fn close(self) {
         let topic = &self.topic;

@@ -1,19 +1,18 @@
-//! Opening the device for a question, or saying that there is none: a question never passes unasked.
+//! Opens the device for a question, or panics: a question never passes without being tested.
 
 use crate::answers::Answers;
 use crate::driver::{Device, NoDevice, Outcome, Refusal};
 
-/// The variable that lets a simulated driver answer; `sim-test` sets it, `gpu-test` unsets it.
+/// The variable that allows a simulated driver. `sim-test` sets it, `gpu-test` unsets it.
 const SIMULATOR_VARIABLE: &str = "DRIVER_CONFORMANCE_SIMULATOR";
 
-/// Asks: opens the device, runs the question and closes its answers.
+/// Opens the device, runs the question and checks its answers.
 ///
 /// A call that the driver lacks ends the question as skipped.
 ///
 /// # Panics
 ///
-/// When there is no device, when a call that only prepares the question is refused, and when an
-/// answer differs.
+/// Panics without a device, if a preparing call is refused, and if an answer differs.
 #[expect(clippy::panic, reason = "this is how a test fails")]
 pub fn ask(topic: &str, question: impl FnOnce(&Device, &mut Answers) -> Outcome<()>) {
     let device = open().unwrap_or_else(|why| panic!("GPU REQUIRED: {why}"));
@@ -22,17 +21,17 @@ pub fn ask(topic: &str, question: impl FnOnce(&Device, &mut Answers) -> Outcome<
         Ok(()) => {}
         Err(missing @ Refusal::Missing(_)) => answers.skip(&missing.to_string()),
         Err(refusal) => {
-            panic!("{topic}: a call that prepares the question answers {refusal}")
+            panic!("{topic}: a call that prepares the question returns {refusal}")
         }
     }
     answers.close();
 }
 
-/// Opens the device: hardware, or the simulated driver where `cargo xtask sim-test` has it answer.
+/// Opens the device: hardware, or the simulated driver under `cargo xtask sim-test`.
 ///
 /// # Errors
 ///
-/// Where there is no driver or no device, or only a stub, or a simulator that was not asked for.
+/// Fails without a driver or a device, with a stub alone, or with a simulator that was not allowed.
 pub fn open() -> Result<Device, NoDevice> {
     if std::env::var_os(SIMULATOR_VARIABLE).is_some() {
         Device::open_hardware_or_simulator()

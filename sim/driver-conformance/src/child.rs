@@ -1,34 +1,34 @@
-//! Asking in a child process what may crash it: the crash is an answer.
+//! Questions in a child process, which they may crash: the crash is an observation.
 
 use std::process::Command;
 
 use crate::answers::Answer;
 use crate::driver::{Outcome, Refusal};
 
-/// The variable that tells a process that it is the child.
+/// The variable that marks the child process.
 const CHILD_VARIABLE: &str = "DRIVER_CONFORMANCE_CHILD";
-/// What the child's line starts with when it could ask.
+/// The start of the child's line with an observation.
 const SAW: &str = "the child saw: ";
-/// What it starts with when the driver lacks a call.
+/// The start of its line if the driver lacks a call.
 const LACKS: &str = "the child lacks: ";
 
-/// How a child ended.
+/// The end of a child.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It came to the end and said this.
+    /// It ended with this observation.
     Saw(String),
-    /// It could not ask: the driver lacks a call.
+    /// It failed because the driver lacks a call.
     Lacks(String),
-    /// It came to no end.
+    /// It crashed.
     Died(String),
     /// It could not be started.
     NotStarted(String),
 }
 
-/// Runs the body in a process of its own and tells what it saw or how it died.
+/// Runs the body in a child process, and returns its observation or its crash.
 ///
-/// `test` is the whole name of the test that calls this, and the body is run by a second run of that
-/// test: whatever the test does before this call happens in the child too.
+/// `test` is the full name of the calling test. A second run of that test in the child runs the
+/// body. So the child also runs everything that the test does before this call.
 pub fn in_a_child(test: &str, body: impl FnOnce() -> Outcome<Answer>) -> Fate {
     if std::env::var_os(CHILD_VARIABLE).is_some() {
         match body() {

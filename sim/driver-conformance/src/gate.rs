@@ -1,13 +1,13 @@
-//! A gate in a stream: work behind it waits until the host opens it.
+//! A gate in a stream: later work waits until the host opens it.
 //!
-//! This is how a question has pending work for sure, and sees whether a call waited for it: if the
-//! gate was passed when the call returned, it did. A gate opens by itself after a while, so a call
-//! that waits does not wait for ever.
+//! With a gate, a question has pending work reliably, and detects if a call waited for it: then the
+//! gate was passed when the call returned. A gate opens after a time limit, so a waiting call does
+//! not wait forever.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-/// How long a closed gate holds a stream back.
+/// The time limit of a closed gate.
 const PATIENCE: Duration = Duration::from_millis(300);
 
 /// A gate that streams pass, closed at first.
@@ -24,7 +24,8 @@ struct State {
 }
 
 impl Gate {
-    /// A closed one, which lives until the process ends: a stream may come to it at any time.
+    /// Returns a closed gate, which lives until the process ends: a stream may reach it at any
+    /// time.
     #[must_use]
     pub fn closed() -> &'static Self {
         Box::leak(Box::default())
@@ -36,13 +37,13 @@ impl Gate {
         self.opened.notify_all();
     }
 
-    /// Whether a stream has passed it.
+    /// Returns `true` if a stream has passed it.
     #[must_use]
     pub fn was_passed(&self) -> bool {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).passed
     }
 
-    /// What a stream does here: waits until it is open, at most for the patience.
+    /// Blocks the stream until the gate is open, at most for the time limit.
     pub(crate) fn pass(&self) {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let closed = |state: &mut State| !state.open;

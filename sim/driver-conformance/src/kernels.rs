@@ -1,15 +1,14 @@
-//! The few kernels that the questions launch, as PTX that any device since Maxwell can take.
+//! The kernels that the questions launch, as PTX for any device since Maxwell.
 //!
-//! Each takes an address, a count of 4-byte elements, and two numbers of its own.
+//! Each has an address, a count of 4-byte elements, and two further numbers as parameters.
 
 use std::ffi::CStr;
 
 use crate::driver::{self, Function, Module, Outcome, Span, Stream};
 
-/// `multiply_add`: every element times `first`, plus `second`, as unsigned integers.
-/// `axpy`: every element plus the float with the bits `second` times the element of the array at
-/// the address `first`.
-/// `stray`: a store to the address `first`, wherever that is.
+/// `multiply_add`: every element times `first`, plus `second`, as unsigned integers. `axpy`: every
+/// element plus the float with the bits `second` times the element of the array at the address
+/// `first`. `stray`: a store to the address `first`, valid or not.
 const TEXT: &CStr = c"
 .version 6.0
 .target sm_52
@@ -87,19 +86,20 @@ DONE:
 pub struct Kernels {
     /// Every element times the first number, plus the second.
     pub multiply_add: Function,
-    /// Every element plus the second number (a float's bits) times its like at the first (an address).
+    /// Every element plus the second number (a float's bits) times the same element of the array at
+    /// the first (an address).
     pub axpy: Function,
     /// A store to the first number, an address.
     stray: Function,
 }
 
 impl Kernels {
-    /// Loads them and launches each once: drivers load code late, and that would be a question of
-    /// its own inside a capture.
+    /// Loads them and launches each once: drivers load code lazily, which would interfere with a
+    /// question inside a capture.
     ///
     /// # Errors
     ///
-    /// What the driver answers.
+    /// Returns the driver's error code.
     pub fn load() -> Outcome<Self> {
         let kernels = Self::load_only()?;
         let (stream, span) = (Stream::non_blocking()?, driver::allocate(4)?);
@@ -114,7 +114,7 @@ impl Kernels {
     ///
     /// # Errors
     ///
-    /// What the driver answers.
+    /// Returns the driver's error code.
     pub fn load_only() -> Outcome<Self> {
         let module = Module::load(TEXT)?;
         Ok(Self {
@@ -124,13 +124,13 @@ impl Kernels {
         })
     }
 
-    /// Launches a kernel that stores where there is no memory.
+    /// Launches a kernel that stores to an address without memory.
     ///
     /// # Errors
     ///
-    /// What the driver answers to the launch; the fault itself comes later.
+    /// Returns the error code of the launch; the fault itself comes later.
     pub fn fault(&self, stream: &Stream, anywhere: Span) -> Outcome<()> {
-        // The first page of addresses is nobody's, on the device as on the host.
+        // The first page of addresses is unmapped, on the device as on the host.
         self.stray.launch(stream, anywhere.part(0, 4), 16, 1)
     }
 }
@@ -139,7 +139,7 @@ impl Kernels {
 mod tests {
     use super::TEXT;
 
-    /// The text for `ptxas`, where one wants to see it assembled: run with `--nocapture`.
+    /// Prints the PTX for `ptxas`: run with `--nocapture`.
     #[test]
     fn every_kernel_takes_the_same_four_parameters() {
         let text = TEXT.to_str().unwrap();

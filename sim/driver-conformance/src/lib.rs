@@ -1,16 +1,16 @@
-//! Questions to a CUDA driver, and what is needed to ask them.
+//! Questions to a CUDA driver, with the helpers to test them.
 //!
-//! The questions themselves are the tests of this crate, `tests/driver_conformance`. Each asks one
-//! thing and looks at return codes and data only, so the same program asks a real driver and a
-//! simulated one. A test opens a device with [`ask()`], makes its calls through [`driver`], and tells
-//! its [`Answers`] what it saw beside what is expected and why. One line is printed for each:
+//! The questions are the tests of this crate, `tests/driver_conformance`. Each tests one behaviour
+//! by return codes and data alone, so the same program tests a real driver and a simulated one. A
+//! test opens a device with [`ask()`], makes its calls through [`driver`], and passes its
+//! observations to [`Answers`], with the expectation and its source. One line is printed for each:
 //!
 //! ```text
 //! answer: capture waits on a completed outside event: cuStreamWaitEvent = 905 STREAM_CAPTURE_ISOLATION (expected 905 STREAM_CAPTURE_ISOLATION, assumed)
 //! ```
 //!
-//! Every question leaves its handles to the end of its process, and some leave the device unusable:
-//! each belongs in a process of its own, which is how `cargo xtask gpu-test` runs them.
+//! Every question leaves its handles to the end of its process, and some leave the device unusable.
+//! So each needs a separate process, as under `cargo xtask gpu-test`.
 
 // Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
 //

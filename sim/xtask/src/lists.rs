@@ -1,4 +1,4 @@
-//! Which crates are checked in which way, as data.
+//! Lists of crates by check, as data.
 
 use tasks::imports::Crate;
 use tasks::quick::Profile;
@@ -6,7 +6,8 @@ use tasks::quick::Profile;
 /// Crates that are published.
 pub(crate) const PUBLISHED: &[&str] = &["cuda-sim", "cuda-sim-test"];
 
-/// Integration tests that do not run after each edit: all their tests need `cargo xtask sim-test`.
+/// Integration tests that are skipped after each edit, because all of them need
+/// `cargo xtask sim-test`.
 const SLOW_SUITES: &[(&str, &str)] =
     &[("cuda-sim-control", "simulator"), ("driver-conformance", "driver_conformance")];
 
@@ -19,7 +20,7 @@ pub(crate) const CHECKED: &[Crate<'_>] = &[
     Crate { name: "xtask", root: "xtask/src/main.rs" },
 ];
 
-/// What `cargo xtask quick` checks with.
+/// Returns the profile of `cargo xtask quick`.
 pub(crate) fn quick() -> Profile {
     Profile { features: Vec::new(), slow_suites: SLOW_SUITES, others: &[] }
 }
@@ -43,7 +44,7 @@ mod tests {
     struct Package {
         name: String,
         features: BTreeMap<String, Vec<String>>,
-        /// The registries it may go to: none at all for `publish = false`.
+        /// The registries that it may be published to; empty for `publish = false`.
         publish: Option<Vec<String>>,
     }
 

@@ -35,7 +35,7 @@ enum Task {
     Links,
     /// Check what a branch changes, in under two minutes: formatting, lints, unit tests, links.
     Quick(quick::Arguments),
-    /// Run the tests that run on the simulated CUDA driver, each in a process of its own.
+    /// Run the tests that use the simulated CUDA driver, each in a separate process.
     SimTest(sim_test::Arguments),
     /// Run every check of the workspace; the last line counts them.
     Test(steps::Arguments),

@@ -1,16 +1,16 @@
-//! `cargo xtask sim-test`: which tests of this workspace run on the simulated CUDA driver.
+//! `cargo xtask sim-test`: the tests of this workspace that run on the simulated CUDA driver.
 
 use cuda_tasks::sim_test::Suites;
 use tasks::programs::Artifact;
 
-/// The crates with such tests. No crate has features that take part.
+/// The crates with such tests. None has features that matter.
 pub(crate) const SUITES: Suites = Suites {
     packages: &["cuda-sim-control", "driver-conformance"],
     features: &[],
     asks_the_loader: asks_a_driver,
 };
 
-/// The questions to a driver are for whatever driver the loader finds.
+/// Returns `true` for the questions to a driver, which run on any driver that the loader finds.
 fn asks_a_driver(artifact: &Artifact) -> bool {
     artifact.target.name == "driver_conformance" && artifact.target.is("test")
 }

@@ -11,11 +11,11 @@ use tasks::workspace::{self, Workspace};
 
 use crate::lists::PUBLISHED;
 
-/// In how many orders a test on the simulated driver runs: `POOL_SIM_ORDERS`.
+/// The number of orders for a test on the simulated driver: `POOL_SIM_ORDERS`.
 const ORDERS: u32 = 20;
 /// The same with `--full`.
 const ORDERS_IN_FULL: u32 = 200;
-/// Seconds for a test on the simulated driver.
+/// The time limit of a test on the simulated driver, in seconds.
 const PATIENCE: u32 = 300;
 /// The same with `--full`.
 const PATIENCE_IN_FULL: u32 = 3_600;
@@ -25,17 +25,17 @@ const STEPS: &[Step<Setting>] = &[
     Step::in_turn("formatting", "rustfmt has nothing to change", formatting),
     Step::in_turn("clippy", "no warning in the whole workspace", clippy),
     Step::in_turn("documentation", "rustdoc has no warning and no broken link", documentation),
-    Step::in_turn("links", "every link of every document leads somewhere", links),
+Step::in_turn("links", "every link of every document resolves", links),
     Step::in_turn("words", "comments and documents follow the rules of docs/writing.md", words),
-    Step::in_turn(
-        "imports",
-        "no circle of imports, and none that the layering does not allow",
-        imports,
-    ),
+    Step::in_turn("imports", "no circle of imports, and no import outside the layering", imports),
     Step::in_turn("document-tests", "the page of PTX is what the decoder takes", document_tests),
     Step::in_turn("tests", "unit, integration and documentation tests", tests),
-    Step::in_turn("simulated-driver", "what runs on the simulated CUDA driver", simulated_driver),
-    Step::beside("clients", "other people's tests and kernels, on the simulated driver", clients),
+    Step::in_turn("simulated-driver", "tests on the simulated CUDA driver", simulated_driver),
+    Step::beside(
+        "clients",
+        "tests and kernels of other projects, on the simulated driver",
+        clients,
+    ),
     Step::in_turn("oldest-rust", "the crates build with the oldest supported Rust", oldest_rust),
     Step::in_turn("published-pages", "the documentation as docs.rs builds it", published_pages),
     Step::in_turn(
@@ -49,8 +49,8 @@ const STEPS: &[Step<Setting>] = &[
 /// The code of the workspace, and the kernel that a test of the interpreter damages.
 const CODE: &[&str] = &["sim/", "testing/pool-kernels/cuda/"];
 
-/// The files that each step reads, from the root of the repository: `--changed-since` leaves out the steps that read no
-/// changed one. `tools/` is named nowhere, so that a change there runs everything.
+/// The files that each step reads, from the root of the repository. `--changed-since` leaves out
+/// the steps without a changed file. `tools/` is in no row, so that a change there runs everything.
 const INPUTS: &[Inputs] = &[
     ("formatting", &[&["*"]]),
     ("clippy", &[CODE]),
@@ -83,11 +83,11 @@ impl steps::Setting for Setting {
     }
 }
 
-/// Runs the steps; the last line that it prints is `N passed, N failed, N skipped`.
+/// Runs the steps. The last line of output is `N passed, N failed, N skipped`.
 ///
 /// # Errors
 ///
-/// When the run could not be made at all. A failed step is no such error: it is counted.
+/// Fails if the run could not start. A failed step is no such error: it is counted.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     steps::run(arguments, STEPS, INPUTS, || {
         Ok(Setting {
@@ -113,7 +113,7 @@ fn documentation(_: &Setting) -> Result<Vec<Invocation>, String> {
     Ok(vec![document.variable("RUSTDOCFLAGS", "-D warnings")])
 }
 
-/// Unit tests that read a document: a change of that document alone runs these, and no other test of code.
+/// Returns the unit tests that read a document. A change of that document alone runs only these.
 fn document_tests(_: &Setting) -> Result<Vec<Invocation>, String> {
     Ok(vec![Invocation::tests("test --package cuda-sim --lib -- ptx::isa::")])
 }
@@ -123,7 +123,7 @@ fn tests(_: &Setting) -> Result<Vec<Invocation>, String> {
     Ok(vec![test, Invocation::tests("test --workspace --doc --no-fail-fast")])
 }
 
-/// The simulator takes a driver's place by the name inside its file, which other loaders ignore.
+/// Checks the loader. The simulator replaces a driver by its soname, which other loaders ignore.
 fn has_loader() -> Result<(), String> {
     if cfg!(all(target_os = "linux", target_env = "gnu")) {
         Ok(())
@@ -145,7 +145,8 @@ fn simulated_driver(setting: &Setting) -> Result<Vec<Invocation>, String> {
     Ok(vec![sim_test(setting, "--workspace").variable("POOL_SIM_ORDERS", orders.to_string())])
 }
 
-/// Where the registry or the compiler cannot be reached, the task says so and counts it.
+/// Returns the task of other projects' tests. If the registry or the compiler is unreachable, it
+/// prints that and counts it.
 fn clients(setting: &Setting) -> Result<Vec<Invocation>, String> {
     has_loader()?;
     let clients = Invocation::counted_task("xtask clients");
@@ -174,7 +175,7 @@ fn sanitizers(setting: &Setting) -> Result<Vec<Invocation>, String> {
     Ok(["--sanitizer address", "--sanitizer thread"].map(|which| sim_test(setting, which)).into())
 }
 
-/// The arguments that choose the published crates.
+/// Returns the arguments that select the published crates.
 fn published() -> impl Iterator<Item = &'static str> {
     PUBLISHED.iter().flat_map(|name| ["--package", name])
 }

@@ -1,4 +1,5 @@
-//! Planted mistakes of a backend: a browser's run of the suite names each by the case that is there for it.
+//! Planted mistakes of a backend: a browser's run of the suite reports each by the case written for
+//! it.
 
 use pool_conformance::cases::all;
 use pool_conformance::panics::{catch_quietly, text};
@@ -24,7 +25,7 @@ fn every_mistake_is_named() {
         let ended = with_planted(flaw, || catch_quietly(|| case.run(&probe)));
         let said = ended.err().map(|payload| text(payload.as_ref()).to_owned());
         say!("{flaw:?} | {name} | {said:.100?}");
-        // Not only by the checks that follow every case.
+        // The checks that follow every case must not be the only ones that report it.
         let is_named = said.as_ref().is_some_and(|said| !said.contains("afterwards: "));
         assert!(is_named, "{flaw:?}");
     }

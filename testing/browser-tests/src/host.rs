@@ -58,7 +58,7 @@ fn dynamic_programs() {
     say!("{} programs, {} acquires", tally.programs, tally.acquires);
 }
 
-/// Pages of 64 KiB that the instance has.
+/// Returns the number of pages of 64 KiB that the instance has.
 fn pages() -> usize {
     memory_size(0)
 }

@@ -1,5 +1,5 @@
-//! The tests of other crates' suites, as a program for a browser: the page calls one test at a time, each in an instance
-//! of its own, through functions of WebAssembly.
+//! The tests of other crates' suites, as a program for a browser. The page calls one test at a
+//! time, each in a separate instance, through functions of WebAssembly.
 
 #![cfg(target_arch = "wasm32")]
 
@@ -10,7 +10,7 @@ pub mod runner;
 mod waiting;
 
 pub(crate) use report::say;
-// Copies name their own modules from the root of the crate.
+// The copies use paths from the root of the crate.
 #[allow(clippy::wildcard_imports, reason = "the suites")]
 use suites::*;
 

@@ -1,4 +1,4 @@
-//! What a test says: lines that the page takes when the test has ended.
+//! The report of a test: lines that the page takes when the test has ended.
 
 use std::cell::RefCell;
 

@@ -1,4 +1,5 @@
-//! The functions that the page calls: how many tests there are, their names, a run of one, and its report.
+//! The functions that the page calls: the number of tests, their names, a run of one, and its
+//! report.
 
 use std::fmt;
 use std::panic::{self, AssertUnwindSafe};
@@ -15,7 +16,7 @@ pub(crate) struct Test {
     pub(crate) run: fn(),
 }
 
-/// What tests return.
+/// The return type of a test.
 pub(crate) trait Outcome {
     fn check(self);
 }
@@ -31,7 +32,7 @@ impl<E: fmt::Debug> Outcome for Result<(), E> {
     }
 }
 
-/// Runs a test of a suite, which may have to panic with a text.
+/// Runs a test of a suite, which may be expected to panic with a text.
 #[track_caller]
 pub(crate) fn check<O: Outcome>(expected_panic: Option<&str>, test: impl FnOnce() -> O) {
     let Some(expected) = expected_panic else { return test().check() };
@@ -44,29 +45,29 @@ fn tests() -> impl Iterator<Item = &'static Test> {
     own.into_iter().chain([suites::TESTS]).flatten()
 }
 
-/// How many tests there are.
+/// Returns the number of tests.
 #[wasm_bindgen]
 #[must_use]
 pub fn test_count() -> usize {
     tests().count()
 }
 
-/// The name of a test; empty where there is none of this number.
+/// Returns the name of a test, or an empty string if there is none of this number.
 #[wasm_bindgen]
 #[must_use]
 pub fn test_name(number: usize) -> String {
     tests().nth(number).map_or_else(String::new, |test| test.name.to_owned())
 }
 
-/// What the last test said, one line after the other.
+/// Returns the report of the last test, line by line.
 #[wasm_bindgen]
 #[must_use]
 pub fn take_report() -> String {
     report::take()
 }
 
-/// Runs a test; 1 if it passed. The page suspends this call, so that no function of JavaScript may lie between it and a
-/// test that waits: it is exported without a wrapper.
+/// Runs a test, and returns 1 if it passed. The page suspends this call, so no JavaScript function
+/// may be between it and a waiting test: it is exported without a wrapper.
 // SAFETY: no other function of the program has this name.
 #[unsafe(no_mangle)]
 pub extern "C" fn run_test(number: usize) -> u32 {

@@ -1,4 +1,5 @@
-//! Readings in a browser: what waits elsewhere is an error that advises to await, and a lost device is told.
+//! Reads in a browser: a read that would block fails with advice to await, and a lost device is
+//! reported.
 
 use pool_core::{Pool, PoolView, PoolViewMut};
 use pool_wgpu::{Wgpu, WgpuError, suspend, wgpu};
@@ -24,7 +25,7 @@ fn no_reading_blocks() {
         let waited = view.read().and_then(pool_wgpu::Reading::wait);
         let Err(error) = waited else { panic!("{waited:?}") };
         assert!(error.to_string().contains("await `read()`"), "{error}");
-        // From another stream elements go through the host.
+        // Elements of another stream are copied through the host.
         let other = pool_wgpu::Stream::new(stream.device().clone(), stream.queue().clone());
         let mut others = Pool::<Wgpu>::new(other.unwrap_or_else(|error| panic!("{error}")));
         let scope = others.scope();
@@ -32,7 +33,7 @@ fn no_reading_blocks() {
         assert_eq!(view.copy_from(foreign.as_view()), Err(WgpuError::CannotWait));
     });
     assert_eq!(view.copy_to_vec(), Ok(vec![7; 100]));
-    // What was given up has come back.
+    // The buffer of the dropped read was reused.
     assert!(stream.counts().staging_buffers_created <= 4, "{:?}", stream.counts());
 }
 
@@ -56,7 +57,7 @@ fn a_lost_reading() {
     let (first, second) = (view.read(), view.read());
     destroy(&stream);
     let first = suspend::wait(first.unwrap_or_else(|error| panic!("{error}")));
-    // It may have arrived before.
+    // The data may have arrived before.
     assert!(matches!(first, Ok(_) | Err(WgpuError::DeviceLost)), "{first:?}");
     drop(second);
     run_event_loop();

@@ -1,11 +1,12 @@
-//! Compiles and runs the recipes of `docs/cookbook.md` as documentation tests. They need crates that nothing else of
-//! the repository needs, so this crate is a workspace of its own; `cargo xtask test --only cookbook` runs it.
+//! Compiles and runs the recipes of `docs/cookbook.md` as documentation tests. They need crates
+//! that the rest of the repository does not, so this crate is a separate workspace.
+//! `cargo xtask test --only cookbook` runs it.
 
 #[allow(dead_code, reason = "the tests of pool-facade, whose allocator this is, ask for more")]
 #[path = "../../../crates/pool-facade/tests/zero_allocation/counting.rs"]
 mod counting;
 
-/// How often this thread asks the global allocator for memory while `work` runs.
+/// Returns the number of this thread's requests to the global allocator while `work` runs.
 pub fn allocations<R>(work: impl FnOnce() -> R) -> u64 {
     let before = counting::Calls::so_far();
     work();

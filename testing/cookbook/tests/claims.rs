@@ -1,4 +1,4 @@
-//! What docs/cookbook.md says under "Beware", where no recipe shows it.
+//! The statements of docs/cookbook.md under "Beware" that no recipe shows.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use nalgebra::{DMatrix, DMatrixView, DMatrixViewMut};
 use pool_facade::ndarray::linalg::general_mat_mul;
 use pool_facade::prelude::*;
 
-/// A pool whose recycled contents are NaN.
+/// Returns a pool whose recycled contents are NaN.
 fn poisoned() -> Pool<Cpu> {
     Pool::with_config((), PoolConfig::new().poison(true)).unwrap()
 }
@@ -42,7 +42,7 @@ fn factorisations_and_products_of_nalgebra_allocate() {
     assert!(count > 0);
 }
 
-/// A refusal frees what is idle, so that the pass after it allocates again.
+/// A refusal frees idle blocks, so that the next pass allocates again.
 #[test]
 fn a_limit_alone_does_not_keep_the_allocator_out() {
     let mut pool = Pool::<Cpu>::new(());

@@ -1,5 +1,6 @@
-//! LU decompositions, solves and products of faer with all their memory from a scope: no allocation after the first
-//! pass, results held against the residual, whatever the last pass left in the memory.
+//! LU decompositions, solves and products of faer with all their memory from a scope. There is no
+//! allocation after the first pass. Results are checked by the residual, with any contents of the
+//! memory.
 
 use cookbook::allocations;
 use faer::dyn_stack::{MemStack, StackReq};
@@ -8,13 +9,13 @@ use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
 use pool_facade::prelude::*;
 
-/// A matrix that is far from singular, and has to be pivoted.
+/// Returns an element of a matrix that is far from singular, and needs pivoting.
 fn entry(row: usize, column: usize, n: usize) -> f64 {
     let on_diagonal = if (row + 1) % n == column { n as f64 } else { 0.0 };
     on_diagonal + ((7 * row + 13 * column) % 11) as f64 / 11.0
 }
 
-/// Solves for three right sides, and answers with the largest residual |A·X − B|.
+/// Solves for three right sides, and returns the largest residual |A·X − B|.
 fn residual_of_solve(scope: &mut Scope<'_, Cpu>, n: usize) -> f64 {
     let scope = scope.scope();
     let matrix = scope.acquire_with(n * n, |i| entry(i % n, i / n, n));
@@ -51,17 +52,19 @@ fn solves_of_any_size_allocate_nothing() {
             assert_eq!(allocations(&mut pass), 0, "{n} rows");
         }
     }
-    // From large to small, nothing grows.
+    // After the large sizes, small ones cause no growth.
     let small = || assert!(residual_of_solve(&mut pool.scope(), 40) < 1e-10);
     assert_eq!(allocations(small), 0);
 }
 
-/// The slot of a scratch is recycled as numbers: zeroed, as no routine left them.
+/// The slot of a scratch is recycled as numbers, which read as zeros, and not as a routine left
+/// them.
 #[test]
 fn a_scratch_that_is_recycled_is_zeroed() {
     let mut pool = Pool::<Cpu>::new(());
     residual_of_solve(&mut pool.scope(), 9);
     let scope = pool.scope();
-    let (_, _, stack) = (scope.acquire::<f64, _>(1), scope.acquire::<f64, _>(1), scope.acquire::<u64, _>(9));
+    let (_, _, stack) =
+        (scope.acquire::<f64, _>(1), scope.acquire::<f64, _>(1), scope.acquire::<u64, _>(9));
     assert_eq!(stack, [0; 9]);
 }

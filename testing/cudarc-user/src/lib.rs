@@ -7,11 +7,11 @@ use cudarc::driver::{
 };
 use cudarc::nvrtc::Ptx;
 
-/// The kernel, as its source beside it was compiled.
+/// The kernel, compiled from the source beside it.
 const KERNELS: &str = include_str!("../kernels/squares.ptx");
 const KERNEL: &str =
     if cfg!(feature = "planted-race-in-kernel") { "squares_without_barriers" } else { "squares" };
-/// What a block adds up.
+/// The elements that a block adds up.
 const THREADS: u32 = 256;
 
 /// Two streams of a device, and the kernel.
@@ -26,13 +26,14 @@ impl Squares {
     /// Prepares a device.
     pub fn new(device: usize) -> Result<Self, DriverError> {
         let context = CudaContext::new(device)?;
-        // SAFETY: the streams of this type wait for each other by themselves, which costs less than cudarc's way.
+        // SAFETY: the streams of this type wait for each other explicitly, at less cost than
+        // cudarc's events.
         unsafe { context.disable_event_tracking() };
         let squares = context.load_module(Ptx::from_src(KERNELS))?.load_function(KERNEL)?;
         Ok(Self { copies: context.new_stream()?, kernels: context.new_stream()?, squares })
     }
 
-    /// The sum of the squares of these numbers.
+    /// Returns the sum of the squares of these numbers.
     pub fn sum(&self, values: &[f32]) -> Result<f32, DriverError> {
         let count = u32::try_from(values.len()).expect("fewer than 4 billion numbers");
         let blocks = count.div_ceil(THREADS);
@@ -51,7 +52,7 @@ impl Squares {
         // SAFETY: the kernel reads `count` numbers and writes a sum for each block.
         unsafe { launch.launch(shape) }?;
         let copied = self.kernels.clone_dtoh(&sums);
-        // Both are freed in the other stream, whatever came of the copy.
+        // Both are freed in the other stream, even if the copy failed.
         self.copies.wait(&self.kernels.record_event(None)?)?;
         let copied = copied?;
         self.kernels.synchronize()?;

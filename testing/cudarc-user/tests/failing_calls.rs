@@ -1,4 +1,5 @@
-//! Calls of the driver that fail. In a program of its own, because the next call fails whichever test makes it.
+//! Failing calls of the driver. They are in a separate program, because a planned failure hits the
+//! next call of any test.
 
 use cudarc_user::Squares;
 

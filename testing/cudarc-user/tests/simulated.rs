@@ -1,5 +1,5 @@
-//! The crate on a simulated device. What these lines do not say, the end of the process does: it fails after a race, a
-//! stale access or a leak.
+//! The crate on a simulated device. The process also fails at its end after a race, a stale access
+//! or a leak.
 
 use cudarc_user::Squares;
 

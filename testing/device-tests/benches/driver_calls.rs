@@ -1,4 +1,4 @@
-//! What the driver's calls cost the host: what a pool saves, and what a replay cannot save.
+//! The host's cost of driver calls: those that a pool saves, and those that a replay cannot save.
 
 use std::process::ExitCode;
 
@@ -16,7 +16,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// As a test there is nothing to do; who asks for measurements is told that there are none.
+/// Does nothing as a test. As a measurement, prints that there is no device.
 fn without_device(why: &NoDevice) -> ExitCode {
     if std::env::args().any(|argument| argument == "--bench") {
         eprintln!("no GPU: {why}");
@@ -26,7 +26,7 @@ fn without_device(why: &NoDevice) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Measures each call, or says which one the driver lacks.
+/// Measures each call, or prints the call that the driver lacks.
 fn measure(criterion: &mut Criterion, device: &Device) -> ExitCode {
     let measured = [
         allocation(criterion),
@@ -40,7 +40,7 @@ fn measure(criterion: &mut Criterion, device: &Device) -> ExitCode {
         match refusal {
             Refusal::Missing(call) => println!("SKIPPED: the driver has no {call}"),
             Refusal::Code(_) => {
-                eprintln!("a call that is measured answers {refusal}");
+                eprintln!("a measured call failed: {refusal}");
                 code = ExitCode::FAILURE;
             }
         }
@@ -48,7 +48,7 @@ fn measure(criterion: &mut Criterion, device: &Device) -> ExitCode {
     code
 }
 
-/// The result of the last repetition: an error there is one that every repetition had.
+/// Returns the result of the last repetition, which has the same error as all others.
 fn repeat(
     criterion: &mut Criterion,
     name: &str,

@@ -1,9 +1,9 @@
-//! Host time of a scope with 1, 3 or 16 temporaries, beside the same with an allocation and a free for
-//! each: the driver's stream-ordered calls as they are, and through cudarc.
+//! The host time of a scope with 1, 3 or 16 temporaries, beside the same with an allocation and a
+//! free for each. The latter use the driver's stream-ordered calls directly, and through cudarc.
 //!
-//! On hardware alone: on the simulated driver a time means nothing. The driver's calls get their best
-//! case: the memory pool that they allocate from keeps all it has. `gpu_pool_peers.py` beside this
-//! file does the same sequences with PyTorch, CuPy and RMM.
+//! It needs hardware: on the simulated driver times have no meaning. The driver's calls get their
+//! best case: their memory pool keeps all its memory. `gpu_pool_peers.py` beside this file runs the
+//! same sequences with PyTorch, CuPy and RMM.
 
 mod support;
 
@@ -44,7 +44,7 @@ fn measure(criterion: &mut Criterion) -> Result<(), String> {
     Ok(())
 }
 
-/// The memory pool that `cuMemAllocAsync` takes from gives nothing back while this process runs.
+/// Makes the memory pool of `cuMemAllocAsync` keep all its memory while this process runs.
 fn keep_all_memory(device: sys::CUdevice) -> Result<(), DriverError> {
     // SAFETY: the device came from the driver.
     let pool = unsafe { result::device::get_default_mem_pool(device) }?;
@@ -79,7 +79,7 @@ fn raw(
     let mut addresses = Vec::with_capacity(acquires);
     let mut once = || -> Result<(), DriverError> {
         for _ in 0..acquires {
-            // SAFETY: what is allocated is freed below, and used by nobody.
+            // SAFETY: the allocations are freed below, and no work uses them.
             addresses.push(unsafe { result::malloc_async(stream.cu_stream(), bytes) }?);
         }
         for address in addresses.drain(..).rev() {

@@ -1,8 +1,10 @@
-//! Host time of a step that gives a replay a new input and has its output: one step after the other with `write`
-//! and `read`, which wait; and with one, two or three steps in flight through a `StagingPool`.
+//! The host time of a step that gives a replay a new input and reads its output. Variants: one step
+//! after the other with blocking `write` and `read`, and one, two or three steps in flight through
+//! a `StagingPool`.
 //!
-//! `cargo bench -p device-tests --bench graph_feeding`, on hardware alone: on the simulated driver a time means
-//! nothing. The step is a copy on the device as long as the input, so what is measured is the feeding.
+//! `cargo bench -p device-tests --bench graph_feeding`, on hardware alone: on the simulated driver
+//! times have no meaning. The step is a device copy of the input's length, so the feeding
+//! dominates.
 
 mod support;
 
@@ -25,7 +27,7 @@ fn main() -> ExitCode {
     support::run(|criterion| measure(criterion).map_err(|error| error_chain(&error).to_string()))
 }
 
-/// A graph from the one block to the other.
+/// A graph from one block to the other.
 struct Fed {
     graph: CapturedGraph,
     input: GraphMemoryBlock,
@@ -57,7 +59,7 @@ impl Fed {
         self.graph.read(&self.output, results)
     }
 
-    /// Has the output of the step that is longest in flight, and begins another one in its place.
+    /// Reads the output of the step that is longest in flight, and begins another one in its place.
     fn in_flight(
         &mut self,
         staging: &mut StagingPool,

@@ -1,5 +1,5 @@
-//! How the tests that every backend passes look into device memory: [`CudaProbe`], and [`StackedCudaProbe`] for stacked
-//! pools.
+//! Probes for the tests of all backends, which read device memory: [`CudaProbe`], and
+//! [`StackedCudaProbe`] for stacked pools.
 
 #![allow(clippy::unwrap_used, reason = "a crate of tests: what fails panics")]
 
@@ -22,18 +22,18 @@ impl BlockWatch for Watch {
     }
 
     fn freed(&self, address: u64, bytes: usize) {
-        // What is wrong about it is in the ledger.
+        // The ledger records a mistake in it.
         let _ = self.0.freed(usize::try_from(address).unwrap(), bytes);
     }
 }
 
-/// The elements of a view. Those of the tests were written by the tests, so they are valid, also where
-/// not all bytes are.
+/// Returns the elements of a view. The tests wrote them, so they are valid, even if not every bit
+/// pattern is.
 fn read<T: Element>(view: &DeviceView<'_, T>) -> Vec<T> {
     elements(view.len(), |bytes| view.as_bytes().copy_to_host(bytes).unwrap())
 }
 
-/// So many elements, whose bytes are written by `fill`, valid as such.
+/// Returns `length` elements, whose bytes are written by `fill` and valid.
 fn elements<T: Element>(length: usize, fill: impl FnOnce(&mut [u8])) -> Vec<T> {
     let mut elements = vec![T::zeroed(); length];
     // SAFETY: the same elements; `Element`s have no padding, so all their bytes are initialised.
@@ -52,16 +52,16 @@ macro_rules! device_probe {
 pub struct $probe {
     device: CudaDevice,
     ledger: Ledger,
-    /// What is written elsewhere comes from here: memory of another stream.
+    /// The source of copies from elsewhere: memory of another stream.
     elsewhere: RefCell<Pool<$backend>>,
 }
 
 impl $probe {
-    /// A probe whose pools each have a stream of their own on this device.
+    /// Creates a probe whose pools each have a separate stream on this device.
     ///
     /// # Panics
     ///
-    /// Where the device has no stream to give.
+    /// Panics if the device cannot create a stream.
     #[must_use]
     pub fn new(device: CudaDevice) -> Self {
         let elsewhere = RefCell::new(Pool::new(device.new_stream().unwrap()));
@@ -122,13 +122,13 @@ impl Probe for $probe {
 }
 
 device_probe!(
-    /// Looks into the memory of one device.
+    /// A probe of one device's memory.
     CudaProbe,
     Cuda
 );
 
 device_probe!(
-    /// As [`CudaProbe`], for stacked pools.
+    /// A [`CudaProbe`] for stacked pools.
     StackedCudaProbe,
     Stacked<Cuda>
 );

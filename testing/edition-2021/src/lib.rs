@@ -1,5 +1,5 @@
-//! The facade's tests of its macros, compiled as edition 2021, which a user may have. Cargo has no other way to give
-//! one test program of a crate another edition.
+//! The facade's tests of its macros, compiled in edition 2021, which users may have. Cargo cannot
+//! set another edition for one test program of a crate.
 
 #[cfg(test)]
 #[path = "../../../crates/pool-facade/tests/suite/macro_forms/mod.rs"]

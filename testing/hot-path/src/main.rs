@@ -1,14 +1,14 @@
-//! The hot path, in a function of its own so that its machine code can be read: `cargo xtask assembly`
-//! prints it and counts its instructions.
+//! The hot path, in a separate function so that its machine code can be read:
+//! `cargo xtask assembly` prints it and counts its instructions.
 //!
-//! Lengths are unknown to the compiler, and the views' addresses leave the function, so nothing can be
-//! left out.
+//! The compiler does not know the lengths, and the views' addresses leave the function, so it
+//! cannot leave anything out.
 
 use std::hint::black_box;
 
 use pool_facade::prelude::*;
 
-/// Three acquires; the scope is passed by value, in a register.
+/// Makes three acquires. The scope is passed by value, in a register.
 #[inline(never)]
 #[expect(clippy::needless_pass_by_value, reason = "by value the scope is a register")]
 pub fn three_acquires(scope: Scope<'_, Cpu>, n: usize, m: usize, l: usize) -> usize {

@@ -1,6 +1,6 @@
-//! How long a kernel over a million elements takes, launched and waited for: on hardware where there is
-//! a device, else on the simulated driver, whose interpreter this is about. The names of what is measured
-//! say which of the two it was.
+//! The time of a kernel over a million elements, launched and waited for: on hardware if there is a
+//! device, else on the simulated driver, to measure its interpreter. The names of the measurements
+//! contain the driver.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use driver_conformance::driver::Device;
 use pool_kernels::{Launch, elementwise};
 
 const ELEMENTS: usize = 1_000_000;
-/// Enough to see that it runs, where nothing is measured.
+/// Enough elements for a test without measurement.
 const ELEMENTS_OF_A_TEST: usize = 1_000;
 
 /// The kernel and its arrays.
@@ -46,14 +46,14 @@ fn main() -> ExitCode {
         .measurement_time(Duration::from_secs(10))
         .configure_from_args();
     if let Err(error) = measure(&mut criterion, &driver, elements) {
-        eprintln!("a call of the driver answers {error:?}");
+        eprintln!("a call of the driver failed: {error:?}");
         return ExitCode::FAILURE;
     }
     criterion.final_summary();
     ExitCode::SUCCESS
 }
 
-/// What it is measured on: a device's driver, or else the simulated one.
+/// Returns the driver of the measurement: a device's, or else the simulated one.
 fn driver() -> Result<String, String> {
     let no_device = match Device::open() {
         Ok(device) => {
@@ -97,7 +97,7 @@ impl Axpy {
         let (factor, count) = (1e-6_f32, self.x.len() as u64);
         let mut builder = self.stream.launch_builder(&self.kernel);
         builder.arg(&factor).arg(&self.x).arg(&mut self.y).arg(&count);
-        // SAFETY: the parameters are those of `AXPY`, and both slices have as many elements.
+        // SAFETY: the parameters are those of `AXPY`, and both slices have that many elements.
         unsafe { builder.launch(launch) }?;
         self.stream.synchronize()
     }

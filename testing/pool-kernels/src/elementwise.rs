@@ -1,8 +1,8 @@
 //! Kernels that compute each element from those at the same place.
 //!
 //! All run under any one-dimensional grid of any one-dimensional blocks;
-//! [`Launch::over_elements`](crate::Launch::over_elements) gives a good one. An output may be the same
-//! array as an input, and must not overlap one otherwise.
+//! [`Launch::over_elements`](crate::Launch::over_elements) returns a good one. An output may be the
+//! same array as an input, and must not overlap one otherwise.
 
 use crate::kernel::{float_kernels, kernels};
 use crate::module::module;
@@ -16,7 +16,7 @@ pub const MODULE: Module = module!("elementwise");
 /// Parameters: `to`, `value` (wide), `count`.
 pub const FILL: Kernels = kernels!("fill");
 
-/// `to[i] = from[i]`, every bit of it.
+/// `to[i] = from[i]`, bit by bit.
 ///
 /// Parameters: `from`, `to`, `count`.
 pub const COPY: Kernels = kernels!("copy");
@@ -46,7 +46,7 @@ pub const MUL: Kernels = kernels!("mul");
 /// Parameters: `x`, `to`, `count`.
 pub const EXP: Kernels = kernels!("exp");
 
-/// `to[i]` is `x[i]`, or 0 where that is below 0. What is no number stays so.
+/// `to[i]` is `x[i]`, or 0 where that is below 0. NaN stays NaN.
 ///
 /// Parameters: `x`, `to`, `count`.
 pub const RELU: Kernels = kernels!("relu");

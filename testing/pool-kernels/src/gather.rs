@@ -1,6 +1,7 @@
-//! A strided array made contiguous, as a description in device memory says.
+//! Copies a strided array, described in device memory, to a contiguous one.
 //!
-//! The description is no parameter, so it can be changed between two replays of a captured launch.
+//! The description is not a parameter, so it can be changed between two replays of a captured
+//! launch.
 
 use std::fmt;
 
@@ -11,31 +12,31 @@ use crate::{Kernels, Module};
 /// The PTX of these kernels.
 pub const MODULE: Module = module!("gather");
 
-/// `to[k] = from[start + i·strides]`, for the k-th index `i` in row-major order, every bit of it; of at
+/// `to[k] = from[start + i·strides]`, for the k-th index `i` in row-major order, bit by bit; at
 /// most `capacity` elements.
 ///
 /// Parameters: `from`, `to`, `description` (see [`description`], in device memory), `capacity` (`u64`).
 /// Any one-dimensional grid of any one-dimensional blocks; the output must not overlap the input.
 pub const GATHER: Kernels = kernels!("gather");
 
-/// Why there is no such description.
+/// The reason for which a description is invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NotDescribed {
-    /// There must be a stride for each length.
+    /// The numbers of lengths and strides differ.
     Ranks {
-        /// How many lengths were given.
+        /// The number of lengths.
         lengths: usize,
-        /// How many strides were given.
+        /// The number of strides.
         strides: usize,
     },
-    /// An element would lie outside of the array.
+    /// An element would be outside the array.
     Outside {
-        /// The least place of an element.
+        /// The lowest index of an element.
         least: i128,
-        /// The largest.
+        /// The highest index.
         largest: i128,
-        /// How many elements the array has.
+        /// The number of elements of the array.
         elements: usize,
     },
 }
@@ -44,7 +45,10 @@ impl fmt::Display for NotDescribed {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Ranks { lengths, strides } => {
-                write!(formatter, "{lengths} lengths and {strides} strides: give as many of both")
+                write!(
+                    formatter,
+                    "{lengths} lengths and {strides} strides: pass the same number of both"
+                )
             }
             Self::Outside { least, largest, elements } => write!(
                 formatter,
@@ -57,13 +61,15 @@ impl fmt::Display for NotDescribed {
 
 impl std::error::Error for NotDescribed {}
 
-/// The words of a description: the rank, `start`, the lengths, the strides (in elements), each 64 bits.
+/// Returns the words of a description: the rank, `start`, the lengths, the strides (in elements),
+/// each 64 bits.
 ///
-/// `elements` is how many the strided array has; every place is checked against it.
+/// `elements` is the number of elements of the strided array; every index is checked against it.
 ///
 /// # Errors
 ///
-/// When there are not as many strides as lengths, and when an element would lie outside of the array.
+/// Fails if the numbers of strides and lengths differ, and if an element would be outside the
+/// array.
 pub fn description(
     elements: usize,
     start: usize,
@@ -82,7 +88,7 @@ pub fn description(
     Ok(words)
 }
 
-/// Where there is at least one element.
+/// Checks the indices, if there is at least one element.
 fn check_places(
     elements: usize,
     start: usize,
@@ -91,7 +97,8 @@ fn check_places(
 ) -> Result<(), NotDescribed> {
     let (mut least, mut largest) = (start as i128, start as i128);
     for (length, stride) in lengths.iter().zip(strides) {
-        // Below 2^127, and so is the sum of any that fit into memory; more saturates and is refused.
+        // It is below 2^127, and so is the sum of any that fit memory. A larger one saturates and
+        // is refused.
         let reach = (*length as i128 - 1) * *stride as i128;
         let side = if reach < 0 { &mut least } else { &mut largest };
         *side = side.saturating_add(reach);

@@ -1,24 +1,24 @@
-//! One kernel under the names that it has for each type of elements.
+//! The names of a kernel by element type.
 
 /// A kernel's name in its module, by the type of its elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Kernels {
-    /// For IEEE 754 numbers of 16 bits, stored as such and computed with in 32.
+    /// The name for IEEE 754 numbers of 16 bits, stored as such and computed in 32.
     pub f16: &'static str,
-    /// For numbers of 32 bits.
+    /// The name for numbers of 32 bits.
     pub f32: &'static str,
-    /// For numbers of 64 bits.
+    /// The name for numbers of 64 bits.
     pub f64: &'static str,
 }
 
-/// The same of a kernel that is not there for 16 bits.
+/// The names of a kernel without a variant for 16 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FloatKernels {
-    /// For numbers of 32 bits.
+    /// The name for numbers of 32 bits.
     pub f32: &'static str,
-    /// For numbers of 64 bits.
+    /// The name for numbers of 64 bits.
     pub f64: &'static str,
 }
 
@@ -41,7 +41,7 @@ macro_rules! float_kernels {
 pub(crate) use {float_kernels, kernels};
 
 impl Kernels {
-    /// All names.
+    /// Returns all names.
     #[must_use]
     pub const fn names(&self) -> [&'static str; 3] {
         [self.f16, self.f32, self.f64]
@@ -49,7 +49,7 @@ impl Kernels {
 }
 
 impl FloatKernels {
-    /// All names.
+    /// Returns all names.
     #[must_use]
     pub const fn names(&self) -> [&'static str; 2] {
         [self.f32, self.f64]

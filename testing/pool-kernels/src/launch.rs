@@ -1,50 +1,50 @@
-//! How kernels are launched: grids and blocks for a shape.
+//! Launch configurations: grids and blocks for a shape.
 //!
-//! Kernels go on until everything is done, whatever the grid, so a grid decides about speed alone.
+//! Kernels loop until all elements are done, under any grid, so a grid affects speed alone.
 
-/// Blocks, and threads of each, as (x, y, z).
+/// The blocks, and the threads of each, as (x, y, z).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Launch {
-    /// How many blocks there are.
+    /// The number of blocks.
     pub grid: (u32, u32, u32),
-    /// How many threads each block has.
+    /// The number of threads of each block.
     pub block: (u32, u32, u32),
 }
 
-/// Threads of a one-dimensional block.
+/// The threads of a one-dimensional block.
 const BLOCK: u32 = 256;
-/// Blocks of a grid at most: some for each multiprocessor of the largest devices.
+/// The limit of blocks in a grid: some for each multiprocessor of the largest devices.
 const GRID_AT_MOST: u32 = 1024;
-/// Threads that share a row at least: those of a warp.
+/// The minimum of threads that share a row: those of a warp.
 const WARP: u32 = 32;
-/// Rows and columns of a tile of the matrix product.
+/// The rows and columns of a tile of the matrix product.
 const PRODUCT_TILE: u32 = 16;
-/// Rows and columns of a tile of the transpose, and rows of it that are moved at a time.
+/// The rows and columns of a tile of the transpose, and its rows that move at a time.
 const TRANSPOSE_TILE: u32 = 32;
 const TRANSPOSE_ROWS: u32 = 8;
 
 impl Launch {
-    /// For the kernels that go over single elements, and for the reductions.
+    /// Returns a launch for the kernels over single elements, and for the reductions.
     #[must_use]
     pub fn over_elements(count: usize) -> Self {
         Self::line(blocks(count, BLOCK), BLOCK)
     }
 
-    /// For the kernels with a block for each row: softmax and layer norm.
+    /// Returns a launch for the kernels with a block for each row: softmax and layer norm.
     #[must_use]
     pub fn over_rows(rows: usize, columns: usize) -> Self {
         let threads = u32::try_from(columns).unwrap_or(BLOCK).clamp(1, BLOCK);
         Self::line(blocks(rows, 1), threads.next_multiple_of(WARP))
     }
 
-    /// For the matrix product, by the shape of the result.
+    /// Returns a launch for the matrix product, by the shape of the result.
     #[must_use]
     pub fn over_product(rows: usize, columns: usize) -> Self {
         let grid = (blocks(columns, PRODUCT_TILE), blocks(rows, PRODUCT_TILE), 1);
         Self { grid, block: (PRODUCT_TILE, PRODUCT_TILE, 1) }
     }
 
-    /// For the transpose, by the shape of what is transposed.
+    /// Returns a launch for the transpose, by the shape of the input.
     #[must_use]
     pub fn over_transpose(rows: usize, columns: usize) -> Self {
         let grid = (blocks(columns, TRANSPOSE_TILE), blocks(rows, TRANSPOSE_TILE), 1);
@@ -56,7 +56,7 @@ impl Launch {
     }
 }
 
-/// At least one, because a driver refuses a grid without blocks.
+/// Returns at least one, because a driver refuses a grid without blocks.
 fn blocks(count: usize, of_each: u32) -> u32 {
     let needed = count.div_ceil(of_each as usize).max(1);
     u32::try_from(needed).unwrap_or(GRID_AT_MOST).min(GRID_AT_MOST)

@@ -1,12 +1,12 @@
-//! Kernels for the examples and tests of this project: those for CUDA as PTX, and how each is launched; and some in
-//! WGSL ([`wgsl`]), for wgpu.
+//! Kernels for the examples and tests of this project: those for CUDA as PTX with their launch
+//! configurations, and some in WGSL ([`wgsl`]), for wgpu.
 //!
-//! The sources lie in `cuda/`, and beside each the PTX that a pinned compiler gives for it, so nothing
-//! is compiled where kernels run. `cargo xtask kernels --check` holds that the two belong together.
+//! The sources are in `cuda/`, and beside each is its PTX from a pinned compiler, so the user needs
+//! no compiler. `cargo xtask kernels --check` compares the two.
 //!
-//! A Rust module here, but `wgsl`, stands for a module of PTX. Its `MODULE` is the text, and each [`Kernels`] names
-//! one kernel for each type of elements, with what it does, its parameters in their order, and its
-//! [`Launch`]. With cudarc:
+//! Each Rust module here, except `wgsl`, is a module of PTX. Its `MODULE` is the text. Each
+//! [`Kernels`] has the names of one kernel by element type, with its effect, its parameters in
+//! order, and its [`Launch`]. With cudarc:
 //!
 //! ```no_run
 //! use std::sync::Arc;
@@ -29,11 +29,11 @@
 //! }
 //! ```
 //!
-//! Rules for all kernels of CUDA: counts, lengths and rows are `u64` and may be 0; matrices are row-major and
-//! contiguous; pointers are to elements and need no more alignment than an element; no kernel uses
-//! dynamic shared memory; a kernel reads and writes nothing but what its parameters say. Where a
-//! parameter is called a *wide* number it is an `f32` for elements of 16 and 32 bits, and an `f64` for
-//! those of 64: that is what is computed in, and what is written is rounded once more only for 16 bits.
+//! Rules for all CUDA kernels. Counts, lengths and rows are `u64` and may be 0. Matrices are
+//! row-major and contiguous. Pointers are to elements and need the alignment of an element. No
+//! kernel uses dynamic shared memory, and none accesses other memory than its parameters describe.
+//! A *wide* number is an `f32` for elements of 16 and 32 bits, and an `f64` for those of 64.
+//! Kernels compute in the wide type, and round once more for a result of 16 bits.
 
 #![forbid(unsafe_code)]
 

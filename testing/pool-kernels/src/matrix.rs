@@ -1,8 +1,8 @@
 //! The product and the transpose of row-major matrices, a tile in shared memory at a time.
 //!
-//! Any two-dimensional grid; the blocks are fixed. An output must not overlap an input. The product is
-//! one that tests and examples can rely on, not a fast one: a thread computes one element, and tensor
-//! cores are not used.
+//! The grid is two-dimensional and arbitrary; the blocks are fixed. An output must not overlap an
+//! input. The product is precise enough for tests and examples, and not fast: a thread computes one
+//! element, and tensor cores are not used.
 
 use crate::kernel::kernels;
 use crate::module::module;
@@ -11,13 +11,14 @@ use crate::{Kernels, Module};
 /// The PTX of these kernels.
 pub const MODULE: Module = module!("matrix");
 
-/// `to = left * right`: `rows` × `inner` times `inner` × `columns`. Sums are wide, and 0 where `inner` is.
+/// `to = left * right`: `rows` × `inner` times `inner` × `columns`. Sums are wide, and 0 if `inner`
+/// is 0.
 ///
 /// Parameters: `left`, `right`, `to`, `rows`, `columns`, `inner`. Blocks of (16, 16):
 /// [`Launch::over_product`](crate::Launch::over_product).
 pub const MATMUL: Kernels = kernels!("matmul");
 
-/// `to[j][i] = from[i][j]`, every bit of it; `from` is `rows` × `columns`.
+/// `to[j][i] = from[i][j]`, bit by bit; `from` is `rows` × `columns`.
 ///
 /// Parameters: `from`, `to`, `rows`, `columns`. Blocks of (32, 8):
 /// [`Launch::over_transpose`](crate::Launch::over_transpose).

@@ -1,4 +1,4 @@
-//! The committed PTX as the driver takes it, and as one reads it.
+//! The committed PTX, for the driver and as text.
 
 use std::ffi::CStr;
 
@@ -35,7 +35,8 @@ macro_rules! module {
 pub(crate) use module;
 
 impl Module {
-    /// For the macro, in constants alone: there a text that is none is a compile error.
+    /// Creates a module in constants alone, for the macro: there an invalid text is a compile
+    /// error.
     #[expect(clippy::panic, reason = "nothing but the compiler runs it")]
     pub(crate) const fn new(name: &'static str, text: &'static str) -> Self {
         match CStr::from_bytes_with_nul(text.as_bytes()) {
@@ -44,26 +45,26 @@ impl Module {
         }
     }
 
-    /// What its files are called, without the ending.
+    /// Returns the names of its files, without the extension.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         self.name
     }
 
-    /// The text with a zero behind it, as `cuModuleLoadData` takes it.
+    /// Returns the text with a terminating zero byte, as `cuModuleLoadData` expects.
     #[must_use]
     pub const fn image(&self) -> &'static CStr {
         self.image
     }
 
-    /// The text.
+    /// Returns the text.
     #[must_use]
     pub fn text(&self) -> &'static str {
-        // It was a text before the zero came behind it.
+        // It was a text before the zero was appended.
         self.image.to_str().unwrap_or_default()
     }
 
-    /// The names of its kernels, as the text has them.
+    /// Returns the names of its kernels, from the text.
     pub fn kernels(&self) -> impl Iterator<Item = &'static str> {
         self.text()
             .lines()

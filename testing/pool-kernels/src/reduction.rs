@@ -1,11 +1,10 @@
 //! Sums and dot products, added to a number in device memory.
 //!
-//! The number is of the wide type and must be set before, to 0 or to what is to be added to. Blocks add
-//! to it in the order in which the device happens to run them, so the last bits may differ from one run
-//! to the next.
+//! The number is of the wide type and must be initialised, to 0 or to the number to add to. Blocks
+//! add to it in the order of their execution, so the last bits may differ between runs.
 //!
 //! Any one-dimensional grid; one-dimensional blocks of a multiple of 32 threads, at most 1024.
-//! [`Launch::over_elements`](crate::Launch::over_elements) gives a good one.
+//! [`Launch::over_elements`](crate::Launch::over_elements) returns a good one.
 
 use crate::kernel::kernels;
 use crate::module::module;

@@ -1,7 +1,8 @@
-//! What an encoder of text needs beside a product: rows by index, products of parts of arrays, the Gaussian error linear
-//! unit, softmax of the beginnings of rows, layer norm of a sum, and means of rows at length 1.
+//! Operations of a text encoder beside a product. Rows by index, products of parts of arrays, the
+//! Gaussian error linear unit, and softmax of the beginnings of rows. Layer norm of a sum, and
+//! means of rows at length 1.
 //!
-//! What is written must not overlap what is read, but where a parameter is called `numbers`, which is both.
+//! An output must not overlap an input, except for a parameter named `numbers`, which is both.
 
 use crate::kernel::float_kernels;
 use crate::module::module;
@@ -10,19 +11,21 @@ use crate::{FloatKernels, Module};
 /// The PTX of these kernels.
 pub const MODULE: Module = module!("transformer");
 
-/// `to[i][j] += table[indices[i]][j]`, where there is such a row of the table.
+/// `to[i][j] += table[indices[i]][j]`, if the table has such a row.
 ///
 /// Parameters: `table`, `indices` (`u32`), `to`, `rows` (of `to`), `columns`, `table_rows`. Any one-dimensional grid of
 /// any one-dimensional blocks.
 pub const ADD_ROWS: FloatKernels = float_kernels!("add_rows");
 
-/// `to[i][j] = factor * sum + bias[j]`, where the sum is that of `left[i][k] * right[k][j]`, or, with `is_turned`, of
-/// `left[i][k] * right[j][k]`, for each of `count` matrices. The numbers of a row follow each other.
+/// `to[i][j] = factor * sum + bias[j]`, for each of `count` matrices. The sum is that of
+/// `left[i][k] * right[k][j]`, or, with `is_turned`, of `left[i][k] * right[j][k]`. The numbers of
+/// a row are contiguous.
 ///
-/// Parameters: `left`, `right`, `bias` (null for none), `to`, `count`, `rows`, `columns`, `inner`, then, in elements,
-/// `left_row` and `left_matrix` (from one to the next), `right_row`, `right_matrix`, `to_row`, `to_matrix`, and
-/// `is_turned` (`u64`), `factor`. Any grid; blocks of (16, 16):
-/// [`Launch::over_product`](crate::Launch::over_product), with `count` as the grid's z if there are few.
+/// Parameters: `left`, `right`, `bias` (null for none), `to`, `count`, `rows`, `columns`, `inner`.
+/// Then, in elements, `left_row` and `left_matrix` (from one to the next), `right_row`,
+/// `right_matrix`, `to_row`, `to_matrix`. Then `is_turned` (`u64`) and `factor`. Any grid; blocks
+/// of (16, 16): [`Launch::over_product`](crate::Launch::over_product), with `count` as the grid's z
+/// if there are few.
 pub const PRODUCTS: FloatKernels = float_kernels!("products");
 
 /// `x = x * Φ(x)` for each number, with the distribution function of the normal distribution.
@@ -37,8 +40,8 @@ pub const SOFTMAX_BEGINNING: FloatKernels = float_kernels!("softmax_beginning");
 
 /// As [`LAYER_NORM`](crate::rows::LAYER_NORM), of the sum of `numbers` and `update`, in place.
 ///
-/// Parameters: `update`, `factor` and `shift` (of `columns` elements), `numbers`, `rows`, `columns`, `epsilon` (above
-/// 0). Launched as that.
+/// Parameters: `update`, `factor` and `shift` (of `columns` elements), `numbers`, `rows`,
+/// `columns`, `epsilon` (above 0). It is launched like that kernel.
 pub const ADD_LAYER_NORM: FloatKernels = float_kernels!("add_layer_norm");
 
 /// Row s of `to` is the mean of the first `lengths[s]` rows of sequence s, divided by its length.

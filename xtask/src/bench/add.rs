@@ -10,8 +10,9 @@ use super::programs::Programs;
 use super::{callgrind, check, report};
 use crate::TaskError;
 
-/// Counts, and writes the figures with the cases that are new. What was measured before stays as it is, and new cases
-/// have no times: those of another run, on a machine that does something else, could not be compared.
+/// Counts, and writes the figures with the new cases. Earlier measurements stay as they are, and
+/// new cases have no times: times of another run, on a machine with another load, could not be
+/// compared.
 pub(crate) fn run(folder: &Path) -> Result<ExitCode, TaskError> {
     let committed = fs::read_to_string(folder.join("benchmarks.json"))?;
     let mut figures: Figures = serde_json::from_str(&committed)?;
@@ -21,7 +22,7 @@ pub(crate) fn run(folder: &Path) -> Result<ExitCode, TaskError> {
     }
     let programs = Programs::build(&[])?;
     let added = figures.add(Figures::count(&programs, machine)?);
-    // What is held is counted, too: it is the same in every run.
+    // The held bytes are counted, too: they are the same in every run.
     figures.held = programs.held()?;
     println!("{added} cases are new");
     report::write(&figures, folder)?;

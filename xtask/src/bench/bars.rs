@@ -1,5 +1,5 @@
-//! The bars: what the project set out to show, and whether this run shows it. Written into the
-//! report; nothing fails on a time.
+//! The bars: what the project set out to show, and whether this run shows it. They are written into
+//! the report; no time makes the task fail.
 
 use super::figures::{Cell, Figures};
 
@@ -14,16 +14,17 @@ struct Bar {
     most: f64,
 }
 
-/// What a bar is about.
+/// The number that a bar limits.
 #[derive(Clone, Copy, Debug)]
 enum Measure {
     /// Instructions of a pass.
     Instructions,
-    /// Time by that of another column of the same variant; a cycle more is allowed.
+    /// The ratio of the time to that of another column of the same variant; a cycle more is
+    /// allowed.
     By(&'static str),
-    /// The other column's time by this one's, which must be at least so much.
+    /// The ratio of the other column's time to this one's, which must be at least this number.
     FasterThan(&'static str),
-    /// Time by that of the same column in another variant.
+    /// The ratio of the time to that of the same column in another variant.
     ByVariant(&'static str),
     /// Minor faults of a pass.
     Faults,
@@ -33,22 +34,22 @@ enum Measure {
 #[derive(Clone, Debug)]
 pub(crate) struct Outcome {
     pub(crate) case: String,
-    /// What the project set out to show.
+    /// The aim, in words.
     pub(crate) aim: String,
-    /// By how much a time may be above it.
+    /// The most by which a time may be above it.
     pub(crate) tolerance: String,
     pub(crate) measured: String,
-    /// What the same measure is for what a pool is not expected to beat: the call and the loop, and a
-    /// buffer that the caller keeps. Empty where there is no such thing.
+    /// The same measure for the cases that a pool is not expected to beat: the call and the loop,
+    /// and a buffer that the caller keeps. Empty if there are none.
     pub(crate) floor: String,
     pub(crate) met: Met,
 }
 
-/// Whether an aim was met.
+/// The result of comparing a number with an aim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Met {
     Yes,
-    /// Only with the tolerance.
+    /// Met only with the tolerance.
     WithinTolerance,
     No,
 }
@@ -121,14 +122,14 @@ const BARS: &[Bar] = &[
     bar("growth", "a fresh 8 MiB, first write", OURS, Measure::By("kernel, huge pages"), 1.05),
 ];
 
-/// Every bar that this run measured.
+/// Returns every bar that this run measured.
 pub(crate) fn outcomes(figures: &Figures) -> Vec<Outcome> {
     let mut outcomes: Vec<_> = BARS.iter().filter_map(|bar| bar.outcome(figures)).collect();
     outcomes.push(allocations(figures));
     outcomes
 }
 
-/// No column of ours may allocate in steady state.
+/// Checks that no column of this project allocates in steady state.
 fn allocations(figures: &Figures) -> Outcome {
     // A shape that was just evicted, and a pool that is emptied each time, have to.
     let rare =
@@ -182,7 +183,7 @@ impl Bar {
         Some(Outcome { case, aim, tolerance, measured, floor: self.floor(figures), met })
     }
 
-    /// The bar's ratio of times for `empty` and `caller-kept`.
+    /// Returns the bar's ratio of times for `empty` and `caller-kept`.
     fn floor(&self, figures: &Figures) -> String {
         let ratio = |column: &&str| {
             let (variant, by) = match self.measure {

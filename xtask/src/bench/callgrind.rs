@@ -8,7 +8,7 @@ use std::process::Command;
 use super::record::{Count, Name};
 use crate::TaskError;
 
-/// Why there is no callgrind here; `None` where there is.
+/// Returns the reason why callgrind is missing; `None` if it is installed.
 pub(crate) fn missing() -> Option<String> {
     if !cfg!(all(target_arch = "x86_64", target_os = "linux")) {
         return Some("instructions are counted on x86_64 Linux only".to_owned());
@@ -18,7 +18,7 @@ pub(crate) fn missing() -> Option<String> {
     (!found).then(|| "there is no valgrind here".to_owned())
 }
 
-/// Runs every case under callgrind. The inner error says why it cannot be had here.
+/// Runs every case under callgrind. The inner error is the reason why it is not available.
 pub(crate) fn count(binary: &Path) -> Result<Result<Vec<Count>, String>, TaskError> {
     if let Some(why) = missing() {
         return Ok(Err(why));
@@ -51,14 +51,14 @@ fn count_in(folder: &Path, binary: &Path) -> Result<Vec<Count>, TaskError> {
     Ok(pair(&dumps.into_values().collect::<Vec<_>>(), passes))
 }
 
-/// Which case a dump is of: its number of times, and its name.
+/// The case of a dump: its number of times, and its name.
 #[derive(Clone, Debug, PartialEq)]
 struct Label {
     times: u32,
     name: Name,
 }
 
-/// A dump's number, label and count; `None` for the one that valgrind writes at the end.
+/// Returns a dump's number, label and count; `None` for the one that valgrind writes at the end.
 fn parse(dump: &str) -> Option<(u32, Label, f64)> {
     let after = |key: &str| dump.lines().find_map(|line| line.strip_prefix(key));
     let order = after("part: ")?.trim().parse().ok()?;
@@ -74,7 +74,7 @@ fn parse(dump: &str) -> Option<(u32, Label, f64)> {
     Some((order, Label { times, name }, instructions))
 }
 
-/// The difference of the two dumps of each case is that of one run of passes.
+/// Subtracts the two dumps of each case: the difference is that of one run of passes.
 fn pair(dumps: &[(Label, f64)], passes: f64) -> Vec<Count> {
     let once = dumps.iter().filter(|(label, _)| label.times == 1);
     once.filter_map(|(label, instructions)| {

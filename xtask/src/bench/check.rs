@@ -10,11 +10,11 @@ use super::machine::Machine;
 use super::programs::Programs;
 use crate::TaskError;
 
-/// How many instructions more are no regression: a changed compiler flag or an unrelated function
-/// moves a register now and then.
+/// The number of further instructions that is no regression: a changed compiler flag or an
+/// unrelated function sometimes moves a register.
 const TOLERANCE: f64 = 2.0;
 
-/// The exit code where the figures cannot be compared.
+/// The exit code if the figures cannot be compared.
 const NOT_COMPARABLE: u8 = 2;
 
 /// Counts and compares.
@@ -53,7 +53,7 @@ struct Comparison {
     lines: Vec<String>,
 }
 
-/// Only what is ours can regress; a peer's count is there to be read.
+/// Compares the counts. Only this project's columns can regress; a peer's count is only printed.
 fn compare(committed: &[Cell], counted: &[Cell]) -> Comparison {
     let mut comparison = Comparison::default();
     for before in committed.iter().filter(|cell| cell.name.column.starts_with("pool")) {

@@ -1,4 +1,4 @@
-//! What the figures were taken on, without which they say little.
+//! The compiler and the machine of the figures, without which they say little.
 
 use std::fs;
 use std::process::Command;
@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct Machine {
     /// `rustc --version`.
     pub(crate) compiler: String,
-    /// What the compiler compiles for.
+    /// The target that the compiler compiles for.
     pub(crate) target: String,
-    /// The processor's own name, and how many there are.
+    /// The processor's own name, and the number of processors.
     pub(crate) processor: String,
     /// The setting of transparent huge pages.
     pub(crate) huge_pages: String,
@@ -67,7 +67,7 @@ fn processor() -> String {
     format!("{} × {name}, family {family}, {mhz} MHz", names.len())
 }
 
-/// The bracketed word of the system's setting.
+/// Returns the bracketed word of the system's setting.
 fn huge_pages() -> String {
     let path = "/sys/kernel/mm/transparent_hugepage/enabled";
     let text = fs::read_to_string(path).unwrap_or_default();

@@ -9,7 +9,7 @@ const SIZE: (u32, u32) = (900, 560);
 const OURS: RGBColor = RGBColor(0, 90, 180);
 const PEERS: RGBColor = RGBColor(170, 170, 170);
 
-/// One bar: whose, how long, and where the middle half of the batches lies.
+/// One bar: its name, its length, and the range of the middle half of the batches.
 struct Bar<'f> {
     column: &'f str,
     median: f64,

@@ -24,7 +24,7 @@ impl Allocator {
     pub(crate) const JEMALLOC: Self = Self { name: "jemalloc", binary: "cases-jemalloc" };
 }
 
-/// How much is measured.
+/// The extent of a measurement.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Effort {
     /// Batches of each case.
@@ -55,7 +55,7 @@ pub(crate) struct Programs {
 }
 
 impl Programs {
-    /// Builds them in release, as a user's crate would be.
+    /// Builds them in release, as in a user's crate.
     pub(crate) fn build(allocators: &[Allocator]) -> Result<Self, TaskError> {
         let mut features = Vec::new();
         for allocator in allocators {
@@ -74,8 +74,8 @@ impl Programs {
         })
     }
 
-    /// The cases in interleaved batches; for other allocators than the system's, in a process each,
-    /// the heap columns under the allocator's name.
+    /// Returns the times of the cases in interleaved batches. For allocators other than the
+    /// system's, each has a process, and the heap columns have the allocator's name.
     pub(crate) fn times(&self, effort: Effort) -> Result<Vec<Timing>, TaskError> {
         let batches = effort.batches.to_string();
         let batch_time = effort.batch_time.to_string();
@@ -92,7 +92,7 @@ impl Programs {
         Ok(timings)
     }
 
-    /// The large cases, a fresh process each, several times in turns.
+    /// Returns the times of the large cases, a new process each, several times in turns.
     pub(crate) fn large_times(&self, effort: Effort) -> Result<Vec<Timing>, TaskError> {
         let cases: usize = read(&self.cases, &["large-cases"])?;
         let mut timings: Vec<Timing> = Vec::new();
@@ -111,22 +111,23 @@ impl Programs {
         Ok(timings)
     }
 
-    /// One thread and two.
+    /// Returns the times of one thread and of two.
     pub(crate) fn thread_times(&self, effort: Effort) -> Result<Vec<Timing>, TaskError> {
         read(&self.cases, &["threads", "--batches", &effort.batches.to_string()])
     }
 
-    /// Heap allocations of a pass.
+    /// Counts the heap allocations of a pass.
     pub(crate) fn allocations(&self) -> Result<Vec<Count>, TaskError> {
         read(&self.counting, &["allocations"])
     }
 
-    /// What is held when lengths vary.
+    /// Returns the bytes that are held when lengths vary.
     pub(crate) fn held(&self) -> Result<Vec<Held>, TaskError> {
         read(&self.cases, &["held"])
     }
 
-    /// Instructions of a pass; `Err` of the inner kind says why callgrind cannot be had.
+    /// Counts the instructions of a pass; the inner `Err` is the reason why callgrind is not
+    /// available.
     pub(crate) fn instructions(&self) -> Result<Result<Vec<Count>, String>, TaskError> {
         callgrind::count(&self.cases)
     }
@@ -147,8 +148,9 @@ fn under(allocator: Allocator, mut timing: Timing) -> Timing {
     timing
 }
 
-/// Puts every function of every column at the start of a cache line. Otherwise the linker decides by
-/// luck which cases of a nanosecond cost a cycle more, and a change anywhere moves all of them.
+/// Puts every function of every column at the start of a cache line. Otherwise the layout of the
+/// binary decides which cases of a nanosecond cost a cycle more, and a change anywhere moves all of
+/// them.
 const ALIGNED_FUNCTIONS: &str = "-Cllvm-args=-align-all-functions=6";
 
 fn build(features: &[&str]) -> Result<Vec<PathBuf>, TaskError> {
@@ -159,7 +161,7 @@ fn build(features: &[&str]) -> Result<Vec<PathBuf>, TaskError> {
     Ok(built.into_iter().filter_map(|artifact| artifact.executable).collect())
 }
 
-/// The flag beside those that the caller gave.
+/// Returns the flag together with those that the caller gave.
 fn with_given_flags(flag: &str) -> String {
     let given = std::env::var("RUSTFLAGS").unwrap_or_default();
     format!("{given} {flag}").trim().to_owned()

@@ -1,16 +1,16 @@
-//! The simulated driver without the signs by which it is known, or with some of them.
+//! The simulated driver without the signs that identify it, or with some of them.
 //!
-//! Texts in the library are overwritten by others of the same length: what a program would look for is
-//! then not there. So the tests run on it as on hardware, and no other driver has to be built.
+//! Texts in the library are overwritten by others of the same length, so that a program does not
+//! find them. The tests then run on it as on hardware, and no other driver has to be built.
 
 use crate::TaskError;
 
-/// How the names of its own symbols begin, and what takes their place.
+/// The prefix of its own symbols, and the replacement.
 const SYMBOLS: (&[u8], &[u8]) = (b"simcuda_", b"anycuda_");
-/// What its devices are called, and what they are called instead.
+/// The name of its devices, and the replacement.
 const DEVICE: (&[u8], &[u8]) = (b"Simulated device", b"Disguised device");
 
-/// Which signs are left.
+/// The signs that are left.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Signs {
     pub(super) symbol: bool,
@@ -22,7 +22,7 @@ pub(super) struct Signs {
 pub(super) struct Disguised(Vec<u8>);
 
 impl Signs {
-    /// None of them.
+    /// No signs.
     pub(super) const NONE: Self = Self { symbol: false, device_name: false };
 }
 
@@ -31,7 +31,8 @@ impl Disguised {
     ///
     /// # Errors
     ///
-    /// When a sign that is to go is not there: then the library is another one than this was written for.
+    /// If a sign that is to be removed is not there: then the library is not the one that this was
+    /// written for.
     pub(super) fn of(library: &[u8], left: Signs) -> Result<Self, TaskError> {
         let mut bytes = library.to_vec();
         if !left.symbol {
@@ -48,11 +49,11 @@ impl Disguised {
     }
 }
 
-/// Overwrites every place where a text stands.
+/// Overwrites every place with a text.
 ///
 /// # Errors
 ///
-/// When it stands nowhere.
+/// If no place has it.
 pub(super) fn replace(bytes: &mut [u8], from: &[u8], to: &[u8]) -> Result<(), TaskError> {
     let found = bytes.windows(from.len()).enumerate().filter(|(_, window)| *window == from);
     let places: Vec<usize> = found.map(|(place, _)| place).collect();

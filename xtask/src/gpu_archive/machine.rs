@@ -1,5 +1,5 @@
-//! A machine that somebody has rented: a directory with an archive and the script, and an environment with
-//! nothing in it.
+//! A rented machine: a directory with an archive and the script, and an environment with nothing in
+//! it.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -11,36 +11,36 @@ use tempfile::TempDir;
 use crate::TaskError;
 use crate::gpu_test::{SCRIPT, nextest_program};
 
-/// What its `PATH` is.
+/// The value of its `PATH`.
 const BARE_PATH: &str = "/usr/bin:/bin";
 
-/// The directory, which goes with this value.
+/// The directory, which is removed with this value.
 #[derive(Debug)]
 pub(super) struct Machine(TempDir);
 
-/// What the script is told.
+/// The arguments and variables of the script.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Call<'c> {
     pub(super) arguments: Vec<&'c str>,
     pub(super) variables: Vec<(&'c str, &'c str)>,
 }
 
-/// How a run ended.
+/// The end of a run.
 #[derive(Clone, Debug)]
 pub(super) struct Run {
     pub(super) code: Option<i32>,
     pub(super) output: String,
     pub(super) errors: String,
-    /// Where its report is.
+    /// The place of its report.
     pub(super) out: PathBuf,
 }
 
 impl Machine {
-    /// With the script, and nothing else.
+    /// Creates a machine with the script, and nothing else.
     ///
     /// # Errors
     ///
-    /// When the directory cannot be made.
+    /// If the directory cannot be made.
     pub(super) fn with_script(root: &Path) -> Result<Self, TaskError> {
         let machine = Self(tempfile::tempdir()?);
         std::fs::copy(root.join(SCRIPT), machine.path("gpu-run.sh"))?;
@@ -48,16 +48,16 @@ impl Machine {
         Ok(machine)
     }
 
-    /// Where something is.
+    /// Returns the path of a file there.
     pub(super) fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
 
-    /// Puts a file there.
+    /// Writes a file there.
     ///
     /// # Errors
     ///
-    /// When it cannot be written.
+    /// If it cannot be written.
     pub(super) fn put(&self, name: &str, bytes: &[u8]) -> Result<PathBuf, TaskError> {
         let path = self.path(name);
         if let Some(directory) = path.parent() {
@@ -67,11 +67,11 @@ impl Machine {
         Ok(path)
     }
 
-    /// Puts cargo-nextest into a directory; false where it is not installed.
+    /// Puts cargo-nextest into a directory. Returns `false` if it is not installed.
     ///
     /// # Errors
     ///
-    /// When it cannot be copied.
+    /// If it cannot be copied.
     pub(super) fn put_nextest(&self, directory: &str) -> Result<bool, TaskError> {
         let Some(program) = nextest_program() else { return Ok(false) };
         std::fs::copy(program, self.path(directory).join("cargo-nextest"))?;
@@ -82,7 +82,7 @@ impl Machine {
     ///
     /// # Errors
     ///
-    /// When no shell can be started.
+    /// If no shell can be started.
     pub(super) fn run(&self, name: &str, archive: &str, call: &Call<'_>) -> Result<Run, TaskError> {
         let out = self.path(&format!("report of {name}"));
         let mut shell = Command::new("env");
@@ -95,30 +95,30 @@ impl Machine {
 }
 
 impl Run {
-    /// What a process left that has written its report there.
+    /// Creates the end of a process that has written its report there.
     pub(super) fn of(ended: &Output, out: PathBuf) -> Self {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let (output, errors) = (text(&ended.stdout), text(&ended.stderr));
         Self { code: ended.status.code(), output, errors, out }
     }
 
-    /// The last line that is no complaint.
+    /// Returns the last line that is no complaint.
     pub(super) fn last_line(&self) -> &str {
         self.output.lines().last().unwrap_or_default()
     }
 
-    /// Its report.
+    /// Returns its report.
     pub(super) fn report(&self) -> Result<Value, String> {
         let text = self.file("gpu-report.json")?;
         serde_json::from_str(&text).map_err(|error| format!("gpu-report.json: {error}"))
     }
 
-    /// A file of its report.
+    /// Returns a file of its report.
     pub(super) fn file(&self, name: &str) -> Result<String, String> {
         std::fs::read_to_string(self.out.join(name)).map_err(|error| format!("{name}: {error}"))
     }
 
-    /// That it ended so; else all that it printed.
+    /// Checks the exit code. The error has everything that the process printed.
     pub(super) fn ended_with(&self, code: i32) -> Result<(), String> {
         if self.code == Some(code) { Ok(()) } else { Err(self.to_string()) }
     }

@@ -1,9 +1,9 @@
-//! `cargo xtask gpu-archive`: the whole way of the GPU tests, from the build to the report, on a machine
-//! without a GPU: the simulated driver stands where a driver would, disguised as one.
+//! `cargo xtask gpu-archive`: all steps of the GPU tests, from the build to the report, on a
+//! machine without a GPU. The simulated driver, disguised as a driver, replaces one.
 //!
-//! The archive is built, carried into an empty directory and run there by the script as on a rented
-//! machine: no variable but `PATH` and `HOME`, no cargo. Then everything that can be wrong is put in its
-//! way. Each assertion is one line, and the last line counts them.
+//! The archive is built, copied into an empty directory, and run there by the script as on a rented
+//! machine: no variable but `PATH` and `HOME`, no cargo. Then the task plants everything that can
+//! be wrong. Each assertion is one line, and the last line counts them.
 
 mod disguise;
 mod machine;
@@ -19,7 +19,7 @@ use crate::TaskError;
 use stage::Stage;
 use tasks::checks::Checks;
 
-/// What `cargo xtask gpu-archive` accepts.
+/// The arguments of `cargo xtask gpu-archive`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// Build as for a real device, in the profile `gpu`, and not as the tests are built.
@@ -31,8 +31,8 @@ pub(crate) struct Arguments {
 ///
 /// # Errors
 ///
-/// When something does not build, and when this machine cannot do what the assertions need. An assertion that
-/// does not hold is no such error: the exit code tells it.
+/// If something does not build, or if this machine lacks what the assertions need. An assertion
+/// that does not hold is no such error: it sets the exit code.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     let stage = Stage::set(arguments.for_devices)?;
     let mut checks = Checks::default();

@@ -1,5 +1,5 @@
-//! What must not pass: a failure, a test that is missing, a damaged archive, no driver, and a simulated
-//! driver that nobody has asked for.
+//! Runs that must not pass: a failure, a missing test, a damaged archive, no driver, and a
+//! simulated driver that was not requested.
 
 use std::path::Path;
 use std::process::Command;
@@ -14,7 +14,7 @@ use tasks::checks::{Checks, Outcome, says};
 
 /// The archive of a few tests.
 const ARCHIVE: &str = "few.tar.gz";
-/// How each kernel begins in its text, and a word that no driver knows.
+/// The start of each kernel in its text, and a word that no driver knows.
 const KERNEL: (&[u8], &[u8]) = (b".visible .entry", b".visible .entrx");
 
 pub(super) fn check(stage: &Stage, checks: &mut Checks) -> Result<(), TaskError> {
@@ -41,7 +41,7 @@ fn on_driver(stage: &Stage, name: &str, archive: &str, driver: &Path) -> Result<
     stage.machine.run(name, archive, &Call { arguments, variables: Vec::new() })
 }
 
-/// Kernels that no driver takes: tests of the real programs fail.
+/// Plants kernels that no driver takes: tests of the real programs fail.
 fn planted_failure(stage: &Stage) -> Result<Outcome, TaskError> {
     let of_kernels = |one: &Packed| one.program.package.ends_with("pool-kernels");
     let mut programs = stage.some(|one| one.program.purpose == Purpose::Probe || of_kernels(one));
@@ -61,7 +61,7 @@ fn planted_failure(stage: &Stage) -> Result<Outcome, TaskError> {
     }))
 }
 
-/// The manifest counts a test of a program that the archive does not have.
+/// Makes the manifest count a test of a program that the archive does not have.
 fn missing_test(stage: &Stage) -> Result<Outcome, TaskError> {
     let mut contents = stage.ready.contents(stage.few());
     contents.manifest.gpu_tests += 1;
@@ -74,7 +74,7 @@ fn missing_test(stage: &Stage) -> Result<Outcome, TaskError> {
     }))
 }
 
-/// Half of the archive, or all but the last bytes.
+/// Cuts off half of the archive, or only the last bytes.
 fn truncated(stage: &Stage, part: usize) -> Result<Outcome, TaskError> {
     let whole = std::fs::read(stage.machine.path(ARCHIVE))?;
     let end = if part == 1 { whole.len() - 4 } else { whole.len() / part };
@@ -83,7 +83,7 @@ fn truncated(stage: &Stage, part: usize) -> Result<Outcome, TaskError> {
     Ok(run.ended_with(2).and_then(|()| says(&run.errors, "cannot be unpacked: it is damaged")))
 }
 
-/// The fault of the first archives: a program is not the one that was hashed.
+/// Plants the fault of the first archives: a program is not the one that was hashed.
 fn changed_program(stage: &Stage) -> Result<Outcome, TaskError> {
     let mut contents = stage.ready.contents(stage.few());
     let changed = contents.programs.last_mut().ok_or("there is no program")?;
@@ -99,7 +99,7 @@ fn changed_program(stage: &Stage) -> Result<Outcome, TaskError> {
         .and_then(|()| says(&noticed.unwrap_or_default(), &format!("{path} has the sum"))))
 }
 
-/// Where there is a driver after all, it is shown no device.
+/// Runs without a driver. If the machine has one after all, no device is visible to it.
 fn without_driver(stage: &Stage, arguments: &[&str], code: i32) -> Result<Outcome, TaskError> {
     let call =
         Call { arguments: arguments.to_vec(), variables: vec![("CUDA_VISIBLE_DEVICES", "")] };
@@ -113,7 +113,7 @@ fn nothing_ran(run: &Run) -> Outcome {
     says(&report["outcome"].to_string(), "no GPU")
 }
 
-/// Each sign alone is enough, and all of them together, with and without the switch.
+/// Checks that each sign alone is enough, and all of them together, with and without the switch.
 fn simulators(stage: &Stage, checks: &mut Checks) -> Result<(), TaskError> {
     let all = Signs { symbol: true, device_name: true };
     let symbol = Signs { symbol: true, device_name: false };
@@ -124,7 +124,7 @@ fn simulators(stage: &Stage, checks: &mut Checks) -> Result<(), TaskError> {
         ("under the name libcuda.so.1", all, "libcuda.so.1", "it exports simcuda_is_simulator"),
         ("with its symbol alone", symbol, "libcuda.so.1", "it exports simcuda_is_simulator"),
         ("with its device's name alone", device_name, "libcuda.so.1", "its device is a Simulated"),
-        ("with its file's name alone", Signs::NONE, file, "its file is called so"),
+        ("with its file's name alone", Signs::NONE, file, "its file has such a name"),
     ];
     for (name, signs, file, sentence) in kinds {
         let refused = refused_as_a_driver(stage, name, signs, file, sentence)?;
@@ -140,8 +140,8 @@ fn simulators(stage: &Stage, checks: &mut Checks) -> Result<(), TaskError> {
     Ok(())
 }
 
-/// Lies where a driver would be found, in a directory of `LD_LIBRARY_PATH`, with the variables set that let
-/// it in elsewhere.
+/// Checks a library where a driver would be found, in a directory of `LD_LIBRARY_PATH`, with the
+/// variables that allow it elsewhere.
 fn refused_as_a_driver(
     stage: &Stage,
     name: &str,
@@ -172,7 +172,7 @@ fn refused_as_a_driver(
     }))
 }
 
-/// Neither an abbreviation nor an option without its file does anything.
+/// Checks that neither an abbreviation nor an option without its file does anything.
 fn switch_in_part(stage: &Stage) -> Result<Outcome, TaskError> {
     let driver = stage.disguised.display().to_string();
     let joined = format!("--simulated-driver={driver}");

@@ -1,4 +1,4 @@
-//! What a run leaves, read back and compared with the manifest.
+//! The reports of a run, read back and compared with the manifest.
 
 use std::collections::BTreeSet;
 
@@ -8,10 +8,10 @@ use super::machine::Run;
 use crate::gpu_test::Manifest;
 use tasks::checks::{Outcome, same, says};
 
-/// What the last line, and every complaint, of a run on a simulated driver ends with.
+/// The end of the last line, and of every complaint, of a run on a simulated driver.
 pub(super) const NOTE: &str = ", on a SIMULATED driver: no result about a GPU";
 
-/// How tests are named.
+/// The way in which tests are named.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Runner {
     /// By the file of their program.
@@ -20,14 +20,14 @@ pub(super) enum Runner {
     Nextest,
 }
 
-/// That all tests of the manifest ran and passed, and that no report says otherwise.
+/// Checks that all tests of the manifest ran and passed, and that no report contradicts it.
 pub(super) fn all_passed(run: &Run, manifest: &Manifest) -> Outcome {
     run.ended_with(0)?;
     let all = manifest.gpu_tests;
     same(&run.last_line(), &&*format!("{all} passed, 0 failed, 0 skipped{NOTE}"))
 }
 
-/// That the report names the tests of the manifest, each as passed, and nothing else.
+/// Checks that the report names exactly the tests of the manifest, each as passed.
 pub(super) fn report_is_of(run: &Run, manifest: &Manifest, runner: Runner) -> Outcome {
     let report = run.report()?;
     let all = manifest.gpu_tests;
@@ -46,7 +46,7 @@ pub(super) fn report_is_of(run: &Run, manifest: &Manifest, runner: Runner) -> Ou
     same(&found, &named(manifest, runner))
 }
 
-/// The same of the report in the form that CI systems read.
+/// Checks the same of the report in the form that CI systems read.
 pub(super) fn junit_is_of(run: &Run, manifest: &Manifest, runner: Runner) -> Outcome {
     let junit = run.file("junit.xml")?;
     let cases: Vec<&str> = junit.split("<testcase ").skip(1).collect();
@@ -71,7 +71,7 @@ pub(super) fn junit_is_of(run: &Run, manifest: &Manifest, runner: Runner) -> Out
     says(&junit, "<testsuites name=\"gpu-test-on-a-simulated-driver\"")
 }
 
-/// That a report can be taken for nothing else than it is.
+/// Checks that a report of a simulated driver cannot be mistaken for another.
 pub(super) fn says_that_it_is_simulated(run: &Run) -> Outcome {
     let report = run.report()?;
     same(&report["simulated"], &Value::from(true))?;
@@ -87,7 +87,7 @@ fn text(value: &Value) -> Result<&str, String> {
     value.as_str().ok_or_else(|| format!("{value} is no text"))
 }
 
-/// Nextest names no files.
+/// Returns the name of a test; nextest names no files.
 fn name(program: &str, test: &str, runner: Runner) -> String {
     match runner {
         Runner::Script => format!("{program} {test}"),

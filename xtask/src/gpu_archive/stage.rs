@@ -1,4 +1,4 @@
-//! What the assertions are about: the archive, a machine for it, and the driver there.
+//! The objects of the assertions: the archive, a machine for it, and the driver there.
 
 use std::path::PathBuf;
 
@@ -7,15 +7,15 @@ use super::machine::Machine;
 use crate::TaskError;
 use crate::gpu_test::{Build, Packed, Purpose, Ready};
 
-/// What the assertions are about.
+/// The objects of the assertions.
 #[derive(Debug)]
 pub(super) struct Stage {
     pub(super) ready: Ready,
-    /// Where archives and drivers lie.
+    /// The machine with the archives and drivers.
     pub(super) machine: Machine,
     /// The simulated driver as it is.
     pub(super) plain: Vec<u8>,
-    /// The same as a driver, in a file of the machine.
+    /// The same library, disguised as a driver, in a file of the machine.
     pub(super) disguised: PathBuf,
     pub(super) for_devices: bool,
 }
@@ -32,7 +32,7 @@ impl Stage {
         Ok(Self { ready, machine, plain, disguised, for_devices })
     }
 
-    /// The probe and the tests of the backend: enough where a run is to go wrong.
+    /// Returns the probe and the tests of the backend: enough for runs that are to fail.
     pub(super) fn few(&self) -> Vec<Packed> {
         let of_the_backend = |one: &&Packed| {
             one.program

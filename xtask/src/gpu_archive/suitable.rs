@@ -1,4 +1,5 @@
-//! What a machine lacks is one sentence and an exit code of its own, not a list of failed tests.
+//! If a machine lacks something, the script prints one sentence and has an exit code for it,
+//! instead of a list of failed tests.
 
 use super::machine::{Call, Run};
 use super::reports::NOTE;
@@ -7,7 +8,7 @@ use crate::TaskError;
 use crate::gpu_test::Needs;
 use tasks::checks::{Checks, Outcome, same, says};
 
-/// The archive whose manifest asks for too much.
+/// The archive whose manifest requires too much.
 const ARCHIVE: &str = "demanding.tar.gz";
 
 pub(super) fn check(stage: &Stage, checks: &mut Checks) -> Result<(), TaskError> {
@@ -56,7 +57,7 @@ fn run(
     stage.machine.run("a machine that lacks something", ARCHIVE, &call)
 }
 
-/// One line on the standard error, and no test was run.
+/// Checks that standard error has one line, and no test was run.
 fn unsuitable(run: &Run, sentence: &str) -> Outcome {
     run.ended_with(4)?;
     same(&run.errors.lines().count(), &1).map_err(|why| format!("{why}: {run}"))?;

@@ -1,5 +1,5 @@
-//! The way as it should go: archive, script, every test, every report; with cargo-nextest, and without
-//! an archive in anybody's hands.
+//! The steps when all goes well: archive, script, every test, every report; with cargo-nextest, and
+//! by the task that makes the archive itself.
 
 use std::path::Path;
 use std::thread;
@@ -15,8 +15,8 @@ use tasks::programs::cargo;
 /// The archive of everything.
 const ARCHIVE: &str = "gpu-tests.tar.gz";
 
-/// Runs everything twice at the same time, each on a processor: as on a rented machine, and by the task
-/// that is for a machine with cargo.
+/// Runs everything twice at the same time, each on a processor: as on a rented machine, and by the
+/// task for a machine with cargo.
 pub(super) fn check(stage: &Stage, checks: &mut Checks) -> Result<(), TaskError> {
     let archive = stage.machine.path(ARCHIVE);
     stage.ready.contents(stage.ready.packed.clone()).write(&archive)?;
@@ -43,7 +43,7 @@ fn of_run(checks: &mut Checks, name: &str, run: &Run, manifest: &Manifest, runne
     checks.that(&said("it says that it is simulated"), says_that_it_is_simulated(run));
 }
 
-/// With the oldest driver that the manifest says is enough: what it lacks shows here.
+/// Runs with the oldest driver that the manifest allows: if it lacks something, it shows here.
 fn carried(stage: &Stage) -> Result<Run, TaskError> {
     let driver = stage.disguised.display().to_string();
     let version = stage.ready.manifest.needs.needs_driver.number().to_string();
@@ -52,7 +52,7 @@ fn carried(stage: &Stage) -> Result<Run, TaskError> {
     stage.machine.run("a bare machine", ARCHIVE, &Call { arguments, variables })
 }
 
-/// As a person would start it: this program's own file may have been built anew since.
+/// Starts the task as a person would: this program's own file may have been built anew since.
 fn run_here(stage: &Stage) -> Result<Run, TaskError> {
     let out = stage.machine.path("report of cargo xtask gpu-test");
     let mut task = cargo();
@@ -64,7 +64,7 @@ fn run_here(stage: &Stage) -> Result<Run, TaskError> {
     Ok(Run::of(&task.output()?, out))
 }
 
-/// On a few tests, but for where time is no matter.
+/// Runs with cargo-nextest: the few tests, or all programs of a build for devices.
 fn by_nextest(stage: &Stage, checks: &mut Checks) -> Result<(), TaskError> {
     let programs = if stage.for_devices { stage.ready.packed.clone() } else { stage.few() };
     let contents = stage.ready.contents(programs);

@@ -22,24 +22,25 @@ use super::nextest;
 use super::programs::Packed;
 use crate::TaskError;
 
-/// What goes into one.
+/// The contents of an archive.
 #[derive(Clone, Debug)]
 pub(crate) struct Contents<'c> {
     /// The root of the workspace, for the manifests of crates.
     pub(crate) root: &'c Path,
     pub(crate) programs: Vec<Packed>,
     pub(crate) manifest: Manifest,
-    /// What nextest says of the programs, and cargo of the workspace, where nextest is installed.
+    /// The descriptions of the programs by nextest, and of the workspace by cargo, if nextest is
+    /// installed.
     pub(crate) nextest: Option<(&'c Value, &'c [u8])>,
     pub(crate) compression: Compression,
 }
 
 impl Contents<'_> {
-    /// Writes it.
+    /// Writes the archive.
     ///
     /// # Errors
     ///
-    /// When a file cannot be read or written.
+    /// If a file cannot be read or written.
     pub(crate) fn write(&self, file: &Path) -> Result<(), TaskError> {
         if let Some(directory) = file.parent() {
             std::fs::create_dir_all(directory)?;
@@ -65,7 +66,7 @@ impl Contents<'_> {
         Ok(())
     }
 
-    /// One line a program, for the script.
+    /// Returns the table for the script, one line a program.
     fn table(&self) -> String {
         let line = |Packed { program, sha256, .. }: &Packed| {
             let (package, path) = (program.package.display(), program.path.display());
@@ -85,7 +86,7 @@ fn add(
     header.set_entry_type(EntryType::Regular);
     header.set_size(bytes.len() as u64);
     header.set_mode(mode);
-    // Every time the same: what was built decides the bytes, and nothing else.
+    // The same each time: only the built files decide the bytes.
     header.set_mtime(0);
     archive.append_data(&mut header, path, bytes)?;
     Ok(())

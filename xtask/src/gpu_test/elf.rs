@@ -1,11 +1,12 @@
-//! Which versions of the GNU C library a program asks for, as its file says: the table of needed versions
-//! that the dynamic loader reads before it starts a program, and refuses to start it by.
+//! The versions of the GNU C library that a program needs, by the table of needed versions in its
+//! file. The dynamic loader reads this table before it starts a program, and refuses to start it if
+//! one is missing.
 
 /// The type of the section with needed versions, `SHT_GNU_verneed`.
 const VERSION_NEEDS: u32 = 0x6fff_fffe;
-/// The loader goes on without a version that bears this flag, `VER_FLG_WEAK`.
+/// The flag of a version that the loader goes on without, `VER_FLG_WEAK`.
 const WEAK: u16 = 2;
-/// How the names of these versions begin.
+/// The prefix of the names of these versions.
 const NAME: &str = "GLIBC_";
 
 /// A section of the file.
@@ -17,8 +18,8 @@ struct Section {
     entries: usize,
 }
 
-/// The newest version that the loader insists on, as major and minor number; `None` where the file is no
-/// program for 64 bits in little-endian order, or needs no version at all.
+/// Returns the newest version that the loader requires, as major and minor number. Returns `None`
+/// if the file is no 64-bit program in little-endian order, or needs no version.
 pub(super) fn needed_glibc(file: &[u8]) -> Option<(u32, u32)> {
     if !file.starts_with(b"\x7fELF\x02\x01") {
         return None;
@@ -43,7 +44,8 @@ fn section(file: &[u8], at: usize) -> Option<Section> {
     })
 }
 
-/// Where the names of all versions begin that are no weak ones: libraries, and versions of each.
+/// Returns where the names of all versions begin that are not weak: libraries, and versions of
+/// each.
 fn names_of(file: &[u8], needs: &Section) -> Option<impl Iterator<Item = usize>> {
     let mut names = Vec::new();
     let mut library = needs.offset;
@@ -62,7 +64,7 @@ fn names_of(file: &[u8], needs: &Section) -> Option<impl Iterator<Item = usize>>
     Some(names.into_iter())
 }
 
-/// So many bytes as a number.
+/// Reads this many bytes as a number.
 fn number(file: &[u8], at: usize, bytes: usize) -> Option<usize> {
     let field = file.get(at..at.checked_add(bytes)?)?;
     let mut number = [0; 8];
@@ -70,12 +72,12 @@ fn number(file: &[u8], at: usize, bytes: usize) -> Option<usize> {
     usize::try_from(u64::from_le_bytes(number)).ok()
 }
 
-/// The text that begins there and ends with a zero.
+/// Returns the text that begins there and ends with a zero.
 fn text(file: &[u8], at: usize) -> Option<&str> {
     std::str::from_utf8(file.get(at..)?.split(|byte| *byte == 0).next()?).ok()
 }
 
-/// `GLIBC_2.34`, and `GLIBC_2.2.5` without its last part; not `GLIBC_PRIVATE` or `GCC_3.0`.
+/// Parses `GLIBC_2.34`, and `GLIBC_2.2.5` without its last part; not `GLIBC_PRIVATE` or `GCC_3.0`.
 fn version(name: &str) -> Option<(u32, u32)> {
     let mut parts = name.strip_prefix(NAME)?.split('.');
     Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
@@ -97,7 +99,7 @@ mod tests {
     fn what_is_no_program_needs_nothing() {
         assert_eq!(needed_glibc(b""), None);
         assert_eq!(needed_glibc(b"#!/bin/sh\n"), None);
-        // The header alone, whose table of sections lies beyond the end.
+        // Only the header, whose table of sections lies beyond the end.
         let mut header = [0xff; 64];
         header[..6].copy_from_slice(b"\x7fELF\x02\x01");
         assert_eq!(needed_glibc(&header), None);
@@ -112,7 +114,8 @@ mod tests {
         let answer = String::from_utf8(asked.stdout).unwrap();
         let here = version(&answer.trim().replace("glibc ", "GLIBC_")).unwrap();
         assert!((2, 2) <= needed && needed <= here, "{needed:?} {here:?}");
-        // Cut anywhere, the file is refused or says less, and is never read beyond its end.
+        // However it is cut, the file is refused or has fewer versions, and is never read beyond
+        // its end.
         for end in (0..file.len()).step_by(file.len() / 64 + 1) {
             assert!(needed_glibc(&file[..end]).is_none_or(|found| found <= needed));
         }

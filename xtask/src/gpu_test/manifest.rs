@@ -1,5 +1,5 @@
-//! What an archive says about itself: where it comes from, what a machine must have for it, and which
-//! tests must run.
+//! The manifest of an archive: its origin, what a machine must have for it, and the tests that must
+//! run.
 
 use std::fmt;
 use std::path::Path;
@@ -15,18 +15,18 @@ use tasks::programs::output;
 /// The manifest; the script reads single lines of its JSON.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Manifest {
-    /// `unknown` where git cannot be asked, as of sources that came without their history.
+    /// The commit; `unknown` if git fails, as for sources without their history.
     commit: String,
-    /// Whether the working tree differed from the commit, or nobody knows.
+    /// The working tree differed from the commit, or that is not known.
     dirty: bool,
     rustc: String,
     /// The profile that the programs were built in.
     profile: String,
-    /// Those that the driver's bindings were built with.
+    /// The features that the driver's bindings were built with.
     cudarc_features: Vec<String>,
     #[serde(flatten)]
     pub(crate) needs: Needs,
-    /// How many tests need a device, in all programs.
+    /// The number of tests that need a device, in all programs.
     pub(crate) gpu_tests: usize,
     pub(crate) programs: Vec<Entry>,
 }
@@ -41,7 +41,7 @@ pub(crate) struct Entry {
     pub(crate) tests: Vec<String>,
 }
 
-/// The part of `cargo metadata` that tells features.
+/// The part of `cargo metadata` with the features.
 #[derive(Debug, Deserialize)]
 struct Metadata {
     resolve: Resolve,
@@ -59,11 +59,11 @@ struct Node {
 }
 
 impl Manifest {
-    /// Asks git, rustc and cargo.
+    /// Collects the manifest from git, rustc and cargo.
     ///
     /// # Errors
     ///
-    /// When rustc or cargo cannot be asked, and when the programs do not say what they need.
+    /// If rustc or cargo fails, or if the needs of the programs cannot be read.
     pub(super) fn of(packed: &[Packed], metadata: &[u8], build: Build) -> Result<Self, TaskError> {
         let cudarc_features = cudarc_features(metadata)?;
         let commit = said("git", &["rev-parse", "HEAD"]).ok();
@@ -81,7 +81,7 @@ impl Manifest {
         Ok(manifest.with_programs(packed))
     }
 
-    /// The same about these programs.
+    /// Returns the same manifest for these programs.
     pub(crate) fn with_programs(self, packed: &[Packed]) -> Self {
         let entry = |one: &Packed| Entry {
             purpose: one.program.purpose.name().to_owned(),
@@ -93,12 +93,12 @@ impl Manifest {
         Self { gpu_tests, programs: packed.iter().map(entry).collect(), ..self }
     }
 
-    /// As it stands in the archive: one field a line.
+    /// Returns the text in the archive: one field a line.
     pub(super) fn json(&self) -> Result<String, TaskError> {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }
 
-    /// Every test, by the names of its program and its own.
+    /// Returns every test, by the names of its program and its own.
     pub(crate) fn tests(&self) -> impl Iterator<Item = (&str, &str)> {
         self.programs.iter().flat_map(|entry| {
             let program = entry.program();
@@ -108,7 +108,7 @@ impl Manifest {
 }
 
 impl Entry {
-    /// The name of the program's file.
+    /// Returns the name of the program's file.
     pub(crate) fn program(&self) -> &str {
         let name = Path::new(&self.path).file_name().and_then(|name| name.to_str());
         name.unwrap_or(&self.path)
@@ -145,7 +145,7 @@ fn cudarc_features(metadata: &[u8]) -> Result<Vec<String>, TaskError> {
 pub(super) mod tests {
     use super::{Entry, Manifest, cudarc_features};
 
-    /// A manifest of one program, with everything that a script reads.
+    /// Returns a manifest of one program, with everything that a script reads.
     pub(in crate::gpu_test) fn manifest(entry: Entry) -> Manifest {
         let needs = r#"{"needs_processor": "x86_64", "needs_glibc": "2.34",
                         "needs_driver": "13.0", "needs_capability": "7.5"}"#;

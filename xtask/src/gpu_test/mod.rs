@@ -1,9 +1,9 @@
 //! `cargo xtask gpu-test`: the tests that need a CUDA device, built here and run here or elsewhere.
 //!
 //! There is one way to run them, `scripts/gpu-run.sh`, which needs neither cargo nor rustc. Here
-//! they are built in the profile `gpu` and packed; then the script runs the archive, on this machine
-//! or on the one that it is carried to. Exit codes are the script's: 0 all ran and passed, 1 a
-//! failure, 2 nothing ran or not as many as there are, 3 no GPU, 4 something here is too old.
+//! they are built in the profile `gpu` and packed; then the script runs the archive, on this
+//! machine or on another. Exit codes are the script's: 0 all ran and passed, 1 a failure, 2 nothing
+//! ran or not every test, 3 no GPU, 4 the machine has something too old.
 
 mod archive;
 mod elf;
@@ -32,13 +32,13 @@ pub(crate) use nextest::program as nextest_program;
 pub(crate) use programs::{Build, Packed, Purpose, sha256};
 pub(crate) use suites::holds_gpu_tests;
 
-/// What a machine is carried at most: the archive, the script and the runner together.
+/// The most bytes that are copied to a machine: the archive, the script and the runner together.
 const CARRIED_AT_MOST: u64 = 56 << 20;
 
-/// Where the script is, from the root of the workspace.
+/// The path of the script, from the root of the workspace.
 pub(crate) const SCRIPT: &str = "scripts/gpu-run.sh";
 
-/// What `cargo xtask gpu-test` accepts.
+/// The arguments of `cargo xtask gpu-test`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// Build and pack only; write the archive here, to be run by `scripts/gpu-run.sh`.
@@ -50,17 +50,17 @@ pub(crate) struct Arguments {
     /// Run the benches too.
     #[arg(long)]
     bench: bool,
-    /// Where the report goes.
+    /// Write the report here.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Let a machine without a GPU pass, with every test counted as skipped.
     #[arg(long)]
     allow_no_gpu: bool,
-    /// For tests of this task alone: a simulated driver that does not give itself away, in the place of
-    /// the driver. The report says so.
+    /// For the tests of this task only: use this simulated driver, without its signs, as the
+    /// driver. The report says so.
     #[arg(long, value_name = "FILE", hide = true, conflicts_with_all = ["archive", "bench"])]
     simulated_driver: Option<PathBuf>,
-    /// For the same: build as the tests are built.
+    /// For the same tests: build as the tests are built.
     #[arg(long, hide = true, requires = "simulated_driver")]
     built_as_tests: bool,
 }
@@ -74,18 +74,18 @@ pub(crate) struct Ready {
     /// The library of the simulated driver.
     pub(crate) simulator: Option<PathBuf>,
     compression: Compression,
-    /// What cargo says of the workspace.
+    /// The output of `cargo metadata` for the workspace.
     metadata: Vec<u8>,
-    /// What nextest says of the programs, where it is installed.
+    /// The description of the programs by nextest, if it is installed.
     description: Option<Value>,
 }
 
-/// Builds, packs, and unless only an archive is asked for runs.
+/// Builds, packs, and runs, unless only an archive is requested.
 ///
 /// # Errors
 ///
-/// When it cannot be built or packed, is damaged as it is written, or is too large to be carried. What the
-/// tests say is told by the exit code.
+/// If it cannot be built or packed, is damaged while it is written, or is too large to be copied.
+/// The result of the tests is the exit code.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     let build = if arguments.built_as_tests { Build::AsTests } else { Build::ForDevices };
     let ready = Ready::build(build)?;
@@ -109,7 +109,7 @@ impl Ready {
     ///
     /// # Errors
     ///
-    /// When something does not build, or does not say what it needs.
+    /// If something does not build, or its needs cannot be read.
     pub(crate) fn build(build: Build) -> Result<Self, TaskError> {
         let metadata = programs::metadata()?;
         let place: Place = serde_json::from_slice(&metadata)?;
@@ -122,7 +122,7 @@ impl Ready {
         Ok(Self { place, packed, manifest, simulator, compression, metadata, description })
     }
 
-    /// An archive of these programs of the build.
+    /// Returns an archive of these programs of the build.
     pub(crate) fn contents(&self, programs: Vec<Packed>) -> Contents<'_> {
         Contents {
             root: &self.place.root,
@@ -137,9 +137,10 @@ impl Ready {
     ///
     /// # Errors
     ///
-    /// When it is damaged, with the file that is.
+    /// If it is damaged, with the file that is.
     pub(crate) fn verify(&self, file: &Path) -> Result<Manifest, TaskError> {
-        // Beside what was built, and not where all put their files: programs can be started there.
+        // In the build directory, and not in the directory for temporary files: programs can be
+        // started there.
         let scratch = self.place.target_directory.join("xtask");
         std::fs::create_dir_all(&scratch)?;
         verify::verify(file, tempfile::tempdir_in(scratch)?.path())
@@ -194,7 +195,7 @@ fn limit(together: u64) -> Result<(), TaskError> {
         return Ok(());
     }
     let (have, most) = (HumanBytes(together), HumanBytes(CARRIED_AT_MOST));
-    Err(format!("the archive and its runner are {have}, above the {most} that are carried").into())
+    Err(format!("the archive and its runner are {have}, and the limit is {most}").into())
 }
 
 fn put_runner_beside(root: &Path, archive: &Path) -> Result<(), TaskError> {

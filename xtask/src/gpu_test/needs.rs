@@ -1,8 +1,8 @@
-//! What a machine must have for the programs of an archive, read from the programs themselves: the C
-//! library from their tables of versions, the driver and the device from the kernels.
+//! What a machine must have for the programs of an archive, read from the programs themselves. The
+//! C library is read from their tables of versions, the driver and the device from the kernels.
 //!
-//! A kernel that is packed as PTX says which version of the language it is in, and a driver refuses
-//! what is newer than itself. So a driver is needed that is as new as each kernel, and as captured graphs need.
+//! A kernel that is packed as PTX has the version of its language, and a driver refuses a newer one
+//! than its own. The driver must be as new as each kernel, and as captured graphs need.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -13,15 +13,15 @@ use super::elf;
 use super::programs::Packed;
 use crate::TaskError;
 
-/// Two numbers, of which the first weighs more.
+/// Two numbers; the first is compared first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub(crate) struct Version(u32, u32);
 
-/// What is needed, each one line of a manifest.
+/// The needs, each one line of a manifest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Needs {
-    /// The processor, as `uname -m` says it.
+    /// The processor, as `uname -m` prints it.
     pub(crate) needs_processor: String,
     /// The GNU C library.
     pub(crate) needs_glibc: Version,
@@ -34,7 +34,7 @@ pub(crate) struct Needs {
 /// The CUDA version of the oldest driver that captures graphs for `pool-graph`.
 const GRAPHS: Version = Version(12, 3);
 
-/// Which CUDA version brought which version of PTX, from CUDA 12.0 on.
+/// The version of PTX that each CUDA version brought, from CUDA 12.0 on.
 const PTX_OF_CUDA: &[(Version, Version)] = &[
     (Version(8, 0), Version(12, 0)),
     (Version(8, 1), Version(12, 1)),
@@ -49,11 +49,11 @@ const PTX_OF_CUDA: &[(Version, Version)] = &[
     (Version(9, 1), Version(13, 1)),
 ];
 
-/// How a kernel's text begins, and what follows at once.
+/// The start of a kernel's text, directly before the version.
 const PTX_VERSION: &[u8] = b".version ";
 const PTX_TARGET: &[u8] = b".target sm_";
 
-/// A kernel's own words about what it needs.
+/// The needs in a kernel's own text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Kernel {
     language: Version,
@@ -65,11 +65,11 @@ impl Needs {
     ///
     /// # Errors
     ///
-    /// When no program says which C library it needs, and when a kernel is of a version of PTX that nobody has
-    /// entered here.
+    /// If no program has a version of the C library, or if a kernel has a version of PTX that is
+    /// not in the table.
     pub(super) fn of(packed: &[Packed]) -> Result<Self, TaskError> {
         let glibc = packed.iter().filter_map(|one| elf::needed_glibc(&one.bytes)).max();
-        let (major, minor) = glibc.ok_or("no program says which GNU C library it needs")?;
+        let (major, minor) = glibc.ok_or("no program needs a version of the GNU C library")?;
         let mut driver = GRAPHS;
         let kernels: BTreeSet<Kernel> = packed.iter().flat_map(|one| kernels(&one.bytes)).collect();
         for kernel in &kernels {
@@ -86,14 +86,14 @@ impl Needs {
 }
 
 impl Version {
-    /// As drivers count: 13.0 is 13000.
+    /// Returns the number as drivers count: 13.0 is 13000.
     pub(crate) fn number(self) -> u32 {
         self.0 * 1000 + self.1 * 10
     }
 }
 
-/// The CUDA version that brought a version of PTX; those from before 12.0 count as 11.0, which no driver here
-/// is older than.
+/// Returns the CUDA version that brought a version of PTX; those from before 12.0 count as 11.0,
+/// and no driver here is older.
 fn cuda_with(language: Version) -> Result<Version, TaskError> {
     if language < Version(8, 0) {
         return Ok(Version(11, 0));
@@ -102,25 +102,25 @@ fn cuda_with(language: Version) -> Result<Version, TaskError> {
     Ok(known.ok_or_else(|| format!("PTX {language} is not in PTX_OF_CUDA: which CUDA has it?"))?)
 }
 
-/// The kernels whose texts are in a program.
+/// Returns the kernels whose texts are in a program.
 fn kernels(bytes: &[u8]) -> Vec<Kernel> {
     let windows = bytes.windows(PTX_VERSION.len()).enumerate();
     let starts = windows.filter(|(_, window)| *window == PTX_VERSION);
     starts.filter_map(|(start, _)| kernel(&bytes[start + PTX_VERSION.len()..])).collect()
 }
 
-/// `9.0`, a line's end, `.target sm_75`.
+/// Parses `9.0`, a line's end, `.target sm_75`.
 fn kernel(text: &[u8]) -> Option<Kernel> {
     let (version, rest) = line(text)?;
     let (target, _) = line(rest.strip_prefix(PTX_TARGET)?)?;
-    // Behind the number may stand a letter, and more words.
+    // After the number there may be a letter, and more words.
     let digits: String = target.chars().take_while(char::is_ascii_digit).collect();
     let number: u32 = digits.parse().ok()?;
     let capability = Version(number / 10, number % 10);
     Some(Kernel { language: Version::try_from(version.to_owned()).ok()?, capability })
 }
 
-/// The first line, if it is a short one, and what comes behind it.
+/// Returns the first line, if it is a short one, and the bytes after it.
 fn line(text: &[u8]) -> Option<(&str, &[u8])> {
     let end = text.iter().take(64).position(|byte| *byte == b'\n')?;
     Some((std::str::from_utf8(&text[..end]).ok()?.trim_end(), &text[end + 1..]))
@@ -175,7 +175,7 @@ mod tests {
             found,
             [kernel(Version(9, 0), Version(7, 5)), kernel(Version(8, 4), Version(9, 0))]
         );
-        // A text about kernels is none, nor is one that is cut off.
+        // A text about kernels is no kernel, nor is one that is cut off.
         assert!(kernels(b".version of PTX\n.target sm_75\n").is_empty());
         assert!(kernels(b".version 9.0\n.target sm_75").is_empty());
         assert!(kernels(b".version 9.0").is_empty());

@@ -1,7 +1,7 @@
-//! What `cargo-nextest` must be told to run programs that it did not build.
+//! The files with which `cargo-nextest` runs programs that it did not build.
 //!
-//! Its own archives are compressed with zstd, which a bare machine often lacks. It can as well run
-//! unpacked programs whose descriptions it is given, so those go into our archive instead.
+//! Its own archives are compressed with zstd, which a bare machine often lacks. It can also run
+//! unpacked programs with their descriptions, so those go into our archive instead.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use super::programs::{Build, Packed, Purpose};
 use crate::TaskError;
 use tasks::programs::{cargo, installed, output};
 
-/// How it runs GPU tests: what hangs is ended, and the report is kept.
+/// The configuration for GPU tests: hanging tests are stopped, and the report is kept.
 pub(super) const CONFIGURATION: &str = "\
 [profile.gpu]
 slow-timeout = { period = \"60s\", terminate-after = 2 }
@@ -22,16 +22,16 @@ report-name = \"gpu-test\"
 store-success-output = true
 ";
 
-/// Where it is installed.
+/// Returns the path of `cargo-nextest`.
 pub(crate) fn program() -> Option<PathBuf> {
     installed("cargo-nextest")
 }
 
-/// Its description of all programs of a build; `None` where it is not installed.
+/// Describes all programs of a build; `None` if nextest is not installed.
 ///
 /// # Errors
 ///
-/// When it refuses, or answers in another form than this was written for.
+/// If it fails, or prints another form than this was written for.
 pub(super) fn describe(packages: &[&str], build: Build) -> Result<Option<Value>, TaskError> {
     if program().is_none() {
         return Ok(None);
@@ -43,11 +43,11 @@ pub(super) fn describe(packages: &[&str], build: Build) -> Result<Option<Value>,
     Ok(Some(serde_json::from_slice(&output(&mut list)?)?))
 }
 
-/// The description of these programs alone, as it goes into an archive.
+/// Returns the description of only these programs, as it goes into an archive.
 ///
 /// # Errors
 ///
-/// When it describes none of them.
+/// If it describes none of them.
 pub(super) fn description_of(
     description: &Value,
     programs: &[Packed],
@@ -58,7 +58,7 @@ pub(super) fn description_of(
     Ok(serde_json::to_vec(&description)?)
 }
 
-/// Leaves the programs out that are not packed: it would look for them.
+/// Leaves the programs out that are not packed: nextest would look for them.
 fn keep(description: &mut Value, is_packed: impl Fn(&str) -> bool) -> Result<(), TaskError> {
     let programs = description.get_mut("rust-binaries").and_then(Value::as_object_mut);
     let programs = programs.ok_or("cargo nextest lists no programs")?;

@@ -1,8 +1,9 @@
-//! The programs of the GPU tests: built, asked for their tests, and copied once nothing builds any more.
+//! The programs of the GPU tests: built, listed with their tests, and copied once nothing builds
+//! any more.
 //!
-//! What is hashed, asked and packed must be one file. Cargo puts a program that it builds anew in the
-//! place of the old one, under the same name, so a path alone says nothing about a later moment: a
-//! [`Packed`] program is taken when everything is built, and from then on only the copy counts.
+//! The file that is hashed, listed and packed must be one file. Cargo replaces a program by a new
+//! one under the same name, so a path alone may later name another file. A [`Packed`] program is
+//! copied when everything is built, and from then on only the copy counts.
 
 use std::path::{Path, PathBuf};
 
@@ -15,10 +16,10 @@ use crate::test::features::ALL_FEATURES;
 use tasks::programs::{self, Artifact, cargo, output};
 use tasks::workspace::{self, Workspace};
 
-/// The program that says which device there is.
+/// The program that prints the device.
 const PROBE: &str = "gpu-probe";
 
-/// How the programs are built.
+/// The way in which the programs are built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Build {
     /// In the profile `gpu`: small, and with the optimisation that a user's program has.
@@ -27,10 +28,10 @@ pub(crate) enum Build {
     AsTests,
 }
 
-/// What a program is for.
+/// The purpose of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// Says which device there is.
+    /// Prints the device.
     Probe,
     /// Holds GPU tests.
     Test,
@@ -44,7 +45,7 @@ pub(crate) struct Program {
     pub(crate) purpose: Purpose,
     /// The directory of its crate, from the root of the workspace.
     pub(crate) package: PathBuf,
-    /// Where it was built.
+    /// The path where it was built.
     pub(crate) built: PathBuf,
     /// Its place in the archive.
     pub(crate) path: PathBuf,
@@ -60,19 +61,19 @@ pub(crate) struct Packed {
     pub(crate) sha256: String,
 }
 
-/// What a build has made.
+/// The result of a build.
 #[derive(Debug)]
 pub(crate) struct Built {
     pub(crate) programs: Vec<Program>,
-    /// The library of the simulated driver, which some of them have beside them.
+    /// The library of the simulated driver, which is beside some of them.
     pub(crate) simulator: Option<PathBuf>,
 }
 
-/// The workspace and its dependencies, as `cargo metadata` prints them.
+/// Returns the workspace and its dependencies, as `cargo metadata` prints them.
 ///
 /// # Errors
 ///
-/// When cargo refuses.
+/// If cargo fails.
 pub(super) fn metadata() -> Result<Vec<u8>, TaskError> {
     output(cargo().args(["metadata", "--format-version", "1"]))
 }
@@ -88,11 +89,12 @@ impl Purpose {
 }
 
 impl Build {
-    /// What cargo is told about packages, programs, features and the profile; nextest names the last one otherwise.
+    /// Returns cargo's arguments for packages, programs, features and the profile; nextest has
+    /// another name for the last one.
     ///
     /// # Errors
     ///
-    /// When cargo does not describe the workspace.
+    /// If cargo does not describe the workspace.
     pub(super) fn arguments(
         self,
         packages: &[&str],
@@ -119,7 +121,7 @@ impl Build {
         })
     }
 
-    /// How hard an archive is compressed: one that nobody carries need not be small.
+    /// Returns the compression of an archive: one that is not copied elsewhere need not be small.
     pub(super) fn compression(self) -> Compression {
         match self {
             Self::ForDevices => Compression::best(),
@@ -127,7 +129,7 @@ impl Build {
         }
     }
 
-    /// What a manifest calls it.
+    /// Returns the name of the profile in a manifest.
     pub(super) fn profile(self) -> &'static str {
         match self {
             Self::ForDevices => "gpu",
@@ -137,12 +139,12 @@ impl Build {
 }
 
 impl Built {
-    /// Builds the probe, and the tests and benches of these crates, by one command of cargo: a second one,
-    /// with other features, would put other programs in their places. Keeps those with GPU tests.
+    /// Builds the probe, and the tests and benches of these crates, by one command of cargo: a
+    /// second one, with other features, would replace them. Keeps the programs with GPU tests.
     ///
     /// # Errors
     ///
-    /// When something does not build, or no probe or no GPU test is found.
+    /// If something does not build, or no probe or no GPU test is found.
     pub(super) fn of(place: &Place, packages: &[&str], build: Build) -> Result<Self, TaskError> {
         let mut test = cargo();
         test.args(["test", "--no-run"]);
@@ -153,7 +155,7 @@ impl Built {
         for artifact in artifacts.iter().filter(|one| packages.iter().any(|own| one.is_of(own))) {
             let Some(mut program) = program(artifact, place)? else { continue };
             if program.purpose == Purpose::Test {
-                // What has none has nothing to do on a GPU machine.
+                // A program without GPU tests is not needed on a GPU machine.
                 if !holds_gpu_tests(artifact) {
                     continue;
                 }
@@ -170,11 +172,11 @@ impl Built {
         Ok(Self { programs: kept, simulator })
     }
 
-    /// Copies of the programs, as they lie there now.
+    /// Returns copies of the programs, with their present bytes.
     ///
     /// # Errors
     ///
-    /// When one cannot be read.
+    /// If one cannot be read.
     pub(super) fn packed(&self) -> Result<Vec<Packed>, TaskError> {
         self.programs.iter().cloned().map(Packed::of).collect()
     }
@@ -185,7 +187,7 @@ impl Packed {
     ///
     /// # Errors
     ///
-    /// When the program cannot be read.
+    /// If the program cannot be read.
     pub(crate) fn of(program: Program) -> Result<Self, TaskError> {
         let bytes = std::fs::read(&program.built)
             .map_err(|error| format!("{}: {error}", program.built.display()))?;
@@ -193,7 +195,7 @@ impl Packed {
     }
 }
 
-/// The program of an artifact, where it has one that is packed.
+/// Returns the program of an artifact, if it has one that is packed.
 fn program(artifact: &Artifact, place: &Place) -> Result<Option<Program>, TaskError> {
     let Some(built) = artifact.executable.clone() else { return Ok(None) };
     let purpose = match artifact.profile.test {
@@ -208,7 +210,7 @@ fn program(artifact: &Artifact, place: &Place) -> Result<Option<Program>, TaskEr
     Ok(Some(Program { purpose, package, built, path, tests: Vec::new() }))
 }
 
-/// As `sha256sum` prints it.
+/// Returns the sum as `sha256sum` prints it.
 pub(crate) fn sha256(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }

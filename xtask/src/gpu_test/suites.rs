@@ -8,8 +8,8 @@ use tasks::programs::Artifact;
 pub(super) const PACKAGES: &[&str] =
     &["driver-conformance", "pool-kernels", "device-tests", "pool-encoder"];
 
-/// Their test programs with GPU tests, with the directories of the sources: whatever is ignored there needs a CUDA
-/// device.
+/// Their test programs with GPU tests, with the directories of the sources: every ignored test
+/// there needs a CUDA device.
 pub(super) const TESTS: &[(&str, &str)] = &[
     ("driver_conformance", "sim/driver-conformance/tests/driver_conformance"),
     ("kernels", "testing/pool-kernels/tests/kernels"),
@@ -18,17 +18,17 @@ pub(super) const TESTS: &[(&str, &str)] = &[
     ("device_encoder", "encoder/tests/device"),
 ];
 
-/// Where things are.
+/// The directories of the build.
 #[derive(Debug, serde::Deserialize)]
 pub(crate) struct Place {
     /// The directory of the root manifest.
     #[serde(rename = "workspace_root")]
     pub(crate) root: PathBuf,
-    /// Where cargo builds.
+    /// The directory that cargo builds in.
     pub(crate) target_directory: PathBuf,
 }
 
-/// Whether a program holds GPU tests.
+/// Returns `true` if a program holds GPU tests.
 pub(crate) fn holds_gpu_tests(artifact: &Artifact) -> bool {
     let own = TESTS.iter().any(|(name, _)| artifact.target.name == *name);
     own && artifact.target.is("test") && PACKAGES.iter().any(|package| artifact.is_of(package))

@@ -1,8 +1,8 @@
-//! Reads an archive back after it was written: whoever carries it elsewhere must not find there that it
-//! was no good.
+//! Reads an archive back after it was written, so that damage shows here, and not on the machine
+//! that it is copied to.
 //!
-//! It is unpacked as the script unpacks it; each program must have the sum that the manifest and the
-//! table say, and tell the tests that the manifest names.
+//! It is unpacked as the script unpacks it. Each program must have the sum in the manifest and the
+//! table, and list the tests that the manifest names.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -15,11 +15,12 @@ use super::programs::{Purpose, sha256};
 use crate::TaskError;
 use tasks::programs::ignored_tests;
 
-/// Unpacks the archive into this directory, which must be empty, and checks it; its manifest.
+/// Unpacks the archive into this directory, which must be empty, and checks it. Returns its
+/// manifest.
 ///
 /// # Errors
 ///
-/// When it cannot be unpacked, and when a file in it is not what the manifest says: that file is named.
+/// If it cannot be unpacked, or if a file in it is not as in the manifest: that file is named.
 pub(crate) fn verify(file: &Path, directory: &Path) -> Result<Manifest, TaskError> {
     let damaged = |why: TaskError| format!("the archive {} is damaged: {why}", file.display());
     tar::Archive::new(GzDecoder::new(File::open(file)?))
@@ -52,7 +53,7 @@ fn check(directory: &Path) -> Result<Manifest, TaskError> {
     Ok(manifest)
 }
 
-/// The sums of the table, by their paths.
+/// Returns the sums of the table, by their paths.
 fn sums_of(table: &str) -> Result<BTreeMap<&str, &str>, TaskError> {
     let mut sums = BTreeMap::new();
     for line in table.lines() {
@@ -74,7 +75,7 @@ fn check_program(directory: &Path, entry: &Entry) -> Result<(), TaskError> {
     }
     if purpose == Purpose::Test.name() && ignored_tests(&program)? != *tests {
         let count = tests.len();
-        return Err(format!("{path} tells other tests than the {count} of the manifest").into());
+        return Err(format!("{path} lists other tests than the {count} of the manifest").into());
     }
     Ok(())
 }
@@ -93,7 +94,7 @@ mod tests {
     use super::super::programs::{Packed, Program, Purpose};
     use super::verify;
 
-    /// A test program that is a script, in a workspace with nothing else.
+    /// Returns a test program that is a script, in a workspace with nothing else.
     fn contents(root: &Path) -> Contents<'_> {
         fs::write(root.join("Cargo.toml"), "").unwrap();
         let built = root.join("suite");
@@ -118,7 +119,7 @@ mod tests {
         Contents { root, programs, manifest, nextest: None, compression }
     }
 
-    /// What is said of an archive after it was changed.
+    /// Returns the error about an archive after it was changed.
     fn refusal(change: impl FnOnce(&mut Contents<'_>)) -> String {
         let directory = tempfile::tempdir().unwrap();
         let mut contents = contents(directory.path());
@@ -134,7 +135,8 @@ mod tests {
         assert_eq!(refusal(|_| ()), "whole");
     }
 
-    /// The fault of the first archives: the program was built anew between its hash and its packing.
+    /// Checks the fault of the first archives: the program was built anew between its hash and its
+    /// packing.
     #[test]
     fn a_program_that_is_not_the_hashed_one_is_named() {
         let changed = refusal(|contents| contents.programs[0].bytes.push(b'\n'));
@@ -148,7 +150,7 @@ mod tests {
         let changed = refusal(|contents| {
             contents.manifest.programs[0].tests.pop();
         });
-        assert!(changed.contains("target/suite tells other tests than the 1"), "{changed}");
+        assert!(changed.contains("target/suite lists other tests than the 1"), "{changed}");
         let changed = refusal(|contents| contents.manifest.gpu_tests = 3);
         assert!(changed.contains("counts 3 tests and names 2"), "{changed}");
     }

@@ -1,4 +1,4 @@
-//! `ptxas`: whether a device can have the PTX, and what each kernel needs there.
+//! `ptxas`: whether a device accepts the PTX, and the needs of each kernel there.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use crate::TaskError;
 use cuda_tasks::Toolkit;
 
-/// What a kernel needs.
+/// The needs of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Need {
     pub(super) kernel: String,
@@ -18,11 +18,12 @@ pub(super) struct Need {
     pub(super) shared: u32,
 }
 
-/// Assembles a file for an architecture such as `sm_80`; what its kernels need, in the order of names.
+/// Assembles a file for an architecture such as `sm_80`. Returns the needs of its kernels, in the
+/// order of names.
 ///
 /// # Errors
 ///
-/// What `ptxas` complains about, and when it tells of no kernel.
+/// The complaint of `ptxas`; also if it lists no kernel.
 pub(super) fn assemble(
     toolkit: &Toolkit,
     file: &Path,
@@ -41,7 +42,7 @@ pub(super) fn assemble(
     }
     let needs = needs(&said);
     if needs.is_empty() {
-        return Err(format!("ptxas tells of no kernel in {}:\n{said}", file.display()).into());
+        return Err(format!("ptxas lists no kernel in {}:\n{said}", file.display()).into());
     }
     Ok(needs)
 }

@@ -1,4 +1,4 @@
-//! What kernels may need: a line each in `budget.tsv`, compared with what they do need.
+//! The limits of kernels: a line each in `budget.tsv`, compared with their needs.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,11 +18,11 @@ pub(super) struct Limit {
 pub(super) struct Budget(BTreeMap<String, Limit>);
 
 impl Budget {
-    /// Reads a file.
+    /// Reads the file.
     ///
     /// # Errors
     ///
-    /// When it cannot be read, or a line is none, or a kernel has two.
+    /// If it cannot be read, or a line is invalid, or a kernel has two.
     pub(super) fn read(file: &Path) -> Result<Self, TaskError> {
         let text = std::fs::read_to_string(file)
             .map_err(|error| format!("{}: {error}", file.display()))?;
@@ -40,12 +40,12 @@ impl Budget {
         Ok(Self(limits))
     }
 
-    /// The limit of a kernel.
+    /// Returns the limit of a kernel.
     pub(super) fn of(&self, kernel: &str) -> Option<Limit> {
         self.0.get(kernel).copied()
     }
 
-    /// Why what a kernel needs is not within its limit; `None` if it is.
+    /// Returns the reason why the needs of a kernel are above its limit; `None` if they are not.
     pub(super) fn complaint(&self, need: &Need) -> Option<String> {
         let Need { kernel, registers, spilled, .. } = need;
         let Some(limit) = self.of(kernel) else {
@@ -61,7 +61,7 @@ impl Budget {
         None
     }
 
-    /// Those that are for none of these kernels.
+    /// Returns the limits that are for none of these kernels.
     pub(super) fn without_kernel<'b>(
         &'b self,
         kernels: &'b [&str],
@@ -70,7 +70,7 @@ impl Budget {
     }
 }
 
-/// `kernel`, registers, spilled bytes, with tabs between.
+/// Parses `kernel`, registers, spilled bytes, with tabs between.
 fn parse_line(line: &str) -> Option<(String, Limit)> {
     let fields: Vec<&str> = line.split('\t').collect();
     let [kernel, registers, spilled] = fields[..] else { return None };

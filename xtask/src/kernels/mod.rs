@@ -1,8 +1,10 @@
-//! `cargo xtask kernels`: the PTX of the CUDA kernels, made of their sources or compared with them.
+//! `cargo xtask kernels`: the PTX of the CUDA kernels, compiled from their sources or compared with
+//! them.
 //!
-//! Each directory holds sources, the PTX of each, and a budget, but for those of crates that stand for other people's. NVRTC makes the PTX, `ptxas` says whether
-//! a device can have it and what a kernel needs there; both are pinned, so the same source gives the same
-//! bytes everywhere. The last line is `N passed, N failed, N skipped`.
+//! Each directory holds sources and the PTX of each. Each also has a budget, except for those of
+//! crates that stand for other people's crates. NVRTC makes the PTX, and `ptxas` checks that a
+//! device accepts it and prints the needs of a kernel there. Both are pinned, so the same source
+//! gives the same bytes everywhere. The last line is `N passed, N failed, N skipped`.
 
 mod assembler;
 mod budget;
@@ -20,28 +22,29 @@ use source::{Source, Sources};
 use crate::TaskError;
 use tasks::workspace::{self, Workspace};
 
-/// Where kernels are, from the root of the workspace.
+/// The directories of kernels, from the root of the workspace.
 const DIRECTORIES: &[&str] = &["testing/pool-kernels/cuda"];
 
-/// Those of crates that stand for other people's: compiled and compared alike, and without a budget.
+/// Those of crates that stand for other people's crates: compiled and compared alike, and without a
+/// budget.
 const OF_OTHERS: &[&str] = &["testing/cudarc-user/kernels"];
 
-/// What the PTX is assembled for: the oldest device of data centres that is still common, and the one
-/// that the tests have run on.
+/// The architectures that the PTX is assembled for: the oldest device of data centres that is still
+/// common, and the one that the tests have run on.
 const ARCHITECTURES: [&str; 2] = ["sm_80", "sm_90"];
 
-/// How everything is compiled.
+/// The compiler's options for all sources.
 const OPTIONS: [&str; 2] = ["--gpu-architecture=compute_75", "--std=c++17"];
 
-/// What `cargo xtask kernels` accepts.
+/// The arguments of `cargo xtask kernels`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Write nothing, and fail where the committed PTX is not what the sources give.
+    /// Write nothing, and fail if the committed PTX differs from that of the sources.
     #[arg(long)]
     check: bool,
 }
 
-/// What was found.
+/// The counts of a run.
 #[derive(Debug, Default)]
 struct Tally {
     passed: usize,
@@ -52,8 +55,8 @@ struct Tally {
 ///
 /// # Errors
 ///
-/// When a compiler cannot be used, and when a source does not compile. What differs, or is above its
-/// budget, is counted, and the exit code tells it.
+/// If a compiler cannot be used, or if a source does not compile. PTX that differs, or kernels
+/// above their budget, are counted, and set the exit code.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     let Workspace { root, target_directory, .. } = workspace::describe()?;
     let toolkit = match Toolkit::obtain(&target_directory)? {
@@ -95,11 +98,11 @@ fn compile(
     Ok(sources)
 }
 
-/// The PTX of a source.
+/// Returns the PTX of a source.
 ///
 /// # Errors
 ///
-/// What the compiler complains about, with file and line.
+/// The compiler's complaint, with file and line.
 fn ptx(compiler: &Compiler, source: &Source, headers: &[Source]) -> Result<String, TaskError> {
     let pairs = headers.iter().map(|header| (header.name.as_str(), header.text.as_str()));
     let pairs: Vec<(&str, &str)> = pairs.collect();
@@ -110,7 +113,7 @@ fn ptx(compiler: &Compiler, source: &Source, headers: &[Source]) -> Result<Strin
     Ok(ptx)
 }
 
-/// What differs, if that is asked for; else writes it.
+/// Returns the difference if `check` is set; else writes the PTX.
 fn write_or_compare(module: &Source, ptx: &str, check: bool) -> Result<Option<String>, TaskError> {
     if !check {
         std::fs::write(&module.ptx, ptx)?;
@@ -119,11 +122,14 @@ fn write_or_compare(module: &Source, ptx: &str, check: bool) -> Result<Option<St
     let committed = std::fs::read_to_string(&module.ptx).unwrap_or_default();
     Ok(difference(&committed, ptx).map(|difference| {
         let file = module.ptx.display();
-        format!("{file} is not what {} gives: {difference}; run cargo xtask kernels", module.name)
+        format!(
+            "{file} differs from the PTX of {}: {difference}; run cargo xtask kernels",
+            module.name
+        )
     }))
 }
 
-/// The first line in which two texts differ.
+/// Returns the first line in which two texts differ.
 fn difference(committed: &str, given: &str) -> Option<String> {
     if committed == given {
         return None;
@@ -136,7 +142,7 @@ fn difference(committed: &str, given: &str) -> Option<String> {
     })
 }
 
-/// Assembles the modules, prints what their kernels need, and compares it with the budget.
+/// Assembles the modules, prints the needs of their kernels, and compares them with the budget.
 fn weigh(
     toolkit: &Toolkit,
     sources: &Sources,

@@ -10,11 +10,11 @@ pub(super) struct Source {
     /// Its name, as other files include it.
     pub(super) name: String,
     pub(super) text: String,
-    /// Where its PTX lies.
+    /// The path of its PTX.
     pub(super) ptx: PathBuf,
 }
 
-/// All of a directory, each kind in the order of names.
+/// All files of a directory, each kind in the order of names.
 #[derive(Clone, Debug)]
 pub(super) struct Sources {
     pub(super) modules: Vec<Source>,
@@ -28,7 +28,7 @@ impl Sources {
     ///
     /// # Errors
     ///
-    /// When it cannot be read, and when there is no module in it.
+    /// If it cannot be read, or if there is no module in it.
     pub(super) fn read(directory: &Path) -> Result<Self, TaskError> {
         let entries = std::fs::read_dir(directory)?.collect::<Result<Vec<_>, _>>()?;
         let mut paths: Vec<PathBuf> = entries.iter().map(std::fs::DirEntry::path).collect();

@@ -1,42 +1,44 @@
-//! What is mutated, as data: the directories whose mistakes would be memory that two have at once, and
-//! the tests that can notice one.
+//! The mutated code, as data: the directories where a mistake could give the same memory to two
+//! users, and the tests that can notice one.
 
-/// A directory, and how a mutant of it is judged.
+/// A directory, and the tests that judge a mutant of it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Area {
-    /// Where the sources are, from the root of the workspace.
+    /// The directory of the sources, from the root of the workspace.
     pub(super) directory: &'static str,
     /// The crate that they are of.
     pub(super) package: &'static str,
     /// The crates whose tests judge a mutant.
     pub(super) tested_by: &'static [&'static str],
     pub(super) default_features: bool,
-    /// Features that the tests need beside, of the crate itself: cargo-mutants builds it alone, too.
+    /// Further features that the tests need, of the crate itself: cargo-mutants builds it alone,
+    /// too.
     pub(super) features: &'static [&'static str],
     /// Tests that are left out, by what their names contain.
     pub(super) without: &'static [&'static str],
-    /// `POOL_TEST_CASES`: so many random programs that a mutant which they can notice is noticed.
+    /// `POOL_TEST_CASES`: enough random programs that a noticeable mutant is noticed.
     pub(super) cases: u32,
-    /// How much the compiler optimises: it takes the time, unless the tests do.
+    /// The compiler's optimisation level: either the compiler or the tests take most of the time.
     pub(super) opt_level: &'static str,
-    /// What a mutant takes on two cores, building and testing, in seconds.
+    /// The seconds that a mutant takes on two cores, building and testing.
     pub(super) seconds: u32,
 }
 
-/// Crates that test `pool-core`: its own tests, and those that look at it from outside; the facade's are
-/// about code of others that comes back into a pool.
+/// Crates that test `pool-core`: its own tests, and those that look at it from outside. The
+/// facade's tests are about code of others that comes back into a pool.
 const AROUND_THE_CORE: &[&str] = &["pool-core", "pool-conformance", "pool-cpu", "pool-facade"];
 
-/// All of them.
+/// All areas.
 pub(super) const AREAS: &[Area] = &[
     Area {
         directory: "crates/pool-core/src/raw",
         package: "pool-core",
         tested_by: AROUND_THE_CORE,
         default_features: true,
-        // What a subscriber is told.
+        // The events for a subscriber.
         features: &["pool-core/tracing"],
-        // They ask a compiler what it says of wrong programs, for as long as all others together.
+        // They check a compiler's messages about wrong programs, for as long as all others
+        // together.
         without: &["diagnostics::"],
         cases: 200,
         opt_level: "0",
@@ -47,9 +49,10 @@ pub(super) const AREAS: &[Area] = &[
         package: "pool-core",
         tested_by: AROUND_THE_CORE,
         default_features: true,
-        // What a subscriber is told.
+        // The events for a subscriber.
         features: &["pool-core/tracing"],
-        // They ask a compiler what it says of wrong programs, for as long as all others together.
+        // They check a compiler's messages about wrong programs, for as long as all others
+        // together.
         without: &["diagnostics::"],
         cases: 200,
         opt_level: "0",
@@ -59,7 +62,7 @@ pub(super) const AREAS: &[Area] = &[
         directory: "crates/pool-graph/src/book",
         package: "pool-graph",
         tested_by: &["pool-graph"],
-        // The book knows nothing of CUDA, and its bindings take longer to build than all else.
+        // The book does not use CUDA, and its bindings take longer to build than all else.
         default_features: false,
         features: &[],
         without: &[],
@@ -82,7 +85,7 @@ pub(super) const AREAS: &[Area] = &[
 ];
 
 impl Area {
-    /// What reports of it are called.
+    /// Returns the name of the area in reports.
     pub(super) fn name(&self) -> String {
         let last = self.directory.rsplit('/').next().unwrap_or_default();
         format!("{}-{last}", self.package)

@@ -1,4 +1,4 @@
-//! The commands of `cargo mutants`: what it lists, and how it tries those that were drawn.
+//! The commands of `cargo mutants`: the list of mutants, and the test of those that were drawn.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -8,11 +8,11 @@ use super::outcomes::{self, Mutant, Outcomes};
 use crate::TaskError;
 use tasks::programs::{cargo, output};
 
-/// The version that its output was read of.
+/// The version whose output is read here.
 const VERSION: &str = "27";
 
-/// Guesses at how a value of an unknown type could be made. None of the types here can be made so, and
-/// half of a sample would be mutants that do not compile.
+/// Guesses at how to make a value of an unknown type. They fit none of the types here, and half of
+/// a sample would be mutants that do not compile.
 const GUESSES: &str = r"with .*\w::(new|from|from_iter)\(";
 
 /// A test with which a mutant fails needs no smallest example, and no trace.
@@ -23,14 +23,14 @@ const ENVIRONMENT: &[(&str, &str)] = &[
     ("CARGO_PROFILE_TEST_DEBUG", "0"),
 ];
 
-/// Seconds after which the tests of a mutant count as hanging, at least. What is measured without one is what
-/// the first crate's tests take; all of them together take some times as long.
+/// Seconds after which the tests of a mutant count as hanging, at least. The time measured without
+/// a mutant is that of the first crate's tests; all of them together take some times as long.
 const PATIENCE: &str = "90";
 
-/// Exit codes that leave outcomes: nothing survived, something did, something hung.
+/// Exit codes of runs that have outcomes: nothing survived, something did, something hung.
 const FINISHED: &[i32] = &[0, 2, 3];
 
-/// Why it cannot be run here; `None` where it can.
+/// Returns the reason why it cannot be run here; `None` if it can.
 pub(super) fn missing() -> Option<String> {
     if tasks::programs::installed("cargo-mutants").is_some() {
         return None;
@@ -39,21 +39,21 @@ pub(super) fn missing() -> Option<String> {
     Some(format!("cargo-mutants is not installed here: {install}"))
 }
 
-/// All mutants of an area.
+/// Lists all mutants of an area.
 ///
 /// # Errors
 ///
-/// When they are not listed.
+/// If they are not listed.
 pub(super) fn list(area: &Area) -> Result<Vec<Mutant>, TaskError> {
     let mut list = of(area);
     outcomes::listed(&output(list.args(["--list", "--json"]))?)
 }
 
-/// Tries these mutants of an area, in a copy of the tree, and reads what became of them.
+/// Tries these mutants of an area, in a copy of the tree, and reads their outcomes.
 ///
 /// # Errors
 ///
-/// When the tests fail without a mutant, and when not all come to their end.
+/// If the tests fail without a mutant, or if not all mutants are finished.
 pub(super) fn run(
     area: &Area,
     mutants: &[Mutant],
@@ -66,7 +66,7 @@ pub(super) fn run(
     run.arg("--output").arg(&reports).args(arguments(area, mutants, jobs));
     run.envs(ENVIRONMENT.iter().copied()).env("POOL_TEST_CASES", area.cases.to_string());
     run.env("CARGO_PROFILE_DEV_OPT_LEVEL", area.opt_level);
-    // Each copy of the tree has a directory of its own for what it builds.
+    // Each copy of the tree has a build directory of its own.
     run.env_remove("CARGO_TARGET_DIR").stdin(Stdio::null());
     let status = run.status()?;
     if !status.code().is_some_and(|code| FINISHED.contains(&code)) {
@@ -76,7 +76,7 @@ pub(super) fn run(
     Outcomes::read(&reports.join("mutants.out/outcomes.json"), mutants)
 }
 
-/// What the two have in common: which mutants there are.
+/// Returns the common part of the two: the choice of mutants.
 fn of(area: &Area) -> Command {
     let mut command = cargo();
     command.args(["mutants", "--no-config", "--colors", "never", "--package", area.package]);
@@ -84,7 +84,7 @@ fn of(area: &Area) -> Command {
     command
 }
 
-/// Which of them are tried, and by which tests.
+/// Returns the arguments that select the mutants to try, and their tests.
 fn arguments(area: &Area, mutants: &[Mutant], jobs: usize) -> Vec<String> {
     let option = |name: &str, value: &str| [name.to_owned(), value.to_owned()];
     let mut arguments = Vec::new();
@@ -106,7 +106,7 @@ fn arguments(area: &Area, mutants: &[Mutant], jobs: usize) -> Vec<String> {
     arguments
 }
 
-/// A regular expression for a text as it is.
+/// Returns a regular expression that matches a text literally.
 fn escaped(text: &str) -> String {
     let mut expression = String::with_capacity(text.len() * 2);
     for letter in text.chars() {

@@ -1,16 +1,16 @@
 //! Survivors that no test can notice, with the reason: the table of `docs/mutants.md`.
 //!
-//! A mutant is known by its file and what is replaced in which function, without its line, which moves.
-//! Each row explains one survivor, so that a second one of the same text is seen.
+//! A mutant is identified by its file and the replaced text in a function, without its line, which
+//! moves. Each row explains one survivor, so that a second one of the same text is seen.
 
 use std::path::Path;
 
 use crate::TaskError;
 
-/// Where the table is, from the root of the workspace.
+/// The path of the table, from the root of the workspace.
 const PAGE: &str = "docs/mutants.md";
 
-/// The rows of the table that have explained nothing yet.
+/// The rows of the table that have not explained a survivor yet.
 #[derive(Debug)]
 pub(super) struct Explained(Vec<Row>);
 
@@ -26,7 +26,7 @@ impl Explained {
     ///
     /// # Errors
     ///
-    /// When there is none.
+    /// If there is none.
     pub(super) fn read(root: &Path) -> Result<Self, TaskError> {
         Ok(Self::parse(&std::fs::read_to_string(root.join(PAGE))?))
     }
@@ -35,7 +35,7 @@ impl Explained {
         Self(page.lines().filter_map(row).collect())
     }
 
-    /// The reason why a mutant survives, if there is one that explains no other.
+    /// Returns the reason why a mutant survives, if there is one that explains no other.
     pub(super) fn take(&mut self, name: &str) -> Option<String> {
         let (file, change) = without_place(name)?;
         let place = self.0.iter().position(|row| row.file == file && row.change == change)?;
@@ -43,7 +43,8 @@ impl Explained {
     }
 }
 
-/// A row with a source file in its first cell: `| file | change | reason |`, the first two as code.
+/// Parses a row with a source file in its first cell: `| file | change | reason |`, the first two
+/// as code.
 fn row(line: &str) -> Option<Row> {
     // In a table a bar is escaped, in code as elsewhere.
     let line = line.strip_prefix("| `crates/")?.strip_suffix(" |")?.replace("\\|", "\u{1}");
@@ -54,7 +55,7 @@ fn row(line: &str) -> Option<Row> {
     Some(Row { file, change: own(change), reason: own(reason) })
 }
 
-/// `file:line:column: change` without line and column.
+/// Returns `file:line:column: change` without line and column.
 fn without_place(name: &str) -> Option<(&str, &str)> {
     let mut parts = name.splitn(4, ':');
     let (file, change) = (parts.next()?, parts.nth(2)?);

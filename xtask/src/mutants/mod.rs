@@ -1,9 +1,10 @@
 //! `cargo xtask mutants`: small faults planted into the sources, one at a time, to see whether a test
 //! notices.
 //!
-//! The crate cargo-mutants plants them, in a copy of the tree; here it is said where, which share of
-//! them, and by which tests they are judged. The last line is `N passed, N failed, N skipped`. It takes
-//! hours and is no part of `cargo xtask test`. How to read it: `docs/mutants.md`.
+//! The crate cargo-mutants plants them, in a copy of the tree. This task selects the directories,
+//! the share of the mutants, and the tests that judge them. The last line is
+//! `N passed, N failed, N skipped`. It takes hours and is no part of `cargo xtask test`. How to
+//! read it: `docs/mutants.md`.
 
 mod areas;
 mod command;
@@ -23,42 +24,42 @@ use sample::Share;
 use crate::TaskError;
 use tasks::workspace::{self, Workspace};
 
-/// What `cargo xtask mutants` accepts.
+/// The arguments of `cargo xtask mutants`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Draw other mutants: the same seed draws the same ones.
+    /// Draw other mutants. The same seed draws the same ones.
     #[arg(long, value_name = "SEED", default_value_t = 0)]
     seed: u64,
-    /// Draw as many as two cores try in this time.
+    /// Draw the number of mutants that two cores try in this time.
     #[arg(long, value_name = "MINUTES", default_value_t = 120)]
     minutes: u64,
-    /// Draw this share of all, whatever it takes.
+    /// Draw this share of all, however long it takes.
     #[arg(long, value_name = "PERCENT", conflicts_with = "minutes")]
     share: Option<f64>,
-    /// Only in directories whose paths have this in them.
+    /// Draw only in directories whose paths contain this.
     #[arg(long, value_name = "TEXT")]
     only: Option<String>,
-    /// Try so many at a time, each in a copy of the tree.
+    /// Try this number of mutants at a time, each in a copy of the tree.
     #[arg(long, value_name = "N", default_value_t = 1)]
     jobs: usize,
-    /// List what is drawn, and try nothing.
+    /// List the drawn mutants, and try none.
     #[arg(long)]
     list: bool,
 }
 
-/// An area with what there is of it, and what was drawn.
+/// An area with its mutants, and those that were drawn.
 struct Drawn {
     area: Area,
     all: usize,
     mutants: Vec<Mutant>,
 }
 
-/// Draws mutants, tries them, and says which survive.
+/// Draws mutants, tries them, and prints those that survive.
 ///
 /// # Errors
 ///
-/// When the tests fail without a mutant, or cargo-mutants cannot do its work. A survivor is no such
-/// error: it is counted, and the exit code tells it.
+/// If the tests fail without a mutant, or cargo-mutants fails. A survivor is no such error: it is
+/// counted, and sets the exit code.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     if let Some(why) = command::missing() {
         println!("SKIPPED: {why}\n\n0 passed, 0 failed, 1 skipped");
@@ -83,7 +84,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     Ok(close(&judged, explained, arguments.seed))
 }
 
-/// What is tried: the same share of every area that was asked for.
+/// Draws the mutants to try: the same share of every selected area.
 fn draw(arguments: &Arguments) -> Result<Vec<Drawn>, TaskError> {
     let wanted = |area: &&Area| {
         arguments.only.as_ref().is_none_or(|part| area.directory.contains(part.as_str()))
@@ -109,7 +110,7 @@ fn draw(arguments: &Arguments) -> Result<Vec<Drawn>, TaskError> {
     Ok(listed.into_iter().map(draw).collect())
 }
 
-/// Prints the table, the survivors and the counts; the exit code of the run.
+/// Prints the table, the survivors and the counts. Returns the exit code of the run.
 fn close(judged: &[Judged], explained: Explained, seed: u64) -> ExitCode {
     let (lines, Tally { passed, failed, skipped }) = report::close(judged, explained);
     println!("\n{}\n\n{}", report::table(judged), report::share(judged, seed));

@@ -1,4 +1,4 @@
-//! What `cargo mutants` found out, read from its `outcomes.json`.
+//! The outcomes of `cargo mutants`, read from its `outcomes.json`.
 
 use std::path::Path;
 
@@ -6,22 +6,22 @@ use serde::Deserialize;
 
 use crate::TaskError;
 
-/// What became of the mutants of an area.
+/// The outcomes of the mutants of an area.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Outcomes {
     /// Mutants that a test failed for.
     pub(super) caught: usize,
-    /// Those with which the tests came to no end: somebody would notice. Their names.
+    /// The names of mutants whose tests did not end: that is noticed, too.
     pub(super) hung: Vec<String>,
-    /// What does not compile.
+    /// The number of mutants that do not compile.
     pub(super) unviable: usize,
-    /// Those with which all tests pass. Their names.
+    /// The names of mutants with which all tests pass.
     pub(super) survived: Vec<String>,
-    /// What building and testing them took.
+    /// The seconds that building and testing them took.
     pub(super) seconds: f64,
 }
 
-/// The file, as far as it is read.
+/// The part of the file that is read.
 #[derive(Deserialize)]
 struct Report {
     outcomes: Vec<Entry>,
@@ -41,7 +41,7 @@ enum Scenario {
     Mutant(Mutant),
 }
 
-/// What one is called: `file:line:column: what is replaced`.
+/// The name of a mutant: `file:line:column: what is replaced`.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
 pub(super) struct Mutant {
     pub(super) name: String,
@@ -63,12 +63,12 @@ struct Phase {
 }
 
 impl Outcomes {
-    /// Reads what the file says of those that were drawn.
+    /// Reads the outcomes of the drawn mutants from the file.
     ///
     /// # Errors
     ///
-    /// When it is not there or of another form, when the tests fail without any mutant, and when one
-    /// that was drawn is missing or ended in a way that says nothing.
+    /// If it is missing or of another form, if the tests fail without any mutant, or if a drawn
+    /// mutant is missing or has no clear outcome.
     pub(super) fn read(file: &Path, drawn: &[Mutant]) -> Result<Self, TaskError> {
         let outcomes = Self::parse(&std::fs::read_to_string(file)?, drawn)?;
         if outcomes.count() == drawn.len() {
@@ -87,7 +87,7 @@ impl Outcomes {
                 }
                 continue;
             };
-            // Version 27.1.0 deletes fields of structs whatever names it is given.
+            // Version 27.1.0 deletes fields of structs even if they are not among the given names.
             if !drawn.contains(&mutant) {
                 continue;
             }
@@ -99,24 +99,24 @@ impl Outcomes {
                 Summary::Unviable => all.unviable += 1,
                 Summary::Timeout => all.hung.push(name),
                 Summary::Success | Summary::Failure => {
-                    return Err(format!("{name}: cargo mutants cannot say what it is").into());
+                    return Err(format!("{name}: cargo mutants has no outcome").into());
                 }
             }
         }
         Ok(all)
     }
 
-    /// How many there were.
+    /// Returns the number of mutants.
     pub(super) fn count(&self) -> usize {
         self.caught + self.hung.len() + self.unviable + self.survived.len()
     }
 }
 
-/// The mutants that `cargo mutants --list --json` prints.
+/// Returns the mutants that `cargo mutants --list --json` prints.
 ///
 /// # Errors
 ///
-/// When it prints something else.
+/// If it prints something else.
 pub(super) fn listed(json: &[u8]) -> Result<Vec<Mutant>, TaskError> {
     Ok(serde_json::from_slice(json)?)
 }
@@ -130,7 +130,7 @@ mod tests {
     /// A part of what version 27.1.0 wrote.
     const SAMPLE: &str = include_str!("sample.json");
 
-    /// All that are in it.
+    /// Returns all mutants in it.
     fn drawn() -> Vec<Mutant> {
         let report: Report = serde_json::from_str(SAMPLE).unwrap();
         let mutant = |entry: Entry| match entry.scenario {
@@ -176,7 +176,7 @@ mod tests {
         assert_eq!(error, "the tests fail without any mutant");
         let odd = SAMPLE.replace("\"Unviable\"", "\"Failure\"");
         let error = Outcomes::parse(&odd, &drawn()).unwrap_err().to_string();
-        assert!(error.contains("cannot say"), "{error}");
+        assert!(error.contains("has no outcome"), "{error}");
         let unheard = SAMPLE.replace("\"Unviable\"", "\"Unheard\"");
         assert!(Outcomes::parse(&unheard, &[]).is_err() && Outcomes::parse("{}", &[]).is_err());
     }

@@ -1,4 +1,4 @@
-//! What a run prints at its end: a line for each area, the survivors, and the counts.
+//! The output at the end of a run: a line for each area, the survivors, and the counts.
 
 use comfy_table::{CellAlignment, Table, TableComponent, presets};
 
@@ -10,7 +10,7 @@ use super::outcomes::Outcomes;
 #[derive(Debug)]
 pub(super) struct Judged {
     pub(super) area: Area,
-    /// How many mutants there are, tried or not.
+    /// The number of mutants, tried or not.
     pub(super) all: usize,
     pub(super) outcomes: Outcomes,
 }
@@ -23,7 +23,7 @@ pub(super) struct Tally {
     pub(super) skipped: usize,
 }
 
-/// The whole table.
+/// Returns the whole table.
 pub(super) fn table(areas: &[Judged]) -> Table {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING);
@@ -57,9 +57,9 @@ pub(super) fn table(areas: &[Judged]) -> Table {
     table
 }
 
-/// The lines below the table, and what is counted: a mutant that is caught or hangs the tests has
-/// passed, one that survives has failed. One that does not compile is skipped, and so is a survivor
-/// that is explained.
+/// Returns the lines below the table, and the counts. A mutant that is caught or hangs the tests
+/// has passed; one that survives has failed. One that does not compile is skipped, and so is a
+/// survivor that is explained.
 pub(super) fn close(areas: &[Judged], mut explained: Explained) -> (Vec<String>, Tally) {
     let (mut lines, mut tally) = (Vec::new(), Tally::default());
     for Judged { outcomes, .. } in areas {
@@ -82,7 +82,7 @@ pub(super) fn close(areas: &[Judged], mut explained: Explained) -> (Vec<String>,
     (lines, tally)
 }
 
-/// `12 of 400 mutants (3.0 %), seed 7`.
+/// Returns `12 of 400 mutants (3.0 %), seed 7`.
 pub(super) fn share(areas: &[Judged], seed: u64) -> String {
     let all: usize = areas.iter().map(|area| area.all).sum();
     let tried: usize = areas.iter().map(|area| area.outcomes.count()).sum();

@@ -1,9 +1,9 @@
-//! Which mutants are tried: a share of all, drawn by a seed, so that the same seed tries the same ones
+//! The mutants that are tried: a share of all, drawn by a seed. The same seed draws the same ones
 //! as long as the sources stay.
 
 use super::areas::Area;
 
-/// What a run sets up once for an area before the first mutant, in seconds: a build of all that is
+/// The seconds that a run needs once for an area before the first mutant: a build of all that is
 /// tested, and the tests without any mutant.
 const SET_UP: u64 = 150;
 
@@ -14,14 +14,15 @@ pub(super) struct Share(u64);
 const WHOLE: u64 = 100_000;
 
 impl Share {
-    /// Of a percentage; all of it where that is 100 or more.
+    /// Returns the share of a percentage; all of it if that is 100 or more.
     pub(super) fn of_percent(percent: f64) -> Self {
         #[expect(clippy::cast_possible_truncation, reason = "clamped; what is no number becomes 0")]
         let parts = (percent.clamp(0.0, 100.0) / 100.0 * WHOLE as f64).round() as u64;
         Self(parts)
     }
 
-    /// What fits into so many minutes, for areas with so many mutants.
+    /// Returns the share that fits into this number of minutes, for areas with these numbers of
+    /// mutants.
     pub(super) fn within(minutes: u64, areas: &[(Area, usize)]) -> Self {
         let cost = |(area, mutants): &(Area, usize)| u64::from(area.seconds) * *mutants as u64;
         let all: u64 = areas.iter().map(cost).sum();
@@ -29,14 +30,14 @@ impl Share {
         Self(there.saturating_mul(WHOLE).checked_div(all).unwrap_or(WHOLE).min(WHOLE))
     }
 
-    /// How many of `all`: one at least, where there is one.
+    /// Returns how many of `all` to try: at least one, if there is one.
     pub(super) fn of(self, all: usize) -> usize {
         let parts = all as u64 * self.0;
         usize::try_from(parts.div_ceil(WHOLE)).unwrap_or(all).max(1).min(all)
     }
 }
 
-/// So many of these, drawn by the seed, in the order in which they were.
+/// Draws this number of these by the seed, and keeps their order.
 pub(super) fn draw<T>(mut from: Vec<T>, count: usize, seed: u64) -> Vec<T> {
     let mut places: Vec<usize> = (0..from.len()).collect();
     fastrand::Rng::with_seed(seed).shuffle(&mut places);

@@ -1,4 +1,4 @@
-//! What a package has in it, and what not.
+//! The files that a package must have, and those that it must not have.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,10 +7,10 @@ use std::path::Path;
 use crate::TaskError;
 use tasks::checks::{Checks, same};
 
-/// Bytes that a package has at most, unpacked: a crate of sources alone stays below it.
+/// The most bytes of a package, unpacked: a crate of only sources stays below it.
 const AT_MOST: u64 = 1 << 20;
 
-/// What every package has at its top beside `src`, the files that cargo adds included.
+/// The files of every package at its top beside `src`, including those that cargo adds.
 const EXPECTED: &[&str] =
     &["Cargo.lock", "Cargo.toml", "Cargo.toml.orig", "LICENSE-APACHE", "LICENSE-MIT", "README.md"];
 
@@ -18,14 +18,14 @@ const SOURCES: &[&str] = &["src"];
 /// The simulated driver tells the linker its name.
 const WITH_BUILD_SCRIPT: &[&str] = &["build.rs", "src"];
 
-/// What cargo adds where the sources are under version control.
+/// The file that cargo adds if the sources are under version control.
 const OF_VERSION_CONTROL: &str = ".cargo_vcs_info.json";
 
 /// Checks one package.
 ///
 /// # Errors
 ///
-/// When its files cannot be read.
+/// If its files cannot be read.
 pub(super) fn check(name: &str, package: &Path, checks: &mut Checks) -> Result<(), TaskError> {
     let mut found = BTreeSet::new();
     for entry in fs::read_dir(package)? {

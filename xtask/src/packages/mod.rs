@@ -1,10 +1,11 @@
-//! `cargo xtask packages`: what would be published, and whether a stranger can build with it.
+//! `cargo xtask packages`: what would be published, and whether a user can build with it.
 //!
-//! Cargo packages every crate that is published, in the order of their dependencies; with `--full` it also builds each
-//! as a registry would. The packages are unpacked in an empty directory, outside of this workspace, and a user's crate
-//! is built there that depends on them alone; and another one, whose tests run on the simulated driver. The crates of the
-//! planner's and the simulator's workspaces are packaged too; with `--full` their command is installed and run. Each assertion is one line, and the last line
-//! counts them. It needs the crates of the registry.
+//! Cargo packages every crate that is published, in the order of their dependencies; with `--full`
+//! it also builds each as a registry would. The packages are unpacked in an empty directory,
+//! outside of this workspace. A user's crate is built there that depends only on them, and another
+//! one, whose tests run on the simulated driver. The crates of the planner's and the simulator's
+//! workspaces are packaged too; with `--full` their command is installed and run. Each assertion is
+//! one line, and the last line counts them. It needs the crates of the registry.
 
 mod contents;
 mod simulated;
@@ -23,7 +24,7 @@ use tasks::checks::{Checks, Outcome, says};
 use tasks::programs::{cargo, output};
 use tasks::workspace::{self, Workspace};
 
-/// What `cargo xtask packages` accepts.
+/// The arguments of `cargo xtask packages`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// Build every package by itself, as a registry would.
@@ -40,7 +41,8 @@ const SIMULATOR_DIRECTORY: &str = "sim";
 ///
 /// # Errors
 ///
-/// When a file cannot be written or unpacked. An assertion that does not hold is no such error: the exit code tells it.
+/// If a file cannot be written or unpacked. An assertion that does not hold is no such error: it
+/// sets the exit code.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     let workspace: Workspace = workspace::describe()?;
     let mut checks = Checks::default();
@@ -74,10 +76,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     Ok(checks.exit_code())
 }
 
-/// Packages the crates, and asks everything of a publication but the upload.
+/// Packages the crates, with every check of a publication, and without the upload.
 fn publish_dry_run(full: bool, workspace: &Workspace) -> Result<Result<(), String>, TaskError> {
     let mut publish = cargo();
-    // What is not committed yet is packaged, too: this is a check of the tree as it stands.
+    // Uncommitted files are packaged, too: this checks the present tree.
     publish.args(["publish", "--workspace", "--dry-run", "--allow-dirty", "--quiet"]);
     if !full {
         publish.arg("--no-verify");
@@ -86,7 +88,7 @@ fn publish_dry_run(full: bool, workspace: &Workspace) -> Result<Result<(), Strin
     Ok(if status.success() { Ok(()) } else { Err(format!("it ended with {status}")) })
 }
 
-/// Packages crates of a workspace where they can be found: a dry run leaves nothing behind that is meant to be.
+/// Packages crates of a workspace in a place where they are kept: a dry run deletes its packages.
 fn package(workspace: &Workspace, names: &[&str], settings: &[&str]) -> Result<(), TaskError> {
     let mut package = cargo();
     package.args(["package", "--allow-dirty", "--quiet", "--no-verify"]);
@@ -96,7 +98,7 @@ fn package(workspace: &Workspace, names: &[&str], settings: &[&str]) -> Result<(
     if status.success() { Ok(()) } else { Err(format!("cargo package ended with {status}").into()) }
 }
 
-/// Packages the planner's crates. The solver, which they take from this workspace, is in no registry yet.
+/// Packages the planner's crates. Their solver, which is in this workspace, is in no registry yet.
 fn package_planner(planner: &Workspace, unpacked: &Unpacked) -> Result<(), TaskError> {
     // Cargo notes the patch in the lock file of the workspace, where nothing else needs it.
     let lock = planner.root.join("Cargo.lock");
@@ -106,7 +108,7 @@ fn package_planner(planner: &Workspace, unpacked: &Unpacked) -> Result<(), TaskE
     packaged
 }
 
-/// The setting of cargo by which a package takes the place of its name in the registry.
+/// Returns cargo's setting that replaces a crate of the registry by a package.
 fn patch(unpacked: &Unpacked, name: &str) -> Result<String, TaskError> {
     let path = unpacked.get(name).ok_or_else(|| format!("no package of {name}"))?;
     Ok(format!("patch.crates-io.{name}.path={path:?}"))

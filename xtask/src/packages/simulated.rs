@@ -1,6 +1,7 @@
-//! Another person's crate whose tests run on the simulated driver, as it is published: green, and red where it has a race.
+//! A user's crate whose tests run on the published simulated driver: they pass, and fail where the
+//! crate has a race.
 //!
-//! The crate is `testing/cudarc-user`, copied to where nothing is around it, with the packages in the place of the
+//! The crate is `testing/cudarc-user`, copied to an empty place, with the packages in place of the
 //! registry's.
 
 use std::fmt::Write;
@@ -16,14 +17,15 @@ use tasks::files::copy;
 use tasks::programs::cargo;
 use tasks::workspace::Workspace;
 
-/// Where the crate is, and how it names the simulator there.
+/// The path of the crate, and its name for the simulator there.
 const CRATE: &str = "testing/cudarc-user";
 const BY_PATH: &str = ", path = \"../../sim/cuda-sim-test\"";
 
-/// The start of what is printed at the end of a process in which something was found.
+/// The start of the line at the end of a process in which something was found.
 const FOUND: &str = "cuda-sim-test: the simulated CUDA driver found";
 
-/// A mistake that the crate makes with a feature, and what is printed then: the kernel, both accesses, what is missing.
+/// A mistake that the crate makes with a feature, and the printed texts: the kernel, both accesses,
+/// the missing order.
 const PLANTED: &[(&str, &[&str])] = &[
     (
         "planted-race",
@@ -48,11 +50,11 @@ const PLANTED: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// A variable that says what it cannot say, and what is printed.
+/// A variable with an invalid value, which is printed.
 const WRONG: (&str, &str) = ("CUDA_SIM_DEVICES", "9");
 const TOLD: &str = "CUDA_SIM_DEVICES=\"9\": it takes a whole number from 1 to 4";
 
-/// The copy, and where it is built.
+/// The copy, and its build directory.
 struct Copy {
     crate_directory: PathBuf,
     target: PathBuf,
@@ -62,7 +64,7 @@ struct Copy {
 ///
 /// # Errors
 ///
-/// When it cannot be copied, and when cargo cannot be started.
+/// If it cannot be copied, or if cargo cannot be started.
 pub(super) fn check(
     workspace: &Workspace,
     directory: &Path,
@@ -78,23 +80,23 @@ pub(super) fn check(
     checks.that("a user's crate is tested on the simulated driver", copy.is_green()?);
     for (feature, parts) in PLANTED {
         checks.that(
-            &format!("its tests fail with `{feature}`, and say where"),
+            &format!("its tests fail with `{feature}`, and name the place"),
             copy.is_red(&["--features", feature], None, parts)?,
         );
     }
-    checks.that("a wrong variable is told", copy.is_red(&[], Some(WRONG), &[TOLD])?);
+    checks.that("an invalid variable is reported", copy.is_red(&[], Some(WRONG), &[TOLD])?);
     Ok(())
 }
 
 impl Copy {
-    /// That its tests pass, and nothing was found.
+    /// Checks that its tests pass, and nothing was found.
     fn is_green(&self) -> Result<Outcome, TaskError> {
         let (passed, output) = self.test(&[], None)?;
         let is_green = passed && !output.contains(FOUND);
         Ok(if is_green { Ok(()) } else { Err(format!("its tests end with\n{output}")) })
     }
 
-    /// That its tests fail, and say this.
+    /// Checks that its tests fail with these texts.
     fn is_red(
         &self,
         arguments: &[&str],
@@ -108,7 +110,7 @@ impl Copy {
         Ok(parts.iter().try_for_each(|part| says(&output, part)))
     }
 
-    /// Whether its tests pass, and what they print.
+    /// Runs its tests. Returns whether they pass, and their output.
     fn test(
         &self,
         arguments: &[&str],
@@ -123,7 +125,7 @@ impl Copy {
     }
 }
 
-/// The manifest with the packages in the place of the registry's.
+/// Returns the manifest with the packages in place of the registry's.
 fn with_packages(manifest: &str, unpacked: &Unpacked) -> Result<String, TaskError> {
     if !manifest.contains(BY_PATH) {
         return Err(format!("the manifest of {CRATE} does not have {BY_PATH:?}").into());

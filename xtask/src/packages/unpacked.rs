@@ -9,10 +9,10 @@ use flate2::read::GzDecoder;
 use crate::TaskError;
 use tasks::workspace::Workspace;
 
-/// Packages, by the names of their crates: where each was unpacked.
+/// The directories of the unpacked packages, by the names of their crates.
 pub(super) type Unpacked = BTreeMap<&'static str, PathBuf>;
 
-/// Unpacks what cargo has packaged of a workspace.
+/// Unpacks the packages that cargo made of a workspace.
 pub(super) fn unpack(
     workspace: &Workspace,
     names: &[&'static str],

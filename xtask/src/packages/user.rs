@@ -1,4 +1,4 @@
-//! A user's crate that depends on the packages alone: built and run in an empty directory.
+//! A user's crate that depends only on the packages: built and run in an empty directory.
 
 use std::fmt::Write;
 use std::fs;
@@ -11,7 +11,7 @@ use tasks::checks::{Checks, Outcome, says};
 use tasks::programs::cargo;
 use tasks::workspace::Workspace;
 
-/// What such a user writes. What a device gives is asked for where there is one, and there is none in this test.
+/// The source of such a user. A device is used if there is one, and there is none in this test.
 const SOURCE: &str = r#"
 use pool_facade::prelude::*;
 
@@ -77,14 +77,14 @@ const BUILDS: &[(&str, &str)] = &[
     ("graph,ndarray", "a block of "),
 ];
 
-/// Another, which builds wgpu: it takes longer than all of these.
+/// Another build, which has wgpu: it takes longer than all of these.
 const LARGE_BUILD: (&str, &str) = ("wgpu", "stream: ");
 
 /// Writes the crate, and builds and runs it with each set of features; with `full` also with wgpu.
 ///
 /// # Errors
 ///
-/// When it cannot be written, and when cargo cannot be started.
+/// If it cannot be written, or if cargo cannot be started.
 pub(super) fn check(
     workspace: &Workspace,
     directory: &Path,
@@ -120,7 +120,7 @@ fn run(package: &Path, target: &Path, features: &str, line: &str) -> Result<Outc
     Ok(says(&String::from_utf8_lossy(&answer.stdout), line))
 }
 
-/// Of the registry's names the packages take the places.
+/// Returns the manifest, with the packages in place of the registry's crates.
 fn manifest(unpacked: &Unpacked) -> Result<String, TaskError> {
     let mut text = String::from(
         "[package]\nname = \"user\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n[workspace]\n\n\

@@ -1,9 +1,10 @@
-//! Holds the comparison of the README against `docs/comparison.md`: each row there names tests of what our column says, and
-//! those tests exist.
+//! Checks the comparison of the README against `docs/comparison.md`: each row there names tests of
+//! the claims in our column, and those tests exist.
 
 use tasks::workspace::{self, Workspace};
 
-/// The rows of the first table of a page after `heading`: first cell, and the rest of the line.
+/// Returns the rows of the first table of a page after `heading`: first cell, and the rest of the
+/// line.
 fn rows<'p>(page: &'p str, heading: &str) -> Vec<(&'p str, &'p str)> {
     let lines = page.lines().skip_while(|line| *line != heading);
     let table =

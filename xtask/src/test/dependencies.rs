@@ -1,5 +1,5 @@
-//! Holds `docs/dependencies.md` against the manifests. A dependency without a reason fails here, and so does one whose
-//! row does not name the crates that have it.
+//! Checks `docs/dependencies.md` against the manifests. A dependency without a reason fails here,
+//! and so does one whose row does not name the crates that have it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,7 +28,7 @@ struct Dependency {
 /// For each dependency, the names of the crates that have it.
 type Users = BTreeMap<String, BTreeSet<String>>;
 
-/// The packages of this workspace, the planner's and the simulator's.
+/// Returns the packages of this workspace, the planner's and the simulator's.
 fn packages(workspace: &Workspace) -> Vec<Package> {
     let described = |directory: &str| -> Manifests {
         workspace::describe_at(&workspace.root.join(directory)).unwrap()
@@ -36,7 +36,8 @@ fn packages(workspace: &Workspace) -> Vec<Package> {
     [".", "planner", "sim"].into_iter().flat_map(|one| described(one).packages).collect()
 }
 
-/// What packages take from elsewhere, under every feature, for every target, and for their tests.
+/// Returns the external dependencies of packages, under every feature, for every target, and for
+/// their tests.
 fn declared(packages: &[Package]) -> Users {
     let mut declared = Users::new();
     for package in packages {
@@ -47,7 +48,8 @@ fn declared(packages: &[Package]) -> Users {
     declared
 }
 
-/// The rows of the tables: a name in backticks, and the crates among `known` that the second column names.
+/// Returns the rows of the tables: a name in backticks, and the crates among `known` that the
+/// second column names.
 fn explained(page: &str, known: &BTreeSet<&str>) -> Users {
     let row = |line: &str| {
         let (name, rest) = line.strip_prefix("| `")?.split_once("` | ")?;
@@ -74,11 +76,12 @@ fn every_dependency_has_a_reason_and_the_names_of_its_users() {
     assert_eq!(missing(&explained, &declared), [""; 0], "add these to docs/dependencies.md");
     assert_eq!(missing(&declared, &explained), [""; 0], "docs/dependencies.md explains too much");
     for (name, users) in &declared {
-        assert_eq!(&explained[name], users, "docs/dependencies.md: who has `{name}`");
+        assert_eq!(&explained[name], users, "docs/dependencies.md: the crates with `{name}`");
     }
 }
 
-/// What a crate is built from with these features, its tests left out: `cargo tree`.
+/// Returns the crates that a crate is built from with these features, without its tests:
+/// `cargo tree`.
 fn tree(package: &str, features: &str) -> BTreeSet<String> {
     let arguments = ["tree", "--edges", "normal,build", "--prefix", "none", "--package", package];
     let answer = std::process::Command::new("cargo")

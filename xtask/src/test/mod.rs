@@ -23,8 +23,8 @@ use crate::TaskError;
 ///
 /// # Errors
 ///
-/// When the run could not be made at all. A failed step is no such error: it is counted, and the
-/// exit code tells it.
+/// If the run could not be made at all. A failed step is no such error: it is counted, and sets the
+/// exit code.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     let detect = || Setting::detect(arguments.full, arguments.changed_since.clone());
     tasks::steps::run(arguments, STEPS, INPUTS, detect)

@@ -1,4 +1,4 @@
-//! What the steps need to know about this run: the workspace, the toolchains, and how thorough.
+//! The facts of this run that the steps need: the workspace, the toolchains, and the extent.
 
 use std::process::{Command, Stdio};
 
@@ -31,15 +31,15 @@ const CAPTURES_IN_FULL: u32 = 250;
 const ENCODER_REPLAYS: u32 = 50;
 /// The same with `--full`.
 const ENCODER_REPLAYS_IN_FULL: u32 = 1_000;
-/// The same of its long graphs, each of which takes an interpreter as long as tens of the short ones:
-/// `POOL_ENCODER_LONG_REPLAYS`.
+/// The same of its long graphs, each of which takes an interpreter tens of times longer than a
+/// short one: `POOL_ENCODER_LONG_REPLAYS`.
 const ENCODER_LONG_REPLAYS: u32 = 8;
 /// The same with `--full`.
 const ENCODER_LONG_REPLAYS_IN_FULL: u32 = 1_000;
-/// The encoder's exponential function on the host is tried with each so-many-th of 1.1 thousand million numbers:
-/// `POOL_ENCODER_STRIDE`.
+/// The stride of the test of the encoder's exponential function on the host, over 1.1 thousand
+/// million numbers: `POOL_ENCODER_STRIDE`.
 const ENCODER_STRIDE: u32 = 1_009;
-/// With `--full` with all of them, which takes a minute of processor time.
+/// With `--full` every number is tried, which takes a minute of processor time.
 const ENCODER_STRIDE_IN_FULL: u32 = 1;
 
 /// Nodes of the graphs that the verifier is timed on with `--full`: `POOL_VERIFIED_NODES`.
@@ -50,7 +50,7 @@ const PATIENCE: u32 = 300;
 /// The same with `--full`.
 const PATIENCE_IN_FULL: u32 = 3_600;
 
-/// In how many orders a test on the simulated driver runs.
+/// The number of orders in which a test on the simulated driver runs.
 const ORDERS: u32 = 20;
 /// The same with `--full`.
 const ORDERS_IN_FULL: u32 = 200;
@@ -70,13 +70,13 @@ const SEEDS_IN_FULL: u32 = 20;
 /// Facts that hold for a whole run.
 #[derive(Debug)]
 pub(crate) struct Setting {
-    /// Where the workspace is, where it is built, and what is in it.
+    /// The workspace: its directories, and its crates.
     pub(crate) workspace: Workspace,
-    /// The oldest supported Rust release, as the manifest of this task says it.
+    /// The oldest supported Rust release, from the manifest of this task.
     pub(crate) oldest_rust: &'static str,
-    /// What rustup has.
+    /// The toolchains that rustup has.
     pub(crate) toolchains: Toolchains,
-    /// Whether `--full` was asked for.
+    /// The run is with `--full`.
     pub(crate) full: bool,
     /// The revision of `--changed-since`.
     pub(crate) changed_since: Option<String>,
@@ -89,11 +89,11 @@ impl steps::Setting for Setting {
 }
 
 impl Setting {
-    /// Looks around.
+    /// Detects the facts of this run.
     ///
     /// # Errors
     ///
-    /// When cargo cannot describe the workspace.
+    /// If cargo cannot describe the workspace.
     pub(crate) fn detect(full: bool, changed_since: Option<String>) -> Result<Self, TaskError> {
         Ok(Self {
             workspace: workspace::describe()?,
@@ -104,82 +104,82 @@ impl Setting {
         })
     }
 
-    /// Random programs per property test.
+    /// Returns the random programs per property test.
     pub(crate) fn cases(&self) -> String {
         if self.full { CASES_IN_FULL } else { CASES }.to_string()
     }
 
-    /// The same under a sanitizer.
+    /// Returns the same under a sanitizer.
     pub(crate) fn cases_under_sanitizers(&self) -> String {
         if self.full { CASES_IN_FULL } else { CASES_UNDER_SANITIZERS }.to_string()
     }
 
-    /// Seconds after which a test on the simulated driver is stopped.
+    /// Returns the seconds after which a test on the simulated driver is stopped.
     pub(crate) fn patience(&self) -> String {
         if self.full { PATIENCE_IN_FULL } else { PATIENCE }.to_string()
     }
 
-    /// Programs of each kind in the whole sweep over ordering calls that fail.
+    /// Returns the programs of each kind in the whole sweep over ordering calls that fail.
     pub(crate) fn sweep_programs_in_full() -> String {
         SWEEP_PROGRAMS_IN_FULL.to_string()
     }
 
-    /// In how many orders a test on the simulated driver runs.
+    /// Returns the number of orders in which a test on the simulated driver runs.
     pub(crate) fn orders(&self) -> String {
         if self.full { ORDERS_IN_FULL } else { ORDERS }.to_string()
     }
 
-    /// Random shapes per kernel on the simulated driver.
+    /// Returns the random shapes per kernel on the simulated driver.
     pub(crate) fn kernel_cases(&self) -> String {
         if self.full { KERNEL_CASES_IN_FULL } else { KERNEL_CASES }.to_string()
     }
 
-    /// Replays of a sentence encoder's short graphs on the simulated driver.
+    /// Returns the replays of a sentence encoder's short graphs on the simulated driver.
     pub(crate) fn encoder_replays(&self) -> String {
         if self.full { ENCODER_REPLAYS_IN_FULL } else { ENCODER_REPLAYS }.to_string()
     }
 
-    /// Replays of its long graphs there.
+    /// Returns the replays of its long graphs there.
     pub(crate) fn encoder_long_replays(&self) -> String {
         if self.full { ENCODER_LONG_REPLAYS_IN_FULL } else { ENCODER_LONG_REPLAYS }.to_string()
     }
 
-    /// From one number to the next with which its exponential function is tried.
+    /// Returns the stride of the numbers with which its exponential function is tried.
     pub(crate) fn encoder_stride(&self) -> String {
         if self.full { ENCODER_STRIDE_IN_FULL } else { ENCODER_STRIDE }.to_string()
     }
 
-    /// Random captures on each number of streams on the simulated driver.
+    /// Returns the random captures on each number of streams on the simulated driver.
     pub(crate) fn captures(&self) -> String {
         if self.full { CAPTURES_IN_FULL } else { CAPTURES }.to_string()
     }
 
-    /// Steps that each test of random attacks on the device half takes.
+    /// Returns the steps of each test of random attacks on the device half.
     pub(crate) fn attack_steps(&self) -> String {
         if self.full { ATTACK_STEPS_IN_FULL } else { ATTACK_STEPS }.to_string()
     }
 
-    /// Seeds for the tests of the device half, where those are more than one.
+    /// Returns the number of seeds for the tests of the device half, if it is more than one.
     pub(crate) fn seeds_in_full() -> String {
         SEEDS_IN_FULL.to_string()
     }
 
-    /// In how many orders a test runs with each of those seeds.
+    /// Returns the number of orders in which a test runs with each of those seeds.
     pub(crate) fn orders_of_a_seed() -> String {
         ORDERS.to_string()
     }
 
-    /// Nodes of the graphs that the verifier is timed on.
+    /// Returns the nodes of the graphs that the verifier is timed on.
     pub(crate) fn verified_nodes_in_full() -> String {
         VERIFIED_NODES_IN_FULL.to_string()
     }
 
-    /// Random programs per property test under Miri.
+    /// Returns the random programs per property test under Miri.
     pub(crate) fn cases_under_miri(&self) -> String {
         if self.full { CASES_UNDER_MIRI_IN_FULL } else { CASES_UNDER_MIRI }.to_string()
     }
 
-    /// The tag of the last release before this commit; else why there is none.
+    /// Returns the tag of the last release before this commit; else the reason why there is none.
     pub(crate) fn last_release(&self) -> Result<String, String> {
         let mut describe = Command::new("git");
         describe.args(["describe", "--tags", "--abbrev=0", "--match", "v[0-9]*"]);
@@ -189,7 +189,8 @@ impl Setting {
         if tag.is_empty() { Err("no release has a tag yet".to_owned()) } else { Ok(tag) }
     }
 
-    /// A build directory of its own, so that runs with other flags do not rebuild each other.
+    /// Returns a build directory of its own, so that runs with other flags do not rebuild each
+    /// other.
     pub(crate) fn own_target_directory(&self, name: &str) -> String {
         self.workspace.target_directory.join(name).display().to_string()
     }

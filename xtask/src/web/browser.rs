@@ -17,17 +17,17 @@ use tempfile::TempDir;
 
 use crate::TaskError;
 
-/// How long one answer may take: a test of thousands of random programs does.
+/// The time that one response may take: a test of thousands of random programs takes long.
 const PATIENCE: Duration = Duration::from_secs(300);
 
 /// The names under which distributions have it.
 const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 
-/// Where Chromium is.
+/// Returns the path of Chromium.
 ///
 /// # Errors
 ///
-/// When it is not installed; the text says how to install it.
+/// If it is not installed; the text says how to install it.
 pub(crate) fn find_chromium() -> Result<PathBuf, String> {
     let found = NAMES.iter().find_map(|name| installed(name));
     found.ok_or_else(|| {
@@ -40,7 +40,7 @@ pub(crate) struct Browser {
     process: Child,
     commands: ChildStdin,
     messages: Receiver<Value>,
-    /// Messages that were no answers, such as errors of the page.
+    /// Messages that were no responses, such as errors of the page.
     events: VecDeque<Value>,
     /// The page.
     session: Option<String>,
@@ -64,7 +64,7 @@ impl Browser {
     ///
     /// # Errors
     ///
-    /// When it does not start.
+    /// If it does not start.
     pub(crate) fn launch(chromium: &Path, pictures: &Path) -> Result<Self, TaskError> {
         fs::create_dir_all(pictures)?;
         let profile = tempfile::tempdir()?;
@@ -112,11 +112,11 @@ impl Browser {
         Ok(browser)
     }
 
-    /// Opens a page, to which all that follows goes. The page before is closed.
+    /// Opens a page, which all later commands go to. Closes the page before.
     ///
     /// # Errors
     ///
-    /// When the browser does not answer.
+    /// If the browser does not respond.
     pub(crate) fn new_page(&mut self) -> Result<(), TaskError> {
         if self.session.is_some() {
             self.call("Page.close", &json!({}))?;
@@ -132,7 +132,7 @@ impl Browser {
         Ok(())
     }
 
-    /// The name and version of the browser.
+    /// Returns the name and version of the browser.
     ///
     /// # Errors
     ///
@@ -144,11 +144,11 @@ impl Browser {
         Ok(version?["product"].as_str().unwrap_or("an unknown browser").to_owned())
     }
 
-    /// Sends a command, and waits for its answer.
+    /// Sends a command, and waits for its response.
     ///
     /// # Errors
     ///
-    /// When the browser refuses the command, ends, or takes too long.
+    /// If the browser refuses the command, ends, or takes too long.
     pub(crate) fn call(&mut self, method: &str, parameters: &Value) -> Result<Value, TaskError> {
         self.last_command += 1;
         let mut command =
@@ -163,7 +163,7 @@ impl Browser {
         loop {
             let left = end.saturating_duration_since(Instant::now());
             let message = self.messages.recv_timeout(left).map_err(|error| match error {
-                RecvTimeoutError::Timeout => format!("{method}: no answer in {PATIENCE:?}"),
+                RecvTimeoutError::Timeout => format!("{method}: no response within {PATIENCE:?}"),
                 RecvTimeoutError::Disconnected => format!("{method}: the browser has ended"),
             })?;
             if message["id"] != json!(self.last_command) {
@@ -191,24 +191,24 @@ impl Browser {
     ///
     /// # Errors
     ///
-    /// When it is not in a minute.
+    /// If it is not true within a minute.
     pub(crate) fn wait_until(&mut self, expression: &str) -> Result<(), TaskError> {
         let end = Instant::now() + Duration::from_secs(60);
         while self.evaluate(&format!("Boolean({expression})"))? != json!(true) {
             if Instant::now() > end {
                 let said = self.complaints();
-                return Err(format!("{expression}: not in a minute; {said:?}").into());
+                return Err(format!("{expression}: not true within a minute; {said:?}").into());
             }
             thread::sleep(Duration::from_millis(50));
         }
         Ok(())
     }
 
-    /// The value of an expression of the page, or of what it promises.
+    /// Returns the value of an expression of the page, or of its promise.
     ///
     /// # Errors
     ///
-    /// As [`call`](Self::call), and when it throws.
+    /// As [`call`](Self::call), and if the expression throws.
     pub(crate) fn evaluate(&mut self, expression: &str) -> Result<Value, TaskError> {
         let command =
             json!({ "expression": expression, "awaitPromise": true, "returnByValue": true });
@@ -219,7 +219,7 @@ impl Browser {
         }
     }
 
-    /// What the page has complained about since it was opened: exceptions, errors and warnings.
+    /// Returns the page's complaints since it was opened: exceptions, errors and warnings.
     pub(crate) fn complaints(&mut self) -> Vec<String> {
         let events = std::mem::take(&mut self.events);
         events.iter().filter_map(complaint).collect()
@@ -276,11 +276,11 @@ impl Browser {
         Ok(())
     }
 
-    /// Writes what the page looks like; the path of the picture.
+    /// Writes a picture of the page. Returns its path.
     ///
     /// # Errors
     ///
-    /// As [`call`](Self::call), and when the picture cannot be written.
+    /// As [`call`](Self::call), and if the picture cannot be written.
     pub(crate) fn picture(&mut self, name: &str) -> Result<PathBuf, TaskError> {
         let answer = self.call("Page.captureScreenshot", &json!({ "format": "png" }))?;
         let bytes = STANDARD.decode(answer["data"].as_str().unwrap_or_default())?;
@@ -290,7 +290,7 @@ impl Browser {
     }
 }
 
-/// What an event complains about.
+/// Returns the complaint in an event.
 fn complaint(event: &Value) -> Option<String> {
     let parameters = &event["params"];
     match event["method"].as_str()? {

@@ -1,4 +1,4 @@
-//! What the server serves: the page of example 19, and the tests.
+//! The files that the server serves: the page of example 19, and the tests.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,11 +20,11 @@ const BINDGEN: &str = "tools/web-bindgen";
 const FLAGS: &str =
     "-Cpanic=unwind --cfg pool_browser_tests --cfg getrandom_backend=\"unsupported\"";
 
-/// Builds the page, the tests, or both; the directory to serve.
+/// Builds the page, the tests, or both. Returns the directory to serve.
 ///
 /// # Errors
 ///
-/// When a part does not build, or a toolchain is missing.
+/// If a part does not build, or a toolchain is missing.
 pub(crate) fn site(
     workspace: &Workspace,
     with_page: bool,

@@ -19,13 +19,13 @@ use tasks::workspace::{self, Workspace};
 
 pub(crate) use browser::find_chromium;
 
-/// What `cargo xtask web` accepts.
+/// The arguments of `cargo xtask web`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// Run the tests and drive the page in Chromium, without a window. The last line counts the checks.
     #[arg(long)]
     test: bool,
-    /// Run only tests whose names have this in them; the page is driven where this is part of `page`.
+    /// Run only tests whose names contain this; the page is driven if this is part of `page`.
     #[arg(long, value_name = "TEXT", requires = "test")]
     only: Option<String>,
     /// Serve at this port; 0 takes a free one.
@@ -40,7 +40,7 @@ pub(crate) struct Arguments {
 ///
 /// # Errors
 ///
-/// When something cannot be built, no port is free, or there is no Chromium for `--test`.
+/// If something cannot be built, no port is free, or there is no Chromium for `--test`.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     let workspace: Workspace = workspace::describe()?;
     let chromium = if arguments.test { Some(find_chromium()?) } else { None };

@@ -14,7 +14,7 @@ const NARROW: [u32; 2] = [380, 1_600];
 ///
 /// # Errors
 ///
-/// When the browser fails.
+/// If the browser fails.
 pub(crate) fn run(
     browser: &mut Browser,
     address: &str,
@@ -55,19 +55,20 @@ impl Page<'_> {
         found.as_f64().ok_or_else(|| format!("{expression} is {found}, no number").into())
     }
 
-    /// Waits for so many frames more.
+    /// Waits for this number of further frames.
     fn frames(&mut self, count: u32) -> Result<(), TaskError> {
         let end = self.number("pool.frames")? + f64::from(count);
         self.browser.wait_until(&format!("pool.frames >= {end}"))
     }
 
-    /// Checks that the page has complained about nothing so far.
+    /// Checks that the page has no complaint so far.
     fn is_silent(&mut self, name: &str) {
         let said = self.browser.complaints();
         self.checks.that(name, same(&said, &Vec::new()));
     }
 
-    /// Both ways of the video filter in turns, chosen by keyboard: what they create, and what a frame costs the host.
+    /// Runs both ways of the video filter in turns, chosen by keyboard. Prints what they create,
+    /// and the host's time for a frame.
     fn figures(&mut self) -> Result<(), TaskError> {
         const FRAMES: u32 = 60;
 
@@ -158,7 +159,7 @@ impl Page<'_> {
         Ok(())
     }
 
-    /// Pictures of the page; it fits into each window.
+    /// Takes pictures of the page, and checks that it fits into each window.
     fn appearance(&mut self) -> Result<(), TaskError> {
         for (name, size, is_dark) in
             [("light", WIDE, false), ("dark", WIDE, true), ("narrow", NARROW, false)]
@@ -175,7 +176,7 @@ impl Page<'_> {
         self.browser.show_as(WIDE, false)
     }
 
-    /// The camera, which shows the browser's test picture.
+    /// Checks the camera, which shows the browser's test picture.
     fn camera(&mut self) -> Result<(), TaskError> {
         self.browser.evaluate("document.getElementById('camera').click()")?;
         self.browser.wait_until("pool.hasCamera !== undefined")?;
@@ -186,7 +187,7 @@ impl Page<'_> {
         Ok(())
     }
 
-    /// The host's figures, and the memory of the instance.
+    /// Prints the host's figures, and checks that many scopes do not grow the instance's memory.
     fn host(&mut self) -> Result<(), TaskError> {
         for round in 1..=2 {
             self.browser.evaluate("document.getElementById('measure').click()")?;
@@ -210,7 +211,7 @@ impl Page<'_> {
         self.frames(2)
     }
 
-    /// A page that another one hides goes on when it is seen again.
+    /// Checks that a page which another one hid goes on when it is shown again.
     fn hidden(&mut self) -> Result<(), TaskError> {
         let created = self.created(true)?;
         let other = self.browser.call("Target.createTarget", &json!({ "url": "about:blank" }))?;
@@ -227,7 +228,7 @@ impl Page<'_> {
         Ok(())
     }
 
-    /// Readings that are under way when the device is lost, or when all pools are dropped.
+    /// Checks pending reads when the device is lost, or when all pools are dropped.
     fn endings(&mut self) -> Result<(), TaskError> {
         self.browser.evaluate(
             "pool.isPaused = true; pool.pending = pool.video.frame(new Uint8Array(256 * 256), true)\
@@ -250,7 +251,7 @@ impl Page<'_> {
         Ok(())
     }
 
-    /// A browser without WebGPU.
+    /// Checks a browser without WebGPU.
     fn without_webgpu(&mut self, address: &str) -> Result<(), TaskError> {
         self.browser.new_page()?;
         self.browser.show_as(WIDE, false)?;

@@ -22,7 +22,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// When the port is in use.
+    /// If the port is in use.
     pub(crate) fn start(port: u16, directory: PathBuf) -> Result<Self, TaskError> {
         let local = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         let server = tiny_http::Server::http(local).map_err(|error| format!("{local}: {error}"))?;
@@ -36,7 +36,7 @@ impl Server {
         Ok(Self { address, thread })
     }
 
-    /// The address of the root, with a slash at its end.
+    /// Returns the address of the root, with a slash at its end.
     pub(crate) fn address(&self) -> &str {
         &self.address
     }
@@ -45,14 +45,14 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// When the server has failed.
+    /// If the server has failed.
     pub(crate) fn serve_until_stopped(self) -> Result<ExitCode, TaskError> {
         self.thread.join().map_err(|_| "the server has failed")?;
         Ok(ExitCode::SUCCESS)
     }
 }
 
-/// Answers one request. A browser that has gone needs no answer.
+/// Responds to one request. A browser that has disconnected needs no response.
 fn serve(request: Request, directory: &Path) {
     let file = file_of(request.url(), directory);
     let _ = match file.as_ref().and_then(|path| Some((path, File::open(path).ok()?))) {
@@ -64,7 +64,7 @@ fn serve(request: Request, directory: &Path) {
     };
 }
 
-/// The file that an address names, below the directory.
+/// Returns the file that an address names, below the directory.
 fn file_of(url: &str, directory: &Path) -> Option<PathBuf> {
     let path = url.split(['?', '#']).next()?.trim_start_matches('/');
     let is_below = |part| matches!(part, Component::Normal(_));
@@ -72,7 +72,8 @@ fn file_of(url: &str, directory: &Path) -> Option<PathBuf> {
     Some(if below.is_dir() { below.join("index.html") } else { below })
 }
 
-/// The type of a file; and nothing is kept, because the next build has the same names.
+/// Returns the headers for the type of a file. Browsers must keep nothing, because the next build
+/// has the same names.
 fn headers(path: &Path) -> Vec<Header> {
     let kind = match path.extension().and_then(|extension| extension.to_str()) {
         Some("html") => "text/html; charset=utf-8",

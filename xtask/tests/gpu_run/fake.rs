@@ -1,4 +1,4 @@
-//! Archives whose programs are shell scripts, and what the script makes of them.
+//! Archives whose programs are shell scripts, and the script's runs on them.
 
 use std::fmt;
 use std::fs;
@@ -8,7 +8,7 @@ use std::process::Command;
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// The lines of a manifest that say what is needed; no processor is that of this machine.
+/// Returns the lines of a manifest with the needs; no processor is that of this machine.
 fn needs(driver: &str, capability: &str, glibc: &str, processor: &str) -> String {
     let processor = if processor.is_empty() { std::env::consts::ARCH } else { processor };
     let lines = [
@@ -20,10 +20,10 @@ fn needs(driver: &str, capability: &str, glibc: &str, processor: &str) -> String
     lines.map(|(name, value)| format!("  \"needs_{name}\": \"{value}\",\n")).concat()
 }
 
-/// What a machine without Rust has on its PATH.
+/// The PATH of a machine without Rust.
 const BARE_PATH: &str = "/usr/bin:/bin";
 
-/// An archive to be.
+/// An archive that is to be written.
 #[derive(Clone, Debug)]
 pub(crate) struct Fake {
     probe: String,
@@ -35,7 +35,7 @@ pub(crate) struct Fake {
     needs: String,
 }
 
-/// How a run ended.
+/// The end of a run.
 #[derive(Debug)]
 pub(crate) struct Run {
     directory: TempDir,
@@ -44,7 +44,7 @@ pub(crate) struct Run {
     pub(crate) errors: String,
 }
 
-/// The shells to try: `sh`, whatever it is here, and `dash`.
+/// Returns the shells to try: `sh`, whatever it is here, and `dash`.
 pub(crate) fn shells() -> Vec<&'static str> {
     if installed("dash") {
         return vec!["sh", "dash"];
@@ -53,13 +53,13 @@ pub(crate) fn shells() -> Vec<&'static str> {
     vec!["sh"]
 }
 
-/// Whether a bare machine would find this program here.
+/// Returns `true` if a bare machine would find this program here.
 pub(crate) fn installed(program: &str) -> bool {
     BARE_PATH.split(':').any(|directory| Path::new(directory).join(program).is_file())
 }
 
 impl Fake {
-    /// With a device, and nothing to run on it.
+    /// Creates an archive with a device, and nothing to run on it.
     pub(crate) fn new() -> Self {
         let probe = r#"printf '%s\n' 'device: Fake "3000" \ Ti' 'libcuda: /usr/lib/libcuda.so.1'"#;
         Self {
@@ -73,37 +73,37 @@ impl Fake {
         }
     }
 
-    /// With this as its probe.
+    /// Sets this as its probe.
     pub(crate) fn probe(mut self, script: &str) -> Self {
         script.clone_into(&mut self.probe);
         self
     }
 
-    /// With one more test.
+    /// Adds one more test.
     pub(crate) fn test(mut self, name: &str, script: &str) -> Self {
         self.tests.push((name.to_owned(), script.to_owned()));
         self
     }
 
-    /// With a bench.
+    /// Adds a bench.
     pub(crate) fn bench(mut self, script: &str) -> Self {
         self.bench = Some(script.to_owned());
         self
     }
 
-    /// With this as the `cargo-nextest` beside it.
+    /// Sets this as the `cargo-nextest` beside it.
     pub(crate) fn nextest(mut self, script: &str) -> Self {
         self.nextest = Some(script.to_owned());
         self
     }
 
-    /// With a manifest that counts so many tests.
+    /// Makes the manifest count this number of tests.
     pub(crate) fn counts(mut self, tests: usize) -> Self {
         self.counted = tests;
         self
     }
 
-    /// With a manifest that needs this driver, capability, C library and processor.
+    /// Makes the manifest need this driver, capability, C library and processor.
     pub(crate) fn needing(
         mut self,
         driver: &str,
@@ -115,19 +115,19 @@ impl Fake {
         self
     }
 
-    /// With a manifest that does not say what it needs.
+    /// Leaves the needs out of the manifest.
     pub(crate) fn without_needs(mut self) -> Self {
         self.needs.clear();
         self
     }
 
-    /// With a program that is not what the manifest says.
+    /// Adds a program that is not as in the manifest.
     pub(crate) fn damaged(mut self) -> Self {
         self.damaged = true;
         self
     }
 
-    /// Runs it.
+    /// Runs the script on the archive.
     pub(crate) fn run(&self, shell: &str, arguments: &[&str]) -> Run {
         self.run_on(shell, "archive.tar.gz", arguments)
     }
@@ -136,7 +136,7 @@ impl Fake {
     pub(crate) fn run_on(&self, shell: &str, file: &str, arguments: &[&str]) -> Run {
         let directory = tempfile::tempdir().unwrap();
         self.pack(directory.path());
-        // Of an earlier run.
+        // The report of an earlier run.
         fs::create_dir(directory.path().join("report")).unwrap();
         fs::write(directory.path().join("report/gpu-report.json"), "{}").unwrap();
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts/gpu-run.sh");
@@ -192,7 +192,7 @@ impl Fake {
         assert!(tar.status().unwrap().success());
     }
 
-    /// A program that lists and runs its tests as Rust's test harness does.
+    /// Returns a program that lists and runs its tests as Rust's test harness does.
     fn suite(&self) -> String {
         let mut list = String::new();
         let mut cases = String::new();
@@ -210,7 +210,7 @@ fn write_program(path: &Path, script: &str) {
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// Empty where the sum cannot be taken: the script then cannot check it either.
+/// Returns the sum; an empty one if it cannot be taken: the script then cannot check it either.
 fn sha256(path: &Path) -> String {
     if !installed("sha256sum") {
         return String::new();
@@ -220,23 +220,23 @@ fn sha256(path: &Path) -> String {
 }
 
 impl Run {
-    /// The last line that is no complaint.
+    /// Returns the last line that is no complaint.
     pub(crate) fn last_line(&self) -> &str {
         self.output.lines().last().unwrap_or_default()
     }
 
-    /// The report, which must be JSON.
+    /// Returns the report, which must be JSON.
     pub(crate) fn report(&self) -> Value {
         let file = self.directory.path().join("report/gpu-report.json");
         serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap()
     }
 
-    /// The report in the form that CI systems read.
+    /// Returns the report in the form that CI systems read.
     pub(crate) fn junit(&self) -> String {
         fs::read_to_string(self.directory.path().join("report/junit.xml")).unwrap()
     }
 
-    /// Whether the report has this file or directory.
+    /// Returns `true` if the report has this file or directory.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.directory.path().join("report").join(name).exists()
     }

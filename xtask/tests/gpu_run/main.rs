@@ -12,7 +12,7 @@ use fake::{Fake, Run, shells};
 const PASSING: &str = "echo 'test result: ok. 1 passed; 0 failed'";
 const FAILING: &str = "echo 'a <bad> \"answer\" & more'; exit 101";
 
-/// Three tests of which the manifest counts as many.
+/// Returns three tests, which the manifest counts.
 fn three() -> Fake {
     Fake::new().test("one", PASSING).test("two", PASSING).test("three", PASSING).counts(3)
 }
@@ -130,7 +130,7 @@ fn stubs_and_simulators_are_no_gpu() {
     }
 }
 
-/// A probe of a machine with this driver and this device.
+/// Returns a probe of a machine with this driver and this device.
 fn with_driver(driver: &str, capability: &str) -> Fake {
     three().probe(&format!("echo 'driver: {driver}'; echo 'capability: {capability}'"))
 }
@@ -166,7 +166,7 @@ fn versions_are_compared_as_numbers() {
     on_every_shell(&newer, &[], |run| assert_eq!(run.code, 0, "{run}"));
 }
 
-/// Its other questions may be more than an old driver can answer.
+/// An old driver may not support its other calls.
 #[test]
 fn a_driver_that_is_too_old_to_be_asked_is_4() {
     let fake =
@@ -280,7 +280,7 @@ fn benches_run_when_asked_for() {
     on_every_shell(&three().bench("exit 9"), &["--bench"], |run| assert_eq!(run.code, 1, "{run}"));
 }
 
-/// What a `cargo-nextest` does: its report lies in the workspace, its exit code is `CODE`.
+/// Returns a `cargo-nextest`: its report lies in the workspace, its exit code is `CODE`.
 fn nextest(code: u8, cases: &str) -> String {
     format!(
         "[ \"$2\" = --version ] && exit 0\n\

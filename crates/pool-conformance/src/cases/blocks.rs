@@ -1,5 +1,6 @@
-//! Blocks and their views: every block lies apart from all others, where and as long as the ledger says; every
-//! view lies in its block, is as long as was asked for, and what is done to one view is done to no other.
+//! Blocks and their views. Every block lies apart from all others, at the address and with the
+//! length that the ledger has. Every view lies in its block and has the requested length, and a
+//! write to one view changes no other.
 
 use pool_core::{DynamicPool, Pool, PoolBackend, PoolView};
 
@@ -63,8 +64,8 @@ fn places<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcom
     Ok(())
 }
 
-/// The address at which the block of a whole view starts, and the least length of that block; in a stack, where the
-/// view starts, and its bytes.
+/// Returns the address at which the block of a whole view starts, and the least length of that
+/// block. In a stack, this is the start of the view, and its bytes.
 fn place<P: Probe, T: Sample>(
     world: &World<'_, P>,
     view: &crate::probe::View<'_, P, T>,
@@ -190,7 +191,7 @@ fn neighbours<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Ou
     for &length in LENGTHS {
         for given in InitialContent::ALL {
             let mut inner = scope.scope();
-            // Made beforehand, so that the blocks lie side by side if they ever do.
+            // Made beforehand, so that the blocks may lie side by side.
             inner.scope().try_acquire::<u8, _>(length)?;
             let mut before = inner.try_acquire::<u8, _>(length)?;
             world.write(&mut before, 2);
@@ -213,8 +214,8 @@ fn neighbours<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Ou
     Ok(())
 }
 
-/// Arrays that nearly fill their block, which has room for one element more, and hardly for two. Where nobody
-/// watches a block's end, as in plain memory, it takes a sanitizer to notice a write beyond it.
+/// Checks arrays that nearly fill their block, which has room for one more element and hardly for
+/// two. In plain memory, only a sanitizer notices a write beyond the end of a block.
 fn stays<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     type Large = [f64; 3];
     let size = size_of::<Large>();

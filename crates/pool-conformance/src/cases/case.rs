@@ -1,4 +1,4 @@
-//! One case: how it is run on a new pool, and what must hold afterwards whatever happened in it.
+//! One case: how it is run on a new pool, and what must hold after it, whatever happened.
 
 use std::any::Any;
 
@@ -29,14 +29,14 @@ enum Body<P: Probe> {
     Dynamic(OnDynamicPool<P>),
 }
 
-/// How a case ended.
+/// The end of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// Every check passed.
     Passed,
     /// An acquire returned an error, because the backend refused an allocation.
     Refused,
-    /// The backend panicked in an allocation, as it was told to.
+    /// The backend panicked in an allocation, as the case told it to.
     Panicked,
     /// The probe does not offer what the case needs.
     Skipped(SkipReason),
@@ -55,22 +55,22 @@ impl<P: Probe> Case<P> {
         Self { is_long: true, ..Self::lexical(name, body) }
     }
 
-    /// The name of the case, which says what it is about.
+    /// Returns the name of the case, which says what it checks.
     #[must_use]
     pub fn name(&self) -> &'static str {
         self.name
     }
 
-    /// Whether the case moves hundreds of mebibytes: for those who run the other cases many times.
+    /// Returns `true` if the case moves hundreds of mebibytes: callers that run the cases many
+    /// times leave it out.
     #[must_use]
     pub fn is_long(&self) -> bool {
         self.is_long
     }
 
-    /// Runs the case with a new pool. What the backend was told to refuse stays in force for the
-    /// case alone; whatever happened in it, the pool must be usable afterwards, no block may be left,
-    /// and none misused. Cases that refuse allocations themselves end at once where allocations are being
-    /// refused already.
+    /// Runs the case with a new pool. The refusals of the backend end with the case. Whatever
+    /// happens in it, the pool must be usable afterwards, and no block may be left or misused.
+    /// Cases that refuse allocations themselves end at once where allocations are already refused.
     ///
     /// # Panics
     ///
@@ -101,7 +101,7 @@ impl<P: Probe> Case<P> {
     }
 }
 
-/// Runs the body of a case; returns how the body ended, or the text of the check that failed.
+/// Runs the body of a case. Returns how the body ended, or the text of the check that failed.
 fn judge<P: Probe>(body: impl FnOnce() -> Outcome<P>) -> Result<Ending, String> {
     match catch_quietly(body) {
         Ok(Ok(())) => Ok(Ending::Passed),
@@ -112,8 +112,8 @@ fn judge<P: Probe>(body: impl FnOnce() -> Outcome<P>) -> Result<Ending, String> 
     }
 }
 
-/// Checks a pool after its case, and drops it. Only the first failure is told: a backend that panics
-/// where a pool is dropped must not hide what came before.
+/// Checks a pool after its case, and drops it. Only the first failure is reported: a backend that
+/// panics when a pool is dropped must not hide the failure of the case.
 fn conclude<T>(mut pool: T, ended: Result<Ending, String>, check: impl FnOnce(&mut T)) -> Ending {
     let told = |payload: Box<dyn Any + Send>| format!("{AFTERWARDS}{}", text(payload.as_ref()));
     let checked =
@@ -122,7 +122,8 @@ fn conclude<T>(mut pool: T, ended: Result<Ending, String>, check: impl FnOnce(&m
     checked.and_then(|ending| dropped.map(|()| ending)).unwrap_or_else(|text| panic!("{text}"))
 }
 
-/// The beginning of the text where not the case itself failed, but a check that follows every case.
+/// The beginning of the text of a failure that is not the case's own, but one of a check after
+/// every case.
 pub(crate) const AFTERWARDS: &str = "afterwards: ";
 
 /// Checks that no block was misused, and that none is left.

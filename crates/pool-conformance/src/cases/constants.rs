@@ -1,4 +1,5 @@
-//! Constants: what a dynamic pool holds below its scopes, to be read beside them and to be made of what is in them.
+//! Constants: what a dynamic pool holds below its scopes, to be read beside them and to be made
+//! from their contents.
 
 use pool_core::{
     Compaction, DynamicPool, Handle, Handles, LendView, PoolBackend, PoolView, PoolViewMut,
@@ -37,13 +38,13 @@ impl Constants {
         })
     }
 
-    /// Checks what the constants hold; where they are.
+    /// Checks the constants' contents. Returns their addresses.
     fn check<P: Probe>(
         &self,
         world: &World<'_, P>,
         constants: &Handles<'_, P::Backend>,
     ) -> Result<[usize; 2], Failure<P>> {
-        // Of what is shared there may be many.
+        // There may be many shared views.
         let (weights, table) = (constants.get(self.weights)?, constants.get(self.table)?);
         assert_eq!(world.probe.read_shared(&table), samples::<u16>(2, LENGTH));
         assert_eq!(world.probe.read_shared(&weights), samples::<f32>(1, LENGTH));
@@ -68,7 +69,7 @@ fn stay<P: Probe>(world: &World<'_, P>, pool: &mut DynamicPool<P::Backend>) -> O
         }
         world.assert_holds(&outer, 3);
         growths.push(scope.stats().growths);
-        // What scopes free and exchange is theirs alone.
+        // Scopes free and exchange only what is theirs.
         scope.trim();
         scope.compact(&Compaction::default());
         places.push(handles.check(world, &constants)?);
@@ -76,7 +77,7 @@ fn stay<P: Probe>(world: &World<'_, P>, pool: &mut DynamicPool<P::Backend>) -> O
     pool.trim();
     assert!(places.iter().all(|place| *place == places[0]), "a constant has moved: {places:?}");
     let grown = [growths[1] - growths[0], growths[2] - growths[1]];
-    // The large temporary alone was trimmed.
+    // Only the large temporary was trimmed.
     world.assert_economy(grown, [1, 1], "blocks for what was there");
     Ok(())
 }
@@ -98,7 +99,7 @@ fn read_beside<P: Probe>(world: &World<'_, P>, pool: &mut DynamicPool<P::Backend
         reads.push((seed, world.read_later(&copy), world.read_later(&part)));
         world.write_later(&mut copy, 9);
     }
-    // Only now is anything waited for.
+    // Nothing is waited for before this line.
     for (seed, copy, part) in reads {
         let content = samples::<f32>(seed, LENGTH);
         assert_eq!((copy(), part()), (content.clone(), content[3..10].to_vec()));

@@ -43,7 +43,7 @@ fn counters<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outc
     Ok(())
 }
 
-/// Outer and inner scopes cross the ends of slot tables, forth and back.
+/// Checks outer and inner scopes that cross the ends of slot tables, forth and back.
 fn counters_over_tables<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let ends: &[u64] = if cfg!(miri) { &[30] } else { &[0, 29, 30, 31, 32, 61, 62, 63] };
     for &taken in ends {
@@ -79,7 +79,7 @@ fn counters_over_tables<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backe
     Ok(())
 }
 
-/// Acquires and writes, without knowing what its caller holds.
+/// Acquires and writes, without access to what its caller holds.
 fn helper<'s, P: Probe>(
     world: &World<'_, P>,
     scope: &Scope<'s, P::Backend>,
@@ -160,7 +160,7 @@ fn value_survives<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -
     Ok(())
 }
 
-/// A function that opens a scope of its own, two calls below the one that opened the first.
+/// Opens a scope of its own, two calls below the function that opened the first.
 fn opens_its_own<P: Probe>(
     world: &World<'_, P>,
     scope: &mut Scope<'_, P::Backend>,

@@ -86,8 +86,9 @@ fn rewind_to<P: Probe>(_: &World<'_, P>, pool: &mut DynamicPool<P::Backend>) -> 
     Ok(())
 }
 
-/// A checkpoint that remembers more slots than are active: possible only after a reset, which cuts the stack of
-/// checkpoints, or after a rewind past the checkpoint, which pops it.
+/// Rewinds to a checkpoint that remembers more slots than are active. That is possible only after a
+/// reset, which cuts the stack of checkpoints, or after a rewind past the checkpoint, which pops
+/// it.
 fn never_raises<P: Probe>(_: &World<'_, P>, pool: &mut DynamicPool<P::Backend>) -> Outcome<P> {
     for _ in 0..4 {
         pool.try_acquire::<u8>(9)?;

@@ -1,5 +1,5 @@
-//! Work that the pool does not see: a slot that a view armed is put in order, by `reuse`, before its
-//! block is handed out again or freed. These cases are skipped where views have no such work.
+//! Work that the pool does not see. `reuse` puts a slot that a view armed in order before its block
+//! is handed out again or freed. These cases are skipped where views have no such work.
 
 use pool_core::{PodElement, Pool, PoolBackend};
 
@@ -21,7 +21,7 @@ pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
     ]
 }
 
-/// Writes a view from another queue; false where the backend has no other queue.
+/// Writes a view from another queue. Returns `false` if the backend has no other queue.
 fn elsewhere<P: Probe, T: Sample + PodElement>(
     world: &World<'_, P>,
     view: &mut <P::Backend as PoolBackend>::View<'_, T>,
@@ -92,7 +92,7 @@ fn other_slots<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> O
     Ok(())
 }
 
-/// In pools of their own, whose views arm their slots whatever the backend's views do.
+/// Checks pools of its own, whose views arm their slots whatever the backend's views do.
 fn ordered_once<P: Probe>(world: &World<'_, P>, _: &mut Pool<P::Backend>) -> Outcome<P> {
     let forms = world.probe.host_forms().ok_or(NO_HOST_FORMS);
     match world.offered(forms) {
@@ -101,6 +101,6 @@ fn ordered_once<P: Probe>(world: &World<'_, P>, _: &mut Pool<P::Backend>) -> Out
     }
 }
 
-/// Why a backend whose memory the host cannot write is not asked.
+/// The reason for skipping a backend whose memory the host cannot write.
 pub const NO_HOST_FORMS: SkipReason =
     SkipReason("the backend has no forms of the host, which are called on armed slots");

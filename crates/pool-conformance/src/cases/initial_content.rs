@@ -1,4 +1,4 @@
-//! The contents that an acquire can give: how a backend is asked to fill a block before it is viewed.
+//! The contents that an acquire can give: how a backend fills a block before it is viewed.
 
 use pool_core::{AcquireResult, Scope};
 
@@ -14,19 +14,20 @@ pub(super) enum InitialContent {
     Value,
     /// A copy of host memory.
     Copy,
-    /// What code of the host gives, element by element: a host backend is not asked for it, and a queue may be
-    /// waited for.
+    /// The elements that code of the host returns, one by one: a host backend has no part in it,
+    /// and a queue may be waited for.
     EachByHost,
 }
 
 impl InitialContent {
-    /// What a backend itself puts into a block: on a queue, without waiting for it.
+    /// The contents that a backend itself puts into a block: on a queue, without waiting for it.
     pub(super) const OF_BACKEND: [Self; 3] = [Self::Zeros, Self::Value, Self::Copy];
 
-    /// All of them: a new content belongs here, too.
+    /// All contents: a new one belongs here, too.
     pub(super) const ALL: [Self; 4] = [Self::Zeros, Self::Value, Self::Copy, Self::EachByHost];
 
-    /// Acquires elements with this content; `seed` says which value, and what is copied.
+    /// Acquires elements with this content; `seed` selects the value, or the elements that are
+    /// copied.
     pub(super) fn acquire<'s, P: Probe, T: Sample>(
         self,
         probe: &P,
@@ -42,7 +43,7 @@ impl InitialContent {
         }
     }
 
-    /// The elements that [`acquire`](Self::acquire) should have given.
+    /// Returns the elements that [`acquire`](Self::acquire) should have given.
     pub(super) fn content<T: Sample>(self, length: usize, seed: u64) -> Vec<T> {
         match self {
             Self::Zeros => vec![T::zeroed(); length],

@@ -1,5 +1,5 @@
 //! Every way to leave a scope: panic, early return, `?`, break through two levels, forgetting it.
-//! However a scope is left, the cursor of the outer scope is where it was.
+//! After each, the cursor of the outer scope is where it was.
 
 use std::mem::forget;
 

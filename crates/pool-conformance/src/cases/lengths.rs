@@ -1,5 +1,6 @@
-//! Long arrays: filling, zeroing, copying, writing and reading reach the last element, at every length
-//! around a power of two up to a mebibyte and one element, for elements of 1, 2, 4, 8, 12 and 16 bytes.
+//! Long arrays: filling, zeroing, copying, writing and reading reach the last element. The lengths
+//! lie around every power of two up to a mebibyte and one element, for elements of 1, 2, 4, 8, 12
+//! and 16 bytes.
 
 use pool_core::Pool;
 
@@ -23,10 +24,11 @@ pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
     ]
 }
 
-/// Bytes of the longest array, less an element.
+/// The power of two of the longest array's bytes, less an element.
 const MOST: u32 = if cfg!(miri) { 9 } else { 20 };
 
-/// Bytes of the longest array, less an element, where a case is run once for every allocation that it makes.
+/// The power of two of the longest array's bytes, less an element, where a case is run once for
+/// every allocation that it makes.
 const MOST_SWEPT: u32 = 8;
 
 fn of_all_sizes<P: Probe>(
@@ -72,7 +74,7 @@ fn of_size<P: Probe, T: Sample>(
     Ok(())
 }
 
-/// The lengths around each power of two of bytes.
+/// Returns the lengths around each power of two of bytes.
 fn lengths(most: u32, size: usize) -> Vec<usize> {
     let around = |power: u32| {
         let length = (1_usize << power) / size;
@@ -84,7 +86,7 @@ fn lengths(most: u32, size: usize) -> Vec<usize> {
     lengths
 }
 
-/// The index at which two arrays differ first.
+/// Describes the first difference of two arrays.
 fn wrong<T: Sample>(found: &[T], right: &[T]) -> String {
     let length = found.len();
     let at = found.iter().zip(right).position(|(found, right)| found != right);

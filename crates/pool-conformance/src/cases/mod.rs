@@ -1,4 +1,4 @@
-//! The acceptance cases that hold for every backend: each is a function over a fresh pool, which may
+//! The acceptance cases that hold for every backend. Each is a function over a new pool, which may
 //! end early with the pool's error where allocations are made to fail.
 
 mod blocks;
@@ -25,7 +25,8 @@ pub(crate) use case::AFTERWARDS;
 pub use case::{Case, Ending};
 pub use elsewhere::NO_HOST_FORMS;
 
-/// Runs every case. The cases that the probe cannot serve are printed, as `SKIPPED`, with its reason.
+/// Runs every case. The cases that the probe cannot serve are printed as `SKIPPED`, with its
+/// reason.
 ///
 /// # Panics
 ///
@@ -40,7 +41,7 @@ pub fn run_all<P: Probe>(probe: &P) {
     }
 }
 
-/// Every acceptance case.
+/// Returns every acceptance case.
 #[must_use]
 pub fn all<P: Probe>() -> Vec<Case<P>> {
     let groups = [

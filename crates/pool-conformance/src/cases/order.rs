@@ -1,6 +1,6 @@
-//! Order: what an acquire puts into a block comes after all work that former views of the block enqueued,
-//! and before all work that later views enqueue. These cases do not wait until their end: on a queue, all the
-//! work is still to run when a view is first read.
+//! Order: an acquire fills a block after all work that former views of the block enqueued, and
+//! before all work that later views enqueue. These cases do not wait until their end: on a queue,
+//! all the work is still to run when a view is first read.
 
 use pool_core::{DynamicPool, Pool, PoolConfig, PoolView};
 
@@ -51,7 +51,8 @@ pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
 /// Lengths from one element to more than a page.
 const LENGTHS: &[usize] = if cfg!(miri) { &[1, 33] } else { &[1, 33, 1_000, 5_000] };
 
-/// Work writes and reads a block through a view that is gone when an acquire of another type fills it.
+/// Checks a block that work writes and reads through a view that is gone when an acquire of another
+/// type fills it.
 fn after_former<P: Probe>(
     world: &World<'_, P>,
     pool: &mut Pool<P::Backend>,
@@ -91,7 +92,7 @@ fn after_work_of<P: Probe, T: Sample, U: Sample>(
     Ok(())
 }
 
-/// Work reads and writes a view that was just filled.
+/// Checks work that reads and writes a view which was just filled.
 fn before_later<P: Probe>(
     world: &World<'_, P>,
     pool: &mut Pool<P::Backend>,
@@ -174,7 +175,7 @@ impl<'p> Reads<'p> {
     }
 }
 
-/// How many rounds go by without a wait.
+/// The number of rounds without a wait.
 const ROUNDS: usize = if cfg!(miri) { 6 } else { 40 };
 
 fn history<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
@@ -215,7 +216,7 @@ fn enter<'p, P: Probe, T: Sample>(
     Ok(())
 }
 
-/// How often a queue is put to work before somebody waits: more than what a backend might keep at once.
+/// The number of commands that are enqueued before a wait: more than a backend might keep at once.
 const LONG: usize = if cfg!(miri) { 30 } else { 4_000 };
 
 fn long_queue<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
@@ -264,7 +265,8 @@ fn dynamic_history<P: Probe>(
     Ok(())
 }
 
-/// Work of one pool is neither lost nor early because another pool of the same probe is waited for.
+/// Checks that work of one pool is neither lost nor early when another pool of the same probe is
+/// waited for.
 fn beside<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let mut other: Pool<P::Backend> = Pool::new(world.probe.context());
     for round in 0..3 {

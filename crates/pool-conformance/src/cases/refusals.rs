@@ -1,6 +1,6 @@
-//! Allocations that fail, as the ledger is told: a refusal is an error with its numbers and takes no slot,
-//! and a refusal that freeing idle blocks makes up for is no error. Where somebody sweeps over failing
-//! allocations and so decides which of them fail, these cases do nothing.
+//! Allocations that fail by the ledger's rule. A refusal is an error with its numbers and takes no
+//! slot; a refusal that freeing idle blocks makes up for is no error. During a sweep over failing
+//! allocations, which decides which of them fail, these cases do nothing.
 
 use pool_core::{Pool, PoolError, error_chain};
 
@@ -19,12 +19,12 @@ pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
     ]
 }
 
-/// The ledger to refuse by; `None` where there is none, or where somebody else refuses.
+/// Returns the ledger to refuse by; `None` if there is none, or if a sweep refuses.
 fn ledger<'p, P: Probe>(world: &World<'p, P>) -> Option<&'p Ledger> {
     world.offered(world.probe.refusal()).filter(|_| !world.is_swept())
 }
 
-/// Elements of an acquire in a slot that had no block before, or a smaller one.
+/// The elements of an acquire in a slot that had no block before, or a smaller one.
 const MORE: usize = if cfg!(miri) { 600 } else { 10_000 };
 
 fn refused<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
@@ -35,7 +35,7 @@ fn refused<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outco
     let before = (ledger.live_blocks(), ledger.live_bytes(), scope.stats().reserved_bytes);
     let refused = ledger.refused();
     ledger.refuse(Refusal::From(0));
-    // One element more fits the chunk of a stack.
+    // One more element fits the chunk of a stack.
     let lengths = [1, 1_000, 100_000];
     for &length in &lengths[usize::from(!P::HAS_SLOTS)..] {
         match scope.try_acquire_zeroed::<u64, _>(length) {

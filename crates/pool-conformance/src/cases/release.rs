@@ -1,5 +1,5 @@
-//! Giving memory back: trim frees what is idle and nothing else, compact swaps what is far too large,
-//! clear leaves a pool as new.
+//! Memory that is released: trim frees only what is idle, compact swaps blocks that are far too
+//! large, clear leaves a pool as new.
 
 use pool_core::{Compaction, DynamicPool, Pool, ReleaseReport};
 
@@ -18,12 +18,12 @@ pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
     ]
 }
 
-/// Blocks that the backend holds for this case, where it can tell.
+/// Returns the blocks that the backend holds for this case, if it can count them.
 fn blocks<P: Probe>(world: &World<'_, P>) -> Option<usize> {
     world.probe.held().map(|held| held.blocks)
 }
 
-/// Checks how many blocks went away, where the backend can tell.
+/// Checks how many blocks were freed, if the backend can count them.
 fn assert_freed<P: Probe>(world: &World<'_, P>, before: Option<usize>, freed: usize) {
     assert_eq!(blocks(world), before.map(|before| before - freed), "blocks that were freed");
 }
@@ -83,7 +83,7 @@ fn trim_dynamic<P: Probe>(world: &World<'_, P>, pool: &mut DynamicPool<P::Backen
     Ok(())
 }
 
-/// How many elements are far too many.
+/// The number of elements that is far too large.
 const MANY: usize = if cfg!(miri) { 200_000 } else { 1_000_000 };
 
 fn compact<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {

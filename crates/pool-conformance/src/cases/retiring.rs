@@ -1,5 +1,6 @@
-//! Blocks that are freed while work on them is enqueued: grown, trimmed, compacted, cleared, dropped with
-//! their pool. The work still finds the memory, and nobody else gets the memory before.
+//! Blocks that are freed while work on them is enqueued: grown, trimmed, compacted, cleared,
+//! dropped with their pool. The work still finds the memory, which is given out again only after
+//! it.
 
 use pool_core::{Compaction, DynamicPool, Pool, PoolView};
 
@@ -20,10 +21,10 @@ pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
     ]
 }
 
-/// How many elements the blocks have that are retired.
+/// The number of elements of the blocks that are retired.
 const LENGTH: usize = if cfg!(miri) { 50 } else { 3_000 };
 
-/// Enqueues work on three slots and leaves them; returns the read that was enqueued last.
+/// Enqueues work on three slots and leaves them. Returns the read that was enqueued last.
 fn work<'p, P: Probe>(
     world: &World<'p, P>,
     pool: &mut Pool<P::Backend>,
@@ -40,7 +41,7 @@ fn work<'p, P: Probe>(
     Ok(reads)
 }
 
-/// Writes other contents into all memory that the backend gives out again after taking it back.
+/// Writes other contents into all memory that the backend took back and gives out again.
 fn scribble<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let scope = pool.scope();
     for seed in 0..4 {
@@ -153,7 +154,8 @@ fn dynamic<P: Probe>(world: &World<'_, P>, pool: &mut DynamicPool<P::Backend>) -
     Ok(())
 }
 
-/// `settle`: freed blocks are free when the pool says so, though work on them was still to run.
+/// Checks that freed blocks are free when the pool says so, though work on them was still to run
+/// (`settle`).
 fn is_back<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     if world.offered(world.probe.accounting()).is_none() {
         return Ok(());

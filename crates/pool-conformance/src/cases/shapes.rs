@@ -1,6 +1,6 @@
-//! The descriptor that a backend keeps beside a cached shape is of that shape: also after other shapes
-//! were cached, were evicted, or lost their block. These cases are skipped where the probe cannot look at
-//! descriptors.
+//! The descriptor that a backend keeps with a cached shape is of that shape, also after other
+//! shapes were cached, were evicted, or lost their block. These cases are skipped where the probe
+//! cannot look at descriptors.
 
 use pool_core::{DescribedBlock, PodElement, Pool, Scope};
 
@@ -31,14 +31,14 @@ fn descriptors<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> O
     Ok(())
 }
 
-/// Checks the descriptor of a shape in the scope's next slot; false where the probe cannot look at it.
+/// Checks the descriptor of a shape in the scope's next slot. Returns `false` if the probe cannot
+/// look at it.
 fn describes<P: Probe, T: PodElement>(
     world: &World<'_, P>,
     scope: &Scope<'_, P::Backend>,
     dims: &[usize],
 ) -> Result<bool, Failure<P>> {
-    // SAFETY: no view is made of the block, and the descriptor goes no further than the probe, which is
-    // the backend's own.
+    // SAFETY: no view is made of the block, and only the backend's own probe gets the descriptor.
     let block: DescribedBlock<'_, P::Backend> = unsafe { scope.try_acquire_described::<T>(dims) }?;
     let Some(kept) = world.offered(world.probe.kept_shape(block.descriptor, dims)) else {
         return Ok(false);

@@ -63,7 +63,7 @@ fn expect_error<P: Probe, V>(outcome: Result<V, Failure<P>>) -> Failure<P> {
     }
 }
 
-/// How many elements a block grows to.
+/// The number of elements that a block grows to.
 const LONG: usize = if cfg!(miri) { 4_000 } else { 40_000 };
 
 fn growth<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {

@@ -1,5 +1,5 @@
-//! Steady state: the same sequence gets the same addresses for ever, and after the first time nothing
-//! is allocated and the hot path serves every acquire.
+//! Steady state: the same sequence always gets the same addresses. After the first time nothing is
+//! allocated, and the hot path serves every acquire.
 
 use pool_core::{DynamicPool, Pool, PoolConfig, Scope};
 
@@ -18,10 +18,10 @@ pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
     ]
 }
 
-/// How often the sequence is repeated.
+/// The number of repetitions of the sequence.
 const TIMES: usize = if cfg!(miri) { 8 } else { 10_000 };
 
-/// Makes one pass over nested scopes, several types and shapes; returns every address.
+/// Makes one pass over nested scopes, several types and shapes. Returns every address.
 fn pass<P: Probe>(
     world: &World<'_, P>,
     scope: &mut Scope<'_, P::Backend>,

@@ -1,5 +1,5 @@
-//! Views in generic hands: what they are lent as, their parts, and what is filled, zeroed, copied and read through
-//! them, each in the order of the queue.
+//! Views in generic code: the pointers they are lent as, their parts, and fills, zeroing, copies
+//! and reads through them, each in the order of the queue.
 
 use std::ops::Range;
 
@@ -30,7 +30,8 @@ pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
 /// The length of the views.
 const LENGTH: usize = 40;
 
-/// Parts at the ends of a view, within it, and of nothing; at offsets and of lengths that no word divides.
+/// Parts at the ends of a view, within it, and empty ones; at offsets and of lengths that no word
+/// divides.
 const PARTS: [Range<usize>; 6] = [0..LENGTH, 0..7, 33..LENGTH, 3..8, 5..6, 11..11];
 
 fn lent<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
@@ -41,7 +42,7 @@ fn lent<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<
     let start = world.probe.address(&view);
     for part in PARTS {
         let shared = view.part(part.clone()).expect("the part is within the view");
-        // Of what is shared there may be many, and parts of parts.
+        // There may be many shared parts, and parts of parts.
         let (again, inner) = (shared, shared.part(..part.len() / 2).expect("half of it"));
         assert_eq!(world.probe.read_shared(&again), content[part.clone()]);
         assert_eq!(world.probe.read_shared(&inner), content[part.start..][..part.len() / 2]);
@@ -81,7 +82,7 @@ fn not_within<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Ou
     Ok(())
 }
 
-/// What a view can be given, and what it then holds.
+/// A content that a view can be given.
 #[derive(Clone, Copy, Debug)]
 enum Given {
     Value,
@@ -93,7 +94,7 @@ enum Given {
 const ALL_GIVEN: [Given; 4] = [Given::Value, Given::Zeros, Given::FromHost, Given::Copy];
 
 impl Given {
-    /// Gives it to a view, with `source` for what is copied.
+    /// Gives the content to a view, with `source` for copies.
     fn give<P: Probe, T: Sample>(
         self,
         view: &mut View<'_, P, T>,
@@ -161,7 +162,7 @@ fn in_order<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outc
         world.write_later(&mut view, 2);
         reads.push((given, before, between, content, world.read_later(&view)));
     }
-    // Only now is anything waited for.
+    // Nothing is waited for before this line.
     for (given, before, between, content, after) in reads {
         assert_eq!(before(), samples::<f64>(1, LENGTH), "{given:?} before older work");
         assert_eq!(between(), content, "{given:?}");

@@ -1,5 +1,5 @@
-//! The surroundings of a case: a probe, contents to recognise views by, and whether allocations are
-//! being made to fail, because then a pool frees what is idle and promises no economy.
+//! The surroundings of a case: a probe, contents that identify views, and whether allocations are
+//! made to fail. If they are, a pool frees what is idle and promises no economy.
 
 use std::cell::Cell;
 use std::fmt::Debug;
@@ -14,7 +14,7 @@ use crate::probe::{Later, Probe, SkipReason, View, Watching};
 pub(super) struct World<'p, P> {
     pub(super) probe: &'p P,
     refused_before: usize,
-    /// Whether allocations were being made to fail when the case began.
+    /// Allocations were made to fail when the case began.
     is_swept: bool,
     declined: Cell<Option<SkipReason>>,
 }
@@ -29,24 +29,25 @@ impl<'p, P: Probe> World<'p, P> {
         }
     }
 
-    /// Whether somebody else is making allocations fail: a sweep over failing allocations runs each case many
-    /// times, and decides which allocations are refused.
+    /// Returns `true` if a sweep makes allocations fail: it runs each case many times, and decides
+    /// which allocations are refused.
     pub(super) fn is_swept(&self) -> bool {
         self.is_swept
     }
 
-    /// The value that the probe offers; where the probe declines, `None`, and the case counts as skipped.
+    /// Returns the value that the probe offers. If the probe declines, returns `None`, and the case
+    /// counts as skipped.
     pub(super) fn offered<T>(&self, offer: Result<T, SkipReason>) -> Option<T> {
         offer.map_err(|why| self.declined.set(Some(why))).ok()
     }
 
-    /// Why the case could not be run to its end.
+    /// Returns the reason why the case could not be run to its end.
     pub(super) fn declined(&self) -> Option<SkipReason> {
         self.declined.get()
     }
 
-    /// Whether nothing was refused since the case began: only then a pool promises not to allocate
-    /// what it allocated before.
+    /// Returns `true` if nothing was refused since the case began: only then a pool promises not to
+    /// allocate again.
     pub(super) fn is_undisturbed(&self) -> bool {
         refused(self.probe) == self.refused_before
     }
@@ -108,7 +109,8 @@ impl<'p, P: Probe> World<'p, P> {
         assert!(end <= other || other_end <= start, "two live views overlap");
     }
 
-    /// Checks that, whatever happened to a pool, none of its slots is active, and acquires work.
+    /// Checks that after all that happened to a pool, none of its slots is active, and acquires
+    /// work.
     pub(super) fn check_usable(&self, pool: &mut Pool<P::Backend>) {
         assert_eq!(pool.stats().active_slots, 0);
         let scope = pool.scope();
@@ -122,7 +124,8 @@ impl<'p, P: Probe> World<'p, P> {
         self.assert_holds(&second, 2);
     }
 
-    /// Checks that, whatever happened to a dynamic pool, acquires work, and so do rewind and reset.
+    /// Checks that after all that happened to a dynamic pool, acquires work, and so do rewind and
+    /// reset.
     pub(super) fn check_dynamic_usable(&self, pool: &mut DynamicPool<P::Backend>) {
         let depth = pool.checkpoint();
         let handle = pool.acquire_zeroed::<f64>(33);

@@ -1,4 +1,4 @@
-//! The backend: blocks that are identities, and everything about their contents a command.
+//! The backend: its blocks are identities, and every access to their contents is a command.
 
 use pool_core::{Advice, Device, Element, PoolBackend, Reuse, SlotRef, Slots, ViewError, bytemuck};
 
@@ -7,17 +7,18 @@ use super::queue::Queue;
 use super::view::{AnySlot, DeferredView, DeferredViewRef, elements_bytes};
 use crate::ledger::RefusalError;
 
-/// Host memory behind a queue. Nothing that is enqueued runs before somebody waits: a read of a view, the
+/// Host memory behind a queue. An enqueued command runs only on a wait: a read of a view, the
 /// pool's [`settle`](PoolBackend::settle), or the end of the queue.
 #[derive(Debug)]
 pub struct DeferredBackend;
 
-/// The descriptor beside a cached shape: a copy of its lengths, as a device would have one in its memory.
+/// The descriptor with a cached shape: a copy of its lengths, as a device would have one in its
+/// memory.
 #[derive(Clone, Debug, Default)]
 pub struct KeptShape(Option<Vec<usize>>);
 
 impl KeptShape {
-    /// The lengths that the descriptor keeps; those of `dims`, where it is new.
+    /// Returns the lengths that the descriptor keeps; those of `dims` if it is new.
     pub fn lengths(&mut self, dims: &[usize]) -> &[usize] {
         self.0.get_or_insert_with(|| dims.to_vec())
     }

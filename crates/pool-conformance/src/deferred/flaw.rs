@@ -1,26 +1,26 @@
-//! What views of deferred memory can get wrong: for backends that are wrong on purpose.
+//! The mistakes that views of deferred memory can make: for faulty backends.
 
-/// What the views of a queue's blocks do wrong.
+/// A mistake that the views of a queue's blocks make.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum ViewFlaw {
-    /// Nothing.
+    /// No mistake.
     #[default]
     Nothing,
     /// The second part of a split starts one element late.
     PartsLate,
-    /// What a shared part lends begins where its block does.
+    /// A shared part is lent with a pointer to the start of its block.
     LendsStart,
     /// A split beyond the end has the whole view as its first part.
     SplitsAnywhere,
-    /// A fill is done before what was enqueued.
+    /// A fill is done before earlier work.
     FillsEarly,
-    /// A read for the host is done before what was enqueued.
+    /// A read for the host is done before earlier work.
     ReadsEarly,
     /// A copy of a view leaves out the last element.
     CopiesShort,
-    /// A copy of a view is enqueued when something is read next.
+    /// A copy of a view is enqueued at the next read.
     CopiesWhenRead,
-    /// A copy of a view in another queue waits for nothing.
+    /// A copy of a view in another queue does not wait.
     CopiesAcrossEarly,
     /// Copies of other lengths are done.
     CopiesAnyLength,

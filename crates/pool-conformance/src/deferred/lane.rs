@@ -1,6 +1,6 @@
-//! What is enqueued: commands, the blocks that they work on, and the lane in which they wait until somebody
-//! waits for them. They stand together because each names the others: a buffer its lane, a lane its commands,
-//! a command its block.
+//! Commands, the blocks that they work on, and the lane in which they are until a wait. They are in
+//! one file because each names the others: a buffer its lane, a lane its commands, a command its
+//! block.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -13,7 +13,7 @@ use pool_core::bytemuck;
 use super::flaw::ViewFlaw;
 use crate::ledger::{Fault, Ledger};
 
-/// The memory that a block stands for, and the lane in which work on it waits.
+/// The memory of a block, and the lane in which work on it is.
 pub(crate) struct Buffer {
     address: usize,
     pub(crate) bytes: usize,
@@ -28,14 +28,15 @@ impl Buffer {
         Self { address, bytes, memory: RefCell::new(Some(words)), lane }
     }
 
-    /// Whether the block was not freed.
+    /// Returns `true` if the block was not freed.
     pub(crate) fn is_live(&self) -> bool {
         self.memory.borrow().is_some()
     }
 }
 
-/// A block: which buffer of its queue, and no owner of it. That is how a counted handle of a driver becomes
-/// a `Copy` block: the context's table owns the handle, and the block says which one.
+/// A block: the number of a buffer of its queue, without owning it. In the same way a counted
+/// handle of a driver becomes a `Copy` block: the context's table owns the handle, and the block
+/// names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeferredBlock(Option<NonNull<Buffer>>);
 
@@ -50,7 +51,7 @@ impl DeferredBlock {
 
     /// # Safety
     ///
-    /// The buffer was not destroyed, and nothing names it any more.
+    /// The buffer was not destroyed, and no other block names it.
     pub(crate) unsafe fn destroy(self) {
         if let Some(buffer) = self.0 {
             // SAFETY: leaked from a box by `new`, and given up by the caller.
@@ -58,15 +59,15 @@ impl DeferredBlock {
         }
     }
 
-    /// The buffer; none for the block of an empty slot.
+    /// Returns the buffer; `None` for the block of an empty slot.
     pub(crate) fn buffer(&self) -> Option<&Buffer> {
-        // SAFETY: a buffer lives as long as its queue, which is its pool's context: blocks are in the
-        // pool's slots, in its views and in the queue's commands, and nowhere else. References are shared.
+        // SAFETY: a buffer lives as long as its queue, which is its pool's context. Blocks are only
+        // in the pool's slots, in its views and in the queue's commands. References are shared.
         self.0.map(|buffer| unsafe { buffer.as_ref() })
     }
 
-    /// The number that tells the block's bytes from those of other blocks. That of an empty slot's block is
-    /// aligned, too.
+    /// Returns the number that tells the block's bytes from those of other blocks. That of an empty
+    /// slot's block is aligned, too.
     #[must_use]
     pub fn address(self) -> usize {
         self.buffer().map_or(Self::ALIGN, |buffer| buffer.address)
@@ -82,9 +83,9 @@ impl DeferredBlock {
 /// The commands that are enqueued and have not run.
 pub(crate) struct Lane {
     commands: RefCell<VecDeque<Command>>,
-    /// Work of other queues, which nothing orders but [`join`](Self::join).
+    /// Work of other queues, which only [`join`](Self::join) orders.
     elsewhere: RefCell<VecDeque<Command>>,
-    /// Copies that are enqueued when something is read next: the flaw [`ViewFlaw::CopiesWhenRead`].
+    /// Copies that are enqueued at the next read: the flaw [`ViewFlaw::CopiesWhenRead`].
     postponed: RefCell<VecDeque<Command>>,
     is_running: Cell<bool>,
     pub(crate) flaw: Cell<ViewFlaw>,
@@ -95,15 +96,16 @@ pub(crate) struct Lane {
 pub(crate) enum Command {
     /// Writes bytes from an offset on.
     Write { block: DeferredBlock, offset: usize, bytes: Vec<u8> },
-    /// Writes the bytes that a read has found, which comes before.
+    /// Writes the bytes that an earlier read found.
     WriteFound { block: DeferredBlock, offset: usize, found: Rc<RefCell<Vec<u8>>> },
     /// Repeats a pattern from the start of the block on, for `bytes` bytes.
     Repeat { block: DeferredBlock, pattern: Vec<u8>, bytes: usize },
-    /// Writes what a source holds when the command runs: too late, for backends that are wrong on purpose.
+    /// Writes the contents of a source at the time when the command runs: too late, for faulty
+    /// backends.
     WriteFrom { block: DeferredBlock, source: Rc<[AtomicU8]> },
     /// Reads bytes.
     Read { block: DeferredBlock, offset: usize, bytes: usize, into: Rc<RefCell<Vec<u8>>> },
-    /// Gives the memory back.
+    /// Frees the memory.
     Free { block: DeferredBlock },
 }
 
@@ -119,14 +121,14 @@ impl Command {
         }
     }
 
-    /// Whether the command repeats a pattern in a block.
+    /// Returns `true` if the command repeats a pattern in a block.
     pub(crate) fn repeats(&self, to: DeferredBlock, what: &[u8]) -> bool {
         matches!(self, Self::Repeat { block, pattern, .. } if *block == to && pattern == what)
     }
 }
 
 impl Lane {
-    /// A lane on which nothing is enqueued.
+    /// Creates a lane without work.
     pub(crate) fn new(ledger: Ledger) -> Self {
         Self {
             commands: RefCell::default(),
@@ -138,7 +140,7 @@ impl Lane {
         }
     }
 
-    /// How many commands of this queue wait.
+    /// Returns the number of commands of this queue that have not run.
     pub(crate) fn waiting(&self) -> usize {
         self.commands.borrow().len()
     }
@@ -148,7 +150,7 @@ impl Lane {
         self.commands.borrow_mut().push_back(command);
     }
 
-    /// Enqueues work when something is read next: for backends that are wrong on purpose.
+    /// Enqueues work at the next read: for faulty backends.
     pub(crate) fn postpone(&self, commands: [Command; 2]) {
         self.postponed.borrow_mut().extend(commands);
     }
@@ -158,7 +160,7 @@ impl Lane {
         self.commands.borrow_mut().append(&mut self.postponed.borrow_mut());
     }
 
-    /// Enqueues work before what was enqueued last: for backends that are wrong on purpose.
+    /// Enqueues work before the last enqueued command: for faulty backends.
     pub(crate) fn push_before_last(&self, command: Command) {
         let mut commands = self.commands.borrow_mut();
         let at = commands.len().saturating_sub(1);
@@ -170,7 +172,7 @@ impl Lane {
         self.elsewhere.borrow_mut().push_back(command);
     }
 
-    /// Puts the work of other queues on a block before all that is enqueued from now on.
+    /// Puts the work of other queues on a block before everything that is enqueued later.
     pub(crate) fn join(&self, block: DeferredBlock) {
         let mut elsewhere = self.elsewhere.borrow_mut();
         let (joined, left) = elsewhere.drain(..).partition(|command| command.block() == block);
@@ -178,7 +180,7 @@ impl Lane {
         self.commands.borrow_mut().extend::<VecDeque<_>>(joined);
     }
 
-    /// Runs all commands that wait; the work of other queues comes last.
+    /// Runs all enqueued commands; the work of other queues comes last.
     pub(crate) fn wait(&self) {
         if self.is_running.replace(true) {
             return;
@@ -236,8 +238,8 @@ impl Lane {
         }
     }
 
-    /// Runs code with bytes of a block; where the block does not have these bytes, a fault is noted and nothing
-    /// is done.
+    /// Runs code with bytes of a block. If the block does not have these bytes, notes a fault and
+    /// does nothing.
     fn with_bytes(
         &self,
         block: DeferredBlock,

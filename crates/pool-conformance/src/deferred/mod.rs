@@ -1,6 +1,6 @@
-//! A backend whose work runs later: host memory behind a queue of commands, so that what a command queue
-//! gets wrong is found without a device. Its blocks are opaque: [`DeferredBlock`] is an identity, and the
-//! memory is reached by commands alone.
+//! A backend whose work runs later: host memory behind a queue of commands, which shows the
+//! mistakes of a command queue without a device. Its blocks are opaque: [`DeferredBlock`] is an
+//! identity, and only commands reach the memory.
 
 mod backend;
 mod flaw;

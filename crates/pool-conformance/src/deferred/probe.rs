@@ -1,4 +1,4 @@
-//! How the tests look into deferred memory: what the probe of a command queue looks like.
+//! The probe of deferred memory: an example of a probe of a command queue.
 
 use pool_core::{Element, PodElement};
 

@@ -1,5 +1,5 @@
-//! The queue: commands wait in it until somebody waits for them, and then run one by one, in the order
-//! in which they were enqueued. The work of other queues on a block runs as late as can be.
+//! The queue: commands are in it until a wait, and then run one by one, in the order in which they
+//! were enqueued. The work of other queues on a block runs as late as possible.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -13,8 +13,9 @@ use crate::ledger::Ledger;
 /// blocks' buffers.
 pub struct Queue {
     lane: Rc<Lane>,
-    /// Every buffer that was ever made. A buffer is an identity for as long as the queue lives, also after
-    /// its memory is gone: so work on a block that was freed is noticed, and nothing else comes of it.
+    /// Every buffer that was ever made. A buffer is an identity for as long as the queue lives,
+    /// even after its memory is freed: so work on a freed block is noticed, and has no other
+    /// effect.
     buffers: RefCell<Vec<DeferredBlock>>,
 }
 
@@ -22,19 +23,19 @@ pub struct Queue {
 static NEXT: AtomicUsize = AtomicUsize::new(DeferredBlock::ALIGN * 16);
 
 impl Queue {
-    /// A queue whose blocks a ledger knows.
+    /// Creates a queue whose blocks are recorded in a ledger.
     #[must_use]
     pub fn new(ledger: Ledger) -> Self {
         Self { lane: Rc::new(Lane::new(ledger)), buffers: RefCell::default() }
     }
 
-    /// How many commands wait.
+    /// Returns the number of commands that have not run.
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.lane.waiting()
     }
 
-    /// Runs all commands that wait.
+    /// Runs all enqueued commands.
     pub fn wait(&self) {
         self.lane.wait();
     }
@@ -43,17 +44,17 @@ impl Queue {
         &self.lane
     }
 
-    /// The block that was made last.
+    /// Returns the block that was made last.
     pub(crate) fn newest(&self) -> Option<DeferredBlock> {
         self.buffers.borrow().last().copied()
     }
 
-    /// A new block of zeros.
+    /// Creates a block of zeros.
     pub(crate) fn make(&self, bytes: usize) -> DeferredBlock {
         self.make_moved(bytes, 0)
     }
 
-    /// As [`make`](Self::make), `by` bytes after an aligned address: for backends that are wrong on purpose.
+    /// Does as [`make`](Self::make), `by` bytes after an aligned address: for faulty backends.
     pub(crate) fn make_moved(&self, bytes: usize, by: usize) -> DeferredBlock {
         let apart = (by + bytes).next_multiple_of(DeferredBlock::ALIGN) + DeferredBlock::ALIGN;
         let address = NEXT.fetch_add(apart, Ordering::Relaxed) + by;
@@ -68,8 +69,8 @@ impl Drop for Queue {
     fn drop(&mut self) {
         self.lane.wait();
         for block in self.buffers.take() {
-            // SAFETY: the pool is gone and with it its views, and all that was enqueued has run: nothing
-            // names the buffer any more.
+            // SAFETY: the pool is gone and with it its views, and all enqueued work has run:
+            // nothing names the buffer any more.
             unsafe { block.destroy() };
         }
     }

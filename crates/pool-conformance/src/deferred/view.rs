@@ -30,7 +30,7 @@ pub struct DeferredViewRef<'s, T> {
 /// A part of a block, which both kinds of views are.
 struct Part<T> {
     block: DeferredBlock,
-    /// In bytes.
+    /// The offset in bytes.
     offset: usize,
     length: usize,
     element: PhantomData<T>,
@@ -60,7 +60,7 @@ impl<'s, T: Element> DeferredView<'s, T> {
         Self { part: Part::new(block, length), slot, elements: PhantomData }
     }
 
-    /// The address at which the view starts, as [`DeferredBlock::address`] counts.
+    /// Returns the address at which the view starts, as [`DeferredBlock::address`] counts.
     #[must_use]
     pub fn address(&self) -> usize {
         self.part.address()
@@ -75,14 +75,15 @@ impl<'s, T: Element> DeferredView<'s, T> {
         });
     }
 
-    /// Writes as many elements as the view has before all that is enqueued: for backends that are wrong on purpose.
+    /// Writes as many elements as the view has before all enqueued work: for faulty backends.
     pub(crate) fn write_at_once(&mut self, elements: &[T]) {
         let Some(buffer) = self.part.block.buffer() else { return };
         let Part { block, offset, .. } = self.part;
         buffer.lane.run(Command::Write { block, offset, bytes: elements_bytes(elements).to_vec() });
     }
 
-    /// Enqueues a write where the pool does not see it, behind all that its queue holds.
+    /// Enqueues a write on another queue, which the pool does not see, after all that this queue
+    /// holds.
     pub fn write_elsewhere(&mut self, elements: &[T]) {
         let Some(buffer) = self.part.block.buffer() else { return };
         let Part { block, offset, .. } = self.part;
@@ -98,7 +99,7 @@ impl<'s, T: Element> DeferredView<'s, T> {
         self.part.read_later()()
     }
 
-    /// Enqueues a read. What is returned waits for it.
+    /// Enqueues a read. The returned function waits for it.
     #[must_use]
     pub fn read_later(&self) -> Box<dyn FnOnce() -> Vec<T>> {
         Box::new(self.part.read_later())
@@ -113,13 +114,13 @@ impl<'s, T: Element> DeferredViewRef<'s, T> {
         Self { part: Part::new(block, length), elements: PhantomData }
     }
 
-    /// The view moved by some bytes, for backends that are wrong on purpose.
+    /// Returns the view moved by some bytes, for faulty backends.
     pub(crate) fn moved_by(mut self, bytes: usize) -> Self {
         self.part.offset += bytes;
         self
     }
 
-    /// The address at which the view starts, as [`DeferredBlock::address`] counts.
+    /// Returns the address at which the view starts, as [`DeferredBlock::address`] counts.
     #[must_use]
     pub fn address(&self) -> usize {
         self.part.address()
@@ -131,7 +132,7 @@ impl<'s, T: Element> DeferredViewRef<'s, T> {
         self.part.read_later()()
     }
 
-    /// Enqueues a read. What is returned waits for it.
+    /// Enqueues a read. The returned function waits for it.
     #[must_use]
     pub fn read_later(&self) -> Box<dyn FnOnce() -> Vec<T>> {
         Box::new(self.part.read_later())
@@ -139,12 +140,12 @@ impl<'s, T: Element> DeferredViewRef<'s, T> {
 }
 
 impl<T> Part<T> {
-    /// Whether views of the block have this flaw.
+    /// Returns `true` if views of the block have this flaw.
     fn has(&self, flaw: ViewFlaw) -> bool {
         self.block.buffer().is_some_and(|buffer| buffer.lane.flaw.get() == flaw)
     }
 
-    /// Checks a copy of `from` elements to `to`, of which the view is one side.
+    /// Checks a copy of `from` elements to `to` elements; the view is one side of it.
     fn check_lengths(&self, from: usize, to: usize) -> Result<(), ViewError> {
         if from == to || self.has(ViewFlaw::CopiesAnyLength) {
             Ok(())
@@ -163,7 +164,7 @@ impl<T: Element> Part<T> {
         self.block.address() + self.offset
     }
 
-    /// Enqueues work behind what other queues do to the block.
+    /// Enqueues work after the work of other queues on the block.
     fn enqueue(&self, command: impl FnOnce(DeferredBlock, usize) -> Command) {
         if let Some(buffer) = self.block.buffer() {
             buffer.lane.join(self.block);
@@ -171,7 +172,7 @@ impl<T: Element> Part<T> {
         }
     }
 
-    /// A read, and where its bytes will be.
+    /// Returns a read, and the place of its bytes.
     fn reading(&self) -> (Command, Rc<RefCell<Vec<u8>>>) {
         let Self { block, offset, length, .. } = *self;
         let bytes = length * size_of::<T>();
@@ -179,14 +180,14 @@ impl<T: Element> Part<T> {
         (Command::Read { block, offset, bytes, into: Rc::clone(&found) }, found)
     }
 
-    /// Enqueues a read; where its bytes will be.
+    /// Enqueues a read. Returns the place of its bytes.
     fn enqueue_read(&self) -> Rc<RefCell<Vec<u8>>> {
         let (read, found) = self.reading();
         self.enqueue(|_, _| read);
         found
     }
 
-    /// The elements for the host.
+    /// Returns the elements for the host.
     fn read_for_host(&self) -> Vec<T> {
         if let (true, Some(buffer)) = (self.has(ViewFlaw::ReadsEarly), self.block.buffer()) {
             let (read, found) = self.reading();
@@ -211,17 +212,17 @@ impl<T: Element> Part<T> {
     }
 }
 
-/// The bytes of elements.
+/// Returns the bytes of elements.
 pub(crate) fn elements_bytes<T: Element>(elements: &[T]) -> &[u8] {
     if size_of::<T>() == 0 { &[] } else { bytemuck::cast_slice(elements) }
 }
 
-/// The elements that some bytes are.
+/// Returns the elements that have these bytes.
 fn elements<T: Element>(bytes: &[u8], length: usize) -> Vec<T> {
     let mut elements = vec![T::zeroed(); length];
     let to = elements.as_mut_ptr().cast::<u8>();
-    // SAFETY: the vector has `length` elements, which are as many bytes (callers), and they are valid as
-    // `T`, because whoever wrote them wrote elements of `T`, or zeros.
+    // SAFETY: the vector has `length` elements, which have this number of bytes (callers). They are
+    // valid as `T`: the writer wrote elements of `T`, or zeros.
     unsafe { to.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
     elements
 }
@@ -273,7 +274,7 @@ impl<T> PoolViewMut for DeferredView<'_, T> {
             return Ok(());
         }
         let found = source.enqueue_read();
-        // Two queues have no order but the one that waiting gives them.
+        // Only waiting puts two queues in order.
         if !Rc::ptr_eq(&from.lane, &to.lane) && !self.part.has(ViewFlaw::CopiesAcrossEarly) {
             from.lane.wait();
         }
@@ -368,8 +369,8 @@ macro_rules! both_kinds {
 both_kinds!(DeferredView { slot });
 both_kinds!(DeferredViewRef {});
 
-/// The slot of a view, whichever backend's pool it is in: [`DeferredBackend`](super::DeferredBackend)'s own or that of
-/// one around it.
+/// The slot of a view of any backend's pool: [`DeferredBackend`](super::DeferredBackend)'s own or
+/// that of one around it.
 #[derive(Clone, Copy)]
 pub(crate) struct AnySlot {
     slot: MaybeUninit<*const ()>,

@@ -1,5 +1,5 @@
-//! The host's forms called by name and element type. A backend is a host backend at compile time, so what is called
-//! is behind a table of methods that only such a backend can have made.
+//! The host's forms, called by name and element type. A backend is a host backend at compile time:
+//! the calls are behind a table of methods that only such a backend can have made.
 
 use pool_core::{HostBackend, PoolBackend, Scope};
 

@@ -1,20 +1,20 @@
-//! The element types of the host's forms: some that are known to be plain, and some with padding, pointers or
-//! invalid values, whose use marks a slot. For each a content that depends on a seed.
+//! The element types of the host's forms: some that are known to be plain, and some with padding,
+//! pointers or invalid values, whose use marks a slot. Each has contents that depend on a seed.
 
 use std::fmt::Debug;
 
 use crate::element::Sample;
 
-/// An element of any type that is `Copy`, with a content to recognise it by.
+/// An element of any type that is `Copy`, with contents to recognise it by.
 pub(crate) trait HostSample: Copy + PartialEq + Debug + 'static {
-    /// Whether writing such elements marks their slot.
+    /// Writing such elements marks their slot.
     const MARKS: bool;
 
-    /// The element at `index` of the content `seed`.
+    /// Returns the element at `index` of the content `seed`.
     fn host_sample(seed: u64, index: usize) -> Self;
 }
 
-/// The elements of the content `seed`.
+/// Returns the elements of the content `seed`.
 pub(crate) fn host_samples<T: HostSample>(seed: u64, length: usize) -> Vec<T> {
     (0..length).map(|index| T::host_sample(seed, index)).collect()
 }
@@ -76,7 +76,7 @@ macro_rules! with_host_kind {
 pub(super) use with_host_kind;
 
 impl HostKind {
-    /// Whether writing elements of the type marks their slot.
+    /// Returns `true` if writing elements of the type marks their slot.
     #[must_use]
     pub fn marks(self) -> bool {
         with_host_kind!(self, Element => Element::MARKS)
@@ -98,7 +98,8 @@ macro_rules! plain {
 
 plain!((), u8, f64, [f32; 3]);
 
-// Of their bytes none is zero that is no padding, so that what was not zeroed is seen also outside of Miri.
+// All their bytes except padding differ from zero, so that a missing zeroing is seen also outside
+// of Miri.
 
 impl HostSample for (u8, u64) {
     const MARKS: bool = true;

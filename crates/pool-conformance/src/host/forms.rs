@@ -1,4 +1,4 @@
-//! The host's forms, called for an element type; what is answered with is checked.
+//! The host's forms, called for an element type. Their results are checked.
 
 use std::mem::{MaybeUninit, size_of};
 
@@ -8,21 +8,22 @@ use super::element::{HostSample, host_samples, with_host_kind};
 use super::request::{HostAcquire, HostForm};
 use super::slice::{Extent, HeldSlice};
 
-/// What a call into a pool of the backend answers with.
+/// The result of a call into a pool of the backend.
 pub(crate) type HostResult<T, B> = Result<T, PoolError<<B as PoolBackend>::Error>>;
 
-/// What happens in the middle of an acquire.
+/// An event in the middle of an acquire.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Moment {
     /// The element of this index is made, by code that may acquire and panic.
     Element(usize),
-    /// A vector has written `written` bytes of the block at `start`, and has asked for `asked`.
+    /// A vector has written `written` bytes of the block at `start`, and has requested `asked`.
     Written { start: usize, written: usize, asked: usize },
     /// A vector took the next slot's block.
     Moved,
 }
 
-/// Calls one of two twins: the one that panics, or the one that answers with an error, which is returned.
+/// Calls one of two twins: the one that panics, or the one that returns an error, which is
+/// returned.
 macro_rules! call {
     ($panics:expr, $on:ident.$plain:ident | $tried:ident($($argument:expr),*)) => {
         if $panics { $on.$plain($($argument),*) } else { $on.$tried($($argument),*)? }
@@ -48,12 +49,12 @@ pub(super) fn acquire<'s, B: HostBackend>(
     })
 }
 
-/// The elements that the answer should have.
+/// Returns the elements that the result should have.
 pub(super) fn content<T: HostSample>(asked: &HostAcquire, seed: u64) -> Vec<T> {
     host_samples(seed, asked.count())
 }
 
-/// Where the answer is.
+/// Returns the place of the result.
 pub(super) fn extent<T>(slice: &[T], asked: &HostAcquire) -> Extent {
     let extent = Extent::of(slice);
     match asked.form {
@@ -62,7 +63,8 @@ pub(super) fn extent<T>(slice: &[T], asked: &HostAcquire) -> Extent {
     }
 }
 
-/// What a view at the start of a block should be aligned to; one without bytes needs none.
+/// Returns the alignment that a view at the start of a block should have; a view without bytes
+/// needs none.
 pub(super) fn alignment<B: PoolBackend, T>(extent: Extent) -> usize {
     if extent.bytes == 0 { align_of::<T>() } else { B::ALIGN }
 }
@@ -155,7 +157,7 @@ fn array<'s, B: HostBackend, T: HostSample>(
     Ok(array)
 }
 
-/// Fills a vector that grows, and tells where its elements went.
+/// Fills a vector that grows, and reports the places of its elements.
 fn push_all<'s, B: HostBackend, T: HostSample>(
     mut vector: PoolVec<'_, 's, B, T>,
     length: usize,
@@ -171,7 +173,7 @@ fn push_all<'s, B: HostBackend, T: HostSample>(
     for index in 0..length {
         let next = element(index);
         if vector.len() == vector.capacity() {
-            // Told before, because an error ends the vector.
+            // Reported before, because an error ends the vector.
             written(place);
         }
         let is_first_use = vector.capacity() == 0;
@@ -186,7 +188,7 @@ fn push_all<'s, B: HostBackend, T: HostSample>(
     Ok(vector.into_slice())
 }
 
-/// Where a vector's elements are, and the bytes that it has asked for.
+/// Returns the place of a vector's elements, and the bytes that it has requested.
 fn place_of<B: HostBackend, T: HostSample>(vector: &PoolVec<'_, '_, B, T>) -> Extent {
     let asked = if size_of::<T>() == 0 { 0 } else { vector.capacity() * size_of::<T>() };
     Extent::of(&vector[..]).asked(asked)

@@ -9,22 +9,22 @@ use super::forms::{self, Moment};
 use super::request::HostAcquire;
 use super::slice::{Extent, HeldSlice};
 
-/// What is done in an inner scope of which a slice is kept.
+/// The work in an inner scope of which a slice is kept.
 pub(crate) trait KeepBody<B: PoolBackend> {
-    /// Done before the slice is acquired; where the answer is false, nothing is acquired or kept.
+    /// Called before the slice is acquired. If it returns `false`, nothing is acquired or kept.
     fn before(&mut self, inner: &mut Scope<'_, B>) -> bool;
 
-    /// Told of what happens while the slice is acquired.
+    /// Called for each event while the slice is acquired.
     fn watch(&self, moment: Moment);
 
-    /// Done after the slice was acquired.
+    /// Called after the slice was acquired.
     fn acquired(&mut self, inner: &Scope<'_, B>, extent: Extent);
 
-    /// Told that the slice was refused.
+    /// Called when the slice was refused.
     fn refused(&mut self, inner: &Scope<'_, B>, error: &PoolError<B::Error>);
 }
 
-/// Nothing was kept: the body ended early, or was told of a refusal.
+/// Nothing was kept: the body ended early, or the slice was refused.
 struct NotKept;
 
 impl<E> From<PoolError<E>> for NotKept {
@@ -33,7 +33,7 @@ impl<E> From<PoolError<E>> for NotKept {
     }
 }
 
-/// Keeps what a body acquires; `None` where it answered with nothing.
+/// Keeps the result of a body; `None` if it returned nothing.
 pub(super) fn keep<'s, B: HostBackend, T: HostSample>(
     scope: &mut Scope<'s, B>,
     asked: &HostAcquire,
@@ -49,7 +49,7 @@ pub(super) fn keep<'s, B: HostBackend, T: HostSample>(
         kept = NdView::new(kept, asked.dims()).expect("an array kept whole").into_view();
     }
     assert!(*kept == forms::content::<T>(asked, seed)[part], "what is kept changed: {kept:?}");
-    // Some part of a block, of which nothing more is asked.
+    // A part of a block, which is not used further.
     let extent = Extent::of(kept).asked(0);
     Some(HeldSlice::new(kept, extent, align_of::<T>(), seed))
 }

@@ -1,5 +1,5 @@
-//! What random programs do with scopes of the host beyond what all backends have: elements of any type that is
-//! `Copy`, room without a value, vectors, and slices that are kept when their scope ends.
+//! What random programs do only with scopes of the host: elements of any type that is `Copy`, room
+//! without a value, vectors, and slices that are kept when their scope ends.
 
 mod calls;
 mod element;
@@ -21,12 +21,13 @@ pub(crate) use keep::KeepBody;
 pub use request::{HostAcquire, HostForm};
 pub(crate) use slice::{Extent, HeldSlice};
 
-/// The forms of the acquire family that scopes of a host backend have, for code that knows of a backend no more
-/// than that it may be one: what [`Probe::host_forms`](crate::Probe::host_forms) answers with.
+/// The forms of the acquire family that scopes of a host backend have, for code that does not know
+/// at compile time whether its backend is one. [`Probe::host_forms`](crate::Probe::host_forms)
+/// returns it.
 pub struct HostForms<B: PoolBackend>(&'static dyn Calls<B>);
 
 impl<B: HostBackend> HostForms<B> {
-    /// The forms that scopes of this backend have.
+    /// Returns the forms that scopes of this backend have.
     #[must_use]
     pub fn new() -> Self {
         Self(&HostMemory)
@@ -46,7 +47,8 @@ impl<B: PoolBackend> fmt::Debug for HostForms<B> {
 }
 
 impl<B: PoolBackend> HostForms<B> {
-    /// Acquires, and checks that the answer has the content `seed`. `watch` is told of what happens meanwhile.
+    /// Acquires, and checks that the result has the content `seed`. `watch` is called for each
+    /// event in between.
     pub(crate) fn acquire<'s>(
         &self,
         scope: &Scope<'s, B>,
@@ -57,9 +59,9 @@ impl<B: PoolBackend> HostForms<B> {
         self.0.acquire(scope, asked, seed, watch)
     }
 
-    /// Acquires in an inner scope, and keeps the elements from the first to the second place of `part`, both modulo
-    /// one more than their number, or all for an array; checks that they have the content `seed`. `None` where
-    /// `body` ended early, or was told of a refusal.
+    /// Acquires in an inner scope, and keeps the elements from the first to the second place of
+    /// `part`, both modulo their number plus one; all elements of an array. Checks that they have
+    /// the content `seed`. Returns `None` if `body` ended early, or the slice was refused.
     pub(crate) fn keep<'s>(
         &self,
         scope: &mut Scope<'s, B>,
@@ -71,8 +73,8 @@ impl<B: PoolBackend> HostForms<B> {
         self.0.keep(scope, asked, part, seed, body)
     }
 
-    /// Runs every form of the acquire family on a slot that a view armed, with the backend's memory; checks that the
-    /// block is ordered exactly once, before the first write.
+    /// Runs every form of the acquire family on a slot that a view armed, with the backend's
+    /// memory. Checks that the block is ordered exactly once, before the first write.
     pub(crate) fn check_reuse(&self, context: &dyn Fn() -> B::Context) -> HostResult<(), B> {
         self.0.check_reuse(context)
     }

@@ -7,16 +7,16 @@ use super::element::HostKind;
 pub struct HostAcquire {
     /// The element type.
     pub kind: HostKind,
-    /// Which member of the family is called.
+    /// The member of the family that is called.
     pub form: HostForm,
-    /// For how many elements; arrays have a few less, so that they have three columns.
+    /// The number of elements; arrays have a few less, so that they have three columns.
     pub length: usize,
-    /// Code that makes elements acquires in the same scope before those whose index is a multiple of this and one;
-    /// `None` for never. In a body of `keep` it does not.
+    /// The divisor of the indices before which the code that makes elements acquires in the same
+    /// scope; `None` for never. In a body of `keep` the code does not acquire.
     pub reenter_at: Option<usize>,
     /// The index before which code that makes elements panics; `None` for none.
     pub panic_at: Option<usize>,
-    /// Whether the twin is called that panics.
+    /// The twin that panics is called.
     pub panics: bool,
 }
 
@@ -33,7 +33,7 @@ pub enum HostForm {
     NdUninit,
     /// `scratch`, of bytes, with this alignment.
     Scratch(usize),
-    /// `acquire_fixed_vec`, with room for so many elements more.
+    /// `acquire_fixed_vec`, with room for this number of further elements.
     FixedVec(usize),
     /// `acquire_vec`, with this capacity to begin with.
     Vec(usize),
@@ -42,24 +42,24 @@ pub enum HostForm {
 }
 
 impl HostForm {
-    /// Whether elements are left without a value: the answer is room, and no slice.
+    /// Returns `true` if elements are left without a value: the result is room, and no slice.
     pub(crate) fn leaves_room(self) -> bool {
         matches!(self, Self::Uninit | Self::NdUninit | Self::Scratch(_))
     }
 
-    /// Whether the answer is an array.
+    /// Returns `true` if the result is an array.
     pub(crate) fn is_nd(self) -> bool {
         matches!(self, Self::NdWith | Self::NdUninit)
     }
 }
 
 impl HostAcquire {
-    /// The lengths of the array that is asked for.
+    /// Returns the lengths of the requested array.
     pub(super) fn dims(&self) -> [usize; 2] {
         [self.length / 3, 3]
     }
 
-    /// How many elements the answer has; bytes for scratch memory.
+    /// Returns the number of elements of the result; bytes for scratch memory.
     pub(super) fn count(&self) -> usize {
         if self.form.is_nd() { self.dims().iter().product() } else { self.length }
     }

@@ -1,5 +1,5 @@
-//! Every form of the acquire family in a slot that a view armed: how often the backend is asked to order the block, and
-//! what the block holds when it is asked.
+//! Every form of the acquire family in a slot that a view armed: how often the backend is called to
+//! order the block, and the contents of the block at that time.
 
 use pool_core::{DynamicPool, HostBackend, Pool, Scope};
 
@@ -23,8 +23,8 @@ type ScopeForm<B> = fn(&mut Scope<'_, Backend<B>>) -> Armed<(), B>;
 /// Forms of a dynamic pool.
 type DynamicForm<B> = fn(&mut DynamicPool<Backend<B>>) -> Armed<(), B>;
 
-/// Runs every form on an armed slot, and checks that `reuse` is called exactly once, before the first write; not at all
-/// where the form hands out no byte.
+/// Runs every form on an armed slot, and checks that `reuse` is called exactly once, before the
+/// first write. If the form hands out no byte, `reuse` is not called.
 pub(super) fn check_reuse<B: HostBackend>(context: impl Fn() -> B::Context) -> Armed<(), B> {
     check_scope_forms::<B>(&mut Pool::new(context()))?;
     check_host_forms::<B>(&mut Pool::new(context()))?;

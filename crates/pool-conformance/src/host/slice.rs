@@ -8,9 +8,9 @@ use super::element::{HostSample, host_samples};
 /// A live slice, or live room, with the content that it should have.
 pub(crate) struct HeldSlice<'s> {
     elements: Box<dyn AnySlice + 's>,
-    /// Where the slice was when it was handed out.
+    /// The place of the slice when it was handed out.
     extent: Extent,
-    /// What the start should be a multiple of.
+    /// The start should be a multiple of this.
     pub(crate) alignment: usize,
     seed: u64,
 }
@@ -22,25 +22,26 @@ pub(crate) struct Extent {
     pub(crate) start: usize,
     /// The bytes of the slice.
     pub(crate) bytes: usize,
-    /// The bytes from the start of the block on that the acquire asked for.
+    /// The bytes from the start of the block on that the acquire requested.
     pub(crate) asked: usize,
 }
 
 impl Extent {
-    /// The memory of a slice that starts where its block does.
+    /// Returns the memory of a slice that starts where its block does.
     pub(super) fn of<T>(slice: &[T]) -> Self {
         let bytes = size_of_val(slice);
         Self { start: slice.as_ptr().addr(), bytes, asked: bytes }
     }
 
-    /// As it is, for an acquire that asked for more bytes.
+    /// Returns the same memory, for an acquire that requested more bytes.
     pub(super) fn asked(self, asked: usize) -> Self {
         Self { asked, ..self }
     }
 }
 
 impl<'s> HeldSlice<'s> {
-    /// A slice that was just handed out, at a multiple of `alignment`; the content `seed` is written into it.
+    /// Takes a slice that was just handed out, at a multiple of `alignment`. Writes the content
+    /// `seed` into it.
     pub(super) fn new<T: HostSample>(
         slice: &'s mut [T],
         extent: Extent,
@@ -51,7 +52,7 @@ impl<'s> HeldSlice<'s> {
         Self { elements: Box::new(slice), extent, alignment, seed }
     }
 
-    /// As [`new`](Self::new), for room: of the elements every second one gets a value.
+    /// Does as [`new`](Self::new), for room: every second element gets a value.
     pub(super) fn of_room<T: HostSample>(
         room: &'s mut [MaybeUninit<T>],
         extent: Extent,
@@ -67,7 +68,7 @@ impl<'s> HeldSlice<'s> {
         self.extent
     }
 
-    /// The number of elements.
+    /// Returns the number of elements.
     pub(crate) fn length(&self) -> usize {
         self.elements.length()
     }

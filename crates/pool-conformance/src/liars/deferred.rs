@@ -1,5 +1,5 @@
-//! Liars over deferred memory. Whatever a liar asks of a queue, the queue reaches the memory of its own buffers
-//! alone, and notes what would leave it: so a liar may be as wrong as it likes.
+//! Liars over deferred memory. Whatever a liar requests of a queue, the queue reaches only the
+//! memory of its own buffers, and notes accesses beyond it: a liar cannot do harm.
 
 use std::borrow::{Borrow, BorrowMut};
 use std::cell::{Cell, RefCell};
@@ -26,7 +26,7 @@ pub(super) type DeferredLiarProbe = AdaptedProbe<DeferredProbe, DeferredLiar, Li
 pub(super) struct DeferredLiar {
     queue: Queue,
     lie: Lie,
-    /// The command that is still to be enqueued, or the one that was enqueued last.
+    /// The command that is not enqueued yet, or the one that was enqueued last.
     kept: RefCell<Option<Command>>,
     was_refused: Cell<bool>,
     fills: Cell<usize>,
@@ -45,7 +45,7 @@ impl From<(Queue, Lie)> for DeferredLiar {
     }
 }
 
-/// What views do wrong where the lie is theirs.
+/// Returns the flaw of the views if the lie is theirs.
 fn flaw(lie: Lie) -> ViewFlaw {
     match lie {
         Lie::PartsLate => ViewFlaw::PartsLate,
@@ -74,7 +74,7 @@ impl DeferredLiar {
         Ok(())
     }
 
-    /// Enqueues the command that was kept back, and keeps `command` back instead.
+    /// Enqueues the command that was held back, and holds `command` back instead.
     fn push_next_time(&self, command: Command) -> BackendResult {
         match self.kept.replace(Some(command)) {
             Some(late) => self.push(late),
@@ -86,7 +86,7 @@ impl DeferredLiar {
         self.push(Command::Repeat { block, pattern: vec![value], bytes })
     }
 
-    /// A block in use that has `bytes` bytes.
+    /// Returns a block in use that has `bytes` bytes.
     fn in_use(&self, bytes: usize) -> Option<DeferredBlock> {
         let is_it = |block: &DeferredBlock| {
             block.buffer().is_some_and(|buffer| buffer.bytes == bytes && buffer.is_live())
@@ -150,7 +150,7 @@ unsafe impl Adaptor for DeferredLiar {
             }
             _ => honestly(bytes),
         }
-        // A panic amid another one would end the process.
+        // A panic during another one would end the process.
         assert!(self.lie != Lie::FreeUnwinds || panicking(), "free unwinds");
     }
 
@@ -307,12 +307,12 @@ thread_local! {
     static LAST: RefCell<KeptShape> = RefCell::default();
 }
 
-/// Whether descriptors begin as copies of the last one from now on.
+/// Sets whether descriptors begin as copies of the last one from now on.
 pub(super) fn keep_stale_shapes(on: bool) {
     ARE_STALE.set(on);
 }
 
-/// A descriptor that begins as a copy of the last one where that is the lie.
+/// A descriptor that, if that is the lie, begins as a copy of the last one.
 pub(super) struct LiarsShape(KeptShape);
 
 impl Default for LiarsShape {

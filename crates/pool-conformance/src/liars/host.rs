@@ -1,5 +1,5 @@
-//! Liars over host memory, the heap of the tests and the watched toy: what queues get wrong, slices can, too.
-//! These liars stay within the bytes of a block.
+//! Liars over host memory, the heap of the tests and the watched toy: slices can have the mistakes
+//! of queues, too. These liars stay within the bytes of a block.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -54,7 +54,7 @@ unsafe impl<B: HostBackend> Adaptor for HostLiar<B> {
                 honestly(bytes);
             }
             Lie::FreesOtherBytes => {
-                // A panic amid another one would end the process.
+                // A panic during another one would end the process.
                 match catch_unwind(AssertUnwindSafe(|| honestly(bytes + B::ALIGN))) {
                     Err(payload) if !panicking() => resume_unwind(payload),
                     _ => {}

@@ -1,12 +1,12 @@
-//! The lies, by name: the ways in which a backend can be wrong. A lie is a value and not a type, so that the
-//! cases are compiled once for all liars over one backend.
+//! The lies, by name: the ways in which a backend can be wrong. A lie is a value and not a type, so
+//! that the cases are compiled once for all liars over one backend.
 
 use std::fmt;
 
 /// Makes the enum, with a text for each lie.
 macro_rules! lies {
     ($($lie:ident = $text:literal),* $(,)?) => {
-        /// A lie: what a backend does wrong.
+        /// A lie: the mistake that a backend makes.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[non_exhaustive]
         pub enum Lie {

@@ -1,5 +1,5 @@
-//! Backends that are wrong on purpose, each in one way, and the proof that the cases catch every one:
-//! a suite that passes liars is worth nothing.
+//! Backends that are wrong on purpose, each in one way, and the proof that the cases catch every
+//! one: a suite that passes liars is worth nothing.
 //!
 //! ```text
 //! cargo test -p pool-conformance --test liars -- --nocapture
@@ -9,8 +9,8 @@
 //! [`DeferredBackend`](crate::DeferredBackend) memory, which nothing but its own commands reaches, or within what a block
 //! of the host has.
 //!
-//! Whoever changes a case finds out from the liars whether the case still does what it is for; whoever meets a
-//! new sort of mistake adds a liar first, sees it survive, and then writes the case.
+//! After a change of a case, the liars show whether the case still does what it is for. For a new
+//! sort of mistake, add a liar first, see that no case catches it, and then write the case.
 
 mod deferred;
 mod host;
@@ -38,11 +38,11 @@ use host_queue::HostQueueProbe;
 /// A liar, and the case that caught it.
 #[derive(Clone, Debug)]
 pub struct Liar {
-    /// What the liar does wrong.
+    /// The mistake of the liar.
     pub lie: Lie,
-    /// The backend that the liar would be without its lie.
+    /// The backend without the lie.
     pub base: &'static str,
-    /// The first case that failed; `None` where all passed.
+    /// The first case that failed; `None` if all passed.
     pub caught_by: Option<&'static str>,
     /// The text with which that case failed.
     pub said: String,
@@ -55,7 +55,7 @@ impl fmt::Display for Liar {
     }
 }
 
-/// Runs the cases on every liar, each until one case fails; `tell` is told of each.
+/// Runs the cases on every liar, each until one case fails, and calls `tell` for each.
 // The function is generic, so that only a caller compiles the cases four times more.
 pub fn run_liars(mut tell: impl FnMut(&Liar)) {
     for &lie in Lie::OF_QUEUES {
@@ -68,7 +68,7 @@ pub fn run_liars(mut tell: impl FnMut(&Liar)) {
         let probe = HeapProbe::default();
         let ledger = probe.ledger.clone();
         tell(&run("Heap", lie, &AdaptedProbe::<_, HostLiar<HeapBackend>, _>::new(probe, lie)));
-        // Frees the blocks that the liar left, of which no pool knows any more.
+        // Frees the blocks that the liar leaked, which no pool knows any more.
         ledger.free_leaked();
     }
     for &lie in Lie::OF_TOYS {
@@ -86,8 +86,8 @@ fn deferred_probe(lie: Lie) -> DeferredLiarProbe {
     AdaptedProbe::new(DeferredProbe::default(), lie)
 }
 
-/// Runs the cases until one fails. The checks that follow every case are often the first to fail, and say
-/// least: then a case that fails by itself is looked for.
+/// Runs the cases until one fails. The checks after every case are often the first to fail, and say
+/// least: then the function looks for a case that fails by itself.
 fn run<P: Probe>(base: &'static str, lie: Lie, probe: &P) -> Liar {
     let mut liar = Liar { lie, base, caught_by: None, said: String::new() };
     for case in all::<P>() {

@@ -1,5 +1,5 @@
-//! The numbers that the model expects of one pool, compared with its statistics and with what the
-//! backend counts.
+//! The numbers that the model expects of one pool. They are compared with its statistics and with
+//! the backend's counts.
 
 use pool_core::PoolStats;
 
@@ -13,17 +13,17 @@ pub(super) struct Account {
     pub(super) active: usize,
     /// The most slots that were handed out or reserved at once.
     high_water: usize,
-    /// As many as that may have been: the account does not see every slot that a vector reserves.
+    /// The upper bound of that number: the account does not see every slot that a vector reserves.
     high_water_at_most: usize,
-    /// How many slots were ever handed out.
+    /// The number of slots that were ever handed out.
     pub(super) acquires: u64,
     pub(super) setting: Setting,
-    /// The most bytes that the pool may hold: its limit, or what it held when that was lowered.
+    /// The most bytes that the pool may hold: its limit, or what it held when the limit was
+    /// lowered.
     allowed: usize,
     /// The largest of these since the pool was made or cleared.
     most_allowed: usize,
-    /// The blocks that the backend held when the pool was made; those that it holds beyond them are this
-    /// pool's.
+    /// The blocks that the backend held when the pool was made; later ones are this pool's.
     before: Option<BlockCounts>,
     /// Acquires whose shape went through the shape cache.
     pub(super) shaped: u64,
@@ -31,7 +31,7 @@ pub(super) struct Account {
 }
 
 impl Account {
-    /// The account of a new pool.
+    /// Opens the account of a new pool.
     pub(super) fn open(setting: Setting, held: Option<BlockCounts>, has_slots: bool) -> Self {
         let allowed = setting.limit();
         Self {
@@ -55,24 +55,24 @@ impl Account {
         self.high_water = self.high_water.max(self.active);
     }
 
-    /// The next slots, of which there are so many, were reserved but not handed out.
+    /// Notes that this number of further slots was reserved but not handed out.
     pub(super) fn reserved(&mut self, slots: usize) {
         self.high_water = self.high_water.max(self.active + slots);
     }
 
-    /// As [`reserved`](Self::reserved), or not.
+    /// Notes that slots may have been reserved, as [`reserved`](Self::reserved).
     pub(super) fn may_have_reserved(&mut self, slots: usize) {
         self.high_water_at_most = self.high_water_at_most.max(self.active + slots);
     }
 
-    /// The pool was given another setting while it held `reserved` bytes.
+    /// Notes that the pool was given another setting while it held `reserved` bytes.
     pub(super) fn configured(&mut self, setting: Setting, reserved: usize) {
         self.setting = setting;
         self.allowed = setting.limit().max(reserved);
         self.most_allowed = self.most_allowed.max(self.allowed);
     }
 
-    /// The pool was cleared.
+    /// Notes that the pool was cleared.
     pub(super) fn cleared(&mut self) {
         self.active = 0;
         self.high_water = 0;
@@ -80,14 +80,15 @@ impl Account {
         self.most_allowed = self.allowed;
     }
 
-    /// Notes that another pool, which made `allocations` of them, was open in between and is gone.
+    /// Notes that another pool, which made this number of allocations, was open in between and is
+    /// gone.
     pub(super) fn was_beside(&mut self, allocations: usize) {
         if let Some(before) = &mut self.before {
             before.allocations += allocations;
         }
     }
 
-    /// How many allocations the pool made, as the backend counts.
+    /// Returns how many allocations the pool made, as the backend counts.
     pub(super) fn allocations(&self, held: Option<BlockCounts>) -> usize {
         held.zip(self.before).map_or(0, |(held, before)| held.allocations - before.allocations)
     }
@@ -118,16 +119,16 @@ impl Account {
         };
         assert_eq!(stats.reserved_bytes, held.bytes - before.bytes, "bytes that the pool holds");
         assert_eq!(stats.growths, self.allocations(Some(held)) as u64, "growths");
-        // Also in the middle of a growth, when the old block and the new one are both there.
+        // This includes the middle of a growth, when the old block and the new one both exist.
         assert!(
             held.peak_bytes - before.bytes <= self.allowed,
             "the limit was exceeded for a time"
         );
     }
 
-    /// Checks that nothing but the blocks of active slots is held.
+    /// Checks that only the blocks of active slots are held.
     pub(super) fn check_nothing_idle(&self, held: Option<BlockCounts>) {
-        // A chunk is of no slot. That a second trim finds nothing is checked where this is.
+        // A chunk belongs to no slot. The caller checks that a second trim finds nothing.
         if !self.has_slots {
             return;
         }

@@ -1,5 +1,5 @@
-//! One acquire of a random program: every member of the family, what it promises about the contents,
-//! and its refusals.
+//! One acquire of a random program: every member of the family, its promise about the contents, and
+//! its refusals.
 
 use std::cell::{Cell, RefCell};
 
@@ -103,7 +103,7 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// Calls an acquire; `None` where the acquire was refused for a reason that the model knows.
+    /// Calls an acquire; `None` if the acquire was refused for a reason that the model knows.
     fn take<V>(
         &mut self,
         scope: &Scope<'_, P::Backend>,
@@ -134,7 +134,8 @@ impl<P: Probe> Machine<'_, P> {
         assert_eq!(scope.trim(), ReleaseReport::default(), "refused with idle blocks left");
     }
 
-    /// Checks a view that was just handed out, tells the model, and keeps it with a new content.
+    /// Checks a view that was just handed out, updates the model, and keeps the view with a new
+    /// content.
     fn keep<'s, T: Sample>(
         &mut self,
         frame: &mut Frame<'_, 's, P>,
@@ -150,7 +151,7 @@ impl<P: Probe> Machine<'_, P> {
         frame.views.push(Box::new(LiveView::<P, T>::new(self.probe, view, None, seed)));
     }
 
-    /// As [`keep`](Self::keep), for a view whose shape is borrowed from the shape cache.
+    /// Does as [`keep`](Self::keep), for a view whose shape is borrowed from the shape cache.
     fn keep_lent<'s, T: Sample>(
         &mut self,
         frame: &mut Frame<'_, 's, P>,
@@ -167,7 +168,7 @@ impl<P: Probe> Machine<'_, P> {
         frame.views.push(Box::new(LiveView::<P, T>::new(self.probe, view, shape, seed)));
     }
 
-    /// Checks address and content of a view that was just handed out, and tells the model.
+    /// Checks address and content of a view that was just handed out, and updates the model.
     fn admit<T: Sample>(&mut self, slot: usize, view: &View<'_, P, T>, content: Content) {
         let (start, bytes) = (self.probe.address(view), view.len() * size_of::<T>());
         let aligned = if bytes == 0 { align_of::<T>() } else { P::Backend::ALIGN };
@@ -186,8 +187,9 @@ impl<P: Probe> Machine<'_, P> {
         });
     }
 
-    /// Checks a view that was handed out recycled, at `offset` of a block that held `remains`: poison where the
-    /// setting says so, else zeros where a use that marks had written.
+    /// Checks a view that was handed out recycled, at `offset` of a block that held `remains`. If
+    /// the setting poisons, the view has poison; else it has zeros where a use that marks had
+    /// written.
     pub(super) fn check_recycled<T: Sample>(
         &mut self,
         remains: &Remains,
@@ -207,12 +209,13 @@ impl<P: Probe> Machine<'_, P> {
         self.checks.compare::<T>(view, move |found| {
             let bytes = cast_slice::<T, u8>(&found);
             assert!(remains.allow(offset, bytes), "bytes of a marked use are left: {found:?}");
-            // Whatever the bytes are, they are initialised: Miri looks at all that are compared.
+            // Any bytes are allowed, but they are initialised: Miri looks at all compared bytes.
             assert!(bytes == bytes.to_vec());
         });
     }
 
-    /// An acquire whose elements are made by code that acquires in the same scope and may panic.
+    /// Makes an acquire whose elements come from code that acquires in the same scope and may
+    /// panic.
     fn acquire_with<'s, T: Sample>(
         &mut self,
         scope: &Scope<'s, P::Backend>,
@@ -258,7 +261,8 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// Admits what code that makes elements acquired, filled with the first element of `seed`, from slot `first` on.
+    /// Admits the views that code which makes elements acquired, filled with the first element of
+    /// `seed`, from slot `first` on.
     pub(super) fn admit_reentered<'s, T: Sample>(
         &mut self,
         frame: &mut Frame<'_, 's, P>,
@@ -273,7 +277,7 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// A matrix, split at a row into two views of one slot.
+    /// Acquires a matrix, split at a row into two views of one slot.
     fn acquire_split<'s, T: Sample>(
         &mut self,
         scope: &Scope<'s, P::Backend>,
@@ -305,7 +309,8 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// A copy that is given a shape of another length: the right error, and the copy keeps slot and content.
+    /// Acquires a copy that is given a shape of another length: the error is the right one, and the
+    /// copy keeps slot and content.
     fn acquire_misshapen<'s, T: Sample>(
         &mut self,
         scope: &Scope<'s, P::Backend>,
@@ -323,7 +328,7 @@ impl<P: Probe> Machine<'_, P> {
         self.keep(frame, Some(view), MISSHAPEN_LENGTH, Content::Samples(seed));
     }
 
-    /// A request that no pool can fulfil: the right error, and nothing is taken.
+    /// Makes a request that no pool can fulfil: the error is the right one, and nothing is taken.
     fn acquire_impossible<T: Sample>(
         &mut self,
         scope: &Scope<'_, P::Backend>,

@@ -1,5 +1,5 @@
-//! Comparisons of what views hold with what they should hold: made at once, or, where reading means to wait for a
-//! device, left open until many can be made after one wait.
+//! Comparisons of views with the contents that they should have. They are made at once; if a read
+//! waits for a device, they are left open until many can be made after one wait.
 
 use std::cell::RefCell;
 
@@ -14,17 +14,17 @@ pub(super) struct Checks<'p, P: Probe> {
 }
 
 impl<'p, P: Probe> Checks<'p, P> {
-    /// No comparisons yet.
+    /// Creates an empty list of comparisons.
     pub(super) fn new(probe: &'p P) -> Self {
         Self { probe, open: RefCell::default() }
     }
 
-    /// The probe by which views are read.
+    /// Returns the probe by which views are read.
     pub(super) fn probe(&self) -> &'p P {
         self.probe
     }
 
-    /// Has `check` look at what a view holds now.
+    /// Calls `check` with the view's present contents.
     pub(super) fn compare<T: Element>(
         &self,
         view: &SharedView<'_, P, T>,

@@ -1,40 +1,43 @@
-//! What blocks hold that no view is of, as far as the pool promises anything: the bytes that uses which mark have
-//! written are zeros for the next use that reads, and nothing is said of all others.
+//! The contents of blocks outside of every view, as far as the pool promises them. Bytes that were
+//! written by uses which mark are zeros for the next use that reads; nothing is promised of the
+//! others.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// The contents of blocks, by the blocks' numbers. What the model does not see it may forget: it then demands less.
+/// The contents of blocks, by the blocks' numbers. The model may forget what it does not see: it
+/// then demands less.
 #[derive(Debug)]
 pub(super) enum Contents {
     /// Every view begins where its block does.
     Slots(BTreeMap<usize, SlotContents>),
-    /// Views lie anywhere in a block: the ranges of it that were marked and not read since.
+    /// Views lie anywhere in a block: the ranges of the block that were marked and not read since.
     Stack(BTreeMap<usize, Vec<Range<usize>>>),
 }
 
-/// What former uses of a slot's block left behind.
+/// The bytes that former uses of a slot's block left behind.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SlotContents {
-    /// So many bytes at the start were written by uses that mark, since the block was last read recycled.
+    /// The number of bytes at the start that were written by uses that mark, since the block was
+    /// last read recycled.
     marked: usize,
     /// Bytes that were zeroed with the last mark, and not written since.
     zeroed: Range<usize>,
 }
 
-/// Which bytes of a view that reads must be zeros, counted from its start.
+/// The bytes of a view that reads which must be zeros, counted from its start.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Remains {
     zeros: Vec<Range<usize>>,
 }
 
 impl Contents {
-    /// No blocks yet, of pools with slots or of stacks.
+    /// Creates the contents without blocks, of pools with slots or of stacks.
     pub(super) const fn new(has_slots: bool) -> Self {
         if has_slots { Self::Slots(BTreeMap::new()) } else { Self::Stack(BTreeMap::new()) }
     }
 
-    /// A range of a block was asked for, to be written.
+    /// Notes that a range of a block was requested for writing.
     pub(super) fn write(&mut self, block: usize, asked: Range<usize>) {
         match self {
             Self::Slots(blocks) => {
@@ -42,12 +45,13 @@ impl Contents {
                     slot.write(asked.end);
                 }
             }
-            // What a use that writes leaves in a dirty range is zeroed as well.
+            // Bytes that a use that writes leaves in a dirty range are zeroed as well.
             Self::Stack(_) => {}
         }
     }
 
-    /// As [`write`](Self::write), by a use at `offset` that marks; its first `written` bytes were written.
+    /// Does as [`write`](Self::write), for a use at `offset` that marks; its first `written` bytes
+    /// were written.
     pub(super) fn mark(&mut self, block: usize, offset: usize, asked: usize, written: usize) {
         match self {
             Self::Slots(blocks) => {
@@ -61,7 +65,7 @@ impl Contents {
         }
     }
 
-    /// A range of a block is read recycled; what it held before.
+    /// Notes that a range of a block is read recycled. Returns what it held before.
     pub(super) fn read(&mut self, block: usize, range: Range<usize>) -> Remains {
         match self {
             Self::Slots(blocks) => {
@@ -84,7 +88,7 @@ impl Contents {
         }
     }
 
-    /// Some block was written, and nobody knows which.
+    /// Notes that some unknown block was written.
     pub(super) fn lose_track(&mut self) {
         match self {
             Self::Slots(blocks) => blocks.values_mut().for_each(|slot| slot.zeroed = 0..0),
@@ -113,12 +117,12 @@ impl SlotContents {
 }
 
 impl Remains {
-    /// Whether a use that reads must find zeros in the first `length` bytes.
+    /// Returns `true` if a use that reads must find zeros in the first `length` bytes.
     pub(super) fn has_zeros(&self, length: usize) -> bool {
         self.zeros.iter().any(|zeros| zeros.start < zeros.end.min(length))
     }
 
-    /// Whether these bytes, at `offset` of the view, may be what is read.
+    /// Returns `true` if a read may find these bytes at `offset` of the view.
     pub(super) fn allow(&self, offset: usize, bytes: &[u8]) -> bool {
         self.zeros.iter().all(|zeros| {
             let end = zeros.end.saturating_sub(offset).min(bytes.len());
@@ -133,7 +137,7 @@ impl Remains {
 mod tests {
     use super::*;
 
-    /// The model, as it would be with a state for every byte.
+    /// The model, with a state for every byte.
     #[derive(Default)]
     struct Bytes {
         marked: usize,
@@ -145,7 +149,7 @@ mod tests {
             self.zeroed.iter_mut().take(asked).for_each(|zeroed| *zeroed = false);
         }
 
-        /// Which bytes must be zeros, of those that are read.
+        /// Returns, for each byte that is read, whether it must be zero.
         fn read(&mut self, length: usize) -> Vec<bool> {
             self.zeroed.iter_mut().take(self.marked).for_each(|zeroed| *zeroed = true);
             let found = self.zeroed[..length].to_vec();

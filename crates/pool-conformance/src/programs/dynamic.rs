@@ -13,7 +13,7 @@ use crate::ledger::Refusal;
 use crate::panics::{catch_planned, catch_quietly, panic_as_planned};
 use crate::probe::{Probe, Watching};
 
-/// Beyond this many slots the model would take too long.
+/// With more slots than this the model would take too long.
 const MOST_SLOTS: usize = 160;
 
 /// The handles that are looked up after each step: all live ones, and the newest stale ones.
@@ -28,7 +28,7 @@ pub(super) struct Subject<P: Probe> {
 }
 
 impl<P: Probe> Machine<'_, P> {
-    /// Runs a whole program; what the backend was told to refuse before stays in force.
+    /// Runs a whole program. The backend's refusals set before stay in force.
     pub(super) fn run_dynamic(mut self, program: &DynamicProgram) -> Tally {
         self.probe.forget_peak();
         self.model.open(program.setting, self.probe.held());
@@ -127,8 +127,8 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// Goes back to a depth that there is, by a call which may panic in an allocation: a stack merges its chunks where
-    /// nothing is handed out any more.
+    /// Goes back to an existing depth, by a call which may panic in an allocation: a stack merges
+    /// its chunks when none of it is handed out any more.
     fn rewind(
         &mut self,
         subject: &mut Subject<P>,
@@ -143,7 +143,7 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// Goes back to a depth that there is, or asks for the one above the top, which is refused.
+    /// Goes back to an existing depth, or requests the one above the top, which is refused.
     fn rewind_to(&mut self, subject: &mut Subject<P>, pick: usize) {
         let top = subject.checkpoints.len() - 1;
         let asked = pick % (top + 2);
@@ -161,8 +161,8 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// Notes that the pool went back to the checkpoint of depth `depth`, which was popped unless it is the
-    /// root.
+    /// Notes that the pool went back to the checkpoint of depth `depth`, which was popped if it is
+    /// not the root.
     fn rewound(&mut self, subject: &mut Subject<P>, depth: usize) {
         let popped = subject.checkpoints.split_off(depth.max(1).min(subject.checkpoints.len()));
         let lowest = popped.into_iter().min().unwrap_or(0);
@@ -173,7 +173,7 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// Checks that, whatever happened, acquires work and their arrays can be written and read.
+    /// Checks that after all that happened, acquires work and their arrays can be written and read.
     fn check_dynamic_usable(&mut self, subject: &mut Subject<P>) {
         let room = Setting { byte_limit: None, ..self.model.account().setting };
         self.run_dynamic_step(subject, &DynamicStep::Configure(room));

@@ -1,5 +1,5 @@
-//! The arrays of a dynamic pool as the model knows them, and what their handles must answer, whether
-//! they are asked of the pool or of one half of its `split`.
+//! The arrays of a dynamic pool as the model has them, and what the pool, or one half of its
+//! `split`, must return for their handles.
 
 use std::any::Any;
 
@@ -59,7 +59,7 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// A live array.
+    /// Creates a live array.
     pub(super) fn new<T: Sample>(
         kind: Kind,
         handle: Handle<T>,
@@ -70,12 +70,12 @@ impl Entry {
         Self { kind, handle: Box::new(handle), slot, length, start, seed, live: true }
     }
 
-    /// The handle, if it is one of `T`.
+    /// Returns the handle, if it is one of `T`.
     pub(super) fn handle<T: Sample>(&self) -> Handle<T> {
         *self.handle.downcast_ref().expect("a handle of the kind's type")
     }
 
-    /// Asks for the array, and compares the answer with the model.
+    /// Looks the array up, and compares the result with the model.
     pub(super) fn verify<P: Probe>(
         &self,
         checks: &Checks<'_, P>,
@@ -98,7 +98,7 @@ impl Entry {
         });
     }
 
-    /// Asks for the array to be written, and writes a new content if it is live.
+    /// Looks the array up for writing, and writes a new content if it is live.
     pub(super) fn rewrite<P: Probe>(
         &mut self,
         probe: &P,
@@ -135,7 +135,7 @@ impl Entry {
     }
 }
 
-/// The arrays of a dynamic pool below a scope that was split off, to be looked up beside that scope.
+/// The arrays of a dynamic pool below a scope that was split off, for lookups beside that scope.
 pub(super) struct ArraysBelowScope<'e, 'p, B: PoolBackend> {
     pub(super) handles: Handles<'p, B>,
     pub(super) entries: &'e mut [Entry],

@@ -72,7 +72,7 @@ fn shaped<'s, P: Probe, T: Sample, S: Shape>(
     }
 }
 
-/// An array of the rank that `dims` has, which is at most 6.
+/// Acquires an array of the rank that `dims` has, which is at most 6.
 pub(super) fn of_fixed_rank<'s, P: Probe, T: Sample>(
     scope: &Scope<'s, P::Backend>,
     fill: Fill,

@@ -1,5 +1,5 @@
-//! The views of one scope, on the stack frame that interprets it, linked to those of the scopes
-//! around it, so that all of them can be read and written while an inner scope is open.
+//! The views of one scope, on the stack frame that interprets it. They are linked to those of the
+//! scopes around it, so that all of them can be read and written while an inner scope is open.
 
 use std::mem::forget;
 
@@ -15,7 +15,7 @@ pub(super) trait Views<P: Probe> {
     /// Compares every view with the content that it should have.
     fn verify(&self, checks: &Checks<'_, P>);
 
-    /// How many live views the frame and those around it have.
+    /// Returns the number of live views of the frame and those around it.
     fn count(&self) -> usize;
 
     /// Writes a new content into the view at `index`.
@@ -26,7 +26,7 @@ pub(super) trait Views<P: Probe> {
 pub(super) trait AnyView<P: Probe> {
     fn verify(&self, checks: &Checks<'_, P>);
     fn rewrite(&mut self, probe: &P, seed: u64);
-    /// The number of elements.
+    /// Returns the number of elements.
     fn length(&self) -> usize;
     /// Forgets the view, as safe code may.
     fn forget(self: Box<Self>);
@@ -39,12 +39,12 @@ pub(super) struct Frame<'o, 's, P: Probe> {
 }
 
 impl<'o, P: Probe> Frame<'o, '_, P> {
-    /// No views yet, in a scope within those whose views are `outer`.
+    /// Creates a frame without views, in a scope within those whose views are `outer`.
     pub(super) fn within(outer: &'o mut (dyn Views<P> + 'o)) -> Self {
         Self { views: Vec::new(), outer: Some(outer) }
     }
 
-    /// No views yet, in a scope that nothing is around.
+    /// Creates a frame without views, of the outermost scope.
     pub(super) fn outermost() -> Self {
         Self { views: Vec::new(), outer: None }
     }
@@ -153,7 +153,7 @@ impl<P: Probe> AnyView<P> for LiveSlice<'_> {
     }
 }
 
-/// The strides that a row-major array should have, in elements; all zero where an axis is.
+/// Returns the strides that a row-major array should have, in elements; all zero if an axis is.
 fn row_major_strides(dims: &[usize]) -> Vec<usize> {
     if dims.contains(&0) {
         return vec![0; dims.len()];

@@ -1,10 +1,10 @@
-//! Counts of the host's forms that random programs ran, and of what they left to be found.
+//! Counts of the host's forms that random programs ran, and of the bytes they left behind.
 
 use std::ops::AddAssign;
 
 use crate::host::HostForm;
 
-/// How often each form of the host's family was run to its end, and how often what it left behind was read.
+/// The number of runs of each form of the host's family, and of later reads of what it left behind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HostTally {
     /// By the place of the form's name in [`FORMS`].
@@ -36,7 +36,7 @@ const FORMS: [&str; 8] = [
     "iterator",
 ];
 
-/// The place of a form's name.
+/// Returns the place of a form's name.
 fn place_of(form: HostForm) -> usize {
     match form {
         HostForm::With => 0,
@@ -56,7 +56,7 @@ impl HostTally {
         self.forms[place_of(form)] += 1;
     }
 
-    /// Every number with its name.
+    /// Returns every number with its name.
     pub fn numbers(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let others = [
             ("moved vectors", self.moved_vectors),
@@ -70,7 +70,7 @@ impl HostTally {
         FORMS.into_iter().zip(self.forms).chain(others)
     }
 
-    /// The names of what never happened.
+    /// Returns the names of what never happened.
     #[must_use]
     pub fn missing(&self) -> Vec<&'static str> {
         self.numbers().filter(|&(_, count)| count == 0).map(|(name, _)| name).collect()

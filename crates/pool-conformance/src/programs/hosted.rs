@@ -22,19 +22,20 @@ struct Written {
     written: usize,
 }
 
-/// What happened in the middle of an acquire, to be told to the model afterwards.
+/// The events in the middle of an acquire, for a later update of the model.
 #[derive(Default)]
 pub(super) struct Happenings {
-    /// Whether code that makes elements ran.
+    /// Code that makes elements ran.
     pub(super) entered: Cell<bool>,
-    /// What a vector wrote: where it began, and the bytes that were asked for and written.
+    /// The vectors' writes: where each began, and the bytes that were requested and written.
     written: RefCell<Vec<Written>>,
-    /// How many slots each move of a vector reserved, of those that the scope had not handed out before.
+    /// The number of slots that each move of a vector reserved, of those that the scope had not
+    /// handed out before.
     moves: RefCell<Vec<usize>>,
 }
 
 impl Happenings {
-    /// Notes what happened, after the acquire's own slot and `reentered` more were handed out.
+    /// Notes an event, after the acquire's own slot and `reentered` more were handed out.
     pub(super) fn note<P: Probe>(
         &self,
         probe: &P,
@@ -58,7 +59,7 @@ impl Happenings {
         }
     }
 
-    /// Tells the model, before it knows of the slots that were handed out.
+    /// Updates the model, before it knows of the slots that were handed out.
     pub(super) fn tell(&self, account: &mut Account, contents: &mut Contents, marks: bool) -> u64 {
         for Written { place: (block, offset), asked, written } in self.written.take() {
             if marks {
@@ -74,7 +75,7 @@ impl Happenings {
 }
 
 impl HostAcquire {
-    /// What a backend without these forms is asked for.
+    /// Returns the request to make of a backend without these forms.
     fn elsewhere(&self) -> Acquire {
         let kind = match self.kind {
             HostKind::Unit => Kind::Unit,
@@ -114,7 +115,7 @@ impl<P: Probe> Machine<'_, P> {
         let reentered = reentered.into_inner();
         self.note_happenings(asked, &happenings, reentered.len());
         let (slot, entered) = (self.model.account().active, happenings.entered.get());
-        // An iterator's slot is given back after a refusal, unless the iterator has acquired, too.
+        // An iterator's slot is returned after a refusal, if the iterator has not acquired.
         let gives_back = asked.form == HostForm::FromIter && reentered.is_empty();
         match outcome {
             Outcome::Done(held) => {
@@ -147,7 +148,7 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// Tells the model what happened in an acquire, of which it does not know the slots yet.
+    /// Updates the model by the events of an acquire whose slots it does not have yet.
     pub(super) fn note_happenings(
         &mut self,
         asked: &HostAcquire,
@@ -164,14 +165,14 @@ impl<P: Probe> Machine<'_, P> {
         self.tally.host.moved_vectors += happenings.tell(account, contents, marks);
     }
 
-    /// Checks where a slice is that was just handed out, and tells the model.
+    /// Checks the place of a slice that was just handed out, and updates the model.
     fn admit_host(&mut self, slot: usize, held: &HeldSlice<'_>, asked: &HostAcquire) {
         let extent = held.extent();
         assert_eq!(extent.start % held.alignment, 0, "a slice that is not aligned");
         self.admit_extent(slot, extent, asked);
     }
 
-    /// Tells the model of a slice that was just handed out.
+    /// Adds a slice that was just handed out to the model.
     pub(super) fn admit_extent(&mut self, slot: usize, extent: Extent, asked: &HostAcquire) {
         self.model.hand_out(self.probe, slot, extent.start, extent.bytes);
         let marks = asked.kind.marks() || asked.form.leaves_room();

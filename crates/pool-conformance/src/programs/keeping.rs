@@ -1,4 +1,4 @@
-//! An inner scope of a random program of which one slice is kept when it ends.
+//! An inner scope of a random program that keeps one slice when it ends.
 
 use pool_core::{PoolBackend, PoolError, Scope};
 
@@ -12,20 +12,21 @@ use crate::ledger::BlockCounts;
 use crate::panics::catch_quietly;
 use crate::probe::{Probe, Watching};
 
-/// What is done in the inner scope.
+/// The steps of the inner scope.
 struct Body<'b, 'p, 'o, 's, P: Probe> {
     machine: &'b mut Machine<'p, P>,
     frame: &'b mut Frame<'o, 's, P>,
     keep: &'b Keep,
     happenings: Happenings,
-    /// How the steps ended.
+    /// The end of the steps.
     flow: Flow,
     /// The blocks before the slice was acquired.
     before: Option<BlockCounts>,
 }
 
 impl<P: Probe> Body<'_, '_, '_, '_, P> {
-    /// Tells the model what happened while the slice was acquired; whether code that makes elements ran.
+    /// Updates the model by the events while the slice was acquired. Returns `true` if code that
+    /// makes elements ran.
     fn note_happenings(&mut self) -> bool {
         self.machine.note_happenings(&self.keep.acquire, &self.happenings, 0);
         self.happenings.entered.take()
@@ -70,7 +71,8 @@ impl<P: Probe> KeepBody<P::Backend> for Body<'_, '_, '_, '_, P> {
 }
 
 impl<P: Probe> Machine<'_, P> {
-    /// Keeps a slice of an inner scope, which goes into the frame; checks that all else is as before.
+    /// Keeps a slice of an inner scope, which goes into the frame. Checks that all else is as
+    /// before.
     pub(super) fn run_keep<'s>(
         &mut self,
         scope: &mut Scope<'s, P::Backend>,
@@ -93,7 +95,7 @@ impl<P: Probe> Machine<'_, P> {
         let kept = catch_quietly(|| forms.keep(scope, &keep.acquire, keep.part, seed, &mut body));
         let flow = body.flow;
         if kept.is_err() {
-            // Of a slice that was acquired before the panic, the model was told.
+            // The model already has a slice that was acquired before the panic.
             let entered = body.note_happenings();
             body.machine.tally.host.panics += u64::from(entered);
             body.machine.took(usize::from(entered));
@@ -124,7 +126,8 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// The steps of a backend that keeps no slices: what would be kept is acquired after the inner scope.
+    /// Runs the steps for a backend that keeps no slices: the slice is acquired after the inner
+    /// scope instead.
     fn run_without_keeping<'s>(
         &mut self,
         scope: &mut Scope<'s, P::Backend>,

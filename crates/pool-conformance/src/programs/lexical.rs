@@ -13,7 +13,7 @@ use crate::ledger::Refusal;
 use crate::panics::{catch_planned, panic_as_planned};
 use crate::probe::{Probe, Watching};
 
-/// How a scope's steps ended.
+/// The end of a scope's steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Flow {
     /// The scope ended with its last step.
@@ -22,11 +22,11 @@ pub(super) enum Flow {
     Leave(usize),
 }
 
-/// Beyond this many slots the model, which compares every pair, would take too long.
+/// With more slots than this the model, which compares every pair, would take too long.
 const MOST_SLOTS: usize = 160;
 
 impl<P: Probe> Machine<'_, P> {
-    /// Runs a whole program; what the backend was told to refuse before stays in force.
+    /// Runs a whole program. The backend's refusals set before stay in force.
     pub(super) fn run_lexical(mut self, program: &LexicalProgram) -> Tally {
         self.probe.forget_peak();
         self.model.open(program.setting, self.probe.held());
@@ -74,7 +74,8 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// Checks that, whatever happened, acquires work and give disjoint memory of the right content.
+    /// Checks that after all that happened, acquires work and give disjoint memory of the right
+    /// content.
     fn check_usable(&mut self, pool: &mut Pool<P::Backend>) {
         let room = Setting { byte_limit: None, ..self.model.account().setting };
         self.run_round(pool, &Round::Configure(room));
@@ -88,7 +89,7 @@ impl<P: Probe> Machine<'_, P> {
         assert!(catch_planned(|| self.run_round(pool, &Round::Scope(nested))).is_some());
     }
 
-    /// Runs steps in a scope, the views of which are in `frame`.
+    /// Runs steps in a scope whose views are in `frame`.
     pub(super) fn run_steps<'s>(
         &mut self,
         scope: &mut Scope<'s, P::Backend>,
@@ -136,7 +137,7 @@ impl<P: Probe> Machine<'_, P> {
         Flow::Done
     }
 
-    /// A helper that acquires through a shared reference, in the scope of its caller.
+    /// Runs a helper that acquires through a shared reference, in the scope of its caller.
     fn help<'s>(
         &mut self,
         scope: &Scope<'s, P::Backend>,
@@ -231,7 +232,7 @@ impl<P: Probe> Machine<'_, P> {
                 let mut inner = scope.scope();
                 let mut views = Frame::within(frame);
                 let flow = self.run_steps(&mut inner, &mut views, steps);
-                // The views are forgotten, their bookkeeping is not: the test shall not leak.
+                // The views are forgotten, but their records are kept: the test must not leak.
                 for view in views.views.drain(..) {
                     view.forget();
                 }
@@ -267,7 +268,7 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// A helper that is given `&mut Scope` and opens its own scope in it.
+    /// Runs a helper that is given `&mut Scope` and opens its own scope in it.
     #[inline(never)]
     fn by_reference(
         &mut self,
@@ -279,7 +280,7 @@ impl<P: Probe> Machine<'_, P> {
         self.run_steps(&mut inner, &mut Frame::within(frame), steps)
     }
 
-    /// A helper that is given a scope by value, and returns the views that it acquired.
+    /// Runs a helper that is given a scope by value, and returns the views that it acquired.
     #[inline(never)]
     fn by_value<'o, 's>(
         &mut self,

@@ -13,7 +13,7 @@ use crate::ledger::BlockCounts;
 use crate::panics::{catch_quietly, is_in_allocation, is_planned, panic_as_planned, text};
 use crate::probe::{Failure, Probe, Watching};
 
-/// After how many slots the library begins another table.
+/// The number of slots after which the library begins another table.
 const SLOTS_OF_A_TABLE: usize = 31;
 
 /// Runs programs against a backend and the model.
@@ -24,7 +24,7 @@ pub(super) struct Machine<'p, P: Probe> {
     pub(super) tally: Tally,
 }
 
-/// How a call into the library ended.
+/// The end of a call into the library.
 pub(super) enum Outcome<P: Probe, V> {
     Done(V),
     Refused(Failure<P>),
@@ -46,15 +46,15 @@ impl<'p, P: Probe> Machine<'p, P> {
         }
     }
 
-    /// Returns what a call that cannot be refused returned. If the backend was told to panic in it, the
-    /// program goes on with that panic.
+    /// Calls the library where it cannot refuse, and returns the result. If the backend panics on
+    /// request, the program goes on with that panic.
     pub(super) fn call_plain<V>(&self, call: impl FnOnce() -> V) -> V {
         let before = self.probe.held();
         catch_quietly(call).unwrap_or_else(|payload| self.unwind(payload, before))
     }
 
-    /// Checks that a panic was planned or is the text of an error that there was a reason for, and
-    /// goes on with it.
+    /// Checks that a panic was planned or has the text of an error that the model expects, and goes
+    /// on with it.
     pub(super) fn unwind(&self, payload: Box<dyn Any + Send>, before: Option<BlockCounts>) -> ! {
         if is_planned(payload.as_ref()) {
             resume_unwind(payload);
@@ -68,7 +68,7 @@ impl<'p, P: Probe> Machine<'p, P> {
         panic_as_planned()
     }
 
-    /// The slots after those that are handed out were handed out too.
+    /// Notes that the next slots were handed out, too.
     pub(super) fn took(&mut self, slots: usize) {
         let account = self.model.account();
         account.took(slots);
@@ -76,14 +76,14 @@ impl<'p, P: Probe> Machine<'p, P> {
         self.tally.beyond_first_table += u64::from(account.active > SLOTS_OF_A_TABLE);
     }
 
-    /// Notes what a pool did, at its end.
+    /// Notes a pool's statistics, at its end.
     pub(super) fn note_stats(&mut self, stats: &PoolStats) {
         self.tally.shape_hits += stats.shape_hits;
         let acquires = self.model.account().acquires;
         self.tally.hot_acquires += acquires.saturating_sub(stats.cold_acquires);
     }
 
-    /// Checks that there was a reason for an error, and that its numbers are right.
+    /// Checks that the model expects an error, and that its numbers are right.
     pub(super) fn check_error(
         &mut self,
         error: &Failure<P>,
@@ -107,7 +107,7 @@ impl<'p, P: Probe> Machine<'p, P> {
         self.check_stats(stats);
     }
 
-    /// Checks that nothing but the blocks of active slots is held.
+    /// Checks that only the blocks of active slots are held.
     pub(super) fn check_nothing_idle(&mut self) {
         let held = self.probe.held();
         self.model.account().check_nothing_idle(held);
@@ -138,7 +138,7 @@ impl<'p, P: Probe> Machine<'p, P> {
         self.check_stats(&scope.stats());
     }
 
-    /// Trims or compacts, and checks that what was given back is what the backend got.
+    /// Trims or compacts, and checks that the freed bytes are those that the backend got.
     pub(super) fn release(&mut self, call: impl FnOnce() -> ReleaseReport) -> ReleaseReport {
         let before = self.probe.held();
         let released = self.call_plain(call);

@@ -2,13 +2,14 @@
 //!
 //! A [`LexicalProgram`] nests scopes, helper functions, panics, early returns, trims and failing
 //! allocations in a `Pool`; a [`DynamicProgram`] acquires, checkpoints, rewinds and splits a
-//! `DynamicPool`. The interpreter keeps one Rust stack frame for each scope, with its views in it,
-//! and the model holds the byte range and the content of every live view. Checked all the time: no
-//! two live views overlap, every content is intact, active slots, bytes and growths are what the
-//! model and the backend count, limits hold, and every block is freed with its pool.
+//! `DynamicPool`. The interpreter keeps one Rust stack frame for each scope, with its views in it.
+//! The model holds the byte range and the content of every live view. Checked all the time: no two
+//! live views overlap, every content is intact, active slots, bytes and growths equal the counts of
+//! the model and of the backend, limits hold, and every block is freed with its pool.
 //!
-//! On the host, programs also use elements of any type that is `Copy`, room without a value, vectors and slices that
-//! are kept: what these leave behind in a block must never be read, and is zeros instead.
+//! On the host, programs also use elements of any type that is `Copy`, room without a value,
+//! vectors and slices that are kept. The bytes that these leave behind in a block are zeros for
+//! later reads.
 //!
 //! Programs are values: [`strategy`] makes random ones that shrink, and any test can run one.
 
@@ -47,12 +48,12 @@ use crate::panics::{catch_quietly, text};
 use crate::probe::{Probe, Watching};
 use machine::Machine;
 
-/// How many random programs a property test runs: the variable `POOL_TEST_CASES`, else 2,000, or 25
-/// under Miri, or 200 in a browser, where there are no variables.
+/// Returns how many random programs a property test runs: the variable `POOL_TEST_CASES`, else
+/// 2,000, or 25 under Miri, or 200 in a browser, where there are no variables.
 ///
 /// # Panics
 ///
-/// Where the variable is no number.
+/// If the variable is no number.
 #[must_use]
 pub fn test_cases() -> u32 {
     let cases = if cfg!(miri) {
@@ -70,12 +71,12 @@ fn number(variable: &str) -> Option<u32> {
     Some(text.parse().unwrap_or_else(|_| panic!("{variable} must be a number, not {text:?}")))
 }
 
-/// The source of a property test's programs: the same at every run, and another one for every value
-/// of the variable `POOL_TEST_SEED`.
+/// Returns the source of a property test's programs: the same at every run, and another one for
+/// every value of the variable `POOL_TEST_SEED`.
 #[must_use]
 pub fn runner(cases: u32) -> TestRunner {
     let config = Config { cases, failure_persistence: None, ..Config::default() };
-    // The simplest generator, from which nothing splits off: a better one takes Miri seconds.
+    // The simplest generator: a better one, whose streams split, takes Miri seconds.
     let mut seed = *b"pool test cases.";
     seed[..4].copy_from_slice(&number("POOL_TEST_SEED").unwrap_or(0).to_le_bytes());
     TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::XorShift, &seed))
@@ -85,7 +86,7 @@ pub fn runner(cases: u32) -> TestRunner {
 ///
 /// # Panics
 ///
-/// Where `test` panics: with its text and the smallest value found for which it does.
+/// If `test` panics: with its text and the smallest value found for which it does.
 pub fn for_all<S: Strategy>(cases: u32, strategy: &S, test: impl Fn(S::Value)) {
     let outcome = runner(cases).run(strategy, |value| {
         // Shrinking fails many times: only the smallest failure is printed, at the end.

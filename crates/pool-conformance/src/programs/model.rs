@@ -10,12 +10,12 @@ use crate::probe::{Probe, Watching};
 /// The bytes of one live view.
 #[derive(Clone, Copy, Debug)]
 struct Range {
-    /// Which of the open pools handed the view out.
+    /// The open pool that handed the view out.
     pool: usize,
     slot: usize,
     start: usize,
     bytes: usize,
-    /// The start of the block that the view lies in, where the backend can tell.
+    /// The start of the block that the view lies in, if the backend can find it.
     block: Option<usize>,
 }
 
@@ -25,31 +25,31 @@ pub(super) struct Model {
     live: Vec<Range>,
     /// The open pools; the last one is in use, those before it rest.
     accounts: Vec<Account>,
-    /// What the blocks of all pools hold.
+    /// The contents of the blocks of all pools.
     pub(super) contents: Contents,
     last_seed: u64,
     has_slots: bool,
 }
 
 impl Model {
-    /// The state before any pool is made.
+    /// Creates the state before any pool is made.
     pub(super) fn new(has_slots: bool) -> Self {
         let contents = Contents::new(has_slots);
         Self { live: Vec::new(), accounts: Vec::new(), contents, last_seed: 0, has_slots }
     }
 
-    /// A content that was not written before.
+    /// Returns a content that was not written before.
     pub(super) fn new_seed(&mut self) -> u64 {
         self.last_seed += 1;
         self.last_seed
     }
 
-    /// A pool was made; it is in use until it is closed.
+    /// Notes that a pool was made; it is in use until it is closed.
     pub(super) fn open(&mut self, setting: Setting, held: Option<BlockCounts>) {
         self.accounts.push(Account::open(setting, held, self.has_slots));
     }
 
-    /// The pool in use was dropped.
+    /// Notes that the pool in use was dropped.
     pub(super) fn close(&mut self, held: Option<BlockCounts>) {
         self.give_back(0);
         let closed = self.accounts.pop().expect("an open pool");
@@ -58,17 +58,17 @@ impl Model {
         }
     }
 
-    /// The account of the pool in use.
+    /// Returns the account of the pool in use.
     pub(super) fn account(&mut self) -> &mut Account {
         self.accounts.last_mut().expect("an open pool")
     }
 
-    /// The account of the pool in use, and what the blocks of all pools hold.
+    /// Returns the account of the pool in use, and the contents of the blocks of all pools.
     pub(super) fn account_and_contents(&mut self) -> (&mut Account, &mut Contents) {
         (self.accounts.last_mut().expect("an open pool"), &mut self.contents)
     }
 
-    /// The slots of the pool in use from `active` on are handed out no more.
+    /// Notes that the slots of the pool in use from `active` on are not handed out any more.
     pub(super) fn give_back(&mut self, active: usize) {
         let pool = self.accounts.len() - 1;
         self.live.retain(|range| range.pool != pool || range.slot < active);
@@ -76,7 +76,7 @@ impl Model {
         account.active = account.active.min(active);
     }
 
-    /// A view of the pool in use was handed out.
+    /// Notes that a view of the pool in use was handed out.
     pub(super) fn hand_out<P: Probe>(
         &mut self,
         probe: &P,
@@ -105,7 +105,8 @@ impl Model {
         self.live.push(new);
     }
 
-    /// A view was handed out recycled, for as many bytes; what they may be.
+    /// Notes that a view was handed out recycled, for this number of bytes. Returns what they may
+    /// be.
     pub(super) fn read<P: Probe>(&mut self, probe: &P, start: usize, bytes: usize) -> Remains {
         match probe.place_of(start) {
             Some((block, offset)) if bytes > 0 => self.contents.read(block, offset..offset + bytes),
@@ -113,14 +114,14 @@ impl Model {
         }
     }
 
-    /// A view was handed out to be written, for as many bytes.
+    /// Notes that a view was handed out for writing, for this number of bytes.
     pub(super) fn write<P: Probe>(&mut self, probe: &P, start: usize, bytes: usize) {
         if let Some((block, offset)) = probe.place_of(start) {
             self.contents.write(block, offset..offset + bytes);
         }
     }
 
-    /// As [`write`](Self::write), for a slice of the host, which may mark.
+    /// Does as [`write`](Self::write), for a slice of the host, which may mark.
     pub(super) fn write_host<P: Probe>(&mut self, probe: &P, extent: Extent, marks: bool) {
         let Some((block, offset)) = probe.place_of(extent.start) else { return };
         if marks {

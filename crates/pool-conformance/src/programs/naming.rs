@@ -113,7 +113,7 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// Calls an acquire; `None` where the acquire was refused for a reason that the model knows.
+    /// Calls an acquire; `None` if the acquire was refused for a reason that the model knows.
     fn take_named<T>(
         &mut self,
         subject: &mut Subject<P>,
@@ -144,7 +144,7 @@ impl<P: Probe> Machine<'_, P> {
         assert_eq!(subject.pool.trim(), ReleaseReport::default(), "refused with idle blocks left");
     }
 
-    /// Checks an array that was just named, tells the model, and writes a content of its own.
+    /// Checks an array that was just named, updates the model, and writes a content of its own.
     fn note<T: Sample>(
         &mut self,
         subject: &mut Subject<P>,
@@ -175,8 +175,8 @@ impl<P: Probe> Machine<'_, P> {
         subject.entries.push(Entry::new(kind, handle, slot, (start, length), seed));
     }
 
-    /// Borrows two arrays of one kind together: written if both are live and different, else the
-    /// right error.
+    /// Borrows two arrays of one kind together. They are written if both are live and different;
+    /// else the error is the right one.
     pub(super) fn rewrite_pair(&mut self, subject: &mut Subject<P>, first: usize, second: usize) {
         if subject.entries.is_empty() {
             return;

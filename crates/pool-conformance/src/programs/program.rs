@@ -1,4 +1,4 @@
-//! Programs as values: what a random program may do with a pool.
+//! Programs as values: the operations of a random program on a pool.
 
 use pool_core::{Compaction, PoolConfig};
 
@@ -9,7 +9,7 @@ use crate::ledger::Refusal;
 /// A program over one pool.
 #[derive(Clone, Debug)]
 pub struct LexicalProgram {
-    /// How the pool is made.
+    /// The pool's configuration.
     pub setting: Setting,
     /// The rounds that the pool goes through, one after the other.
     pub rounds: Vec<Round>,
@@ -18,22 +18,22 @@ pub struct LexicalProgram {
 /// The configuration of a program's pool.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
-    /// The byte limit; `None` is none.
+    /// The byte limit; `None` for no limit.
     pub byte_limit: Option<usize>,
     /// The growth factor.
     pub growth_factor: f64,
-    /// Whether what is handed out is poisoned.
+    /// Handed-out memory is poisoned.
     pub poison: bool,
-    /// Whether every acquire gets a new block.
+    /// Every acquire gets a new block.
     pub fresh: bool,
-    /// Whether the bytes that are live at most are counted.
+    /// The most bytes that are live at once are counted.
     pub measure_live_bytes: bool,
     /// The ways of the shape cache.
     pub ways: usize,
 }
 
 impl Setting {
-    /// The setting as a configuration.
+    /// Returns the setting as a configuration.
     #[must_use]
     pub fn config(&self) -> PoolConfig {
         PoolConfig::new()
@@ -46,14 +46,14 @@ impl Setting {
             .ways(self.ways)
     }
 
-    /// The byte limit, `usize::MAX` for none.
+    /// Returns the byte limit, `usize::MAX` for none.
     #[must_use]
     pub fn limit(&self) -> usize {
         self.byte_limit.unwrap_or(usize::MAX)
     }
 }
 
-/// A round: one operation on a pool of which no scope is open.
+/// A round: one operation on a pool without an open scope.
 #[derive(Clone, Debug)]
 pub enum Round {
     /// Opens a scope, as if nested in the pool itself.
@@ -79,9 +79,9 @@ pub enum Step {
     Host(HostAcquire),
     /// Keeps a slice that is acquired in an inner scope.
     Keep(Keep),
-    /// A helper function that is given `&Scope` and acquires in it.
+    /// Calls a helper function that is given `&Scope` and acquires in it.
     Helper(Vec<Acquire>),
-    /// Many small acquires, so that slot tables fill up.
+    /// Makes many small acquires, so that slot tables fill up.
     Burst(Kind, usize),
     /// Writes new contents into some live view, of this or of an outer scope.
     Rewrite(usize),
@@ -99,37 +99,38 @@ pub enum Step {
     Beside(Setting, Vec<Step>),
     /// Panics; caught by a [`Style::Caught`] scope around, or by the program.
     Panic,
-    /// Leaves the scope, and as many more around it.
+    /// Leaves the scope, and this number of scopes around it.
     Leave(usize),
 }
 
-/// An inner scope and the steps that are done in it.
+/// An inner scope and its steps.
 #[derive(Clone, Debug)]
 pub struct Nested {
-    /// How the scope is held.
+    /// The way in which the scope is held.
     pub style: Style,
-    /// How often the scope is opened, one time after the other.
+    /// The number of times that the scope is opened, one after the other.
     pub times: usize,
-    /// Which allocations fail while the scope is open.
+    /// The allocations that fail while the scope is open.
     pub refusal: Option<Refusal>,
-    /// The steps that are done in the scope.
+    /// The steps in the scope.
     pub steps: Vec<Step>,
 }
 
-/// An inner scope of which one slice is kept.
+/// An inner scope that keeps one slice.
 #[derive(Clone, Debug)]
 pub struct Keep {
-    /// The steps before the slice is acquired. Where they leave the scope, nothing is kept.
+    /// The steps before the slice is acquired. If they leave the scope, nothing is kept.
     pub steps: Vec<Step>,
     /// The slice: of a form that initialises its elements.
     pub acquire: HostAcquire,
-    /// What is acquired after the slice.
+    /// The acquires after the slice.
     pub after: Vec<Acquire>,
-    /// Between which places the slice is kept, modulo one more than its length; an array is kept whole.
+    /// The places between which the slice is kept, modulo its length plus one; an array is kept
+    /// whole.
     pub part: [usize; 2],
 }
 
-/// How an inner scope is held.
+/// The way in which an inner scope is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
     /// In a block of the same function.
@@ -151,13 +152,13 @@ pub enum Style {
 pub struct Acquire {
     /// The element type.
     pub kind: Kind,
-    /// Which member of the family is called, and for how much.
+    /// The member of the family that is called, and the amount.
     pub form: Form,
-    /// Whether the twin is called that panics; only where it is another function.
+    /// The twin that panics is called, if it is another function.
     pub panics: bool,
 }
 
-/// Which member of the acquire family is called, and for how much.
+/// The member of the acquire family that is called, and the amount.
 #[derive(Clone, Debug)]
 pub enum Form {
     /// A slice of a given length.
@@ -165,7 +166,7 @@ pub enum Form {
     /// A slice that is as long as the newest live view of the scope.
     Like,
     /// Element by element, by code that acquires in the same scope before the elements whose index
-    /// is a multiple of `reenter_at`, and panics before the element `panic_at`.
+    /// is a multiple of `reenter_at`. The code panics before the element `panic_at`.
     With {
         /// The length.
         length: usize,
@@ -189,7 +190,7 @@ pub enum Form {
 /// The content of the elements when they are handed out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fill {
-    /// Whatever a former use left behind.
+    /// Bytes that a former use left behind.
     Recycled,
     /// Zero bytes.
     Zeroed,
@@ -215,9 +216,9 @@ pub enum Impossible {
 /// A program over one dynamic pool.
 #[derive(Clone, Debug)]
 pub struct DynamicProgram {
-    /// How the pool is made.
+    /// The pool's configuration.
     pub setting: Setting,
-    /// The steps that are done with the pool.
+    /// The steps with the pool.
     pub steps: Vec<DynamicStep>,
 }
 
@@ -226,7 +227,7 @@ pub struct DynamicProgram {
 pub enum DynamicStep {
     /// Acquires by value, length and kind; a shape counts as its product.
     Acquire(Acquire),
-    /// Many small acquires.
+    /// Makes many small acquires.
     Burst(Kind, usize),
     /// `checkpoint`.
     Checkpoint,
@@ -242,7 +243,7 @@ pub enum DynamicStep {
     RewritePair(usize, usize),
     /// Tries a handle that another pool made.
     Foreign(Kind),
-    /// A scope above the arrays, beside their handles.
+    /// Opens a scope above the arrays, beside their handles.
     Split(Vec<Step>),
     /// `trim`.
     Trim,
@@ -254,6 +255,6 @@ pub enum DynamicStep {
     Sample,
     /// `configure`.
     Configure(Setting),
-    /// Which of the coming allocations fail.
+    /// Sets which of the coming allocations fail.
     Refuse(Refusal),
 }

@@ -1,9 +1,9 @@
-//! Random programs that shrink: what is common, what is rare, and how deep it nests.
+//! Random programs that shrink: the common steps, the rare ones, and the depth of nesting.
 //!
-//! A program is read off a list of random numbers, its choices, and a list that ends reads as zeros.
-//! So a program is made in no time, also where every step is interpreted, and shrinks with its list:
-//! with fewer choices the program ends earlier, and with smaller choices it does what stands first in this
-//! file.
+//! A program is read from a list of random numbers, its choices; a list that ends reads as zeros. A
+//! program is made quickly, also where every step is interpreted, and it shrinks with its list.
+//! With fewer choices the program ends earlier, and with smaller choices it takes the steps that
+//! are first in this file.
 
 use pool_core::Compaction;
 use proptest::collection::vec;
@@ -17,26 +17,26 @@ use crate::element::Kind;
 use crate::host::{HostAcquire, HostForm, HostKind};
 use crate::ledger::Refusal;
 
-/// How many choices a program has at most.
+/// The most choices that a program has.
 const CHOICES: usize = if cfg!(miri) { 100 } else { 800 };
-/// How many scopes are within each other at most, below the outermost.
+/// The most scopes within each other, below the outermost.
 const DEPTH: usize = if cfg!(miri) { 3 } else { 5 };
-/// How many steps there may be in one scope, and in a dynamic program.
+/// The most steps in one scope, and in a dynamic program.
 const STEPS: usize = if cfg!(miri) { 4 } else { 9 };
 const DYNAMIC_STEPS: usize = if cfg!(miri) { 12 } else { 40 };
-/// How many rounds a lexical program may have.
+/// The most rounds of a lexical program.
 const ROUNDS: usize = if cfg!(miri) { 2 } else { 4 };
-/// How often a scope may be opened, one after the other.
+/// The most times that a scope is opened, one after the other.
 const TIMES: usize = if cfg!(miri) { 2 } else { 3 };
-/// How many acquires there may be in a burst: more than a slot table has.
+/// The most acquires in a burst: more than a slot table has.
 const BURST: usize = if cfg!(miri) { 34 } else { 70 };
 
-/// Lexical programs; some allocations fail if `refusals`.
+/// Returns lexical programs; some allocations fail if `refusals`.
 pub fn lexical_program(refusals: bool) -> impl Strategy<Value = LexicalProgram> {
     choices().prop_map(move |numbers| Choices::new(&numbers, refusals).lexical_program())
 }
 
-/// Dynamic programs; some allocations fail if `refusals`.
+/// Returns dynamic programs; some allocations fail if `refusals`.
 pub fn dynamic_program(refusals: bool) -> impl Strategy<Value = DynamicProgram> {
     choices().prop_map(move |numbers| Choices::new(&numbers, refusals).dynamic_program())
 }
@@ -45,7 +45,7 @@ fn choices() -> impl Strategy<Value = Vec<u32>> {
     vec(any::<u32>(), CHOICES / 8..CHOICES)
 }
 
-/// The choices that are left to read.
+/// The choices that are not read yet.
 struct Choices<'a> {
     left: std::slice::Iter<'a, u32>,
     refusals: bool,
@@ -68,7 +68,7 @@ impl<'a> Choices<'a> {
         start + self.below(end - start)
     }
 
-    /// Chooses `true` as often as `times` in ten.
+    /// Chooses `true` with a probability of `times` in ten.
     fn of_ten(&mut self, times: usize) -> bool {
         self.below(10) >= 10 - times
     }
@@ -129,7 +129,7 @@ impl<'a> Choices<'a> {
         }
     }
 
-    /// The steps of a scope in which `depth` more scopes may be nested.
+    /// Chooses the steps of a scope in which `depth` more scopes may be nested.
     fn steps(&mut self, depth: usize) -> Vec<Step> {
         let count = self.below(STEPS);
         self.many(count, |choices| choices.step(depth))
@@ -175,7 +175,7 @@ impl<'a> Choices<'a> {
         Nested { style, times, refusal, steps: self.steps(depth) }
     }
 
-    /// Refusals that are soon carried out.
+    /// Chooses a refusal that soon takes effect.
     fn refusal(&mut self) -> Refusal {
         match self.below(4) {
             0 => Refusal::Once(self.below(5)),
@@ -289,12 +289,13 @@ impl<'a> Choices<'a> {
         self.one_of(&[(4, Fill::Recycled), (1, Fill::Zeroed), (1, Fill::Filled), (1, Fill::Copied)])
     }
 
-    /// A copy has a rank that is known at compile time.
+    /// Chooses a fill; that of a copy has a rank that is known at compile time.
     fn fill_of_any_rank(&mut self) -> Fill {
         self.one_of(&[(4, Fill::Recycled), (1, Fill::Zeroed), (1, Fill::Filled)])
     }
 
-    /// Mostly a few elements, sometimes enough for a block to grow several times, rarely none.
+    /// Chooses a length: mostly a few elements, sometimes enough for a block to grow several times,
+    /// rarely none.
     fn length(&mut self) -> usize {
         let (short, long) = if cfg!(miri) { (6, 16) } else { (20, 300) };
         match self.below(10) {
@@ -304,12 +305,12 @@ impl<'a> Choices<'a> {
         }
     }
 
-    /// An axis of an array; with six of them an array has a few hundred elements at most.
+    /// Chooses an axis of an array; with six of them an array has a few hundred elements at most.
     fn axis(&mut self) -> usize {
         self.one_of(&[(1, 0), (6, 1), (6, 2), (2, 3)])
     }
 
-    /// Sensible, eager, and absurd compactions: the fields are public.
+    /// Chooses a sensible, an eager, or an absurd compaction: the fields are public.
     fn compaction(&mut self) -> Compaction {
         Compaction {
             factor: self.one_of(&[(1, 10.0), (1, 1.0), (1, 0.0), (1, f64::NAN), (1, -1.0)]),

@@ -1,10 +1,10 @@
-//! Counts of what random programs came across, so that a test can show that they do reach the rare cases.
+//! Counts of events in random programs, so that a test can show that they reach the rare cases.
 
 use std::ops::AddAssign;
 
 use super::host_tally::HostTally;
 
-/// How often something happened.
+/// The number of times that each event happened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Programs that were run.
@@ -32,7 +32,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Every number with its name, but for those of the host's forms.
+    /// Returns every number with its name, except those of the host's forms.
     #[must_use]
     pub fn numbers(&self) -> [(&'static str, u64); 10] {
         [
@@ -49,7 +49,7 @@ impl Tally {
         ]
     }
 
-    /// The names of what never happened, but for the host's forms.
+    /// Returns the names of what never happened, except for the host's forms.
     #[must_use]
     pub fn missing(&self) -> Vec<&'static str> {
         self.numbers().into_iter().filter(|&(_, count)| count == 0).map(|(name, _)| name).collect()

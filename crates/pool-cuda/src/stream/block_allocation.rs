@@ -1,4 +1,5 @@
-//! Allocating and freeing the blocks of a pool: from its device, or from a source, in the order of its stream.
+//! Allocates and frees the blocks of a pool: from its device, or from a source, in the order of its
+//! stream.
 
 use pool_driver::calls::{self, Address};
 use pool_driver::capture::is_capturing;
@@ -13,8 +14,8 @@ use crate::stream::device_stream::DeviceStream;
 use crate::stream::holders::reclaim;
 
 impl DeviceStream {
-    /// Allocates memory that the stream's work may use. Where the device has none, and the pool has just given back what
-    /// is idle, other memory of the process is given back, and the allocation tried once more.
+    /// Allocates memory for the stream's work. If the device is full after the pool has freed its
+    /// idle blocks, other memory of the process is released, and the allocation retried once.
     pub(crate) fn allocate(&self, bytes: usize) -> Result<Address, CudaError> {
         let is_last_attempt = self.is_last_attempt().take();
         if let Some(source) = self.source() {
@@ -47,21 +48,21 @@ impl DeviceStream {
         Ok(address)
     }
 
-    /// Frees memory after all that the stream holds now. Where a capture or the driver is in the way, that is done
-    /// later.
+    /// Frees memory after all current work of the stream. If a capture or the driver prevents that,
+    /// the free is deferred.
     ///
     /// # Errors
     ///
-    /// What the driver refuses; a capture is no error.
+    /// Returns the driver's error code; a capture is not an error.
     ///
     /// # Safety
     ///
-    /// The address came from [`allocate`](Self::allocate) of a stream of the same device object, was
-    /// not freed, and all that uses it is in this stream or done.
+    /// The address must come from [`allocate`](Self::allocate) of a stream of the same device
+    /// object, and must not be freed. All its uses must be in this stream or done.
     pub(crate) unsafe fn free(&self, address: Address) -> Result<(), CudaError> {
         if let Some(source) = self.source() {
-            // Where the block's users on other streams cannot be waited for, the block is nobody's until the
-            // source is gone.
+            // If the block's users on other streams cannot be waited for, the block is leaked until
+            // the source is dropped.
             self.other_streams().settle(address, self.stream())?;
             // SAFETY: the caller's promise.
             unsafe { source.free(address) };
@@ -82,7 +83,7 @@ impl DeviceStream {
         unless_of_capture(freed)
     }
 
-    /// Frees memory at its place in the stream's order.
+    /// Frees memory in the stream's order.
     ///
     /// # Safety
     ///
@@ -92,14 +93,15 @@ impl DeviceStream {
         unsafe { free_block(address, self.other_streams(), self.stream(), self.device()) }
     }
 
-    /// Frees the blocks that could not be freed before. The stream is not captured.
+    /// Retries deferred frees. The stream must not be captured.
     fn free_deferred(&self) {
-        // SAFETY: `free` was promised that these addresses may be freed.
+        // SAFETY: by the contract of `free`, these addresses may be freed.
         let free = |address| unsafe { self.free_now(address) };
         self.deferred().free_each(free, |freed| self.keep_unanswered(unless_of_capture(freed)));
     }
 
-    /// Waits until all memory that was freed is free, and gives it back to the device. Does nothing in a capture.
+    /// Waits until all freed memory is free, and releases it to the device. Does nothing in a
+    /// capture.
     pub(crate) fn settle(&self) -> Result<(), CudaError> {
         if self.source().is_some() || is_capturing(self.stream())? {
             return Ok(());
@@ -115,7 +117,7 @@ fn is_out_of_memory(allocated: &Result<Address, CudaError>) -> bool {
     matches!(allocated, Err(CudaError::Call { code: DriverCode::OUT_OF_MEMORY, .. }))
 }
 
-/// The result of a free that was put off where it failed: a capture that was in the way is no error.
+/// Returns the result of a deferred free. A capture that deferred it is not an error.
 fn unless_of_capture(freed: Result<(), CudaError>) -> Result<(), CudaError> {
     if freed.is_err_and(|error| error.is_of_capture()) { Ok(()) } else { freed }
 }

@@ -1,5 +1,5 @@
-//! Freeing blocks of a pool, behind all that uses them: at once, later where a capture or the driver is in the way,
-//! and when the pool is gone.
+//! Frees blocks of a pool, after all their uses: at once, later if a capture or the driver prevents
+//! it, and when the pool is dropped.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -16,12 +16,13 @@ use crate::stream::device::CudaDevice;
 use crate::stream::other_streams::OtherStreams;
 use crate::stream::shape_cells::Slab;
 
-/// Frees a block behind all that uses it: what the pool's stream holds, and other streams that were noted.
+/// Frees a block after all its uses: the work of the pool's stream, and that of other noted
+/// streams.
 ///
 /// # Safety
 ///
-/// The pool's stream is not captured. The block was allocated for a pool on this stream of this device, was not
-/// freed, and all that uses it is in the stream, noted, or done.
+/// The pool's stream must not be captured. The block must be allocated for a pool on this stream of
+/// this device, and not freed. All its uses must be in the stream, noted, or done.
 pub(crate) unsafe fn free_block(
     address: Address,
     other_streams: &OtherStreams,
@@ -32,33 +33,36 @@ pub(crate) unsafe fn free_block(
         other_streams.settle(address, stream)?;
     }
     if device.has_memory_pool() {
-        // SAFETY: allocated in order (the device has a memory pool), and its users come before.
+        // SAFETY: it was allocated in stream order (the device has a memory pool), and its uses
+        // come before.
         return unsafe { calls::free_in_order(address, stream) };
     }
     calls::synchronize(stream)?;
-    // SAFETY: allocated plainly, in the stream's context, and all that uses it was just waited for.
+    // SAFETY: it was allocated plainly, in the stream's context, and all its uses were just waited
+    // for.
     unsafe { calls::free(address, stream.context()) }
 }
 
-/// The blocks of a pool whose freeing was put off, because the stream was captured, which would have made the free
-/// a part of the graph, or because the driver refused.
+/// The deferred frees of a pool's blocks. A free is deferred because the stream was captured, which
+/// would have made it a part of the graph, or because the driver refused.
 ///
-/// These blocks wait with their pool, not among the leftovers of the process. They are freed whenever the pool
-/// allocates, frees or trims, with its notes of other streams, which no other thread may touch; and the pool keeps the
-/// errors. Only when the pool is gone do they become leftovers, as [`OrphanBlocks`].
+/// These blocks wait with their pool, and not among the deferred frees of the process. The pool
+/// retries them whenever it allocates, frees or trims, with its notes of other streams, which no
+/// other thread may touch. The pool keeps the errors. When the pool is dropped, they join the
+/// process's list as [`OrphanBlocks`].
 #[derive(Default)]
 pub(crate) struct DeferredFrees {
     waiting: Cell<Chain<Address>>,
-    /// A link for each block that the pool has, so that freeing it can be put off whatever memory the host has then.
+    /// A link for each block of the pool, so that its free can be deferred without an allocation.
     spares: Cell<Chain<Address>>,
 }
 
 impl DeferredFrees {
-    /// A link for a block that is about to be allocated: what takes memory.
+    /// Allocates a link for a block that is about to be allocated.
     ///
     /// # Errors
     ///
-    /// [`CudaError::Bookkeeping`] where the host has none.
+    /// [`CudaError::Bookkeeping`] if the host has no memory.
     pub(crate) fn new_spare() -> Result<Chain<Address>, CudaError> {
         Chain::of(0)
     }
@@ -73,15 +77,15 @@ impl DeferredFrees {
         drop(unlink(&self.spares));
     }
 
-    /// Puts off freeing a block.
+    /// Defers the free of a block.
     pub(crate) fn put_off(&self, address: Address) {
         let mut spare = unlink(&self.spares);
         spare.iter_mut().for_each(|place| *place = address);
         link(&self.waiting, spare);
     }
 
-    /// Frees the blocks that can be freed, each one by `free`; the others wait on. `report` gets the answer of each
-    /// call.
+    /// Frees the possible blocks, each by `free`, and keeps the others. `report` gets the result of
+    /// each call.
     pub(crate) fn free_each(
         &self,
         free: impl Fn(Address) -> Result<(), CudaError>,
@@ -97,20 +101,20 @@ impl DeferredFrees {
         }
     }
 
-    /// The blocks that wait, for whoever frees them when the pool is gone.
+    /// Takes the blocks, for a free after the end of the pool.
     pub(crate) fn take(&self) -> Chain<Address> {
         self.waiting.take()
     }
 }
 
-/// Adds links to a cell. No code of others runs between the two calls of the cell.
+/// Adds links to a cell. No foreign code runs between the two calls of the cell.
 fn link(all: &Cell<Chain<Address>>, more: Chain<Address>) {
     let mut links = all.take();
     links.add(more);
     all.set(links);
 }
 
-/// Takes one link out of a cell; an empty chain where there is none.
+/// Takes one link out of a cell; returns an empty chain if there is none.
 fn unlink(all: &Cell<Chain<Address>>) -> Chain<Address> {
     let mut links = all.take();
     let one = links.pop();
@@ -118,10 +122,10 @@ fn unlink(all: &Cell<Chain<Address>>) -> Chain<Address> {
     one.unwrap_or_default()
 }
 
-/// The blocks of a pool that is gone, with what is needed to free them.
+/// The blocks of a dropped pool, with the objects needed to free them.
 #[derive(Debug)]
 pub(crate) struct OrphanBlocks {
-    /// Blocks whose freeing was put off.
+    /// Blocks with a deferred free.
     pub(crate) addresses: Chain<Address>,
     /// Blocks that hold shapes.
     pub(crate) slabs: Chain<Slab>,
@@ -137,13 +141,14 @@ impl Resource for OrphanBlocks {
         Some(self.device.context())
     }
 
-    /// Frees as many blocks as can be; the others stay.
+    /// Frees the possible blocks, and keeps the others.
     unsafe fn give_back(&mut self) -> Result<(), CudaError> {
         let Self { addresses, slabs, other_streams, stream, device } = self;
         if is_capturing(stream)? {
             return Err(CudaError::Capturing { operation: "free memory" });
         }
-        // SAFETY: a pool left the block, and its views are gone with it; what uses it is in the stream or noted.
+        // SAFETY: a dropped pool left the block, and its views have ended. Its uses are in the
+        // stream or noted.
         let free = |address| unsafe { free_block(address, other_streams, stream, device) };
         let context = device.context();
         let freed = free_links(addresses, |address| unless_gone(context, free(*address)));
@@ -151,7 +156,7 @@ impl Resource for OrphanBlocks {
     }
 }
 
-/// Unlinks the blocks that can be freed; returns the first error of those that cannot.
+/// Unlinks the freed blocks. Returns the first error of the others.
 fn free_links<T>(
     blocks: &mut Chain<T>,
     free: impl Fn(&T) -> Result<(), CudaError>,

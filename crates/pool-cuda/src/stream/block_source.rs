@@ -1,67 +1,71 @@
-//! Where a pool's blocks come from when they do not come from the device: the hook through which a pool on a stream
-//! that is captured into a graph takes memory that the graph will own.
+//! Sources of a pool's blocks other than the device. By this hook a pool on a captured stream takes
+//! memory that the graph will own.
 
 use cudarc::driver::CudaStream;
 use pool_driver::error::CudaError;
 
-/// Memory that a [`DeviceStream`](crate::DeviceStream) hands to its pool instead of the device's own
-/// ([`DeviceStream::from_source`](crate::DeviceStream::from_source)). A source asks the driver for nothing, so
-/// that its pool works while the pool's stream is captured.
+/// Memory that a [`DeviceStream`](crate::DeviceStream) passes to its pool in place of the device's
+/// own ([`DeviceStream::from_source`](crate::DeviceStream::from_source)). A source makes no call of
+/// the driver, so that its pool works while the pool's stream is captured.
 ///
-/// Sources are made by those who own a capture, as `pool-graph` does; a pool is used through its scopes
-/// as always.
+/// The owner of a capture, such as `pool-graph`, implements this trait. The pool's scopes are used
+/// as usual.
 ///
 /// # Safety
 ///
-/// - The address that [`allocate`](Self::allocate) answers is a multiple of 256, and of the context of the stream
-///   that the source is given to. The memory there is nobody else's, for as many bytes as the pool's views will have,
-///   until it is [freed](Self::free); and it stays memory for as long as work that is put on the stream
-///   until then may run: where the stream is captured, for as long as the graph.
-/// - Or else [`is_dry`](Self::is_dry) answers true: then the addresses are of no memory, and what is put on the
-///   stream is never run.
-/// - Memory of sources with the same [`owner`](Self::owner) belongs to the same capture, and lives as long.
+/// - The address returned by [`allocate`](Self::allocate) is a multiple of 256, in the context of
+///   the source's stream. The memory there belongs to no other owner, for the bytes of the pool's
+///   views, until it is [freed](Self::free). It stays valid for as long as work put on the stream
+///   until then may run: for a captured stream, as long as the graph.
+/// - Alternatively, [`is_dry`](Self::is_dry) returns `true`. Then the addresses have no memory, and
+///   work put on the stream is never run.
+/// - Memory of sources with the same [`owner`](Self::owner) belongs to the same capture, and has
+///   the same lifetime.
 /// - No method unwinds or uses the pool.
 pub unsafe trait BlockSource: Send + 'static {
-    /// Whose memory the source hands out. Views of two pools meet in a copy only where both have the same owner.
+    /// Returns the owner of the source's memory. Views of two pools can be copied to each other
+    /// only if both have the same owner.
     fn owner(&self) -> u64;
 
-    /// Whether there is no memory behind the addresses, because nothing is run: fills and copies are then
-    /// left out, and pointers are given out for the pool's own stream alone.
+    /// Returns `true` if the addresses have no memory, because no work is run. Then fills and
+    /// copies are left out, and pointers are returned for the pool's own stream alone.
     fn is_dry(&self) -> bool;
 
-    /// The address of so many bytes, a multiple of 256.
+    /// Returns the address of `bytes` bytes, a multiple of 256.
     ///
     /// # Errors
     ///
-    /// [`CudaError::NoBlock`], or why else there is no memory.
+    /// [`CudaError::NoBlock`], or another reason for which there is no memory.
     fn allocate(&self, bytes: usize) -> Result<u64, CudaError>;
 
-    /// Takes the bytes at an address back.
+    /// Takes back the bytes at an address.
     ///
     /// # Safety
     ///
-    /// The address came from [`allocate`](Self::allocate) and was not freed, and whatever uses the memory comes before
-    /// all that is put on the pool's stream from now on.
+    /// The address must come from [`allocate`](Self::allocate) and must not be freed. All uses of
+    /// the memory must precede later work on the pool's stream.
     unsafe fn free(&self, address: u64);
 
-    /// Asked before another stream is made to come after the pool's stream, to use memory of the pool: whether
-    /// that other stream may be, or become, a part of the capture. Not asked where the source is dry.
+    /// Checks that another stream may be, or become, a part of the capture. It is called before
+    /// that stream is ordered after the pool's stream, to use memory of the pool. It is not called
+    /// for a dry source.
     ///
     /// # Errors
     ///
-    /// [`CudaError::Capturing`] where the stream may not.
+    /// [`CudaError::Capturing`] if the stream may not.
     fn admit(&self, stream: &CudaStream) -> Result<(), CudaError>;
 
-    /// Puts a copy of these bytes on the pool's stream: elements of fills, and shapes. Every run of a graph that is
-    /// captured from the stream repeats the copy, so the source keeps the bytes. Does nothing where the source is dry.
+    /// Puts a copy of these bytes on the pool's stream: elements of fills, and shapes. Every run of
+    /// a graph captured from the stream repeats the copy, so the source keeps the bytes. A dry
+    /// source does nothing.
     ///
     /// # Errors
     ///
-    /// What the driver answers.
+    /// Returns the driver's error code.
     ///
     /// # Safety
     ///
-    /// As many bytes were allocated at the address, and writing them in the order of the pool's stream is
-    /// the caller's right.
+    /// The address must have that many allocated bytes. The caller must own the right to write them
+    /// in the order of the pool's stream.
     unsafe fn write(&self, to: u64, bytes: &[u8]) -> Result<(), CudaError>;
 }

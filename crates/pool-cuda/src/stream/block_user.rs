@@ -1,4 +1,4 @@
-//! Who uses a block on another stream than the pool's stream: what a pool keeps of that stream, to wait for it later.
+//! Users of a block on other streams than the pool's: the data for a later wait.
 
 use std::sync::Arc;
 
@@ -8,25 +8,25 @@ use pool_driver::guard_event::UseEnd;
 
 use crate::stream::announced_streams::{announce, find_announced};
 
-/// Who uses a block.
+/// A user of a block.
 #[derive(Clone, Debug)]
 pub(crate) enum BlockUser {
     /// A stream, kept alive as long as this value.
     Stream(Arc<CudaStream>),
-    /// A stream of a context that cannot be kept alive.
+    /// A stream of a context, which cannot be kept alive.
     UnknownStream(UnknownStream),
-    /// A stream of another device, not known of which one: the host waits for all of them.
+    /// A stream of an unknown other device: the host waits for all of them.
     UnknownDevice,
 }
 
-/// What is kept of a stream that cannot be kept alive.
+/// The data of a stream that cannot be kept alive.
 #[derive(Clone, Debug)]
 pub(crate) struct UnknownStream {
     pub(crate) context: Arc<CudaContext>,
-    /// The stream's handle, for an error that names it. The stream may be gone.
+    /// The stream's handle, for an error that names it. The stream may be destroyed.
     pub(crate) handle: u64,
-    /// The event that ends the use. Where there is none, or where it was not recorded because the guard was forgotten, the
-    /// host waits for the whole context.
+    /// The event that ends the use. If there is none, or it was not recorded because the guard was
+    /// forgotten, the host waits for the whole context.
     pub(crate) end: Option<UseEnd>,
 }
 
@@ -38,7 +38,7 @@ impl UnknownStream {
 }
 
 impl BlockUser {
-    /// What can be kept of a stream that is borrowed.
+    /// Returns the user for a borrowed stream.
     pub(crate) fn of_borrowed(stream: &CudaStream) -> Self {
         match find_announced(stream) {
             Some(stream) if !is_per_thread(&stream) => Self::Stream(stream),
@@ -46,23 +46,24 @@ impl BlockUser {
         }
     }
 
-    /// What is kept of a stream that is shared. The stream is announced.
+    /// Returns the user for a shared stream, which gets announced.
     pub(crate) fn of_shared(stream: &Arc<CudaStream>) -> Self {
         if is_per_thread(stream) {
-            // It is another stream on another thread, where the pool may be when it waits.
+            // The handle is a different stream on another thread, where the pool may be when it
+            // waits.
             return Self::UnknownStream(UnknownStream::new(stream));
         }
         announce(stream);
         Self::Stream(Arc::clone(stream))
     }
 
-    /// Whether both users are one stream, which orders its own work.
+    /// Returns `true` if both users are one stream, which orders its own work.
     pub(crate) fn is_same_stream(&self, other: &Self) -> bool {
         matches!((self, other), (Self::Stream(one), Self::Stream(two)) if one == two)
     }
 
-    /// Whether waiting for one user is waiting for the other. Two unknown streams of one context may be two: the host
-    /// waits for them together, and they are not ordered.
+    /// Returns `true` if a wait for one user includes the other. Two unknown streams of one context
+    /// may be different: the host waits for them together, and they are not ordered.
     pub(crate) fn is_waited_for_with(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::UnknownStream(one), Self::UnknownStream(two)) => {
@@ -75,21 +76,22 @@ impl BlockUser {
         }
     }
 
-    /// Where the user's stream lies, if nobody else has that stream, as far as can be told in passing.
+    /// Returns the address of the user's stream if this seems to be its only reference; the check
+    /// is approximate.
     ///
-    /// A stream has ended for a pool when the pool has the only reference to it, and no `Weak` is there that
-    /// could become another. That is asked *before* the stream is waited for. Other threads may launch there
-    /// and let the stream go at any time, and their steps (launch, let go) and ours (ask, record
-    /// an event) mix as follows:
+    /// A stream has ended for a pool when the pool has the only reference to it, and there is no
+    /// `Weak` that could become another. The check comes *before* the wait for the stream. Other
+    /// threads may launch there and drop the stream at any time. Their steps (launch, drop) and
+    /// ours (check, record an event) interleave as follows:
     ///
-    /// - *asked before it was let go*: it is kept, whether the launch came before the event or not, and is
-    ///   waited for again when the block is next used;
-    /// - *asked after it was let go*: so the launch came before, and the event, recorded after the question,
-    ///   comes behind it.
+    /// - *check before drop*: the stream is kept, whether the launch was before the event or not,
+    ///   and is waited for again at the block's next use;
+    /// - *check after drop*: the launch was before the check, and so before the event, which is
+    ///   recorded after it.
     ///
-    /// The other way round, a launch between event and question would be waited for by nobody.
+    /// With the check after the event, a launch between the two would have no wait.
     ///
-    /// Default streams never end: everybody who asks gets another reference.
+    /// Default streams never end: each request returns another reference.
     pub(crate) fn seems_alone(&self) -> Option<*const CudaStream> {
         match self {
             Self::Stream(stream) if Arc::strong_count(stream) == 1 && !is_default(stream) => {

@@ -1,4 +1,4 @@
-//! One device: its primary context, and the memory pool that its blocks come from.
+//! One device: its primary context, and the memory pool of its blocks.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,12 +13,12 @@ use pool_driver::memory_pool::MemoryPool;
 
 use crate::stream::peers::Peers;
 
-/// A device, ready for use: its primary context, which it keeps, and a private memory pool for what
-/// its streams allocate. Clones are the same device.
+/// A device, ready for use: its primary context, which it keeps, and a private memory pool for its
+/// streams' allocations. Clones are the same device.
 #[derive(Clone)]
 pub struct CudaDevice(Arc<Inner>);
 
-/// What a device is. The memory pool and the stream are dropped before the context that they are in.
+/// The parts of a device. The memory pool and the stream are dropped before their context.
 struct Inner {
     memory: Option<MemoryPool>,
     first: Option<FirstStream>,
@@ -26,10 +26,11 @@ struct Inner {
     context: Arc<CudaContext>,
 }
 
-/// The first stream of a context, made before anybody else has the context, and kept for as long.
+/// The first stream of a context, created before any other code has the context, and kept as long
+/// as it.
 ///
-/// Where a context has no stream, cudarc waits for all work of the context before it makes one. While any thread
-/// captures anything there, that waiting fails, and spoils the capture.
+/// If a context has no stream, cudarc waits for all its work before it creates one. While any
+/// thread captures there, that wait fails, and invalidates the capture.
 #[derive(Clone)]
 struct FirstStream {
     stream: Arc<CudaStream>,
@@ -38,18 +39,18 @@ struct FirstStream {
 
 impl FirstStream {
     fn new(context: &Arc<CudaContext>) -> Result<Self, CudaError> {
-        // What cudarc would wait for are slices of the context that were used before this stream was made; there
-        // are none.
-        // SAFETY: no slice is made meanwhile: nobody else has the context.
+        // cudarc would wait for slices of the context that were used before this stream was
+        // created; there are none. SAFETY: no slice is created meanwhile, because no other code has
+        // the context.
         unsafe { context.disable_event_tracking() };
         let made = context.new_stream();
-        // SAFETY: no slice was made meanwhile, as above.
+        // SAFETY: no slice was created meanwhile, as above.
         unsafe { context.enable_event_tracking() };
         let stream = answer("cuStreamCreate", made)?;
         Ok(Self { stream, is_taken: Arc::default() })
     }
 
-    /// The stream, for the first caller.
+    /// Returns the stream to the first caller.
     fn take(&self) -> Option<Arc<CudaStream>> {
         let was_taken = self.is_taken.swap(true, Ordering::Relaxed);
         (!was_taken).then(|| Arc::clone(&self.stream))
@@ -57,13 +58,12 @@ impl FirstStream {
 }
 
 impl CudaDevice {
-    /// The device of an ordinal, which was checked before.
+    /// Opens the device of an ordinal, which was checked before.
     pub(crate) fn open(ordinal: u32) -> Result<Self, CudaError> {
         let number = i32::try_from(ordinal).unwrap_or(i32::MAX);
         let device = answer("cuDeviceGet", result::device::get(number))?;
-        // cudarc keeps a context for good if it fails after it retained the context. So what cudarc will ask of the
-        // device is asked before.
-        // SAFETY: the device came from the driver.
+        // cudarc leaks a context if it fails after it retained the context. So the attributes that
+        // cudarc will query are queried before. SAFETY: the device came from the driver.
         answer("cuDeviceGetAttribute", unsafe {
             result::device::get_attribute(
                 device,
@@ -83,74 +83,76 @@ impl CudaDevice {
         Ok(Self(Arc::new(Inner { memory, first, peers: Peers::default(), context })))
     }
 
-    /// The device of a context that was made elsewhere.
+    /// Returns the device of a context that was created elsewhere.
     ///
-    /// Where that context has no stream yet, cudarc waits for all work of the context before it makes the first
-    /// stream: no thread may be capturing anything in the context meanwhile.
+    /// If that context has no stream yet, cudarc waits for all its work before it creates the first
+    /// stream. So no thread may capture in the context meanwhile.
     ///
     /// # Errors
     ///
-    /// [`CudaError::Call`] where the driver refuses a memory pool.
+    /// [`CudaError::Call`] if the driver refuses a memory pool.
     pub fn of_context(context: Arc<CudaContext>) -> Result<Self, CudaError> {
         Self::with(context, None)
     }
 
-    /// The device of a context in which nothing will be allocated: no memory pool is made.
+    /// Returns the device of a context without allocations: it gets no memory pool.
     pub(crate) fn without_allocations(context: Arc<CudaContext>) -> Self {
         Self(Arc::new(Inner { memory: None, first: None, peers: Peers::default(), context }))
     }
 
-    /// The same device with plain allocations instead of stream-ordered ones, as where a device has
-    /// no memory pools: for comparison, and for tools that do not know memory pools.
+    /// Returns the same device with plain allocations instead of stream-ordered ones, as on a
+    /// device without memory pools. Use it for comparisons, and for tools that do not support
+    /// memory pools.
     #[must_use]
     pub fn without_memory_pool(self) -> Self {
         let (first, context) = (self.0.first.clone(), Arc::clone(&self.0.context));
         Self(Arc::new(Inner { memory: None, first, peers: Peers::default(), context }))
     }
 
-    /// The number of the device, counted from 0.
+    /// Returns the number of the device, counted from 0.
     #[must_use]
     pub fn ordinal(&self) -> u32 {
         ordinal(&self.0.context)
     }
 
-    /// The name that the driver gives the device.
+    /// Returns the name that the driver gives the device.
     ///
     /// # Errors
     ///
-    /// [`CudaError::Call`] where the driver does not say.
+    /// [`CudaError::Call`] if the driver does not return it.
     pub fn name(&self) -> Result<String, CudaError> {
         answer("cuDeviceGetName", result::device::get_name(self.0.context.cu_device()))
     }
 
-    /// What the device says of its memory.
+    /// Returns the free and the total memory of the device.
     ///
     /// # Errors
     ///
-    /// [`CudaError::Call`] where the driver does not say.
+    /// [`CudaError::Call`] if the driver does not return it.
     pub fn memory(&self) -> Result<MemoryInfo, CudaError> {
         device_memory(&self.0.context)
     }
 
-    /// Whether blocks are allocated in stream order.
+    /// Returns `true` if blocks are allocated in stream order.
     #[must_use]
     pub fn has_memory_pool(&self) -> bool {
         self.0.memory.is_some()
     }
 
-    /// cudarc's context of the device.
+    /// Returns cudarc's context of the device.
     #[must_use]
     pub fn context(&self) -> &Arc<CudaContext> {
         &self.0.context
     }
 
-    /// A new stream that the legacy default stream does not wait for.
+    /// Creates a stream that the legacy default stream does not wait for.
     pub(crate) fn raw_stream(&self) -> Result<Arc<CudaStream>, CudaError> {
         bind(&self.0.context)?;
         if let Some(first) = self.0.first.as_ref().and_then(FirstStream::take) {
             return Ok(first);
         }
-        // An error that earlier calls left with the context is not this call's. The context keeps it.
+        // An error that earlier calls left in the context does not belong to this call. The context
+        // keeps it.
         let earlier = self.0.context.check_err();
         let made = self.0.context.new_stream();
         self.0.context.record_err(earlier);

@@ -1,5 +1,5 @@
-//! One stream of one device: the context of a pool. All that the pool enqueues goes to this stream, which so orders
-//! handing a block out again, without an event.
+//! One stream of one device: the context of a pool. The pool enqueues all its work on this stream,
+//! which so orders the reuse of a block, without an event.
 
 use std::cell::Cell;
 use std::fmt;
@@ -24,7 +24,7 @@ use crate::stream::shape_cells::ShapeCells;
 use crate::stream::staging::Staging;
 use crate::stream::thread;
 
-/// Where a pool's memory is and where its work is ordered: a device, and a stream of it.
+/// The device of a pool's memory, and the stream of its work.
 ///
 /// ```no_run
 /// use pool_core::{Pool, PoolView};
@@ -38,44 +38,48 @@ use crate::stream::thread;
 /// # Ok::<(), pool_cuda::CudaError>(())
 /// ```
 ///
-/// Where the host has no memory, calls answer [`CudaError::Bookkeeping`], and dropping asks for none. The exceptions
-/// are what cudarc allocates within, and making a [`CudaDevice`] or a value of this type, which is a counted pointer
-/// of the standard library each: there the process ends, as everywhere in Rust.
+/// If the host is out of memory, calls fail with [`CudaError::Bookkeeping`], and a drop allocates
+/// nothing. The exceptions are cudarc's internal allocations, and the creation of a [`CudaDevice`]
+/// or a value of this type, each of which is a counted pointer of the standard library. There the
+/// process aborts, as everywhere in Rust.
 ///
-/// A pool may move to another thread, and is dropped on any thread. Before a pool asks anything of the driver, it
-/// makes its context the thread's current one, and leaves it so.
+/// A pool may move to another thread, and is dropped on any thread. Before each call of the driver,
+/// a pool makes its context the thread's current one, and leaves it so.
 pub struct DeviceStream {
-    // Fields are dropped in this order: the notes of other streams, page-locked memory, the stream, the device.
+    // Fields are dropped in this order: the notes of other streams, page-locked memory, the stream,
+    // the device.
     other_streams: OtherStreams,
     staging: Staging,
     deferred: DeferredFrees,
-    /// The place among the leftovers for blocks that the pool leaves; empty only while this is dropped.
+    /// The place in the process's list of deferred frees for blocks that the pool leaves; empty
+    /// only during the drop.
     place: Option<Place<OrphanBlocks>>,
     shapes: Arc<ShapeCells>,
     /// The first error of a call that could not return one.
     unanswered: Cell<Option<CudaError>>,
-    /// Where blocks come from instead of the device.
+    /// The source of blocks in place of the device.
     source: Option<Box<dyn BlockSource>>,
-    /// What other pools know of this one; `None` where blocks come from a source.
+    /// The registered data about this pool for other pools; `None` if blocks come from a source.
     holder: Option<Arc<Holder>>,
-    /// Whether idle blocks were just freed, so that an allocation that fails now is the last attempt.
+    /// `true` if idle blocks were just freed, so that a failing allocation is the last attempt.
     is_last_attempt: Cell<bool>,
-    /// Who is told of blocks.
+    /// The observer of blocks.
     watch: Option<Box<dyn BlockWatch + Send>>,
     stream: Arc<CudaStream>,
     device: CudaDevice,
 }
 
-// SAFETY: everything in it is the driver's, whose calls may be made from any thread once the context is
-// the thread's current one, which each method sees to, or is `Send`; it is never shared (`Cell`).
+// SAFETY: every field is `Send` or belongs to the driver. The driver's calls may be made from any
+// thread once the context is current, which each method ensures. The value is never shared
+// (`Cell`).
 unsafe impl Send for DeviceStream {}
 
 impl CudaDevice {
-    /// A new stream of the device, as the context of a pool.
+    /// Creates a stream of the device, as the context of a pool.
     ///
     /// # Errors
     ///
-    /// [`CudaError::Call`] where the driver refuses one.
+    /// [`CudaError::Call`] if the driver refuses one.
     pub fn new_stream(&self) -> Result<DeviceStream, CudaError> {
         DeviceStream::new(self, self.raw_stream()?)
     }
@@ -91,34 +95,35 @@ impl TryFrom<Arc<CudaStream>> for DeviceStream {
 }
 
 impl DeviceStream {
-    /// A stream that was made elsewhere, of the context that it belongs to.
+    /// Wraps a stream that was created elsewhere, with the device of its context.
     ///
     /// # Errors
     ///
-    /// [`CudaError::Call`] where the driver refuses a memory pool.
+    /// [`CudaError::Call`] if the driver refuses a memory pool.
     pub fn from_stream(stream: Arc<CudaStream>) -> Result<Self, CudaError> {
         let device = CudaDevice::of_context(Arc::clone(stream.context()))?;
         Self::new(&device, stream)
     }
 
-    /// A stream of this device, with the device's memory pool.
+    /// Wraps a stream of this device, with the device's memory pool.
     ///
     /// # Errors
     ///
-    /// [`CudaError::WrongDevice`] for a stream of another device, [`CudaError::WrongContext`] for one
-    /// of another context, and for the per-thread default stream, which is another one wherever the
-    /// pool moves.
+    /// [`CudaError::WrongDevice`] for a stream of another device. [`CudaError::WrongContext`] for
+    /// one of another context, and for the per-thread default stream, which differs between
+    /// threads.
     pub fn new(device: &CudaDevice, stream: Arc<CudaStream>) -> Result<Self, CudaError> {
         check_context(device.context(), &stream)?;
         refuse_per_thread(&stream)?;
         Self::build(device.clone(), stream, None)
     }
 
-    /// A stream whose pool takes its blocks from a source: for streams that are captured.
+    /// Wraps a stream whose pool takes its blocks from a source: for captured streams.
     ///
-    /// An operation that would wait on the host, or copy host memory that nobody keeps, is refused by
-    /// [`CudaError::Capturing`] without asking the driver: [`synchronize`](Self::synchronize), copies to
-    /// the host, and copies of slices from the host. Fills, copies on the device, shapes and launches work.
+    /// An operation that would wait on the host, or copy host memory without an owner, fails with
+    /// [`CudaError::Capturing`] before any call of the driver. These are
+    /// [`synchronize`](Self::synchronize), copies to the host, and copies of slices from the host.
+    /// Fills, copies on the device, shapes and launches work.
     ///
     /// # Errors
     ///
@@ -160,14 +165,14 @@ impl DeviceStream {
         })
     }
 
-    /// The same stream, with somebody who is told of every block of its pool, and may refuse it.
+    /// Registers an observer of every block of its pool, which may refuse blocks.
     #[must_use]
     pub fn watched(mut self, watch: impl BlockWatch + Send) -> Self {
         self.watch = Some(Box::new(watch));
         self
     }
 
-    /// The device, the stream, and the watch of the blocks.
+    /// Returns the device, the stream, and the watch of the blocks.
     pub(crate) fn into_parts(
         mut self,
     ) -> (CudaDevice, Arc<CudaStream>, Option<Box<dyn BlockWatch + Send>>) {
@@ -178,9 +183,10 @@ impl DeviceStream {
         self.watch.as_deref()
     }
 
-    /// The stream of this thread, on the device that the thread has [chosen](crate::Cuda::set_device): made at
-    /// the first call, kept until the thread ends. The thread's pools share the stream, so that their views can be
-    /// arguments of one launch.
+    /// Returns the stream of this thread, on the device that the thread has
+    /// [chosen](crate::Cuda::set_device). It is created at the first call, and kept until the
+    /// thread ends. The thread's pools share the stream, so that their views can be arguments of
+    /// one launch.
     ///
     /// # Errors
     ///
@@ -190,72 +196,73 @@ impl DeviceStream {
         Self::new(&device, stream)
     }
 
-    /// Makes a stream the calling thread's own for its device, for pools that are made from now on.
+    /// Makes a stream the calling thread's own for its device, for new pools.
     ///
     /// # Errors
     ///
-    /// [`CudaError::WrongContext`] for the per-thread default stream, [`CudaError::Bookkeeping`] where the host
-    /// has no memory to note the stream, and [`CudaError::Call`] where the driver refuses a memory pool.
+    /// [`CudaError::WrongContext`] for the per-thread default stream, [`CudaError::Bookkeeping`] if
+    /// the host has no memory for the entry, and [`CudaError::Call`] if the driver refuses a memory
+    /// pool.
     pub fn set_for_thread(stream: Arc<CudaStream>) -> Result<(), CudaError> {
         thread::set_stream(stream)
     }
 
-    /// Whether this is the stream that [`for_thread`](Self::for_thread) would give.
+    /// Returns `true` if this is the stream that [`for_thread`](Self::for_thread) would return.
     #[must_use]
     pub fn is_for_thread(&self) -> bool {
         thread::is_stream(&self.device, &self.stream)
     }
 
-    /// The device that the stream is of.
+    /// Returns the stream's device.
     #[must_use]
     pub fn device(&self) -> &CudaDevice {
         &self.device
     }
 
-    /// cudarc's stream.
+    /// Returns cudarc's stream.
     #[must_use]
     pub fn stream(&self) -> &Arc<CudaStream> {
         &self.stream
     }
 
-    /// Waits, on the host, until all work of the stream is done.
+    /// Blocks the host until all work of the stream is done.
     ///
     /// # Errors
     ///
-    /// [`CudaError::Call`] where waiting, or work that came before, failed; [`CudaError::Capturing`]
-    /// where the pool has a [source](Self::from_source).
+    /// [`CudaError::Call`] if the wait, or earlier work, failed; [`CudaError::Capturing`] if the
+    /// pool has a [source](Self::from_source).
     pub fn synchronize(&self) -> Result<(), CudaError> {
         self.refuse_with_source("be waited for")?;
         calls::synchronize(&self.stream)
     }
 
-    /// Takes the first error, since the last time, of a call that could not return one: freeing, trimming, or giving out a
-    /// pointer through cudarc's traits. Such an error is never mixed into the answers of later calls.
+    /// Takes the error of an infallible call: a free, a trim, or a pointer returned through
+    /// cudarc's traits. It is the first such error since the last take. Later calls never return
+    /// it.
     #[must_use]
     pub fn take_unanswered(&self) -> Option<CudaError> {
         self.unanswered.take()
     }
 
-    /// Stops, or starts again, to order other streams that the pool's memory is used on.
+    /// Disables or enables the ordering of other streams that use the pool's memory.
     ///
     /// # Safety
     ///
-    /// While the ordering is off, whoever uses memory of the pool on another stream sees to it that this use comes
-    /// after the earlier work on the pool's stream, and before whatever the pool does with the memory later.
+    /// While the ordering is off, the caller orders each use on another stream. The use must come
+    /// after the earlier work on the pool's stream, and before the pool's later uses of the memory.
     pub unsafe fn order_foreign_streams(&self, on: bool) {
         self.other_streams.set_on(on);
     }
 
-    /// Makes the stream come after all other streams that memory of its pool was used on, and after
-    /// all work that those streams hold now.
+    /// Orders the stream after all current work of all other streams that use memory of its pool.
     ///
-    /// The pool does this by itself for a block that is used again. Call it at the end of a capture, or of a part of
-    /// one: there the streams must have come together.
+    /// The pool does this implicitly for a block that is reused. Call it at the end of a capture,
+    /// or of a part of one: there the streams must be joined.
     ///
     /// # Errors
     ///
-    /// [`CudaError::Capturing`] where one of the streams is being captured and the other is not, and
-    /// [`CudaError::Call`] where the driver fails to order them.
+    /// [`CudaError::Capturing`] if one of the streams is captured and the other is not, and
+    /// [`CudaError::Call`] if the driver fails to order them.
     pub fn join_other_streams(&self) -> Result<(), CudaError> {
         self.other_streams.join_all(&self.stream)
     }
@@ -268,7 +275,7 @@ impl DeviceStream {
         &self.deferred
     }
 
-    /// What other pools know of this one.
+    /// Returns the registered data about this pool for other pools.
     pub(crate) fn holder(&self) -> Option<&Holder> {
         self.holder.as_deref()
     }
@@ -289,12 +296,12 @@ impl DeviceStream {
         self.source.as_deref()
     }
 
-    /// Whether nothing is put on the stream, and addresses are of no memory.
+    /// Returns `true` if no work is put on the stream, and addresses have no memory.
     pub(crate) fn is_dry(&self) -> bool {
         self.source().is_some_and(BlockSource::is_dry)
     }
 
-    /// Whether memory of both streams' pools lives and dies together, as far as graphs are concerned.
+    /// Checks that memory of both streams' pools has the same lifetime with regard to graphs.
     pub(crate) fn check_owner(&self, other: &Self) -> Result<(), CudaError> {
         let owner = |stream: &Self| stream.source().map(BlockSource::owner);
         if owner(self) == owner(other) {
@@ -303,8 +310,8 @@ impl DeviceStream {
         Err(CudaError::Capturing { operation: "copy memory that its graph does not own" })
     }
 
-    /// Asks the source whether another stream may be made to come after this one, and so become a part of the capture;
-    /// false where there is no source, so that nobody says so.
+    /// Asks the source if another stream may be ordered after this one, and so become a part of the
+    /// capture. Returns `false` without a source.
     pub(crate) fn admit(&self, other: &CudaStream) -> Result<bool, CudaError> {
         match self.source() {
             None => Ok(false),
@@ -327,8 +334,8 @@ impl DeviceStream {
         bind(self.device.context())
     }
 
-    /// Makes the device's context the current one, and refuses an operation that cannot become part of a graph while
-    /// the stream is captured.
+    /// Makes the device's context the current one. Refuses an operation that cannot become part of
+    /// a graph while the stream is captured.
     pub(crate) fn bind_outside_capture(&self, operation: &'static str) -> Result<(), CudaError> {
         self.refuse_with_source(operation)?;
         match is_capturing(&self.stream)? {
@@ -337,7 +344,7 @@ impl DeviceStream {
         }
     }
 
-    /// Keeps the error of a call that cannot return one; the first error counts.
+    /// Stores the error of an infallible call; the first one is kept.
     pub(crate) fn keep_unanswered(&self, result: Result<(), CudaError>) {
         if let Err(error) = result {
             let first = self.unanswered.get().unwrap_or(error);
@@ -346,19 +353,21 @@ impl DeviceStream {
     }
 }
 
-/// Gives back what the pool left: blocks that are still to be freed, and those of its shapes. Where they cannot be
-/// freed now, because the stream is captured or the driver refuses, they are freed later.
+/// Frees the pool's remaining blocks, and those of its shapes. If the stream is captured or the
+/// driver refuses, they are freed later.
 ///
-/// A block of a [source](BlockSource) is not the driver's to free: it is in memory that the source got elsewhere,
-/// which may still be used when the pool is gone, as the arena of a graph is. That memory goes with the source.
+/// The driver does not own a block of a [source](BlockSource). The block is in memory of the
+/// source, such as a graph's arena, which may be used after the pool's end. That memory is freed
+/// with the source.
 impl Drop for DeviceStream {
     fn drop(&mut self) {
         give_back_leftovers();
         if self.source.is_some() {
             return;
         }
-        // The pool is gone, and with it every view through which a shape could be used. Work that used a shape is
-        // in this stream, or was made to come before the stream's end when the slot of its view was freed.
+        // The pool has ended, and so has every view through which a shape could be used. Work that
+        // used a shape is in this stream, or was ordered before the stream's end when the slot of
+        // its view was freed.
         let (slabs, addresses) = (self.shapes.take_slabs(), self.deferred.take());
         if slabs.is_empty() && addresses.is_empty() {
             return;

@@ -1,8 +1,10 @@
-//! The events of the guards that a pool has given to cudarc, for uses on streams that the pool does not know.
+//! The events of the guards that a pool has passed to cudarc, for uses on streams that the pool
+//! does not know.
 //!
-//! cudarc holds a reference to such an event for as long as the guard lives, and a guard may be recorded as late as that.
-//! A guard borrows the view that gave the pointer. So an event is kept until the views of its block have ended: until the
-//! block is handed out again or freed, or until another view gets the same bytes exclusively.
+//! cudarc references such an event for as long as the guard lives, and may record it as late as
+//! that. A guard borrows the view that returned the pointer. So an event is kept until the views of
+//! its block have ended: until the block is reused or freed, or until another view gets the same
+//! bytes exclusively.
 
 use std::cell::Cell;
 use std::fmt;
@@ -15,11 +17,11 @@ use pool_driver::chain::Chain;
 use pool_driver::error::CudaError;
 use pool_driver::guard_event::{GuardEvent, UseEnd};
 
-/// How many events a block has at most. Further uses end without one, and are waited for as uses whose guard was
-/// forgotten.
+/// The limit of events for a block. Further uses end without one, and are waited for like uses with
+/// a forgotten guard.
 const MOST: usize = 32;
 
-/// The bytes that a view gave a pointer to.
+/// The bytes for which a view returned a pointer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bytes {
     pub(crate) block: Address,
@@ -27,7 +29,8 @@ pub(crate) struct Bytes {
     pub(crate) length: usize,
 }
 
-/// The events of one pool's guards. Changed by taking all of them out of the cell: no code of others runs meanwhile.
+/// The events of one pool's guards. A change takes all of them out of the cell, and no foreign code
+/// runs meanwhile.
 #[derive(Default)]
 pub(crate) struct GuardEvents(Cell<Chain<Given>>);
 
@@ -39,7 +42,7 @@ struct Given {
 }
 
 impl Bytes {
-    /// All bytes of a block.
+    /// Returns all bytes of a block.
     pub(crate) fn of_block(block: Address) -> Self {
         Self { block, start: block, length: usize::MAX }
     }
@@ -48,21 +51,20 @@ impl Bytes {
         self.start.saturating_add(self.length as Address)
     }
 
-    /// Whether some byte is in both.
+    /// Returns `true` if both have a byte in common.
     pub(crate) fn overlap(&self, other: &Self) -> bool {
         self.block == other.block && self.start < other.end() && other.start < self.end()
     }
 
-    /// Whether all bytes of the other are in these.
+    /// Returns `true` if these contain all bytes of the other.
     pub(crate) fn contain(&self, other: &Self) -> bool {
         self.block == other.block && self.start <= other.start && other.end() <= self.end()
     }
 }
 
 impl GuardEvents {
-    /// A new event for a guard of a view of these bytes, and its name. `None` where the bytes that are ordered together with
-    /// them have many already, or where
-    /// cudarc does not record what its guards have.
+    /// Creates an event for a guard of a view of these bytes. Returns `None` if the bytes ordered
+    /// together with them have too many already, or if cudarc does not record its guards' events.
     pub(crate) fn give(
         &self,
         (ordered, bytes): (Bytes, Bytes),
@@ -85,8 +87,8 @@ impl GuardEvents {
         drop(self.look(|all| all.unlink(|given| has_ended(&given.ordered))));
     }
 
-    /// Destroys the events of guards that have ended, because a view has these bytes exclusively, but for those that are
-    /// still to be waited for.
+    /// Destroys the events of ended guards, because a view has these bytes exclusively, except for
+    /// those that are still awaited.
     pub(crate) fn end_overlapping(&self, bytes: &Bytes, is_awaited: impl Fn(UseEnd) -> bool) {
         let has_ended =
             |given: &Given| given.bytes.overlap(bytes) && !is_awaited(given.event.name());

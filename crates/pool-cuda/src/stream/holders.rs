@@ -1,6 +1,6 @@
-//! The pools of this process that hold memory of devices. Before an allocation fails for good, a pool has the others'
-//! memory given back as far as that is possible without their owners: blocks whose frees are pending, and idle pools of the
-//! thread. What the pools hold is told by the error.
+//! The pools of this process that hold memory of devices. Before an allocation finally fails, a
+//! pool releases the others' memory as far as possible without their owners: blocks with pending
+//! frees, and idle pools of the thread. The error lists the memory that the pools hold.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
@@ -16,13 +16,13 @@ use pool_driver::stream_waits::wait_for_streams;
 use crate::stream::announced_streams::announced_streams;
 use crate::stream::device::CudaDevice;
 
-/// The pools with blocks of their own. Locked for a look, and for linking and unlinking.
+/// The pools with blocks. Locked only to search, link and unlink.
 static HOLDERS: Mutex<Chain<Weak<Holder>>> = Mutex::new(Chain::new());
 
-/// Gives back the memory of the thread's idle pools, and returns its bytes.
+/// Trims the thread's idle pools, and returns the released bytes.
 static TRIM_IDLE_POOLS: OnceLock<fn() -> usize> = OnceLock::new();
 
-/// A pool, as far as others know of it: its device, and how many bytes it holds there.
+/// The data about a pool for other pools: its device, and the bytes that it holds there.
 #[derive(Debug)]
 pub(crate) struct Holder {
     device: CudaDevice,
@@ -33,24 +33,24 @@ fn holders() -> MutexGuard<'static, Chain<Weak<Holder>>> {
     HOLDERS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Sets the function by which idle pools of the calling thread give their memory back before an allocation fails; the first
-/// call counts. `pool-facade` sets it for the pools of its threads.
+/// Sets the function that trims idle pools of the calling thread before an allocation fails; the
+/// first call wins. `pool-facade` sets it for the pools of its threads.
 #[doc(hidden)]
 pub fn set_idle_pools_trim(trim: fn() -> usize) {
     TRIM_IDLE_POOLS.get_or_init(|| trim);
 }
 
 impl Holder {
-    /// A pool of a device, which holds nothing yet.
+    /// Creates the data of a pool without memory.
     pub(crate) fn new(device: &CudaDevice) -> Self {
         Self { device: device.clone(), bytes: AtomicUsize::new(0) }
     }
 
-    /// Registers the pool, which is known until the last pointer to it is dropped.
+    /// Registers the pool, until the last pointer to it is dropped.
     ///
     /// # Errors
     ///
-    /// [`CudaError::Bookkeeping`] where the host has no memory for the note.
+    /// [`CudaError::Bookkeeping`] if the host has no memory for the entry.
     pub(crate) fn register(self: &Arc<Self>) -> Result<(), CudaError> {
         let link = Chain::of(Arc::downgrade(self))?;
         let ended = {
@@ -63,18 +63,18 @@ impl Holder {
         Ok(())
     }
 
-    /// Counts a block that the pool has got.
+    /// Counts an allocated block.
     pub(crate) fn allocated(&self, bytes: usize) {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Counts a block that the pool has given up.
+    /// Counts a freed block.
     pub(crate) fn freed(&self, bytes: usize) {
         self.bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 }
 
-/// Every pool that is registered; as many as the host has memory for.
+/// Returns every registered pool, up to the first for which the host has no memory.
 fn registered() -> Vec<Arc<Holder>> {
     let count = holders().iter().count();
     let Ok(mut all) = list(count) else { return Vec::new() };
@@ -82,8 +82,9 @@ fn registered() -> Vec<Arc<Holder>> {
     all
 }
 
-/// Has memory of a context's device given back outside of the pool whose stream is `own`: by idle pools of this thread, and
-/// by frees that are pending on other streams, which are waited for. A driver that refuses is no error here.
+/// Releases memory of a context's device outside the pool with the stream `own`: idle pools of this
+/// thread are trimmed, and pending frees on other streams are waited for. An error of the driver is
+/// ignored.
 pub(crate) fn reclaim(context: &CudaContext, own: &CudaStream) -> Reclaim {
     let trimmed = TRIM_IDLE_POOLS.get().map_or(0, |trim| trim());
     let streams = announced_streams();
@@ -94,7 +95,8 @@ pub(crate) fn reclaim(context: &CudaContext, own: &CudaStream) -> Reclaim {
     let mut reclaim = Reclaim::new(trimmed).after_waits(waits);
     let pools = registered();
     for pool in pools.iter().filter(|pool| pool.device.context().cu_ctx() == context.cu_ctx()) {
-        // What the driver refuses to give back stays there, and the allocation is tried all the same.
+        // Memory that the driver refuses to release stays, and the allocation is retried all the
+        // same.
         let _trimmed = pool.device.memory_pool().map(MemoryPool::trim);
         reclaim.add_pool(pool.bytes.load(Ordering::Relaxed));
     }

@@ -1,21 +1,22 @@
-//! Streams other than the pool's that use its memory, and how they are ordered, without a destructor.
+//! Streams other than the pool's that use its memory, ordered without a destructor.
 //!
-//! Giving a pointer out for another stream makes that stream wait for the pool's, notes the stream
-//! with the block, and arms the block's slot. Later, when the block is handed out again, freed, or used
-//! on the pool's stream, an event is recorded on the noted stream *then*, behind whatever was enqueued
-//! there meanwhile, and the pool's stream waits for it. So it does not matter when the work was
-//! enqueued, nor whether a guard or view was dropped or forgotten.
+//! A pointer returned for another stream makes that stream wait for the pool's, notes the stream
+//! with the block, and arms the block's slot. Later, the block is reused, freed, or used on the
+//! pool's stream. An event is recorded on the noted stream *then*, after all work enqueued there
+//! meanwhile, and the pool's stream waits for it. So the time of the enqueue does not matter, nor a
+//! dropped or forgotten guard or view.
 //!
-//! A stream that the pool cannot keep alive is the exception: cudarc's guard records an event behind the use
-//! ([`GuardEvents`]). Where the guard was forgotten, the host waits for the whole context instead.
+//! A stream that the pool cannot keep alive is the exception: cudarc's guard records an event after
+//! the use ([`GuardEvents`]). If the guard was forgotten, the host waits for the whole context
+//! instead.
 //!
-//! A note is kept until the block is handed out again or freed: until then work may still be enqueued with the
-//! pointer that was given out. The note goes earlier where its stream was waited for *after* the pool had the only
-//! reference to it and no other could be made ([`BlockUser::seems_alone`]), and where the use ended in an event that was
-//! waited for.
+//! A note is kept until the block is reused or freed: until then work may still be enqueued with
+//! the returned pointer. The note is removed earlier in two cases. Its stream was waited for
+//! *after* the pool had the only reference to it and no other could be made
+//! ([`BlockUser::seems_alone`]); or the use ended in an event that was waited for.
 //!
-//! A call that fails here fails the use (the rule is in `pool_driver::gone`). Only of a stream whose context is gone, which
-//! a second call confirms, is it known that nothing runs there.
+//! A failing call here fails the use (the rule is in `pool_driver::gone`). Only a stream whose
+//! context is destroyed, which a second call confirms, is known to run no work.
 
 use std::cell::{Cell, OnceCell};
 use std::ptr::NonNull;
@@ -39,22 +40,22 @@ use crate::stream::stream_questions::StreamQuestions;
 #[derive(Debug)]
 pub(crate) struct OtherStreams {
     uses: BlockUses,
-    /// The events that end uses on streams that are not known.
+    /// The events that end uses on unknown streams.
     guards: GuardEvents,
-    /// An event of the pool's own context, made when it is first needed.
+    /// An event of the pool's own context, created at its first use.
     event: OnceCell<Event>,
-    /// Whether the pool orders other streams at all.
+    /// `true` if the pool orders other streams.
     on: Cell<bool>,
-    /// What cudarc asked before it gets a pointer.
+    /// cudarc's queries before it gets a pointer.
     questions: StreamQuestions,
 }
 
-/// A stream that memory is lent to.
+/// A stream that borrows memory.
 pub(crate) struct Borrower<'a> {
     pub(crate) stream: &'a CudaStream,
-    /// The same stream, as it is kept.
+    /// The same stream, for the note.
     pub(crate) user: BlockUser,
-    /// Whether the stream may become a part of the capture that the pool's stream is in.
+    /// `true` if the stream may become a part of the capture of the pool's stream.
     pub(crate) admitted: bool,
 }
 
@@ -71,35 +72,37 @@ impl Default for OtherStreams {
 }
 
 impl OtherStreams {
-    /// Stops, or starts again, to order other streams.
+    /// Disables or enables the ordering of other streams.
     pub(crate) fn set_on(&self, on: bool) {
         self.on.set(on);
     }
 
-    /// Whether no other stream uses any block: the usual case, which costs no more than this question.
+    /// Returns `true` if no other stream uses any block: the usual case, which costs only this
+    /// check.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.uses.is_empty()
     }
 
-    /// Notes that cudarc asked which stream a block is on.
+    /// Notes that cudarc queried the stream of a block.
     pub(crate) fn note_question(&self, block: Address) {
         self.questions.note(block);
     }
 
-    /// Ends cudarc's questions, because a pointer to a block is given out. Returns whether a pointer for the pool's own
-    /// stream may be for another device; see [`StreamQuestions`].
+    /// Ends cudarc's queries, because a pointer to a block is returned. Returns `true` if a pointer
+    /// for the pool's own stream may be for another device; see [`StreamQuestions`].
     pub(crate) fn end_questions(&self, block: Address) -> bool {
         self.questions.end(block) && self.on.get()
     }
 
-    /// Notes that some stream of another device uses a block.
+    /// Notes that an unknown stream of another device uses a block.
     pub(crate) fn note_another_device(&self, bytes: Bytes) -> Result<(), CudaError> {
         self.note(BlockUse { bytes, user: BlockUser::UnknownDevice, capture: None })
     }
 
-    /// Makes the borrower's stream, which is not the pool's stream `own`, come after all that `own` holds, and after
-    /// all other streams that use the block; notes that the borrower uses the block from now on.
+    /// Orders the borrower's stream, which is not the pool's stream `own`, after all work of `own`
+    /// and after all other streams that use the block. Notes that the borrower uses the block from
+    /// now on.
     pub(crate) fn lend(
         &self,
         bytes: Bytes,
@@ -110,8 +113,8 @@ impl OtherStreams {
             return Ok(());
         }
         let ordered = self.order(bytes, &to, own);
-        // Where a call of the driver failed, the caller gets the error, and the borrower counts as a user all the same: a
-        // wait too many is harmless.
+        // If a call of the driver failed, the caller gets the error, and the borrower counts as a
+        // user all the same: an extra wait is harmless.
         if let Ok(capture) | Err((capture, CudaError::Call { .. })) =
             ordered.map_err(|error| (None, error))
         {
@@ -121,8 +124,9 @@ impl OtherStreams {
         keep_current(to.stream)
     }
 
-    /// As [`lend`](Self::lend), for a pointer that goes together with a guard of cudarc's: the event for that guard, where
-    /// the stream is not known. Cudarc records it behind the use when the guard is dropped.
+    /// Lends as [`lend`](Self::lend) does, for a pointer with a guard of cudarc's. Returns the
+    /// event for that guard if the stream is unknown. cudarc records it after the use, when the
+    /// guard is dropped.
     pub(crate) fn lend_with_guard(
         &self,
         (ordered, bytes): (Bytes, Bytes),
@@ -144,12 +148,13 @@ impl OtherStreams {
         Ok(event)
     }
 
-    /// Notes a use of a block on a stream that could not be ordered by an event, after the host has waited for the pool's
-    /// stream and for all other streams that use the block.
+    /// Notes a use of a block on a stream that no event could order, after the host has waited for
+    /// the pool's stream and for all other streams that use the block.
     ///
     /// # Errors
     ///
-    /// [`CudaError::Capturing`] where a stream is captured, which waiting would spoil; and why it cannot be waited for.
+    /// [`CudaError::Capturing`] if a stream is captured, which a wait would invalidate; and the
+    /// error of a failed wait.
     pub(crate) fn lend_by_waiting(
         &self,
         bytes: Bytes,
@@ -162,7 +167,8 @@ impl OtherStreams {
         keep_current(to)
     }
 
-    /// Waits, on the host, for the pool's stream `own` and for all other streams that use the block.
+    /// Blocks the host until the pool's stream `own` and all other streams that use the block are
+    /// done.
     ///
     /// # Errors
     ///
@@ -179,7 +185,7 @@ impl OtherStreams {
         wait_outside_capture(own)
     }
 
-    /// Destroys the events of guards that have ended, because a view has these bytes exclusively.
+    /// Destroys the events of ended guards, because a view has these bytes exclusively.
     pub(crate) fn end_guards(&self, bytes: &Bytes) {
         self.guards.end_overlapping(bytes, |end| {
             self.uses.any(
@@ -199,7 +205,8 @@ impl OtherStreams {
         if !admitted && capture_of(stream)? != capture {
             return Err(CudaError::Capturing { operation: "order another stream with its own" });
         }
-        // What a stream did before a capture is no part of the graph, not even where the same stream goes on.
+        // A stream's work before a capture is not part of the graph, even if the same stream
+        // continues.
         let is_in_order =
             |used: &BlockUse| used.user.is_same_stream(user) && used.capture == capture;
         self.join_where(own, |used| used.bytes.overlap(&bytes) && !is_in_order(used))?;
@@ -221,12 +228,12 @@ impl OtherStreams {
         if self.uses.any(is_known) { Ok(()) } else { self.uses.add(new) }
     }
 
-    /// Makes the pool's stream `own` come after all other streams that use the block.
+    /// Orders the pool's stream `own` after all other streams that use the block.
     pub(crate) fn join(&self, bytes: Bytes, own: &CudaStream) -> Result<(), CudaError> {
         self.join_where(own, |used| used.bytes.overlap(&bytes))
     }
 
-    /// Makes the pool's stream `own` come after all other streams that use any block.
+    /// Orders the pool's stream `own` after all other streams that use any block.
     pub(crate) fn join_all(&self, own: &CudaStream) -> Result<(), CudaError> {
         let capture = capture_of(own)?;
         let mut from = 0;
@@ -242,14 +249,14 @@ impl OtherStreams {
         Ok(())
     }
 
-    /// As [`join`](Self::join), when nobody can enqueue anything with the block any more: the notes of the block are
-    /// removed.
+    /// Joins as [`join`](Self::join) does, once no code can enqueue work on the block any more: the
+    /// notes of the block are removed.
     pub(crate) fn settle(&self, block: Address, own: &CudaStream) -> Result<(), CudaError> {
         self.settle_where(own, |bytes| bytes.block == block)
     }
 
-    /// As [`settle`](Self::settle), for a part of a stack's chunk. No view has the part any more, hence no array that a
-    /// note overlaps it for.
+    /// Settles as [`settle`](Self::settle) does, for a part of a stack's chunk. No view has the
+    /// part any more, so no array can need a note that overlaps it.
     pub(crate) fn settle_bytes(
         &self,
         start: Address,
@@ -296,8 +303,8 @@ impl OtherStreams {
         bind(own.context())
     }
 
-    /// Makes the pool's stream `own` come after one user. An error is excused only where the user's context is gone,
-    /// which a second call confirms: then none of its work runs.
+    /// Orders the pool's stream `own` after one user. An error is ignored only if the user's
+    /// context is destroyed, which a second call confirms: then none of its work runs.
     fn join_one(
         &self,
         used: &BlockUse,
@@ -352,20 +359,20 @@ impl OtherStreams {
     }
 }
 
-/// How far a user was waited for.
+/// The extent of a wait for a user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Joined {
-    /// For the work that is enqueued until now.
+    /// The work enqueued until now.
     UntilNow,
-    /// For the end of the use.
+    /// The whole use, to its end.
     End,
 }
 
-/// Makes the stream `own` come after a use on a stream that is not known: behind the event that ends the use. Where there
-/// is no such event, or its guard was forgotten, the host waits for the context.
+/// Orders the stream `own` after a use on an unknown stream, by the event that ends the use. If
+/// there is no such event, or its guard was forgotten, the host waits for the context.
 fn join_unknown(user: &UnknownStream, own: &CudaStream) -> Result<Joined, CudaError> {
     if let Some(end) = user.end {
-        // SAFETY: the event lives until the notes of its block are forgotten, and this note is there.
+        // SAFETY: the event lives until the notes of its block are removed, and this note exists.
         if unsafe { end.is_recorded() }? {
             // SAFETY: as above.
             unsafe { end.hold_back(own) }?;
@@ -376,7 +383,7 @@ fn join_unknown(user: &UnknownStream, own: &CudaStream) -> Result<Joined, CudaEr
     Ok(Joined::UntilNow)
 }
 
-/// Waits, on the host, for a stream that is not captured.
+/// Blocks the host until a stream is done that must not be captured.
 fn wait_outside_capture(stream: &CudaStream) -> Result<(), CudaError> {
     match capture_of(stream)? {
         Some(_) => Err(CudaError::Capturing { operation: "wait for another stream" }),
@@ -384,15 +391,15 @@ fn wait_outside_capture(stream: &CudaStream) -> Result<(), CudaError> {
     }
 }
 
-/// Makes the context of a stream the current one, once the stream was ordered: cudarc made it so, asked for the pointer,
-/// and goes on with the stream's bare handle.
+/// Makes the context of a stream current, once the stream was ordered. cudarc had made it current,
+/// requests the pointer, and continues with the stream's bare handle.
 fn keep_current(stream: &CudaStream) -> Result<(), CudaError> {
     bind(stream.context())
 }
 
-/// Waits, on the host, for a pool's stream, before its memory is used on the per-thread default stream. The pointer may
-/// go to another thread, whose default stream is another one. Work that any thread enqueues after the wait is behind the
-/// pool's stream.
+/// Blocks the host until a pool's stream is done, before its memory is used on the per-thread
+/// default stream. The pointer may go to another thread, whose default stream differs. Work that
+/// any thread enqueues after the wait comes after the pool's stream.
 fn wait_for_every_thread(own: &CudaStream, capture: Capture) -> Result<Capture, CudaError> {
     if capture.is_some() {
         return Err(CudaError::Capturing { operation: "wait for its stream" });
@@ -400,8 +407,8 @@ fn wait_for_every_thread(own: &CudaStream, capture: Capture) -> Result<Capture, 
     calls::synchronize(own).map(|()| capture)
 }
 
-/// Makes the stream `own` wait for a stream of another context. Only an event of a stream's own context can be
-/// recorded on that stream; any stream can wait for the event.
+/// Orders the stream `own` after a stream of another context. An event can be recorded only on a
+/// stream of its own context; any stream can wait for it.
 fn wait_across_contexts(stream: &CudaStream, own: &CudaStream) -> Result<(), CudaError> {
     let event = Event::new(stream.context())?;
     event.record(stream)?;

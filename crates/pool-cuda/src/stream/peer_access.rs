@@ -1,5 +1,5 @@
-//! Memory that kernels of another device reach: opened by one call, in the way that suits how the memory was
-//! allocated.
+//! Access to memory by kernels of another device, enabled by one call that matches the kind of
+//! allocation.
 
 use std::sync::Arc;
 
@@ -12,21 +12,21 @@ use crate::stream::device::CudaDevice;
 use crate::stream::peers::{can_reach, open_context, open_pool};
 
 impl CudaDevice {
-    /// Lets kernels of another device read and write the memory of this device's pools, those that live and those to
-    /// come: of pools on streams of this value and its clones.
+    /// Enables reads and writes of this device's pools by kernels of another device. It applies to
+    /// present and future pools on streams of this value and its clones.
     ///
-    /// Views then go to streams of that device by [`on`](crate::DeviceView::on) and
-    /// [`record_use`](crate::record_use), which order the two streams as streams of one device. Before this call such
-    /// views are refused by [`CudaError::WrongDevice`], and a kernel of the other device that is given the bare
-    /// address faults. Copies between devices need no such leave.
+    /// Views can then be passed to streams of that device by [`on`](crate::DeviceView::on) and
+    /// [`record_use`](crate::record_use), which order the two streams as streams of one device.
+    /// Before this call such views fail with [`CudaError::WrongDevice`], and a kernel of the other
+    /// device that uses the bare address faults. Copies between devices need no such access.
     ///
-    /// The other direction, and a third device, need calls of their own. The leave holds for as long as the device's
-    /// memory pool lives.
+    /// The reverse direction, and a third device, need separate calls. The access stays enabled for
+    /// as long as the device's memory pool lives.
     ///
-    /// [Without a memory pool](Self::without_memory_pool) the leave is for all plain memory of this device's context,
-    /// whoever allocated it, and holds for as long as the two contexts live; this value keeps the other context alive.
-    /// So for blocks of `pool-graph`'s `MemoryInfo`, which are plain memory, call it on
-    /// `device.clone().without_memory_pool()`.
+    /// [Without a memory pool](Self::without_memory_pool) the access is to all plain memory of this
+    /// device's context, of any owner, and stays enabled for as long as the two contexts live. This
+    /// value keeps the other context alive. So for blocks of `pool-graph`'s `MemoryInfo`, which are
+    /// plain memory, call it on `device.clone().without_memory_pool()`.
     ///
     /// ```no_run
     /// use pool_core::Pool;
@@ -46,8 +46,9 @@ impl CudaDevice {
     ///
     /// # Errors
     ///
-    /// [`CudaError::NotPeers`] where the other device cannot reach this one's memory (no link between them, or none
-    /// that the system allows), [`CudaError::Call`] where the driver refuses, and [`CudaError::Bookkeeping`].
+    /// [`CudaError::NotPeers`] if the other device cannot access this one's memory (no peer link,
+    /// or none that the system allows), [`CudaError::Call`] if the driver refuses, and
+    /// [`CudaError::Bookkeeping`].
     pub fn let_peer(&self, peer: &Self) -> Result<(), CudaError> {
         let (owner, reader) = (self.context(), peer.context());
         if owner.cu_device() == reader.cu_device() {
@@ -70,7 +71,7 @@ impl CudaDevice {
         Ok(())
     }
 
-    /// Checks that work on a stream reaches the memory of this device's pools.
+    /// Checks that work on a stream can access the memory of this device's pools.
     pub(crate) fn check_reach(&self, stream: &CudaStream) -> Result<(), CudaError> {
         if self.peers().has(ordinal(stream.context())) {
             return Ok(());

@@ -1,4 +1,5 @@
-//! The devices whose kernels were let use the memory of a device's pools, and how the driver is told so.
+//! The devices whose kernels have access to a device's pools, and the driver's calls that enable
+//! it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,28 +13,28 @@ use pool_driver::error::CudaError;
 use pool_driver::memory_pool::MemoryPool;
 use pool_driver::versioned::open_memory_pool;
 
-/// The devices that were let use the memory of one device's pools.
+/// The devices with access to one device's pools.
 #[derive(Default)]
 pub(crate) struct Peers {
     /// A bit for each ordinal: for more devices than a machine has.
     let_in: [AtomicU64; 4],
-    /// The contexts that plain memory was let to, kept from ending: a context that was made again would not reach
-    /// the memory any more.
+    /// The contexts with access to plain memory, kept alive: a recreated context would not have the
+    /// access.
     kept: Mutex<Chain<Arc<CudaContext>>>,
 }
 
 impl Peers {
-    /// Whether a device was let.
+    /// Returns `true` if a device has access.
     pub(crate) fn has(&self, ordinal: u32) -> bool {
         self.bit_of(ordinal).is_some_and(|(word, bit)| word.load(Ordering::Relaxed) & bit != 0)
     }
 
-    /// Whether there is room for a device of this ordinal.
+    /// Returns `true` if a device of this ordinal can be recorded.
     pub(crate) fn can_have(&self, ordinal: u32) -> bool {
         self.bit_of(ordinal).is_some()
     }
 
-    /// Notes that a device was let.
+    /// Records that a device has access.
     pub(crate) fn add(&self, ordinal: u32) {
         if let Some((word, bit)) = self.bit_of(ordinal) {
             word.fetch_or(bit, Ordering::Relaxed);
@@ -45,13 +46,13 @@ impl Peers {
         Some((word, 1 << (ordinal % 64)))
     }
 
-    /// Keeps a context from ending. Under the lock there is only linking.
+    /// Keeps a context alive. Only linking happens under the lock.
     pub(crate) fn keep(&self, context: Chain<Arc<CudaContext>>) {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).add(context);
     }
 }
 
-/// Whether kernels of one context's device can reach memory of another context's device.
+/// Returns `true` if kernels of one context's device can access memory of another context's device.
 pub(crate) fn can_reach(reader: &CudaContext, owner: &CudaContext) -> Result<bool, CudaError> {
     let mut can = 0;
     // SAFETY: both devices came from the driver, and the place outlives the call.
@@ -60,7 +61,7 @@ pub(crate) fn can_reach(reader: &CudaContext, owner: &CudaContext) -> Result<boo
     answer("cuDeviceCanAccessPeer", asked.result()).map(|()| can != 0)
 }
 
-/// Lets kernels of the reader's device use the memory of a memory pool.
+/// Enables access to a memory pool for kernels of the reader's device.
 pub(crate) fn open_pool(
     pool: &MemoryPool,
     owner: &CudaContext,
@@ -71,7 +72,8 @@ pub(crate) fn open_pool(
     with_relaxed_capture_mode(|| unsafe { open_memory_pool(pool.handle(), reader.cu_device()) })
 }
 
-/// Lets one context reach the plain memory of another one. Whether somebody did so before does not matter.
+/// Enables access to the plain memory of one context from another one. An earlier call for the same
+/// pair is no error.
 pub(crate) fn open_context(owner: &CudaContext, reader: &CudaContext) -> Result<(), CudaError> {
     bind(reader)?;
     // SAFETY: both contexts are live while their owners are borrowed.

@@ -1,4 +1,5 @@
-//! Device memory for the shapes of one pool: cells of one size, cut from blocks that are freed when the pool ends.
+//! Device memory for the shapes of one pool: cells of one size, cut from blocks that are freed when
+//! the pool ends.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,16 +11,17 @@ use pool_driver::error::CudaError;
 /// The most axes of a shape on the device.
 pub(crate) const MOST_AXES: usize = 15;
 
-/// Numbers of one shape: the rank, a start, and as many lengths and strides.
+/// The numbers of one shape: the rank, a start, and the lengths and strides of all axes.
 pub(crate) const NUMBERS: usize = 2 + 2 * MOST_AXES;
 
-/// Bytes of one shape.
+/// The bytes of one shape.
 const CELL_BYTES: usize = NUMBERS * 8;
 
-/// Cells of one slab: a bit for each.
+/// The cells of one slab: a bit for each.
 const CELLS: usize = u64::BITS as usize;
 
-/// The slabs of one pool. Locked to take a cell or to put it back, for linking and unlinking, and for no call.
+/// The slabs of one pool. Locked only to take or return a cell, to link and to unlink, and for no
+/// call of the driver.
 #[derive(Debug, Default)]
 pub(crate) struct ShapeCells(Mutex<Chain<Slab>>);
 
@@ -31,15 +33,16 @@ pub(crate) struct Slab {
     free: u64,
 }
 
-/// A place for one shape, given back when it is dropped. It is written in the order of the pool's
-/// stream, so what read the old shape there comes before the next shape.
+/// A place for one shape, returned on drop. It is written in the order of the pool's stream, so all
+/// reads of the old shape precede the next shape.
 pub(crate) struct ShapeCell {
     address: Address,
     home: Arc<ShapeCells>,
 }
 
 impl ShapeCells {
-    /// A free cell, of a new slab where there is none: `allocate` makes a block of so many bytes.
+    /// Takes a free cell, of a new slab if there is none. `allocate` creates a block of the given
+    /// number of bytes.
     pub(crate) fn take(
         self: &Arc<Self>,
         allocate: impl FnOnce(usize) -> Result<Address, CudaError>,
@@ -52,7 +55,7 @@ impl ShapeCells {
         Ok(ShapeCell { address, home: Arc::clone(self) })
     }
 
-    /// The first cell of a slab that is made for it.
+    /// Takes the first cell of a new slab.
     #[cold]
     fn take_of_new_slab(
         &self,
@@ -66,7 +69,7 @@ impl ShapeCells {
         Ok(address)
     }
 
-    /// The slabs, to be freed; no shape is used any more.
+    /// Takes the slabs, to be freed; no shape is in use any more.
     pub(crate) fn take_slabs(&self) -> Chain<Slab> {
         std::mem::take(&mut *self.slabs())
     }
@@ -77,7 +80,7 @@ impl ShapeCells {
 }
 
 impl Slab {
-    /// Where the slab's block starts on the device.
+    /// Returns the start of the slab's block on the device.
     pub(crate) fn address(&self) -> Address {
         self.address
     }
@@ -91,7 +94,7 @@ impl Slab {
         Some(self.address + (cell * CELL_BYTES) as Address)
     }
 
-    /// Takes a cell back, if it is of this slab; returns whether it is.
+    /// Takes a cell back if it belongs to this slab. Returns `true` if it does.
     fn put_back(&mut self, address: Address) -> bool {
         let cell = address.wrapping_sub(self.address) / CELL_BYTES as Address;
         let is_within = cell < CELLS as Address;
@@ -103,7 +106,7 @@ impl Slab {
 }
 
 impl ShapeCell {
-    /// Where the cell is on the device.
+    /// Returns the address of the cell on the device.
     pub(crate) fn address(&self) -> Address {
         self.address
     }

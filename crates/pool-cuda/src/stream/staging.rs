@@ -1,14 +1,15 @@
-//! Page-locked buffers that copies between ordinary host memory and the device go through. They are pooled: made
-//! at the first copies, and used again once the copies that went through them are done.
+//! Page-locked buffers for copies between pageable host memory and the device. They are pooled:
+//! created at the first copies, and reused once their copies are done.
 //!
-//! So the driver never touches the caller's memory, whatever kind it is and whatever fails, and a copy
-//! to the device returns without waiting for the device.
+//! So the driver never accesses the caller's memory, of any kind and after any failure, and a copy
+//! to the device returns without a wait for the device.
 //!
-//! What a buffer is, and when it is free again, is that of every staged copy on CUDA: [`PageLocked`], which `pool-graph`'s
-//! `StagingPool` hands out, too. Here is only the choice of a buffer: few, made when they are needed, and waited for.
+//! Buffers, and the end of their copies, are those of every staged copy on CUDA: [`PageLocked`],
+//! which `pool-graph`'s `StagingPool` uses, too. This module only chooses a buffer: there are few,
+//! created on demand, and waited for.
 //!
-//! A copy takes its buffer out of the buffer's place while it works with it. Code of others that copies meanwhile (a
-//! hook of the allocator, say) finds another buffer, or makes one.
+//! A copy takes its buffer out of its place while it works with it. Foreign code that copies
+//! meanwhile (a hook of the allocator, for example) finds another buffer, or creates one.
 
 use std::cell::Cell;
 use std::fmt;
@@ -21,22 +22,22 @@ use pool_driver::calls::Address;
 use pool_driver::error::CudaError;
 use pool_driver::page_locked::PageLocked;
 
-/// Bytes of one buffer.
+/// The bytes of one buffer.
 pub(crate) const BUFFER_BYTES: usize = 256 << 10;
 
-/// How many buffers there are at most.
+/// The limit of buffers.
 const BUFFERS: usize = 4;
 
 /// The buffers of one pool, used in turn.
 #[derive(Default)]
 pub(crate) struct Staging {
-    /// Empty where no buffer was made yet, and where a copy has taken the buffer.
+    /// Empty if no buffer was created yet, and while a copy has taken it.
     places: [Cell<Option<PageLocked>>; BUFFERS],
-    /// The place whose turn it is.
+    /// The next place in turn.
     next: Cell<usize>,
 }
 
-/// A buffer that a copy has taken; it goes back to its place when this is dropped.
+/// A buffer that a copy has taken; its drop puts it back.
 struct BufferLease<'s> {
     staging: &'s Staging,
     index: usize,
@@ -44,12 +45,12 @@ struct BufferLease<'s> {
 }
 
 impl Staging {
-    /// Copies bytes to the device. They have left `from` when this returns.
+    /// Copies bytes to the device. When this returns, `from` has been read.
     ///
     /// # Safety
     ///
-    /// The range at `to` is allocated, is as long, and writing it in the stream's order is the caller's
-    /// right.
+    /// The range at `to` must be allocated and have that length. The caller must own the right to
+    /// write it in the stream's order.
     pub(crate) unsafe fn upload(
         &self,
         to: Address,
@@ -67,12 +68,13 @@ impl Staging {
         Ok(())
     }
 
-    /// Writes an element, given as its bytes, to the device as often as it fits into one buffer, at most `length`
-    /// times; returns how often.
+    /// Writes an element, given as its bytes, to the device repeatedly: as often as it fits one
+    /// buffer, at most `length` times. Returns the number of elements.
     ///
     /// # Safety
     ///
-    /// As for [`upload`](Self::upload), with `length` elements at `to`. The element has at least one byte.
+    /// As for [`upload`](Self::upload), with `length` elements at `to`. The element must have at
+    /// least one byte.
     pub(crate) unsafe fn upload_repeated(
         &self,
         to: Address,
@@ -100,7 +102,7 @@ impl Staging {
     ///
     /// # Safety
     ///
-    /// As for [`upload`](Self::upload), with `from` in place of `to`, and reading there.
+    /// As for [`upload`](Self::upload), with `from` in place of `to`, and the right to read there.
     pub(crate) unsafe fn download(
         &self,
         to: &mut [u8],
@@ -126,8 +128,8 @@ impl Staging {
         Ok(())
     }
 
-    /// A buffer that is free for use: one whose copies are done, else a new one while there may be more buffers,
-    /// else the next one in turn, after waiting for its copies.
+    /// Returns a free buffer: one whose copies are done, else a new one below the limit, else the
+    /// next one in turn, after a wait for its copies.
     fn turn(&self, context: &Arc<CudaContext>) -> Result<BufferLease<'_>, CudaError> {
         let taken = self.choose(context)?;
         self.next.set((taken.index + 1) % BUFFERS);
@@ -144,7 +146,8 @@ impl Staging {
         self.free_at(self.next.get(), context)
     }
 
-    /// The buffer of a place, after waiting for its copies; another buffer where a copy of the first was lost.
+    /// Returns the buffer of a place, after a wait for its copies, or another buffer if a copy of
+    /// the first was lost.
     fn free_at(
         &self,
         index: usize,
@@ -159,7 +162,7 @@ impl Staging {
         }
     }
 
-    /// A buffer whose copies are done. The buffer that is next in turn is asked first.
+    /// Returns a buffer whose copies are done. The next one in turn is checked first.
     fn free(&self) -> Result<Option<BufferLease<'_>>, CudaError> {
         let next = self.next.get();
         for index in (next..BUFFERS).chain(0..next) {
@@ -173,7 +176,7 @@ impl Staging {
         Ok(None)
     }
 
-    /// The buffer of a place, which may be busy; a new one where the place is empty.
+    /// Returns the buffer of a place, which may be busy, or a new one if the place is empty.
     fn take_at(
         &self,
         index: usize,
@@ -195,8 +198,8 @@ impl Staging {
         self.take(index).is_none()
     }
 
-    /// Puts a buffer into its place, or into another place that is empty. Where no place is empty, because code of
-    /// others copied meanwhile, the buffer is given back to the driver.
+    /// Puts a buffer into its place, or into another empty place. If no place is empty, because
+    /// foreign code copied meanwhile, the buffer is freed.
     fn put(&self, index: usize, buffer: PageLocked) {
         let Some(empty) = (index..BUFFERS).chain(0..index).find(|index| self.is_empty(*index))
         else {
@@ -207,7 +210,7 @@ impl Staging {
 }
 
 impl BufferLease<'_> {
-    /// The buffer's bytes; none while a copy may be pending, which no caller leaves so.
+    /// Returns the buffer's bytes; empty while a copy may be pending, which no caller leaves so.
     fn bytes(&mut self) -> &mut [u8] {
         self.buffer.bytes_mut().unwrap_or_default()
     }
@@ -231,7 +234,7 @@ impl Drop for BufferLease<'_> {
     fn drop(&mut self) {
         // SAFETY: the value is being dropped, so it is not used again.
         let buffer = unsafe { ManuallyDrop::take(&mut self.buffer) };
-        // A graph may name a buffer whose copy was lost: that buffer is left over, for ever.
+        // A graph may contain the address of a buffer whose copy was lost: that buffer is leaked.
         if !buffer.is_lost() {
             self.staging.put(self.index, buffer);
         }

@@ -1,21 +1,22 @@
-//! How a copy to another device is recognised. cudarc's `memcpy_dtod` has no trait method that names the destination's
-//! stream, so the order of its calls is all that tells.
+//! Recognises copies to another device. cudarc's `memcpy_dtod` has no trait method that names the
+//! destination's stream, so only the order of its calls reveals it.
 //!
-//! `memcpy_dtod` asks for the source's stream. Where the destination is of another context, it asks for that stream again,
-//! then for the pointer on *that* stream, which it waits for; it tells nothing of the destination's stream, which uses the
-//! memory, too. So a pointer that follows two questions in a row may be for another device. Where it is for the own one, the
-//! pool waits once more than it must.
+//! `memcpy_dtod` queries the source's stream. For a destination in another context, it queries that
+//! stream again, then requests the pointer for *that* stream, and waits for it. It never passes the
+//! destination's stream, which uses the memory, too. So a pointer that follows two queries in a row
+//! may be for another device. If it is for the own device, the pool waits once more than it must.
 
 use std::cell::Cell;
 
 use pool_driver::calls::Address;
 
-/// The block whose stream cudarc asked for last, and how often in a row. Empty once a pointer was given out.
+/// The block whose stream cudarc queried last, and the number of such queries in a row. Empty once
+/// a pointer was returned.
 #[derive(Debug, Default)]
 pub(crate) struct StreamQuestions(Cell<Option<(Address, u32)>>);
 
 impl StreamQuestions {
-    /// Notes that cudarc asked for the stream of a block.
+    /// Notes that cudarc queried the stream of a block.
     pub(crate) fn note(&self, block: Address) {
         let times = match self.0.get() {
             Some((before, times)) if before == block => times.saturating_add(1),
@@ -24,7 +25,8 @@ impl StreamQuestions {
         self.0.set(Some((block, times)));
     }
 
-    /// Ends the questions, because a pointer to the block is given out: whether that may be for another device.
+    /// Ends the queries, because a pointer to the block is returned. Returns `true` if that may be
+    /// for another device.
     pub(crate) fn end(&self, block: Address) -> bool {
         self.0.take().is_some_and(|(asked, times)| asked == block && times > 1)
     }

@@ -1,4 +1,4 @@
-//! What a thread has chosen: its device, and one stream for each device that it uses.
+//! A thread's choices: its device, and one stream for each device that it uses.
 
 use std::cell::{Cell, RefCell};
 use std::mem;
@@ -16,10 +16,10 @@ use crate::stream::device::CudaDevice;
 type ThreadStream = (CudaDevice, Arc<CudaStream>);
 
 thread_local! {
-    /// The ordinal of the chosen device. It has no destructor, so it can be asked for at any time.
+    /// The ordinal of the chosen device. It has no destructor, so it can be read at any time.
     static ORDINAL: Cell<u32> = const { Cell::new(0) };
-    /// The devices that the thread uses, with its stream of each. Borrowed for a look, and for linking and
-    /// unlinking.
+    /// The devices that the thread uses, with its stream of each. Borrowed only to search, link and
+    /// unlink.
     static STREAMS: RefCell<Chain<ThreadStream>> = const { RefCell::new(Chain::new()) };
 }
 
@@ -28,7 +28,7 @@ pub(crate) fn set_ordinal(ordinal: u32) {
     ORDINAL.set(ordinal);
 }
 
-/// The ordinal of the device that this thread has chosen.
+/// Returns the ordinal of the device that this thread has chosen.
 pub(crate) fn ordinal() -> u32 {
     ORDINAL.get()
 }
@@ -37,8 +37,8 @@ fn find(streams: &Chain<ThreadStream>, ordinal: u32) -> Option<ThreadStream> {
     streams.iter().find(|(device, _)| device.ordinal() == ordinal).cloned()
 }
 
-/// The chosen device and the thread's stream of it, made at the first call. Where the thread ends already, both are
-/// made for the caller alone.
+/// Returns the chosen device and the thread's stream of it, created at the first call. If the
+/// thread is ending, both are created for the caller alone.
 pub(crate) fn device_and_stream() -> Result<ThreadStream, CudaError> {
     let ordinal = ordinal();
     let known = STREAMS.try_with(|streams| find(&streams.borrow(), ordinal));
@@ -52,7 +52,8 @@ pub(crate) fn device_and_stream() -> Result<ThreadStream, CudaError> {
     let mut link = Chain::of(new.clone())?;
     let known = STREAMS.try_with(|streams| {
         let mut streams = streams.borrow_mut();
-        // A hook of the allocator may have asked for the same meanwhile, and got a stream already.
+        // A hook of the allocator may have made the same request meanwhile, and got a stream
+        // already.
         let known = find(&streams, ordinal);
         if known.is_none() {
             streams.add(mem::take(&mut link));
@@ -62,8 +63,8 @@ pub(crate) fn device_and_stream() -> Result<ThreadStream, CudaError> {
     Ok(known.ok().flatten().unwrap_or(new))
 }
 
-/// Whether a stream is the thread's own for the chosen device. Where the thread ends already, and has no streams of
-/// its own any more, this is true for every stream of the device.
+/// Returns `true` if a stream is the thread's own for the chosen device. If the thread is ending
+/// and has no own streams any more, this is `true` for every stream of the device.
 pub(crate) fn is_stream(device: &CudaDevice, stream: &Arc<CudaStream>) -> bool {
     if device.ordinal() != ordinal() {
         return false;
@@ -86,7 +87,7 @@ pub(crate) fn set_stream(stream: Arc<CudaStream>) -> Result<(), CudaError> {
         streams.add(link);
         replaced
     });
-    // The device is dropped outside of the borrow: it gives its memory pool back to the driver.
+    // The device is dropped outside the borrow, because that frees its memory pool.
     drop(replaced);
     Ok(())
 }

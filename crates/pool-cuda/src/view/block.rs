@@ -1,4 +1,4 @@
-//! What a pool's backend knows a block by.
+//! The backend's handle of a block.
 
 use std::ptr::{NonNull, without_provenance_mut};
 
@@ -9,13 +9,13 @@ use pool_driver::calls::Address;
 pub struct DeviceBlock(pub(crate) Address);
 
 impl DeviceBlock {
-    /// Where the block starts on the device.
+    /// Returns the start of the block on the device.
     #[must_use]
     pub fn address(self) -> u64 {
         self.0
     }
 
-    /// The address as a pointer, which the host cannot read through; dangling for no block.
+    /// Returns the address as a pointer, which the host cannot dereference; dangling for no block.
     pub(crate) fn pointer(self) -> NonNull<u8> {
         let address = usize::try_from(self.0).ok();
         let pointer = address.and_then(|address| NonNull::new(without_provenance_mut(address)));

@@ -1,5 +1,5 @@
-//! The contents of views: copies from and to the host, between views of any device, and fills. All are
-//! enqueued on the pool's stream; only reading waits for the device.
+//! The contents of views: copies from and to the host, between views of any device, and fills. All
+//! are enqueued on the pool's stream; only reads wait for the device.
 
 use pool_core::{Element, PodElement, PoolView, PoolViewMut, ShapeError};
 use pool_driver::calls;
@@ -10,16 +10,16 @@ use crate::view::fill;
 use crate::view::transfer;
 
 impl<T> PoolViewMut for DeviceViewMut<'_, T> {
-    /// Copies elements from the host. They have left `source` when this returns, and arrive in the
-    /// order of the pool's stream.
+    /// Copies elements from the host. When this returns, `source` has been read. The elements
+    /// arrive in the order of the pool's stream.
     ///
-    /// The elements go through pooled page-locked memory. To copy from page-locked memory of your own without that
-    /// detour, use cudarc's `memcpy_htod`; the elements then leave that memory later.
+    /// The elements pass through pooled page-locked memory. To copy from your own page-locked
+    /// memory directly, use cudarc's `memcpy_htod`; that memory is then read later.
     ///
     /// # Errors
     ///
-    /// [`CudaError::LengthMismatch`], [`CudaError::Capturing`] where the pool's stream is captured, and
-    /// [`CudaError::Call`] where the driver refuses.
+    /// [`CudaError::LengthMismatch`], [`CudaError::Capturing`] if the pool's stream is captured,
+    /// and [`CudaError::Call`] if the driver refuses.
     fn copy_from_host(&mut self, source: &[T]) -> Result<(), CudaError>
     where
         T: Element,
@@ -29,7 +29,7 @@ impl<T> PoolViewMut for DeviceViewMut<'_, T> {
             return Ok(());
         }
         self.region().join()?;
-        // SAFETY: the range is this view's, in the pool's stream, behind other streams' uses.
+        // SAFETY: the range is this view's, in the pool's stream, after other streams' uses.
         unsafe {
             transfer::upload(self.region().stream(), self.address(), bytemuck::cast_slice(source))
         }
@@ -39,9 +39,9 @@ impl<T> PoolViewMut for DeviceViewMut<'_, T> {
     ///
     /// # Errors
     ///
-    /// [`CudaError::LengthMismatch`], [`CudaError::Capturing`] where one of the two pools' streams is
-    /// captured and the other is not, or one of the two pools has memory of a graph, and [`CudaError::Call`] where the
-    /// driver refuses.
+    /// [`CudaError::LengthMismatch`] if the lengths differ. [`CudaError::Capturing`] if only one of
+    /// the two pools' streams is captured, or only one of the two pools has memory of a graph.
+    /// [`CudaError::Call`] if the driver refuses.
     fn copy_from<'a>(&mut self, source: DeviceView<'a, T>) -> Result<(), CudaError>
     where
         Self: 'a,
@@ -59,8 +59,8 @@ impl<T> PoolViewMut for DeviceViewMut<'_, T> {
         let (own, other) = (stream.device().context(), source.region().stream().device().context());
         let (to, from) = (self.address(), source.address());
         if own.cu_ctx() == other.cu_ctx() {
-            // SAFETY: both ranges are those of views, one of them exclusive, so they are apart; the
-            // stream comes after all that uses them, and whatever uses them later after it.
+            // SAFETY: both ranges are those of views, one of them exclusive, so they are disjoint.
+            // The stream comes after all their earlier uses, and later uses come after the stream.
             return unsafe { transfer::copy(stream, to, from, bytes) };
         }
         // SAFETY: as above.
@@ -69,15 +69,17 @@ impl<T> PoolViewMut for DeviceViewMut<'_, T> {
 
     /// Sets all elements to a value.
     ///
-    /// In a capture a fill puts nodes into the graph that depend on the element's type and on the length, never on
-    /// the value, so that an update of the graph may have another value. For elements of 1, 2 and 4 bytes it is one
-    /// memset. For other elements the first one is written and copied on, each copy as long as all before it; in a
-    /// graph that is captured by hand, writing the first element takes a memset for each 4 bytes of it (for each 2
-    /// bytes, or each byte, where 4 or 2 do not divide its size).
+    /// In a capture a fill adds nodes to the graph that depend on the element's type and on the
+    /// length, never on the value. So an update of the graph may have another value. For elements
+    /// of 1, 2 and 4 bytes it is one memset. For other elements the first one is written and then
+    /// copied, each copy as long as all elements before it. In a graph captured without a session,
+    /// the first element takes a memset for each 4 bytes of it (for each 2 bytes, or each byte, if
+    /// 4 or 2 do not divide its size).
     ///
     /// # Errors
     ///
-    /// [`CudaError::Call`] where the driver refuses, and [`CudaError::Bookkeeping`] where the host has no memory.
+    /// [`CudaError::Call`] if the driver refuses, and [`CudaError::Bookkeeping`] if the host has no
+    /// memory.
     fn fill_with_value(&mut self, value: T) -> Result<(), CudaError>
     where
         T: Element,
@@ -87,7 +89,7 @@ impl<T> PoolViewMut for DeviceViewMut<'_, T> {
         }
         self.region().join()?;
         let element = bytemuck::bytes_of(&value);
-        // SAFETY: the range is this view's, in the pool's stream, behind other streams' uses.
+        // SAFETY: the range is this view's, in the pool's stream, after other streams' uses.
         unsafe { fill::fill(self.region().stream(), self.address(), element, self.len()) }
     }
 
@@ -95,7 +97,7 @@ impl<T> PoolViewMut for DeviceViewMut<'_, T> {
     ///
     /// # Errors
     ///
-    /// [`CudaError::Call`] where the driver refuses.
+    /// [`CudaError::Call`] if the driver refuses.
     fn fill_with_zeros(&mut self) -> Result<(), CudaError>
     where
         T: Element,
@@ -105,7 +107,7 @@ impl<T> PoolViewMut for DeviceViewMut<'_, T> {
             return Ok(());
         }
         self.region().join()?;
-        // SAFETY: the range is this view's, in the pool's stream, behind other streams' uses.
+        // SAFETY: the range is this view's, in the pool's stream, after other streams' uses.
         unsafe { transfer::set_bytes(self.region().stream(), self.address(), 0, bytes) }
     }
 }
@@ -131,15 +133,15 @@ macro_rules! both_kinds {
                 Ok((Self::of_region(before, index), Self::of_region(after, rest)))
             }
 
-            /// Copies the elements to the host, and waits for them: they are what the pool's stream, and other
-            /// streams that were given the memory, have written until now.
+            /// Copies the elements to the host, and waits for them. They include the current work
+            /// of the pool's stream, and of other streams that use the memory.
             ///
-            /// Only for [`PodElement`]s: a kernel may have written any bytes.
+            /// It needs [`PodElement`]s, because a kernel may have written any bytes.
             ///
             /// # Errors
             ///
-            /// [`CudaError::LengthMismatch`], [`CudaError::Capturing`] where the pool's stream is captured, and
-            /// [`CudaError::Call`] where the driver refuses or earlier work has failed.
+            /// [`CudaError::LengthMismatch`], [`CudaError::Capturing`] if the pool's stream is
+            /// captured, and [`CudaError::Call`] if the driver refuses or earlier work has failed.
             fn copy_to_host(&self, destination: &mut [T]) -> Result<(), CudaError>
             where
                 T: PodElement,
@@ -150,7 +152,8 @@ macro_rules! both_kinds {
                 }
                 self.region().join()?;
                 let bytes = bytemuck::cast_slice_mut(destination);
-                // SAFETY: the range is this view's, in the pool's stream, behind other streams' uses.
+                // SAFETY: the range is this view's, in the pool's stream, after other streams'
+                // uses.
                 unsafe { transfer::download(self.region().stream(), bytes, self.address()) }
             }
 
@@ -158,13 +161,13 @@ macro_rules! both_kinds {
             ///
             /// # Errors
             ///
-            /// As [`copy_to_host`](Self::copy_to_host), and [`CudaError::Bookkeeping`] where the host has no memory
-            /// for them.
+            /// As [`copy_to_host`](Self::copy_to_host), and [`CudaError::Bookkeeping`] if the host
+            /// has no memory for them.
             fn copy_to_vec(&self) -> Result<Vec<T>, CudaError>
             where
                 T: PodElement,
             {
-                // At once also where there are as many elements of no size as a `usize` counts.
+                // Zero-sized elements need no loop, even if their number is `usize::MAX`.
                 let requested = self.region().bytes;
                 let made = bytemuck::try_zeroed_vec(self.len());
                 let mut elements = made.map_err(|()| CudaError::Bookkeeping { requested })?;

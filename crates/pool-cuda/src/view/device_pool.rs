@@ -1,4 +1,4 @@
-//! The backends whose pools hand out device views: [`Cuda`], and stacks of it.
+//! The backends whose pools return device views: [`Cuda`], and stacks of it.
 
 use pool_core::{PoolBackend, SlotRef, Stacked};
 use pool_driver::error::CudaError;
@@ -8,9 +8,10 @@ use crate::stream::device_stream::DeviceStream;
 use crate::view::block::DeviceBlock;
 use crate::view::shape_descriptor::ShapeDescriptor;
 
-/// [`Cuda`] or [`Stacked<Cuda>`](pool_core::Stacked): what a pool of device memory is of. Sealed.
+/// [`Cuda`] or [`Stacked<Cuda>`](pool_core::Stacked): the backends of device memory. Sealed.
 ///
-/// Functions that launch kernels from a scope and are generic over the layout take a `Scope<'_, B>` with `B: DevicePool`.
+/// Functions that launch kernels from a scope and are generic over the layout take a `Scope<'_, B>`
+/// with `B: DevicePool`.
 pub trait DevicePool:
     PoolBackend<
         Context = DeviceStream,
@@ -29,7 +30,7 @@ pub(crate) mod sealed {
     use super::{Cuda, PoolBackend, SlotRef, Stacked};
 
     pub trait DevicePool: PoolBackend {
-        /// The reference that device views keep.
+        /// Converts the reference that device views keep.
         fn of_views(slot: SlotRef<Self>) -> SlotRef<Cuda>;
     }
 

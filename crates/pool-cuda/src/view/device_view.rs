@@ -1,5 +1,5 @@
-//! Views of device memory, which acquires return. They borrow from the pool as a slice would, and are
-//! an address and a length, with no events and nothing to drop.
+//! Views of device memory, which acquires return. They borrow from the pool like a slice. They are
+//! an address and a length, without events or a destructor.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -13,14 +13,14 @@ use crate::cuda::Cuda;
 use crate::view::block::DeviceBlock;
 use crate::view::region::Region;
 
-/// Elements in device memory, to be written: the device's `&mut [T]`.
+/// Exclusive elements in device memory: the device's `&mut [T]`.
 ///
-/// It is accepted by cudarc's functions (`memcpy_*`, `memset_zeros`, cuBLAS, …, on any stream of the
-/// device) and as a kernel argument on the pool's stream ([`Launch`](crate::Launch)); on another stream
-/// use [`on`](Self::on). A graph that cudarc captures by hand keeps nothing alive of what it uses, and its
-/// `launch` asks nobody, whether it was captured with views or with cudarc's own slices: launch it while the
-/// views live, or capture with `pool-graph`, whose graphs own their memory. For another crate's types there
-/// is the raw address:
+/// cudarc's functions accept it (`memcpy_*`, `memset_zeros`, cuBLAS, …, on any stream of the
+/// device). It is a kernel argument on the pool's stream ([`Launch`](crate::Launch)); on another
+/// stream use [`on`](Self::on). A graph that cudarc captures keeps none of its memory alive, and
+/// its `launch` checks nothing, for views and cudarc's own slices alike. Launch it while the views
+/// live, or capture with `pool-graph`, whose graphs own their memory. For another crate's types
+/// there is the raw address:
 ///
 /// ```no_run
 /// use pool_core::Pool;
@@ -63,7 +63,7 @@ pub struct DeviceViewMut<'s, T> {
     elements: PhantomData<&'s mut [T]>,
 }
 
-/// Elements in device memory, to be read: the device's `&[T]`.
+/// Shared elements in device memory: the device's `&[T]`.
 pub struct DeviceView<'s, T> {
     region: Region,
     length: usize,
@@ -81,7 +81,7 @@ impl<T> Copy for DeviceView<'_, T> {}
 impl<'s, T> DeviceViewMut<'s, T> {
     /// # Safety
     ///
-    /// For `'s`, `slot` holds `block`, of which the first `length` elements of `T` are this view's
+    /// For `'s`, `slot` holds `block`. Its first `length` elements of `T` must be this view's
     /// alone, and valid as `T`.
     #[inline(always)]
     pub(crate) unsafe fn new(block: DeviceBlock, slot: SlotRef<Cuda>, length: usize) -> Self {
@@ -90,21 +90,21 @@ impl<'s, T> DeviceViewMut<'s, T> {
         Self { region, length, elements: PhantomData }
     }
 
-    /// The same elements, to be read, for as long as `self` is borrowed.
+    /// Borrows the elements as a shared view.
     #[inline]
     #[must_use]
     pub fn as_view(&self) -> DeviceView<'_, T> {
         DeviceView { region: self.region, length: self.length, elements: PhantomData }
     }
 
-    /// The same elements, to be read, for good.
+    /// Converts into a shared view for `'s`.
     #[inline]
     #[must_use]
     pub fn into_view(self) -> DeviceView<'s, T> {
         DeviceView { region: self.region, length: self.length, elements: PhantomData }
     }
 
-    /// The same elements, to be written, for as long as `self` is borrowed.
+    /// Borrows the elements as an exclusive view.
     #[inline]
     pub fn reborrow(&mut self) -> DeviceViewMut<'_, T> {
         DeviceViewMut { region: self.region, length: self.length, elements: PhantomData }
@@ -112,7 +112,7 @@ impl<'s, T> DeviceViewMut<'s, T> {
 }
 
 impl<'s, T: Element> DeviceView<'s, T> {
-    /// The elements as bytes.
+    /// Returns the elements as bytes.
     #[must_use]
     pub fn as_bytes(&self) -> DeviceView<'s, u8> {
         DeviceView { region: self.region, length: self.region.bytes, elements: PhantomData }
@@ -157,39 +157,39 @@ impl<'a, T> LendView<'a> for DeviceViewMut<'_, T> {
     }
 }
 
-/// What both kinds of views have.
+/// The methods of both kinds of views.
 macro_rules! both_kinds {
     ($view:ident) => {
         impl<'s, T> $view<'s, T> {
-            /// The number of elements.
+            /// Returns the number of elements.
             #[inline]
             #[must_use]
             pub fn len(&self) -> usize {
                 self.length
             }
 
-            /// Whether there are no elements.
+            /// Returns `true` if there are no elements.
             #[inline]
             #[must_use]
             pub fn is_empty(&self) -> bool {
                 self.length == 0
             }
 
-            /// Where the elements are on the device; 0 where there are none. For work on another
-            /// stream than the pool's, say so with [`record_use`](crate::record_use).
+            /// Returns the address of the elements on the device; 0 if there are none. For work on
+            /// another stream than the pool's, register it by [`record_use`](crate::record_use).
             #[inline]
             #[must_use]
             pub fn address(&self) -> u64 {
                 self.region.address
             }
 
-            /// The ordinal of the device.
+            /// Returns the ordinal of the device.
             #[must_use]
             pub fn ordinal(&self) -> u32 {
                 self.region.stream().device().ordinal()
             }
 
-            /// The pool's stream, on which the view may be used without further ado.
+            /// Returns the pool's stream, on which the view needs no ordering.
             #[must_use]
             pub fn pool_stream(&self) -> &Arc<CudaStream> {
                 self.region.stream().stream()
@@ -234,25 +234,24 @@ mod sealed {
     use super::{Arc, CudaError, CudaStream};
 
     pub trait OnDevice {
-        /// What [`record_use`](super::record_use) does.
+        /// Does the work of [`record_use`](super::record_use).
         fn lend(&self, stream: &Arc<CudaStream>) -> Result<(), CudaError>;
     }
 }
 
-/// Says that raw pointers of a view will be used on a stream.
+/// Registers a use of a view's raw pointers on a stream.
 ///
-/// The stream comes after the pool's stream from here on. Before the memory is used on the pool's stream, handed out
-/// again or freed, the pool's stream waits for all work that is in the other one by then. Nothing depends on a
-/// destructor. As for [`DeviceView::on`], streams of other libraries must be used through this `Arc`, and the host
-/// waits where the stream is the per-thread default stream.
+/// The stream is ordered after the pool's stream from here on. Before the memory is used on the
+/// pool's stream, reused or freed, the pool's stream waits for all work that is in the other one by
+/// then. No destructor is involved. As for [`DeviceView::on`], streams of other libraries must be
+/// used through this `Arc`, and the host waits if the stream is the per-thread default stream.
 ///
 /// # Errors
 ///
-/// [`CudaError::WrongDevice`] and [`CudaError::WrongContext`] for a stream from elsewhere, but for a device that
-/// was [let](crate::CudaDevice::let_peer),
-/// [`CudaError::Capturing`] where one of the two streams is in a capture that the other is not in, or both
-/// are in one and some stream used the memory before it began, and [`CudaError::Call`] where the driver
-/// fails to order them.
+/// [`CudaError::WrongDevice`] and [`CudaError::WrongContext`] for a foreign stream, unless its
+/// device has [access](crate::CudaDevice::let_peer). [`CudaError::Capturing`] if only one of the
+/// two streams is in a capture, or if both are in one and some stream used the memory before it
+/// began. [`CudaError::Call`] if the driver fails to order them.
 pub fn record_use(view: &impl OnDevice, stream: &Arc<CudaStream>) -> Result<(), CudaError> {
     view.lend(stream)
 }

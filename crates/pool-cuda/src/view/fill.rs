@@ -1,19 +1,20 @@
-//! Fills on the pool's stream, by address: an element is written again and again.
+//! Fills on the pool's stream, by address: an element is written repeatedly.
 //!
-//! **In a capture** the nodes of a fill depend on the size of an element and on the length, never on the value: an
-//! update of the graph may change "both the value and pointer address" of a memset node, while "changing other
-//! aspects of the memset (width, height, element size or pitch) may cause the update to be rejected" (driver API,
-//! `cuGraphExecMemsetNodeSetParams`), and no update changes the kind or the number of nodes.
+//! **In a capture** the nodes of a fill depend on the size of an element and on the length, never
+//! on the value. An update of the graph may change "both the value and pointer address" of a memset
+//! node, while "changing other aspects of the memset (width, height, element size or pitch) may
+//! cause the update to be rejected" (driver API, `cuGraphExecMemsetNodeSetParams`). No update
+//! changes the kind or the number of nodes.
 //!
 //! | an element of | with a source | captured by hand | outside of a capture |
 //! |---|---|---|---|
 //! | 1, 2 or 4 bytes | a memset of that width | the same | the same |
 //! | any other size | a copy of some from the host, and copies | a memset for each unit of the first, and copies | a memset where its units are equal, else copies |
 //!
-//! The copies are on the device, of what is there already, each as long as all before it. A unit is the widest of
-//! 4, 2 and 1 bytes that divides an element. A graph that is captured by hand has no place for host memory that lives
-//! as long, and rows of memsets cannot be updated ("for 2d memsets, all dimension changes are rejected"), hence one
-//! for each unit.
+//! The copies are on the device, of elements already written, each as long as all elements before
+//! it. A unit is the widest of 4, 2 and 1 bytes that divides an element. A graph captured without a
+//! session has no place for host memory of the same lifetime, and rows of memsets cannot be updated
+//! ("for 2d memsets, all dimension changes are rejected"). Hence there is one memset for each unit.
 
 use cudarc::driver::CudaStream;
 use pool_driver::calls::{self, Address};
@@ -24,14 +25,14 @@ use pool_driver::error::CudaError;
 use crate::stream::block_source::BlockSource;
 use crate::stream::device_stream::DeviceStream;
 
-/// How many bytes of a fill come from the host, where a source keeps them.
+/// The bytes of a fill that come from the host, if a source keeps them.
 const SOURCE_FILL_BYTES: usize = 4 << 10;
 
 /// Writes an element, given as its bytes, `length` times.
 ///
 /// # Safety
 ///
-/// The range is allocated, and writing it in the pool's stream is the caller's right.
+/// The range must be allocated. The caller must own the right to write it in the pool's stream.
 pub(crate) unsafe fn fill(
     stream: &DeviceStream,
     to: Address,
@@ -55,18 +56,18 @@ pub(crate) unsafe fn fill(
         (None, None) => {
             if let Some(unit) = repetition.equal_unit() {
                 let units = length * (element.len() / unit.bytes());
-                // SAFETY: as above; the units of the elements are as long as they.
+                // SAFETY: as above; the units of the elements have the same total length.
                 return unsafe { unit.set(to, units, repetition.queue) };
             }
             // SAFETY: as above.
             unsafe { stream.staging().upload_repeated(to, element, length, stream.stream()) }?
         }
     };
-    // SAFETY: as above; so many elements are there by now.
+    // SAFETY: as above; that many elements are written by now.
     unsafe { repetition.double(done) }
 }
 
-/// An element of at least one byte, and where it goes, at least once.
+/// An element of at least one byte, its target, and its count of at least one.
 #[derive(Clone, Copy)]
 struct Repetition<'a> {
     queue: &'a CudaStream,
@@ -81,19 +82,21 @@ impl Repetition<'_> {
         self.element.chunks_exact(bytes).map(Unit::new)
     }
 
-    /// The unit that the element is; none where the element is longer than a unit, whatever it holds.
+    /// Returns the unit that is the whole element, or `None` if the element is longer than any
+    /// unit.
     fn only_unit(&self) -> Option<Unit> {
         let first = self.units().next()?;
         (first.bytes() == self.element.len()).then_some(first)
     }
 
-    /// The unit that the element repeats; none where its units differ.
+    /// Returns the unit that the element repeats, or `None` if its units differ.
     fn equal_unit(&self) -> Option<Unit> {
         let first = self.units().next()?;
         self.units().all(|unit| unit == first).then_some(first)
     }
 
-    /// Writes the first elements, by a copy whose bytes a source keeps; returns how many elements.
+    /// Writes the first elements, by a copy whose bytes a source keeps. Returns the number of
+    /// elements.
     ///
     /// # Safety
     ///
@@ -117,25 +120,28 @@ impl Repetition<'_> {
     unsafe fn begin_with_units(&self) -> Result<(), CudaError> {
         let mut to = self.to;
         for unit in self.units() {
-            // SAFETY: the caller's promise: it lies in the first element.
+            // SAFETY: the caller's promise: it is in the first element.
             unsafe { unit.set(to, 1, self.queue) }?;
             to += unit.bytes() as Address;
         }
         Ok(())
     }
 
-    /// Writes the rest behind the first elements, by copies of what is there, each twice as long as the copy before.
+    /// Writes the rest after the first elements, by copies of written elements, each twice as long
+    /// as the one before.
     ///
     /// # Safety
     ///
-    /// As for [`fill`], and so many elements, at least one, are written before this in the stream.
+    /// As for [`fill`]; and `elements` elements, at least one, must be written earlier in the
+    /// stream.
     unsafe fn double(&self, elements: usize) -> Result<(), CudaError> {
         let bytes = self.element.len() * self.length;
         let mut done = elements * self.element.len();
         while done < bytes {
             let next = done.min(bytes - done);
             let to = self.to + done as Address;
-            // SAFETY: both parts are within the range and apart: what is there ends where the copy begins.
+            // SAFETY: both parts are within the range and disjoint: the source ends where the
+            // target begins.
             unsafe { calls::copy_on_device(to, self.to, next, self.queue) }?;
             done += next;
         }
@@ -143,7 +149,7 @@ impl Repetition<'_> {
     }
 }
 
-/// A value that the driver can repeat by itself, in a memset.
+/// A value that the driver can repeat in a memset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Unit {
     Byte(u8),
@@ -152,12 +158,12 @@ enum Unit {
 }
 
 impl Unit {
-    /// The bytes of the widest unit that divides an element of so many bytes.
+    /// Returns the bytes of the widest unit that divides an element.
     fn bytes_for(element: usize) -> usize {
         [4, 2].into_iter().find(|&bytes| element.is_multiple_of(bytes)).unwrap_or(1)
     }
 
-    /// The unit of these bytes, of which there are 1, 2 or 4.
+    /// Creates the unit of these 1, 2 or 4 bytes.
     fn new(bytes: &[u8]) -> Self {
         match *bytes {
             [a, b, c, d] => Self::Word(u32::from_ne_bytes([a, b, c, d])),

@@ -1,4 +1,5 @@
-//! Views as kernel arguments: given as they are on the pool's own stream, and by [`OnStream`] on another stream.
+//! Views as kernel arguments: passed directly on the pool's own stream, and by [`OnStream`] on
+//! another stream.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -10,8 +11,8 @@ use pool_driver::error::CudaError;
 use crate::view::device_view::{DeviceView, DeviceViewMut};
 use crate::view::shape::DeviceShape;
 
-/// A view as a kernel argument on a stream that is not the pool's: made by [`DeviceView::on`] and
-/// [`DeviceViewMut::on`], which have ordered that stream with the pool's.
+/// A view as a kernel argument on a stream that is not the pool's. [`DeviceView::on`] and
+/// [`DeviceViewMut::on`] create it and order that stream with the pool's.
 #[derive(Debug)]
 pub struct OnStream<'a> {
     address: Address,
@@ -19,7 +20,7 @@ pub struct OnStream<'a> {
 }
 
 impl OnStream<'_> {
-    /// Where the elements are on the device.
+    /// Returns the address of the elements on the device.
     #[must_use]
     pub fn address(&self) -> u64 {
         self.address
@@ -27,12 +28,13 @@ impl OnStream<'_> {
 }
 
 impl<T> DeviceView<'_, T> {
-    /// An argument that a kernel on `stream` reads: `stream` waits for the pool's stream, and the pool's stream
-    /// waits for `stream` before the memory is used again.
+    /// Returns an argument that a kernel on `stream` reads. `stream` waits for the pool's stream,
+    /// and the pool's stream waits for `stream` before the memory is used again.
     ///
-    /// A stream of another library (`wrap_borrowed_stream`) must be launched on through this `Arc`: a pool
-    /// that has the last one takes the stream to have ended. The host waits where `stream` is the per-thread
-    /// default stream, which is another stream on another thread, where the argument may be sent.
+    /// A stream of another library (`wrap_borrowed_stream`) must be used through this `Arc`: a pool
+    /// with the last reference treats the stream as ended. The host waits if `stream` is the
+    /// per-thread default stream, which differs on another thread, and the argument may be sent
+    /// there.
     ///
     /// # Errors
     ///
@@ -44,7 +46,7 @@ impl<T> DeviceView<'_, T> {
 }
 
 impl<T> DeviceViewMut<'_, T> {
-    /// An argument that a kernel on `stream` writes; as [`DeviceView::on`].
+    /// Returns an argument that a kernel on `stream` writes; see [`DeviceView::on`].
     ///
     /// # Errors
     ///
@@ -55,9 +57,9 @@ impl<T> DeviceViewMut<'_, T> {
     }
 }
 
-// SAFETY: the argument that is pushed is the view's address, which lies in the view that is borrowed for
-// as long as the builder. That the launch is on the pool's own stream is the caller's part of the contract
-// of `launch`, which is unsafe.
+// SAFETY: the pushed argument is the view's address, which is in the view that is borrowed for as
+// long as the builder. The contract of the unsafe `launch` requires that the launch is on the
+// pool's own stream.
 unsafe impl<'a, 'b: 'a, T> PushKernelArg<&'b DeviceView<'_, T>> for LaunchArgs<'a> {
     #[inline(always)]
     fn arg(&mut self, view: &'b DeviceView<'_, T>) -> &mut Self {
@@ -81,7 +83,7 @@ unsafe impl<'a, 'b: 'a, T> PushKernelArg<&'b mut DeviceViewMut<'_, T>> for Launc
     }
 }
 
-// SAFETY: the argument that is pushed is an address, which lies in what is borrowed for as long as the
+// SAFETY: the pushed argument is an address, in a value that is borrowed for as long as the
 // builder.
 unsafe impl<'a, 'b: 'a> PushKernelArg<&'b OnStream<'_>> for LaunchArgs<'a> {
     #[inline(always)]

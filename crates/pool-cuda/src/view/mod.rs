@@ -1,4 +1,4 @@
-//! Views of device memory, and what they do in our and in cudarc's hands.
+//! Views of device memory, their own operations and their use by cudarc.
 
 pub(crate) mod block;
 mod contents;

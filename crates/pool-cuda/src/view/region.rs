@@ -1,5 +1,5 @@
-//! What every view is made of: an address in a slot's block, and a reference to the slot, through which the pool's
-//! stream is found and other streams are noted.
+//! The common part of all views: an address in a slot's block, and a reference to the slot, which
+//! leads to the pool's stream and the notes of other streams.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -16,22 +16,22 @@ use crate::stream::guard_events::Bytes;
 use crate::stream::other_streams::Borrower;
 use crate::view::block::DeviceBlock;
 
-/// The guard that has nothing to end: the pool's own stream needs no event, and of a stream that is known the pool finds
-/// out by itself what it holds.
+/// A guard that does nothing: the pool's own stream needs no event, and the pool itself waits for a
+/// known stream.
 const NOTHING_TO_DO: SyncOnDrop<'static> = SyncOnDrop::Sync(None);
 
-/// How a view that gives out a pointer is borrowed meanwhile.
+/// The borrow of a view that returns a pointer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ViewAccess {
     Shared,
-    /// No other view of the bytes is in use, nor a guard that another one gave.
+    /// No other view of the bytes is in use, nor a guard that another view returned.
     Exclusive,
 }
 
-/// Part of a block that a view covers.
+/// The part of a block that a view covers.
 ///
-/// A region is only ever used inside a view, before that view's `'s` has ended: so its slot is live and
-/// below the cursor, its block stays where it is, and, because a [`SlotRef`] is not `Send`, this is the
+/// A region is only used inside a view, before that view's `'s` has ended. So its slot is live and
+/// below the cursor, and its block stays in place. A [`SlotRef`] is not `Send`, so this is the
 /// thread that owns the pool.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Region {
@@ -41,32 +41,34 @@ pub(crate) struct Region {
 }
 
 impl Region {
-    /// The first bytes of a slot's block.
+    /// Creates the region of the first bytes of a slot's block.
     ///
     /// # Safety
     ///
-    /// The region is used only inside a view that the slot's pool handed out, which covers these bytes.
+    /// The region must be used only inside a view that the slot's pool returned, which covers these
+    /// bytes.
     #[inline(always)]
     pub(crate) unsafe fn new(block: DeviceBlock, slot: SlotRef<Cuda>, bytes: usize) -> Self {
-        // In a stack, also an array without bytes has an address.
+        // In a stack, an array without bytes has an address, too.
         Self { address: if bytes == 0 { 0 } else { block.0 }, bytes, slot }
     }
 
-    /// The first `bytes` bytes, and the rest; the region is at least as long.
+    /// Splits into the first `bytes` bytes and the rest; the region must be at least as long.
     pub(crate) fn split(self, bytes: usize) -> (Self, Self) {
         let rest =
             Self { address: self.address + bytes as Address, bytes: self.bytes - bytes, ..self };
         (Self { bytes, ..self }, rest)
     }
 
-    /// The pool's stream.
+    /// Returns the pool's stream.
     #[inline]
     pub(crate) fn stream(&self) -> &DeviceStream {
         // SAFETY: the region's view is in use (type), so the pool lives while this is borrowed.
         unsafe { self.slot.pool_context() }
     }
 
-    /// The bytes that are ordered together with the region: of a slot all that its block has, of a stack the region's own.
+    /// Returns the bytes that are ordered together with the region: for a slot the whole block, for
+    /// a stack the region's own.
     fn ordered(&self) -> Bytes {
         if self.bytes == 0 {
             return self.bytes_of(0);
@@ -79,12 +81,12 @@ impl Region {
         }
     }
 
-    /// The region's bytes, which lie in a block.
+    /// Returns the region's bytes, which are in a block.
     fn bytes_of(&self, block: Address) -> Bytes {
         Bytes { block, start: self.address, length: self.bytes }
     }
 
-    /// The region's address, as a pointer. Of a region without bytes it is none of the pool's.
+    /// Returns the region's address as a pointer. Without bytes it is not in the pool's memory.
     fn start(&self) -> NonNull<u8> {
         DeviceBlock(self.address).pointer()
     }
@@ -95,8 +97,8 @@ impl Region {
         unsafe { self.slot.arm_bytes(self.start(), self.bytes) };
     }
 
-    /// Makes the pool's stream come after the other streams that use the block, if there are any. Called before
-    /// every use of the region on the pool's own stream.
+    /// Orders the pool's stream after the other streams that use the block, if there are any.
+    /// Called before every use of the region on the pool's own stream.
     #[inline]
     pub(crate) fn join(&self) -> Result<(), CudaError> {
         let stream = self.stream();
@@ -106,8 +108,8 @@ impl Region {
         stream.other_streams().join(self.ordered(), stream.stream())
     }
 
-    /// Makes a stream come after the pool's stream. The pool's stream comes after that one when the memory is next
-    /// used on the pool's stream, handed out or freed.
+    /// Orders a stream after the pool's stream. The pool's stream is ordered after that one when
+    /// the memory is next used on the pool's stream, reused or freed.
     pub(crate) fn lend(&self, stream: &Arc<CudaStream>) -> Result<(), CudaError> {
         if self.is_own(stream) {
             return self.join();
@@ -116,7 +118,8 @@ impl Region {
         self.lend_to(stream, BlockUser::of_shared(stream))
     }
 
-    /// As [`lend`](Self::lend), to a stream that may be of another device: for copies between devices.
+    /// Lends as [`lend`](Self::lend) does, to a stream that may be of another device: for copies
+    /// between devices.
     pub(crate) fn lend_anywhere(&self, stream: &Arc<CudaStream>) -> Result<(), CudaError> {
         if self.is_own(stream) {
             self.join()
@@ -137,7 +140,7 @@ impl Region {
         own.other_streams().lend(self.ordered(), self.borrower(stream, user)?, own.stream())
     }
 
-    /// Arms the slot, and asks whether the stream may use its block.
+    /// Arms the slot, and checks that the stream may use its block.
     fn borrower<'b>(
         &self,
         stream: &'b CudaStream,
@@ -147,9 +150,9 @@ impl Region {
         Ok(Borrower { stream, user, admitted: self.stream().admit(stream)? })
     }
 
-    /// The address for work on a stream, which is ordered with the pool's stream, and the guard that ends the work. Where
-    /// the two cannot be ordered, the address is 0, at which the driver refuses copies and fills, and the reason is kept
-    /// for [`DeviceStream::take_unanswered`].
+    /// Returns the address for work on a stream, which is ordered with the pool's stream, and the
+    /// guard that ends the work. If the two cannot be ordered, the address is 0, at which the
+    /// driver refuses copies and fills. The reason is kept for [`DeviceStream::take_unanswered`].
     pub(crate) fn pointer_for<'a>(
         &'a self,
         stream: &'a CudaStream,
@@ -167,7 +170,8 @@ impl Region {
         (address, NOTHING_TO_DO)
     }
 
-    /// The address and the guard for work on a stream that is not the pool's; as [`pointer_for`](Self::pointer_for).
+    /// Returns the address and the guard for work on a stream that is not the pool's; see
+    /// [`pointer_for`](Self::pointer_for).
     fn pointer_for_other<'a>(
         &'a self,
         stream: &'a CudaStream,
@@ -177,7 +181,8 @@ impl Region {
         match reached.and_then(|()| self.guarded(stream, access)) {
             Ok(None) => (self.address, NOTHING_TO_DO),
             Ok(Some(event)) => {
-                // SAFETY: the event lives until the views of these bytes have ended, and the guard borrows from one.
+                // SAFETY: the event lives until the views of these bytes have ended, and the guard
+                // borrows from one.
                 let event = unsafe { event.as_ref() };
                 (self.address, SyncOnDrop::Record(Some((event, stream))))
             }
@@ -191,7 +196,7 @@ impl Region {
         }
     }
 
-    /// Orders a stream that is not the pool's, for a pointer that goes together with a guard.
+    /// Orders a stream that is not the pool's, for a pointer with a guard.
     fn guarded(
         &self,
         stream: &CudaStream,
@@ -210,22 +215,24 @@ impl Region {
         own.other_streams().lend_with_guard((ordered, bytes), to, own.stream())
     }
 
-    /// The address for a copy on the pool's own stream that may be to another device: that device is noted as a user.
+    /// Returns the address for a copy on the pool's own stream that may be to another device, which
+    /// is noted as a user.
     fn address_for_another_device(&self) -> Address {
         let joined = self.join();
         self.arm();
         let noted = self.stream().other_streams().note_another_device(self.ordered());
-        // Noting the other device may have run code of others, which may have made another context current, and
-        // cudarc goes on with its stream's bare handle.
+        // The note of the other device may have run foreign code, which may have made another
+        // context current. cudarc continues with its stream's bare handle.
         self.address_if(joined.and(noted).and(self.stream().bind()))
     }
 
-    /// Notes that cudarc asked for the pool's stream, with which a copy to another device begins.
+    /// Notes that cudarc queried the pool's stream, with which a copy to another device begins.
     pub(crate) fn asked_for_stream(&self) {
         self.stream().other_streams().note_question(self.address);
     }
 
-    /// The address for work on the pool's own stream; as [`pointer_for`](Self::pointer_for).
+    /// Returns the address for work on the pool's own stream; see
+    /// [`pointer_for`](Self::pointer_for).
     #[inline]
     pub(crate) fn own_address(&self) -> &Address {
         static REFUSED: Address = 0;
@@ -243,7 +250,7 @@ impl Region {
         }
     }
 
-    /// The address for the pool's own stream after that could not be ordered.
+    /// Returns the address for the pool's own stream after a failure to order it.
     #[cold]
     fn address_in_spite_of(&self, error: CudaError) -> Address {
         let other_streams = self.stream().other_streams();
@@ -253,8 +260,9 @@ impl Region {
         if waited { self.address } else { 0 }
     }
 
-    /// Keeps the error of streams that could not be ordered. Where it was a call of the driver that failed, the host waits
-    /// for the same streams instead, one by one: that is an order, too, by other calls. Returns whether it did.
+    /// Keeps the error of streams that could not be ordered. If a call of the driver failed, the
+    /// host waits for the same streams instead, one by one, which orders them by other calls.
+    /// Returns `true` if it did.
     #[cold]
     fn in_spite_of(
         &self,

@@ -1,6 +1,5 @@
-//! Shapes on the device: for an array of dynamic rank, its lengths and strides lie in device memory, so
-//! that a kernel reads them there. Each way of the shape cache keeps one shape, so a shape that was seen before
-//! costs no copy.
+//! Shapes on the device: for an array of dynamic rank, kernels read its lengths and strides from
+//! device memory. Each entry of the shape cache keeps one shape, so a repeated shape costs no copy.
 
 use std::marker::PhantomData;
 
@@ -11,8 +10,9 @@ use pool_driver::error::CudaError;
 use crate::view::device_pool::DevicePool;
 use crate::view::device_view::DeviceViewMut;
 
-/// The lengths and strides of an array, in device memory, each number a `u64`: the rank r, a start of 0,
-/// r lengths and then r row-major strides, in elements. An argument for kernels on the pool's stream.
+/// The lengths and strides of an array, in device memory. Each number is a `u64`: the rank r, a
+/// start of 0, r lengths and then r row-major strides, in elements. It is an argument for kernels
+/// on the pool's stream.
 #[derive(Clone, Copy, Debug)]
 pub struct DeviceShape<'s> {
     pub(crate) address: Address,
@@ -21,13 +21,13 @@ pub struct DeviceShape<'s> {
 }
 
 impl DeviceShape<'_> {
-    /// Where the lengths and strides are on the device.
+    /// Returns the address of the lengths and strides on the device.
     #[must_use]
     pub fn address(&self) -> u64 {
         self.address
     }
 
-    /// The number of axes.
+    /// Returns the number of axes.
     #[must_use]
     pub fn rank(&self) -> usize {
         self.rank
@@ -46,15 +46,15 @@ pub struct ShapedArray<'s, T> {
 
 /// Acquires of arrays whose shape kernels read from device memory.
 pub trait AcquireShaped<'s> {
-    /// An array of dynamic rank with unspecified contents, and its shape on the device.
+    /// Acquires an array of dynamic rank with unspecified contents, and its shape on the device.
     ///
-    /// When the slot has had the shape before, nothing is copied.
+    /// If the slot has had the shape before, nothing is copied.
     ///
     /// # Errors
     ///
     /// [`CudaError::RankTooLarge`] above 15 axes, [`CudaError::Capturing`] for a new shape in a
-    /// capture where the pool has no [source](crate::BlockSource), and all of [`Scope::try_acquire`]. No slot
-    /// stays taken.
+    /// capture if the pool has no [source](crate::BlockSource), and all of [`Scope::try_acquire`].
+    /// On an error, no slot stays taken.
     fn try_acquire_shaped<T: PodElement>(
         &self,
         dims: &[usize],
@@ -70,12 +70,12 @@ impl<'s, B: DevicePool> AcquireShaped<'s> for Scope<'s, B> {
         let parts = unsafe { self.try_acquire_described::<T>(dims) }?;
         let address = parts.descriptor.place(parts.shape, self.context());
         let address = address.map_err(|source| {
-            // SAFETY: just handed out by this scope, and there is no view of it.
+            // SAFETY: this scope has just returned it, and there is no view of it.
             unsafe { self.give_back_described(parts.taken) };
             PoolError::Backend { operation: "write a shape", source }
         })?;
-        // SAFETY: the acquire handed out `length` elements of the block for `'s`, this is the only
-        // view of them, and any bytes are a `PodElement`.
+        // SAFETY: the acquire returned `length` elements of the block for `'s`, this is the only
+        // view of them, and any bytes are a valid `PodElement`.
         let view =
             unsafe { DeviceViewMut::new(parts.block, B::of_views(parts.slot), parts.length) };
         Ok(ShapedArray {

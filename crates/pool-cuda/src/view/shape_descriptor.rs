@@ -1,4 +1,4 @@
-//! What the shape cache keeps beside a shape: where the shape is on the device.
+//! The shape cache's entry for a shape: its address on the device.
 
 use pool_core::DynamicShape;
 use pool_driver::calls::Address;
@@ -7,13 +7,13 @@ use pool_driver::error::CudaError;
 use crate::stream::device_stream::DeviceStream;
 use crate::stream::shape_cells::{MOST_AXES, NUMBERS, ShapeCell};
 
-/// The entry of the shape cache for an array of dynamic rank on the device: where its lengths and strides are, once they
-/// were asked for.
+/// The entry of the shape cache for an array of dynamic rank on the device: the address of its
+/// lengths and strides, after their first use.
 #[derive(Debug, Default)]
 pub struct ShapeDescriptor(Option<ShapeCell>);
 
 impl ShapeDescriptor {
-    /// Where the shape is on the device. The first call writes the shape there.
+    /// Returns the address of the shape on the device. The first call writes the shape there.
     pub(crate) fn place(
         &mut self,
         shape: DynamicShape<'_>,
@@ -36,8 +36,8 @@ impl ShapeDescriptor {
             Some(source) => {
                 let cell = take_cell(stream)?;
                 stream.bind()?;
-                // SAFETY: the cell is allocated, is long enough for the most axes, and belongs to this
-                // shape; work that reads an earlier shape there is in the pool's stream.
+                // SAFETY: the cell is allocated, is long enough for the limit of axes, and belongs
+                // to this shape; work that reads an earlier shape there is in the pool's stream.
                 unsafe { source.write(cell.address(), bytes) }?;
                 cell
             }
@@ -55,10 +55,10 @@ impl ShapeDescriptor {
     }
 }
 
-/// A cell of the pool's own device memory for shapes.
+/// Takes a cell of the pool's own device memory for shapes.
 fn take_cell(stream: &DeviceStream) -> Result<ShapeCell, CudaError> {
     stream.shapes().take(|bytes| {
-        // No pool tries again for it.
+        // No pool retries for it.
         stream.is_last_attempt().set(true);
         stream.allocate(bytes)
     })

@@ -1,5 +1,5 @@
-//! Copies and settings of bytes on the pool's stream, by address, for the backend and its views. Only a copy to the
-//! host waits for the device.
+//! Copies and fills of bytes on the pool's stream, by address, for the backend and its views. Only
+//! a copy to the host waits for the device.
 
 use pool_driver::calls::{self, Address};
 use pool_driver::error::CudaError;
@@ -10,7 +10,7 @@ use crate::stream::device_stream::DeviceStream;
 ///
 /// # Safety
 ///
-/// The range is allocated, and writing it in the pool's stream is the caller's right.
+/// The range must be allocated. The caller must own the right to write it in the pool's stream.
 pub(crate) unsafe fn set_bytes(
     stream: &DeviceStream,
     to: Address,
@@ -28,7 +28,8 @@ pub(crate) unsafe fn set_bytes(
 ///
 /// # Safety
 ///
-/// Both ranges are allocated and apart, and using them in the pool's stream is the caller's right.
+/// Both ranges must be allocated and disjoint. The caller must own the right to use them in the
+/// pool's stream.
 pub(crate) unsafe fn copy(
     stream: &DeviceStream,
     to: Address,
@@ -42,7 +43,7 @@ pub(crate) unsafe fn copy(
     unsafe { calls::copy_on_device(to, from, bytes, stream.stream()) }
 }
 
-/// Copies bytes from the host; they have left `from` when this returns.
+/// Copies bytes from the host. When this returns, `from` has been read.
 ///
 /// # Safety
 ///
@@ -61,7 +62,7 @@ pub(crate) unsafe fn upload(
 ///
 /// # Safety
 ///
-/// The range is allocated, and reading it in the pool's stream is the caller's right.
+/// The range must be allocated. The caller must own the right to read it in the pool's stream.
 pub(crate) unsafe fn download(
     stream: &DeviceStream,
     to: &mut [u8],

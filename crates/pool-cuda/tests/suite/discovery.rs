@@ -1,4 +1,4 @@
-//! Discovery answers everywhere: with a device, or with an error that says what is missing.
+//! Discovery works everywhere: it finds a device, or returns an error that names the missing part.
 
 use pool_cuda::{Cuda, CudaError, DeviceStream};
 
@@ -13,7 +13,7 @@ fn discovery_answers_or_says_what_is_missing() {
         }
         Err(error) => {
             assert!(!Cuda::is_available());
-            // Every way to a device says the same, in words and without a panic.
+            // Every call for a device returns the same error, and none panics.
             assert_eq!(Cuda::device(0).unwrap_err(), error);
             assert_eq!(Cuda::set_device(0), Err(error));
             assert_eq!(DeviceStream::for_thread().unwrap_err(), error);

@@ -1,4 +1,4 @@
-//! What holds where there is no driver, and what holds with any.
+//! Tests without a driver, and tests with any.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "this is how tests fail")]
 

@@ -1,5 +1,5 @@
-//! The arithmetic of an arena: offsets, checked at every edge, with no memory behind them. Room for a region
-//! is asked for ahead of the call.
+//! The arithmetic of an arena: offsets, with checks of all limits, and without memory. Capacity for
+//! a region's entry is reserved before the call.
 
 use super::live_regions::LiveRegions;
 use super::plan::Divergence;
@@ -10,24 +10,24 @@ use crate::base::error::GraphMemoryError;
 use crate::base::request::GRANULE;
 use crate::base::shortage::ArenaShortage;
 
-/// Where the next region goes, and which ones are live.
+/// The offset of the next region, and the live regions.
 #[derive(Debug)]
 pub(super) struct ArenaBook {
     base: u64,
     capacity: u64,
     policy: ArenaPolicy,
-    /// Where a plan, or the first region, begins: behind what somebody else has.
+    /// The start of a plan, or of the first region: after bytes of another owner.
     floor: u64,
-    /// Where the next bumped region begins, as an offset.
+    /// The offset of the next bumped region.
     cursor: u64,
     live: LiveRegions,
     /// Allocations since the last reset.
     allocations: u64,
-    /// Whether an allocation was not the plan's, and fresh bytes are used from there on.
+    /// `true` after an allocation outside the plan; fresh bytes are used from there on.
     off_plan: bool,
-    /// Whether a capture was refused because it forks.
+    /// `true` if a capture was refused because it forks.
     refused: bool,
-    /// Whether a capture session has the arena.
+    /// `true` while a capture session has the arena.
     given_away: bool,
     high_water: u64,
     sum: u64,
@@ -39,7 +39,7 @@ pub(super) struct ArenaBook {
 }
 
 impl ArenaBook {
-    /// `base` is a multiple of 256, and `base + capacity` is an address.
+    /// Creates a state. `base` must be a multiple of 256, and `base + capacity` an address.
     pub(super) fn new(base: u64, capacity: u64, policy: ArenaPolicy) -> Self {
         let mut book = Self {
             base,
@@ -96,7 +96,7 @@ impl ArenaBook {
         Deallocation::Region { bytes }
     }
 
-    /// Counts a deallocation of what is nobody's region, or not the caller's.
+    /// Counts a deallocation of an unknown region, or of another owner's.
     pub(super) fn ignore(&mut self) -> Deallocation {
         self.foreign += 1;
         Deallocation::Foreign
@@ -111,7 +111,7 @@ impl ArenaBook {
         self.given_away
     }
 
-    /// A capture of this arena forks: whether that may be.
+    /// Records a fork. Fails if the arena's policy forbids it.
     pub(super) fn forked<E>(&mut self) -> Result<(), GraphMemoryError<E>> {
         if !self.is_linear() {
             return Ok(());
@@ -120,14 +120,15 @@ impl ArenaBook {
         Err(GraphMemoryError::ForkedCapture { rewinds: self.rewinds })
     }
 
-    /// All regions end; what was captured with them is out of date.
+    /// Ends all regions; captures with them become invalid.
     pub(super) fn reset(&mut self) {
         self.resets += 1;
         self.floor = 0;
         self.begin();
     }
 
-    /// A copy, in a room for its regions; where that is too little, how many it must hold.
+    /// Copies the state into a list with reserved capacity. If that is too small, fails with the
+    /// required capacity.
     #[cfg(feature = "cuda")]
     pub(super) fn copy(&self, room: &mut LiveRegions) -> Result<Self, usize> {
         if !self.live.copy_to(room) {
@@ -156,7 +157,7 @@ impl ArenaBook {
         })
     }
 
-    /// These books with another policy and no region, behind so many bytes.
+    /// Returns this state with another policy and no region, after `floor` bytes.
     #[cfg(feature = "cuda")]
     pub(super) fn anew(mut self, policy: ArenaPolicy, floor: u64) -> Self {
         (self.policy, self.floor) = (policy, floor);
@@ -164,14 +165,14 @@ impl ArenaBook {
         self
     }
 
-    /// How far they were used, as these books say it: none of that since a reset. Where nothing was allocated,
-    /// a plan has taken nothing yet.
+    /// Returns the used bytes in this state: 0 after a reset. Without an allocation, a plan has
+    /// used nothing yet.
     #[cfg(feature = "cuda")]
     pub(super) fn used(&self, resets: u64) -> u64 {
         if self.allocations == 0 || self.resets != resets { 0 } else { self.cursor }
     }
 
-    /// As they stood once, unless a reset came between: then nothing of that is good any more. What is to be
+    /// Restores an earlier state, unless a reset came between, which invalidates it. Memory to be
     /// freed is in `earlier` afterwards.
     #[cfg(feature = "cuda")]
     pub(super) fn put_back(&mut self, earlier: &mut Self) {
@@ -181,8 +182,8 @@ impl ArenaBook {
         }
     }
 
-    /// As they stood when the arena was given away; after a reset with no region, and with the policy of then. What
-    /// is to be freed is in `given` afterwards.
+    /// Restores the state from before the session; after a reset without regions, and with the
+    /// policy of that time. Memory to be freed is in `given` afterwards.
     #[cfg(feature = "cuda")]
     pub(super) fn come_back(&mut self, given: &mut Self) {
         if given.resets == self.resets {
@@ -193,7 +194,7 @@ impl ArenaBook {
         self.begin();
     }
 
-    /// The list of live regions, which needs room for the next allocation.
+    /// Returns the list of live regions, which needs capacity for the next allocation.
     pub(super) fn live_mut(&mut self) -> &mut LiveRegions {
         &mut self.live
     }
@@ -226,7 +227,7 @@ impl ArenaBook {
 
     fn begin(&mut self) {
         self.live.clear();
-        // Behind the plan's bytes begin those for what is not in it.
+        // Bytes outside the plan begin after the plan's.
         self.cursor = match &self.policy {
             ArenaPolicy::Planned(plan) => rounded(plan.peak())
                 .and_then(|peak| peak.checked_add(self.floor))
@@ -238,7 +239,7 @@ impl ArenaBook {
         self.rewinds = 0;
     }
 
-    /// Where the plan has this allocation; `None` where fresh bytes are to be used.
+    /// Returns the plan's offset for this allocation, or `None` for fresh bytes.
     fn planned<E>(
         &mut self,
         size: u64,
@@ -272,7 +273,7 @@ impl ArenaBook {
         }
     }
 
-    /// Offset and bytes of the next region, where they fit.
+    /// Returns offset and bytes of the next region, if they fit.
     fn bump(&self, size: u64, alignment: u64) -> Option<(u64, u64)> {
         let bytes = rounded(size.max(1))?;
         let address = self.base.checked_add(self.cursor)?;
@@ -301,8 +302,8 @@ impl ArenaBook {
         ArenaRegion { address: self.base + offset, size, offset, resets: self.resets }
     }
 
-    /// Behind the last live region: what is dead there can go, now that the top is. Where regions are
-    /// handed out upwards, the last one is the uppermost.
+    /// Rewinds to the end of the last live region, because the top has ended. Regions are allocated
+    /// upwards, so the last one is the uppermost.
     fn rewind(&mut self) {
         let end = self.live.end_of_last().max(self.floor);
         if end < self.cursor {
@@ -312,7 +313,7 @@ impl ArenaBook {
     }
 }
 
-/// Bytes rounded up to whole granules.
+/// Rounds bytes up to whole granules.
 fn rounded(bytes: u64) -> Option<u64> {
     bytes.checked_next_multiple_of(GRANULE)
 }

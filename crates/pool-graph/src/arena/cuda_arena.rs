@@ -1,5 +1,5 @@
-//! The arena of a capture: one buffer, allocated before, from which a capture takes its memory by
-//! moving an offset.
+//! The arena of a capture: one buffer, allocated in advance, from which a capture takes its memory
+//! by moving an offset.
 
 use std::fmt;
 
@@ -18,8 +18,8 @@ use crate::base::shortage::ArenaShortage;
 use crate::base::sync::{Arc, Mutex};
 use crate::source::{DeviceMemory, GraphMemoryResult, MemorySource, is_good_address};
 
-/// A bump arena for the memory of captured graphs: one buffer, allocated outside of the capture, whose
-/// addresses stay. Regions begin at multiples of 256 and are at least 256 bytes, empty ones too.
+/// A bump arena for the memory of captured graphs: one buffer, allocated outside the capture, with
+/// fixed addresses. Regions begin at multiples of 256 and have at least 256 bytes, even empty ones.
 ///
 /// ```
 /// use pool_graph::{ArenaPolicy, CudaArena, Deallocation, SyntheticMemory};
@@ -36,17 +36,18 @@ use crate::source::{DeviceMemory, GraphMemoryResult, MemorySource, is_good_addre
 /// ```
 pub struct CudaArena<M: MemorySource = DeviceMemory> {
     shared: Arc<ArenaShared<M>>,
-    /// Whether it is the session's that has the arena: others neither take nor end regions meanwhile.
+    /// `true` for the handle of the session that has the arena. Other handles neither allocate nor
+    /// end regions meanwhile.
     of_session: bool,
 }
 
 impl<M: MemorySource> CudaArena<M> {
-    /// An arena of `capacity` bytes, rounded up to 256.
+    /// Allocates an arena of `capacity` bytes, rounded up to 256.
     ///
     /// # Errors
     ///
-    /// If `capacity` is 0, cannot be rounded up or is less than the plan needs, and if the source has
-    /// no such buffer.
+    /// Fails if `capacity` is 0, cannot be rounded up or is less than the plan needs, and if the
+    /// source has no such buffer.
     pub fn new(source: M, capacity: u64, policy: ArenaPolicy) -> GraphMemoryResult<Self, M> {
         let bytes = Request::new(capacity, GRANULE)?.bytes;
         if let ArenaPolicy::Planned(plan) = &policy
@@ -67,7 +68,7 @@ impl<M: MemorySource> CudaArena<M> {
         };
         let address = source.allocate(bytes).map_err(out_of_memory)?;
         if !is_good_address(address, bytes) {
-            // SAFETY: the source gave it this moment, and nobody else has seen it.
+            // SAFETY: the source has just returned it, and no other code knows it.
             unsafe { source.free(address, bytes) };
             return Err(GraphMemoryError::BadAddress { address, bytes });
         }
@@ -76,20 +77,20 @@ impl<M: MemorySource> CudaArena<M> {
         Ok(Self { shared: Arc::new(shared), of_session: false })
     }
 
-    /// Where the memory is.
+    /// Returns the device of the memory.
     #[must_use]
     pub fn device(&self) -> Device {
         self.shared.device()
     }
 
-    /// Allocates a region: of a size (at a multiple of 256), or of a size and an alignment. An empty one has an address
-    /// of its own, too.
+    /// Allocates a region: of a size (at a multiple of 256), or of a size and an alignment. An
+    /// empty one has its own address, too.
     ///
     /// # Errors
     ///
-    /// If there is no room, if the alignment is not a power of two, if the plan has something else here, after a refused
-    /// [fork](Self::forked), where the host has no memory for the books, and where a capture session, or a graph of it,
-    /// has the arena.
+    /// Fails if the arena is full, if the alignment is not a power of two, if the plan has another
+    /// allocation here, and after a refused [fork](Self::forked). It also fails if the host has no
+    /// memory for its records, and while a capture session, or a graph of it, has the arena.
     pub fn allocate(&self, layout: impl BlockLayout) -> GraphMemoryResult<ArenaRegion, M> {
         let (size, alignment) = layout.size_and_alignment();
         let mut book = lock_reserved(|| self.shared.book.lock(), ArenaBook::live_mut, ())?;
@@ -99,12 +100,12 @@ impl<M: MemorySource> CudaArena<M> {
         book.allocate(size, alignment)
     }
 
-    /// Ends the region that begins at `address`: bookkeeping, except where the policy is
-    /// [`Linear`](ArenaPolicy::Linear) and the region is the last one.
+    /// Ends the region that begins at `address`. It only updates the statistics, unless the policy
+    /// is [`Linear`](ArenaPolicy::Linear) and the region is the last one.
     ///
-    /// What does not begin at `address` here is ignored and counted: code under capture also drops
-    /// what it allocated before. So is every address where a capture session, or a graph of it, has the
-    /// arena.
+    /// An address without a live region is ignored and counted, because code under capture also
+    /// drops earlier allocations. So is every address while a capture session, or a graph of it,
+    /// has the arena.
     pub fn deallocate(&self, address: u64) -> Deallocation {
         let mut book = self.shared.book.lock();
         if book.is_given_away() && !self.of_session {
@@ -113,65 +114,65 @@ impl<M: MemorySource> CudaArena<M> {
         book.deallocate(address)
     }
 
-    /// Says that the capture that uses this arena forks.
+    /// Records that the capture that uses this arena forks.
     ///
     /// # Errors
     ///
-    /// If the arena rewinds by the order of calls, which orders nothing there. The capture must be
-    /// discarded; the arena hands nothing out until it is reset.
+    /// Fails if the arena rewinds by the order of calls, which does not order a fork. The capture
+    /// must be discarded; the arena allocates nothing until it is reset.
     pub fn forked(&self) -> GraphMemoryResult<(), M> {
         self.shared.book.lock().forked()
     }
 
-    /// Ends every region. What was captured before may not be replayed any more: its
-    /// [leases](crate::Lease::check) say so.
+    /// Ends every region. Earlier captures must not be replayed any more: their
+    /// [leases](crate::Lease::check) detect it.
     pub fn reset(&self) {
         self.shared.book.lock().reset();
     }
 
-    /// What the arena and its leases have together.
+    /// Returns the state that the arena shares with its leases.
     pub(crate) fn shared(&self) -> &Arc<ArenaShared<M>> {
         &self.shared
     }
 
-    /// Whether all of `[address, address + bytes)` is in the arena's buffer.
+    /// Returns `true` if all of `[address, address + bytes)` is in the arena's buffer.
     #[must_use]
     pub fn contains(&self, address: u64, bytes: u64) -> bool {
         self.shared.range.contains(address, bytes)
     }
 
-    /// The bytes of the arena's buffer.
+    /// Returns the bytes of the arena's buffer.
     #[must_use]
     pub fn capacity(&self) -> u64 {
         self.shared.range.bytes
     }
 
-    /// The bytes of the arena behind the last bumped region.
+    /// Returns the bytes of the arena after the last bumped region.
     #[must_use]
     pub fn remaining(&self) -> u64 {
         self.stats().remaining_bytes
     }
 
-    /// The arena's numbers.
+    /// Returns the arena's statistics.
     #[must_use]
     pub fn stats(&self) -> ArenaStats {
         self.shared.book.lock().stats()
     }
 }
 
-/// What arenas of streams and sessions need of an arena.
+/// The operations for arenas of streams and sessions.
 #[cfg(feature = "cuda")]
 impl<M: MemorySource> CudaArena<M> {
     pub(crate) fn of_shared(shared: Arc<ArenaShared<M>>) -> Self {
         Self { shared, of_session: false }
     }
 
-    /// The session's handle of an arena that was [given](Self::give_away) to it.
+    /// Creates the session's handle of an arena that was [given](Self::give_away) to it.
     pub(crate) fn of_session(shared: Arc<ArenaShared<M>>) -> Self {
         Self { shared, of_session: true }
     }
 
-    /// The arena is a session's from now on, or its owner's again.
+    /// Gives the arena to a session, or back to its owner.
     pub(crate) fn give_away(&self, given: bool) {
         self.shared.book.lock().give_away(given);
     }
@@ -180,13 +181,13 @@ impl<M: MemorySource> CudaArena<M> {
         &self.shared.source
     }
 
-    /// Whether the arena hands bytes out again by the order of calls.
+    /// Returns `true` if the arena reuses bytes by the order of calls.
     pub(crate) fn rewinds(&self) -> bool {
         self.shared.book.lock().is_linear()
     }
 }
 
-/// Shows the numbers of the arena.
+/// Shows the statistics of the arena.
 impl<M: MemorySource> fmt::Debug for CudaArena<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.stats())

@@ -1,5 +1,5 @@
-//! The live regions of an arena: in the order in which they were handed out, and found by where they begin
-//! through rows of a table. Room for the next one is made ahead, without the arena's lock.
+//! The live regions of an arena: in the order of their allocation, and found by their start in rows
+//! of a table. Capacity for the next one is reserved in advance, without the arena's lock.
 
 use std::mem;
 
@@ -7,30 +7,30 @@ use pool_core::reserve::{self, NoHostMemory, Reserve};
 
 use crate::base::request::GRANULE;
 
-/// The number that stands for no region.
+/// The number for no region.
 const NONE: u32 = u32::MAX;
 
-/// A region that was handed out.
+/// An allocated region.
 #[derive(Clone, Copy, Debug)]
 struct LiveRegion {
     offset: u64,
     bytes: u64,
-    /// The region before it in its row.
+    /// The previous region in its row.
     older: u32,
     is_live: bool,
 }
 
-/// The live regions. Those of a plan may share offsets; of these, the newest is found first.
+/// The live regions. Those of a plan may share offsets; the newest of them is found first.
 #[derive(Debug, Default)]
 pub(super) struct LiveRegions {
-    /// All regions; one that has ended stays until all behind it have.
+    /// All regions; an ended one stays until all later ones have ended.
     regions: Vec<LiveRegion>,
-    /// The newest live region of each row; as many rows as there may be regions, or more.
+    /// The newest live region of each row. There is at least one row for each possible region.
     rows: Vec<u32>,
     count: u64,
 }
 
-/// A call needs room for one more region.
+/// A call needs capacity for one more region.
 impl Reserve for LiveRegions {
     type Need = ();
     type Lacking = usize;
@@ -53,7 +53,7 @@ impl Reserve for LiveRegions {
 }
 
 impl LiveRegions {
-    /// A list without regions, with room for so many.
+    /// Creates a list without regions, with this capacity.
     pub(super) fn with_room(regions: usize) -> Result<Self, NoHostMemory> {
         let requested = regions.saturating_mul(size_of::<LiveRegion>());
         let rows = regions.checked_next_power_of_two().ok_or(NoHostMemory { requested })?;
@@ -62,13 +62,13 @@ impl LiveRegions {
         Ok(room)
     }
 
-    /// How many regions a copy must have room for.
+    /// Returns the capacity that a copy needs.
     #[cfg(any(test, feature = "cuda"))]
     pub(super) fn needs(&self) -> usize {
         self.regions.len()
     }
 
-    /// Copies the regions to an empty list; false where that has too little room.
+    /// Copies the regions to an empty list. Returns `false` if its capacity is too small.
     pub(super) fn copy_to(&self, room: &mut Self) -> bool {
         if room.rows.len() < self.regions.len() {
             return false;
@@ -80,12 +80,12 @@ impl LiveRegions {
         true
     }
 
-    /// Adds a region, for which there is room.
+    /// Adds a region, within the reserved capacity.
     pub(super) fn add(&mut self, offset: u64, bytes: u64) {
         self.push(LiveRegion { offset, bytes, older: NONE, is_live: true });
     }
 
-    /// Ends the newest live region that begins at an offset; the bytes of that region.
+    /// Ends the newest live region that begins at an offset. Returns its bytes.
     pub(super) fn end(&mut self, offset: u64) -> Option<u64> {
         let row = self.row(offset)?;
         let (mut newer, mut number) = (NONE, self.rows[row]);
@@ -108,7 +108,7 @@ impl LiveRegions {
         None
     }
 
-    /// Where the last region ends; 0 where there is none.
+    /// Returns the end of the last region; 0 if there is none.
     pub(super) fn end_of_last(&self) -> u64 {
         self.regions.last().map_or(0, |last| last.offset + last.bytes)
     }
@@ -126,7 +126,7 @@ impl LiveRegions {
     fn push(&mut self, region: LiveRegion) {
         #[expect(
             clippy::cast_possible_truncation,
-            reason = "regions of 256 bytes: no host has so many"
+            reason = "more regions of 256 bytes than any host has"
         )]
         let number = self.regions.len() as u32;
         let mut older = NONE;
@@ -141,9 +141,9 @@ impl LiveRegions {
         self.regions.get(number as usize)
     }
 
-    /// The row of the regions that begin at an offset; none where there are no rows.
+    /// Returns the row of the regions that begin at an offset, or `None` without rows.
     fn row(&self, offset: u64) -> Option<usize> {
-        // Neighbours go to rows of their own.
+        // Neighbours go to different rows.
         let row = (offset / GRANULE) & (self.rows.len() as u64).checked_sub(1)?;
         usize::try_from(row).ok()
     }

@@ -1,5 +1,5 @@
-//! Where a capture begins in an arena, so that it can begin there again: after one that failed, and to
-//! give the same regions to an update of its graph.
+//! The start of a capture in an arena. A mark restores it after a failed capture, and gives an
+//! update of its graph the same regions.
 
 use std::ops::Deref;
 
@@ -11,12 +11,12 @@ use super::live_regions::LiveRegions;
 use super::policy::ArenaPolicy;
 use crate::source::MemorySource;
 
-/// The books of an arena as they stood, or as they would stand anew.
+/// The state of an arena at a mark, or a fresh state.
 #[derive(Debug)]
 pub(crate) struct ArenaMark(ArenaBook);
 
-/// Regions that are taken from a mark on. Dropped, they are given back: the books are as before, with
-/// the regions that were live then.
+/// Regions allocated from a mark on. If this is dropped, they end: the state is as before, with the
+/// regions that were live then.
 #[derive(Debug)]
 #[must_use = "the regions are given back as soon as this is dropped"]
 pub(crate) struct TentativeRegions<'a, M: MemorySource> {
@@ -25,14 +25,13 @@ pub(crate) struct TentativeRegions<'a, M: MemorySource> {
 }
 
 impl<M: MemorySource> CudaArena<M> {
-    /// A mark where the arena stands now.
+    /// Creates a mark at the current state.
     pub(crate) fn mark(&self) -> Result<ArenaMark, NoHostMemory> {
         Ok(ArenaMark(copy(|| self.shared().book.lock())?))
     }
 
-    /// A mark behind what was used when the arena was given away, for a session that never runs beside those that
-    /// have had
-    /// regions since.
+    /// Creates a mark after the bytes used before the session. It is for a session that never runs
+    /// beside the later users.
     pub(crate) fn mark_anew(
         &self,
         given: &ArenaMark,
@@ -43,20 +42,20 @@ impl<M: MemorySource> CudaArena<M> {
         Ok(ArenaMark(book.anew(policy, floor)))
     }
 
-    /// How many bytes were used when the arena was given away, if they are still.
+    /// Returns the bytes used before the session, if they are still in use.
     pub(crate) fn used_before(&self, given: &ArenaMark) -> u64 {
         given.0.used(self.shared().generation())
     }
 
-    /// With the last of its graphs, the arena is as it was when it was given away.
+    /// Restores the state from before the session, once the last of its graphs is dropped.
     pub(crate) fn come_back(&self, given: &mut ArenaMark) {
         self.shared().book.lock().come_back(&mut given.0);
     }
 
-    /// What is allocated now is what was allocated after the mark, if the sizes are the same. Changes
-    /// nothing where the arena was reset since: whoever marked it has a lease that says so.
+    /// Repeats the allocations after the mark, for equal sizes. Changes nothing if the arena was
+    /// reset since; the owner of the mark has a lease that detects it.
     ///
-    /// Nobody else takes or ends regions meanwhile.
+    /// No other code may allocate or end regions meanwhile.
     pub(crate) fn begin_at(
         &self,
         mark: &ArenaMark,
@@ -68,7 +67,7 @@ impl<M: MemorySource> CudaArena<M> {
     }
 }
 
-/// A copy of books, which are held for a look each time: the room for it is made meanwhile.
+/// Copies the state. The lock is held only to read; the capacity is allocated without it.
 fn copy<B: Deref<Target = ArenaBook>>(book: impl Fn() -> B) -> Result<ArenaBook, NoHostMemory> {
     let mut room = LiveRegions::default();
     loop {
@@ -81,7 +80,7 @@ fn copy<B: Deref<Target = ArenaBook>>(book: impl Fn() -> B) -> Result<ArenaBook,
 }
 
 impl<M: MemorySource> TentativeRegions<'_, M> {
-    /// Keeps the regions: they are not given back.
+    /// Keeps the regions.
     pub(crate) fn keep(mut self) {
         self.before = None;
     }
@@ -117,7 +116,7 @@ mod tests {
         assert_eq!(arena.allocate(512).unwrap(), first);
         tentative.keep();
         let behind = arena.allocate(256).unwrap();
-        // An update takes the same regions, and leaves what was allocated since.
+        // An update takes the same regions, and keeps later allocations.
         let tentative = arena.begin_at(&mark).unwrap();
         assert_eq!(arena.allocate(512).unwrap(), first);
         drop(tentative);

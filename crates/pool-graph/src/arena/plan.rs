@@ -1,4 +1,4 @@
-//! A plan that an arena follows: where each allocation of a capture goes, in the order of the calls.
+//! A plan of an arena: the offset of each allocation of a capture, in the order of the calls.
 
 use std::sync::Arc;
 
@@ -7,38 +7,40 @@ use thiserror::Error;
 
 use crate::base::request::GRANULE;
 
-/// What an arena does when an allocation is not the one that the plan has at its place.
+/// The treatment of an allocation that differs from the plan's at its place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Divergence {
     /// The allocation is refused with an error.
     #[default]
     Refuse,
-    /// From there on, every allocation gets bytes of its own, behind those of the plan.
+    /// From there on, every allocation gets separate bytes, after those of the plan.
     FreshBytes,
 }
 
-/// Offsets for the allocations of a capture: the k-th one since the last reset gets the k-th offset.
+/// Offsets for the allocations of a capture: the k-th one since the last reset gets the k-th
+/// offset.
 ///
-/// Made from a problem and its plan, whose buffers stand in the order in which the capture allocates
-/// them. The plan is validated once more, by code that shares nothing with the planner.
+/// It is made from a problem and its plan, whose buffers are in the order of the capture's
+/// allocations. The plan is validated again, by code that shares nothing with the planner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArenaPlan {
-    /// Offset and bytes of each allocation. The list is shared, so that a copy of the plan takes no memory.
+    /// Offset and bytes of each allocation. The list is shared, so that a copy of the plan
+    /// allocates nothing.
     regions: Arc<[(u64, u64)]>,
     peak: u64,
     divergence: Divergence,
 }
 
-/// Why a plan cannot be followed.
+/// The reason for which a plan cannot be followed.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ArenaPlanError {
-    /// Two buffers share bytes that may not, or the offsets are not those of the problem.
+    /// Two buffers share bytes and must not, or the offsets are not those of the problem.
     #[error("the plan cannot be followed")]
     Invalid(#[source] Violation),
-    /// An offset is no multiple of 256: give the problem's buffers that alignment.
+    /// An offset is not a multiple of 256: give the problem's buffers that alignment.
     #[error(
-        "buffer #{buffer} is at offset {offset}, which is no multiple of {GRANULE}: give the problem's buffers \
+        "buffer #{buffer} is at offset {offset}, which is not a multiple of {GRANULE}: give the problem's buffers \
          that alignment"
     )]
     Unaligned {
@@ -50,39 +52,39 @@ pub enum ArenaPlanError {
 }
 
 impl ArenaPlan {
-    /// A plan for a capture on one stream.
+    /// Creates a plan for a capture on one stream.
     ///
     /// # Errors
     ///
-    /// If the plan is not one for the problem, or an offset is no multiple of 256.
+    /// Fails if the plan does not belong to the problem, or an offset is not a multiple of 256.
     pub fn of_intervals(problem: &IntervalProblem, plan: &Plan) -> Result<Self, ArenaPlanError> {
         let peak = problem.validate(&plan.offsets).map_err(ArenaPlanError::Invalid)?;
         Self::new(&plan.offsets, problem.buffers().iter().map(|buffer| buffer.size), peak)
     }
 
-    /// A plan for a capture that forks and joins.
+    /// Creates a plan for a capture that forks and joins.
     ///
     /// # Errors
     ///
-    /// If the plan is not one for the problem, or an offset is no multiple of 256.
+    /// Fails if the plan does not belong to the problem, or an offset is not a multiple of 256.
     pub fn of_graph(problem: &HappensBeforeProblem, plan: &Plan) -> Result<Self, ArenaPlanError> {
         let peak = problem.validate(&plan.offsets).map_err(ArenaPlanError::Invalid)?;
         Self::new(&plan.offsets, problem.buffers().iter().map(|buffer| buffer.size), peak)
     }
 
-    /// The same plan, with another answer to what is not in it.
+    /// Returns the same plan, with another treatment of allocations outside it.
     #[must_use]
     pub fn on_divergence(self, divergence: Divergence) -> Self {
         Self { divergence, ..self }
     }
 
-    /// Bytes that an arena needs for it.
+    /// Returns the bytes that an arena needs for it.
     #[must_use]
     pub fn peak(&self) -> u64 {
         self.peak
     }
 
-    /// How many allocations it has.
+    /// Returns the number of its allocations.
     #[must_use]
     pub fn allocations(&self) -> usize {
         self.regions.len()

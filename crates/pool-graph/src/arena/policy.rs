@@ -1,18 +1,19 @@
-//! When an arena hands out bytes a second time.
+//! Policies for the reuse of an arena's bytes.
 
 use super::plan::ArenaPlan;
 
-/// When an arena hands out bytes a second time.
+/// The policy for the reuse of an arena's bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ArenaPolicy {
-    /// Never: right for every capture. The arena must hold the sum of what the capture allocates.
+    /// Never reuse: correct for every capture. The arena must hold the sum of the capture's
+    /// allocations.
     #[default]
     Monotone,
-    /// What is deallocated at the top goes to whoever allocates next. In a capture on one stream the
-    /// order of the calls is the order in which the graph runs, so that is right; in one that forks it
+    /// Reuse bytes that are deallocated at the top. In a capture on one stream the order of the
+    /// calls is the order in which the graph runs, so that is correct. In a capture that forks it
     /// is not, and [`forked`](crate::CudaArena::forked) refuses.
     Linear,
-    /// As a plan says, which was made from the order that the graph really has.
+    /// Follow a plan, which was made from the graph's own order.
     Planned(ArenaPlan),
 }

@@ -1,4 +1,4 @@
-//! What an arena hands out, and what a deallocation ends.
+//! Regions of an arena, and the result of a deallocation.
 
 /// A region of an arena: an address, which owns nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -9,7 +9,7 @@ pub struct ArenaRegion {
     pub(super) resets: u64,
 }
 
-/// What a deallocation ended.
+/// The result of a deallocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Deallocation {
@@ -18,30 +18,30 @@ pub enum Deallocation {
         /// The bytes of the region, rounded up.
         bytes: u64,
     },
-    /// No region: none that is live begins at the address. The call was counted.
+    /// No live region begins at the address. The call was counted.
     Foreign,
 }
 
 impl ArenaRegion {
-    /// Its address on the device, as a `CUdeviceptr` says it: a multiple of 256.
+    /// Returns its address on the device, a `CUdeviceptr`: a multiple of 256.
     #[must_use]
     pub const fn address(&self) -> u64 {
         self.address
     }
 
-    /// Its bytes, as asked for.
+    /// Returns its requested bytes.
     #[must_use]
     pub const fn size(&self) -> u64 {
         self.size
     }
 
-    /// Where it begins in the arena.
+    /// Returns its offset in the arena.
     #[must_use]
     pub const fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// How often the arena had been reset when it was handed out.
+    /// Returns the number of the arena's resets before its allocation.
     #[must_use]
     pub const fn generation(&self) -> u64 {
         self.resets

@@ -1,4 +1,4 @@
-//! The buffer of an arena with its books: the arena and its leases have them together.
+//! The buffer of an arena with its state, shared by the arena and its leases.
 
 use pool_core::Device;
 
@@ -7,7 +7,7 @@ use crate::base::range::LeasedRange;
 use crate::base::sync::Mutex;
 use crate::source::MemorySource;
 
-/// What an arena and its leases have together; frees the buffer with the last of them.
+/// The shared part of an arena and its leases; the last of them frees the buffer.
 pub(crate) struct ArenaShared<M: MemorySource> {
     pub(super) source: M,
     pub(super) range: LeasedRange,
@@ -30,8 +30,9 @@ impl<M: MemorySource> ArenaShared<M> {
 
 impl<M: MemorySource> Drop for ArenaShared<M> {
     fn drop(&mut self) {
-        // SAFETY: the source gave this range, and it is freed here alone. The arena and every lease are
-        // gone: no graph has it, and whoever allocated from the arena says that nothing else uses it.
+        // SAFETY: the source returned this range, and it is freed only here. The arena and every
+        // lease are dropped: no graph has it. The code that allocated from the arena promises that
+        // no other work uses it.
         unsafe { self.source.free(self.range.address, self.range.bytes) };
     }
 }

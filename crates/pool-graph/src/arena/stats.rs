@@ -1,38 +1,39 @@
-//! What an arena holds and handed out, as plain numbers and as a table for people.
+//! Statistics of an arena, as plain numbers and as a table for people.
 
 use std::fmt;
 
 use crate::base::bytes::{Bytes, row};
 
-/// The numbers of one [`CudaArena`](crate::CudaArena), since its last reset where nothing else is said.
+/// The statistics of one [`CudaArena`](crate::CudaArena), since its last reset unless stated
+/// otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ArenaStats {
     /// Bytes of the arena's one buffer.
     pub capacity_bytes: u64,
-    /// Bytes up to where the next bumped region would begin.
+    /// Bytes up to the start of the next bumped region.
     pub used_bytes: u64,
-    /// Bytes behind the used ones.
+    /// Bytes after the used ones.
     pub remaining_bytes: u64,
-    /// The end of the highest region that was handed out.
+    /// The end of the highest allocated region.
     pub high_water_bytes: u64,
-    /// Bytes of all regions that were handed out, together: what an arena must hold that never reuses.
+    /// The sum of the bytes of all allocated regions: the capacity needed without reuse.
     pub sum_bytes: u64,
     /// Bytes of regions that were not deallocated.
     pub live_bytes: u64,
-    /// The most bytes that were live at one time: what an arena must hold at least.
+    /// The peak of live bytes: the minimum capacity.
     pub peak_live_bytes: u64,
     /// Regions that were not deallocated.
     pub live_regions: u64,
-    /// How many regions were handed out.
+    /// The number of allocated regions.
     pub allocations: u64,
-    /// Deallocations of addresses where no live region begins, ever.
+    /// Deallocations of addresses without a live region, over the arena's whole life.
     pub foreign_deallocations: u64,
-    /// How often a linear arena took bytes back.
+    /// The number of rewinds of a linear arena.
     pub rewinds: u64,
-    /// How often the arena was reset, ever.
+    /// The number of resets over the arena's whole life.
     pub resets: u64,
-    /// Whether there is a plan, and every allocation was in it.
+    /// `true` if there is a plan, and every allocation was in it.
     pub followed_plan: bool,
 }
 

@@ -1,5 +1,5 @@
-//! Arenas on streams, for those who drive a capture by hand: whoever has only the stream finds the
-//! arena that its capture takes memory from.
+//! Arenas of streams, for captures without a session: code that has only the stream finds the arena
+//! of its capture.
 
 use std::sync::Arc;
 
@@ -15,11 +15,11 @@ use crate::base::error::GraphMemoryError;
 use crate::driver::forks;
 use crate::source::DeviceMemory;
 
-/// The arenas that are installed. Held for a look or a change, and for no call; room is made before, and what
-/// was there is dropped after.
+/// The installed arenas. Locked only to search or change; capacity is reserved before, and removed
+/// entries are dropped after.
 static INSTALLED: Mutex<Vec<InstalledArena>> = Mutex::new(Vec::new());
 
-/// Keeps both: a handle of a stream that is gone could be another stream's.
+/// Keeps both alive: the handle of a destroyed stream could be reused for another one.
 struct InstalledArena {
     stream: Arc<CudaStream>,
     arena: Arc<ArenaShared<DeviceMemory>>,
@@ -37,8 +37,8 @@ impl InstalledArena {
 
 /// For an arena of a device.
 impl CudaArena<DeviceMemory> {
-    /// Makes this the arena of a stream, until it is [cleared](Self::clear): [`on`](Self::on) finds it
-    /// there. Both are kept meanwhile.
+    /// Makes this the arena of a stream, until it is [cleared](Self::clear): [`on`](Self::on) finds
+    /// it there. Both are kept alive meanwhile.
     ///
     /// ```no_run
     /// use pool_cuda::Cuda;
@@ -62,8 +62,8 @@ impl CudaArena<DeviceMemory> {
     ///
     /// # Errors
     ///
-    /// If the stream is another device's or context's, if either is installed already, and if the host has no
-    /// memory to note it.
+    /// Fails if the stream is another device's or context's, if either is installed already, and if
+    /// the host has no memory for the entry.
     pub fn install(&self, stream: &Arc<CudaStream>) -> Result<(), GraphMemoryError<CudaError>> {
         self.check_context(stream)?;
         let mut installed = lock_reserved(|| INSTALLED.lock(), |installed| installed, 1)?;
@@ -75,7 +75,7 @@ impl CudaArena<DeviceMemory> {
         Ok(())
     }
 
-    /// The arena that is installed on a stream.
+    /// Returns the arena that is installed on a stream.
     #[must_use]
     pub fn on(stream: &CudaStream) -> Option<Self> {
         let found = {
@@ -86,12 +86,12 @@ impl CudaArena<DeviceMemory> {
         found.map(Self::of_shared)
     }
 
-    /// Ends the installation on a stream; to be called before the capture ends. Whether the capture may be
-    /// replayed, its [graph](Self::check_graph) says.
+    /// Ends the installation on a stream; call it before the capture ends.
+    /// [`check_graph`](Self::check_graph) checks if the capture may be replayed.
     ///
     /// # Errors
     ///
-    /// If the arena is not installed there.
+    /// Fails if the arena is not installed there.
     pub fn clear(&self, stream: &CudaStream) -> Result<(), GraphMemoryError<CudaError>> {
         let removed = {
             let mut installed = INSTALLED.lock();
@@ -104,24 +104,26 @@ impl CudaArena<DeviceMemory> {
         }
     }
 
-    /// Whether the graph of a capture that took memory of this arena may be replayed. Where the arena rewinds
-    /// ([`Linear`](crate::ArenaPolicy::Linear)), its nodes and edges are read, those of graphs in its nodes included,
-    /// programmatic edges counting as none.
+    /// Checks that the graph of a capture with memory of this arena may be replayed. If the arena
+    /// rewinds ([`Linear`](crate::ArenaPolicy::Linear)), it reads the graph's nodes and edges,
+    /// including those of child graphs. A programmatic edge does not count as an edge.
     ///
-    /// It is asked of the graph, and not of the capture while that is under way: anybody who has the stream may
-    /// end a capture, from any thread, and the graph would go while it is read.
+    /// It reads the graph, and not the capture in progress: any holder of the stream may end a
+    /// capture, from any thread, and destroy the graph during the read.
     ///
     /// # Errors
     ///
-    /// If the arena rewinds and the graph forks, and if the driver does not tell. The graph must be discarded.
+    /// Fails if the arena rewinds and the graph forks, and if the driver returns an error. The
+    /// graph must be discarded.
     pub fn check_graph(&self, graph: &CudaGraph) -> Result<(), GraphMemoryError<CudaError>> {
         if !self.rewinds() {
             return Ok(());
         }
         let unread = |source| GraphMemoryError::Source { operation: "read the graph", source };
         self.source().bind().map_err(unread)?;
-        // SAFETY: cudarc destroys the graph when its owner is dropped, which is borrowed. That is neither `Send`
-        // nor `Sync`, so no other thread has it, and it gives nobody the right to change it.
+        // SAFETY: cudarc destroys the graph when its owner is dropped, which is borrowed. The owner
+        // is neither `Send` nor `Sync`, so no other thread has it, and it gives no access to change
+        // the graph.
         let forks = unsafe { forks(graph.cu_graph()) };
         if forks.map_err(unread)? { self.forked() } else { Ok(()) }
     }
@@ -142,7 +144,7 @@ impl CudaArena<DeviceMemory> {
     }
 }
 
-/// What tells a stream from every other one: default streams have the same handle in every context.
+/// Returns a unique key of a stream: default streams have the same handle in every context.
 fn key(stream: &CudaStream) -> (usize, usize) {
     (stream.cu_stream().addr(), stream.context().cu_ctx().addr())
 }

@@ -1,24 +1,25 @@
-//! What a pool hands out: a range of bytes at an address that stays, and its name.
+//! Blocks of a pool: a range of bytes at a fixed address, and its name.
 
 use std::fmt;
 
-/// The name of a block: never given a second time, in no pool of this process.
+/// The name of a block: never reused, in any pool of this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BlockId {
     pub(crate) pool: u64,
     pub(crate) serial: u64,
-    /// The slot of the pool that has the block; says nothing without the other two.
+    /// The pool's slot of the block; meaningless without the other two.
     pub(crate) slot: u32,
 }
 
 impl BlockId {
-    /// The block's number: blocks of one pool are counted from 0, in the order of allocation.
+    /// Returns the block's number: blocks of one pool are counted from 0, in the order of
+    /// allocation.
     #[must_use]
     pub const fn number(self) -> u64 {
         self.serial
     }
 
-    /// The number of the pool that handed it out.
+    /// Returns the number of the pool that allocated it.
     #[must_use]
     pub const fn pool(self) -> u64 {
         self.pool
@@ -31,22 +32,21 @@ impl fmt::Display for BlockId {
     }
 }
 
-/// Who has a block.
+/// The owner of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum BlockState {
-    /// Whoever allocated it; may be returned.
+    /// The code that allocated it, which may return it.
     Allocated,
-    /// Captured graphs, through leases; stays until the last of them goes.
+    /// Captured graphs, through leases; it stays until the last of them is dropped.
     Leased,
 }
 
-/// A block of graph memory: what it was when it was asked for, by value.
+/// A block of graph memory, by value, as it was at the request.
 ///
-/// It is a name and an address, and owns nothing: keeping it over a
-/// [`reset`](crate::CUDAGraphMemoryPool::reset) makes it stale, which every use of its
-/// [`id`](Self::id) notices. To read or write at its address is as unsafe as with any other raw
-/// address, and is the caller's to order on a stream.
+/// It is a name and an address, and owns nothing. A [`reset`](crate::CUDAGraphMemoryPool::reset)
+/// makes it stale, which every use of its [`id`](Self::id) detects. Access at its address is as
+/// unsafe as at any other raw address, and the caller orders it on a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct GraphMemoryBlock {
     pub(crate) id: BlockId,
@@ -57,31 +57,31 @@ pub struct GraphMemoryBlock {
 }
 
 impl GraphMemoryBlock {
-    /// The block's name.
+    /// Returns the block's name.
     #[must_use]
     pub const fn id(&self) -> BlockId {
         self.id
     }
 
-    /// Its address on the device, as a `CUdeviceptr` says it: a multiple of its alignment, and of 256.
+    /// Returns its address on the device, a `CUdeviceptr`: a multiple of its alignment, and of 256.
     #[must_use]
     pub const fn address(&self) -> u64 {
         self.address
     }
 
-    /// The block's bytes, as asked for.
+    /// Returns the block's requested bytes.
     #[must_use]
     pub const fn size(&self) -> u64 {
         self.size
     }
 
-    /// The block's alignment in bytes, as asked for.
+    /// Returns the block's requested alignment in bytes.
     #[must_use]
     pub const fn alignment(&self) -> u64 {
         self.alignment
     }
 
-    /// Who had it when this value was made.
+    /// Returns the owner at the time when this value was made.
     #[must_use]
     pub const fn state(&self) -> BlockState {
         self.state

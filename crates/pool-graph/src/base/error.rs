@@ -1,5 +1,5 @@
-//! The one error of graph memory: what was asked, what there is, and what to do about it. `Display` says an
-//! error's own part, `source` what was below it.
+//! The error of graph memory, with the numbers of the request and of the pool, and advice.
+//! `Display` has an error's own part, `source` the cause below it.
 
 use std::fmt;
 
@@ -9,99 +9,99 @@ use thiserror::Error;
 
 use super::shortage::ArenaShortage;
 
-/// Why a pool or an arena of graph memory could not do what it was asked. Both are as usable after
-/// it as before.
+/// The reason for which a pool or an arena of graph memory refused a request. Both are as usable
+/// afterwards as before.
 ///
 /// `E` is the error of the memory's source ([`MemorySource::Error`](crate::MemorySource::Error)).
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum GraphMemoryError<E> {
-    /// A block of no bytes was asked for.
-    #[error("a block has at least one byte: 0 were asked for")]
+    /// The request was for a block of 0 bytes.
+    #[error("a block has at least one byte: 0 were requested")]
     ZeroSize,
     /// The alignment is not a power of two.
     #[error("the alignment {alignment} is not a power of two")]
     BadAlignment {
-        /// The alignment asked for, in bytes.
+        /// The requested alignment, in bytes.
         alignment: u64,
     },
-    /// Rounded up, the size is more than an address can say.
+    /// Rounded up, the size exceeds the address space.
     #[error(
-        "{size} bytes with alignment {alignment} are more than an address can say: check how the size was \
+        "{size} bytes with alignment {alignment} exceed the address space: check how the size was \
          computed"
     )]
     SizeOverflow {
-        /// Bytes asked for.
+        /// The requested bytes.
         size: u64,
-        /// The alignment asked for, in bytes.
+        /// The requested alignment, in bytes.
         alignment: u64,
     },
-    /// The pool's maximum does not allow it, even with every idle chunk given back.
+    /// It exceeds the pool's maximum, even after all idle chunks were freed.
     #[error(
         "{requested} bytes do not fit the pool's maximum of {capacity} ({reserved} are reserved, {used} \
          of them in use): raise the maximum, or return blocks first"
     )]
     CapacityExceeded {
-        /// Bytes asked for.
+        /// The requested bytes.
         requested: u64,
-        /// Bytes in blocks that are handed out.
+        /// The bytes of allocated blocks.
         used: u64,
-        /// Bytes that the pool holds.
+        /// The bytes that the pool holds.
         reserved: u64,
         /// The pool's maximum in bytes.
         capacity: u64,
     },
-    /// The source has no such memory, even with every idle chunk of this pool given back.
+    /// The source is out of memory, even after all idle chunks of this pool were freed.
     #[error(
-        "no {requested} bytes to be had, with {reserved} reserved, {used} of them in use, and idle chunks \
-         given back: ask for less, or free memory elsewhere"
+        "cannot allocate {requested} bytes: {reserved} are reserved, {used} of them in use, and idle chunks \
+         were freed: request less, or free memory elsewhere"
     )]
     OutOfMemory {
-        /// Bytes asked for.
+        /// The requested bytes.
         requested: u64,
-        /// Bytes in blocks that are handed out.
+        /// The bytes of allocated blocks.
         used: u64,
-        /// Bytes that the pool holds.
+        /// The bytes that the pool holds.
         reserved: u64,
-        /// What the source said.
+        /// The source's error.
         source: E,
     },
-    /// The source gave an address that it must not give; the memory was given back.
+    /// The source returned an invalid address; the memory was freed.
     #[error(
-        "the source gave {bytes} bytes at {address:#x}, which is 0, not a multiple of 256 or beyond what \
-         an address can say: it breaks its contract"
+        "the source returned {bytes} bytes at {address:#x}, which is 0, not a multiple of 256 or beyond the \
+         address space: it breaks its contract"
     )]
     BadAddress {
         /// The address.
         address: u64,
-        /// Bytes that were asked for.
+        /// The requested bytes.
         bytes: u64,
     },
-    /// The pool has as many blocks as it can name.
-    #[error("the pool has {blocks} blocks and can name no more: use a second pool")]
+    /// The pool has the maximum number of blocks.
+    #[error("the pool has {blocks} blocks, the maximum: use a second pool")]
     TooManyBlocks {
-        /// How many it has, free ones among them.
+        /// The number of its blocks, including free ones.
         blocks: u64,
     },
-    /// The host has no memory for the books of the pool or arena.
-    #[error("the host has no {requested} bytes for books: free host memory first")]
+    /// The host has no memory for the records of the pool or arena.
+    #[error("the host has no {requested} bytes for records: free host memory first")]
     Bookkeeping {
-        /// Bytes asked for.
+        /// The requested bytes.
         requested: usize,
     },
-    /// The block is one of another pool.
+    /// The block belongs to another pool.
     #[error(
-        "the block was handed out by pool {made_by}, not by this one ({pool}): use it with the pool that \
+        "the block was allocated by pool {made_by}, not by this one ({pool}): use it with the pool that \
          made it"
     )]
     UnknownBlock {
-        /// The pool that was asked.
+        /// The pool that was called.
         pool: u64,
-        /// The pool that handed the block out.
+        /// The pool that allocated the block.
         made_by: u64,
     },
-    /// A reset has taken the block back.
-    #[error("block {block} is stale: a reset has taken it back, so allocate again")]
+    /// A reset has freed the block.
+    #[error("block {block} is stale: a reset has freed it, so allocate again")]
     StaleBlock {
         /// The block's number.
         block: u64,
@@ -112,81 +112,81 @@ pub enum GraphMemoryError<E> {
         /// The block's number.
         block: u64,
     },
-    /// The block belongs to a graph, and cannot be returned before its last lease goes.
+    /// The block belongs to a graph, and cannot be returned before its last lease is dropped.
     #[error("block {block} belongs to captured graphs through {leases} leases: drop them first")]
     LeasedBlock {
         /// The block's number.
         block: u64,
-        /// How many leases it has.
+        /// The number of its leases.
         leases: u64,
     },
     /// The pool was disposed.
-    #[error("the pool was disposed: make another one")]
+    #[error("the pool was disposed: create another one")]
     Disposed,
-    /// A capture session, or a graph of it, has the arena, and nobody else takes memory from it.
+    /// A capture session, or a graph of it, has the arena; no other code can allocate from it.
     #[error(
-        "a capture session or its graph has the arena at {address:#x}: acquire from the capture, or take \
-         an arena of your own"
+        "a capture session or its graph has the arena at {address:#x}: acquire from the capture, or create \
+         another arena"
     )]
     ArenaInUse {
-        /// Where the arena begins.
+        /// The start of the arena.
         address: u64,
     },
-    /// The arena has no room left.
+    /// The arena is full.
     #[error(
         "the arena has no room for {requested} bytes: {used} of {capacity} are used. {}",
         shortage.advice()
     )]
     ArenaExhausted {
-        /// Bytes asked for.
+        /// The requested bytes.
         requested: u64,
-        /// Bytes up to where the next region would begin.
+        /// Bytes up to the start of the next region.
         used: u64,
-        /// Bytes that the arena has.
+        /// Bytes of the arena.
         capacity: u64,
         /// The reason, which depends on the arena's policy.
         shortage: ArenaShortage,
     },
-    /// An allocation is not the one that the plan has at its place.
+    /// An allocation differs from the plan's at its place.
     #[error(
-        "allocation {allocation} asks for {requested} bytes{}: plan again from a run that allocates the \
+        "allocation {allocation} requests {requested} bytes{}: plan again from a run that allocates the \
          same",
         Planned(*planned)
     )]
     PlanDiverged {
-        /// Which allocation since the last reset, from 0.
+        /// The number of the allocation since the last reset, from 0.
         allocation: usize,
-        /// Bytes that the plan has there; `None` behind its end.
+        /// The plan's bytes there; `None` after its end.
         planned: Option<u64>,
-        /// Bytes asked for.
+        /// The requested bytes.
         requested: u64,
     },
-    /// An arena that rewinds was used by a capture that forks.
+    /// A capture that forks used an arena that rewinds.
     #[error(
-        "the capture forks, and the arena has rewound {rewinds} times by the order of calls, which orders \
-         nothing there: discard it and use Monotone or Planned"
+        "the capture forks, and the arena has rewound {rewinds} times by the order of calls, which does not \
+         order a fork: discard it and use Monotone or Planned"
     )]
     ForkedCapture {
-        /// How often it had rewound.
+        /// The number of its rewinds.
         rewinds: u64,
     },
-    /// The arena was reset since the lease was made: its bytes may be someone else's.
+    /// The arena was reset since the lease was made: its bytes may have another owner.
     #[error(
         "the arena was reset since the lease was made ({leased} resets then, {current} now): capture \
          again"
     )]
     StaleLease {
-        /// How often it had been reset when the lease was made.
+        /// The number of resets before the lease.
         leased: u64,
-        /// How often by now.
+        /// The number of resets now.
         current: u64,
     },
-    /// The stream is one of another device than the memory.
+    /// The stream is of another device than the memory.
     #[error("the stream is on {stream} and the memory on {memory}: use a stream of that device")]
     WrongDevice {
-        /// Where the stream is.
+        /// The stream's device.
         stream: Device,
-        /// Where the memory is.
+        /// The memory's device.
         memory: Device,
     },
     /// The stream has an arena, or the arena a stream, already.
@@ -195,30 +195,30 @@ pub enum GraphMemoryError<E> {
         /// The stream's handle, as a number.
         stream: u64,
     },
-    /// The stream has no arena, or another one.
+    /// The stream has no arena, or a different one.
     #[error("this arena is not installed on stream {stream:#x}: install it first")]
     NotInstalled {
         /// The stream's handle, as a number.
         stream: u64,
     },
-    /// The source failed at something else than giving memory.
+    /// The source failed in another operation than an allocation.
     #[error("could not {operation}")]
     Source {
-        /// What was being done.
+        /// The operation.
         operation: &'static str,
-        /// What the source said.
+        /// The source's error.
         source: E,
     },
 }
 
-/// The bytes that a plan has where another allocation was asked for, behind what was asked.
+/// The plan's bytes for another allocation, formatted after the requested ones.
 struct Planned(Option<u64>);
 
 impl fmt::Display for Planned {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             Some(planned) => write!(f, ", and the plan has {planned} there"),
-            None => f.write_str(" behind the end of the plan"),
+            None => f.write_str(" after the end of the plan"),
         }
     }
 }

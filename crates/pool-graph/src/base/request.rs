@@ -1,13 +1,14 @@
-//! What is asked for, checked and rounded once.
+//! A request, checked and rounded once.
 
 use std::alloc::Layout;
 
 use crate::base::error::GraphMemoryError;
 
-/// Every address that a [source](crate::MemorySource) gives out is a multiple of this many bytes.
+/// Every address that a [source](crate::MemorySource) returns is a multiple of this number of
+/// bytes.
 pub const SOURCE_ALIGNMENT: u64 = 256;
 
-/// Bytes are handed out in multiples of this, at multiples of this.
+/// The granularity and alignment of allocations, in bytes.
 pub(crate) const GRANULE: u64 = SOURCE_ALIGNMENT;
 
 /// The bytes that a pool takes from the source at once, unless a request needs more.
@@ -25,7 +26,7 @@ pub trait BlockLayout: sealed::BlockLayout {}
 
 mod sealed {
     pub trait BlockLayout {
-        /// The size and the alignment, in bytes.
+        /// Returns the size and the alignment, in bytes.
         fn size_and_alignment(self) -> (u64, u64);
     }
 }
@@ -54,18 +55,18 @@ impl sealed::BlockLayout for Layout {
     }
 }
 
-/// A size and an alignment that can be.
+/// A valid size and alignment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Request {
-    /// Bytes as they were asked for.
+    /// The requested bytes.
     pub(crate) size: u64,
-    /// The alignment as it was asked for.
+    /// The requested alignment.
     pub(crate) asked_alignment: u64,
     /// The size in whole granules.
     pub(crate) bytes: u64,
     /// The alignment, at least a granule.
     pub(crate) alignment: u64,
-    /// Bytes in which a block fits wherever they begin on a granule.
+    /// The bytes that suffice for a block at any granule.
     pub(crate) anywhere: u64,
 }
 
@@ -86,12 +87,12 @@ impl Request {
         Ok(Self { size, asked_alignment, bytes, alignment, anywhere })
     }
 
-    /// How much of its source's memory it needs at least, and would get if there is room: a chunk.
+    /// Returns the bytes of the source's memory that it needs at least; a pool tries a chunk first.
     pub(crate) fn growth(&self) -> u64 {
         self.anywhere.max(CHUNK)
     }
 
-    /// Bytes to skip at `address`, where a block fits into `bytes` there.
+    /// Returns the bytes to skip at `address` if a block fits `bytes` there.
     pub(crate) fn padding(&self, address: u64, bytes: u64) -> Option<u64> {
         let padding = address.checked_next_multiple_of(self.alignment)? - address;
         (padding.checked_add(self.bytes)? <= bytes).then_some(padding)

@@ -1,6 +1,6 @@
-//! The reasons for which an arena has too few bytes. Each has advice of its own.
+//! The reasons for which an arena is too small, each with its own advice.
 
-/// The reason for which an arena has too few bytes. It decides what helps.
+/// The reason for which an arena is too small. The advice depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ArenaShortage {
@@ -10,31 +10,31 @@ pub enum ArenaShortage {
     Linear,
     /// The arena is smaller than its plan.
     SmallerThanPlan,
-    /// The allocation is not in the plan, and there are too few bytes behind those of the plan.
+    /// The allocation is not in the plan, and too few bytes follow those of the plan.
     NotInPlan,
     /// The arena was made for another graph, whose plan needs fewer bytes.
     MadeForAnotherGraph,
 }
 
 impl ArenaShortage {
-    /// The way out, as a sentence without its full stop.
+    /// Returns the advice, as a sentence without its full stop.
     #[must_use]
     pub const fn advice(self) -> &'static str {
         match self {
             Self::Monotone => {
-                "A monotone arena must hold the sum of what a capture allocates: make it of `arena_bytes()` of a probe, \
-                 or plan with that probe, which needs the peak alone"
+                "A monotone arena must hold the sum of a capture's allocations: create it with `arena_bytes()` of a probe, \
+                 or plan with that probe, which needs only the peak"
             }
             Self::Linear => {
-                "A linear arena reuses bytes where views are dropped in the reverse order alone: drop views earlier, or \
-                 plan with a probe of the body, which needs the peak alone"
+                "A linear arena reuses bytes only if views are dropped in reverse order: drop views earlier, or \
+                 plan with a probe of the body, which needs only the peak"
             }
             Self::SmallerThanPlan => {
-                "The arena is smaller than the plan that it is to follow: make it as large as the plan's peak"
+                "The arena is smaller than its plan: make it as large as the plan's peak"
             }
             Self::NotInPlan => {
-                "The body allocates what its plan does not have: probe it again, or make an arena that has the bytes \
-                 behind the plan"
+                "An allocation of the body is not in its plan: probe it again, or create an arena with these bytes \
+                 after the plan"
             }
             Self::MadeForAnotherGraph => {
                 "The arena was made for another graph and is smaller than this plan: capture the graph with the largest \

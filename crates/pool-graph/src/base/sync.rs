@@ -1,7 +1,8 @@
-//! The lock, the condition and the counted pointer of this crate: those of `parking_lot` and the standard
-//! library, or loom's under `cfg(loom)`, which then tries every order of the threads of a test.
+//! The lock, the condition variable and the counted pointer of this crate: those of `parking_lot`
+//! and the standard library. Under `cfg(loom)` they are loom's, which tries every order of a test's
+//! threads.
 //!
-//! No code of a user and no call of a driver runs under the lock, nor does an allocator.
+//! No user code, no call of the driver and no allocator runs under the lock.
 
 #[cfg(loom)]
 pub(crate) use modelled::{
@@ -12,9 +13,9 @@ pub(crate) use real::{
     Arc, CALLS, Condvar, Mutex, MutexGuard, get_ready_to_wait, is_ready_to_wait,
 };
 
-/// A call of a source, or what leads up to it, until this is dropped. A thread that is in one waits for no other
-/// call: a hook of an allocator, say, that comes back here, would wait for its own thread, or for one that
-/// waits for it.
+/// Marks a call of a source, and its preparation, until this is dropped. A thread in such a call
+/// waits for no other call. Otherwise a hook of an allocator that re-enters would wait for its own
+/// thread, or for one that waits for it.
 #[derive(Debug)]
 pub(crate) struct SourceCall(());
 
@@ -24,7 +25,7 @@ impl SourceCall {
         Self(())
     }
 
-    /// Whether this thread is in a call of a source.
+    /// Returns `true` if this thread is in a call of a source.
     pub(crate) fn is_under_way() -> bool {
         CALLS.with(|calls| calls.get() > 0)
     }
@@ -46,17 +47,17 @@ mod real {
 
     thread_local! {
         static HAS_WAITED: Cell<bool> = const { Cell::new(false) };
-        /// The calls of sources that a thread is in.
+        /// The number of this thread's calls of sources.
         pub(crate) static CALLS: Cell<u32> = const { Cell::new(0) };
     }
 
-    /// Whether waiting takes no memory on this thread.
+    /// Returns `true` if a wait allocates nothing on this thread.
     pub(crate) fn is_ready_to_wait() -> bool {
         HAS_WAITED.get()
     }
 
-    /// Waits for a moment. What `parking_lot` keeps of a thread that waits, it makes at the thread's first wait,
-    /// which would otherwise be under the lock that the thread waits with.
+    /// Waits for a moment. `parking_lot` allocates its data about a waiting thread at the first
+    /// wait, which would otherwise be under the lock.
     #[cold]
     pub(crate) fn get_ready_to_wait() {
         let nothing = Mutex::new(());
@@ -64,7 +65,7 @@ mod real {
         HAS_WAITED.set(true);
     }
 
-    /// Where threads wait for something that another one does under the lock.
+    /// A condition variable of the lock.
     #[derive(Debug, Default)]
     pub(crate) struct Condvar(parking_lot::Condvar);
 
@@ -73,7 +74,7 @@ mod real {
             Self::default()
         }
 
-        /// Gives the lock up until someone notifies.
+        /// Releases the lock until a notification.
         pub(crate) fn wait<'l, T>(&self, mut guard: MutexGuard<'l, T>) -> MutexGuard<'l, T> {
             self.0.wait(&mut guard);
             guard
@@ -92,7 +93,7 @@ mod modelled {
     use std::sync::PoisonError;
 
     loom::thread_local! {
-        /// The calls of sources that a thread is in.
+        /// The number of this thread's calls of sources.
         pub(crate) static CALLS: Cell<u32> = Cell::new(0);
     }
 
@@ -102,7 +103,7 @@ mod modelled {
 
     pub(crate) fn get_ready_to_wait() {}
 
-    /// A lock that a panic leaves as it was, like that of `parking_lot`.
+    /// A lock that a panic does not poison, like that of `parking_lot`.
     #[derive(Debug)]
     pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
 
@@ -116,7 +117,7 @@ mod modelled {
         }
     }
 
-    /// Where threads wait for something that another one does under the lock.
+    /// A condition variable of the lock.
     #[derive(Debug)]
     pub(crate) struct Condvar(loom::sync::Condvar);
 
@@ -125,7 +126,7 @@ mod modelled {
             Self(loom::sync::Condvar::new())
         }
 
-        /// Gives the lock up until someone notifies.
+        /// Releases the lock until a notification.
         pub(crate) fn wait<'l, T>(&self, guard: MutexGuard<'l, T>) -> MutexGuard<'l, T> {
             self.0.wait(guard).unwrap_or_else(PoisonError::into_inner)
         }

@@ -1,17 +1,18 @@
-//! A set of small numbers that finds its next member in three looks: words of bits, with two levels
-//! above them that say which words are not empty.
+//! A set of small numbers that finds its next member in three reads: words of bits, with two
+//! summary levels above that mark nonempty words.
 
 const BITS: usize = u64::BITS as usize;
 
 /// A set of numbers below a bound of at most 64³.
 #[derive(Debug)]
 pub(super) struct Bitmap {
-    /// The members, then which words of the level before are not empty. The last is one word.
+    /// The members, then a summary of the nonempty words of the level before. The last level is one
+    /// word.
     levels: [Vec<u64>; 3],
 }
 
 impl Bitmap {
-    /// The empty set of numbers below `bound`.
+    /// Creates the empty set of numbers below `bound`.
     pub(super) fn new(bound: usize) -> Self {
         let words = bound.div_ceil(BITS);
         let groups = words.div_ceil(BITS);
@@ -37,7 +38,7 @@ impl Bitmap {
         }
     }
 
-    /// The smallest member that is `from` or more.
+    /// Returns the smallest member that is `from` or more.
     pub(super) fn at_least(&self, from: usize) -> Option<usize> {
         if let Some(member) = self.in_word(0, from) {
             return Some(member);
@@ -50,7 +51,7 @@ impl Bitmap {
         self.in_word(0, word * BITS)
     }
 
-    /// The smallest member of a level that is `from` or more and in the same word.
+    /// Returns the smallest member of a level that is `from` or more and in the same word.
     fn in_word(&self, level: usize, from: usize) -> Option<usize> {
         let word = self.levels[level].get(from / BITS)? & (u64::MAX << (from % BITS));
         (word != 0).then(|| from / BITS * BITS + word.trailing_zeros() as usize)

@@ -1,52 +1,52 @@
-//! The chunks that the source gave, in the order in which they came.
+//! The chunks from the source, in the order of their arrival.
 //!
-//! A chunk that was *grown* sleeps after a reset: it is not offered, and is the first to be woken when
-//! the pool grows again. So a pool is, after a reset, what it was when it was made, and the same
-//! sequence of requests finds the same free regions, grows at the same places and gets the same
-//! chunks there.
+//! A chunk that was *grown* sleeps after a reset: it is not offered, and is the first to be woken
+//! when the pool grows again. So after a reset a pool is as when it was created. The same sequence
+//! of requests finds the same free regions, grows at the same places and gets the same chunks
+//! there.
 //!
-//! Chunks on their way back to the source stand in a list through their old slots, which whoever gives them
-//! back has the beginning of: giving back takes no memory.
+//! Chunks on their way back to the source form a list through their old slots; the releasing code
+//! has its head. So a release allocates nothing.
 
 use pool_core::reserve::Reserve;
 
 use super::piece::Piece;
 use crate::base::request::Request;
 
-/// The slot that stands for no chunk.
+/// The slot number for no chunk.
 const NONE: u32 = u32::MAX;
 
-/// One piece of the source's memory.
+/// A piece of the source's memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Chunk {
     pub(super) piece: Piece,
-    /// What the pool wanted when it grew: the source may have had less.
+    /// The bytes that the pool wanted when it grew; the source may have had less.
     pub(super) wanted: u64,
-    /// The chunk's number in the order in which chunks came.
+    /// The chunk's number in the order of arrival.
     age: u64,
     /// The chunks before and after it in that order.
     older: u32,
     newer: u32,
     /// The slot of the region at the chunk's beginning.
     pub(super) first: u32,
-    /// Whether the pool got the chunk later than at the pool's own beginning.
+    /// `true` if the pool got the chunk after its creation.
     pub(super) grown: bool,
-    /// Whether the chunk is kept for growth, all of it, and its regions are not offered.
+    /// `true` if the whole chunk is kept for growth, and its regions are not offered.
     pub(super) asleep: bool,
-    /// How many blocks are in the chunk.
+    /// The number of blocks in the chunk.
     pub(super) blocks: u64,
 }
 
-/// What a slot of the list of chunks holds.
+/// The content of a slot of the list of chunks.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Slot {
     Vacant,
     Here(Chunk),
-    /// A piece on its way back to the source, with the slot of the next piece that goes back with it.
+    /// A piece on its way back to the source, with the slot of the next such piece.
     Leaving(Piece, u32),
 }
 
-/// Pieces that the book has let go, to be given back to the source one by one.
+/// Pieces that the book has released, to be returned to the source one by one.
 #[derive(Debug)]
 #[must_use = "memory that is not given back is lost"]
 pub(crate) struct LeavingPieces {
@@ -74,17 +74,17 @@ impl Chunks {
         Self { slots: Vec::new(), oldest: NONE, newest: NONE, next_age: 0 }
     }
 
-    /// The room that is missing for one more chunk; none where there is enough.
+    /// Returns the capacity that is missing for one more chunk, or `None` if it suffices.
     pub(super) fn lacks(&self) -> Option<usize> {
         if self.vacancy().is_some() { None } else { self.slots.lacking(1) }
     }
 
-    /// Takes the room that was missing.
+    /// Takes the reserved capacity.
     pub(super) fn put(&mut self, room: &mut Vec<Slot>) {
         self.slots.move_to(room);
     }
 
-    /// Adds a chunk whose first region `first` makes, given the chunk's place.
+    /// Adds a chunk. `first` creates its first region, given the chunk's index.
     pub(super) fn add(
         &mut self,
         piece: Piece,
@@ -133,7 +133,7 @@ impl Chunks {
         }
     }
 
-    /// Lets a chunk go, behind those that leave already.
+    /// Releases a chunk, after those that leave already.
     pub(super) fn let_go(&mut self, place: u32, leaving: &mut LeavingPieces) -> Option<Chunk> {
         let chunk = *self.get(place)?;
         let Chunk { piece, older, newer, .. } = chunk;
@@ -151,7 +151,7 @@ impl Chunks {
         Some(chunk)
     }
 
-    /// The next piece to be given back, whose place is free then.
+    /// Returns the next piece to be returned, whose slot becomes free.
     pub(super) fn next_leaving(&mut self, leaving: &mut LeavingPieces) -> Option<Piece> {
         let slot = self.slots.get_mut(leaving.first as usize)?;
         let Slot::Leaving(piece, next) = *slot else { return None };
@@ -183,8 +183,8 @@ impl Chunks {
         })
     }
 
-    /// A sleeping chunk that the request fits into: the oldest that growth got for a request like this
-    /// one, else the smallest.
+    /// Returns a sleeping chunk that the request fits: the oldest one that growth got for such a
+    /// request, else the smallest.
     pub(super) fn to_wake(&self, request: &Request) -> Option<u32> {
         let fits = |chunk: &Chunk| {
             chunk.asleep && request.padding(chunk.piece.address, chunk.piece.bytes).is_some()
@@ -201,7 +201,7 @@ impl Chunks {
         self.slots.iter().position(|slot| matches!(slot, Slot::Vacant))
     }
 
-    /// What comes after a chunk; after none comes the oldest.
+    /// Sets the successor of a chunk; that of no chunk is the oldest.
     fn set_newer(&mut self, place: u32, newer: u32) {
         match self.get_mut(place) {
             Some(chunk) => chunk.newer = newer,
@@ -209,7 +209,7 @@ impl Chunks {
         }
     }
 
-    /// What comes before a chunk; before none comes the newest.
+    /// Sets the predecessor of a chunk; that of no chunk is the newest.
     fn set_older(&mut self, place: u32, older: u32) {
         match self.get_mut(place) {
             Some(chunk) => chunk.older = older,

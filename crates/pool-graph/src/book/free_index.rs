@@ -1,6 +1,6 @@
-//! Which free region fits best: lists of regions of exactly one size, under a [`Bitmap`] of the sizes
-//! that there are, so that the smallest region that fits is found without a search. Regions larger
-//! than a chunk are few and stand in an ordered list, which has room for all that there can be.
+//! The index of free regions for best fit: lists of regions of exactly one size, under a [`Bitmap`]
+//! of the sizes in use. So the smallest region that fits is found without a search. Regions larger
+//! than a chunk are few. They are in an ordered list, with reserved capacity for all possible ones.
 //!
 //! Among regions of one size the newest is taken first.
 
@@ -10,7 +10,7 @@ use super::bitmap::Bitmap;
 use super::region::{ChunkRegion, NONE, State};
 use crate::base::request::{CHUNK, GRANULE, Request};
 
-/// The most granules of a region that stands in a list.
+/// The largest region in the lists, in granules.
 const LISTED: usize = (CHUNK / GRANULE) as usize;
 
 /// A free region that is larger than a chunk: bytes, address and slot.
@@ -21,7 +21,7 @@ pub(super) type Large = (u64, u64, u32);
 pub(super) struct FreeIndex {
     /// The newest free region of each size, in granules.
     newest: Vec<u32>,
-    /// Sizes whose list is not empty.
+    /// The sizes with a nonempty list.
     sizes: Bitmap,
     /// The free regions larger than a chunk, in order.
     large: Vec<Large>,
@@ -32,22 +32,22 @@ impl FreeIndex {
         Self { newest: vec![NONE; LISTED + 1], sizes: Bitmap::new(LISTED + 1), large: Vec::new() }
     }
 
-    /// How many larger regions it needs room for, to have it for `largest`.
+    /// Returns the capacity that is missing for `largest` larger regions.
     pub(super) fn lacks(&self, largest: usize) -> Option<usize> {
         self.large.lacking(largest.saturating_sub(self.large.len()))
     }
 
-    /// Takes the room that was missing.
+    /// Takes the reserved capacity.
     pub(super) fn put(&mut self, room: &mut Vec<Large>) {
         self.large.move_to(room);
     }
 
-    /// Where a larger region stands, or would.
+    /// Returns the position of a larger region, or its insertion point.
     fn place_of(&self, large: &Large) -> usize {
         self.large.partition_point(|other| other < large)
     }
 
-    /// Puts a region in, whose links are then those of its list.
+    /// Inserts a region, whose links are then those of its list.
     pub(super) fn insert(&mut self, regions: &mut [ChunkRegion], slot: u32) {
         let region = regions[slot as usize];
         let Some(size) = granules(region.bytes) else {
@@ -64,7 +64,7 @@ impl FreeIndex {
         }
     }
 
-    /// Takes a region out that is in.
+    /// Removes a region.
     pub(super) fn remove(&mut self, regions: &mut [ChunkRegion], slot: u32) {
         let region = regions[slot as usize];
         let Some(size) = granules(region.bytes) else {
@@ -89,12 +89,12 @@ impl FreeIndex {
         }
     }
 
-    /// The smallest region that the request fits into.
+    /// Returns the smallest region that the request fits.
     pub(super) fn best_fit(&self, regions: &[ChunkRegion], request: &Request) -> Option<u32> {
         self.listed_fit(regions, request).or_else(|| self.large_fit(request))
     }
 
-    /// Forgets every region; their links then mean nothing.
+    /// Removes every region; their links become meaningless.
     pub(super) fn clear(&mut self) {
         while let Some(size) = self.sizes.at_least(0) {
             self.sizes.remove(size);
@@ -103,8 +103,8 @@ impl FreeIndex {
         self.large.clear();
     }
 
-    /// Where a granule is alignment enough, the first size is the answer; else a region may be large
-    /// enough and not where it should be, until one is large enough wherever it is.
+    /// Finds a listed region. If the alignment is a granule, the first size fits. Else a region may
+    /// be large enough but misaligned, until one is large enough at any granule.
     fn listed_fit(&self, regions: &[ChunkRegion], request: &Request) -> Option<u32> {
         let mut size = self.sizes.at_least(granules(request.bytes)?);
         while let Some(found) = size {
@@ -131,12 +131,12 @@ impl FreeIndex {
     }
 }
 
-/// How many free regions larger than a chunk can be in so many bytes.
+/// Returns the maximum number of free regions larger than a chunk in `bytes` bytes.
 pub(super) fn largest_in(bytes: u64) -> u64 {
     bytes / (CHUNK + GRANULE)
 }
 
-/// The list of a size, where there is one.
+/// Returns the list of a size, if there is one.
 fn granules(bytes: u64) -> Option<usize> {
     usize::try_from(bytes / GRANULE).ok().filter(|&size| size <= LISTED)
 }

@@ -1,5 +1,5 @@
-//! The room that a book needs: every list of it is made longer ahead of the call that could fill it, without
-//! the pool's lock. So a call that has begun is done, whatever memory the host has, and what gives bytes back
+//! Reserved capacity of a book: every list is extended before the call that could fill it, without
+//! the pool's lock. So a call that has begun completes on any host memory, and a release of bytes
 //! needs none.
 
 use pool_core::reserve::{self, NoHostMemory, Reserve};
@@ -9,7 +9,7 @@ use super::free_index::{Large, largest_in};
 use super::region::ChunkRegion;
 use super::state::Book;
 
-/// The room that a book misses: how many entries each list shall have room for.
+/// The missing capacity of a book, for each list.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct MissingRoom {
     pub(super) regions: Option<usize>,
@@ -17,7 +17,8 @@ pub(crate) struct MissingRoom {
     pub(super) chunks: Option<usize>,
 }
 
-/// Empty lists with the room that a book misses; once the book has taken them, the lists that they replaced.
+/// Empty lists with the missing capacity; once the book has taken them, the lists that they
+/// replaced.
 #[derive(Debug)]
 pub(crate) struct Room {
     pub(super) regions: Vec<ChunkRegion>,
@@ -25,7 +26,7 @@ pub(crate) struct Room {
     pub(super) chunks: Vec<Slot>,
 }
 
-/// The next call needs room for an allocation, and for a new chunk of so many bytes.
+/// The next call needs capacity for an allocation, and for a new chunk of `bytes` bytes.
 impl Reserve for Book {
     type Need = Option<u64>;
     type Lacking = MissingRoom;

@@ -1,4 +1,5 @@
-//! Who has which bytes: the whole state of a pool as plain data, with no lock and no call of a source.
+//! The state of a pool, the owners of its bytes, as plain data, without a lock and without calls of
+//! a source.
 
 mod bitmap;
 mod chunks;

@@ -1,6 +1,6 @@
 //! A piece of the source's memory.
 
-/// A range that the source gave, to be given back as it is.
+/// A range from the source, to be returned as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Piece {
     pub(crate) address: u64,

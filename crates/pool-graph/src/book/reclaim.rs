@@ -1,4 +1,4 @@
-//! How a pool gets its bytes back: blocks by a reset, chunks by a trim or a disposal.
+//! Reclaims a pool's bytes: blocks by a reset, chunks by a trim or a disposal.
 
 use super::chunks::LeavingPieces;
 use super::free_index::largest_in;
@@ -6,25 +6,25 @@ use super::piece::Piece;
 use super::state::Book;
 use crate::base::error::GraphMemoryError;
 
-/// What a reset did.
+/// The result of a reset.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Reset {
-    /// Blocks that were taken back.
+    /// Blocks that were freed.
     pub returned: u64,
     /// Blocks that stayed, because captured graphs lease them.
     pub leased: u64,
 }
 
 impl Book {
-    /// Takes back every block that is not leased.
+    /// Frees every block that is not leased.
     pub(crate) fn reset<E>(&mut self) -> Result<Reset, GraphMemoryError<E>> {
         self.check_alive()?;
         self.counts.resets += 1;
         Ok(self.sweep())
     }
 
-    /// Gives up every chunk that no lease holds, and answers nothing from now on.
+    /// Releases every chunk without a lease; all later calls fail.
     pub(crate) fn dispose(&mut self) -> LeavingPieces {
         if self.disposed {
             return LeavingPieces::NOTHING;
@@ -34,7 +34,7 @@ impl Book {
         self.take_idle(u64::MAX)
     }
 
-    /// Lets every chunk without a block go.
+    /// Releases every chunk without a block.
     pub(crate) fn trim<E>(&mut self) -> Result<LeavingPieces, GraphMemoryError<E>> {
         self.check_alive()?;
         Ok(self.take_idle(u64::MAX))
@@ -45,7 +45,7 @@ impl Book {
         idle.map(|(place, chunk)| (place, chunk.piece.bytes))
     }
 
-    /// Takes idle chunks out, the newest first, until they are `enough` bytes together.
+    /// Takes out idle chunks, the newest first, until their sum is `enough` bytes.
     pub(super) fn take_idle(&mut self, enough: u64) -> LeavingPieces {
         let mut leaving = LeavingPieces::NOTHING;
         let mut next = self.chunks.newest();
@@ -61,7 +61,7 @@ impl Book {
         leaving
     }
 
-    /// The next piece to be given back.
+    /// Returns the next piece to be returned to the source.
     pub(crate) fn next_leaving(&mut self, leaving: &mut LeavingPieces) -> Option<Piece> {
         self.chunks.next_leaving(leaving)
     }
@@ -75,7 +75,7 @@ impl Book {
         self.regions.remove_whole(chunk.first);
     }
 
-    /// Frees what is not leased, and makes it as if it had never been allocated.
+    /// Frees all blocks without a lease, as if they had never been allocated.
     fn sweep(&mut self) -> Reset {
         self.regions.withdraw_all();
         let mut reset = Reset::default();
@@ -98,8 +98,8 @@ impl Book {
         reset
     }
 
-    /// Offers every free region of every chunk that does not sleep, in an order that depends on
-    /// nothing that happened: the oldest chunk's first region is the first to be taken.
+    /// Offers every free region of every awake chunk, in an order that does not depend on the past:
+    /// the oldest chunk's first region is the first to be taken.
     pub(crate) fn offer_anew(&mut self) {
         self.regions.withdraw_all();
         let mut next = self.chunks.newest();

@@ -1,6 +1,6 @@
-//! Chunks cut into regions: each knows its neighbours, so that what is returned merges with what is
-//! free beside it, and never across the end of a chunk. Slots of regions are used again; a block is
-//! known by its serial number, which is not.
+//! Chunks divided into regions. Each region has links to its neighbours, so that a returned one
+//! merges with free ones beside it, never across the end of a chunk. Slots of regions are reused; a
+//! block has a serial number, which is not.
 
 use pool_core::reserve::Reserve;
 
@@ -8,10 +8,10 @@ use super::free_index::{FreeIndex, Large};
 use super::region::{BlockRecord, ChunkRegion, FREE, NONE, State};
 use crate::base::request::Request;
 
-/// How many regions come to be in one call: a chunk, which is cut in three.
+/// The number of regions that one call can create: a chunk, which is cut in three.
 const REGIONS_OF_A_CALL: usize = 3;
 
-/// The room that regions lack: how many entries each list shall have room for.
+/// The missing capacity of the regions' lists.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MissingRegions {
     pub(super) regions: Option<usize>,
@@ -22,7 +22,7 @@ pub(super) struct MissingRegions {
 #[derive(Debug)]
 pub(super) struct Regions {
     slots: Vec<ChunkRegion>,
-    /// The first slot without a region, and how many there are.
+    /// The first slot without a region, and the number of such slots.
     vacant: u32,
     vacancies: usize,
     index: FreeIndex,
@@ -41,18 +41,18 @@ impl Regions {
         Self { slots: vec![nothing], vacant: NONE, vacancies: 0, index: FreeIndex::new() }
     }
 
-    /// How many regions there are.
+    /// Returns the number of regions.
     pub(super) fn count(&self) -> u64 {
         (self.slots.len() - 1 - self.vacancies) as u64
     }
 
-    /// Whether cutting a region in three could need more slots than have numbers.
+    /// Returns `true` if cutting a region in three could exhaust the slot numbers.
     pub(super) fn is_full(&self) -> bool {
         lacks_numbers(self.slots.len(), self.vacancies)
     }
 
-    /// What is lacking for one call: a chunk as a region, which is cut in three. `largest` is how many free
-    /// regions larger than a chunk there can be.
+    /// Returns the capacity that is missing for one call: a chunk as a region, which is cut in
+    /// three. `largest` is the maximum number of free regions larger than a chunk.
     pub(super) fn lacks(&self, largest: u64) -> Option<MissingRegions> {
         let more = REGIONS_OF_A_CALL.saturating_sub(self.vacancies);
         let regions = self.slots.lacking(more);
@@ -61,18 +61,19 @@ impl Regions {
         (regions.is_some() || large.is_some()).then_some(MissingRegions { regions, large })
     }
 
-    /// Takes the room that was missing.
+    /// Takes the reserved capacity.
     pub(super) fn put(&mut self, regions: &mut Vec<ChunkRegion>, large: &mut Vec<Large>) {
         self.slots.move_to(regions);
         self.index.put(large);
     }
 
-    /// The slot of a chunk's last region.
+    /// Returns the slot of a chunk's last region.
     fn last_of_chunk(&self, first: u32) -> u32 {
         self.of_chunk(first).last().unwrap_or(NONE)
     }
 
-    /// Offers every free region of a chunk, none of which is in the index: the first one comes to be the newest.
+    /// Offers every free region of a chunk, none of which is in the index: the first one becomes
+    /// the newest.
     pub(super) fn offer_chunk(&mut self, first: u32) {
         let mut slot = self.last_of_chunk(first);
         while slot != NONE {
@@ -83,7 +84,7 @@ impl Regions {
         }
     }
 
-    /// The blocks of a chunk lose their names.
+    /// Removes the names of a chunk's blocks.
     pub(super) fn orphan(&mut self, first: u32) {
         let mut slot = first;
         while slot != NONE {
@@ -94,12 +95,12 @@ impl Regions {
         }
     }
 
-    /// The region in a slot, if there is such a slot.
+    /// Returns the region in a slot, if the slot exists.
     pub(super) fn get(&self, slot: u32) -> Option<&ChunkRegion> {
         self.slots.get(slot as usize)
     }
 
-    /// The block in a slot, if there is one.
+    /// Returns the block in a slot, if there is one.
     pub(super) fn taken(&self, slot: u32) -> Option<&BlockRecord> {
         match &self.get(slot)?.state {
             State::Taken(taken) => Some(taken),
@@ -107,7 +108,7 @@ impl Regions {
         }
     }
 
-    /// The block in a slot, if there is one, to be changed.
+    /// Returns the block in a slot for changes, if there is one.
     pub(super) fn taken_mut(&mut self, slot: u32) -> Option<&mut BlockRecord> {
         match &mut self.slots.get_mut(slot as usize)?.state {
             State::Taken(taken) => Some(taken),
@@ -115,23 +116,23 @@ impl Regions {
         }
     }
 
-    /// The slots of a chunk's regions, in order of address.
+    /// Returns the slots of a chunk's regions, in order of address.
     pub(super) fn of_chunk(&self, first: u32) -> impl Iterator<Item = u32> + '_ {
         let existing = |slot: u32| (slot != NONE).then_some(slot);
         std::iter::successors(existing(first), move |&slot| existing(self.at(slot).after))
     }
 
-    /// Whether a region is free.
+    /// Returns `true` if a region is free.
     pub(super) fn is_free(&self, slot: u32) -> bool {
         matches!(self.at(slot).state, State::Free { .. })
     }
 
-    /// A chunk as one free region, not in the index.
+    /// Adds a chunk as one free region, without the index.
     pub(super) fn add_whole(&mut self, address: u64, bytes: u64, chunk: u32) -> u32 {
         self.insert(ChunkRegion { address, bytes, chunk, before: NONE, after: NONE, state: FREE })
     }
 
-    /// Takes a region out that has its chunk for itself and is not in the index.
+    /// Removes a region that is its whole chunk and not in the index.
     pub(super) fn remove_whole(&mut self, slot: u32) {
         self.vacate(slot);
     }
@@ -151,13 +152,13 @@ impl Regions {
         self.index.clear();
     }
 
-    /// The smallest region in the index that the request fits into.
+    /// Returns the smallest region in the index that the request fits.
     pub(super) fn best_fit(&self, request: &Request) -> Option<u32> {
         self.index.best_fit(&self.slots, request)
     }
 
-    /// Makes a block in a free region that is not in the index. What is left before and behind goes
-    /// into the index. The slot of the block, or `None` where it does not fit.
+    /// Creates a block in a free region that is not in the index. The remainders before and after
+    /// it go into the index. Returns the slot of the block, or `None` if it does not fit.
     pub(super) fn carve(
         &mut self,
         slot: u32,
@@ -172,14 +173,15 @@ impl Regions {
             self.offer(behind);
         }
         if block != slot {
-            // The part before keeps the slot, so that the chunk's first region stays its first.
+            // The part before the block keeps the slot, so that the chunk's first region stays its
+            // first.
             self.offer(slot);
         }
         self.at_mut(block).state = State::Taken(taken);
         Some(block)
     }
 
-    /// Frees a block, merges it with what is free beside it, and offers the whole.
+    /// Frees a block, merges it with free neighbours, and offers the result.
     pub(super) fn release(&mut self, slot: u32) {
         self.at_mut(slot).state = FREE;
         let ChunkRegion { before, after, .. } = *self.at(slot);
@@ -196,8 +198,8 @@ impl Regions {
         self.offer(slot);
     }
 
-    /// Frees every block of a chunk that has no lease, where nothing is in the index; calls `freed`
-    /// with each. Nothing is offered.
+    /// Frees every block of a chunk without a lease, while the index is empty, and calls `freed`
+    /// with each. It offers nothing.
     pub(super) fn sweep(&mut self, first: u32, mut freed: impl FnMut(&ChunkRegion, &BlockRecord)) {
         let mut slot = first;
         while slot != NONE {
@@ -224,7 +226,8 @@ impl Regions {
         &mut self.slots[slot as usize]
     }
 
-    /// Cuts a free region that is not in the index behind so many bytes; the slot of the rest.
+    /// Cuts a free region that is not in the index after `bytes` bytes. Returns the slot of the
+    /// rest.
     fn split(&mut self, slot: u32, bytes: u64) -> u32 {
         let whole = *self.at(slot);
         let rest = self.insert(ChunkRegion {
@@ -241,7 +244,7 @@ impl Regions {
         rest
     }
 
-    /// A region takes the bytes of the one behind it, which is then gone. Neither is in the index.
+    /// Merges the next region into this one. Neither may be in the index.
     fn absorb_next(&mut self, slot: u32) {
         let next = self.at(slot).after;
         let ChunkRegion { bytes, after, .. } = *self.at(next);
@@ -275,7 +278,7 @@ impl Regions {
     }
 }
 
-/// Two slots are needed, which are made where fewer are vacant, and numbered with 32 bits.
+/// Returns `true` if two slots are needed, fewer are vacant, and the 32-bit numbers are exhausted.
 fn lacks_numbers(slots: usize, vacant: usize) -> bool {
     vacant < 2 && u32::try_from(slots + 3).is_err()
 }

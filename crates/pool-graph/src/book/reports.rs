@@ -1,4 +1,4 @@
-//! The numbers of a [`Book`], and its check of itself.
+//! The statistics of a [`Book`], and its self-check.
 
 use pool_core::Device;
 
@@ -11,7 +11,7 @@ impl Book {
         self.reserved
     }
 
-    /// Bytes of blocks, and of all that is reserved.
+    /// Returns the bytes of blocks, and of all reserved memory.
     pub(crate) fn used_and_reserved(&self) -> (u64, u64) {
         (self.counts.in_use, self.reserved)
     }

@@ -1,10 +1,10 @@
-//! Who has which bytes: the whole state of a pool as plain data, with no lock and no call of a source. It asks for
-//! the room that a call needs ahead of it ([`MissingRoom`](super::missing_room::MissingRoom)), and takes no memory in
-//! the call.
+//! The state of a pool, the owners of its bytes, as plain data, without a lock and without calls of
+//! a source. The capacity of its lists is reserved before a call
+//! ([`MissingRoom`](super::missing_room::MissingRoom)), and the call allocates nothing.
 //!
-//! What needs the source is answered with an [`AllocationStep`]: the caller does it without the lock and comes
-//! back. Bytes that are on their way in either direction count as reserved meanwhile, so the maximum
-//! holds at every moment.
+//! If a call needs the source, it returns an [`AllocationStep`]: the caller does it without the
+//! lock and calls again. Bytes in transit in either direction count as reserved meanwhile, so the
+//! maximum holds at every moment.
 
 use super::chunks::{Chunks, LeavingPieces};
 use super::free_index::largest_in;
@@ -15,26 +15,26 @@ use crate::base::block::{BlockId, BlockState, GraphMemoryBlock};
 use crate::base::error::GraphMemoryError;
 use crate::base::request::{CHUNK, GRANULE, Request};
 
-/// Memory that the source is to be asked for; its bytes are reserved.
+/// Memory to request from the source; its bytes are reserved.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Growth {
     pub(crate) bytes: u64,
-    /// What would be asked for if there were room.
+    /// The bytes that would be requested below the maximum.
     wanted: u64,
 }
 
-/// What an allocation needs next.
+/// The next step of an allocation.
 #[derive(Debug)]
 pub(crate) enum AllocationStep {
-    /// Nothing: this is the block.
+    /// Done: this is the block.
     Taken(GraphMemoryBlock),
-    /// To wait for memory that is on its way to the pool, or back to the source.
+    /// Wait for memory in transit to the pool, or back to the source.
     Wait,
-    /// To give these pieces back to the source, which makes room.
+    /// Return these pieces to the source, which frees bytes below the maximum.
     GiveBack(LeavingPieces),
-    /// To ask the source for memory.
+    /// Request memory from the source.
     Grow(Growth),
-    /// The source has refused what there is to ask for.
+    /// Fail: the source has refused all requests.
     GiveUp,
 }
 
@@ -45,25 +45,25 @@ pub(crate) struct Book {
     pub(super) maximum: u64,
     pub(super) regions: Regions,
     pub(super) chunks: Chunks,
-    /// How many free regions larger than a chunk there can be in the chunks.
+    /// The maximum number of free regions larger than a chunk in the chunks.
     pub(super) largest: u64,
-    /// Bytes of chunks, and of what is on its way.
+    /// Bytes of chunks, and of memory in transit.
     pub(super) reserved: u64,
-    /// Growths under way, and those of them that get a chunk of the usual size.
+    /// Growths in progress, and those of them that get a chunk of the usual size.
     pub(super) growing: u64,
     pub(super) growing_chunks: u64,
-    /// How many pieces are on their way back to the source.
+    /// The number of pieces in transit to the source.
     pub(super) giving_back: usize,
-    /// How often pieces have come back to the source.
+    /// The number of pieces returned to the source.
     pub(super) returns_to_source: u64,
     pub(super) next_serial: u64,
-    /// Blocks with smaller numbers were taken back by a reset.
+    /// A reset has freed the blocks with smaller numbers.
     pub(super) first_since_reset: u64,
     pub(super) disposed: bool,
     pub(super) counts: Counts,
 }
 
-/// Running numbers for the statistics.
+/// Counters for the statistics.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counts {
     pub(super) blocks: u64,
@@ -98,22 +98,22 @@ impl Book {
         }
     }
 
-    /// The next chunk of a pool that is being made and is to hold `initial` bytes.
+    /// Returns the next chunk for a new pool that must hold `initial` bytes.
     pub(crate) fn preallocate(&mut self, initial: u64) -> Option<Growth> {
         let room = (self.maximum - self.reserved) / GRANULE * GRANULE;
         let bytes = CHUNK.min(room);
         (self.reserved < initial && bytes > 0).then(|| self.begin_growth(bytes, CHUNK))
     }
 
-    /// A chunk of a pool that is being made; [`offer_anew`](Self::offer_anew) comes after the last one.
+    /// Adds a chunk to a new pool; [`offer_anew`](Self::offer_anew) follows the last one.
     pub(crate) fn preallocated(&mut self, growth: Growth, address: u64) {
         self.end_growth(growth);
         let piece = Piece { address, bytes: growth.bytes };
         self.add_chunk(piece, growth.wanted, false);
     }
 
-    /// What a request needs next. `refused` is what the source has refused for it, in bytes. Who may not wait
-    /// for what is on its way does without it.
+    /// Returns the next step of a request. `refused` is the number of bytes that the source has
+    /// refused for it. A caller that may not wait does not use memory in transit.
     pub(crate) fn step<E>(
         &mut self,
         request: &Request,
@@ -143,7 +143,8 @@ impl Book {
         Ok(AllocationStep::Grow(self.begin_growth(bytes, request.growth())))
     }
 
-    /// The memory of a growth has come: the request's block in it. `None` where it does not fit.
+    /// Adds the memory of a growth. Returns the request's block in it, or `None` if it does not
+    /// fit.
     pub(crate) fn grown(
         &mut self,
         growth: Growth,
@@ -158,27 +159,27 @@ impl Book {
         self.carve(first, request)
     }
 
-    /// The memory of a growth has not come, or has gone back.
+    /// Cancels a growth, whose memory was refused or returned.
     pub(crate) fn not_grown(&mut self, growth: Growth) {
         self.end_growth(growth);
         self.reserved -= growth.bytes;
         self.counts.refusals += 1;
     }
 
-    /// A piece is back at the source.
+    /// Records that a piece was returned to the source.
     pub(crate) fn gave_back(&mut self, piece: Piece) {
         self.giving_back -= 1;
         self.returns_to_source += 1;
         self.reserved -= piece.bytes;
     }
 
-    /// The block of a name.
+    /// Returns the block of a name.
     pub(crate) fn find<E>(&self, id: BlockId) -> Result<GraphMemoryBlock, GraphMemoryError<E>> {
         let slot = self.slot_of(id)?;
         self.block(slot).ok_or(GraphMemoryError::AlreadyReturned { block: id.serial })
     }
 
-    /// Takes a block back.
+    /// Frees a block.
     pub(crate) fn give<E>(&mut self, id: BlockId) -> Result<(), GraphMemoryError<E>> {
         let slot = self.slot_of(id)?;
         let leases = self.regions.taken(slot).map_or(0, |taken| taken.leases);
@@ -190,7 +191,7 @@ impl Book {
         Ok(())
     }
 
-    /// Leases all of these blocks, or none; into a list that has room for them.
+    /// Leases all of these blocks, or none, into a list with enough capacity.
     pub(crate) fn lease<E>(
         &mut self,
         ids: &[BlockId],
@@ -210,10 +211,10 @@ impl Book {
         Ok(())
     }
 
-    /// Ends a lease of these blocks; what is to be given back.
+    /// Ends a lease of these blocks. Returns the pieces to be returned.
     pub(crate) fn end_lease(&mut self, blocks: &[GraphMemoryBlock]) -> LeavingPieces {
         for block in blocks {
-            // A leased region stays what and where it is, so the slot is the block's.
+            // A leased region stays unchanged and in place, so the slot is the block's.
             let Some(taken) = self.regions.taken_mut(block.id.slot) else { continue };
             taken.leases -= 1;
             if taken.leases > 0 {
@@ -240,7 +241,7 @@ impl Book {
         if self.disposed { Err(GraphMemoryError::Disposed) } else { Ok(()) }
     }
 
-    /// Where the block of a name is, if it can be named still.
+    /// Returns the slot of a named block, if the name is valid.
     fn slot_of<E>(&self, id: BlockId) -> Result<u32, GraphMemoryError<E>> {
         self.check_alive()?;
         if id.pool != self.pool {
@@ -267,7 +268,8 @@ impl Book {
         })
     }
 
-    /// A block of what is there: the best fit of what is offered, else a sleeping chunk.
+    /// Takes a block of the existing memory: the best fit of the offered regions, else a sleeping
+    /// chunk.
     fn take(&mut self, request: &Request) -> Option<GraphMemoryBlock> {
         if let Some(slot) = self.regions.best_fit(request) {
             self.regions.withdraw(slot);
@@ -280,7 +282,7 @@ impl Book {
         self.carve(first, request)
     }
 
-    /// A block in a region that is not offered.
+    /// Takes a block in a region that is not offered.
     fn carve(&mut self, slot: u32, request: &Request) -> Option<GraphMemoryBlock> {
         let taken = BlockRecord {
             serial: self.next_serial,
@@ -314,7 +316,7 @@ impl Book {
         self.regions.release(slot);
     }
 
-    /// What a request needs that is `missing` bytes above the maximum.
+    /// Returns the next step of a request that exceeds the maximum by `missing` bytes.
     fn make_room<E>(
         &mut self,
         request: &Request,
@@ -331,7 +333,7 @@ impl Book {
         Err(self.capacity_exceeded(request))
     }
 
-    /// The error of a request for which the pool may not grow any more.
+    /// Returns the error of a request for which the pool cannot grow any more.
     pub(crate) fn capacity_exceeded<E>(&self, request: &Request) -> GraphMemoryError<E> {
         GraphMemoryError::CapacityExceeded {
             requested: request.size,
@@ -341,7 +343,7 @@ impl Book {
         }
     }
 
-    /// After the source has refused the least that would do.
+    /// Returns the step after the source has refused the minimum.
     fn give_back_or_up(&mut self, may_wait: bool) -> AllocationStep {
         let idle = self.take_idle(u64::MAX);
         match idle.pieces {
@@ -351,7 +353,7 @@ impl Book {
         }
     }
 
-    /// A chunk as one region, which is not offered.
+    /// Adds a chunk as one region, which is not offered.
     fn add_chunk(&mut self, piece: Piece, wanted: u64, grown: bool) -> u32 {
         self.largest += largest_in(piece.bytes);
         let whole = |place| self.regions.add_whole(piece.address, piece.bytes, place);

@@ -1,4 +1,4 @@
-//! What a pool holds and did, as plain numbers and as a table for people.
+//! Statistics of a pool, as plain numbers and as a table for people.
 
 use std::fmt;
 
@@ -6,33 +6,33 @@ use pool_core::Device;
 
 use crate::base::bytes::{Bytes, row};
 
-/// The numbers of one [`CUDAGraphMemoryPool`](crate::CUDAGraphMemoryPool).
+/// The statistics of one [`CUDAGraphMemoryPool`](crate::CUDAGraphMemoryPool).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct GraphPoolStats {
-    /// Where the memory is.
+    /// The device of the memory.
     pub device: Device,
     /// The pool's number.
     pub pool: u64,
-    /// Bytes taken from the source, or on their way in either direction.
+    /// Bytes taken from the source, or in transit in either direction.
     pub reserved_bytes: u64,
-    /// The most bytes that were ever reserved.
+    /// The peak of reserved bytes.
     pub peak_reserved_bytes: u64,
     /// The configured maximum; `u64::MAX` is none.
     pub maximum_bytes: u64,
     /// Bytes of allocated blocks, each rounded up to 256.
     pub in_use_bytes: u64,
-    /// The most bytes that were ever in use.
+    /// The peak of bytes in use.
     pub peak_in_use_bytes: u64,
-    /// Bytes of allocated blocks, as asked for.
+    /// Requested bytes of allocated blocks.
     pub requested_bytes: u64,
     /// Bytes of blocks that captured graphs lease.
     pub leased_bytes: u64,
     /// Bytes in chunks that are in no block.
     pub free_bytes: u64,
-    /// Bytes of the largest block that would not need growth, at an alignment of 256.
+    /// The largest block that needs no growth, in bytes, at an alignment of 256.
     pub largest_free_bytes: u64,
-    /// Free bytes outside of the largest free block of their chunk.
+    /// Free bytes outside the largest free block of their chunk.
     pub scattered_free_bytes: u64,
     /// Pieces of the source's memory.
     pub chunks: u64,
@@ -42,23 +42,23 @@ pub struct GraphPoolStats {
     pub allocated_blocks: u64,
     /// Allocated blocks that captured graphs lease.
     pub leased_blocks: u64,
-    /// Blocks that were ever allocated.
+    /// The number of blocks ever allocated.
     pub allocations: u64,
-    /// Blocks that were returned one by one.
+    /// The number of blocks returned individually.
     pub returns: u64,
-    /// How often a request made the pool take memory from the source.
+    /// The number of growths: requests for which the pool took memory from the source.
     pub growths: u64,
-    /// How often the source refused.
+    /// The number of refusals by the source.
     pub refusals: u64,
-    /// How often the pool was reset.
+    /// The number of resets.
     pub resets: u64,
-    /// Whether the pool was disposed.
+    /// `true` if the pool was disposed.
     pub disposed: bool,
 }
 
 impl GraphPoolStats {
-    /// How much of the free bytes lies scattered: 0 where each chunk's free bytes are one block, as
-    /// after a reset without leases; near 1 where they are many small ones.
+    /// Returns the external fragmentation of the free bytes: 0 if each chunk's free bytes are one
+    /// block, as after a reset without leases; near 1 if they are many small blocks.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
     pub fn fragmentation(&self) -> f64 {

@@ -1,8 +1,8 @@
-//! A graph is a closed world: each of its nodes is accounted for by what put it there. An operation of the
-//! capture answers for its own node, of its kind and with its addresses, and for nothing else that came in
-//! meanwhile; a scope for launches, and for fills and copies of the graph's own memory; the caller of
-//! `enqueue` for whatever the work put there. What nobody answers for came past the capture, by whichever
-//! thread and however, and the graph is refused.
+//! A graph is a closed world: each of its nodes has an owner. An operation of the capture owns its
+//! own node, of its kind and with its addresses, and no other node that entered meanwhile. A scope
+//! owns launches, and fills and copies of the graph's own memory. The caller of `enqueue` owns all
+//! nodes of the work. A node without an owner was added without the capture, by any thread, and the
+//! graph is refused.
 
 use std::collections::HashMap;
 
@@ -14,32 +14,33 @@ use super::memory::GraphMemory;
 use crate::base::range::LeasedRange;
 use crate::driver::{Contents, NodeKind};
 
-/// What a graph owns, and what was done to make it.
+/// The memory of a graph, and the record of its capture.
 pub(super) struct ClosedWorld<'a> {
     pub(super) memory: &'a GraphMemory,
     pub(super) host: &'a [Option<HostBuffer>],
     pub(super) spans: &'a [Span],
-    /// The places of nodes, by handle.
+    /// The indices of nodes, by handle.
     pub(super) numbers: &'a HashMap<u64, usize>,
 }
 
-/// The nodes of a graph as they are, and who answers for them so far.
+/// The nodes of a graph, and their owners so far.
 struct Nodes<'a> {
     contents: &'a Contents,
-    /// For each node the nodes that it comes directly after.
+    /// For each node, its direct dependencies.
     before: Vec<Vec<usize>>,
-    /// For each node the memory that it names, on the device and the host, in order.
+    /// For each node, its memory on the device and the host, in order.
     names: Vec<Vec<(u64, u64)>>,
-    /// For each node the number of the span that answers for it; none so far where nobody does.
+    /// For each node, the number of the span that owns it; `None` so far without one.
     claimed: Vec<Option<usize>>,
-    /// The first span that each came in during: no later one that began after its end answers for it.
+    /// The first span in which each node entered: no later span that began after its end owns the
+    /// node.
     came: Vec<Option<usize>>,
-    /// For each node the span that it was looked at for last.
+    /// For each node, the last span that has visited it.
     seen: Vec<Option<usize>>,
 }
 
 impl ClosedWorld<'_> {
-    /// Checks that every node is accounted for.
+    /// Checks that every node has an owner.
     pub(super) fn check(&self, contents: &Contents) -> Result<(), CaptureError> {
         let mut nodes = Nodes::new(contents);
         for (number, span) in self.spans.iter().enumerate() {
@@ -50,8 +51,8 @@ impl ClosedWorld<'_> {
         stranger.map_or(Ok(()), |node| Err(self.refusal(&nodes, node)))
     }
 
-    /// The nodes that came in between the beginning and the end of a span, those of spans inside of it
-    /// included.
+    /// Returns the nodes that entered between the beginning and the end of a span, including those
+    /// of nested spans.
     fn nodes_within(&self, nodes: &mut Nodes<'_>, number: usize, span: &Span) -> Vec<usize> {
         let place = |handle: &u64| self.numbers.get(handle).copied();
         for node in span.before.iter().filter_map(place) {
@@ -82,7 +83,7 @@ impl ClosedWorld<'_> {
                     let own = free.iter().position(is_put).map(|place| free.swap_remove(place));
                     own.map(|node| nodes.claimed[node].replace(number));
                 }
-                // It does nothing, and may be how a driver joins streams.
+                // An empty node has no effect, and may be a driver's way to join streams.
                 free.retain(|&node| nodes.kind(node) == NodeKind::Empty);
             }
             NodeOwner::Scope => free.retain(|&node| match nodes.kind(node) {
@@ -102,7 +103,8 @@ impl ClosedWorld<'_> {
             || self.host.iter().flatten().any(|buffer| is_within(buffer, address, bytes))
     }
 
-    /// Of a child graph it is said that there is one: what it names, it names in there.
+    /// Returns the refusal of a node. A child graph is named itself: its memory is that of its
+    /// nodes.
     fn refusal(&self, nodes: &Nodes<'_>, node: usize) -> CaptureError {
         if nodes.kind(node) == NodeKind::ChildGraph {
             return CaptureError::ForeignNode { kind: NodeKind::ChildGraph };
@@ -140,7 +142,7 @@ impl<'a> Nodes<'a> {
     }
 }
 
-/// Whether all of `[address, address + bytes)` is in a buffer.
+/// Returns `true` if all of `[address, address + bytes)` is in a buffer.
 fn is_within(buffer: &HostBuffer, address: u64, bytes: u64) -> bool {
     let range = LeasedRange { address: buffer.address(), bytes: buffer.len() as u64 };
     range.contains(address, bytes)

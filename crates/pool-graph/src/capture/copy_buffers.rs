@@ -1,6 +1,6 @@
-//! What blocks of a graph are copied through: page-locked memory of the graph's, so that a copy that is made after
-//! its call has failed touches nothing of the caller's. Each copy is waited for at once, so a buffer needs no event, as a
-//! [`StagingPool`](crate::StagingPool)'s does.
+//! Buffers for copies of a graph's blocks: page-locked memory of the graph. So a copy that happens
+//! after its call has failed accesses no memory of the caller. Each copy is waited for at once, so
+//! a buffer needs no event, unlike that of a [`StagingPool`](crate::StagingPool).
 
 use std::sync::Arc;
 
@@ -8,22 +8,22 @@ use pool_driver::cudarc::driver::CudaContext;
 use pool_driver::error::CudaError;
 use pool_driver::host_buffer::{HostBuffer, HostPlace};
 
-/// The buffer of the last copy, for the next one, and those that may be copied to or from still.
+/// The buffer of the last copy, for the next one, and those with a possibly pending copy.
 #[derive(Debug, Default)]
 pub(crate) struct CopyBuffers {
-    /// The place of the first buffer, so that making that buffer takes no memory of the host's own.
+    /// The place of the first buffer, so that its creation allocates no host memory of its own.
     place: Option<HostPlace>,
     ready: Option<HostBuffer>,
     pending: Vec<HostBuffer>,
 }
 
 impl CopyBuffers {
-    /// No buffer yet, and the place of the first one.
+    /// Creates the list without a buffer, with the place of the first one.
     pub(crate) fn new() -> Result<Self, CudaError> {
         Ok(Self { place: Some(HostPlace::new()?), ..Self::default() })
     }
 
-    /// A buffer of as many bytes or more, with bytes of its own in it; the context is bound.
+    /// Takes a buffer of at least this many bytes, with this content. The context must be bound.
     pub(crate) fn take(
         &mut self,
         bytes: &[u8],
@@ -38,13 +38,14 @@ impl CopyBuffers {
         }
     }
 
-    /// Keeps a buffer after a copy that was waited for: the copies before it are done, too.
+    /// Keeps a buffer after a copy that was waited for: earlier copies are done, too.
     pub(crate) fn done(&mut self, buffer: HostBuffer) {
         self.ready = Some(buffer);
         self.pending.clear();
     }
 
-    /// Keeps a buffer until the stream is waited for; for ever, where the host has no memory to note it.
+    /// Keeps a buffer until the stream is waited for, or forever if the host has no memory for the
+    /// entry.
     pub(crate) fn pending(&mut self, buffer: HostBuffer) {
         match self.pending.try_reserve(1) {
             Ok(()) => self.pending.push(buffer),

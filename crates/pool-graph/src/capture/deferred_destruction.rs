@@ -1,8 +1,8 @@
-//! The end of a capture: the resources that had to wait for it are given back then.
+//! The end of a capture, at which deferred resources are destroyed.
 
 use pool_driver::leftovers::give_back_leftovers;
 
-/// Gives back, when it is dropped, what could not be destroyed while a capture was under way.
+/// Retries deferred destructions when it is dropped, at the end of a capture.
 #[derive(Debug)]
 pub(crate) struct DeferredDestruction;
 

@@ -1,5 +1,5 @@
-//! Why a capture, or a captured graph, could not do what it was asked. `Display` says an error's own part,
-//! `source` what was below it.
+//! The errors of captures and captured graphs. `Display` has an error's own part, `source` the
+//! cause below it.
 
 use pool_core::PoolError;
 use pool_core::reserve::NoHostMemory;
@@ -20,58 +20,58 @@ use crate::verify::LayoutViolation;
 #[derive(Clone, Debug, Error, PartialEq)]
 #[non_exhaustive]
 pub enum CaptureError {
-    /// The driver refused something.
+    /// The driver returned an error.
     #[error(transparent)]
     Driver(#[from] CudaError),
-    /// The arena, or a lease.
+    /// An error of the arena, or of a lease.
     #[error(transparent)]
     Memory(#[from] GraphMemoryError<CudaError>),
-    /// A pool of the body's scopes.
+    /// An error of a pool of the body's scopes.
     #[error(transparent)]
     Pool(#[from] PoolError<CudaError>),
-    /// The planner has no plan.
+    /// The planner found no plan.
     #[error("there is no plan for the capture")]
     Plan(#[from] PlanError),
     /// The plan cannot be followed.
     #[error(transparent)]
     ArenaPlan(#[from] ArenaPlanError),
-    /// Two temporaries share bytes, and the graph that came out does not finish with the one before it begins with
-    /// the other. A plan of another body, or of another order, has put them there.
+    /// Two temporaries share bytes, and the captured graph does not finish with one before it
+    /// begins with the other. Their places come from a plan of another body, or of another order.
     #[error(
         "{first} and {second} share bytes, and the graph does not finish with the one before the other is taken: \
          make a stream `wait` before that, or plan with a probe of this body"
     )]
     Unordered {
-        /// The temporary of the lower number.
+        /// The temporary with the lower number.
         first: TemporaryName,
-        /// The other one.
+        /// The temporary with the higher number.
         second: TemporaryName,
     },
-    /// The graph that came out is not right for its memory.
-    #[error("the graph is not right for its memory")]
+    /// The captured graph does not match the layout of its memory.
+    #[error("the graph does not match the layout of its memory")]
     Layout(#[from] LayoutViolation),
-    /// The executable graph cannot take what an update brings.
+    /// The executable graph refuses the changes of an update.
     #[error(transparent)]
     Update(UpdateRefusal),
-    /// The stream is the default one, which cannot be captured: what other streams do would enter.
-    #[error("a default stream cannot be captured: make one with `new_stream`")]
+    /// The stream is a default one, which cannot be captured: work of other streams would enter.
+    #[error("a default stream cannot be captured: create one with `new_stream`")]
     DefaultStream,
     /// The session has the stream already.
-    #[error("the session has stream {stream:#x} already: give each stream once")]
+    #[error("the session has stream {stream:#x} already: pass each stream once")]
     StreamTwice {
         /// The stream's handle, as a number.
         stream: u64,
     },
-    /// The stream, or the arena, is one of another device or context.
+    /// The stream, or the arena, is of another device or context.
     #[error(
-        "the session is on device {session}, and what it was given on device {other} or in another \
+        "the session is on device {session}, and the memory or stream on device {other} or in another \
          context of it. A session has the memory of one context: capture a graph for each device, and \
          order their replays by events"
     )]
     WrongContext {
-        /// Ordinal of the session's device.
+        /// The ordinal of the session's device.
         session: usize,
-        /// Ordinal of the other one.
+        /// The ordinal of the other device.
         other: usize,
     },
     /// A stream is being captured already.
@@ -80,25 +80,25 @@ pub enum CaptureError {
         /// The stream's handle, as a number.
         stream: u64,
     },
-    /// The graph's stream is being captured, and this cannot be a part of another graph.
+    /// The graph's stream is being captured, and the operation cannot become part of another graph.
     #[error(
         "the graph's stream is being captured, so it cannot {operation}: do it after the capture, or on \
          another stream"
     )]
     Capturing {
-        /// What was asked.
+        /// The refused operation.
         operation: &'static str,
     },
     /// The arena belongs to another graph, or to a session.
     #[error(
-        "the arena at {address:#x} belongs to another graph: give each graph an arena, for two of them \
+        "the arena at {address:#x} belongs to another graph: give each graph its own arena, because two of them \
          may run at once"
     )]
     ArenaInUse {
-        /// Where the arena begins.
+        /// The start of the arena.
         address: u64,
     },
-    /// Graphs share an arena only where they run on one stream, one after the other.
+    /// Graphs share an arena only if they run on one stream, one after the other.
     #[error(
         "the session is on stream {session:#x} and the graph on {graph:#x}: graphs that share an arena \
          run one after the other, on one stream"
@@ -106,32 +106,32 @@ pub enum CaptureError {
     AnotherStream {
         /// The handle of the session's stream, as a number.
         session: u64,
-        /// That of the graph's.
+        /// The handle of the graph's stream.
         graph: u64,
     },
-    /// Graphs on two streams have a block together, and one of them writes it.
+    /// Graphs on two streams share a block, and one of them writes it.
     #[error(
-        "block {block} is a graph's on stream {graph:#x}, and stream {session:#x} comes neither before \
-         nor after that: use one stream, or only read the block on both"
+        "a graph on stream {graph:#x} has block {block}, and stream {session:#x} is ordered neither before \
+         nor after it: use one stream, or only read the block on both"
     )]
     SharedBlock {
         /// The block's number.
         block: u64,
-        /// The handle of the session's stream, or of the graph's that was to write, as a number.
+        /// The handle of the session's stream, or of the writing graph's, as a number.
         session: u64,
-        /// That of the other graph's.
+        /// The handle of the other graph's stream.
         graph: u64,
     },
     /// The session has no such branch.
     #[error("there is no branch {asked}: the session has {branches}, counted from 0")]
     NoSuchBranch {
-        /// The branch asked for, from 0.
+        /// The requested branch, from 0.
         asked: usize,
-        /// How many there are.
+        /// The number of branches.
         branches: usize,
     },
-    /// What was given belongs to another capture.
-    #[error("the memory belongs to another capture: use what this one gave")]
+    /// The memory belongs to another capture.
+    #[error("the memory belongs to another capture: use memory of this one")]
     ForeignView,
     /// A scope is open on the stream: a pool has one at a time.
     #[error(
@@ -142,27 +142,27 @@ pub enum CaptureError {
         /// The stream: 0 is the session's, 1 its first branch.
         stream: usize,
     },
-    /// Memory that is lent to device views, whose uses the capture does not see.
+    /// The memory is lent to device views, whose uses the capture does not see.
     #[error(
         "the memory at {address:#x} is lent to device views: drop the `ViewLoan` before the capture uses \
          it"
     )]
     Lent {
-        /// Where it begins.
+        /// The start of the memory.
         address: u64,
     },
-    /// Memory that no lease of the session holds.
+    /// No lease of the session holds the memory.
     #[error(
         "no lease of the session holds the {bytes} bytes at {address:#x}: lease the block before the \
          capture, so that the graph owns it"
     )]
     NotLeased {
-        /// Where it begins.
+        /// The start of the memory.
         address: u64,
         /// Its bytes.
         bytes: u64,
     },
-    /// Two lengths differ that must agree.
+    /// Two lengths differ that must be equal.
     #[error("{from} elements cannot be copied to {to}: the lengths must agree")]
     LengthMismatch {
         /// Elements of the source.
@@ -170,59 +170,59 @@ pub enum CaptureError {
         /// Elements of the destination.
         to: usize,
     },
-    /// A copy of memory to itself.
-    #[error("the memory at {address:#x} was to be copied to itself")]
+    /// A copy has the same memory as source and destination.
+    #[error("the memory at {address:#x} cannot be copied to itself")]
     SameMemory {
         /// Its address.
         address: u64,
     },
-    /// More bytes than an address can say.
-    #[error("{elements} elements of {size} bytes are more than an address can say")]
+    /// The size exceeds the address space.
+    #[error("{elements} elements of {size} bytes exceed the address space")]
     SizeOverflow {
-        /// Elements asked for.
+        /// The requested elements.
         elements: usize,
-        /// Bytes of each.
+        /// The bytes of each.
         size: usize,
     },
-    /// The body does something else than in the dry run that its plan was made from, or than in the
-    /// capture of the graph that it is to update. To use another block, or to write what was read, is
-    /// something else.
+    /// The body differs from the dry run of its plan, or from the capture of the graph to update.
+    /// The use of another block, or a write in place of a read, is a difference, too.
     #[error(
-        "step {step} is not that of the dry run or graph that the body has to follow, which had \
-         {planned}: probe, or capture, again with what it does now"
+        "step {step} differs from that of the dry run or graph that the body must follow, which had \
+         {planned} steps: probe, or capture, the present body again"
     )]
     Diverged {
-        /// Which step it was, from 1.
+        /// The number of the step, from 1.
         step: usize,
-        /// How many that run had.
+        /// The number of steps of that run.
         planned: usize,
     },
-    /// In an update, a temporary does not lie where the graph has it: views were dropped in another
-    /// order.
+    /// In an update, a temporary is at another offset than in the graph: views were dropped in
+    /// another order.
     #[error(
         "temporary {temporary} of the update is at offset {now} of the arena, that of the graph at \
          {before}: drop views in the same order, or capture another graph"
     )]
     Moved {
-        /// Which temporary, from 0.
+        /// The number of the temporary, from 0.
         temporary: usize,
-        /// Where it lies in the arena, for the graph.
+        /// Its offset in the arena, in the graph.
         before: u64,
-        /// Where it would lie.
+        /// Its offset in the update.
         now: u64,
     },
-    /// The graph allocates or frees memory by nodes of its own.
+    /// The graph has nodes that allocate or free memory.
     #[error(
-        "the graph has {nodes} nodes that allocate or free memory: the driver may move what they allocate \
-         between replays, and takes it back before each. Acquire from the capture, set a \
-         `Capture::workspace` where a library allocates, or allocate before it"
+        "the graph has {nodes} nodes that allocate or free memory: the driver may move their allocations \
+         between replays, and frees them before each. Acquire from the capture, set a \
+         `Capture::workspace` for a library that allocates, or allocate before the capture"
     )]
     MemoryNodes {
-        /// How many such nodes there are.
+        /// The number of such nodes.
         nodes: usize,
     },
-    /// The memory that a node uses cannot be told from the graph, so that it cannot be verified: the node is of a kind
-    /// that is not supported, as a conditional one, or a copy or fill whose addresses cannot be computed.
+    /// The memory of a node cannot be read from the graph, so it cannot be verified. The node is of
+    /// an unsupported kind, such as a conditional one, or a copy or fill whose addresses cannot be
+    /// computed.
     #[error(
         "the memory of a node of kind {kind:?} cannot be verified: {reason}. Use kernels, fills and copies instead, \
          or run the work outside the graph"
@@ -230,15 +230,16 @@ pub enum CaptureError {
     UnreadableNode {
         /// The kind of the node.
         kind: NodeKind,
-        /// Why its memory cannot be told.
+        /// The reason for which its memory cannot be read.
         reason: UnreadableReason,
     },
-    /// The capture was invalidated while its body ran, or ended or begun anew past the session: by a call in the
-    /// body, or of another thread where the [mode](crate::CaptureMode) allows none.
+    /// The capture was invalidated while its body ran, or ended or begun again without the session:
+    /// by a call in the body, or by another thread if the [mode](crate::CaptureMode) forbids its
+    /// call.
     ///
-    /// Where the call that did it returns an error and the body returns that error, it comes in place of this one, and
-    /// its text names the cause. The driver does not tell afterwards which call it was. So the text of this error lists
-    /// all that are possible, with what to do instead.
+    /// If the responsible call returns an error and the body returns that error, it comes in place
+    /// of this one, and its text names the cause. The driver does not report the call afterwards.
+    /// So the text of this error lists all possible ones, with advice for each.
     #[error(
         "the capture was invalidated while its body ran, by one of these: {}",
         PossibleCauses { mode: *mode, event_tracking: *event_tracking }
@@ -246,88 +247,87 @@ pub enum CaptureError {
     Invalidated {
         /// The mode of the capture.
         mode: CaptureMode,
-        /// Whether cudarc tracks events in the capture's context.
+        /// `true` if cudarc tracks events in the capture's context.
         event_tracking: bool,
     },
-    /// The crate contradicts itself. This is a bug in `pool-graph`, and no fault of the caller's.
+    /// The crate contradicts itself. This is a bug in `pool-graph`, and not the caller's fault.
     #[error("this is a bug in pool-graph, please report it: {found}")]
     Internal {
-        /// What was found that cannot be.
+        /// The contradiction.
         found: &'static str,
     },
-    /// Something came onto a stream of the session, and so into the graph, that the body did not put
-    /// there through the capture.
+    /// Work entered a stream of the session, and so the graph, without the capture.
     #[error(
-        "work came onto stream {stream:#x} past the capture, and the graph would not own the memory that \
-         it names: put it there by `enqueue`, or on another stream"
+        "work entered stream {stream:#x} without the capture, and the graph would not own its memory: \
+         put it there by `enqueue`, or on another stream"
     )]
     ForeignWork {
         /// The stream's handle, as a number.
         stream: u64,
     },
-    /// A node of the graph is of no operation of the capture, of no scope and of no work that was
-    /// [enqueued](crate::Capture::enqueue): it came from elsewhere, or is of a kind that a scope does not put
-    /// there.
+    /// A node of the graph belongs to no operation of the capture, to no scope and to no
+    /// [enqueued](crate::Capture::enqueue) work. It was added otherwise, or is of a kind that a
+    /// scope does not add.
     #[error(
-        "a node of kind {kind:?} came into the graph, and nothing that the body did through the capture \
-         put it there: put it there by `enqueue`, or keep other threads off the streams of the session"
+        "a node of kind {kind:?} entered the graph, and no operation of the body through the capture \
+         added it: add it by `enqueue`, or keep other threads off the streams of the session"
     )]
     ForeignNode {
-        /// What it does.
+        /// The kind of the node.
         kind: NodeKind,
     },
-    /// A fill or a copy in the graph names memory that the graph does not own, and that no operation of the
-    /// capture answers for.
+    /// A fill or a copy in the graph uses memory that the graph does not own, and belongs to no
+    /// operation of the capture.
     #[error(
-        "a fill or a copy of {bytes} bytes at {address:#x} came into the graph, which does not own them: \
+        "a fill or a copy of {bytes} bytes at {address:#x} entered the graph, which does not own them: \
          lease the block, or put the work there by `enqueue`"
     )]
     ForeignMemory {
-        /// Where it begins.
+        /// The start of the memory.
         address: u64,
         /// Its bytes.
         bytes: u64,
     },
-    /// All buffers of the [`StagingPool`](crate::StagingPool) are out.
+    /// All buffers of the [`StagingPool`](crate::StagingPool) are in use.
     #[error(
-        "all {buffers} buffers of the staging pool are out: tickets hold {held}, and {pending} are being \
-         copied. Wait for a ticket, and drop it, or make the pool with more"
+        "all {buffers} buffers of the staging pool are in use: tickets hold {held}, and {pending} are being \
+         copied. Wait for a ticket, and drop it, or create the pool with more"
     )]
     StagingExhausted {
-        /// How many there are.
+        /// The number of buffers.
         buffers: usize,
-        /// How many tickets have, also those that were forgotten.
+        /// The number of buffers that tickets hold, including forgotten ones.
         held: usize,
-        /// How many are being copied from or to, without a ticket; also those whose copy went into a graph that
-        /// somebody else captured meanwhile, which are never free again.
+        /// The number of buffers with a pending copy and without a ticket. It includes those whose
+        /// copy entered a graph that other code captured, which are never free again.
         pending: usize,
     },
     /// The buffers of the [`StagingPool`](crate::StagingPool) are too small.
     #[error(
-        "{requested} bytes do not fit a buffer of the staging pool, which has {capacity}: make the pool \
+        "{requested} bytes do not fit a buffer of the staging pool, which has {capacity}: create the pool \
          with larger ones"
     )]
     StagingTooSmall {
-        /// Bytes asked for.
+        /// The requested bytes.
         requested: usize,
-        /// Bytes that each has.
+        /// The bytes of each buffer.
         capacity: usize,
     },
-    /// The graph has no such argument: it is another capture's, or of another length.
+    /// The graph has no such argument: it belongs to another capture, or has another length.
     #[error(
-        "host argument {asked} is another capture's or of another length: the graph has {arguments}, use \
-         what its own capture gave"
+        "host argument {asked} belongs to another capture or has another length: the graph has {arguments}, use \
+         those of its own capture"
     )]
     NoSuchArgument {
-        /// The argument asked for, from 0.
+        /// The requested argument, from 0.
         asked: usize,
-        /// How many the graph has.
+        /// The number of the graph's arguments.
         arguments: usize,
     },
 }
 
 impl CaptureError {
-    /// The error for a capture in `context` that is found invalidated.
+    /// Creates the error for an invalidated capture in `context`.
     pub(crate) fn invalidated(context: &CudaContext, mode: CaptureMode) -> Self {
         Self::Invalidated { mode, event_tracking: context.is_event_tracking() }
     }
@@ -339,7 +339,7 @@ impl From<NoHostMemory> for CaptureError {
     }
 }
 
-/// The errors of cudarc's own calls in a body.
+/// Converts the errors of cudarc's own calls in a body.
 impl From<DriverError> for CaptureError {
     fn from(error: DriverError) -> Self {
         Self::Driver(CudaError::Call { call: "a call of cudarc", code: error.into() })
@@ -356,7 +356,7 @@ mod tests {
     use crate::capture::FailedCapture;
     use crate::verify::LayoutViolation;
 
-    /// What is passed on as it is says its text once, and nothing between it and what is below it is lost.
+    /// A forwarded error has its text once in the chain, and no cause is lost.
     #[test]
     fn each_text_is_in_the_chain_once() {
         let refused =
@@ -370,8 +370,8 @@ mod tests {
         assert_eq!(error_chain(&failed).to_string(), chain);
 
         let error = CaptureError::from(LayoutViolation::Circle);
-        assert_eq!(error.to_string(), "the graph is not right for its memory");
-        let chain = "the graph is not right for its memory: the edges form a circle";
+        assert_eq!(error.to_string(), "the graph does not match the layout of its memory");
+        let chain = "the graph does not match the layout of its memory: the edges form a circle";
         assert_eq!(error_chain(&error).to_string(), chain);
         let driver = CaptureError::from(CudaError::NoDevice);
         assert_eq!(error_chain(&driver).to_string(), CudaError::NoDevice.to_string());

@@ -1,4 +1,4 @@
-//! What a graph's temporaries need, known before any memory is taken, and the plan for it.
+//! The memory that a graph's temporaries need, known before any allocation, and the plan for it.
 
 use std::fmt;
 
@@ -17,16 +17,16 @@ use crate::base::request::GRANULE;
 /// Bytes of a graph's temporaries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Footprint {
-    /// The bytes of all temporaries together: what an arena needs that never hands bytes out again.
+    /// The sum of the bytes of all temporaries: the size of an arena without reuse.
     pub sum: u64,
     /// The bytes of the arena from its start to the end of the last temporary.
     pub peak: u64,
-    /// What no layout can be below: temporaries of which no two are ordered need it at once.
+    /// A lower bound for every layout: unordered temporaries need these bytes at once.
     pub lower_bound: u64,
 }
 
 impl Footprint {
-    /// Peak over bound; 1 is provably optimal.
+    /// Returns peak over bound; 1 is provably optimal.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "ratios are for people")]
     pub fn ratio(&self) -> f64 {
@@ -50,14 +50,14 @@ impl fmt::Display for Footprint {
     }
 }
 
-/// A dry run of a body, planned: what it takes, and where each temporary goes.
+/// A planned dry run of a body: its memory, and the place of each temporary.
 ///
-/// Made by [`CaptureSession::probe`](crate::CaptureSession::probe), which calls no driver and takes no
-/// memory. A capture [with it](crate::CaptureSession::planned) follows the plan.
+/// [`CaptureSession::probe`](crate::CaptureSession::probe) creates it, without calls of the driver
+/// and without memory. A capture [with it](crate::CaptureSession::planned) follows the plan.
 #[derive(Clone, Debug)]
 pub struct Probe {
     footprint: Footprint,
-    /// Where each temporary goes; none where the body takes no memory.
+    /// The place of each temporary; `None` if the body allocates nothing.
     plan: Option<ArenaPlan>,
     trace: Trace,
     divergence: Divergence,
@@ -105,16 +105,16 @@ impl Probe {
         })
     }
 
-    /// What the body's temporaries need.
+    /// Returns the memory that the body's temporaries need.
     #[must_use]
     pub fn footprint(&self) -> Footprint {
         self.footprint
     }
 
-    /// The temporaries of the body, what orders them, their plan, and who asks for them, as a file for `pool-plan`; none
-    /// where the body takes no memory.
+    /// Returns the temporaries of the body, their order, their plan, and the calls that request
+    /// them, as a file for `pool-plan`. Returns `None` if the body allocates nothing.
     ///
-    /// Blocks that a lease keeps are no part of it: the plan has nothing to say of them.
+    /// Blocks that a lease keeps are not included: the plan does not place them.
     ///
     /// ```no_run
     /// # fn f(probe: &pool_graph::Probe) -> std::io::Result<()> {
@@ -131,30 +131,30 @@ impl Probe {
         self.record.clone()
     }
 
-    /// How many temporaries the body takes.
+    /// Returns the number of temporaries of the body.
     #[must_use]
     pub fn temporaries(&self) -> usize {
         self.plan.as_ref().map_or(0, ArenaPlan::allocations)
     }
 
-    /// The same, with another answer to a capture that does something else than the dry run.
+    /// Returns the same, with another treatment of a capture that differs from the dry run.
     #[must_use]
     pub fn on_divergence(self, divergence: Divergence) -> Self {
         Self { divergence, ..self }
     }
 
-    /// Bytes of an arena that can follow the plan; at least those of one region.
+    /// Returns the bytes of an arena that can follow the plan; at least those of one region.
     #[must_use]
     pub fn arena_bytes(&self) -> u64 {
         self.footprint.peak.max(GRANULE)
     }
 
-    /// The trace that a capture has to follow step by step, if it must.
+    /// Returns the trace that a capture must follow step by step, if any.
     pub(super) fn followed(&self) -> Option<Trace> {
         (self.divergence == Divergence::Refuse).then(|| self.trace.clone())
     }
 
-    /// The policy of an arena that follows the plan.
+    /// Returns the policy of an arena that follows the plan.
     #[must_use]
     pub fn policy(&self) -> ArenaPolicy {
         match &self.plan {
@@ -172,7 +172,8 @@ fn sum(regions: &[Region]) -> u64 {
     temporaries(regions).map(|region| region.bytes).sum()
 }
 
-/// The planning problem of a body's temporaries, in the order in which it takes them; none without.
+/// Returns the planning problem of a body's temporaries, in the order of their allocation; `None`
+/// without any.
 pub(super) fn problem(
     model: &Model,
     regions: &[Region],
@@ -197,7 +198,8 @@ pub(super) fn problem(
     Ok(Some(HappensBeforeProblem::new(model.operations(), edges, buffers)?))
 }
 
-/// What a capture with this problem came to need, in an arena that was used up to `peak`.
+/// Returns the memory that a capture with this problem has used, in an arena that was used up to
+/// `peak`.
 pub(super) fn of_capture(
     problem: Option<&HappensBeforeProblem>,
     regions: &[Region],

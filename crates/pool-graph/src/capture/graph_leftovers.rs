@@ -1,6 +1,6 @@
-//! What is left of graphs. It goes through the queue of `pool-cuda` for all that could not be given back: it is destroyed
-//! once no capture of the process is under way, because a graph that is destroyed during a capture may invalidate it,
-//! whichever thread does it.
+//! Deferred destruction of graphs. Their objects use the queue of `pool-cuda` for deferred frees.
+//! They are destroyed once no capture of the process is in progress, because the destruction of a
+//! graph may invalidate a capture of any thread.
 
 use std::mem;
 use std::sync::Arc;
@@ -19,30 +19,32 @@ use super::resources::SessionResources;
 use super::sharing::Shares;
 use crate::driver::{Executable, Graph};
 
-/// What is left of a dropped graph, or of one whose parameters were replaced: dropped in this order. Only handles of the
-/// driver's wait for the captures of others; memory and blocks are given back as soon as nothing runs.
+/// The objects of a dropped graph, or of one whose parameters were replaced: dropped in this order.
+/// Only handles of the driver wait for other captures; memory and blocks are released as soon as no
+/// run uses them.
 #[derive(Debug)]
 #[expect(dead_code, reason = "most of it is kept for the order of its destructors alone")]
 pub(crate) struct GraphLeftovers {
-    // Do not reorder: the executable goes before the graph, both before the memory that they name.
+    // Do not reorder: the executable graph is destroyed before the graph, and both before their
+    // memory.
     pub(crate) executable: Option<Executable>,
     pub(crate) graph: Graph,
     pub(crate) host: Vec<Option<HostBuffer>>,
     pub(crate) doubtful: Vec<HostBuffer>,
     pub(crate) staged: CopyBuffers,
     pub(crate) shares: Shares,
-    /// What the graph ran on; none once nothing runs any more.
+    /// The streams and memory of the graph's runs; `None` once no run is pending.
     pub(crate) resources: Option<Arc<SessionResources>>,
-    /// The session's streams, which outlive what ran on them.
+    /// The session's streams, which outlive the runs on them.
     pub(crate) streams: Arc<[Arc<CudaStream>]>,
 }
 
-/// A place for leftovers, made before there are any: a drop then needs no memory.
+/// A place in the queue of deferred frees, reserved in advance: so a drop allocates nothing.
 pub(crate) type LeftoversPlace = Place<GraphLeftovers>;
 
 impl GraphLeftovers {
-    /// Destroys them, now or when the last capture of the process ends. The runs of the graph are waited for first: its
-    /// state goes after it.
+    /// Destroys them, now or when the last capture of the process ends. The runs of the graph are
+    /// waited for first: its state is dropped after it.
     pub(crate) fn end(self, place: LeftoversPlace) {
         drop(place.own(self));
         give_back_leftovers();
@@ -56,13 +58,13 @@ impl Resource for GraphLeftovers {
         None
     }
 
-    /// Waits for the runs. The parts are dropped with the value: each is given back by itself, or left over.
+    /// Waits for the runs. The parts are dropped with the value: each is destroyed, or deferred.
     unsafe fn give_back(&mut self) -> Result<(), CudaError> {
         if let Some(resources) = &self.resources {
             resources.come_to_rest()?;
         }
         if is_capture_under_way() {
-            // Others may want these, and giving them back invalidates no capture.
+            // Other graphs may need these, and their release invalidates no capture.
             let given_back = (mem::take(&mut self.shares), self.resources.take());
             drop(given_back);
             return Err(CudaError::Capturing { operation: "destroy a graph" });
@@ -71,16 +73,18 @@ impl Resource for GraphLeftovers {
     }
 }
 
-/// A capture of a session's streams, until it is dropped: what had to wait for its end is destroyed then.
+/// A capture of a session's streams, until it is dropped: objects that waited for its end are
+/// destroyed then.
 #[derive(Debug)]
 pub(crate) struct ActiveCapture {
-    // In this order: the streams are captured no more, then what waited for that is destroyed.
+    // In this order: the streams are not captured any more, then the waiting objects are destroyed.
     streams: CapturedStreams,
     _deferred: DeferredDestruction,
 }
 
 impl ActiveCapture {
-    /// Takes all of the streams, which nobody else captures, and waits until their work is done.
+    /// Reserves all of the streams, which no other code may capture, and waits until their work is
+    /// done.
     pub(crate) fn enter(streams: &[Arc<CudaStream>]) -> Result<Self, CaptureError> {
         let capturing =
             Self { streams: CapturedStreams::reserve(streams)?, _deferred: DeferredDestruction };

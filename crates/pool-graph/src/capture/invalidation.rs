@@ -1,5 +1,6 @@
-//! The calls that invalidate a capture, with what to do instead. The driver does not tell which of them was made, so the
-//! error lists those that the capture's mode and cudarc's event tracking leave possible.
+//! The calls that invalidate a capture, with advice for each. The driver does not report which of
+//! them was made, so the error lists those that are possible in the capture's mode with cudarc's
+//! event tracking.
 
 use std::fmt;
 
@@ -40,17 +41,17 @@ const CAUSES: [Cause; 7] = [
     },
     Cause {
         is_possible: |_, _| true,
-        call: "a captured stream was to wait for an event from before the capture",
+        call: "a captured stream waited for an event from before the capture",
         instead: "wait for it before the capture",
     },
     Cause {
         is_possible: |_, _| true,
-        call: "a capture of these streams was begun or ended by hand",
+        call: "a capture of these streams was begun or ended without the session",
         instead: "leave that to the session",
     },
 ];
 
-/// The causes that a mode and cudarc's event tracking leave possible.
+/// The possible causes for a mode and cudarc's event tracking.
 pub(super) struct PossibleCauses {
     pub(super) mode: CaptureMode,
     pub(super) event_tracking: bool,

@@ -1,4 +1,4 @@
-//! What the nodes of a graph name, held for as long as it may run.
+//! The memory of a graph's nodes, held for as long as the graph may run.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::base::block::GraphMemoryBlock;
 use crate::lease::Lease;
 use crate::source::DeviceMemory;
 
-/// Leases, and the arena, which only graphs of one stream have together.
+/// Leases, and the arena, which only graphs of one stream share.
 #[derive(Debug)]
 pub(crate) struct GraphMemory {
     /// The lease of the arena first, then those of blocks.
@@ -26,12 +26,12 @@ impl GraphMemory {
         Self { leases, arena }
     }
 
-    /// Checks that nobody was given any of the memory since it was leased.
+    /// Checks that none of the memory was reused since it was leased.
     pub(crate) fn check(&self) -> Result<(), CaptureError> {
         Ok(self.leases.iter().try_for_each(Lease::check)?)
     }
 
-    /// Checks that a block of this context is leased, and has as many bytes.
+    /// Checks that a block of this context is leased, and has at least `bytes` bytes.
     pub(crate) fn check_block(
         &self,
         block: &GraphMemoryBlock,
@@ -42,9 +42,9 @@ impl GraphMemory {
     }
 }
 
-/// Checks that some lease holds a block, by its name: a block value that is out of date may have an address
-/// in another block that is leased, and would be a second name for its bytes. One of another device may be
-/// held, too, but nothing on this context's streams names it.
+/// Checks that some lease holds a block, by its name: a stale block value may have an address in
+/// another leased block, and would be a second name for its bytes. A block of another device may be
+/// held, too, but no work on this context's streams uses it.
 pub(crate) fn check_block(
     leases: &[Lease],
     block: &GraphMemoryBlock,
@@ -62,16 +62,17 @@ pub(crate) fn check_block(
     })
 }
 
-/// An arena that a session, and then its graph, has: who else captures with it runs on the same stream.
+/// An arena of a session, and then of its graph: other sessions with it run on the same stream.
 #[derive(Debug)]
 pub(crate) struct OwnArena {
-    /// How the arena stood when it was given away. Others may have captured with what lived then, by hand.
+    /// The arena's state before the session. Other captures, made without a session, may use the
+    /// regions that were live then.
     given: ArenaMark,
-    // Below the mark: the arena is as it stood then before others may have it.
+    // It is dropped after the mark: the arena gets its earlier state before other code may have it.
     claim: ArenaClaim,
 }
 
-/// An arena that was given away, until this is dropped: nobody else takes or ends regions.
+/// The claim on an arena, until this is dropped: no other code allocates or ends regions.
 #[derive(Debug)]
 struct ArenaClaim {
     arena: CudaArena,
@@ -84,12 +85,13 @@ impl OwnArena {
         Ok(Self { given: claim.arena.mark()?, claim })
     }
 
-    /// Where a session begins whose graph runs on the stream of this arena's graphs: behind what is not theirs.
+    /// Returns the start of another session whose graph runs on the stream of this arena's graphs:
+    /// after the bytes that are not theirs.
     pub(crate) fn mark_anew(&self, policy: ArenaPolicy) -> Result<ArenaMark, CaptureError> {
         Ok(self.claim.arena.mark_anew(&self.given, policy)?)
     }
 
-    /// How many bytes of the arena belong to none of its graphs.
+    /// Returns the bytes of the arena that belong to none of its graphs.
     pub(crate) fn used_before(&self) -> u64 {
         self.claim.arena.used_before(&self.given)
     }

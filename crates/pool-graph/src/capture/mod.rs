@@ -1,4 +1,4 @@
-//! Captures: a session that turns the work of a body into a graph which owns its memory.
+//! Captures: a session that turns the work of a body into a graph that owns its memory.
 
 // Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
 //

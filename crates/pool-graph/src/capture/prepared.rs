@@ -1,4 +1,4 @@
-//! A session with memory: it runs bodies, and hands over what comes out as graphs.
+//! A session with memory: it runs bodies, and returns their graphs.
 
 use std::error::Error;
 use std::fmt;
@@ -13,11 +13,10 @@ use super::setup::{CaptureSetup, Purpose};
 
 /// The second state of a capture: streams, leases and an arena.
 ///
-/// A capture takes none of them away: after a body that failed or panicked, the next one has the same
-/// memory. One that succeeds may be followed by others, too: their graphs run on one stream, one after
-/// the other, so they [share the arena](crate::CaptureSession::beside), and what one leaves in its
-/// temporaries the other overwrites. Arena and leases are given back with the last of these graphs and
-/// this value.
+/// A capture does not consume them: after a body that failed or panicked, the next one has the same
+/// memory. A successful one may be followed by others, too. Their graphs run on one stream, one
+/// after the other, so they [share the arena](crate::CaptureSession::beside), and overwrite each
+/// other's temporaries. Arena and leases are released with the last of these graphs and this value.
 ///
 /// ```no_run
 /// # use pool_graph::{Capture, CaptureError, CapturedGraph, PreparedCapture};
@@ -40,11 +39,11 @@ pub struct PreparedCapture {
     setup: Arc<CaptureSetup>,
 }
 
-/// A capture that did not become a graph, with the state that would have been the graph's.
+/// A capture that did not become a graph, with the state for the graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FailedCapture<S, E> {
-    /// Why there is no graph.
+    /// The reason for which there is no graph.
     pub error: E,
     /// The state as the body left it.
     pub state: S,
@@ -59,25 +58,25 @@ impl PreparedCapture {
         &self.setup
     }
 
-    /// Captures what the body puts on the streams, which are waited for first. All branches are joined
-    /// at its end.
+    /// Captures the body's work on the streams, after a wait for their earlier work. All branches
+    /// are joined at its end.
     ///
-    /// The graph that came out is read back, node by node and edge by edge, and what it orders is
-    /// compared with where its temporaries lie, whatever the policy of the arena. The state becomes the
+    /// The captured graph is read back, node by node and edge by edge, and its order is compared
+    /// with the places of its temporaries, under any policy of the arena. The state becomes the
     /// graph's.
     ///
-    /// When the body fails or panics, the capture is ended and thrown away: streams, arena and leases
-    /// are as before, for the next capture.
+    /// If the body fails or panics, the capture is discarded: streams, arena and leases are as
+    /// before, for the next capture.
     ///
     /// # Errors
     ///
-    /// The body's own error, before any other; [`CaptureError::AlreadyCapturing`], [`CaptureError::Diverged`],
-    /// [`CaptureError::MemoryNodes`], [`CaptureError::Unordered`], [`CaptureError::Layout`],
-    /// [`CaptureError::Invalidated`],
-    /// [`CaptureError::ForeignWork`], [`CaptureError::ForeignMemory`], [`CaptureError::ForeignNode`],
-    /// [`CaptureError::UnreadableNode`], [`CaptureError::SharedBlock`],
-    /// [`StaleLease`](crate::GraphMemoryError::StaleLease) where the arena was reset since it was given
-    /// to the session; and what the driver refuses.
+    /// The body's own error, before any other; [`CaptureError::AlreadyCapturing`],
+    /// [`CaptureError::Diverged`], [`CaptureError::MemoryNodes`], [`CaptureError::Unordered`],
+    /// [`CaptureError::Layout`], [`CaptureError::Invalidated`], [`CaptureError::ForeignWork`],
+    /// [`CaptureError::ForeignMemory`], [`CaptureError::ForeignNode`],
+    /// [`CaptureError::UnreadableNode`], [`CaptureError::SharedBlock`];
+    /// [`StaleLease`](crate::GraphMemoryError::StaleLease) if the arena was reset during the
+    /// session; and the driver's error code.
     pub fn capture<S, E: From<CaptureError>>(
         &self,
         state: S,
@@ -86,8 +85,8 @@ impl PreparedCapture {
         self.capture_keeping_state(state, body).map_err(|failed| failed.error)
     }
 
-    /// Captures as [`capture`](Self::capture), but the state comes back with the error. Only a panic of the body
-    /// drops it.
+    /// Captures as [`capture`](Self::capture) does, and returns the state with the error. Only a
+    /// panic of the body drops it.
     ///
     /// # Errors
     ///
@@ -122,8 +121,8 @@ impl<S, E: fmt::Display> fmt::Display for FailedCapture<S, E> {
     }
 }
 
-// By hand, because the derive's `transparent` takes types of one field alone: the text of a failed capture is
-// its error's text, and so its source is its error's source.
+// It is not derived, because the derive's `transparent` supports only types of one field. A failed
+// capture has its error's text and source.
 impl<S: fmt::Debug, E: Error> Error for FailedCapture<S, E> {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         self.error.source()

@@ -5,7 +5,7 @@ use pool_plan::{Caller, GraphRecord, HappensBeforeProblem};
 use super::body::{Model, Region};
 use super::error::CaptureError;
 
-/// The record of a planning problem, without the offsets of a plan.
+/// Returns the record of a planning problem, without the offsets of a plan.
 pub(super) fn of(
     problem: &HappensBeforeProblem,
     model: &Model,
@@ -18,8 +18,8 @@ pub(super) fn of(
     Ok(record.with_streams(model.streams().to_vec())?)
 }
 
-/// The same record with offsets of a plan. Where the verifier has read an order in the graph that the capture does not
-/// know of, offsets may rely on that, and are left out.
+/// Returns the same record with offsets of a plan. If the verifier has found an order in the graph
+/// that the capture does not know, offsets may depend on it, and are left out.
 pub(super) fn with_offsets(record: &GraphRecord, offsets: &[u64]) -> GraphRecord {
     record.clone().with_offsets(offsets).unwrap_or_else(|_| record.clone())
 }

@@ -1,8 +1,8 @@
-//! The captures under way in this process: which streams they have; and which arenas sessions and graphs have. What is
-//! put on a stream while a session captures it would become a part of that graph.
+//! The captures in progress in this process with their streams, and the arenas of sessions and
+//! graphs. Work put on a stream while a session captures it would become a part of that graph.
 //!
-//! Under the lock there is only looking and moving: room is made before it is taken, and what it held is dropped
-//! after. A launch and a drop need no room.
+//! The lock is held only to search and move: capacity is reserved before, and removed entries are
+//! dropped after. A launch and a drop need no capacity.
 
 use std::sync::Arc;
 
@@ -25,27 +25,28 @@ static CAPTURES: Mutex<Registry> = Mutex::new(Registry {
     arenas: Vec::new(),
 });
 
-/// Tells threads that wait that a stream has come to rest, or is in use no more.
+/// Notifies waiting threads that a stream is idle, or not in use any more.
 static CHANGED: Condvar = Condvar::new();
 
-/// What tells a stream from every other one: its handle and context.
+/// A unique key of a stream: its handle and context.
 type Key = (usize, usize);
 
-/// What sessions and graphs have. The lock on it is held for a look or a change, and for no call of the driver.
+/// The streams and arenas of sessions and graphs. Its lock is held only to search or change, and
+/// for no call of the driver.
 struct Registry {
-    /// The streams that sessions have for a capture.
+    /// The streams that sessions have reserved for a capture.
     session_streams: Vec<SessionStream>,
     /// The streams that graphs run on, in order.
     graph_streams: Vec<GraphStream>,
-    /// Where the arenas begin that a session or a graph has.
+    /// The starts of the arenas that a session or a graph has.
     arenas: Vec<u64>,
 }
 
-/// A stream that a session has for a capture.
+/// A stream that a session has reserved for a capture.
 #[derive(Clone, Copy)]
 struct SessionStream {
     stream: Key,
-    /// Whether the work that the stream held before is done.
+    /// `true` once the stream's earlier work is done.
     is_settled: bool,
 }
 
@@ -53,9 +54,9 @@ struct SessionStream {
 #[derive(Clone, Copy)]
 struct GraphStream {
     stream: Key,
-    /// How many sessions have graphs that run on it.
+    /// The number of sessions with graphs that run on it.
     setups: usize,
-    /// How many calls of the driver graphs are making on it.
+    /// The number of calls of the driver that graphs are making on it.
     uses: usize,
 }
 
@@ -78,7 +79,7 @@ fn key(stream: &CudaStream) -> Key {
     (stream.cu_stream().addr(), stream.context().cu_ctx().addr())
 }
 
-/// A stream that graphs may run on, until it is dropped: using it takes no memory.
+/// A stream that graphs may run on, until it is dropped: its use allocates nothing.
 #[derive(Debug)]
 pub(crate) struct RunStream(Key);
 
@@ -106,7 +107,7 @@ impl Drop for RunStream {
     }
 }
 
-/// Takes the lock of the registry, with room in a list.
+/// Locks the registry, with reserved capacity in a list.
 fn with_room<T>(
     of: impl Fn(&mut Registry) -> &mut Vec<T>,
     more: usize,
@@ -114,7 +115,8 @@ fn with_room<T>(
     lock_reserved(|| CAPTURES.lock(), of, more)
 }
 
-/// Waits for a change; what a thread needs for waiting is made without the lock, which was changed then, too.
+/// Waits for a change. The thread's data for a wait is allocated without the lock, and the registry
+/// may have changed by then, too.
 fn wait(mut captures: MutexGuard<'_, Registry>) {
     if is_ready_to_wait() {
         CHANGED.wait(&mut captures);
@@ -124,16 +126,16 @@ fn wait(mut captures: MutexGuard<'_, Registry>) {
     }
 }
 
-/// Streams that are captured by a session, until it is dropped.
+/// Streams that a session captures, until this is dropped.
 #[derive(Debug)]
 pub(crate) struct CapturedStreams {
     keys: Vec<Key>,
-    /// Keeps eager pools from waiting for a whole context.
+    /// Prevents eager pools from waiting for a whole context.
     _under_way: CaptureUnderWay,
 }
 
 impl CapturedStreams {
-    /// Takes all of them, which no other session captures and no graph uses.
+    /// Reserves all of them, if no other session captures them and no graph uses them.
     pub(crate) fn reserve(streams: &[Arc<CudaStream>]) -> Result<Self, CaptureError> {
         let keys: Vec<Key> = streams.iter().map(|stream| key(stream)).collect();
         loop {
@@ -152,7 +154,7 @@ impl CapturedStreams {
         }
     }
 
-    /// Waits until their work is done; nobody may capture them by hand.
+    /// Waits until their work is done; they must not be captured explicitly.
     pub(crate) fn settle(&self, streams: &[Arc<CudaStream>]) -> Result<(), CaptureError> {
         for stream in streams {
             if is_capturing(stream)? {
@@ -189,7 +191,7 @@ impl Drop for CapturedStreams {
 pub(crate) struct StreamUse(Key);
 
 impl StreamUse {
-    /// Begins a call on a stream; none where a session captures it.
+    /// Begins a call on a stream. Returns `None` if a session captures it.
     pub(crate) fn begin(on: &RunStream) -> Option<Self> {
         let mut captures = CAPTURES.lock();
         if captures.session_stream(&on.0).is_some() {
@@ -211,7 +213,7 @@ impl Drop for StreamUse {
     }
 }
 
-/// Takes an arena for one session or graph; false where it is taken.
+/// Claims an arena for one session or graph. Returns `false` if it is claimed.
 pub(crate) fn take_arena(address: u64) -> Result<bool, NoHostMemory> {
     let mut captures = with_room(|captures| &mut captures.arenas, 1)?;
     let free = !captures.arenas.contains(&address);
@@ -225,15 +227,15 @@ pub(crate) fn give_arena_back(address: u64) {
     CAPTURES.lock().arenas.retain(|&taken| taken != address);
 }
 
-/// Waits for all that a stream holds, and for nothing that is being captured on it.
+/// Waits for all work of a stream, not for work that is being captured on it.
 ///
 /// # Errors
 ///
-/// [`CudaError::Capturing`] where the stream is captured by hand, and why the driver does not wait: then something may
-/// run there still.
+/// [`CudaError::Capturing`] if the stream is captured explicitly, and the driver's error code: then
+/// work may still run there.
 pub(crate) fn come_to_rest(runs_on: &RunStream, stream: &CudaStream) -> Result<(), CudaError> {
-    // Each time round, a session had the stream, and has given it up without waiting for it: it was refused,
-    // and does not come back by itself.
+    // In each iteration, a session had the stream, and has released it without waiting for it: it
+    // was refused, and does not return.
     loop {
         if let Some(_in_use) = StreamUse::begin(runs_on) {
             return rest(stream);
@@ -244,20 +246,20 @@ pub(crate) fn come_to_rest(runs_on: &RunStream, stream: &CudaStream) -> Result<(
     }
 }
 
-/// Waits for a stream that no session captures. Where its context is gone, which a second call confirms, nothing runs
-/// there any more. After any other error something may.
+/// Waits for a stream that no session captures. If its context is destroyed, which a second call
+/// confirms, no work runs there any more. After any other error work may run.
 fn rest(stream: &CudaStream) -> Result<(), CudaError> {
     let is_captured = bind(stream.context()).and_then(|()| is_capturing(stream));
     let waited = match is_captured {
         Ok(true) => return Err(CudaError::Capturing { operation: "wait for the runs of a graph" }),
-        // Somebody may capture it from here on: then it is not waited for, and that is an error.
+        // Other code may capture it from here on: then the wait fails.
         Ok(false) => synchronize(stream),
         Err(error) => Err(error),
     };
     unless_gone(stream.context(), waited)
 }
 
-/// Waits until a session has waited for what the stream held before; false where it gave up.
+/// Waits until a session has waited for the stream's earlier work. Returns `false` if it gave up.
 fn wait_until_settled(on: &RunStream) -> bool {
     loop {
         let captures = CAPTURES.lock();

@@ -1,4 +1,4 @@
-//! What the graphs of a session keep: its streams, and the memory that nodes name.
+//! The resources of a session's graphs: its streams, and the memory of nodes.
 
 use std::sync::Arc;
 
@@ -8,17 +8,17 @@ use pool_driver::error::CudaError;
 use super::memory::GraphMemory;
 use super::registry::{RunStream, come_to_rest};
 
-/// The streams and the memory of a session. Its last owner gives the memory back.
+/// The streams and the memory of a session. Its last owner frees the memory.
 #[derive(Debug)]
 pub(crate) struct SessionResources {
-    // Do not reorder: memory goes before the streams that used it.
+    // Do not reorder: memory is freed before the streams that used it.
     memory: GraphMemory,
     runs_on: RunStream,
     streams: Arc<[Arc<CudaStream>]>,
 }
 
 impl SessionResources {
-    /// The first of the streams, of which there is at least one, is the one that graphs run on.
+    /// Creates the resources. There must be at least one stream; graphs run on the first one.
     pub(crate) fn new(
         memory: GraphMemory,
         runs_on: RunStream,
@@ -27,17 +27,17 @@ impl SessionResources {
         Self { memory, runs_on, streams }
     }
 
-    /// The stream that is captured, and that graphs run on.
+    /// Returns the stream that is captured, and that graphs run on.
     pub(crate) fn stream(&self) -> &Arc<CudaStream> {
         &self.streams[0]
     }
 
-    /// All streams of the session, to be kept.
+    /// Returns shared ownership of all streams of the session.
     pub(crate) fn all_streams(&self) -> Arc<[Arc<CudaStream>]> {
         Arc::clone(&self.streams)
     }
 
-    /// All streams of the session.
+    /// Returns all streams of the session.
     pub(crate) fn streams(&self) -> &[Arc<CudaStream>] {
         &self.streams
     }
@@ -50,11 +50,11 @@ impl SessionResources {
         &self.memory
     }
 
-    /// Waits for all that the stream of the graphs holds.
+    /// Waits for all work of the graphs' stream.
     ///
     /// # Errors
     ///
-    /// Why it cannot be waited for: something may run there still.
+    /// Returns the reason of a failed wait: work may still run there.
     pub(crate) fn come_to_rest(&self) -> Result<(), CudaError> {
         come_to_rest(&self.runs_on, self.stream())
     }

@@ -23,9 +23,9 @@ use crate::driver::CaptureMode;
 use crate::lease::Lease;
 use crate::source::DeviceMemory;
 
-/// The first state of a capture: what it will run on. The states are types, each made from the one
-/// before: this one is [prepared](Self::prepare) with memory, a [`PreparedCapture`] runs bodies with a
-/// [`Capture`] each, and what comes out is a [`CapturedGraph`], which can be
+/// The first state of a capture: its streams. The states are types, each created from the one
+/// before. This one is [prepared](Self::prepare) with memory, a [`PreparedCapture`] runs bodies
+/// with a [`Capture`] each, and the result is a [`CapturedGraph`], which can be
 /// [updated](CapturedGraph::update).
 ///
 /// ```no_run
@@ -56,9 +56,9 @@ use crate::source::DeviceMemory;
 /// # }
 /// ```
 ///
-/// What a body does is noted in host memory, and planned, by collections of the standard library: where the host has
-/// none, a session, a probe, a capture and an update end the process. The graph that comes out needs none for its
-/// replays, nor for being read, waited for and dropped.
+/// A session records and plans a body in host memory, with collections of the standard library. If
+/// the host has none, a session, a probe, a capture and an update abort the process. A graph needs
+/// none for its replays, reads, waits and drop.
 #[derive(Debug)]
 pub struct CaptureSession {
     streams: Vec<Arc<CudaStream>>,
@@ -67,12 +67,13 @@ pub struct CaptureSession {
 }
 
 impl CaptureSession {
-    /// A session on this stream: the graph is captured from it, and replayed on it.
+    /// Creates a session on this stream: the graph is captured from it, and replayed on it.
     ///
     /// # Errors
     ///
-    /// [`CaptureError::DefaultStream`], and [`CudaError::DriverTooOld`](pool_cuda::CudaError::DriverTooOld)
-    /// before CUDA 12.3, whose graphs do not say what their edges order.
+    /// [`CaptureError::DefaultStream`], and
+    /// [`CudaError::DriverTooOld`](pool_cuda::CudaError::DriverTooOld) before CUDA 12.3, whose
+    /// graphs do not return the data of edges.
     pub fn new(stream: &Arc<CudaStream>) -> Result<Self, CaptureError> {
         require_driver(EDGE_DATA)?;
         let session =
@@ -80,7 +81,7 @@ impl CaptureSession {
         session.with(stream)
     }
 
-    /// One more stream, for work that may run beside that of the others: the next
+    /// Adds a stream, for work that may run beside that of the others: the next
     /// [branch](Capture::branch).
     ///
     /// # Errors
@@ -91,25 +92,28 @@ impl CaptureSession {
         self.with(stream)
     }
 
-    /// Which calls of other threads invalidate the capture: those of its own thread alone, by default.
+    /// Sets which calls of other threads invalidate the capture; by default only calls of its own
+    /// thread do.
     #[must_use]
     pub fn mode(self, mode: CaptureMode) -> Self {
         Self { mode, ..self }
     }
 
-    /// Blocks that the graph keeps: its [views of them](Capture::block) are what it shares with others.
+    /// Adds blocks that the graph keeps: the body uses [views of them](Capture::block) to exchange
+    /// data with other code.
     #[must_use]
     pub fn lease(mut self, lease: Lease) -> Self {
         self.leases.push(lease);
         self
     }
 
-    /// Runs the body dry: what it acquires, and what it orders, is noted and planned; nothing is put on
-    /// streams, no memory is taken, and no driver is called. The capture must do the same.
+    /// Runs the body dry: its acquires, and its order, are recorded and planned. No work is put on
+    /// streams, no memory is allocated, and the driver is not called. The capture must take the
+    /// same steps.
     ///
     /// # Errors
     ///
-    /// What the body answers, and if there is no plan.
+    /// The body's own error, and an error if there is no plan.
     pub fn probe<S, E: From<CaptureError>>(
         &self,
         state: &mut S,
@@ -118,8 +122,8 @@ impl CaptureSession {
         self.probe_with(&Options::default(), state, body)
     }
 
-    /// The same with other options of the planner, which by default seeks the lowest peak for ten
-    /// seconds: how near to the bound is near enough, and how long to seek.
+    /// Probes with other options of the planner. By default it searches the lowest peak for ten
+    /// seconds; the options limit the time, and the distance to the bound.
     ///
     /// # Errors
     ///
@@ -137,28 +141,28 @@ impl CaptureSession {
         Ok(Probe::new(&record.model, &record.regions, record.trace, options)?)
     }
 
-    /// The second state: with an arena, which is the graph's from here on.
+    /// Moves to the second state, with an arena, which is the graph's from here on.
     ///
     /// # Errors
     ///
-    /// [`CaptureError::WrongContext`], and [`CaptureError::ArenaInUse`] where another graph has the
+    /// [`CaptureError::WrongContext`], and [`CaptureError::ArenaInUse`] if another graph has the
     /// arena.
     pub fn prepare(self, arena: CudaArena) -> Result<PreparedCapture, CaptureError> {
         self.with_arena(arena, None)
     }
 
-    /// The second state, with the arena of a graph that runs on the same stream: as the runs of both
-    /// are one after the other, whatever their order, the arena needs what the larger one needs, not the
-    /// sum. The stream is the token that only one of them has at a time.
+    /// Moves to the second state, with the arena of a graph that runs on the same stream. Runs of
+    /// both are one after the other, in any order, so the arena needs the maximum of both and not
+    /// the sum. The stream is the token that only one of them has at a time.
     ///
-    /// What one leaves in its temporaries, the other overwrites. What had been taken from the arena before it was
-    /// [prepared](Self::prepare) is neither's: both begin behind it.
+    /// The graphs overwrite each other's temporaries. Allocations from before the arena was
+    /// [prepared](Self::prepare) belong to neither graph; both start after them.
     ///
     /// # Errors
     ///
     /// [`CaptureError::AnotherStream`], and
-    /// [`ArenaExhausted`](crate::GraphMemoryError::ArenaExhausted) where the arena is less than the
-    /// plan needs: capture the larger graph first.
+    /// [`ArenaExhausted`](crate::GraphMemoryError::ArenaExhausted) if the arena is smaller than the
+    /// plan: capture the larger graph first.
     pub fn beside<T>(
         self,
         graph: &CapturedGraph<T>,
@@ -186,19 +190,19 @@ impl CaptureSession {
         Ok(PreparedCapture::new(CaptureSetup { mode, planned, begin, resources }))
     }
 
-    /// The second state, with an arena of its own that is as large as the plan, which the capture then
+    /// Moves to the second state, with a new arena as large as the plan, which the capture then
     /// follows.
     ///
     /// # Errors
     ///
-    /// If the device has no such memory.
+    /// Fails if the device has no such memory.
     pub fn planned(self, probe: &Probe) -> Result<PreparedCapture, CaptureError> {
         let source = DeviceMemory::of_context(Arc::clone(self.streams[0].context()));
         let arena = CudaArena::new(source, probe.arena_bytes(), probe.policy())?;
         self.with_arena(arena, probe.followed())
     }
 
-    /// The second state with an arena of its own, from where that stands now.
+    /// Moves to the second state with its own arena, from the arena's current state on.
     fn with_arena(
         self,
         arena: CudaArena,
@@ -212,7 +216,7 @@ impl CaptureSession {
         }
         let arena = OwnArena::new(arena)?;
         let Self { streams, leases, mode } = self;
-        // Leased before it is marked: where it is reset in between, the lease says so.
+        // It is leased before the mark: if it is reset in between, the lease detects it.
         let memory = GraphMemory::new(Arc::new(arena), leases);
         let begin = memory.arena.arena().mark()?;
         let streams: Arc<[_]> = streams.into();

@@ -1,5 +1,5 @@
-//! What the captures of one session run on: it runs a body, and examines what came out. The session's
-//! graphs keep it, for an update is one more capture in the same place.
+//! The setup of one session's captures: it runs a body, and examines the result. The session's
+//! graphs keep it, because an update is another capture with the same setup.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ use crate::driver::{CaptureMode, Contents, Graph, StreamCapture};
 use crate::lease::Lease;
 use crate::verify::{Access, LayoutViolation, RegionLayout, Verification, verify_layout};
 
-/// Streams, mode and memory of captures, and where they begin in the arena.
+/// Streams, mode and memory of captures, and their start in the arena.
 #[derive(Debug)]
 pub(crate) struct CaptureSetup {
     pub(super) mode: CaptureMode,
@@ -37,46 +37,46 @@ pub(crate) struct CaptureSetup {
     pub(super) resources: Arc<SessionResources>,
 }
 
-/// What a body is run for.
+/// The purpose of a body's run.
 #[derive(Clone, Copy)]
 pub(crate) enum Purpose<'p> {
-    /// A graph, which has its regions of the arena from then on.
+    /// A graph, which owns its regions of the arena from then on.
     Graph,
-    /// Other parameters for a graph, in the regions that it has.
+    /// An update of a graph, in the regions that it has.
     Update(&'p Pattern),
 }
 
-/// The steps and the places that an update of a graph has to repeat.
+/// The steps and the places that an update of a graph must repeat.
 #[derive(Debug)]
 pub(crate) struct Pattern {
-    /// The number of the graph's captures, by which it knows its host arguments.
+    /// The number of the graph's captures, which identifies its host arguments.
     pub(crate) capture: u64,
     trace: Trace,
-    /// Where the temporaries lie in the arena, in the order in which they were taken.
+    /// The offsets of the temporaries in the arena, in the order of their allocation.
     pub(crate) offsets: Vec<u64>,
 }
 
-/// What a body was captured as: a graph, and the account of the body.
+/// The result of a capture: a graph, and the record of the body.
 pub(crate) struct CaptureOutcome {
     pub(super) graph: Graph,
     pub(super) record: BodyRecord,
-    /// The end of the highest region that was taken of the arena.
+    /// The end of the highest region allocated from the arena.
     peak: u64,
 }
 
 /// A capture of the driver with the body that it captures.
 struct RunningCapture<'c> {
-    // Do not reorder: where the body fails or unwinds, the driver's capture ends first, so that the stream is captured no
-    // more when the pools of the body go.
+    // Do not reorder: if the body fails or unwinds, the driver's capture ends first, so that the
+    // stream is not captured any more when the pools of the body are dropped.
     under_way: StreamCapture,
     capture: Capture<'c>,
 }
 
 impl RunningCapture<'_> {
-    /// Joins the streams and ends the capture; no graph where another thread invalidated it.
+    /// Joins the streams and ends the capture. There is no graph if another thread invalidated it.
     fn end(self, context: &CudaContext) -> Result<(Option<Graph>, BodyRecord), CaptureError> {
         let bound = bind(context);
-        // Also where there is no context: what the body was refused before comes first.
+        // It also runs without a context: an earlier refusal to the body has priority.
         self.capture.join_all()?;
         bound?;
         let Self { under_way, capture } = self;
@@ -85,11 +85,11 @@ impl RunningCapture<'_> {
     }
 }
 
-/// A graph that was read back and verified, with what its nodes read on the host.
+/// A graph that was read back and verified, with the host memory of its nodes.
 pub(crate) struct VerifiedGraph {
     pub(crate) graph: Graph,
     pub(crate) host: Vec<Option<HostBuffer>>,
-    /// Where each host argument is in `host`.
+    /// The index of each host argument in `host`.
     pub(crate) arguments: Vec<Option<usize>>,
     pub(crate) contents: Contents,
     pub(crate) pattern: Pattern,
@@ -102,12 +102,12 @@ pub(crate) struct VerifiedGraph {
 }
 
 impl CaptureSetup {
-    /// What graphs of the session keep.
+    /// Returns the resources that graphs of the session keep.
     pub(crate) fn resources(&self) -> &Arc<SessionResources> {
         &self.resources
     }
 
-    /// The graph that the body makes, and what it did. Where there is none, streams and arena are as
+    /// Returns the graph of the body, and its record. If there is none, streams and arena are as
     /// before.
     pub(crate) fn run<S, E: From<CaptureError>>(
         &self,
@@ -117,8 +117,8 @@ impl CaptureSetup {
     ) -> Result<CaptureOutcome, E> {
         let own = self.resources.stream().context();
         bind(own).map_err(CaptureError::from)?;
-        // Whoever captures with the same arena has the same first stream: from here on, the arena's
-        // books are this capture's.
+        // Captures with the same arena have the same first stream: from here on, the arena's state
+        // is this capture's.
         let _capturing = ActiveCapture::enter(self.resources.streams())?;
         self.resources.memory().check()?;
         let arena = self.resources.memory().arena.arena();
@@ -127,13 +127,13 @@ impl CaptureSetup {
         let running = self.begin(purpose, followed)?;
         body(&running.capture, state)?;
         let (graph, record) = running.end(own)?;
-        // A capture that was invalidated makes its body skip steps.
+        // An invalidated capture makes its body skip steps.
         let graph = graph.ok_or_else(|| CaptureError::invalidated(own, self.mode))?;
         let leaves = |planned: &Trace| Some((record.trace.leaves(planned)?, planned.steps()));
         if let Some((step, planned)) = followed.and_then(leaves) {
             return Err(CaptureError::Diverged { step, planned }.into());
         }
-        // A body that reset the arena had its bytes handed out a second time.
+        // A body that reset the arena had its bytes reused.
         self.resources.memory().check()?;
         let peak = arena.stats().high_water_bytes;
         if matches!(purpose, Purpose::Graph) {
@@ -162,7 +162,7 @@ impl CaptureSetup {
         Ok(RunningCapture { under_way, capture })
     }
 
-    /// All blocks that are leased, to be read. The operations that write one say so themselves.
+    /// Returns all leased blocks, as reads. Writing operations add their writes.
     fn share_blocks(&self) -> Result<Shares, CaptureError> {
         let mut shares = Shares::default();
         for block in self.resources.memory().leases.iter().flat_map(Lease::blocks) {
@@ -171,8 +171,8 @@ impl CaptureSetup {
         Ok(shares)
     }
 
-    /// Reads the graph back, node by node and edge by edge, and compares what it orders with where its
-    /// temporaries lie.
+    /// Reads the graph back, node by node and edge by edge, and compares its order with the places
+    /// of its temporaries.
     pub(crate) fn examine(
         &self,
         outcome: CaptureOutcome,
@@ -208,7 +208,7 @@ impl CaptureSetup {
         })
     }
 
-    /// Reads the graph back, translates what was recorded into what the verifier asks for, and asks it.
+    /// Reads the graph back, converts the record into the verifier's input, and runs the verifier.
     pub(super) fn verify(
         &self,
         graph: &Graph,
@@ -220,7 +220,7 @@ impl CaptureSetup {
         }
         let handles = contents.nodes.iter().map(|node| node.handle);
         let numbers: HashMap<u64, usize> = handles.zip(0..).collect();
-        // A handle that the graph does not have becomes a number that it does not have: refused.
+        // An unknown handle becomes an invalid number, which is refused.
         let number = |node: &u64| numbers.get(node).copied().unwrap_or(usize::MAX);
         let BodyRecord { regions, spans, host, .. } = record;
         let memory = self.resources.memory();
@@ -234,7 +234,7 @@ impl CaptureSetup {
             temporaries.iter().map(|&(region, offset)| laid_out(region, offset, number)).collect();
         let arena = &self.resources.memory().arena;
         let (base, capacity) = (arena.address(), arena.arena().capacity());
-        // The arena is one piece of memory, and no copy may go on from one to the next.
+        // The arena is one allocation, and no copy may extend from one allocation to the next.
         let before = |&&(_, address, bytes): &&(usize, u64, u64)| {
             address < base && address.saturating_add(bytes) > base
         };
@@ -261,7 +261,8 @@ impl CaptureSetup {
     }
 }
 
-/// A temporary at an offset of the arena, as the verifier takes it. `number` gives the number of a node.
+/// Returns a temporary at an offset of the arena in the verifier's form. `number` returns the
+/// number of a node.
 fn laid_out(region: &Region, offset: u64, number: impl Fn(&u64) -> usize) -> RegionLayout {
     let users = || region.users.values();
     RegionLayout {
@@ -274,7 +275,7 @@ fn laid_out(region: &Region, offset: u64, number: impl Fn(&u64) -> usize) -> Reg
 }
 
 impl<'p> Purpose<'p> {
-    /// The number that the capture has: an update's is that of the graph.
+    /// Returns the number of the capture: an update's is that of the graph.
     fn capture(self) -> Option<u64> {
         match self {
             Purpose::Graph => None,
@@ -289,8 +290,8 @@ impl<'p> Purpose<'p> {
         }
     }
 
-    /// The temporaries of an update lie where the graph has them. The same steps see to that, except
-    /// where an arena rewinds by the order in which views are dropped.
+    /// Checks that the temporaries of an update are at the graph's places. The same steps ensure
+    /// that, unless an arena rewinds by the order in which views are dropped.
     fn check_offsets(self, offsets: &[u64]) -> Result<(), CaptureError> {
         let Purpose::Update(pattern) = self else { return Ok(()) };
         let differs = pattern.offsets.iter().zip(offsets).position(|(before, now)| before != now);

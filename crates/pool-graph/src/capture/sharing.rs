@@ -1,5 +1,5 @@
-//! Which graphs have which blocks of pools. Graphs of one stream run one after the other; those of two
-//! streams run whenever they like, so they may only read what they have together.
+//! The uses of pool blocks by graphs. Graphs of one stream run one after the other. Those of two
+//! streams run in any order, so they may only read common blocks.
 
 use parking_lot::Mutex;
 use pool_core::reserve::{NoHostMemory, lock_reserved};
@@ -8,11 +8,11 @@ use pool_driver::cudarc::driver::CudaStream;
 use super::error::CaptureError;
 use crate::base::block::BlockId;
 
-/// The uses of blocks in the process, in the order of the blocks. The lock is held for a look or a change; room is
-/// made before.
+/// The uses of blocks in the process, sorted by block. The lock is held only to search or change;
+/// capacity is reserved before.
 static SHARES: Mutex<Vec<BlockUse>> = Mutex::new(Vec::new());
 
-/// Who uses a block, and how.
+/// A user of a block, and its access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct BlockUse {
     /// The pool of the block and the block's number.
@@ -27,7 +27,7 @@ struct BlockUse {
 pub(crate) struct Shares(Vec<BlockUse>);
 
 impl Shares {
-    /// Adds the use of a block by all that runs on a stream.
+    /// Adds the use of a block by all work of a stream.
     pub(crate) fn add(
         &mut self,
         block: BlockId,
@@ -55,13 +55,13 @@ impl Shares {
         Ok(())
     }
 
-    /// Whether a block is among these uses as one that is written.
+    /// Returns `true` if a block is among these uses, as a write.
     pub(crate) fn writes(&self, block: BlockId) -> bool {
         let block = (block.pool(), block.number());
         self.0.iter().any(|own| own.writes && own.block == block)
     }
 
-    /// Takes other uses over; they last for ever where the host has no memory to note them.
+    /// Takes over other uses; they last forever if the host has no memory for the entries.
     pub(crate) fn keep(&mut self, mut others: Self) {
         match self.0.try_reserve(others.0.len()) {
             Ok(()) => self.0.append(&mut others.0),

@@ -1,15 +1,16 @@
-//! Temporaries of a body, as errors name them.
+//! The name of a body's temporary in errors.
 
 use std::fmt;
 use std::panic::Location;
 
-/// A temporary of a body: its number, and the call that took it.
+/// A temporary of a body: its number, and the call that allocated it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TemporaryName {
-    /// Its number, counted from 0 in the order in which the body takes temporaries. Blocks of scopes count, too.
+    /// Its number, counted from 0 in the order of the body's allocations. Blocks of scopes count,
+    /// too.
     pub number: usize,
-    /// The function that took it, `acquire` or `scope`, and where the body calls that.
+    /// The function that allocated it, `acquire` or `scope`, and the place of the call in the body.
     pub taken_by: Option<(&'static str, &'static Location<'static>)>,
 }
 

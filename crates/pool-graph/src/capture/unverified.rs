@@ -1,11 +1,11 @@
-//! A capture that is not verified, for tests of the verifier: the driver's graph of it, to be changed, and read
-//! back again by the code that reads every graph.
+//! A capture without verification, for tests of the verifier. It exposes the driver's graph, to be
+//! changed and then read back by the code that reads every graph.
 //!
-//! It is public, and hidden, because the tests of the verifier are in other packages, which alone have a driver to
-//! capture with, and because no other part of the API gives the handle of a graph: a
-//! [`CapturedGraph`](crate::CapturedGraph) is verified before anyone has it, and never gives its handle out. Nothing
-//! here makes the graph executable, so no change to it can reach memory, and the handle is of use to unsafe calls of
-//! the driver alone.
+//! It is public, and hidden, because the tests of the verifier are in other packages, which alone
+//! have a driver to capture with. No other part of the API exposes the handle of a graph: a
+//! [`CapturedGraph`](crate::CapturedGraph) is verified before its creation, and never exposes its
+//! handle. This module never instantiates the graph, so no change to it can access memory, and only
+//! unsafe calls of the driver can use the handle.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,20 +18,20 @@ use super::prepared::PreparedCapture;
 use super::setup::{CaptureOutcome, CaptureSetup, Purpose};
 use crate::verify::Verification;
 
-/// A graph that a body was captured as. It is not verified yet, and never run.
+/// A graph captured from a body. It is not verified yet, and never run.
 #[doc(hidden)]
 pub struct UnverifiedCapture {
-    // Do not reorder: the graph goes before the memory that its nodes name.
+    // Do not reorder: the graph is destroyed before the memory of its nodes.
     outcome: CaptureOutcome,
     setup: Arc<CaptureSetup>,
 }
 
 impl PreparedCapture {
-    /// Captures a body, and hands the capture over before it is verified.
+    /// Captures a body, and returns the capture before its verification.
     ///
     /// # Errors
     ///
-    /// As [`capture`](Self::capture), but for what is found by verifying.
+    /// As [`capture`](Self::capture), without the verifier's errors.
     #[doc(hidden)]
     pub fn capture_unverified<S, E: From<CaptureError>>(
         &self,
@@ -44,20 +44,20 @@ impl PreparedCapture {
 }
 
 impl UnverifiedCapture {
-    /// The driver's handle, good while this value lives. Whoever changes the graph through it leaves
-    /// the graph itself alive.
+    /// Returns the driver's handle, valid while this value lives. Code that changes the graph
+    /// through it must not destroy the graph.
     #[doc(hidden)]
     #[must_use]
     pub fn graph(&self) -> sys::CUgraph {
         self.outcome.graph.handle()
     }
 
-    /// Verifies the graph as it is now: what [`PreparedCapture::capture`] does before it makes it
-    /// executable.
+    /// Verifies the current graph, as [`PreparedCapture::capture`] does before it instantiates it.
     ///
     /// # Errors
     ///
-    /// [`CaptureError::Unordered`], [`CaptureError::Layout`], [`CaptureError::MemoryNodes`], and what the driver refuses.
+    /// [`CaptureError::Unordered`], [`CaptureError::Layout`], [`CaptureError::MemoryNodes`], and
+    /// the driver's error code.
     #[doc(hidden)]
     pub fn verify(&self) -> Result<Verification, CaptureError> {
         let CaptureOutcome { graph, record, .. } = &self.outcome;

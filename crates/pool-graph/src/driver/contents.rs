@@ -1,6 +1,6 @@
-//! What a graph is made of: its nodes, its edges, and the memory that its fills and copies name.
+//! The contents of a graph: its nodes, its edges, and the memory of its fills and copies.
 //!
-//! What the proofs rely on is in [`handles`](super::handles).
+//! The facts for the proofs are in [`handles`](super::handles).
 
 use std::mem::MaybeUninit;
 
@@ -14,19 +14,19 @@ use super::node_memory::{self, NamedMemory, UnreadableReason};
 use super::refusal::NodeKind;
 use crate::verify::{GraphOrder, OrderEdge};
 
-/// What a graph has in it.
+/// The contents of a graph.
 #[derive(Debug, Default)]
 pub(crate) struct Contents {
-    /// The nodes; their places are the numbers in `order`.
+    /// The nodes; their indices are the numbers in `order`.
     pub(crate) nodes: Vec<Node>,
     pub(crate) order: GraphOrder,
-    /// Addresses on the device that nodes name, or nodes of graphs in them, with bytes: node, address, bytes.
+    /// Device memory of nodes, including those of child graphs: node, address, bytes.
     pub(crate) accesses: Vec<(usize, u64, u64)>,
-    /// Addresses on the host that nodes name, in the same way.
+    /// Host memory of nodes, in the same form.
     pub(crate) host_accesses: Vec<(usize, u64, u64)>,
-    /// How many nodes allocate or free memory, those of graphs in nodes included.
+    /// The number of nodes that allocate or free memory, including those of child graphs.
     pub(crate) memory_nodes: usize,
-    /// The first node, or node of a graph in one, whose memory cannot be told.
+    /// The first node, or node of a child graph, whose memory cannot be read.
     pub(crate) unreadable: Option<(NodeKind, UnreadableReason)>,
 }
 
@@ -38,10 +38,10 @@ pub(crate) struct Node {
 }
 
 impl Contents {
-    /// What is in a graph, by its own account.
+    /// Reads the contents of a graph.
     pub(crate) fn of(graph: &Graph) -> Result<Self, CudaError> {
         let graph = graph.handle();
-        // SAFETY: the graph is good (1).
+        // SAFETY: the graph is live (1).
         let nodes = unsafe { nodes(graph) }?;
         let mut by_handle: Vec<(sys::CUgraphNode, usize)> =
             nodes.iter().copied().zip(0..).collect();
@@ -50,7 +50,7 @@ impl Contents {
             let place = by_handle.binary_search_by_key(&node, |&(handle, _)| handle);
             place.map_or(usize::MAX, |place| by_handle[place].1)
         };
-        // SAFETY: the graph is good (1).
+        // SAFETY: the graph is live (1).
         let edges = unsafe { edges(graph) }?.into_iter().map(|edge| OrderEdge {
             from: find(edge.from),
             to: find(edge.to),
@@ -65,13 +65,13 @@ impl Contents {
         Ok(contents)
     }
 
-    /// The kind of a node, by its handle; none where the graph has no such node.
+    /// Returns the kind of a node, by its handle, or `None` if the graph has no such node.
     pub(crate) fn kind_of(&self, node: u64) -> Option<NodeKind> {
         self.nodes.iter().find(|one| one.handle == node).map(|one| one.kind)
     }
 
-    /// What kind a node is, noting what it does with memory, as far as it says. What a child graph does, and the
-    /// graphs in that, counts as done by the node that it is in.
+    /// Returns the kind of a node, and records its memory as far as it can be read. The memory of a
+    /// child graph, and of graphs nested in it, counts as that of the node that contains it.
     fn read_node(&mut self, number: usize, node: sys::CUgraphNode) -> Result<NodeKind, CudaError> {
         let kind = self.read_one(number, node)?;
         let mut open = Vec::new();
@@ -107,7 +107,7 @@ impl Contents {
     fn read_fill(&mut self, number: usize, node: sys::CUgraphNode) -> Result<(), CudaError> {
         // SAFETY: integers alone: all zero is a value.
         let mut fill: sys::CUDA_MEMSET_NODE_PARAMS = unsafe { std::mem::zeroed() };
-        // SAFETY: the node is one of a graph that is borrowed (1), the place good (3).
+        // SAFETY: the node is one of a graph that is borrowed (1), the place is valid (3).
         let asked = unsafe { sys::cuGraphMemsetNodeGetParams(node, &raw mut fill) };
         answer("cuGraphMemsetNodeGetParams", asked.result())?;
         match node_memory::of_fill(&fill) {
@@ -119,7 +119,7 @@ impl Contents {
 
     fn read_copy(&mut self, number: usize, node: sys::CUgraphNode) -> Result<(), CudaError> {
         let mut place = MaybeUninit::<sys::CUDA_MEMCPY3D>::zeroed();
-        // SAFETY: the node is one of a graph that is borrowed (1), the place good (3).
+        // SAFETY: the node is one of a graph that is borrowed (1), the place is valid (3).
         let asked = unsafe { sys::cuGraphMemcpyNodeGetParams(node, place.as_mut_ptr()) };
         answer("cuGraphMemcpyNodeGetParams", asked.result())?;
         match node_memory::of_copy(&place) {

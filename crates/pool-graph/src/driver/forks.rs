@@ -1,4 +1,4 @@
-//! What a captured graph looks like: whether its nodes stand in one row.
+//! Checks if a captured graph is a chain.
 
 use std::collections::BTreeSet;
 
@@ -8,12 +8,13 @@ use pool_driver::error::CudaError;
 use super::graph_reading::{child_graph, edges, kind_of, nodes};
 use super::refusal::NodeKind;
 
-/// Whether a graph forks, or a graph in one of its nodes does: whether the order in which it was captured is not the
-/// order of its nodes. A node of a kind that cannot be read, as a conditional one, counts as a fork.
+/// Returns `true` if a graph, or a graph in one of its nodes, forks: if the order of its capture is
+/// not the order of its nodes. A node of an unreadable kind, such as a conditional one, counts as a
+/// fork.
 ///
 /// # Safety
 ///
-/// The graph is neither changed nor destroyed meanwhile.
+/// The graph must be neither changed nor destroyed meanwhile.
 pub(crate) unsafe fn forks(graph: sys::CUgraph) -> Result<bool, CudaError> {
     let mut open = vec![graph];
     while let Some(graph) = open.pop() {
@@ -46,7 +47,8 @@ unsafe fn stands_in_one_row(graph: sys::CUgraph, nodes: usize) -> Result<bool, C
     let edges = unsafe { edges(graph) }?;
     let sources: BTreeSet<usize> = edges.iter().map(|edge| edge.from.addr()).collect();
     let targets: BTreeSet<usize> = edges.iter().map(|edge| edge.to.addr()).collect();
-    // So many edges from as many nodes to as many nodes, without a circle: one row.
+    // Full edges, each node the source of at most one and the target of at most one, one edge fewer
+    // than nodes, and no circle: a chain.
     Ok(edges.iter().all(|edge| edge.full)
         && [sources.len(), targets.len(), nodes.saturating_sub(1)] == [edges.len(); 3])
 }

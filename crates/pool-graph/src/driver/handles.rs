@@ -1,13 +1,13 @@
-//! The driver's handles of a captured graph: owned, launched, and destroyed once, now or as leftovers.
+//! The driver's handles of a captured graph: owned, launched, and destroyed once, now or deferred.
 //!
-//! What the proofs rely on:
+//! The proofs rely on three facts:
 //!
-//! 1. **A handle is good** from its making until its owner here is dropped, and its owner alone has it:
-//!    none is given out but that of an unverified capture, which only tests have, and which is never made
-//!    executable.
-//! 2. **The context lives** as long as its `Arc`, which every owner has; it is bound before a call that
-//!    needs it.
-//! 3. **Places outlive the call** that they are given to.
+//! 1. **A handle is live** from its creation until its owner here is dropped, and only its owner
+//!    has it. The only exposed handle is that of an unverified capture, which only tests have, and
+//!    which is never instantiated.
+//! 2. **The context lives** as long as its `Arc`, which every owner has; it is bound before a call
+//!    that needs it.
+//! 3. **Places outlive the call** that uses them.
 
 use std::ptr;
 use std::sync::Arc;
@@ -22,17 +22,17 @@ use pool_driver::leftovers::{LeftoverKind, Place, ResourceOwner};
 
 use super::refusal::{NodeKind, UpdateReason, UpdateRefusal};
 
-/// A graph: what the executable was made from.
+/// A graph: the source of the executable graph.
 #[derive(Debug)]
 pub(crate) struct Graph(ResourceOwner<ContextHandle<GraphKind>>);
 
-/// The place among the leftovers for a graph that is yet to be made.
+/// The place in the queue of deferred frees for a future graph.
 pub(crate) type GraphPlace = Place<ContextHandle<GraphKind>>;
 
 pub(crate) enum GraphKind {}
 
-// SAFETY: the driver's calls on a graph may be made from any thread, one at a time, which `&mut` and
-// the lack of `Sync` see to.
+// SAFETY: the driver's calls on a graph may be made from any thread, one at a time, which `&mut`
+// and the lack of `Sync` ensure.
 unsafe impl HandleKind for GraphKind {
     type Handle = sys::CUgraph;
 
@@ -43,14 +43,14 @@ unsafe impl HandleKind for GraphKind {
     }
 
     unsafe fn destroy(graph: sys::CUgraph) -> Result<(), CudaError> {
-        // SAFETY: the handle is good, and this is its last use (caller).
+        // SAFETY: the handle is live, and this is its last use (caller).
         let destroyed = with_relaxed_capture_mode(|| unsafe { sys::cuGraphDestroy(graph) });
         answer("cuGraphDestroy", destroyed.result())
     }
 }
 
-/// Checks that no session of the process captures. Destroying a graph or an executable may invalidate a capture of any
-/// thread.
+/// Checks that no session of the process captures. The destruction of a graph or an executable
+/// graph may invalidate a capture of any thread.
 fn check_no_capture() -> Result<(), CudaError> {
     match is_capture_under_way() {
         true => Err(CudaError::Capturing { operation: "destroy a graph" }),
@@ -59,11 +59,11 @@ fn check_no_capture() -> Result<(), CudaError> {
 }
 
 impl Graph {
-    /// Takes a graph of the driver over; none where the handle is 0.
+    /// Takes ownership of a graph of the driver. Returns `None` if the handle is 0.
     ///
     /// # Safety
     ///
-    /// The handle is 0, or that of a graph of this context that nobody else has.
+    /// The handle must be 0, or that of a graph of this context without another owner.
     pub(crate) unsafe fn new(
         handle: sys::CUgraph,
         context: &Arc<CudaContext>,
@@ -74,24 +74,24 @@ impl Graph {
         (!handle.is_null()).then(|| Self(own()))
     }
 
-    /// The handle, for tests that change an unverified graph.
+    /// Returns the handle, for tests that change an unverified graph.
     pub(crate) fn handle(&self) -> sys::CUgraph {
         self.0.get()
     }
 
-    /// Makes the graph executable.
+    /// Instantiates the graph.
     pub(crate) fn instantiate(&self) -> Result<Executable, CudaError> {
         let (place, mut handle) = (Place::new()?, ptr::null_mut());
-        // SAFETY: the graph is good (1), the place, too (3).
+        // SAFETY: the graph is live (1), and the place is valid (3).
         let made = unsafe { sys::cuGraphInstantiateWithFlags(&raw mut handle, self.handle(), 0) };
         answer("cuGraphInstantiate", made.result())?;
-        // SAFETY: the executable was made this moment, in the graph's context.
+        // SAFETY: the executable graph has just been created, in the graph's context.
         Ok(Executable(place.own(unsafe { ContextHandle::new(handle, self.0.context()) })))
     }
 }
 
-/// `CUgraphExecUpdateResultInfo`, with the result as a number: a driver may know more of them than the
-/// bindings, whose enum is `repr(u32)`.
+/// `CUgraphExecUpdateResultInfo`, with the result as a number: a driver may have more of them than
+/// the bindings, whose enum is `repr(u32)`.
 #[repr(C)]
 struct UpdateResultInfo {
     result: u32,
@@ -99,7 +99,7 @@ struct UpdateResultInfo {
     _from: sys::CUgraphNode,
 }
 
-/// A graph ready to be launched. Never given out.
+/// An executable graph, which is never exposed.
 #[derive(Debug)]
 pub(crate) struct Executable(ResourceOwner<ContextHandle<ExecutableKind>>);
 
@@ -116,7 +116,7 @@ unsafe impl HandleKind for ExecutableKind {
     }
 
     unsafe fn destroy(executable: sys::CUgraphExec) -> Result<(), CudaError> {
-        // SAFETY: the handle is good, and this is its last use (caller).
+        // SAFETY: the handle is live, and this is its last use (caller).
         let destroyed =
             with_relaxed_capture_mode(|| unsafe { sys::cuGraphExecDestroy(executable) });
         answer("cuGraphExecDestroy", destroyed.result())
@@ -124,33 +124,34 @@ unsafe impl HandleKind for ExecutableKind {
 }
 
 impl Executable {
-    /// Enqueues a run; the context is bound.
+    /// Enqueues a run; the context must be bound.
     pub(crate) fn launch(&mut self, stream: &CudaStream) -> Result<(), CudaError> {
-        // SAFETY: the executable is good (1), and the stream while its owner is borrowed.
+        // SAFETY: the executable graph is live (1), and so is the stream while its owner is
+        // borrowed.
         let launched = unsafe { sys::cuGraphLaunch(self.0.get(), stream.cu_stream()) };
         answer("cuGraphLaunch", launched.result())
     }
 
-    /// Sends to the device what a launch needs there; the context is bound.
+    /// Uploads the data of a launch to the device; the context must be bound.
     pub(crate) fn upload(&mut self, stream: &CudaStream) -> Result<(), CudaError> {
         // SAFETY: as above.
         let uploaded = unsafe { sys::cuGraphUpload(self.0.get(), stream.cu_stream()) };
         answer("cuGraphUpload", uploaded.result())
     }
 
-    /// Takes the parameters of the nodes of another graph; the context is bound. `kind_of` says what kind of node
-    /// a handle is in that graph.
+    /// Takes the parameters of another graph's nodes; the context must be bound. `kind_of` returns
+    /// the kind of a node in that graph.
     ///
     /// "Updates take effect the next time the graph is launched, so they do not impact previous graph
     /// launches, even if they are running at the time of the update" (CUDA Programming Guide, "Updating
     /// Instantiated Graphs"). With `CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE` "the graph update was not
     /// performed" (driver API, `cuGraphExecUpdate`).
     ///
-    /// The inner answer is the driver's refusal: the update was not performed.
+    /// The inner error is the driver's refusal: the update was not performed.
     ///
     /// # Errors
     ///
-    /// Of any other answer of the driver CUDA does not say what it leaves: what both graphs name must stay.
+    /// For any other error, CUDA does not document the result: the memory of both graphs must stay.
     pub(crate) fn update(
         &mut self,
         graph: &Graph,
@@ -159,13 +160,13 @@ impl Executable {
         let mut told =
             UpdateResultInfo { result: 0, node: ptr::null_mut(), _from: ptr::null_mut() };
         let place = (&raw mut told).cast();
-        // SAFETY: both graphs are good (1); the place is laid out as the call writes it (3).
+        // SAFETY: both graphs are live (1); the place has the layout of the call's result (3).
         let updated = unsafe { sys::cuGraphExecUpdate_v2(self.0.get(), graph.handle(), place) };
         if updated != sys::CUresult::CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE {
             return answer("cuGraphExecUpdate", updated.result()).map(Ok);
         }
         let (reason, node) = (UpdateReason::of_driver(told.result), told.node.addr() as u64);
-        // Only compared: the driver may name one of its own.
+        // It is only compared: the driver may return a node of its own.
         Ok(Err(UpdateRefusal { reason, node: kind_of(node) }))
     }
 }

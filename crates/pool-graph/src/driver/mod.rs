@@ -1,15 +1,16 @@
-//! The CUDA driver's calls on graphs: captures of streams, handles of graphs, reading a graph back, and its refusals. All
-//! other calls are in `pool-driver`, whose module `gone` has the rule for a call that orders and fails: it is never excused
-//! by its code.
+//! The CUDA driver's calls on graphs: captures of streams, handles of graphs, queries of a graph,
+//! and refusals. All other calls are in `pool-driver`. Its module `gone` has the rule for a failing
+//! call that orders: its code alone never excuses it.
 //!
-//! What the proofs of this module rely on:
+//! The proofs of this module rely on three facts:
 //!
-//! 1. **Streams live** while the `Arc`, or the `Origin` of a capture, that they are asked through is borrowed, and
-//!    their context is the thread's current one: the session binds it before it begins. None is a default stream,
-//!    which cannot take part in a capture, so their handles mean the same in every context.
-//! 2. **Places outlive the call** that they are given to: they are locals.
-//! 3. **Nodes and graphs** are handles that the driver gave; what is done with them stays within the
-//!    life of the graph.
+//! 1. **Streams live** while the `Arc`, or the `Origin` of a capture, that leads to them is
+//!    borrowed. Their context is the thread's current one: the session binds it before it begins.
+//!    None is a default stream, which cannot take part in a capture, so their handles mean the same
+//!    in every context.
+//! 2. **Places outlive the call** that uses them: they are locals.
+//! 3. **Nodes and graphs** are handles from the driver; all their uses are within the life of the
+//!    graph.
 
 mod contents;
 mod forks;

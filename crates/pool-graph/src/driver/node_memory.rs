@@ -1,8 +1,8 @@
-//! The memory that a fill or a copy of a graph names: from the first byte to the last.
+//! The memory of a graph's fill or copy: from the first byte to the last.
 //!
-//! The driver API gives the addresses ("cuMemcpy3D"): row `y` of plane `z` begins at
-//! `base + (z * height + y) * pitch + x`. What lies between two rows counts as used. Every number is the graph's, so every
-//! sum is checked.
+//! The driver API defines the addresses ("cuMemcpy3D"): row `y` of plane `z` begins at
+//! `base + (z * height + y) * pitch + x`. Bytes between two rows count as used. Every number is the
+//! graph's, so every sum is checked.
 
 use std::ffi::c_void;
 use std::fmt;
@@ -10,15 +10,16 @@ use std::mem::MaybeUninit;
 
 use pool_driver::cudarc::driver::sys;
 
-/// Why the memory that a node uses cannot be told from the graph.
+/// The reason for which the memory of a node cannot be read from the graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum UnreadableReason {
-    /// The driver API does not tell what a node of this kind uses, or this crate does not know the kind.
+    /// The driver API does not return the memory of a node of this kind, or this crate does not
+    /// know the kind.
     Kind,
     /// The copy is from or to a CUDA array, which has no address.
     Array,
-    /// A `CUmemorytype` that this crate has no name for.
+    /// The memory has a `CUmemorytype` that this crate does not know.
     MemoryType(u32),
     /// Several rows without a pitch, or several planes without a height.
     Pitch,
@@ -29,7 +30,7 @@ pub enum UnreadableReason {
 impl fmt::Display for UnreadableReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Kind => "the driver does not tell what it uses",
+            Self::Kind => "the driver does not return its memory",
             Self::Array => "it copies from or to a CUDA array",
             Self::MemoryType(kind) => return write!(f, "its memory is of type {kind}"),
             Self::Pitch => "it has several rows, and no pitch or height",
@@ -38,7 +39,7 @@ impl fmt::Display for UnreadableReason {
     }
 }
 
-/// Memory that a node names.
+/// The memory of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct NamedMemory {
     pub(super) is_host: bool,
@@ -50,27 +51,27 @@ pub(super) struct NamedMemory {
 #[derive(Clone, Copy, Debug)]
 struct RowBox {
     base: u64,
-    /// Where the box begins: bytes, rows, planes.
+    /// The beginning of the box: bytes, rows, planes.
     begin: [u64; 3],
-    /// Bytes of a row, rows, planes.
+    /// The bytes of a row, the rows, the planes.
     size: [u64; 3],
     pitch: u64,
     height: u64,
 }
 
-/// One end of a copy as the driver tells it.
+/// One end of a copy in the driver's form.
 struct End {
     kind: u32,
     host: *const c_void,
     device: u64,
-    /// Where the box begins: bytes, rows, planes.
+    /// The beginning of the box: bytes, rows, planes.
     begin: [usize; 3],
     pitch: usize,
     height: usize,
 }
 
-/// The memory that a fill writes (driver API, `CUDA_MEMSET_NODE_PARAMS`: "Pitch of destination device pointer. Unused if
-/// height is 1").
+/// Returns the memory that a fill writes (driver API, `CUDA_MEMSET_NODE_PARAMS`: "Pitch of
+/// destination device pointer. Unused if height is 1").
 pub(super) fn of_fill(
     fill: &sys::CUDA_MEMSET_NODE_PARAMS,
 ) -> Result<NamedMemory, UnreadableReason> {
@@ -85,14 +86,15 @@ pub(super) fn of_fill(
     rows.hull(false)
 }
 
-/// The memory that a copy reads, and that which it writes.
+/// Returns the memory that a copy reads, and that which it writes.
 ///
-/// The types of memory are read as numbers: a driver may know more of them than the bindings, whose enum is `repr(u32)`.
+/// The types of memory are read as numbers: a driver may have more of them than the bindings, whose
+/// enum is `repr(u32)`.
 pub(super) fn of_copy(
     place: &MaybeUninit<sys::CUDA_MEMCPY3D>,
 ) -> Result<[NamedMemory; 2], UnreadableReason> {
     let copy = place.as_ptr();
-    // SAFETY: in bounds of the place; no reference is made, and nothing is read.
+    // SAFETY: in bounds of the place; it makes no reference, and reads nothing.
     let source = unsafe { &raw const (*copy).srcMemoryType };
     // SAFETY: as above.
     let target = unsafe { &raw const (*copy).dstMemoryType };
@@ -124,8 +126,8 @@ pub(super) fn of_copy(
 /// `CU_MEMORYTYPE_HOST`.
 const HOST: u32 = 1;
 
-/// A `CUmemorytype` that has addresses: of the host, of a device, or unified, which is either and in `srcDevice` or
-/// `dstDevice`.
+/// Checks that a `CUmemorytype` has addresses: of the host, of a device, or unified, which may be
+/// either and is in `srcDevice` or `dstDevice`.
 fn check_type(kind: u32) -> Result<(), UnreadableReason> {
     match kind {
         HOST | 2 | 4 => Ok(()),
@@ -135,7 +137,7 @@ fn check_type(kind: u32) -> Result<(), UnreadableReason> {
 }
 
 impl End {
-    /// The memory of a copy of this size: bytes of a row, rows, planes.
+    /// Returns the memory of a copy of this size: bytes of a row, rows, planes.
     fn memory(self, size: [u64; 3]) -> Result<NamedMemory, UnreadableReason> {
         let is_host = self.kind == HOST;
         let rows = RowBox {
@@ -150,7 +152,7 @@ impl End {
 }
 
 impl RowBox {
-    /// From the first byte to the last.
+    /// Returns the range from the first byte to the last.
     fn hull(self, is_host: bool) -> Result<NamedMemory, UnreadableReason> {
         let [_, y, z] = self.begin;
         let [_, rows, planes] = self.size;
@@ -187,7 +189,7 @@ mod tests {
 
     use super::{NamedMemory, UnreadableReason, of_copy, of_fill};
 
-    /// Two planes of two rows of eight bytes, from the host to a device.
+    /// Returns a copy of two planes of two rows of eight bytes, from the host to a device.
     fn copy() -> sys::CUDA_MEMCPY3D {
         sys::CUDA_MEMCPY3D {
             srcXInBytes: 1,
@@ -218,7 +220,7 @@ mod tests {
         }
     }
 
-    /// The same with one field changed.
+    /// Checks the same copy with one field changed.
     fn changed(change: impl FnOnce(&mut sys::CUDA_MEMCPY3D)) -> Result<(), UnreadableReason> {
         let mut copy = copy();
         change(&mut copy);
@@ -249,7 +251,7 @@ mod tests {
         let mut place = MaybeUninit::new(copy());
         // SAFETY: in bounds of the place; no reference is made.
         let kind = unsafe { &raw mut (*place.as_mut_ptr()).dstMemoryType };
-        // SAFETY: a field of the place, written as the number that it is.
+        // SAFETY: a field of the place, written as a number of its size.
         unsafe { kind.cast::<u32>().write(9) };
         assert_eq!(of_copy(&place), Err(UnreadableReason::MemoryType(9)));
     }

@@ -1,14 +1,14 @@
-//! Why an executable graph cannot take the parameters of another one.
+//! The reasons for which an executable graph refuses an update.
 
 use std::fmt;
 
 use thiserror::Error;
 
-/// What the driver says of an update that it did not perform; the graph is as before.
+/// The driver's report of an update that it did not perform; the graph is as before.
 ///
-/// An update may change what the nodes of a graph are given: the parameters, sizes and functions of
-/// kernels, addresses and values of copies and fills. How many nodes there are, of which kinds, and what
-/// they wait for, stays.
+/// An update may change the parameters of a graph's nodes: the parameters, sizes and functions of
+/// kernels, addresses and values of copies and fills. The number of nodes, their kinds and their
+/// dependencies must stay.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq, Hash)]
 #[error(
     "the graph cannot be updated and is as before: {}{}. Capture another graph for other work",
@@ -17,21 +17,21 @@ use thiserror::Error;
 )]
 #[non_exhaustive]
 pub struct UpdateRefusal {
-    /// Why the driver did not perform the update.
+    /// The reason for which the driver did not perform the update.
     pub reason: UpdateReason,
-    /// The kind of the node, where it is about one: as the update would have it.
+    /// The kind of the node, if the reason concerns one, in the new graph.
     pub node: Option<NodeKind>,
 }
 
-/// A `CUgraphExecUpdateResult` that is no success.
+/// A `CUgraphExecUpdateResult` other than success.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum UpdateReason {
-    /// There are more nodes or fewer, or they wait for others.
+    /// There are more nodes or fewer, or their dependencies differ.
     TopologyChanged,
     /// A node is of another kind.
     NodeTypeChanged,
-    /// The function of a kernel is another one, and may not be.
+    /// The function of a kernel differs, and must not.
     FunctionChanged,
     /// Parameters changed that must stay.
     ParametersChanged,
@@ -39,11 +39,11 @@ pub enum UpdateReason {
     AttributesChanged,
     /// A node of this kind, or as it is configured, cannot be updated.
     NotSupported,
-    /// A reason that this crate has no name for, with the driver's number.
+    /// A reason that this crate does not know, with the driver's number.
     Other(u32),
 }
 
-/// What a node of a graph does.
+/// The kind of a graph's node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum NodeKind {
@@ -59,15 +59,15 @@ pub enum NodeKind {
     ChildGraph,
     /// Does nothing.
     Empty,
-    /// Waits for an event from outside of the graph.
+    /// Waits for an external event.
     Wait,
-    /// Records an event for others outside of the graph.
+    /// Records an external event.
     Record,
     /// Allocates memory.
     Allocate,
     /// Frees memory.
     Free,
-    /// Runs parts of itself or not.
+    /// Runs child graphs by a condition.
     Conditional,
     /// Signals semaphores of another API.
     ExternalSignal,
@@ -75,7 +75,7 @@ pub enum NodeKind {
     ExternalWait,
     /// Writes words of memory, or waits for them.
     BatchMemoryOperations,
-    /// Does something that this crate has no name for: a `CUgraphNodeType`.
+    /// Another kind: a `CUgraphNodeType` that this crate does not know.
     Other(u32),
 }
 
@@ -114,7 +114,7 @@ impl NodeKind {
         }
     }
 
-    /// Whether the driver tells the memory that a node of this kind uses, or the caller of
+    /// Returns `true` if the driver returns the memory of a node of this kind, or the caller of
     /// [`enqueue`](crate::Capture::enqueue) has promised it. docs/graphs.md has the table.
     pub(super) fn tells_its_memory(self) -> bool {
         !matches!(
@@ -128,26 +128,26 @@ impl NodeKind {
     }
 }
 
-/// What an [`UpdateReason`] says in the text of a refusal.
+/// The text of an [`UpdateReason`] in a refusal.
 struct ReasonText(UpdateReason);
 
 impl fmt::Display for ReasonText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.0 {
             UpdateReason::TopologyChanged => {
-                "the number of its nodes, or what they wait for, changed"
+                "the number of its nodes, or their dependencies, changed"
             }
             UpdateReason::NodeTypeChanged => "a node is of another kind",
-            UpdateReason::FunctionChanged => "a kernel has a function that it may not",
+            UpdateReason::FunctionChanged => "a kernel has a function that is not allowed",
             UpdateReason::ParametersChanged => "parameters changed that must stay",
             UpdateReason::AttributesChanged => "attributes changed that must stay",
-            UpdateReason::NotSupported => "it has a node that must stay as it is",
+            UpdateReason::NotSupported => "it has a node that cannot be updated",
             UpdateReason::Other(result) => return write!(f, "the driver's reason is {result}"),
         })
     }
 }
 
-/// The node that a refusal is about, behind its reason, where it is about one.
+/// The node of a refusal, formatted after its reason, if there is one.
 struct AtNode(Option<NodeKind>);
 
 impl fmt::Display for AtNode {
@@ -160,7 +160,7 @@ impl fmt::Display for AtNode {
 mod tests {
     use super::{NodeKind, UpdateReason, UpdateRefusal};
 
-    /// `CUgraphNodeType` to CUDA 13, each with a name, and what a later driver may add, by its number.
+    /// Every `CUgraphNodeType` to CUDA 13 has a name, and a later one its number.
     #[test]
     fn every_kind_of_node_is_known_or_refused_by_its_number() {
         let unread = [8, 9, 12, 13];

@@ -1,6 +1,7 @@
-//! A capture under way: begun, asked where its streams stand, ended, and what it leaves behind when it is given up.
+//! A capture in progress: begun, queried for the ends of its streams, ended, and cleaned up when it
+//! is discarded.
 //!
-//! What the proofs rely on is in [the module of its calls](super).
+//! The facts for the proofs are in [the module of its calls](super).
 
 use std::ptr;
 use std::sync::{Arc, Weak};
@@ -20,7 +21,7 @@ use result::stream::StreamKind;
 use super::graph_reading::{self, capture_under_way};
 use super::handles::{Graph, GraphPlace};
 
-/// Which calls of other threads invalidate a capture.
+/// The calls of other threads that invalidate a capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum CaptureMode {
     /// Unsafe calls of every thread are refused, and invalidate it.
@@ -42,10 +43,10 @@ impl CaptureMode {
     }
 }
 
-/// The stream that a capture begins on. Nobody else has its name, and a capture is ended where it began,
-/// so nobody else can end one and have its graph: on the streams that take part, this is
-/// `CUDA_ERROR_STREAM_CAPTURE_UNMATCHED` ("the capture was not initiated in this stream", driver API), and
-/// invalidates the capture.
+/// The stream that a capture begins on. No other code has its handle, and a capture must end on its
+/// first stream. So no other code can end one and get its graph: on the streams that take part,
+/// this is `CUDA_ERROR_STREAM_CAPTURE_UNMATCHED` ("the capture was not initiated in this stream",
+/// driver API), and invalidates the capture.
 #[derive(Debug)]
 struct Origin(ResourceOwner<ContextHandle<OriginKind>>);
 
@@ -68,12 +69,12 @@ unsafe impl HandleKind for OriginKind {
 }
 
 impl Origin {
-    /// A stream of a context, which is bound.
+    /// Creates a stream of a context, which must be bound.
     fn new(context: &Arc<CudaContext>) -> Result<Self, CudaError> {
         let place = Place::new()?;
         let made = with_relaxed_capture_mode(|| result::stream::create(StreamKind::NonBlocking));
         let stream = answer("cuStreamCreate", made)?;
-        // SAFETY: the stream was made this moment, in this context.
+        // SAFETY: the stream has just been created, in this context.
         Ok(Self(place.own(unsafe { ContextHandle::new(stream, context) })))
     }
 
@@ -81,45 +82,47 @@ impl Origin {
         self.0.get()
     }
 
-    /// Sets the origin behind no node again.
+    /// Removes the origin's dependencies again.
     fn let_go(&self) -> Result<(), CudaError> {
         // SAFETY: the stream is live (1).
         unsafe { set_behind_nothing(self.stream()) }
     }
 
-    /// Whether the capture may be under way still: also where the driver does not say.
+    /// Returns `true` if the capture may still be in progress, and if the driver returns an error.
     fn may_be_captured(&self) -> bool {
         // SAFETY: the stream is live (1).
         let status = unsafe { result::stream::is_capturing(self.stream()) };
         status != Ok(sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE)
     }
 
-    /// Ends the capture. The graph takes the place among the leftovers, where there is a graph.
+    /// Ends the capture. A graph gets the reserved place in the queue of deferred frees.
     fn ask_to_end(&self, place: &mut Option<GraphPlace>) -> Result<Option<Graph>, CudaError> {
         let mut graph = ptr::null_mut();
-        // SAFETY: the stream is live (1), the place good (2).
+        // SAFETY: the stream is live (1), and the place is valid (2).
         let ended = unsafe { sys::cuStreamEndCapture(self.stream(), &raw mut graph) };
         answer("cuStreamEndCapture", ended.result())?;
         let Some(place) = place.take() else { return Ok(None) };
-        // SAFETY: the driver gave it this moment, and nobody else has it.
+        // SAFETY: the driver has just returned it, and no other code has it.
         Ok(unsafe { Graph::new(graph, self.0.context(), place) })
     }
 }
 
-/// A capture that has begun, of a stream that takes part from the first. Dropped, it is given up: the
-/// stream is captured no more.
+/// A capture in progress, in which a stream takes part from the beginning. Its drop discards it:
+/// the stream is not captured any more.
 pub(crate) struct StreamCapture {
     origin: Arc<Origin>,
     stream: Arc<CudaStream>,
     event: Arc<Event>,
     id: u64,
-    /// The place among the leftovers for the graph; none once the capture was ended with one.
+    /// The place in the queue of deferred frees for the graph; `None` once the capture has ended
+    /// with one.
     place: Option<GraphPlace>,
     ended: bool,
 }
 
 impl StreamCapture {
-    /// Begins a capture of a stream, whose context is bound; none where another thread invalidated it at once.
+    /// Begins a capture of a stream, whose context must be bound. Fails if another thread
+    /// invalidated it at once.
     pub(crate) fn begin(
         stream: &Arc<CudaStream>,
         mode: CaptureMode,
@@ -141,13 +144,14 @@ impl StreamCapture {
         Ok(Some(under_way))
     }
 
-    /// What tells where its streams stand, for as long as it is under way.
+    /// Returns an observer of its streams' last nodes, for as long as it is in progress.
     pub(crate) fn observer(&self) -> CaptureObserver {
         let (origin, event) = (Arc::downgrade(&self.origin), Arc::clone(&self.event));
         CaptureObserver { origin, event, capture: self.id }
     }
 
-    /// Ends the capture behind what its stream holds now; none where it was invalidated without an error.
+    /// Ends the capture after the current work of its stream. Returns `None` if it was invalidated
+    /// without an error.
     pub(crate) fn end(mut self) -> Result<Option<Graph>, CudaError> {
         // SAFETY: both streams are live (1).
         unsafe { self.event.order_handles(self.origin.stream(), self.cu_stream()) }?;
@@ -161,7 +165,8 @@ impl StreamCapture {
     fn end_once(&mut self) -> Result<Option<Graph>, CudaError> {
         self.ended = true;
         let ended = self.origin.ask_to_end(&mut self.place);
-        // Whatever the driver says, the streams must not be left captured. The graph, if there is one, is destroyed.
+        // On any error, the streams must not be left captured. The graph, if there is one, is
+        // destroyed.
         if ended.is_err() && self.origin.may_be_captured() {
             drop(self.origin.ask_to_end(&mut self.place));
         }
@@ -172,8 +177,9 @@ impl StreamCapture {
     }
 }
 
-/// Takes the error that a destructor of cudarc has left with the context, if a capture was its cause: otherwise the next
-/// call of cudarc's would return it. The context keeps an error that has another cause.
+/// Takes the error that a destructor of cudarc has stored in the context, if a capture was its
+/// cause: otherwise the next call of cudarc would return it. An error with another cause stays in
+/// the context.
 fn forget_error_of_capture(context: &CudaContext) {
     if let Err(error) = context.check_err()
         && DriverCode::from(error).capture_advice().is_none()
@@ -182,11 +188,11 @@ fn forget_error_of_capture(context: &CudaContext) {
     }
 }
 
-/// The body failed or unwound: what was captured is thrown away.
+/// The body failed or unwound: the capture is discarded.
 impl Drop for StreamCapture {
     fn drop(&mut self) {
         if !self.ended {
-            // Where the context cannot be made the current one, ending fails by itself; the driver's capture is then
+            // If the context cannot be made current, the end fails; the driver's capture is then
             // ended with its origin.
             let _unbound = bind(self.stream.context());
             drop(self.end_once());
@@ -194,33 +200,33 @@ impl Drop for StreamCapture {
     }
 }
 
-/// Tells where the streams of a capture stand, while that is under way.
+/// An observer of the last nodes of a capture's streams, while it is in progress.
 ///
-/// The driver shows the nodes that a stream has come to in an array that the next call on *that stream* may
-/// change, and other threads have the streams of a session, for safe calls of cudarc's, too. So the origin is
-/// asked, which nobody else has: it comes behind the stream, is asked where it stands, and is set back behind
-/// nothing. Both are copies that the driver makes; and while it is asked its capture is not ended, for that
-/// is done where it began.
+/// The driver returns a stream's last nodes in an array that the next call on *that stream* may
+/// change. Other threads have the streams of a session, for safe calls of cudarc, too. So the
+/// origin is queried, which no other code has. It is ordered after the stream, its nodes are
+/// queried, and its dependencies are removed again. The driver copies in both steps. The capture
+/// cannot end meanwhile, because it must end on its origin.
 #[derive(Debug)]
 pub(crate) struct CaptureObserver {
     origin: Weak<Origin>,
     event: Arc<Event>,
-    /// What the driver calls the capture, and no other one of the process.
+    /// The driver's capture ID, unique in the process.
     capture: u64,
 }
 
-/// Where a stream stands in a capture.
+/// The position of a stream in a capture.
 pub(crate) enum StreamPosition {
     /// The stream is not captured, or its capture is invalidated.
     Outside,
     /// The stream is in another capture.
     Elsewhere,
-    /// The stream is behind these nodes of the capture, named by their handles.
+    /// The stream is after these nodes of the capture, by handle.
     Behind(Vec<u64>),
 }
 
 impl CaptureObserver {
-    /// Where a stream stands in a capture.
+    /// Returns the position of a stream in a capture.
     pub(crate) fn look(&self, stream: &CudaStream) -> Result<StreamPosition, CudaError> {
         let (Some(capture), Some(origin)) = (capture_under_way(stream)?, self.origin.upgrade())
         else {
@@ -231,9 +237,9 @@ impl CaptureObserver {
         }
         // SAFETY: both streams are live (1).
         unsafe { self.event.order_handles(origin.stream(), stream.cu_stream()) }?;
-        // SAFETY: the stream is live (1). Nobody else has its handle: the body that is captured is one
-        // thread's, and asks under the lock of its account. The capture, which ends there alone, is ended
-        // by that thread, after the body.
+        // SAFETY: the stream is live (1). No other code has its handle: one thread runs the
+        // captured body, and queries under the lock of its account. Only that thread ends the
+        // capture, on this stream, after the body.
         let nodes = unsafe { graph_reading::frontier(origin.stream()) };
         origin.let_go()?;
         let handles = |nodes: Vec<sys::CUgraphNode>| nodes.iter().map(handle).collect();

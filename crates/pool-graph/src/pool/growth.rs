@@ -1,8 +1,9 @@
-//! Allocation where the source must be asked: without the lock, with the bytes reserved before, and
-//! with a second and a third try.
+//! Allocation with requests to the source: without the lock, with the bytes reserved before, and
+//! with up to three attempts.
 //!
-//! First a chunk is asked for, then the least that would do, then that again with every idle chunk
-//! given back. Between the tries the lock is free, so each looks again at what there is.
+//! The first request is for a chunk, the second for the minimum, and the third for the minimum
+//! after every idle chunk was freed. Between the attempts the lock is free, so each checks the
+//! available memory again.
 
 use pool_core::reserve::Reserve;
 
@@ -14,8 +15,8 @@ use crate::base::sync::{SourceCall, get_ready_to_wait, is_ready_to_wait};
 use crate::book::{AllocationStep, Book, Growth};
 use crate::source::{GraphMemoryResult, MemorySource, is_good_address};
 
-/// Fetches the chunks of a pool that is being made; the source's refusal where it has too few. Stops early
-/// where the host has no room for the books.
+/// Fetches the chunks of a new pool. Returns the source's error if it has too few. Stops early if
+/// the host has no memory for the records.
 pub(crate) fn preallocate<M: MemorySource>(
     source: &M,
     book: &mut Book,
@@ -27,7 +28,7 @@ pub(crate) fn preallocate<M: MemorySource>(
                 book.preallocated(growth, address);
             }
             Ok(address) => {
-                // SAFETY: the source gave it this moment, and nobody else has seen it.
+                // SAFETY: the source has just returned it, and no other code knows it.
                 unsafe { source.free(address, growth.bytes) };
                 book.not_grown(growth);
                 return Ok(());
@@ -41,7 +42,8 @@ pub(crate) fn preallocate<M: MemorySource>(
     Ok(())
 }
 
-/// Makes room for a chunk in a book that nobody else has yet; false where the host has none.
+/// Reserves capacity for a chunk in a book without other users. Returns `false` if the host has
+/// none.
 fn has_room(book: &mut Book, growth: Growth) -> bool {
     while let Some(missing) = book.lacking(Some(growth.bytes)) {
         let Ok(mut room) = Book::allocate(missing) else { return false };
@@ -50,7 +52,7 @@ fn has_room(book: &mut Book, growth: Growth) -> bool {
     true
 }
 
-/// A block, of what there is or of what the source gives.
+/// Returns a block, of existing memory or of new memory from the source.
 pub(crate) fn allocate<M: MemorySource>(
     shared: &Shared<M>,
     request: &Request,
@@ -87,7 +89,8 @@ pub(crate) fn allocate<M: MemorySource>(
                     Some(Refusal { source, .. }) => {
                         GraphMemoryError::OutOfMemory { requested, used, reserved, source }
                     }
-                    // The book gives up after a refusal alone. An error, and no endless loop, if it did otherwise.
+                    // The book gives up only after a refusal. If it did otherwise, this is an error
+                    // and not an endless loop.
                     None => book.capacity_exceeded(request),
                 });
             }
@@ -95,23 +98,24 @@ pub(crate) fn allocate<M: MemorySource>(
     }
 }
 
-/// What the source has refused to a call.
+/// The source's refusal in a call.
 struct Refusal<E> {
     bytes: u64,
-    /// How often memory had gone back to the source before it was asked.
+    /// The number of pieces returned to the source before the request.
     returns: u64,
     source: E,
 }
 
 impl<E> Refusal<E> {
-    /// The bytes that it refuses still: where memory has gone back meanwhile, whoever gave it, it may
-    /// grant what it refused.
+    /// Returns the bytes that it still refuses: once any thread has returned memory, it may grant
+    /// the request.
     fn bytes_now(&self, book: &Book) -> u64 {
         if book.returns_to_source() == self.returns { self.bytes } else { u64::MAX }
     }
 }
 
-/// A growth under way: whatever happens to the call, the book learns its end, and whoever waits for it.
+/// A growth in progress: on any end of the call, the book records its end and notifies the waiting
+/// threads.
 struct GrowthUnderWay<'s, M: MemorySource> {
     shared: &'s Shared<M>,
     growth: Option<Growth>,
@@ -127,7 +131,8 @@ impl<M: MemorySource> Drop for GrowthUnderWay<'_, M> {
     }
 }
 
-/// Asks the source, and makes the request's block in what it gives; its refusal where it gives nothing.
+/// Requests memory from the source, and creates the request's block in it. Returns the source's
+/// error if it refuses.
 fn grow<M: MemorySource>(
     shared: &Shared<M>,
     growth: Growth,
@@ -140,7 +145,7 @@ fn grow<M: MemorySource>(
     };
     let bad = GraphMemoryError::BadAddress { address, bytes: growth.bytes };
     if !is_good_address(address, growth.bytes) {
-        // SAFETY: the source gave it this moment, and nobody else has seen it.
+        // SAFETY: the source has just returned it, and no other code knows it.
         unsafe { shared.source.free(address, growth.bytes) };
         return Err(bad);
     }

@@ -1,4 +1,4 @@
-//! The thread-safe pool of memory whose addresses stay.
+//! The thread-safe pool of memory with fixed addresses.
 //!
 //! A thread waits on the lock of the pool's state until another thread has fetched memory from the source. A thread that
 //! is itself inside a call of a source (a hook, say) does not wait there ([`SourceCall`](crate::base::sync::SourceCall)).

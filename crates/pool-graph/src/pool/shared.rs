@@ -1,5 +1,5 @@
-//! The books of a pool behind their lock, with the source that they account for: a pool and its leases have them
-//! together.
+//! The book of a pool behind its lock, with the source of its memory, shared by a pool and its
+//! leases.
 
 use pool_core::reserve::{NoHostMemory, lock_reserved};
 
@@ -8,22 +8,23 @@ use crate::base::sync::{Condvar, Mutex, MutexGuard, SourceCall};
 use crate::book::{Book, LeavingPieces};
 use crate::source::MemorySource;
 
-/// What a pool and its leases have together.
+/// The state that a pool shares with its leases.
 pub(crate) struct Shared<M: MemorySource> {
     pub(crate) source: M,
     pub(crate) book: Mutex<Book>,
-    /// Tells threads that wait for memory that some has come or gone.
+    /// Notifies threads that wait for memory of every change.
     pub(crate) changed: Condvar,
 }
 
 impl<M: MemorySource> Shared<M> {
-    /// Ends a lease; frees what waited for it.
+    /// Ends a lease, and frees memory that waited for it.
     pub(crate) fn end_lease(&self, blocks: &[GraphMemoryBlock]) {
         let idle = self.book.lock().end_lease(blocks);
         self.give_back(idle);
     }
 
-    /// The book, locked, with room for an allocation, and for a new chunk of so many bytes.
+    /// Returns the locked book, with capacity for an allocation, and for a new chunk of `bytes`
+    /// bytes.
     pub(crate) fn book_with_room(
         &self,
         growth: Option<u64>,
@@ -31,7 +32,7 @@ impl<M: MemorySource> Shared<M> {
         lock_reserved(|| self.book.lock(), |book| book, growth)
     }
 
-    /// Gives pieces that the book has let go back to the source, one by one; returns how many bytes are free now.
+    /// Returns released pieces to the source, one by one. Returns the number of freed bytes.
     pub(crate) fn give_back(&self, mut leaving: LeavingPieces) -> u64 {
         if leaving.pieces == 0 {
             return 0;
@@ -40,9 +41,9 @@ impl<M: MemorySource> Shared<M> {
         let _call = SourceCall::begin();
         let mut next = self.book.lock().next_leaving(&mut leaving);
         while let Some(piece) = next {
-            // SAFETY: the book lets go what the source gave, once, as it was given, and only where no
-            // block is in it: whoever returned the last one says that nothing uses it, and a captured
-            // graph that does holds a lease, which is a block.
+            // SAFETY: the book releases each range of the source once, as a whole, and only without
+            // a block in it. The code that returned the last block promises that no work uses it. A
+            // captured graph that uses it holds a lease, which is a block.
             let is_free = unsafe { self.source.free(piece.address, piece.bytes) };
             freed_bytes += if is_free { piece.bytes } else { 0 };
             let mut book = self.book.lock();

@@ -1,5 +1,5 @@
-//! The memory of a device as a source: plain allocations, which stay where they are, made in a way
-//! that no capture notices.
+//! The memory of a device as a source: plain allocations at fixed addresses, without effect on
+//! captures.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,14 +18,13 @@ use pool_driver::reclaim::Reclaim;
 
 use super::contract::MemorySource;
 
-/// The memory of a CUDA device, by `cuMemAlloc`: at addresses that stay, and no part of any graph.
+/// The memory of a CUDA device, by `cuMemAlloc`: at fixed addresses, and not part of any graph.
 ///
-/// Allocating and freeing are legal while a stream is captured, in this thread or another: the thread
-/// is told not to mind captures meanwhile. Freeing waits for the work of the whole device.
+/// Allocating and freeing are legal while a stream is captured, in this thread or another: the
+/// thread's capture mode is relaxed meanwhile. A free waits for the work of the whole device.
 ///
-/// Kernels of another device reach it once
-/// `device.clone().without_memory_pool().let_peer(&other)` has let them
-/// ([`CudaDevice::let_peer`]).
+/// Kernels of another device can access it after
+/// `device.clone().without_memory_pool().let_peer(&other)` ([`CudaDevice::let_peer`]).
 ///
 /// ```no_run
 /// use pool_cuda::Cuda;
@@ -41,8 +40,8 @@ use super::contract::MemorySource;
 pub struct DeviceMemory {
     context: Arc<CudaContext>,
     unanswered: Arc<Mutex<Option<CudaError>>>,
-    /// A place among the leftovers for each allocation, made before it: a free then needs no host memory. Locked for
-    /// linking and unlinking.
+    /// A place in the queue of deferred frees for each allocation, reserved before it: so a free
+    /// needs no host memory. Locked only to link and unlink.
     places: Arc<Mutex<Chain<Option<Place<Allocation>>>>>,
 }
 
@@ -61,32 +60,33 @@ impl Resource for Allocation {
     }
 
     unsafe fn give_back(&mut self) -> Result<(), CudaError> {
-        // SAFETY: the address came from `calls::allocate` in this context, is freed once, and nothing uses it (caller).
+        // SAFETY: the address came from `calls::allocate` in this context, is freed once, and is
+        // not in use any more (caller).
         unsafe { calls::free(self.address, &self.context) }
     }
 }
 
 impl DeviceMemory {
-    /// The memory of this device.
+    /// Creates the source of this device's memory.
     #[must_use]
     pub fn new(device: &CudaDevice) -> Self {
         Self::of_context(Arc::clone(device.context()))
     }
 
-    /// The memory of the device of a context.
+    /// Creates the source for the device of a context.
     #[must_use]
     pub fn of_context(context: Arc<CudaContext>) -> Self {
         Self { context, unanswered: Arc::default(), places: Arc::default() }
     }
 
-    /// cudarc's context of the device.
+    /// Returns cudarc's context of the device.
     #[must_use]
     pub fn context(&self) -> &Arc<CudaContext> {
         &self.context
     }
 
-    /// Takes the first error, since the last time, of a free, which returns none. Clones share it. The memory is
-    /// [left over](pool_cuda::Cuda::give_back_leftovers), and freed later.
+    /// Takes the first error of a free since the last take; a free itself returns none. Clones
+    /// share it. The memory is [deferred](pool_cuda::Cuda::give_back_leftovers), and freed later.
     #[must_use]
     pub fn take_unanswered(&self) -> Option<CudaError> {
         self.unanswered.lock().take()
@@ -103,9 +103,9 @@ impl DeviceMemory {
     }
 }
 
-// SAFETY: the driver gives ranges of its own to each allocation, aligned to 256 bytes at least, which
-// stay, with their pages, until they are freed; its calls may be made from any thread with the context
-// current, which both see to. An address of 0 or near the end would be noticed by who asked.
+// SAFETY: the driver returns disjoint ranges, aligned to 256 bytes at least, which stay, with their
+// pages, until they are freed. Its calls may be made from any thread with the context current,
+// which both methods ensure. The caller would detect an address of 0 or near the end.
 unsafe impl MemorySource for DeviceMemory {
     type Error = CudaError;
 
@@ -135,7 +135,7 @@ unsafe impl MemorySource for DeviceMemory {
         let mut link = self.places.lock().pop().unwrap_or_default();
         let freed = match link.iter_mut().find_map(Option::take) {
             Some(place) => place.own(allocation).give_back(),
-            // SAFETY: the address is freed once, and nothing uses it (caller).
+            // SAFETY: the address is freed once, and is not in use any more (caller).
             None => unsafe { allocation.give_back() },
         };
         if let Err(error) = freed {

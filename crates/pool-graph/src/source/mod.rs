@@ -1,4 +1,4 @@
-//! Where memory comes from: the contract of a source, the memory of a device, and addresses without memory.
+//! Sources of memory: their contract, the memory of a device, and addresses without memory.
 
 mod contract;
 #[cfg(feature = "cuda")]

@@ -1,4 +1,4 @@
-//! Addresses without memory: for tests, for planning, and where there is no device.
+//! Addresses without memory: for tests, for planning, and for systems without a device.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -10,14 +10,14 @@ use crate::base::request::SOURCE_ALIGNMENT;
 
 use super::contract::MemorySource;
 
-/// Where the first address is: aligned to no more than a source must.
+/// The first address: aligned to the minimum for a source.
 const FIRST: u64 = 0x7f00_0000_0000 + SOURCE_ALIGNMENT;
 
-/// A [`MemorySource`] of addresses that nothing lies behind. It can have a limit, refuses on request,
-/// and keeps count; clones share all of that.
+/// A [`MemorySource`] of addresses without memory. It can have a limit, refuses on request, and
+/// counts calls; clones share all of that.
 ///
-/// Ranges follow each other without a gap, so whoever runs over the end of one is in the next. An
-/// address is given out once.
+/// Ranges follow each other without a gap, so an access beyond the end of one is in the next. An
+/// address is never reused.
 ///
 /// ```
 /// use pool_graph::{MemorySource, SyntheticMemory};
@@ -38,56 +38,57 @@ struct State {
     next: u64,
     limit: u64,
     held: u64,
-    /// The ranges that are given out, by address; addresses only grow.
+    /// The allocated ranges, by address; addresses only grow.
     pieces: Vec<(u64, u64)>,
     allocations: u64,
-    /// Allocations from now until the one that is refused, and whether all after it are, too.
+    /// The number of allocations until the refused one, and `true` if all later ones are refused,
+    /// too.
     refused: Option<(u64, bool)>,
     mistakes: u64,
 }
 
-/// Why there is no address.
+/// The reason of a refusal.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SyntheticRefusal {
     /// The limit is reached.
-    #[error("{requested} bytes on top of {held} are more than the {limit} that there are")]
+    #[error("{requested} bytes on top of {held} exceed the limit of {limit}")]
     Full {
-        /// Bytes asked for.
+        /// The requested bytes.
         requested: u64,
-        /// Bytes that are given out.
+        /// The allocated bytes.
         held: u64,
         /// The limit in bytes.
         limit: u64,
     },
-    /// A test asked for this refusal.
+    /// A test requested this refusal.
     #[error("{requested} bytes were refused on request")]
     OnRequest {
-        /// Bytes asked for.
+        /// The requested bytes.
         requested: u64,
     },
-    /// The host has no memory to note what is given out.
-    #[error("the host has no {requested} bytes to note what is given out")]
+    /// The host has no memory to record the allocation.
+    #[error("the host has no {requested} bytes to record the allocation")]
     Bookkeeping {
-        /// Bytes of host memory asked for.
+        /// The requested bytes of host memory.
         requested: usize,
     },
 }
 
 impl SyntheticMemory {
-    /// Synthetic memory with as many bytes as there are addresses.
+    /// Creates synthetic memory limited only by the address space.
     #[must_use]
     pub fn new() -> Self {
         Self::with_limit(u64::MAX)
     }
 
-    /// Synthetic memory of which `limit` bytes can be given out at one time.
+    /// Creates synthetic memory with a limit of allocated bytes.
     #[must_use]
     pub fn with_limit(limit: u64) -> Self {
         Self::starting_at(FIRST, limit)
     }
 
-    /// Synthetic memory of which `limit` bytes can be given out at one time, the first of them at `address`: a
+    /// Creates synthetic memory with a limit of allocated bytes that starts at `address`: a
     /// multiple of 256 that is not 0.
     #[must_use]
     pub fn starting_at(address: u64, limit: u64) -> Self {
@@ -112,18 +113,18 @@ impl SyntheticMemory {
         self.state().refused = Some((nth, true));
     }
 
-    /// Refuses nothing more on request.
+    /// Stops refusing on request.
     pub fn refuse_none(&self) {
         self.state().refused = None;
     }
 
-    /// Bytes that are given out.
+    /// Returns the allocated bytes.
     #[must_use]
     pub fn held(&self) -> u64 {
         self.state().held
     }
 
-    /// The ranges that are given out: address and bytes of each, in order of address.
+    /// Returns the allocated ranges: address and bytes of each, in order of address.
     #[must_use]
     pub fn pieces(&self) -> Vec<(u64, u64)> {
         let mut pieces = Vec::new();
@@ -140,13 +141,14 @@ impl SyntheticMemory {
         }
     }
 
-    /// How often memory was asked for, with and without success.
+    /// Returns the number of allocations, refused ones included.
     #[must_use]
     pub fn allocations(&self) -> u64 {
         self.state().allocations
     }
 
-    /// How often something was freed that was not given out, or with another size.
+    /// Returns the number of invalid frees: of a range that was not allocated, or with another
+    /// size.
     #[must_use]
     pub fn mistakes(&self) -> u64 {
         self.state().mistakes
@@ -205,9 +207,9 @@ impl Default for SyntheticMemory {
     }
 }
 
-// SAFETY: addresses only grow from a multiple of 256 that is not 0, by the multiples of 256 that are
-// asked for, and stop at what can be added to without wrapping, so ranges never overlap. There is no
-// memory to move, and a lock around everything.
+// SAFETY: addresses only grow from a multiple of 256 that is not 0, by the requested multiples of
+// 256, and stop before an overflow, so ranges never overlap. There is no memory to move, and a lock
+// around everything.
 unsafe impl MemorySource for SyntheticMemory {
     type Error = SyntheticRefusal;
 

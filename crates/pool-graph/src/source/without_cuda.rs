@@ -1,5 +1,4 @@
-//! What stands for a device's memory where the crate was built without CUDA: nothing of that type can
-//! be made.
+//! A stand-in for a device's memory in builds without CUDA: no value of that type can be created.
 
 use std::convert::Infallible;
 

@@ -1,12 +1,12 @@
-//! Why a layout is not right for a graph.
+//! The verifier's errors.
 
 use thiserror::Error;
 
-/// What the verifier found. Regions are named by their index, nodes by their number.
+/// The verifier's finding. Regions are named by their index, nodes by their number.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LayoutViolation {
-    /// Two regions share bytes, and the graph does not finish with the one before it begins with the
+    /// Two regions share bytes, and the graph does not finish with one before it begins with the
     /// other.
     #[error(
         "regions #{first} and #{second} share bytes, and no edges of full completion lead from all uses of the \
@@ -15,35 +15,35 @@ pub enum LayoutViolation {
     Unordered {
         /// The region of lower index.
         first: usize,
-        /// The other one.
+        /// The other region.
         second: usize,
     },
-    /// A node accesses bytes of the arena that are no region's at that time.
+    /// A node accesses bytes of the arena that belong to no region at that time.
     #[error(
-        "node {node} accesses {bytes} bytes at offset {offset} of the arena, which are no region's at that time"
+        "node {node} accesses {bytes} bytes at offset {offset} of the arena, which belong to no region at that time"
     )]
     StrayAccess {
         /// The node.
         node: usize,
-        /// Where the access begins in the arena.
+        /// The start of the access in the arena.
         offset: u64,
         /// Its bytes.
         bytes: u64,
     },
-    /// A node was named that the graph does not have.
+    /// The layout names a node that the graph does not have.
     #[error("there is no node {node}: the graph has {nodes}")]
     UnknownNode {
         /// The node.
         node: usize,
-        /// How many the graph has.
+        /// The number of the graph's nodes.
         nodes: usize,
     },
-    /// A region ends beyond what an offset can say.
-    #[error("region #{region} does not end: {bytes} bytes at offset {offset}")]
+    /// A region ends beyond the largest offset.
+    #[error("region #{region} ends beyond the largest offset: {bytes} bytes at offset {offset}")]
     Overflow {
         /// The region.
         region: usize,
-        /// Where it begins.
+        /// The start of the region.
         offset: u64,
         /// Its bytes.
         bytes: u64,

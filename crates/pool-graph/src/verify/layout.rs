@@ -1,9 +1,9 @@
-//! A graph as the verifier is given it, and where regions and accesses lie.
+//! The verifier's input: a graph, and the places of regions and accesses.
 
 /// The nodes of a graph, by number from 0, and the edges between them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GraphOrder {
-    /// How many nodes there are.
+    /// The number of nodes.
     pub nodes: usize,
     /// The edges, in any order.
     pub edges: Vec<OrderEdge>,
@@ -16,37 +16,37 @@ pub struct OrderEdge {
     pub from: usize,
     /// The later node.
     pub to: usize,
-    /// Whether the later one begins after the earlier one is complete. Programmatic edges, and those of
-    /// launch order, do not say that: they order no memory.
+    /// `true` if the later node begins after the earlier one is complete. Programmatic edges, and
+    /// those of launch order, do not guarantee that: they order no memory.
     pub full: bool,
 }
 
-/// Where a region was put, and when the graph uses it.
+/// The place of a region, and its use by the graph.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RegionLayout {
-    /// Where the bytes begin in the arena.
+    /// The start of the bytes in the arena.
     pub offset: u64,
     /// The bytes of the region.
     pub bytes: u64,
-    /// The nodes that use it, as far as they are known. For them the edges must show what `after` and
-    /// `until` say of every use; what else they say is believed.
+    /// The nodes known to use it. For them the edges must confirm the statements of `after` and
+    /// `until` about every use; further statements are trusted.
     pub uses: Vec<usize>,
-    /// Every use comes after all of these nodes. The edges must show that each of them is one of those in `until`, or
-    /// comes before one.
+    /// Every use comes after all of these nodes. The edges must show that each of them is one of
+    /// those in `until`, or precedes one.
     pub after: Vec<usize>,
-    /// Every use is one of these nodes, or comes before one of them. None: it is not used at all. So a node that does
-    /// not come after all of `after` is no use, and ends none.
+    /// Every use is one of these nodes, or precedes one of them. Empty: it is not used at all. So a
+    /// node that does not come after all of `after` is not a use, and ends none.
     pub until: Vec<usize>,
 }
 
-/// Bytes of the arena that a node names in its parameters.
+/// Bytes of the arena in a node's parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
-    /// The node that names the bytes.
+    /// The node with the access.
     pub node: usize,
-    /// Where the bytes begin in the arena.
+    /// The start of the bytes in the arena.
     pub offset: u64,
-    /// How many bytes are accessed.
+    /// The number of accessed bytes.
     pub bytes: u64,
 }
 
@@ -59,7 +59,7 @@ impl RegionLayout {
         self.offset.max(other.offset) < self.end().min(other.end())
     }
 
-    /// Whether all bytes of an access are the region's own at some time.
+    /// Returns `true` if all bytes of an access are the region's own at some time.
     pub(super) fn contains(&self, access: &Access) -> bool {
         let end = access.offset.saturating_add(access.bytes);
         self.offset <= access.offset && end <= self.end()
@@ -67,7 +67,7 @@ impl RegionLayout {
 }
 
 impl Access {
-    /// Whether the access has bytes, the first of which an offset can say the end of.
+    /// Returns `true` if the access has bytes, and the end of the first one is a valid offset.
     pub(super) fn has_first_byte(&self) -> bool {
         self.bytes > 0 && self.offset < u64::MAX
     }

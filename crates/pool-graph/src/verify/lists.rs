@@ -3,13 +3,13 @@
 /// A list for each of some indices.
 #[derive(Debug)]
 pub(super) struct Lists {
-    /// Where each list begins, and where the last one ends.
+    /// The start of each list, and the end of the last one.
     starts: Vec<usize>,
     items: Vec<usize>,
 }
 
 impl Lists {
-    /// For each index below `count`, what `pairs` has with it, in that order.
+    /// Collects, for each index below `count`, its items in `pairs`, in that order.
     pub(super) fn new<I: Iterator<Item = (usize, usize)>>(
         count: usize,
         pairs: impl Fn() -> I,
@@ -28,7 +28,7 @@ impl Lists {
         Self { starts, items }
     }
 
-    /// The list of an index.
+    /// Returns the list of an index.
     pub(super) fn of(&self, index: usize) -> &[usize] {
         &self.items[self.starts[index]..self.starts[index + 1]]
     }

@@ -1,19 +1,21 @@
-//! The lives of regions, as the edges of a graph show them: where each region is used last.
+//! The lives of regions by the edges of a graph: the last uses of each region.
 
 use super::lists::Lists;
 use super::regions::Regions;
 
-/// When each region of a layout is used last.
+/// The last uses of each region of a layout.
 #[derive(Debug)]
 pub(super) struct Lives {
-    /// Whether the edges show what the layout says of a region. It is ordered with no other one where they do not.
+    /// `true` if the edges confirm the layout of a region. Otherwise it is ordered with no other
+    /// one.
     shown: Vec<bool>,
     /// The places of the last uses of each region.
     ends: Lists,
 }
 
 impl Lives {
-    /// The lives of regions that are used until the nodes of their layout, except for some that are no uses.
+    /// Computes the lives of regions that are used until the nodes of their layout, except for
+    /// nodes that are not uses.
     pub(super) fn new(
         regions: &Regions<'_>,
         mut none: Vec<(usize, usize)>,
@@ -27,17 +29,17 @@ impl Lives {
         Self { shown: (0..count).map(is_shown).collect(), ends }
     }
 
-    /// Whether the edges show what the layout says of a region.
+    /// Returns `true` if the edges confirm the layout of a region.
     pub(super) fn is_shown(&self, region: usize) -> bool {
         self.shown[region]
     }
 
-    /// The places of the last uses of a region; none of one that is not used.
+    /// Returns the places of the last uses of a region; empty without a use.
     pub(super) fn ends(&self, region: usize) -> &[usize] {
         self.ends.of(region)
     }
 
-    /// The highest place where a region is used last; 0 for one that is not used.
+    /// Returns the highest place of a region's last uses; 0 without a use.
     pub(super) fn last(&self, region: usize) -> usize {
         self.ends(region).iter().copied().max().unwrap_or(0)
     }

@@ -1,8 +1,9 @@
-//! The verifier: given what a graph really is, its nodes and what its edges order, it checks once more
-//! every two regions that share bytes. It shares no code with the planner, and trusts none of it.
+//! The verifier: from the nodes of a finished graph and the order of its edges, it checks every two
+//! regions that share bytes again. It shares no code with the planner, and trusts none of it.
 //!
-//! What is ordered is asked of a graph's nodes in few passes (`reach.rs`), and of pairs of regions only as
-//! many as say it of all (`sweep.rs`): both grow with the graph and the layout, not with their square.
+//! The order of a graph's nodes takes few passes (`reach.rs`), and only as many pairs of regions
+//! are checked as decide all pairs (`sweep.rs`): the time grows with the graph and the layout, not
+//! with their square.
 
 mod error;
 mod layout;

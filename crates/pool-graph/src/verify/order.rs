@@ -1,5 +1,5 @@
-//! The nodes that are named somewhere, in an order that every edge follows. A node's place in it stands
-//! for the node from here on: what comes before another one has a lower place.
+//! A topological order of the named nodes. A node's place in it identifies the node from here on:
+//! predecessors have lower places.
 
 use std::collections::VecDeque;
 
@@ -10,16 +10,17 @@ use super::lists::Lists;
 /// The order, and the edges that order memory.
 #[derive(Debug)]
 pub(super) struct Order {
-    /// The nodes, by number: a graph may have more of them than memory, of which nothing is said.
+    /// The named nodes, by number: a graph may have more nodes than memory, most of them without a
+    /// mention.
     named: Vec<usize>,
     /// The place of each named node.
     places: Vec<usize>,
-    /// For each place, those that an edge of full completion leads from.
+    /// For each place, the sources of its edges of full completion.
     before: Lists,
 }
 
 impl Order {
-    /// The order of the nodes that edges join, and of these others.
+    /// Builds the partial order over edge endpoints and `others`.
     pub(super) fn of(
         graph: &GraphOrder,
         others: impl Iterator<Item = usize>,
@@ -39,26 +40,26 @@ impl Order {
         Ok(Self { named, places, before })
     }
 
-    /// The place of a node that is named.
+    /// Returns the place of a named node.
     pub(super) fn place(&self, node: usize) -> usize {
         self.places[index(&self.named, node)]
     }
 
-    /// The places that are complete before this one begins because an edge says so.
+    /// Returns the places that are complete before this one begins, by a direct edge.
     pub(super) fn before(&self, place: usize) -> &[usize] {
         self.before.of(place)
     }
 }
 
-/// Where a node stands among those that are named.
+/// Returns the index of a node among the named ones.
 fn index(named: &[usize], node: usize) -> usize {
     named.partition_point(|&other| other < node)
 }
 
-/// The place of each node, those that wait for nothing first; none where edges form a circle.
+/// Returns the place of each node, those without dependencies first; `None` if edges form a circle.
 ///
-/// A circle of edges of any sort is no graph, so all count. What becomes ready first is walked first:
-/// so what streams do at the same time stands close together, which keeps searches short.
+/// A circle of edges of any kind is invalid, so all count. The first ready node is visited first.
+/// So concurrent work of streams is close together, which keeps searches short.
 fn walk(graph: &GraphOrder, named: &[usize]) -> Option<Vec<usize>> {
     let ends = || graph.edges.iter().map(|edge| (index(named, edge.from), index(named, edge.to)));
     let followers = Lists::new(named.len(), ends);

@@ -1,32 +1,32 @@
-//! What has to be known of a graph's order: of two regions, whether the one is before the other; of an
-//! access and a region, whether it is made while the bytes are the region's own.
+//! Queries of a graph's order. For two regions: is one before the other? For an access and a
+//! region: does it occur while the region owns the bytes?
 
 use super::lives::Lives;
 use super::order::Order;
 use super::reach::{Claim, Mask, Pass, judge};
 use super::regions::Regions;
 
-/// A graph and its regions, of which things are asked.
+/// A graph and its regions, for queries.
 #[derive(Debug)]
 pub(super) struct Questions<'a> {
     order: &'a Order,
     regions: &'a Regions<'a>,
 }
 
-/// What a node must reach.
+/// The set of nodes that a node must reach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Set {
-    /// All known uses of a region: they come after it.
+    /// All known uses of a region: they come after the node.
     Uses(usize),
-    /// A last use of a region: it is one, or comes before one.
+    /// A last use of a region: the node is one, or precedes one.
     LastUse(usize),
-    /// A node that a region begins after: it is one, or comes before one.
+    /// A node that a region begins after: the node is one, or precedes one.
     Beginning(usize),
     /// The node at this place.
     Node(usize),
 }
 
-/// The lists of a region's nodes that paths must lead from.
+/// The lists of a region's nodes from which paths must exist.
 #[derive(Clone, Copy, Debug)]
 enum SourceNodes {
     /// The nodes that the region begins after.
@@ -36,7 +36,7 @@ enum SourceNodes {
 }
 
 impl SourceNodes {
-    /// The number of the asker.
+    /// Returns the number of the claim.
     fn of(self, region: usize) -> usize {
         region * 2 + self as usize
     }
@@ -47,12 +47,13 @@ impl<'a> Questions<'a> {
         Self { order, regions }
     }
 
-    /// The lives of the regions, of which these share bytes: the edges must show that their known uses begin and end
-    /// where the layout says so, and that none ends before it begins.
+    /// Returns the lives of the regions, of which those in `sharing` share bytes. The edges must
+    /// show that their known uses begin and end as in the layout, and that none ends before it
+    /// begins.
     pub(super) fn lives(&self, sharing: &[usize]) -> Lives {
         let regions = self.regions;
         let (mut asked, mut claims) = (Vec::new(), Vec::with_capacity(sharing.len() * 4));
-        // Behind the numbers of the regions, one for each node of `until`.
+        // The numbers after those of the regions are for the nodes of `until`.
         let (mut last_uses, mut next) = (Vec::new(), regions.layout.len());
         for &region in sharing {
             let begin = SourceNodes::Beginnings.of(region);
@@ -71,15 +72,16 @@ impl<'a> Questions<'a> {
         let mut holds = vec![true; next];
         self.judge(asked, claims, |who| holds[who] = false);
         let is_shown = |region: usize| holds[region];
-        // What does not come after all that the region begins after is no use of it.
+        // A node that does not come after all nodes that the region begins after does not use it.
         let is_none =
             |&&(region, _, number): &&(usize, usize, usize)| is_shown(region) && !holds[number];
         let none = last_uses.iter().filter(is_none).map(|&(region, place, _)| (region, place));
         Lives::new(regions, none.collect(), is_shown)
     }
 
-    /// Of each pair of regions, whether the first is before the second: the edges show the lives of both, and that each
-    /// last use of the first is complete before the second begins.
+    /// Returns, for each pair of regions, `true` if the first is before the second: the edges
+    /// confirm the lives of both, and each last use of the first is complete before the second
+    /// begins.
     pub(super) fn are_before(&self, lives: &Lives, pairs: &[(usize, usize)]) -> Vec<bool> {
         let mut earlier: Vec<usize> = pairs.iter().map(|&(earlier, _)| earlier).collect();
         earlier.sort_unstable();
@@ -99,8 +101,8 @@ impl<'a> Questions<'a> {
         before
     }
 
-    /// Of each access, given as the place of its node and a region that it lies in, whether it is made
-    /// while the bytes are the region's own.
+    /// Returns, for each access, `true` if it occurs while the region owns the bytes. An access is
+    /// the place of its node and a region that contains it.
     pub(super) fn are_timely(&self, accesses: &[(usize, usize)]) -> Vec<bool> {
         let regions = self.regions;
         let first_node = regions.layout.len();

@@ -1,20 +1,20 @@
-//! Which nodes are complete before which, for all that is claimed of a graph at once.
+//! Reachability between nodes, for all claims about a graph at once.
 //!
-//! A matrix of all nodes by all nodes would tell, and takes memory that grows with the square of the
-//! graph. So the nodes from which paths must lead somewhere, the *sources*, are sorted by their places,
-//! and 512 of them are looked at together: one pass over the places, from the first of them to the last
-//! that matters to them, marks what each of them reaches. It takes 64 bytes a place, once; and as what
-//! uses memory mostly stands close together, most passes are short.
+//! A matrix of all nodes by all nodes would take memory that grows with the square of the graph. So
+//! the *sources*, the nodes from which paths must exist, are sorted by their places, and 512 of
+//! them are processed together. One pass over the places, from the first of them to the last
+//! relevant one, marks the places that each of them reaches. It takes 64 bytes a place, once. Users
+//! of the same memory mostly are close together, so most passes are short.
 //!
-//! **Why a pass is right.** A place's mask is made of its own bit, if it is one of the sources, and of
-//! the masks of all places that a full edge leads from. By induction along the order it has the bit of
-//! a source exactly if it is that source, or a path of full edges leads from there to it. Places before
-//! the first source are left out: they come after none of them. So all paths from a source are seen,
-//! and nothing else is.
+//! **Why a pass is right.** A place's mask is the union of its own bit, if it is one of the
+//! sources, and of the masks of all sources of its full edges. By induction along the order, it has
+//! the bit of a source exactly if it is that source, or a path of full edges leads from there to
+//! it. Places before the first source are left out: they come after none of them. So the pass finds
+//! exactly the paths from the sources.
 //!
-//! What a path must lead to is a set of nodes: one of them, or all. For the sources of a pass together
-//! that is the union of the set's masks, or their intersection. So large sets are looked through once a
-//! pass, however many sources there are.
+//! The target of a path is a set of nodes: one of them, or all. For the sources of a pass together
+//! that is the union of the set's masks, or their intersection. So large sets are read once a pass,
+//! for any number of sources.
 
 use super::order::Order;
 
@@ -26,27 +26,27 @@ const SOURCES: usize = WORDS * 64;
 /// A bit for each source of a pass.
 pub(super) type Mask = [u64; WORDS];
 
-/// What must hold of all sources of an asker.
+/// A claim about all sources of an owner.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Claim<T> {
     pub(super) asker: usize,
-    /// What the sources must reach.
+    /// The set that the sources must reach.
     pub(super) set: T,
-    /// The number of what does not hold where the claim does not.
+    /// The number to report if the claim does not hold.
     pub(super) who: usize,
 }
 
-/// What the sources of a pass reach.
+/// The nodes that the sources of a pass reach.
 #[derive(Debug, Default)]
 pub(super) struct Pass {
     /// The places of the sources, ascending.
     sources: Vec<usize>,
-    /// Of each place from the first source on: which sources are there or come before it.
+    /// For each place from the first source on, the sources that are there or precede it.
     masks: Vec<Mask>,
 }
 
 impl Pass {
-    /// Which sources are one of these places, or complete before one of them.
+    /// Returns the sources that are one of these places, or complete before one of them.
     pub(super) fn one_or_before_any(&self, places: &[usize]) -> Mask {
         let mut any = [0; WORDS];
         for &place in places {
@@ -55,7 +55,7 @@ impl Pass {
         any
     }
 
-    /// Which sources are complete before each of these places.
+    /// Returns the sources that are complete before each of these places.
     pub(super) fn before_all(&self, places: &[usize]) -> Mask {
         let mut all = [u64::MAX; WORDS];
         for &place in places {
@@ -67,15 +67,16 @@ impl Pass {
         all
     }
 
-    /// Places before the first source have none of them before them. Of those beyond the last one that
-    /// was to matter nothing is known, which refuses.
+    /// Returns the mask of a place. Places before the first source come after none. Places after
+    /// the last relevant one are unknown, and get an empty mask, which refuses.
     fn mask(&self, place: usize) -> Mask {
         let first = self.sources.first().copied().unwrap_or(0);
         let known = place.checked_sub(first).and_then(|index| self.masks.get(index));
         known.copied().unwrap_or_default()
     }
 
-    /// Takes the next sources; how many of these pairs of a source and its asker have them.
+    /// Takes the next sources. Returns the number of pairs of a source and its owner that have
+    /// them.
     fn take_sources(&mut self, asked: &[(usize, usize)]) -> usize {
         self.sources.clear();
         for (count, &(source, _)) in asked.iter().enumerate() {
@@ -90,7 +91,7 @@ impl Pass {
         asked.len()
     }
 
-    /// Makes the masks of the places from the first of the sources to `last`.
+    /// Computes the masks of the places from the first of the sources to `last`.
     fn run(&mut self, order: &Order, last: usize) {
         self.masks.clear();
         let Some(&first) = self.sources.first() else { return };
@@ -108,7 +109,7 @@ impl Pass {
         }
     }
 
-    /// The bits of the sources of an asker, which are among those of the pass.
+    /// Returns the bits of an owner's sources, which are among those of the pass.
     fn bits(&self, asked: &[(usize, usize)]) -> Mask {
         let mut bits = [0; WORDS];
         for &(source, _) in asked {
@@ -119,8 +120,8 @@ impl Pass {
     }
 }
 
-/// Judges all claims. `asked` has each source with its asker, `furthest` says up to which place a set
-/// goes, `yes` which sources of a pass reach it; `no` is told for whom a claim does not hold.
+/// Decides all claims. `asked` has each source with its owner. `furthest` returns the last place of
+/// a set, `yes` the sources of a pass that reach it; `no` is called with each failed claim.
 pub(super) fn judge<T: Copy + Ord>(
     order: &Order,
     mut asked: Vec<(usize, usize)>,
@@ -133,7 +134,7 @@ pub(super) fn judge<T: Copy + Ord>(
     claims.sort_unstable_by_key(|claim| claim.asker);
     let mut pass = Pass::default();
     let mut rest = asked.as_mut_slice();
-    // What is claimed of the sources of a pass: the set, for whom, and the sources.
+    // The claims about the sources of a pass: the set, the owner, and the sources.
     let mut open: Vec<(T, usize, Mask)> = Vec::new();
     while !rest.is_empty() {
         let count = pass.take_sources(rest);

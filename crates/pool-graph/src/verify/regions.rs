@@ -15,7 +15,7 @@ pub(super) struct Regions<'a> {
     last: Vec<HighestPlaces>,
 }
 
-/// The highest places of a region's lists; 0, which comes after nothing, of an empty one.
+/// The highest places of a region's lists; 0, which comes after nothing, for an empty one.
 #[derive(Clone, Copy, Debug)]
 struct HighestPlaces {
     known_use: usize,
@@ -46,37 +46,37 @@ impl<'a> Regions<'a> {
         Self { layout, uses, after, until, last }
     }
 
-    /// The places where a region is used.
+    /// Returns the places of a region's known uses.
     pub(super) fn uses(&self, region: usize) -> &[usize] {
         self.uses.of(region)
     }
 
-    /// The places that all uses of a region come after.
+    /// Returns the places that all uses of a region come after.
     pub(super) fn after(&self, region: usize) -> &[usize] {
         self.after.of(region)
     }
 
-    /// The places where a region is used last.
+    /// Returns the places of a region's last uses.
     pub(super) fn until(&self, region: usize) -> &[usize] {
         self.until.of(region)
     }
 
-    /// The highest place where a region is used last; 0 for one that is not used.
+    /// Returns the highest place of a region's last uses; 0 without a use.
     pub(super) fn last_until(&self, region: usize) -> usize {
         self.last[region].until
     }
 
-    /// The highest place where a region is known to be used.
+    /// Returns the highest place of a region's known uses.
     pub(super) fn last_known_use(&self, region: usize) -> usize {
         self.last[region].known_use
     }
 
-    /// The highest place that the uses of a region come after.
+    /// Returns the highest place that the uses of a region come after.
     pub(super) fn last_beginning(&self, region: usize) -> usize {
         self.last[region].after
     }
 
-    /// The regions that share bytes with another one, ascending.
+    /// Returns the regions that share bytes with others, ascending.
     pub(super) fn sharing(&self) -> Vec<usize> {
         let layout = self.layout;
         let mut by_offset: Vec<usize> =
@@ -84,7 +84,7 @@ impl<'a> Regions<'a> {
         by_offset.sort_by_key(|&region| layout[region].offset);
         let (mut sharing, mut furthest) = (Vec::new(), None);
         for &region in &by_offset {
-            // The region before it that ends last.
+            // The earlier region that ends last.
             let before =
                 furthest.filter(|&other: &usize| layout[other].shares_with(&layout[region]));
             sharing.extend(before.into_iter().chain(before.map(|_| region)));

@@ -8,20 +8,20 @@ use super::questions::Questions;
 use super::regions::Regions;
 use super::sweep::{SweepResult, sweep};
 
-/// Counts of what was checked.
+/// Counts of the checks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Verification {
     /// Pairs of regions that share bytes; all are ordered.
     pub sharing: usize,
-    /// Accesses that nodes name; all lie in a region, at a time when it is that region's.
+    /// Accesses of nodes; each is in a region, at a time when the region owns the bytes.
     pub accesses: usize,
 }
 
-/// How many accesses are judged together.
+/// The number of accesses that are decided together.
 const TRIED_TOGETHER: usize = 1 << 20;
 
-/// Checks a layout against a graph: regions that share bytes are used one after the other, and what
-/// nodes access lies in a region at a time when the bytes are its own.
+/// Checks a layout against a graph: regions that share bytes are used one after the other, and each
+/// access of a node is in a region at a time when the region owns the bytes.
 ///
 /// ```
 /// use pool_graph::{GraphOrder, RegionLayout, LayoutViolation, OrderEdge, verify_layout};
@@ -42,13 +42,13 @@ const TRIED_TOGETHER: usize = 1 << 20;
 /// }
 /// ```
 ///
-/// Memory grows with the nodes that are named, the edges, the regions and the accesses; nothing takes
-/// memory for two of them at a time.
+/// The memory grows with the named nodes, the edges, the regions and the accesses, and never with
+/// pairs of them.
 ///
 /// # Errors
 ///
-/// The first thing that is wrong, by the numbers of regions and nodes. Of regions that share bytes and are
-/// not ordered it names the first one, in the order of their offsets, that is in the way of one before it.
+/// Returns the first mistake, by the numbers of regions and nodes. For unordered regions that share
+/// bytes, it is the first one, in the order of their offsets, that conflicts with an earlier one.
 pub fn verify_layout(
     graph: &GraphOrder,
     layout: &[RegionLayout],
@@ -74,8 +74,8 @@ pub fn verify_layout(
     Ok(Verification { sharing: swept.sharing, accesses: accesses.len() })
 }
 
-/// Two regions that share bytes of which neither is before the other: of those regions that are in the
-/// way of one of no higher offset the first, and of these others the first. The lower index first.
+/// Returns two unordered regions that share bytes: the first one that conflicts with a region of no
+/// higher offset, and the first such region. The lower index comes first.
 fn unordered(
     questions: &Questions<'_>,
     lives: &Lives,
@@ -86,7 +86,7 @@ fn unordered(
         swept.pairs.iter().map(|pair| (pair.earlier, pair.later)).collect();
     let ordered = questions.are_before(lives, &pairs);
     let found = swept.pairs.iter().zip(ordered).find(|(_, ordered)| !ordered)?.0;
-    // That pair is one; a region of lower offset may be in the way, too.
+    // That pair is one; a region of lower offset may conflict, too.
     let new = swept.by_offset[found.at];
     let before = swept.by_offset[..found.at].iter().copied();
     let others: Vec<usize> = before.filter(|&one| layout[one].shares_with(&layout[new])).collect();
@@ -99,7 +99,7 @@ fn unordered(
     Some((new.min(other), new.max(other)))
 }
 
-/// The first access that is not one to a region while the bytes are its own.
+/// Returns the first access that is in no region while the region owns the bytes.
 fn stray(
     order: &Order,
     questions: &Questions<'_>,
@@ -108,7 +108,7 @@ fn stray(
     owners: &[Option<usize>],
 ) -> Option<usize> {
     let mut is_stray = vec![true; accesses.len()];
-    // Accesses and the regions that they may be to; judged whenever there are many.
+    // Accesses and their possible regions; decided in large groups.
     let mut tried: Vec<(usize, usize)> = Vec::new();
     let mut judge = |tried: &mut Vec<(usize, usize)>| {
         let placed =
@@ -122,7 +122,7 @@ fn stray(
         if access.has_first_byte() {
             tried.extend(owners[index].map(|region| (index, region)));
         } else {
-            // It lies in regions that share nothing with each other.
+            // It is in regions that do not overlap.
             let around = (0..layout.len()).filter(|&region| layout[region].contains(access));
             tried.extend(around.map(|region| (index, region)));
         }
@@ -134,7 +134,7 @@ fn stray(
     is_stray.into_iter().position(|is_stray| is_stray)
 }
 
-/// Every node that is named exists, and no region leaves what an offset can say.
+/// Checks that every named node exists, and that every region ends at a valid offset.
 fn check_names(
     graph: &GraphOrder,
     mut named: impl Iterator<Item = usize>,

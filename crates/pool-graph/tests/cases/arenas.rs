@@ -4,7 +4,7 @@ use pool_graph::{ArenaPolicy, CudaArena, Deallocation, GraphMemoryError, MemoryS
 
 use super::{MIB, Subject};
 
-/// Regions begin at multiples of 256, one behind the other; empty ones are regions, too.
+/// Regions begin at multiples of 256, one after the other; empty ones are regions, too.
 pub(crate) fn regions_are_aligned<M: MemorySource + Clone>(subject: &Subject<M>) {
     let arena = CudaArena::new(subject.source.clone(), MIB, ArenaPolicy::Monotone).unwrap();
     let mut end = 0;
@@ -22,7 +22,7 @@ pub(crate) fn regions_are_aligned<M: MemorySource + Clone>(subject: &Subject<M>)
     assert_eq!(aligned.address() % 65_536, 0);
 }
 
-/// Nothing that is deallocated lowers the high water of a monotone arena.
+/// No deallocation lowers the high water of a monotone arena.
 pub(crate) fn monotone_never_reuses<M: MemorySource + Clone>(subject: &Subject<M>) {
     let arena = CudaArena::new(subject.source.clone(), 1024, ArenaPolicy::Monotone).unwrap();
     let regions = [(); 3].map(|()| arena.allocate(200).unwrap());
@@ -52,7 +52,7 @@ pub(crate) fn monotone_never_reuses<M: MemorySource + Clone>(subject: &Subject<M
     assert_eq!(arena.remaining(), 0);
 }
 
-/// What no arena has room for is told with the numbers, and changes nothing.
+/// A request that exceeds an arena fails with the numbers, and changes nothing.
 pub(crate) fn requests_at_the_edges<M: MemorySource + Clone>(subject: &Subject<M>) {
     let arena = CudaArena::new(subject.source.clone(), 1000, ArenaPolicy::Monotone).unwrap();
     arena.allocate(300).unwrap();
@@ -78,7 +78,7 @@ pub(crate) fn requests_at_the_edges<M: MemorySource + Clone>(subject: &Subject<M
     }
 }
 
-/// A linear arena takes back what is dead at its top, and refuses a capture that forks.
+/// A linear arena reuses bytes at its top, and refuses a capture that forks.
 pub(crate) fn linear_rewinds<M: MemorySource + Clone>(subject: &Subject<M>) {
     let arena = CudaArena::new(subject.source.clone(), 1024, ArenaPolicy::Linear).unwrap();
     let regions = [(); 4].map(|()| arena.allocate(256).unwrap().address());
@@ -103,7 +103,7 @@ pub(crate) fn linear_rewinds<M: MemorySource + Clone>(subject: &Subject<M>) {
     assert!(monotone.forked().is_ok());
 }
 
-/// A lease keeps the buffer, and notices a reset.
+/// A lease keeps the buffer, and detects a reset.
 pub(crate) fn leases_keep_the_buffer<M: MemorySource + Clone>(subject: &Subject<M>) {
     let arena = CudaArena::new(subject.source.clone(), MIB, ArenaPolicy::Monotone).unwrap();
     let region = arena.allocate(1000).unwrap();

@@ -6,17 +6,17 @@ use std::collections::BTreeMap;
 #[derive(Debug, Default)]
 pub(crate) struct Intervals(BTreeMap<u64, u64>);
 
-/// What lies between live ranges, from the end of one, rounded up to 256, to the next.
+/// The range between live ranges, from the end of one, rounded up to 256, to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Gap {
     pub(crate) address: u64,
     pub(crate) bytes: u64,
-    /// Which of the pieces it lies in.
+    /// The index of the piece that contains it.
     pub(crate) piece: usize,
 }
 
 impl Gap {
-    /// Whether a block fits.
+    /// Returns `true` if a block fits.
     pub(crate) fn fits(&self, size: u64, alignment: u64) -> bool {
         let begin = self.address.next_multiple_of(alignment.max(256));
         begin + size.next_multiple_of(256) <= self.address + self.bytes
@@ -28,7 +28,7 @@ impl Intervals {
     ///
     /// # Panics
     ///
-    /// When it overlaps one that is there.
+    /// Panics if it overlaps an existing range.
     pub(crate) fn insert(&mut self, address: u64, bytes: u64) {
         let end = address.checked_add(bytes).expect("a range ends where an address can be");
         if let Some((&other, &other_end)) = self.0.range(..end).next_back() {
@@ -44,7 +44,7 @@ impl Intervals {
     ///
     /// # Panics
     ///
-    /// When it is not there.
+    /// Panics if it does not exist.
     pub(crate) fn remove(&mut self, address: u64, bytes: u64) {
         assert_eq!(self.0.remove(&address), Some(address + bytes), "{address:#x} is not live");
     }
@@ -53,7 +53,7 @@ impl Intervals {
         self.0.len()
     }
 
-    /// What is left of pieces, given as address and bytes, by looking at every range.
+    /// Returns the gaps of pieces, given as address and bytes, by a search of all ranges.
     pub(crate) fn gaps(&self, pieces: &[(u64, u64)]) -> Vec<Gap> {
         let mut gaps = Vec::new();
         for (piece, &(mut address, bytes)) in pieces.iter().enumerate() {
@@ -70,7 +70,7 @@ impl Intervals {
         gaps
     }
 
-    /// The ranges, as first and last address.
+    /// Returns the ranges, as first and last address.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.0.iter().map(|(&address, &end)| (address, end))
     }

@@ -1,4 +1,4 @@
-//! Cases that every source of memory passes: synthetic addresses, the simulated driver, a device.
+//! Cases of all sources of memory: synthetic addresses, the simulated driver, a device.
 
 #![allow(dead_code, reason = "each test program uses what it can ask for")]
 
@@ -11,7 +11,7 @@ use pool_graph::{CUDAGraphMemoryPool, GraphPoolConfig, MemorySource};
 
 pub(crate) const MIB: u64 = 1 << 20;
 
-/// A test of each case that every source passes, run by `$run`, with these attributes.
+/// Declares a test of each shared case, run by `$run`, with these attributes.
 macro_rules! shared_cases {
     ($run:ident $(, #[$attribute:meta])*) => {
         $crate::cases::shared_cases! {
@@ -45,10 +45,10 @@ macro_rules! shared_cases {
 }
 pub(crate) use shared_cases;
 
-/// A source of memory under test, and how much of it a case may use.
+/// A source of memory under test, and the memory that a case may use.
 pub(crate) struct Subject<M> {
     pub(crate) source: M,
-    /// Bytes of the largest single allocation that is tried.
+    /// The largest single allocation in a case, in bytes.
     pub(crate) largest: u64,
 }
 

@@ -7,7 +7,7 @@ use pool_graph::{
 use super::intervals::Intervals;
 use super::{MIB, Subject};
 
-/// How many powers of two are passed over from one alignment to the next.
+/// The step in powers of two from one alignment to the next.
 const STEP: usize = if cfg!(miri) { 5 } else { 1 };
 
 /// Sizes from 1 byte to the largest that the subject has, alignments from 1 to 1 MiB.
@@ -26,7 +26,7 @@ pub(crate) fn sizes_and_alignments<M: MemorySource + Clone>(subject: &Subject<M>
             live.insert(block.address(), size);
             blocks.push(block);
             if size > MIB {
-                // Large ones one after the other: the memory is not endless.
+                // Large ones one after the other, because the memory is limited.
                 give_all(&pool, &mut live, &mut blocks);
             }
         }
@@ -47,7 +47,7 @@ fn give_all<M: MemorySource>(
     }
 }
 
-/// What is no size or no alignment is an error, and takes nothing.
+/// An invalid size or alignment is an error, and allocates nothing.
 pub(crate) fn impossible_requests<M: MemorySource + Clone>(subject: &Subject<M>) {
     let pool = subject.pool(16 * MIB, u64::MAX);
     assert!(matches!(pool.allocate(0), Err(GraphMemoryError::ZeroSize)));
@@ -65,7 +65,7 @@ pub(crate) fn impossible_requests<M: MemorySource + Clone>(subject: &Subject<M>)
     assert!(pool.allocate(1).is_ok());
 }
 
-/// Neither the first bytes nor later ones go over the maximum, and a refusal says by how much.
+/// Neither the first bytes nor later ones exceed the maximum, and a refusal has the numbers.
 pub(crate) fn the_maximum_holds<M: MemorySource + Clone>(subject: &Subject<M>) {
     let pool = subject.pool(512 * MIB, 40 * MIB + 100);
     assert_eq!((pool.allocated_bytes(), pool.block_count()), (40 * MIB, 3));
@@ -82,8 +82,8 @@ pub(crate) fn the_maximum_holds<M: MemorySource + Clone>(subject: &Subject<M>) {
     assert_eq!(pool.allocate(8 * MIB).unwrap().address(), blocks[2].address());
 }
 
-/// The same sequence gets the same addresses after every reset, grown chunks and large ones among
-/// them, and takes nothing more from the source.
+/// The same sequence gets the same addresses after every reset, including grown and large chunks,
+/// and takes no more memory from the source.
 pub(crate) fn same_addresses_after_reset<M: MemorySource + Clone>(subject: &Subject<M>) {
     let pool = subject.pool(32 * MIB, u64::MAX);
     let first = sequence(&pool);
@@ -98,7 +98,7 @@ pub(crate) fn same_addresses_after_reset<M: MemorySource + Clone>(subject: &Subj
     }
 }
 
-/// Leaves 12 blocks; addresses in order of allocation.
+/// Leaves 12 blocks. Returns addresses in order of allocation.
 fn sequence<M: MemorySource>(pool: &CUDAGraphMemoryPool<M>) -> Vec<u64> {
     let mut addresses = Vec::new();
     let mut take = |size, alignment| {
@@ -109,7 +109,7 @@ fn sequence<M: MemorySource>(pool: &CUDAGraphMemoryPool<M>) -> Vec<u64> {
     let large = take(17 * MIB, 1);
     let small = take(2 * MIB, 4096);
     pool.deallocate(large).unwrap();
-    // It would fit the large one's room better than a chunk, unless there is a chunk that sleeps.
+    // It would fit the large one's bytes better than a chunk, unless there is a sleeping chunk.
     let other = take(3 * MIB, 1);
     pool.deallocate(small).unwrap();
     for size in 1..=5 {
@@ -122,7 +122,7 @@ fn sequence<M: MemorySource>(pool: &CUDAGraphMemoryPool<M>) -> Vec<u64> {
     addresses
 }
 
-/// A block that is returned is found again by the same request.
+/// The same request finds a returned block again.
 pub(crate) fn retention<M: MemorySource + Clone>(subject: &Subject<M>) {
     let pool = subject.pool(16 * MIB, u64::MAX);
     let sizes = [300, 70_000, 5 * MIB];
@@ -142,7 +142,7 @@ pub(crate) fn retention<M: MemorySource + Clone>(subject: &Subject<M>) {
     }
 }
 
-/// What is returned merges: a chunk full of small blocks can hold one large block again.
+/// Returned blocks merge: a chunk full of small blocks can hold one large block again.
 pub(crate) fn neighbours_merge<M: MemorySource + Clone>(subject: &Subject<M>) {
     let pool = subject.pool(16 * MIB, 16 * MIB);
     for order in [[0, 1, 2, 3], [3, 2, 1, 0], [1, 3, 0, 2], [2, 0, 3, 1]] {
@@ -159,7 +159,7 @@ pub(crate) fn neighbours_merge<M: MemorySource + Clone>(subject: &Subject<M>) {
     assert_eq!((stats.growths, stats.largest_free_bytes), (0, 16 * MIB));
 }
 
-/// Names of blocks that are gone, or were never here.
+/// Names of blocks that do not exist any more, or never did here.
 pub(crate) fn names_of_no_block<M: MemorySource + Clone>(subject: &Subject<M>) {
     let (pool, other) = (subject.pool(0, u64::MAX), subject.pool(0, u64::MAX));
     let block = pool.allocate(1000).unwrap().id();
@@ -187,7 +187,7 @@ pub(crate) fn names_of_no_block<M: MemorySource + Clone>(subject: &Subject<M>) {
     assert_eq!((stats.allocated_blocks, stats.returns, stats.allocations), (0, 1, 2));
 }
 
-/// After a disposal everything is back, and every call is an error.
+/// After a disposal all memory is returned, and every call is an error.
 pub(crate) fn disposal<M: MemorySource + Clone>(subject: &Subject<M>) {
     let pool = subject.pool(32 * MIB, u64::MAX);
     let block = pool.allocate(20 * MIB).unwrap().id();

@@ -7,7 +7,8 @@ use pool_graph::{GraphMemoryError, MemorySource};
 use super::intervals::Intervals;
 use super::{MIB, Subject};
 
-/// So many threads with so many operations each: no two blocks overlap, ever, and nothing is lost.
+/// Runs `threads` threads with `operations` operations each: no two blocks ever overlap, and
+/// nothing leaks.
 pub(crate) fn no_overlap<M>(subject: &Subject<M>, threads: u64, operations: usize)
 where
     M: MemorySource + Clone + Send + Sync,
@@ -30,7 +31,7 @@ where
                                 live.lock().unwrap().insert(block.address(), size);
                                 own.push(block);
                             }
-                            // Right where all blocks together are near the maximum.
+                            // This is correct if all blocks together are near the maximum.
                             Err(GraphMemoryError::CapacityExceeded { used, reserved, .. }) => {
                                 assert!(used <= reserved && reserved <= maximum);
                             }

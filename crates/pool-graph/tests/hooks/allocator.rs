@@ -1,10 +1,11 @@
-//! The system's allocator under a rule of the thread: at the n-th call from now on it calls a hook, or refuses.
+//! The system's allocator under a rule of the thread: at the n-th call from now on it calls a hook,
+//! or refuses.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::ptr;
 
-/// What happens at the n-th call, counted from 0.
+/// The action at the n-th call, counted from 0.
 #[derive(Clone, Copy)]
 pub(crate) enum Rule {
     /// A hook is run, once, at an allocation or a free.
@@ -15,11 +16,11 @@ pub(crate) enum Rule {
 
 thread_local! {
     static RULE: Cell<Option<Rule>> = const { Cell::new(None) };
-    /// Whether it has come to that.
+    /// `true` once the n-th call was made.
     static CAME: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs something under a rule; whether it came to its n-th call.
+/// Runs a closure under a rule. Also returns `true` if its n-th call was made.
 pub(crate) fn with_rule<R>(rule: Rule, run: impl FnOnce() -> R) -> (R, bool) {
     CAME.set(false);
     RULE.set(Some(rule));
@@ -28,7 +29,7 @@ pub(crate) fn with_rule<R>(rule: Rule, run: impl FnOnce() -> R) -> (R, bool) {
     (answer, CAME.get())
 }
 
-/// Runs something under no rule.
+/// Runs a closure without a rule.
 pub(crate) fn without_rule<R>(run: impl FnOnce() -> R) -> R {
     let rule = RULE.take();
     let answer = run();
@@ -41,8 +42,8 @@ struct Ruled;
 #[global_allocator]
 static RULED: Ruled = Ruled;
 
-// SAFETY: the system's allocator, or null where it refuses; the hook does not unwind into the caller: what it
-// does is asserted with panics that end the test's process.
+// SAFETY: the system's allocator, or null for a refusal. The hook does not unwind into the caller:
+// its assertions panic and end the test's process.
 unsafe impl GlobalAlloc for Ruled {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if one_more(true) {
@@ -59,7 +60,7 @@ unsafe impl GlobalAlloc for Ruled {
     }
 }
 
-/// Whether an allocation is refused.
+/// Counts a call. Returns `true` if it is an allocation to be refused.
 fn one_more(is_allocation: bool) -> bool {
     match RULE.get() {
         Some(Rule::Hook { nth: 0, hook }) => {

@@ -1,6 +1,7 @@
-//! An allocator that calls back, and one that refuses: at the first, second, third … allocation or free of a
-//! program, a hook uses the same pool, arena and source; and memory is out at the n-th allocation, or from there
-//! on. Nothing waits for itself, nothing aborts, and every error says what was lacking.
+//! An allocator that calls back, and one that refuses. At the first, second, third … allocation or
+//! free of a program, a hook uses the same pool, arena and source. Memory is exhausted at the n-th
+//! allocation, or from there on. There is no deadlock and no abort, and every error names the
+//! missing resource.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "this is how tests fail")]
 
@@ -24,7 +25,7 @@ const MIB: u64 = 1 << 20;
 type Error = GraphMemoryError<SyntheticRefusal>;
 type Ended = Result<(), Error>;
 
-/// What a program uses, and a hook, too.
+/// The objects of a program, which a hook uses, too.
 struct Ground {
     source: SyntheticMemory,
     pool: CUDAGraphMemoryPool<SyntheticMemory>,
@@ -41,7 +42,7 @@ impl Ground {
         Self { source, pool, arenas }
     }
 
-    /// Every call that takes or gives back, so often that lists grow.
+    /// Makes every call that allocates or frees, often enough that lists grow.
     fn use_everything(&self) -> Ended {
         for size in [1, 70_000, 20 * MIB] {
             let blocks: Vec<_> = list((0..5).map(|_| self.pool.allocate((size, 512))))?;
@@ -64,12 +65,12 @@ impl Ground {
             .source
             .allocate(256)
             .map_err(|source| GraphMemoryError::Source { operation: "take memory", source })?;
-        // SAFETY: allocated just now, and used by nobody.
+        // SAFETY: it was just allocated, and is not in use.
         unsafe { self.source.free(address, 256) };
         Ok(())
     }
 
-    /// The same, with the calls that end what others have.
+    /// The same, with the calls that end other holders' blocks.
     fn use_and_reset(&self) -> Ended {
         self.use_everything()?;
         let block = self.pool.allocate(3 * MIB)?;
@@ -89,7 +90,7 @@ impl Ground {
     }
 }
 
-/// A list of the test's own, which allocates with no rule.
+/// Returns a list of the test itself, which allocates without a rule.
 fn list<T>(items: impl Iterator<Item = Result<T, Error>>) -> Result<Vec<T>, Error> {
     let mut list = allocator::without_rule(|| Vec::with_capacity(16));
     for item in items {
@@ -98,7 +99,7 @@ fn list<T>(items: impl Iterator<Item = Result<T, Error>>) -> Result<Vec<T>, Erro
     Ok(list)
 }
 
-/// Runs something on a thread that may come to wait for itself.
+/// Runs a closure that may deadlock, on a thread with a time limit.
 fn in_time(name: &str, run: impl FnOnce() + Send + 'static) {
     let (done, is_done) = mpsc::channel();
     let thread = thread::spawn(move || {
@@ -106,11 +107,11 @@ fn in_time(name: &str, run: impl FnOnce() + Send + 'static) {
         done.send(()).unwrap();
     });
     let ended = is_done.recv_timeout(Duration::from_secs(60));
-    assert_ne!(ended, Err(mpsc::RecvTimeoutError::Timeout), "{name} waits for itself");
+    assert_ne!(ended, Err(mpsc::RecvTimeoutError::Timeout), "{name} deadlocks");
     thread.join().unwrap();
 }
 
-/// The numbers of calls that are tried; some of them under Miri, where each takes seconds.
+/// Returns the numbers of calls to test; a sample under Miri, where each takes seconds.
 fn nths() -> impl Iterator<Item = usize> {
     (0..).step_by(if cfg!(miri) { 9 } else { 1 })
 }
@@ -126,7 +127,7 @@ fn a_hook_of_the_allocator_uses_the_pool_that_is_used() {
             let ground = GROUND.get_or_init(Ground::new);
             let hook = || GROUND.get().unwrap().use_everything().unwrap();
             let (ended, ran) = with_rule(Rule::Hook { nth, hook }, || ground.use_and_reset());
-            // The hook comes between, but takes nothing away.
+            // The hook intervenes, but takes nothing away.
             ended.unwrap();
             has_run.0.send(ran).unwrap();
             ground.assert_is_in_order();
@@ -135,7 +136,7 @@ fn a_hook_of_the_allocator_uses_the_pool_that_is_used() {
             break;
         }
         times += 1;
-        // Capacities are kept: each allocation of a fresh pool has its turn below.
+        // Capacities are kept: each allocation of a fresh pool is tested below.
     }
     println!(
         "FIGURE: a hook ran in each of {times} allocations and frees of a pool that is in use"
@@ -174,7 +175,7 @@ thread_local! {
     static FRESH: Cell<Option<Rc<Ground>>> = const { Cell::new(None) };
 }
 
-/// Memory is out at the n-th allocation alone, or from there on.
+/// Memory is exhausted at the n-th allocation alone, or from there on.
 #[test]
 fn the_books_answer_an_error_when_memory_is_out() {
     for for_good in [false, true] {
@@ -210,7 +211,7 @@ fn the_books_answer_an_error_when_memory_is_out() {
     }
 }
 
-/// What gives memory back, or hands out what is there, takes none.
+/// Calls that free memory, or use existing memory, allocate nothing.
 #[test]
 fn returns_and_resets_take_no_memory() {
     let ground = Ground::new();

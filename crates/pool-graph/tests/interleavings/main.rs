@@ -1,5 +1,6 @@
-//! Every order of two or three threads, tried by loom: `RUSTFLAGS="--cfg loom" cargo test --release
-//! -p pool-graph --test interleavings`. Without that there is nothing here.
+//! Every order of two or three threads, by loom:
+//! `RUSTFLAGS="--cfg loom" cargo test --release -p pool-graph --test interleavings`. Without that
+//! flag the test is empty.
 
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests: a check that fails panics")]
@@ -17,8 +18,8 @@ const MIB: u64 = 1 << 20;
 
 type Pool = CUDAGraphMemoryPool<SyntheticMemory>;
 
-/// Tries a program in every order of what its threads do under locks; there is at least one for either
-/// thread that may come first.
+/// Tests a program in every order of its threads' locked sections; there is at least one order with
+/// each thread first.
 fn every_order(program: impl Fn() + Sync + Send + 'static) {
     let orders = std::sync::Arc::new(AtomicUsize::new(0));
     let counted = std::sync::Arc::clone(&orders);
@@ -28,7 +29,7 @@ fn every_order(program: impl Fn() + Sync + Send + 'static) {
     });
     let orders = orders.load(Ordering::Relaxed);
     println!("{orders} orders");
-    assert!(orders > 1, "no order but one");
+    assert!(orders > 1, "only one order");
 }
 
 fn pool(source: &SyntheticMemory, initial: u64, maximum: u64) -> Arc<Pool> {
@@ -40,7 +41,8 @@ fn all_is_back(source: &SyntheticMemory) {
     assert_eq!((source.held(), source.mistakes()), (0, 0));
 }
 
-/// Both need growth and the maximum allows one chunk: one fetches it, the other waits and shares it.
+/// Both need growth and the maximum allows one chunk: one fetches it, the other waits and shares
+/// it.
 #[test]
 fn two_threads_share_what_one_fetches() {
     every_order(|| {
@@ -62,7 +64,7 @@ fn two_threads_share_what_one_fetches() {
     });
 }
 
-/// The one that fetches is refused: the one that waits must wake and try for itself.
+/// The fetching thread is refused: the waiting one must wake and request memory itself.
 #[test]
 fn a_refusal_wakes_those_who_wait() {
     every_order(|| {
@@ -83,7 +85,7 @@ fn a_refusal_wakes_those_who_wait() {
     });
 }
 
-/// A large request needs the room of an idle chunk that another thread may be using.
+/// A large request needs the bytes of an idle chunk that another thread may be using.
 #[test]
 fn room_is_made_once() {
     every_order(|| {
@@ -102,7 +104,7 @@ fn room_is_made_once() {
     });
 }
 
-/// A disposal while another thread fetches memory: that memory goes back, too.
+/// A disposal while another thread fetches memory: that memory is returned, too.
 #[test]
 fn disposal_against_allocation() {
     every_order(|| {
@@ -124,7 +126,7 @@ fn disposal_against_allocation() {
     });
 }
 
-/// The last lease goes while the pool is disposed: whoever comes last frees, once.
+/// The last lease ends while the pool is disposed: the last of the two frees, once.
 #[test]
 fn disposal_against_the_last_lease() {
     every_order(|| {
@@ -158,7 +160,7 @@ fn the_pool_goes_before_between_and_after_its_leases() {
     });
 }
 
-/// A block that a reset left is taken back by its last lease, and not handed out before.
+/// A block that a reset left is freed by its last lease, and not reused before.
 #[test]
 fn a_reset_against_the_last_lease() {
     every_order(|| {
@@ -168,7 +170,7 @@ fn a_reset_against_the_last_lease() {
         let lease = pool.lease(&[block]).unwrap();
         let other = thread::spawn(move || drop(lease));
         let left = pool.reset().unwrap().leased;
-        // It fits only where the leased block is.
+        // It fits only at the leased block.
         let early = pool.allocate(8 * MIB).is_ok();
         assert!(early || left == 1);
         other.join().unwrap();
@@ -178,7 +180,7 @@ fn a_reset_against_the_last_lease() {
     });
 }
 
-/// Leasing against returning: one of the two wins, and the other is told.
+/// A lease against a return: one of the two wins, and the other fails.
 #[test]
 fn a_lease_against_a_return() {
     every_order(|| {
@@ -205,8 +207,8 @@ fn a_lease_against_a_return() {
     });
 }
 
-/// What another thread is giving back counts as reserved until it is back: a request that needs its
-/// room waits, and is never refused.
+/// Memory that another thread is returning counts as reserved until it is back: a request that
+/// needs these bytes waits, and is never refused.
 #[test]
 fn room_on_its_way_is_waited_for() {
     every_order(|| {
@@ -224,8 +226,7 @@ fn room_on_its_way_is_waited_for() {
     });
 }
 
-/// The same where it is the source that has no room: what it said before the memory was back is not its
-/// last word.
+/// The same if the source is full: its refusal from before the return is not final.
 #[test]
 fn a_refusal_is_old_when_memory_has_gone_back() {
     every_order(|| {

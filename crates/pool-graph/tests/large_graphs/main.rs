@@ -1,8 +1,8 @@
-//! The verifier on large graphs of several shapes: its memory grows with nodes and edges, and it is done
-//! in seconds. `POOL_VERIFIED_NODES` says how many nodes; in a release build with 200,000, each takes no
-//! more than 5 seconds of a processor.
+//! The verifier on large graphs of several shapes: its memory grows with nodes and edges, and it
+//! finishes in seconds. `POOL_VERIFIED_NODES` sets the number of nodes; in a release build with
+//! 200,000, each takes at most 5 seconds of a processor.
 //!
-//! Alone in its binary: what is measured is the memory of the process.
+//! It is alone in its binary, because it measures the memory of the process.
 
 #![cfg(not(loom))]
 #![allow(
@@ -21,9 +21,9 @@ use pool_graph::verify_layout;
 
 use shapes::{Shape, all};
 
-/// Bytes of the process for each node, with the graph and the layout themselves: 500 MB for 200,000.
+/// The bytes of the process for each node, including the graph and the layout: 500 MB for 200,000.
 const BYTES_PER_NODE: u64 = 2_500;
-/// Bytes of a process that has done nothing yet.
+/// The bytes of an idle process.
 const BYTES_AT_REST: u64 = 16 << 20;
 
 fn nodes() -> usize {
@@ -31,19 +31,20 @@ fn nodes() -> usize {
     given.map_or(50_000, |text| text.parse().expect("POOL_VERIFIED_NODES must be a number"))
 }
 
-/// The most bytes that the process had at one time since it was last asked to forget; Linux says it.
+/// Returns the peak of the process's bytes since its last reset, on Linux.
 fn peak() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
     Some(line.split_whitespace().nth(1)?.parse::<u64>().ok()? * 1024)
 }
 
-/// Where this is not allowed, the peak is that of all shapes so far: no less is asked of the verifier.
+/// Resets the peak. If this is not allowed, the peak is that of all shapes so far, which is
+/// stricter.
 fn forget_peak() {
     let _ = std::fs::write("/proc/self/clear_refs", "5");
 }
 
-/// How long this thread has run; where the system does not say it, how long ago it was `start`.
+/// Returns the running time of this thread, or else the time since `start`.
 fn time_since(start: Instant) -> Duration {
     let ran = || {
         let counts = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
@@ -52,7 +53,7 @@ fn time_since(start: Instant) -> Duration {
     ran().unwrap_or_else(|| start.elapsed())
 }
 
-/// What a shape takes: seconds, and the most bytes of the process.
+/// Returns the cost of a shape: seconds, and the peak of the process's bytes.
 fn check(shape: &Shape) -> (Duration, Option<u64>) {
     let Shape { name, graph, layout, accesses, needed } = shape;
     forget_peak();
@@ -91,7 +92,7 @@ fn memory_grows_with_nodes_and_edges() {
         );
         match peak {
             Some(bytes) => assert!(bytes <= allowed, "{name}: {bytes} of {allowed} bytes"),
-            None => println!("SKIPPED: the system does not say what memory a process had"),
+            None => println!("SKIPPED: the system does not report the peak memory of a process"),
         }
         if cfg!(not(debug_assertions)) && nodes <= 200_000 {
             assert!(passed <= Duration::from_secs(5), "{name}: {passed:?}");

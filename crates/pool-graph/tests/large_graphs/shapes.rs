@@ -1,8 +1,8 @@
-//! Large graphs with layouts that are right, each with an edge that its layout relies on.
+//! Large graphs with correct layouts, each with an edge that its layout depends on.
 
 use pool_graph::{Access, GraphOrder, OrderEdge, RegionLayout};
 
-/// A graph, what lies where, and what its nodes access.
+/// A graph, its layout, and the accesses of its nodes.
 pub(crate) struct Shape {
     pub(crate) name: &'static str,
     pub(crate) graph: GraphOrder,
@@ -12,7 +12,7 @@ pub(crate) struct Shape {
     pub(crate) needed: usize,
 }
 
-/// Every shape, with about so many nodes.
+/// Returns every shape, with approximately `nodes` nodes.
 pub(crate) fn all(nodes: usize) -> Vec<fn(usize) -> Shape> {
     assert!(nodes >= 1_000, "shapes need room");
     vec![line, streams, low_width, fans, one_region_for_all, long_lived]
@@ -26,7 +26,7 @@ fn access(node: usize, region: &RegionLayout) -> Access {
     Access { node, offset: region.offset, bytes: region.bytes }
 }
 
-/// Those of its uses.
+/// Returns the accesses of the regions' uses.
 fn accesses(layout: &[RegionLayout]) -> Vec<Access> {
     layout.iter().flat_map(|one| one.uses.iter().map(|&node| access(node, one))).collect()
 }
@@ -47,8 +47,8 @@ fn line(nodes: usize) -> Shape {
     Shape { name: "a line, all at one place", graph, layout, accesses, needed: nodes / 2 }
 }
 
-/// Eight streams, each of which comes after its neighbour every ten nodes. Each has bytes of its own,
-/// which the next temporary but one of it takes; and one of each ten lies where the neighbour's was.
+/// Eight streams, each ordered after its neighbour every ten nodes. Each has its own bytes, which
+/// every second temporary of it reuses; one of each ten is at a place of the neighbour.
 fn streams(nodes: usize) -> Shape {
     let (width, rounds) = (8, nodes / 8);
     let node = |stream: usize, round: usize| round * width + stream;
@@ -92,8 +92,8 @@ impl Random {
     }
 }
 
-/// Twelve chains of unequal length with random edges between them, and nodes numbered at random: each
-/// chain has four places, whose temporaries live for up to twelve nodes of it.
+/// Twelve chains of unequal length with random edges between them, and nodes numbered at random.
+/// Each chain has four places, whose temporaries live for up to twelve nodes of it.
 fn low_width(nodes: usize) -> Shape {
     let mut random = Random(7);
     let mut names: Vec<usize> = (0..nodes).collect();
@@ -135,8 +135,8 @@ fn low_width(nodes: usize) -> Shape {
     Shape { name: "random, of low width", graph, layout, accesses, needed }
 }
 
-/// A node, a hundred times as many beside each other, a node, and so on: the branches of all fans have
-/// the same bytes, and the nodes between them one region that covers all.
+/// A node, a hundred parallel ones, a node, and so on. The branches of all fans have the same
+/// bytes, and the nodes between them one region that covers all.
 fn fans(nodes: usize) -> Shape {
     let width = nodes / 100;
     let rounds = nodes / (width + 1);
@@ -175,7 +175,7 @@ fn fans(nodes: usize) -> Shape {
     Shape { name: "wide fans out and in", graph, layout, accesses, needed: width * 3 + 5 }
 }
 
-/// A node, all others beside each other, and a node: all of them use one region, which others lie in
+/// A node, all others in parallel, and a node: all of them use one region, which others overlap
 /// before and after.
 fn one_region_for_all(nodes: usize) -> Shape {
     let (first, last) = (0, nodes - 1);
@@ -203,9 +203,9 @@ fn one_region_for_all(nodes: usize) -> Shape {
     Shape { name: "one region for all branches", graph, layout, accesses, needed: nodes / 2 }
 }
 
-/// Forty streams with four edges into each node, from up to five rounds before. Every temporary is used
-/// from its node to the one half a graph later: nothing is close together. Each node of the second half
-/// begins where the one half a graph earlier ended.
+/// Forty streams with four edges into each node, from up to five rounds before. Every temporary is
+/// used from its node to the one half a graph later: nothing is close together. Each node of the
+/// second half begins where the one half a graph earlier ended.
 fn long_lived(nodes: usize) -> Shape {
     let (width, rounds) = (40, nodes / 40);
     let node = |stream: usize, round: usize| round * width + stream;
@@ -224,7 +224,7 @@ fn long_lived(nodes: usize) -> Shape {
             }
             let until = node(stream, (round + rounds / 2).min(rounds - 1));
             let half = round % (rounds / 2);
-            // Those of both halves would meet at the one node where the first ends.
+            // Those of both halves would meet at the node where the first ends.
             let after = round.checked_sub(1).map(|before| node(stream, before));
             let until = if round < rounds / 2 { until - width } else { until };
             layout.push(RegionLayout {
@@ -236,7 +236,7 @@ fn long_lived(nodes: usize) -> Shape {
             });
         }
     }
-    // What is left over when rounds are odd would lie on the first ones of the second half.
+    // With an odd number of rounds, the remainder would overlap the first ones of the second half.
     layout.truncate(rounds / 2 * 2 * width);
     let accesses = accesses(&layout);
     let halves = |stream: usize| (node(stream, rounds / 2 - 1), node(stream, rounds / 2));

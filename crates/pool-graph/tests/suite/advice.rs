@@ -1,4 +1,4 @@
-//! Each error of an arena gives the advice of the arena's policy, and of no other one.
+//! Each error of an arena gives the advice of the arena's policy, and no other advice.
 
 use pool_graph::{
     ArenaPlan, ArenaPolicy, ArenaShortage, CudaArena, Divergence, GraphMemoryError,
@@ -8,16 +8,16 @@ use pool_plan::{Buffer, IntervalProblem, Options};
 
 type Error = GraphMemoryError<SyntheticRefusal>;
 
-/// Words of each advice, which stand in no other one.
+/// Words of each advice that no other one has.
 const ADVICE: [(ArenaShortage, &str); 5] = [
-    (ArenaShortage::Monotone, "the sum of what a capture allocates"),
+    (ArenaShortage::Monotone, "the sum of a capture's allocations"),
     (ArenaShortage::Linear, "drop views earlier"),
     (ArenaShortage::SmallerThanPlan, "as large as the plan's peak"),
     (ArenaShortage::NotInPlan, "probe it again"),
     (ArenaShortage::MadeForAnotherGraph, "capture the graph with the largest plan first"),
 ];
 
-/// A plan of two buffers, each of 512 bytes.
+/// Returns a plan of two buffers, each of 512 bytes.
 fn planned(divergence: Divergence) -> ArenaPolicy {
     let aligned = |name: &str| Buffer { alignment: 256, ..Buffer::new(name, 0, 2, 512) };
     let problem = IntervalProblem::new(vec![aligned("first"), aligned("second")]).unwrap();
@@ -31,12 +31,12 @@ fn arena(policy: ArenaPolicy) -> CudaArena<SyntheticMemory> {
     CudaArena::new(SyntheticMemory::new(), 2048, policy).unwrap()
 }
 
-/// The error of an arena that is asked for too much.
+/// Returns the error of an excessive request.
 fn too_much(policy: ArenaPolicy) -> Error {
     arena(policy).allocate(4096).unwrap_err()
 }
 
-/// The error of an arena whose capture forks.
+/// Returns the error of an arena whose capture forks.
 fn forked(policy: ArenaPolicy) -> Option<Error> {
     arena(policy).forked().err()
 }

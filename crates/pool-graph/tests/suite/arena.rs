@@ -1,10 +1,10 @@
-//! The arithmetic of arenas, at the edges of what an address can say.
+//! The arithmetic of arenas, at the limits of the address space.
 
 use pool_graph::{
     ArenaPolicy, ArenaShortage, CudaArena, Deallocation, GraphMemoryError, SyntheticMemory,
 };
 
-/// The last addresses that there are.
+/// Returns an arena at the last addresses.
 fn at_the_end(capacity: u64, policy: ArenaPolicy) -> CudaArena<SyntheticMemory> {
     let first = u64::MAX - 255 - capacity;
     CudaArena::new(SyntheticMemory::starting_at(first, u64::MAX), capacity, policy).unwrap()

@@ -1,5 +1,5 @@
-//! Attacks from safe code on pools and arenas: sources that call back or panic, requests at the edges
-//! of what a number can say, names and leases that are kept, copied and forgotten.
+//! Attacks from safe code on pools and arenas: sources that call back or panic, requests at the
+//! numeric limits, and names and leases that are kept, copied and forgotten.
 
 use std::mem::forget;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,7 +16,7 @@ use crate::cases::intervals::Intervals;
 
 type Action = Box<dyn FnOnce() + Send>;
 
-/// Does something else first, once, when it is asked for memory or given some back.
+/// Runs another call first, once, in an allocation or a free.
 #[derive(Clone)]
 pub(crate) struct Interrupted {
     pub(crate) inner: SyntheticMemory,
@@ -54,7 +54,7 @@ fn act(action: &Mutex<Option<Action>>) {
     }
 }
 
-// SAFETY: it answers what another source answers.
+// SAFETY: it returns the results of another source.
 unsafe impl MemorySource for Interrupted {
     type Error = SyntheticRefusal;
 
@@ -99,7 +99,7 @@ fn a_pool_that_is_reset_and_trimmed_while_it_grows() {
     assert_eq!((source.inner.held(), pool.allocated_bytes()), (20 * MIB, 20 * MIB));
 }
 
-/// Another thread wants the room that is being made: both wait their turn, and one gets it.
+/// Another thread needs the bytes that are being freed: both wait their turn, and one gets them.
 #[test]
 #[cfg_attr(miri, ignore = "where threads wait, parking_lot makes pointers of numbers")]
 fn room_that_another_wants_while_it_is_made() {
@@ -151,7 +151,7 @@ fn a_source_that_panics_leaves_the_pool_as_it_was() {
     pool.deallocate(all.id()).unwrap();
 }
 
-/// Whoever waits for a chunk that a panic keeps from coming is woken, and fetches one.
+/// A panic prevents a chunk from arriving: a waiting thread is woken, and fetches one.
 #[test]
 #[cfg_attr(miri, ignore = "where threads wait, parking_lot makes pointers of numbers")]
 fn a_source_that_panics_leaves_nobody_waiting() {
@@ -171,7 +171,7 @@ fn a_source_that_panics_leaves_nobody_waiting() {
 }
 
 #[test]
-#[cfg_attr(miri, ignore = "what is forgotten is a leak, and Miri says so")]
+#[cfg_attr(miri, ignore = "a forgotten value leaks, which Miri reports")]
 fn leases_that_are_forgotten_keep_their_blocks_for_ever() {
     let source = SyntheticMemory::new();
     let config = GraphPoolConfig { initial: 0, maximum: u64::MAX };
@@ -193,10 +193,10 @@ fn leases_that_are_forgotten_keep_their_blocks_for_ever() {
     assert_eq!(source.held(), 16 * MIB);
 }
 
-/// Of all that can be asked for at the edges, nothing panics and nothing overlaps.
+/// No request at the numeric limits panics or overlaps.
 #[test]
 fn requests_at_the_edges_of_what_a_number_can_say() {
-    // Miri looks at some of them.
+    // Miri tests some of them.
     let (size_step, pool_step) = if cfg!(miri) { (4, 3) } else { (1, 1) };
     let edges: Vec<u64> = [0, 1, 255, 256, 257, 16 * MIB, 1 << 32, 1 << 62, 1 << 63, u64::MAX]
         .into_iter()

@@ -1,4 +1,4 @@
-//! The source refuses: at each call in turn, and for good.
+//! The source refuses: at each call in turn, and permanently.
 
 use pool_graph::{
     CUDAGraphMemoryPool, GraphMemoryError, GraphPoolConfig, SyntheticMemory, SyntheticRefusal,
@@ -6,7 +6,7 @@ use pool_graph::{
 
 use crate::cases::MIB;
 
-/// A program that grows, returns, leases, trims and resets; whether nothing was refused.
+/// Runs a program that grows, returns, leases, trims and resets. Returns `true` without a refusal.
 fn program(pool: &CUDAGraphMemoryPool<SyntheticMemory>) -> bool {
     let mut complete = true;
     let mut take = |size| match pool.allocate((size, 4096)) {
@@ -87,7 +87,7 @@ fn a_refused_chunk_is_followed_by_the_least_that_would_do() {
     let block = pool.allocate((1000, 4096)).unwrap();
     assert_eq!(source.held(), 1024 + 4096 - 256);
     assert_eq!(pool.stats().refusals, 1);
-    // The chunk that came is found again by the request that it came for.
+    // The request that caused the growth finds the new chunk again.
     pool.reset().unwrap();
     let again = pool.allocate((1000, 4096)).unwrap();
     assert_eq!(again.address(), block.address());

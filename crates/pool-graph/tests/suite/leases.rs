@@ -1,4 +1,4 @@
-//! Leases: what a captured graph owns.
+//! Leases: a captured graph's hold on memory.
 
 use pool_graph::{
     ArenaPolicy, BlockState, CUDAGraphMemoryPool, CudaArena, GraphMemoryError, GraphPoolConfig,

@@ -1,4 +1,4 @@
-//! What a pool holds at most: its own maximum, and what the source has.
+//! Limits of a pool: its own maximum, and the source's memory.
 
 use pool_graph::{
     CUDAGraphMemoryPool, GraphMemoryError, GraphPoolConfig, SyntheticMemory, SyntheticRefusal,
@@ -23,7 +23,7 @@ fn takes_512_mib_in_chunks_by_default() {
     assert_eq!(pool.refusal(), None);
     let stats = pool.stats();
     assert_eq!((stats.growths, stats.free_bytes, stats.maximum_bytes), (0, 512 * MIB, u64::MAX));
-    // What was taken at the beginning is really used.
+    // The initial memory is really used.
     for _ in 0..32 {
         pool.allocate(16 * MIB).unwrap();
     }
@@ -92,7 +92,7 @@ fn no_more_goes_than_makes_room_and_the_newest_first() {
     let source = SyntheticMemory::new();
     let pool = pool(&source, 80 * MIB, 80 * MIB);
     let before = source.pieces();
-    // Room for 20 MiB is what two of five idle chunks are.
+    // 20 MiB need two of five idle chunks to be freed.
     let large = pool.allocate(20 * MIB).unwrap();
     let mut left = before[..3].to_vec();
     left.push((large.address(), 20 * MIB));
@@ -147,7 +147,7 @@ fn of_one_size_the_newest_is_taken_first() {
     let source = SyntheticMemory::new();
     let pool = pool(&source, 16 * MIB, 16 * MIB);
     let blocks = [(); 7].map(|()| pool.allocate(MIB).unwrap());
-    // Every other one, so that they do not merge.
+    // Every second one, so that they do not merge.
     for place in [1, 5, 3] {
         pool.deallocate(blocks[place].id()).unwrap();
     }

@@ -6,7 +6,7 @@ use pool_graph::{
 };
 use pool_plan::{Buffer, Edge, GraphBuffer, HappensBeforeProblem, IntervalProblem, Options, Plan};
 
-/// Two buffers one after the other, and one beside both.
+/// Returns two buffers one after the other, and one beside both.
 fn intervals() -> (IntervalProblem, Plan) {
     let aligned = |buffer: Buffer| Buffer { alignment: 256, ..buffer };
     let problem = IntervalProblem::new(vec![
@@ -89,7 +89,7 @@ fn fresh_bytes_lie_behind_the_plan() {
     let behind = plan.certificate.peak.next_multiple_of(256);
     assert_eq!(arena.allocate(1000).unwrap().offset(), plan.offsets[0]);
     assert_eq!(arena.allocate(301).unwrap().offset(), behind);
-    // It is the plan's size, and the plan is no longer followed.
+    // It has the plan's size, and the plan is not followed any more.
     assert_eq!(arena.allocate(900).unwrap().offset(), behind + 512);
     assert!(!arena.stats().followed_plan);
     let refused = arena.allocate(4096).unwrap_err();
@@ -138,5 +138,5 @@ fn plans_that_cannot_be_followed() {
     let plan = loose.solve(&Options::default()).unwrap();
     let refused = ArenaPlan::of_intervals(&loose, &plan).unwrap_err();
     assert!(matches!(refused, ArenaPlanError::Unaligned { offset: 100, .. }));
-    assert!(refused.to_string().contains("100, which is no multiple of 256"));
+    assert!(refused.to_string().contains("100, which is not a multiple of 256"));
 }

@@ -1,5 +1,5 @@
-//! Random programs against the naive model, an interval set. `POOL_TEST_CASES` says how many,
-//! `POOL_TEST_SEED` which.
+//! Random programs compared with the naive model, an interval set. `POOL_TEST_CASES` sets their
+//! number, `POOL_TEST_SEED` the seed.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use proptest::{collection, prop_oneof};
 use crate::cases::MIB;
 use crate::cases::intervals::{Gap, Intervals};
 
-/// One call of a random program. Places are taken modulo what there is.
+/// One call of a random program. Indices are taken modulo the number of objects.
 #[derive(Clone, Debug)]
 enum Call {
     Allocate {
@@ -42,13 +42,13 @@ enum Call {
     },
 }
 
-/// How many programs; a few under Miri, where the model takes seconds for each.
+/// Returns the number of programs; a few under Miri, where the model takes seconds for each.
 fn cases() -> u32 {
     if cfg!(miri) { test_cases().div_ceil(20) } else { test_cases() }
 }
 
 fn calls() -> impl Strategy<Value = Vec<Call>> {
-    // Half of them large enough to fill a pool.
+    // Half of them are large enough to fill a pool.
     let power = prop_oneof![0_u32..26, 20_u32..25];
     let size = (power, any::<u64>()).prop_map(|(power, rest)| 1 + rest % (1 << power));
     let allocate =
@@ -67,23 +67,23 @@ fn calls() -> impl Strategy<Value = Vec<Call>> {
     collection::vec(call, 1..if cfg!(miri) { 25 } else { 80 })
 }
 
-/// The pool under test, and what it should hold.
+/// The pool under test, and its expected contents.
 struct Machine {
     source: SyntheticMemory,
     pool: CUDAGraphMemoryPool<SyntheticMemory>,
     maximum: u64,
-    /// Blocks that can be named.
+    /// Blocks with valid names.
     blocks: Vec<GraphMemoryBlock>,
-    /// Names that cannot any more.
+    /// Names that are not valid any more.
     gone: Vec<BlockId>,
     leases: Vec<(Lease<SyntheticMemory>, Vec<BlockId>)>,
-    /// How many leases a block has; those that a reset left have no other entry.
+    /// The number of leases of each block; blocks left by a reset have no other entry.
     leased: BTreeMap<u64, u64>,
-    /// The ranges of all that is allocated, whether it can be named or not.
+    /// The ranges of all allocated blocks, with or without a valid name.
     live: Intervals,
     ranges: BTreeMap<u64, (u64, u64)>,
     orphans: Vec<u64>,
-    /// What was done so far, as the statistics count it.
+    /// The calls so far, as the statistics count them.
     counts: Counts,
 }
 
@@ -143,7 +143,7 @@ impl Machine {
         let fits = |gap: &&Gap| gap.fits(size, alignment);
         match self.pool.allocate((size, alignment)) {
             Ok(block) => {
-                // Chunks without a block may sleep, and are then the last that are asked.
+                // Chunks without a block may sleep, and are then used last.
                 let is_awake = |gap: &&Gap| {
                     self.live.iter().any(|(start, _)| contains(pieces[gap.piece], start))
                 };
@@ -309,7 +309,7 @@ impl Machine {
         }
     }
 
-    /// Every gap is one free block: neighbours have merged.
+    /// Checks that every gap is one free block: neighbours have merged.
     fn check_gaps(&self, stats: &GraphPoolStats) {
         let pieces = self.source.pieces();
         let gaps = self.live.gaps(&pieces);
@@ -334,7 +334,7 @@ impl Machine {
         assert_eq!(asked, self.source.allocations(), "each call of the source ends in one way");
     }
 
-    /// Everything goes, in the order in which users drop it.
+    /// Drops everything, in the order in which users drop it.
     fn end_all(self) {
         let Self { source, pool, leases, .. } = self;
         drop(pool);
@@ -363,7 +363,7 @@ fn random_programs_agree_with_the_naive_model() {
     });
 }
 
-/// Allocations and returns alone: addresses in order of allocation.
+/// Makes allocations and returns alone. Returns addresses in order of allocation.
 fn addresses(pool: &CUDAGraphMemoryPool<SyntheticMemory>, calls: &[Call]) -> Vec<u64> {
     let (mut blocks, mut addresses) = (Vec::new(), Vec::new());
     for call in calls {

@@ -1,5 +1,5 @@
-//! The source is never called under the pool's lock: a source that asks the pool for its numbers would
-//! wait for ever.
+//! The source is never called under the pool's lock: a source that queries the pool's statistics
+//! would deadlock.
 
 use std::error::Error;
 use std::fmt;
@@ -14,7 +14,7 @@ use crate::cases::MIB;
 
 type Pool = CUDAGraphMemoryPool<Curious>;
 
-/// Asks the pool that it serves whenever it gives or takes memory.
+/// Queries its pool in each allocation and free.
 #[derive(Clone)]
 struct Curious {
     inner: SyntheticMemory,
@@ -31,7 +31,7 @@ impl Curious {
     }
 }
 
-// SAFETY: it answers what another source answers.
+// SAFETY: it returns the results of another source.
 unsafe impl MemorySource for Curious {
     type Error = SyntheticRefusal;
 
@@ -72,7 +72,7 @@ fn the_source_may_ask_the_pool() {
     assert_eq!(source.asked.load(Ordering::Relaxed), 3, "two allocations and a free");
 }
 
-/// Gives an address that a source must not give.
+/// Returns an address that a source must not return.
 #[derive(Clone)]
 struct Wrong(u64, Arc<AtomicUsize>);
 
@@ -87,7 +87,7 @@ impl fmt::Display for Never {
 
 impl Error for Never {}
 
-// SAFETY: it breaks the second point of the contract, which is the one that is checked.
+// SAFETY: it breaks the second point of the contract, which is checked.
 unsafe impl MemorySource for Wrong {
     type Error = Never;
 

@@ -1,4 +1,4 @@
-//! What people read: tables and texts.
+//! Output for people: tables and texts.
 
 use pool_core::error_chain;
 use pool_graph::{
@@ -72,14 +72,14 @@ fn errors_say_what_to_do() {
         (Error::LeasedBlock { block: 3, leases: 2 }, "2 leases: drop them first"),
         (Error::StaleBlock { block: 3 }, "allocate again"),
         (Error::PlanDiverged { allocation: 1, planned: Some(2), requested }, "plan again"),
-        (Error::PlanDiverged { allocation: 1, planned: None, requested }, "behind the end"),
+        (Error::PlanDiverged { allocation: 1, planned: None, requested }, "after the end"),
         (Error::ForkedCapture { rewinds: 4 }, "Monotone or Planned"),
         (Error::StaleLease { leased: 0, current: 1 }, "capture again"),
     ] {
         let text = error_chain(&error).to_string();
         assert!(text.contains(words), "{text}");
         let below = std::error::Error::source(&error).map(ToString::to_string);
-        // Each says its own part alone.
+        // Each has only its own part.
         assert!(below.as_ref().is_none_or(|below| !error.to_string().contains(below)), "{error}");
         let has_source = below.is_some();
         assert_eq!(has_source, matches!(error, Error::OutOfMemory { .. }));

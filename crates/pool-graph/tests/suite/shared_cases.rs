@@ -1,4 +1,4 @@
-//! The cases that every source passes, on synthetic addresses; afterwards everything is given back.
+//! The cases of all sources, on synthetic addresses; afterwards all memory is freed.
 
 use pool_graph::SyntheticMemory;
 

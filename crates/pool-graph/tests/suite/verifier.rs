@@ -1,11 +1,11 @@
-//! The verifier against random graphs, layouts and a plain model, and against broken ones: a check that
-//! cannot fail is none.
+//! The verifier compared with a plain model on random graphs and layouts, and on broken ones, which
+//! it must refuse.
 
 use pool_graph::{Access, GraphOrder, LayoutViolation, OrderEdge, RegionLayout, verify_layout};
 use pool_plan::{Edge, GraphBuffer, HappensBeforeProblem, Options};
 use proptest::prelude::*;
 
-/// A chain of `nodes` nodes, all edges full.
+/// Returns a chain of `nodes` nodes, all edges full.
 fn chain(nodes: usize) -> GraphOrder {
     let edges = (1..nodes).map(|to| OrderEdge { from: to - 1, to, full: true }).collect();
     GraphOrder { nodes, edges }
@@ -38,16 +38,17 @@ fn a_circle_and_unknown_nodes_are_refused() {
 #[test]
 fn a_region_that_is_used_until_the_other_begins_is_not_in_its_way() {
     let graph = chain(3);
-    // The second comes after the node that uses the first one last.
+    // The second comes after the last user of the first.
     let layout = [region(0, &[], &[1]), region(0, &[1], &[2])];
     assert_eq!(verify_layout(&graph, &layout, &[]).unwrap().sharing, 1);
-    // Both are used by node 1.
+    // Node 1 uses both.
     let layout = [region(0, &[], &[1]), region(0, &[0], &[2])];
     let refused = LayoutViolation::Unordered { first: 0, second: 1 };
     assert_eq!(verify_layout(&graph, &layout, &[]), Err(refused));
 }
 
-/// A kernel's node tells no address: that it uses the region is known, and the edges must order it.
+/// A kernel's node has no readable address: its use of the region is declared, and the edges must
+/// order it.
 #[test]
 fn a_use_that_is_not_where_it_should_be_is_found() {
     let mut graph = chain(3);
@@ -57,11 +58,11 @@ fn a_use_that_is_not_where_it_should_be_is_found() {
     assert!(verify_layout(&graph, &layout(&[1, 2]), &[]).is_ok());
     let refused = LayoutViolation::Unordered { first: 0, second: 1 };
     assert_eq!(verify_layout(&graph, &layout(&[0]), &[]), Err(refused.clone()));
-    // Behind a programmatic edge, node 1 may begin while node 0 runs.
+    // After a programmatic edge, node 1 may begin while node 0 runs.
     graph.edges[0].full = false;
     assert_eq!(verify_layout(&graph, &layout(&[1, 2]), &[]), Err(refused.clone()));
     assert_eq!(verify_layout(&graph, &layout(&[]), &[]), Err(refused.clone()));
-    // A use that goes on when the region has ended.
+    // A use that continues after the region has ended.
     let graph = chain(3);
     let late = [RegionLayout { uses: vec![2], ..region(0, &[], &[0]) }, region(0, &[1], &[2])];
     assert_eq!(verify_layout(&graph, &late, &[]), Err(refused));
@@ -72,7 +73,7 @@ fn a_use_that_is_not_where_it_should_be_is_found() {
     );
 }
 
-/// The second region says that it comes after the last use of the first one, and its node does not.
+/// The second region claims to come after the last use of the first one, and its node does not.
 #[test]
 fn a_programmatic_edge_to_the_first_use_orders_nothing() {
     let mut graph = chain(2);
@@ -81,7 +82,7 @@ fn a_programmatic_edge_to_the_first_use_orders_nothing() {
     graph.edges[0].full = false;
     let refused = LayoutViolation::Unordered { first: 0, second: 1 };
     assert_eq!(verify_layout(&graph, &layout, &[]), Err(refused));
-    // Where nothing is shared, such an edge is the work's own affair.
+    // Without shared bytes, such an edge is the work's own responsibility.
     let apart = [region(0, &[], &[0]), region(256, &[0], &[1])];
     assert!(verify_layout(&graph, &apart, &[]).is_ok());
 }
@@ -108,7 +109,7 @@ fn an_access_belongs_to_the_region_that_lives_then() {
         let refused = verify_layout(&graph, &layout, &[stray]);
         assert!(matches!(refused, Err(LayoutViolation::StrayAccess { .. })), "{stray:?}");
     }
-    // Between the two, the bytes are nobody's.
+    // Between the two, the bytes belong to no region.
     let layout = [region(0, &[], &[0]), region(0, &[1], &[3])];
     let refused = verify_layout(&graph, &layout, &[access(1, 0)]);
     assert_eq!(refused, Err(LayoutViolation::StrayAccess { node: 1, offset: 0, bytes: 128 }));
@@ -158,8 +159,9 @@ prop_compose! {
     }
 }
 
-/// The plan for a sample, as a layout for the verifier. The planner's buffers are used by the node that
-/// allocates them, too, so that what is before it must be over: its direct predecessors stand for that.
+/// Returns the plan for a sample, as a layout for the verifier. The planner's buffers are also used
+/// by the node that allocates them, so all earlier uses must be over before it: its direct
+/// predecessors represent that.
 fn planned(sample: &Sample) -> Vec<RegionLayout> {
     let edges = sample.graph.edges.iter().map(|edge| Edge {
         from: edge.from,
@@ -182,7 +184,7 @@ fn planned(sample: &Sample) -> Vec<RegionLayout> {
     sample.buffers.iter().zip(&plan.offsets).map(laid_out).collect()
 }
 
-/// The verdict that the verifier should come to of sharing, the plain way.
+/// Returns the expected verdict on sharing, computed plainly.
 fn is_right(graph: &GraphOrder, layout: &[RegionLayout]) -> bool {
     let is_or_reaches = |from, to| from == to || reaches(graph, from, to);
     let has_begun =
@@ -211,8 +213,8 @@ fn is_right(graph: &GraphOrder, layout: &[RegionLayout]) -> bool {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// What the planner makes is accepted; and whatever becomes of it, the verifier agrees with the
-    /// plain way: with any one edge gone, any one edge programmatic, any one region moved.
+    /// The verifier accepts the planner's layout. After a mutation it agrees with the plain
+    /// computation: with any one edge removed, any one edge programmatic, any one region moved.
     #[test]
     #[cfg_attr(miri, ignore = "SKIPPED: arithmetic without unsafe code")]
     fn the_verifier_agrees_with_the_plain_way(sample in samples()) {
@@ -238,25 +240,26 @@ proptest! {
     }
 }
 
-/// What ends beside what begins the region is no use of it: the stream waited for another one in the meantime.
+/// A node beside the region's beginning is not a use of it: the stream waited for another one in
+/// the meantime.
 #[test]
 fn what_does_not_come_after_the_beginning_of_a_region_ends_none() {
     let edge = |from, to| OrderEdge { from, to, full: true };
-    // One stream is 0 → 1 → 2; node 3 is another one's, and nothing comes after it.
+    // One stream is 0 → 1 → 2; node 3 is on another one, without successors.
     let graph = GraphOrder { nodes: 4, edges: vec![edge(0, 1), edge(1, 2)] };
     let shared = |until: &[usize]| {
         verify_layout(&graph, &[region(0, &[0], until), region(0, &[1], &[2])], &[])
     };
     assert_eq!(shared(&[1, 3]).unwrap().sharing, 1);
-    // All that lies between the beginning and the end of the first: nothing.
+    // The nodes between the beginning and the end of the first: none.
     assert_eq!(shared(&[0, 3]).unwrap().sharing, 0);
     let refused = LayoutViolation::Unordered { first: 0, second: 1 };
     assert_eq!(shared(&[2, 3]), Err(refused.clone()));
-    // A region that ends before it begins is in order with none.
+    // A region that ends before it begins is ordered with none.
     assert_eq!(shared(&[3]), Err(refused));
 }
 
-/// Each edge of a chain that the plan relies on, and each offset.
+/// Tests each edge of a chain that the plan depends on, and each offset.
 #[test]
 #[cfg_attr(miri, ignore = "SKIPPED: arithmetic without unsafe code")]
 fn any_single_deleted_edge_and_shifted_offset_is_found() {

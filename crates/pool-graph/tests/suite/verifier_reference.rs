@@ -1,6 +1,7 @@
-//! The verifier against a naive one that keeps a matrix of all nodes by all nodes and looks at every two
-//! regions and at every access with every region: on random graphs and layouts both say the same, down
-//! to the numbers in what they refuse. `POOL_TEST_CASES` says how many, `POOL_TEST_SEED` which.
+//! The verifier compared with a naive one on random graphs and layouts: both return the same
+//! verdict, with the same numbers. The naive one keeps a matrix of all nodes by all nodes, and
+//! checks every two regions and every access with every region. `POOL_TEST_CASES` sets their
+//! number, `POOL_TEST_SEED` the seed.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -11,11 +12,11 @@ use pool_graph::{
 };
 use proptest::prelude::*;
 
-/// For every node, whether each of the others is complete before it begins.
+/// For every node, `true` for each other node that is complete before it begins.
 struct Matrix(Vec<Vec<bool>>);
 
 impl Matrix {
-    /// By pushing what is known along each edge until nothing changes.
+    /// Propagates the known order along each edge until nothing changes.
     fn of(graph: &GraphOrder) -> Self {
         let mut before = vec![vec![false; graph.nodes]; graph.nodes];
         let mut changes = true;
@@ -45,14 +46,14 @@ impl Matrix {
         region.until.iter().any(|&last| last == node || self.is_before(node, last))
     }
 
-    /// Whether the edges show what the layout says of a region.
+    /// Returns `true` if the edges confirm the layout of a region.
     fn is_shown(&self, region: &RegionLayout) -> bool {
         region.uses.iter().all(|&node| self.has_begun(region, node))
             && region.uses.iter().all(|&node| self.has_not_ended(region, node))
             && region.after.iter().all(|&node| self.has_not_ended(region, node))
     }
 
-    /// The nodes that may be the last uses of a region.
+    /// Returns the possible last uses of a region.
     fn ends(&self, region: &RegionLayout) -> Vec<usize> {
         let may_be = |&node: &usize| !self.is_shown(region) || self.has_begun(region, node);
         region.until.iter().copied().filter(may_be).collect()
@@ -74,8 +75,8 @@ fn is_circular(graph: &GraphOrder) -> bool {
     (0..graph.nodes).any(|node| matrix.is_before(node, node))
 }
 
-/// The regions of the layout that share bytes, in the order in which a walk through the addresses meets
-/// them: the one that comes in, then the one that was there.
+/// Returns the regions of the layout that share bytes, in the order in which a sweep over the
+/// addresses meets them: the entering one, then the earlier one.
 fn sharing(matrix: &Matrix, layout: &[RegionLayout]) -> Vec<(usize, usize)> {
     let mut by_offset: Vec<usize> = (0..layout.len()).collect();
     by_offset.sort_by_key(|&one| layout[one].offset);
@@ -138,7 +139,7 @@ fn naive(
     Ok(Verification { sharing: sharing.len(), accesses: accesses.len() })
 }
 
-/// A graph, regions and accesses, most of which fit each other.
+/// A graph, regions and accesses, most of which match each other.
 #[derive(Clone, Debug)]
 struct Sample {
     graph: GraphOrder,
@@ -146,15 +147,17 @@ struct Sample {
     accesses: Vec<Access>,
 }
 
-/// What a region is made of: an offset and bytes in units, where it begins and how long it is used, and
-/// which of its nodes are off by something.
+/// The description of a region: an offset and bytes in units, its beginning and the length of its
+/// use, and the nodes to change.
 type Wish = (u64, u64, usize, usize, Vec<(u8, usize)>);
 
-/// Nodes by the numbers of `names`, each after the one before it but for a few, and other edges.
+/// Returns a graph of the nodes in `names`, each after the previous one with a few exceptions, and
+/// other edges.
 fn graph(names: &[usize], missing: &[usize], extra: &[(usize, usize, u8)]) -> GraphOrder {
     let nodes = names.len();
     let follows = (1..nodes).filter(|to| !missing.contains(to)).map(|to| (to - 1, to, true));
-    // One in eight is no edge of full completion; one in 250 makes a circle, or is of no node.
+    // One in eight is not an edge of full completion; one in 250 makes a circle, or has an unknown
+    // node.
     let others = extra.iter().map(|&(one, other, kind)| match kind {
         0 => (one.max(other), one.min(other), true),
         kind => (one.min(other), one.max(other), kind % 8 > 0),
@@ -168,8 +171,8 @@ fn graph(names: &[usize], missing: &[usize], extra: &[(usize, usize, u8)]) -> Gr
     GraphOrder { nodes, edges: edges.map(edge).collect() }
 }
 
-/// The region that a wish makes on a line of nodes: used from `begin` on, and the node before it is
-/// what it comes after.
+/// Returns the region of a description on a line of nodes: it is used from `begin` on, and comes
+/// after the node before that.
 fn region(names: &[usize], (offset, bytes, begin, length, changes): &Wish) -> RegionLayout {
     let nodes = names.len();
     let last = (begin + length).min(nodes - 1);
@@ -218,7 +221,7 @@ fn samples() -> impl Strategy<Value = Sample> {
             let kinds = prop_oneof![250 => 1..64_u8, 1 => Just(0_u8)];
             let extra = prop::collection::vec((0..nodes, 0..nodes, kinds), 0..nodes);
             let wishes = prop::collection::vec(wish(nodes), 0..10);
-            // A region's own bytes at a node of its own, and now and then any.
+            // A region's own bytes at one of its own nodes, and sometimes any bytes.
             let owned = (any::<prop::sample::Index>(), 0..4_usize, 0..5_u64, 0..5_u64);
             let any_one = (0..nodes, 0..100_u64, 0..12_u64);
             let owned = prop::collection::vec(owned, 0..6);
@@ -245,7 +248,7 @@ fn samples() -> impl Strategy<Value = Sample> {
         })
 }
 
-/// What kind of verdict it is; those that looked at something count apart from those that did not.
+/// Returns the kind of a verdict; those with at least one check count separately.
 fn kind(verdict: &Result<Verification, LayoutViolation>) -> &'static str {
     match verdict {
         Ok(Verification { sharing: 0, .. }) => "accepted, nothing shared",
@@ -273,7 +276,7 @@ fn the_verifier_says_what_the_naive_one_says() {
     let kinds = kinds.into_inner();
     println!("{kinds:?}");
     let met = |kind: &str| kinds.get(kind).copied().unwrap_or(0);
-    // Each kind of verdict was met, in one case of 500 at least.
+    // Each kind of verdict occurred, in at least one case of 500.
     for kind in [
         "accepted, nothing shared",
         "accepted, shared",
@@ -288,8 +291,8 @@ fn the_verifier_says_what_the_naive_one_says() {
     }
 }
 
-/// Graphs that take several passes, of three streams with random edges between them: each region is used
-/// on one of them, and lies where others of the same stream do.
+/// Returns graphs that take several passes, of three streams with random edges between them: each
+/// region is used on one of them, and overlaps others of the same stream.
 fn larger_samples() -> impl Strategy<Value = Sample> {
     let crossing = prop::collection::vec((0..1_500_usize, 1..30_usize, 1..64_u8), 0..400);
     let region = (0..1_480_usize, 0..6_usize, 1..4_u64, 0..600_u32);
@@ -307,7 +310,7 @@ fn larger_samples() -> impl Strategy<Value = Sample> {
         let mut edges: Vec<OrderEdge> =
             follows.chain(crossing.filter(|edge| edge.to < nodes)).collect();
         edges.sort_by_key(|edge| edge.to);
-        // Regions of one place, one after the other; now and then one begins too early.
+        // Regions of one place, one after the other; sometimes one begins too early.
         let mut free_from = BTreeMap::new();
         let mut layout = Vec::new();
         let mut regions = regions;

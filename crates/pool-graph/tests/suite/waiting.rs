@@ -1,5 +1,5 @@
-//! What a call does while another one is at the source: it waits for what may help it, and for nothing
-//! else, and then looks again. Each test interrupts the source of one call with another call.
+//! Calls that run while another one is in the source: each waits only for memory that may help it,
+//! and then checks again. Each test interrupts the source of one call with another call.
 
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -14,12 +14,12 @@ use crate::cases::MIB;
 type Pool = Arc<CUDAGraphMemoryPool<Interrupted>>;
 type Answer = Result<GraphMemoryBlock, GraphMemoryError<SyntheticRefusal>>;
 
-/// A call on a thread of its own.
+/// A call on another thread.
 #[derive(Clone, Default)]
 struct Other(Arc<Mutex<Option<JoinHandle<Answer>>>>);
 
 impl Other {
-    /// Starts it, and gives it the time to come as far as it can.
+    /// Starts it, and gives it time to reach its wait.
     fn allocate(&self, pool: Pool, size: u64) {
         let call = std::thread::spawn(move || pool.allocate(size));
         *self.0.lock().unwrap() = Some(call);
@@ -46,7 +46,7 @@ fn a_chunk_on_its_way_is_for_all_who_need_one() {
     assert_eq!((source.inner.allocations(), pool.stats().growths), (1, 1), "one chunk for both");
 }
 
-/// On the same thread: waiting would be for ever.
+/// On the same thread a wait would never end.
 #[test]
 fn a_large_request_waits_for_no_chunk() {
     let source = Interrupted::new();
@@ -57,7 +57,7 @@ fn a_large_request_waits_for_no_chunk() {
     assert_eq!((source.inner.held(), pool.stats().growths), (56 * MIB, 2));
 }
 
-/// Nor a chunk for a large request, which is not shared.
+/// A small request does not wait for a large chunk, which is not shared.
 #[test]
 fn a_small_request_waits_for_no_large_one() {
     let source = Interrupted::new();
@@ -80,7 +80,7 @@ fn a_growth_that_fails_leaves_its_room_to_who_waits() {
         inner.refuse(1);
     });
     let refused = pool.allocate(30 * MIB).unwrap_err();
-    // The source's word, or the maximum's where the other one was quicker to take the room.
+    // The error is the source's, or the maximum's if the other one was quicker.
     let (by_source, by_maximum) = (
         matches!(refused, GraphMemoryError::OutOfMemory { .. }),
         matches!(refused, GraphMemoryError::CapacityExceeded { .. }),
@@ -97,7 +97,7 @@ fn room_that_is_being_made_is_waited_for() {
     let pool = source.pool(48 * MIB, 48 * MIB);
     let (other, shared) = (Other::default(), Arc::clone(&pool));
     let started = other.clone();
-    // Two of three idle chunks are on their way back; one is too small.
+    // Two of three idle chunks are being returned; one is too small.
     source.on_free(move || started.allocate(shared, 17 * MIB));
     let own = pool.allocate(20 * MIB).unwrap();
     let others = other.answer().unwrap();
@@ -112,7 +112,7 @@ fn a_source_that_is_being_given_memory_back_is_asked_again() {
     let pool = source.pool(48 * MIB, u64::MAX);
     let (other, shared) = (Other::default(), Arc::clone(&pool));
     let started = other.clone();
-    // All idle chunks are on their way back: until they are there, the source has nothing.
+    // All idle chunks are being returned: until that is done, the source is full.
     source.on_free(move || started.allocate(shared, 17 * MIB));
     let own = pool.allocate(20 * MIB).unwrap();
     let others = other.answer().unwrap();

@@ -1,4 +1,4 @@
-//! What comes in between calls: work that a test has done before one of them, and graphs inside of captures.
+//! Work between calls: closures that a test runs before one of them, and graphs inside captures.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,7 +23,7 @@ fn work_is_done_before_the_call_that_it_waits_for() {
     simulator.before_call("cuStreamSynchronize", 2, move || {
         assert_eq!(std::thread::current().id(), own);
         place.store(simulator.calls("cuStreamSynchronize"), Ordering::SeqCst);
-        // Another thread may make the same call: it is done once.
+        // Another thread may make the same call: the closure runs once.
         std::thread::spawn(move || other.synchronize().unwrap()).join().unwrap();
     });
     stream.synchronize().unwrap();
@@ -65,9 +65,9 @@ fn a_graph_that_is_launched_in_a_capture_is_a_node_of_it() {
     // SAFETY: both are live, and the slice, too.
     unsafe { sys::cuGraphLaunch(executable, stream.cu_stream()) }.result().unwrap();
     stream.synchronize().unwrap();
-    // SAFETY: nobody else has it.
+    // SAFETY: no other code uses it.
     unsafe { sys::cuGraphExecDestroy(executable) }.result().unwrap();
-    // SAFETY: nobody else has the graph.
+    // SAFETY: no other code uses the graph.
     unsafe { sys::cuGraphDestroy(graph) }.result().unwrap();
     simulator.assert_clean();
 }

@@ -1,4 +1,5 @@
-//! Child graphs: nested ones run in the order of their nodes, races in them are seen, and updates look into them.
+//! Child graphs: nested ones run in the order of their nodes, races in them are reported, and
+//! updates compare them.
 
 use cuda_sim_control::Mistake;
 use driver_conformance::codes;
@@ -22,7 +23,7 @@ fn fill(stream: &Stream, span: Span, value: u8) -> Graph {
     stream.end_capture().unwrap()
 }
 
-/// A launch of a graph, captured.
+/// Captures a launch of a graph.
 fn launched(stream: &Stream, exec: &Exec) -> Graph {
     stream.begin_capture(Mode::ThreadLocal).unwrap();
     exec.launch(stream).unwrap();
@@ -33,7 +34,7 @@ fn kinds(graph: &Graph) -> Vec<Kind> {
     graph.nodes().unwrap().iter().map(|node| node.kind().unwrap()).collect()
 }
 
-/// Parts of a span are copied along, by graphs in graphs: each part has what the one before it had.
+/// Nested graphs copy parts of a span in order: each part gets the previous part's bytes.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn graphs_in_graphs_run_in_order() {
@@ -42,7 +43,8 @@ fn graphs_in_graphs_run_in_order() {
         let device = with_seed(simulator, seed);
         let (stream, span) = (Stream::non_blocking().unwrap(), filled(4 * BYTES, 0).unwrap());
         let part = |number: usize| span.part(number * BYTES, BYTES);
-        // Part 1 to 2, in a graph in a graph, with nodes on both sides of each; and an empty one in between.
+        // Parts 1 to 2, in a nested graph, with nodes on both sides of each; and an empty graph in
+        // between.
         let inner = copy(&stream, part(2), part(1));
         let middle = Graph::new().unwrap();
         let first = middle.add_empty(&[]).unwrap();
@@ -57,7 +59,7 @@ fn graphs_in_graphs_run_in_order() {
         let nested = third.child_graph().unwrap();
         assert_eq!(kinds(&nested), [Kind::Empty, Kind::Child, Kind::Child, Kind::Empty]);
         assert_eq!(nested.edges().unwrap().len(), 3);
-        // Once as it is, and once more as a node of a capture, when all others are gone.
+        // It runs first alone, and then as a node of a capture, after all others were destroyed.
         let exec = graph.instantiate().unwrap();
         let again = launched(&stream, &exec);
         for graph in [inner, middle, graph] {
@@ -103,7 +105,7 @@ fn branches_of_child_graphs_race() {
     assert_eq!(ordered, 0);
 }
 
-/// What a launch in a capture puts there is what the executable graph does by then, an update included.
+/// Captures of a launch contain the executable graph's current contents, updates included.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn updates_look_into_child_graphs() {
@@ -135,7 +137,7 @@ fn updates_look_into_child_graphs() {
     simulator.assert_clean();
 }
 
-/// A graph with memory nodes becomes no child graph of a capture either; the capture goes on.
+/// A graph with memory nodes cannot become a child graph of a capture; the capture goes on.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn memory_nodes_are_not_launched_in_a_capture() {

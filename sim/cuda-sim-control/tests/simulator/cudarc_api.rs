@@ -1,4 +1,4 @@
-//! cudarc's safe interface, as it is, with the right data, in many orders.
+//! cudarc's safe interface, unmodified, with correct data in many orders.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::support::{settings, start};
 
 const SEEDS: u64 = 25;
 
-/// Runs a program under many seeds; each must be clean and give everything back.
+/// Runs a program under many seeds. Each run must be without reports and leaks.
 fn in_many_orders(program: impl Fn(&Arc<CudaContext>) -> Result<(), DriverError>) {
     let simulator: Simulator = start();
     for seed in 0..SEEDS {
@@ -82,7 +82,7 @@ fn cudarc_orders_what_several_streams_share() {
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn fork_and_join() {
     in_many_orders(|context| {
-        // SAFETY: the streams are joined by hand below.
+        // SAFETY: the streams are joined explicitly below.
         unsafe { context.disable_event_tracking() };
         let stream = context.new_stream()?;
         let mut slice = stream.alloc_zeros::<u32>(64)?;
@@ -180,7 +180,7 @@ fn tracked_slices_cannot_be_captured() {
     let mut slice = stream.alloc_zeros::<u32>(64).unwrap();
     stream.memset_zeros(&mut slice).unwrap();
     stream.begin_capture(sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED).unwrap();
-    // The slice's events were recorded before: waiting for them spoils the capture.
+    // The slice's events were recorded before: waiting for them invalidates the capture.
     let refused = stream.memset_zeros(&mut slice);
     let ended = stream.end_capture(sys::CUgraphInstantiate_flags(0));
     assert!(refused.is_err() || ended.is_err());

@@ -1,4 +1,4 @@
-//! Graphs beyond what cudarc's safe interface has: updates, memory nodes, orders of replay.
+//! Graphs beyond cudarc's safe interface: updates, memory nodes, orders of replay.
 
 use std::collections::BTreeSet;
 use std::ptr;
@@ -45,10 +45,11 @@ fn independent_nodes_run_in_many_orders() {
     assert!(orders.len() > 12);
 }
 
-/// What a call of the driver answers, as a number.
+/// Returns the code of a call of the driver, as a number.
 macro_rules! answer {
     ($call:ident($($argument:expr),*)) => {{
-        // SAFETY: streams and graphs are live, spans as long as is said, places outlive the call.
+        // SAFETY: streams and graphs are live, spans have the stated length, places outlive the
+        // call.
         let code = unsafe { sys::$call($($argument),*) };
         code as u32
     }};
@@ -165,11 +166,11 @@ fn copies_are_read_back_and_added_by_hand() {
     assert_eq!(answer!(cuGraphGetNodes(captured, &raw mut node, &raw mut count)), 0);
     let mut told = std::mem::MaybeUninit::<sys::CUDA_MEMCPY3D>::uninit();
     assert_eq!(answer!(cuGraphMemcpyNodeGetParams(node, told.as_mut_ptr())), 0);
-    // SAFETY: the call has written it, as it says.
+    // SAFETY: the call succeeded, so it has written it.
     let mut told = unsafe { told.assume_init() };
     assert_eq!((told.srcDevice, told.dstDevice, told.WidthInBytes), (from, to, 64));
 
-    // The same by hand, for the second half alone.
+    // The same explicitly, for the second half alone.
     (told.srcXInBytes, told.dstXInBytes, told.WidthInBytes) = (32, 32, 32);
     let (mut graph, mut exec) = (ptr::null_mut(), ptr::null_mut());
     let (none, current) = (ptr::null(), context.cu_ctx());
@@ -185,7 +186,7 @@ fn copies_are_read_back_and_added_by_hand() {
     simulator.assert_clean();
 }
 
-/// How many nodes the next one of a captured stream depends on.
+/// Returns the number of nodes that the next one of a captured stream depends on.
 fn ends(stream: sys::CUstream) -> usize {
     let mut status = sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
     let (mut nodes, mut edges, mut count) = (ptr::null(), ptr::null(), usize::MAX);
@@ -227,11 +228,11 @@ fn a_stream_of_a_capture_is_set_behind_other_nodes() {
     assert_eq!(update(&mut [], 2), sys::CUresult::CUDA_ERROR_INVALID_VALUE as u32);
     let stranger = &mut [ptr::without_provenance_mut(1)];
     assert_eq!(update(stranger, 0), sys::CUresult::CUDA_ERROR_INVALID_VALUE as u32);
-    // Behind nothing, so beside the first fill; and joined again.
+    // It depends on nothing, so it is beside the first fill; then it is joined again.
     assert_eq!(answer!(cuMemsetD8Async(span + 32, 2, 32, side)), 0);
     stream.join(&other).unwrap();
     assert_eq!(ends(raw), 2);
-    // A stream that stands behind nothing need not be joined.
+    // A stream without dependencies need not be joined.
     other.join(&stream).unwrap();
     assert_eq!(update(&mut [], 1), 0);
     let mut graph = ptr::null_mut();

@@ -1,4 +1,4 @@
-//! Host functions, and who runs them.
+//! Host functions, and the thread that runs them.
 
 use std::ffi::c_void;
 use std::sync::mpsc::{Receiver, channel};
@@ -7,7 +7,7 @@ use cudarc::driver::{CudaContext, sys};
 
 use crate::support::{start, with_seed};
 
-/// Waits until it is told to go on.
+/// Waits for a message.
 extern "C" fn wait(receiver: *mut c_void) {
     // SAFETY: the test keeps the receiver until it has waited for the stream.
     let receiver = unsafe { &*receiver.cast_const().cast::<Receiver<()>>() };
@@ -25,12 +25,12 @@ fn a_query_does_not_run_a_host_function_on_the_thread_that_asks() {
         let (sender, receiver) = channel::<()>();
         let raw = stream.cu_stream();
         let place: *const Receiver<()> = &raw const receiver;
-        // SAFETY: the stream is live, and the receiver until the stream was waited for.
+        // SAFETY: the stream is live, and the receiver lives until the stream was waited for.
         let put = unsafe { sys::cuLaunchHostFunc(raw, Some(wait), place.cast_mut().cast()) };
         assert_eq!(put as u32, 0);
         for _ in 0..3 {
-            // Would the function run here, nobody would ever tell it to go on.
-            // SAFETY: the stream is live.
+            // If the function ran on this thread, it would wait forever. SAFETY: the stream is
+            // live.
             let answer = unsafe { sys::cuStreamQuery(raw) };
             assert_eq!(answer, sys::CUresult::CUDA_ERROR_NOT_READY);
         }

@@ -1,6 +1,6 @@
-//! Calls with arguments that make no sense: each is answered, and none breaks the simulator.
+//! Calls with invalid arguments: each returns, and none breaks the simulator.
 //!
-//! Pointers to host memory are good all the same: those no driver could check.
+//! Pointers to host memory are valid all the same: no driver could check those.
 
 use std::ffi::CStr;
 use std::ptr;
@@ -15,9 +15,9 @@ use crate::support::{start, with_seed};
 #[derive(Clone, Copy, Debug)]
 enum Value {
     Plain(u64),
-    /// One of those that calls have answered so far.
+    /// One of the values that calls have returned so far.
     Given(usize),
-    /// The same, and a little more.
+    /// The same, plus a small offset.
     Beside(usize, u64),
 }
 
@@ -46,12 +46,12 @@ fn calls() -> impl Strategy<Value = Vec<Call>> {
     proptest::collection::vec(call, 1..120)
 }
 
-/// A handle as cudarc has it.
+/// Converts a number to a handle of cudarc's type.
 fn handle<T>(number: u64) -> *mut T {
     ptr::without_provenance_mut(usize::try_from(number).unwrap())
 }
 
-/// Makes calls and keeps what they give.
+/// Makes calls and keeps their results.
 #[derive(Default)]
 struct Caller {
     given: Vec<u64>,
@@ -93,10 +93,10 @@ fn launch(kernel: sys::CUfunction, stream: sys::CUstream, mut address: u64) {
     calling!(cuLaunchKernel(kernel, 2, 1, 1, 3, 1, 1, 0, stream, places.as_mut_ptr(), none));
 }
 
-/// How many calls `make` knows.
+/// The number of calls that `make` knows.
 const CALLS: usize = 41;
 
-/// A module with a variable and a kernel that adds to whatever its parameter points to.
+/// A module with a variable and a kernel that adds to the number at its parameter.
 const MODULE: &CStr = c"
 .version 8.0
 .target sm_80
@@ -202,7 +202,7 @@ fn no_call_breaks_the_simulator() {
         well.set(well.get() + log.iter().filter(|call| call.code == 0).count());
         if log.len() == calls.len() { Ok(()) } else { Err("calls were lost".to_owned()) }
     });
-    println!("{} calls, {} of them answered with success", all.get(), well.get());
-    // Calls that are all refused would show little.
+    println!("{} calls, {} of them successful", all.get(), well.get());
+    // A test in which all calls are refused would show little.
     assert!(well.get() > all.get() / 10);
 }

@@ -1,6 +1,6 @@
 //! The simulated driver under test, through unmodified cudarc and through single calls.
 //!
-//! Each test needs a process of its own: `cargo xtask sim-test` runs them.
+//! Each test needs a separate process: `cargo xtask sim-test` runs them.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "this is how tests fail")]
 

@@ -1,4 +1,4 @@
-//! Mistakes that were planted: each must be found, in every order that a seed draws.
+//! Planted mistakes: each must be found, in every order that a seed draws.
 
 use cuda_sim_control::{Mistake, Report, Settings};
 use cudarc::driver::{CudaContext, DevicePtrMut, result, sys};
@@ -36,7 +36,8 @@ fn a_missing_join_is_reported_whatever_the_data() {
     });
     println!("reported in {reported} of {SEEDS} seeds, data wrong in {}", wrong.get());
     assert_eq!(reported, SEEDS);
-    // Both orders must occur, or the order is not adversarial; a thread's own order may be one.
+    // Both orders must occur, or the order is not adversarial; a background thread may always have
+    // one.
     assert!(Settings::default().background || (1..50).contains(&wrong.get()));
 }
 
@@ -182,7 +183,7 @@ fn a_graph_that_replays_into_freed_memory() {
         stream.synchronize()?;
         driver::free(span)?;
         exec.launch(&stream)?;
-        // The device comes upon the address when the launch runs, and the context is lost.
+        // The device accesses the address when the launch runs, and the context breaks.
         assert!(stream.synchronize().is_err());
         Ok(())
     });
@@ -196,7 +197,7 @@ fn a_small_copy_from_pageable_memory_is_not_awaited() {
         let stream = Stream::non_blocking()?;
         let span = driver::allocate(64)?;
         driver::upload(span, &[1; 64])?;
-        // The copy went behind the legacy stream, for which this one does not wait.
+        // The copy was ordered after the legacy stream, which this stream does not wait for.
         driver::fill_behind(&stream, span, 2)?;
         stream.synchronize()
     });
@@ -218,8 +219,8 @@ fn two_streams_that_write_one_pinned_buffer() {
     assert_eq!(reported, SEEDS);
 }
 
-/// Page-locked memory from which a stream copies when it is freed; or the run of a graph, or the stream of
-/// another device.
+/// Frees page-locked memory while a stream, a graph launch or a stream of another device copies
+/// from it.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_pinned_buffer_that_is_freed_under_its_copy() {
@@ -235,11 +236,11 @@ fn a_pinned_buffer_that_is_freed_under_its_copy() {
         stream.synchronize().unwrap();
         let owner = CudaContext::new(0).unwrap();
         owner.bind_to_thread().unwrap();
-        // SAFETY: nobody has it yet.
+        // SAFETY: no other code uses it yet.
         let host = unsafe { result::malloc_host(64, sys::CU_MEMHOSTALLOC_PORTABLE) }.unwrap();
         context.bind_to_thread().unwrap();
         let (address, handle) = (to.device_ptr_mut(&stream).0, stream.cu_stream());
-        // SAFETY: both have so many bytes; what the host's copy finds in its own does not matter.
+        // SAFETY: both have 64 bytes; the host's initial bytes do not matter.
         let copy = || unsafe { sys::cuMemcpyHtoDAsync_v2(address, host, 64, handle) }.result();
         let graph = by_graph.then(|| {
             stream.begin_capture(sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED).unwrap();
@@ -254,7 +255,7 @@ fn a_pinned_buffer_that_is_freed_under_its_copy() {
             stream.synchronize().unwrap();
         }
         owner.bind_to_thread().unwrap();
-        // SAFETY: the simulator keeps it, and that it is too early is what it is to say.
+        // SAFETY: the simulator keeps the memory; the early free is what it must report.
         unsafe { result::free_host(host) }.unwrap();
         let mistakes: Vec<_> = simulator.reports().iter().map(Report::mistake).collect();
         let expected: &[Mistake] = if waits { &[] } else { &[Mistake::UseAfterFree] };
@@ -267,7 +268,7 @@ fn a_pinned_buffer_that_is_freed_under_its_copy() {
 fn a_handle_of_something_destroyed() {
     let reported = seeds_with(start(), 1, Mistake::StaleHandle, |_| {
         let stream = Stream::non_blocking()?;
-        // SAFETY: the simulator follows no handle; it looks it up.
+        // SAFETY: the simulator never dereferences a handle; it looks it up.
         let again = unsafe { stream.alias() };
         stream.destroy()?;
         assert!(again.synchronize().is_err());
@@ -295,9 +296,9 @@ fn a_free_that_waits_for_its_own_device_alone() {
     assert_eq!(simulator.reports()[0].mistake(), Mistake::Race);
 }
 
-/// Tells through a channel that a stream has come so far.
+/// Signals through a channel that a stream has come so far.
 extern "C" fn tell(channel: *mut std::ffi::c_void) {
-    // SAFETY: the one who passes it keeps it until it has heard from here.
+    // SAFETY: its caller keeps the channel until it has received the message.
     let channel = unsafe { &*channel.cast_const().cast::<std::sync::mpsc::Sender<()>>() };
     let _ = channel.send(());
 }
@@ -312,14 +313,14 @@ fn what_a_host_function_tells_is_known() {
         let (sender, receiver) = std::sync::mpsc::channel::<()>();
         let place: *const _ = &raw const sender;
         let raw = first.cu_stream();
-        // SAFETY: stream and memory are live, and the channel until the context was waited for.
+        // SAFETY: stream and memory are live, and the channel lives until the context was waited
+        // for.
         assert_eq!(unsafe { sys::cuMemsetD8Async(span.address(), 1, 64, raw) } as u32, 0);
         // SAFETY: as above.
         let put = unsafe { sys::cuLaunchHostFunc(raw, Some(tell), place.cast_mut().cast()) };
         assert_eq!(put as u32, 0);
         while receiver.try_recv().is_err() {
-            // Asking is what lets the stream come on.
-            // SAFETY: the stream is live.
+            // The query lets the stream make progress. SAFETY: the stream is live.
             let _ = unsafe { sys::cuStreamQuery(raw) };
         }
         driver::fill_behind(&second, span, 2)?;

@@ -1,4 +1,4 @@
-//! Random programs over several streams: as data, and run with or without the order they need.
+//! Random programs over several streams: as data, and run with or without the order that they need.
 
 use std::cell::Cell;
 
@@ -9,7 +9,7 @@ pub(crate) const STREAMS: usize = 4;
 pub(crate) const BUFFERS: usize = 4;
 const BYTES: usize = 256;
 
-/// One thing that a program does; streams and buffers by their numbers.
+/// An action of a program; streams and buffers by their numbers.
 #[derive(Clone, Debug)]
 pub(crate) enum Action {
     Fill {
@@ -52,19 +52,19 @@ pub(crate) enum Action {
     },
 }
 
-/// One thing inside a graph.
+/// An action inside a graph.
 #[derive(Clone, Debug)]
 pub(crate) enum Inside {
     Fill { buffer: usize, value: u8 },
     Copy { to: usize, from: usize },
 }
 
-/// How a program ended.
+/// The end of a program.
 #[derive(Debug)]
 pub(crate) struct Ended {
-    /// What the buffers hold.
+    /// The contents of the buffers.
     pub(crate) seen: Vec<Vec<u8>>,
-    /// What they hold where everything happens in the order in which it was asked for.
+    /// Their contents if all actions run in the order of the program.
     pub(crate) expected: Vec<Vec<u8>>,
 }
 
@@ -98,7 +98,7 @@ fn inside() -> impl Strategy<Value = Inside> {
     ]
 }
 
-/// Which of the waits that it needs a program makes.
+/// The needed waits that a program makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waits {
     All,
@@ -107,25 +107,25 @@ pub(crate) enum Waits {
     AllBut(usize),
 }
 
-/// What is known of a buffer: after which events it may be read and written.
+/// The events after which a buffer may be read and written.
 #[derive(Debug, Default)]
 struct Use {
     written: Option<Event>,
     read: Vec<Event>,
 }
 
-/// A program that runs.
+/// A program in execution.
 struct Run {
     streams: Vec<Stream>,
     buffers: Vec<Span>,
     uses: Vec<Use>,
     expected: Vec<Vec<u8>>,
     waits: Waits,
-    /// Waits that were needed so far.
+    /// The number of waits needed so far.
     needed: Cell<usize>,
 }
 
-/// Runs a program; where it does not wait as it must, its data may be anything.
+/// Runs a program. Without the needed waits, its data may be arbitrary.
 pub(crate) fn run(actions: &[Action], waits: Waits) -> Outcome<Ended> {
     let streams = [Stream::non_blocking()?, Stream::non_blocking()?, Stream::blocking()?];
     let mut buffers = Vec::new();
@@ -208,7 +208,7 @@ impl Run {
             Action::Download { stream, buffer, pinned } => self.download(*stream, *buffer, *pinned),
             Action::Synchronize { stream } => self.streams[*stream].synchronize(),
             Action::Query { stream } => {
-                // Not ready is an answer as good as any.
+                // `NOT_READY` is accepted, too.
                 let _ = self.streams[*stream].query();
                 Ok(())
             }
@@ -273,7 +273,7 @@ impl Run {
         exec.destroy()
     }
 
-    /// Captures the steps on the stream and one branch, ordered among themselves by events.
+    /// Captures the steps on the stream and one branch, which events order.
     fn capture(&self, stream: usize, inside: &[(bool, Inside)]) -> Outcome<Exec> {
         let (trunk, branch) = (&self.streams[stream], Stream::non_blocking()?);
         let mut uses: Vec<Use> = (0..BUFFERS).map(|_| Use::default()).collect();

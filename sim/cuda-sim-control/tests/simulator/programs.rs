@@ -8,7 +8,7 @@ use crate::support::{start, with_order_of, with_seed};
 
 const PROGRAMS: u32 = 1000;
 
-/// Runs a property over inputs that are the same every time.
+/// Checks a property for inputs that are the same in every run.
 pub(crate) fn for_all<T: std::fmt::Debug>(
     inputs: impl Strategy<Value = T>,
     property: impl Fn(u64, &T) -> Result<(), String>,
@@ -98,7 +98,7 @@ fn one_missing_wait_is_reported_where_it_matters() {
         wrong.set(wrong.get() + u32::from(is_wrong));
         reported.set(reported.get() + u32::from(!reports[0].is_empty()));
         if reports.iter().any(|report| *report != reports[0]) {
-            return Err("what is reported depends on the order".to_owned());
+            return Err("the report depends on the order".to_owned());
         }
         let missed = is_wrong && reports[0].is_empty();
         if missed { Err("wrong data and no report".to_owned()) } else { Ok(()) }

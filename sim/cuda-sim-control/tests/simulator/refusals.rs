@@ -1,5 +1,5 @@
-//! Flags and fields that are not modelled are refused, by name on the standard error; those that CUDA does not have are
-//! invalid. `docs/simulator.md` lists what is read over.
+//! Flags and fields that are not modelled are refused, by name on the standard error. Those that
+//! CUDA does not define are invalid. `docs/simulator.md` lists the ignored ones.
 
 use std::ptr;
 
@@ -12,7 +12,8 @@ const INVALID_VALUE: u32 = 1;
 const INVALID_CONTEXT: u32 = 201;
 const NOT_SUPPORTED: u32 = 801;
 
-/// `CUmemPoolProps` in words: allocation and handle types, location, security attributes, maximum, what is reserved.
+/// `CUmemPoolProps` as words: allocation and handle types, location, security attributes, maximum,
+/// reserved.
 type Properties = [u64; 11];
 
 /// Pinned memory on device 0.
@@ -26,7 +27,7 @@ fn with(properties: Properties, word: usize, value: u64) -> Properties {
 
 fn create_pool(properties: Properties) -> u32 {
     let mut pool = ptr::null_mut();
-    // SAFETY: both places outlive the call, and the words are laid out as the structure is.
+    // SAFETY: both places outlive the call, and the words have the structure's layout.
     let created = unsafe { sys::cuMemPoolCreate(&raw mut pool, ptr::from_ref(&properties).cast()) };
     created as u32
 }
@@ -51,7 +52,7 @@ fn pools_of_other_memory() {
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn pages_of_other_memory() {
     let _device = with_seed(start(), 0);
-    // `CUmemAllocationProp` in words: types, location, metadata, flags.
+    // `CUmemAllocationProp` as words: types, location, metadata, flags.
     for (what, properties, expected) in [
         ("pinned", [1_u64, 1, 0, 0], SUCCESS),
         ("managed", [2, 1, 0, 0], NOT_SUPPORTED),
@@ -59,14 +60,14 @@ fn pages_of_other_memory() {
         ("compressed", [1, 1, 0, 1], NOT_SUPPORTED),
     ] {
         let (mut pages, properties) = (0, ptr::from_ref(&properties).cast());
-        // SAFETY: both places outlive the call, and the words are laid out as the structure is.
+        // SAFETY: both places outlive the call, and the words have the structure's layout.
         let created = unsafe { sys::cuMemCreate(&raw mut pages, 2 << 20, properties, 0) };
         assert_eq!(created as u32, expected, "{what}");
     }
     // `CUmemAccessDesc`: a location and flags.
     for (flags, expected) in [(1_u32, NOT_SUPPORTED), (2, INVALID_VALUE)] {
         let description = [1, 0, flags];
-        // SAFETY: the description outlives the call; no such address is followed.
+        // SAFETY: the description outlives the call; such an address is never dereferenced.
         let set =
             unsafe { sys::cuMemSetAccess(1 << 40, 2 << 20, ptr::from_ref(&description).cast(), 1) };
         assert_eq!(set as u32, expected, "{flags}");
@@ -94,7 +95,7 @@ fn flags_of_events_contexts_and_host_memory() {
         assert_eq!(waits as u32, expected, "{flags}");
     }
     for (flags, expected) in [(4, SUCCESS), (0x80, NOT_SUPPORTED), (0x100, INVALID_VALUE)] {
-        // SAFETY: nothing is pointed to.
+        // SAFETY: there are no pointers.
         let set = unsafe { sys::cuCtxSetFlags(flags) };
         assert_eq!(set as u32, expected, "{flags}");
     }
@@ -130,7 +131,7 @@ fn parts_of_nodes() {
     // `CUDA_MEMSET_NODE_PARAMS`: address, pitch, value and size of an element, width, height.
     let fill = [1_u64 << 40, 0, 1 << 32, 64, 1];
     let no_context = ptr::without_provenance_mut(0x1234);
-    // SAFETY: as above; no such context is followed.
+    // SAFETY: as above; such a context is never dereferenced.
     let added = unsafe {
         let fill = ptr::from_ref(&fill).cast();
         sys::cuGraphAddMemsetNode(&raw mut node, graph, ptr::null(), 0, fill, no_context)

@@ -1,6 +1,7 @@
-//! Copies and fills of several rows: which bytes they touch, with which they race, and what is refused.
+//! Copies and fills of several rows: accessed bytes, races, and refusals.
 //!
-//! Random copies are held against a model of bytes, and their races against the bytes that the model has touched.
+//! Random copies are compared with a model of bytes, and their races with the bytes that the model
+//! accessed.
 
 use std::collections::BTreeSet;
 use std::ptr;
@@ -16,7 +17,7 @@ use crate::support::{filled, join, seeds_with, settings, start, with_seed};
 
 const BYTES: usize = 2048;
 
-/// Numbers that are drawn.
+/// A generator of numbers.
 struct Draw(u64);
 
 impl Draw {
@@ -26,7 +27,7 @@ impl Draw {
         usize::try_from(self.0 >> 33).unwrap() % end
     }
 
-    /// A box of this size in a span of `BYTES`, or one that is cut to fit.
+    /// Returns a box of this size in a span of `BYTES`, or one that is cut to fit.
     fn rows(&mut self, span: driver::Span, [bytes, rows, planes]: [usize; 3]) -> RowBox {
         let [x, y, z] = [self.below(9), self.below(3), self.below(2)];
         let (pitch, height) = (x + bytes + self.below(9), y + rows + self.below(3));
@@ -40,7 +41,7 @@ impl Draw {
     }
 }
 
-/// The places of the bytes of a box, row by row.
+/// Returns the places of the bytes of a box, row by row.
 fn places(rows: RowBox, [bytes, count, planes]: [usize; 3]) -> Vec<usize> {
     let start = usize::try_from(rows.address() - rows.span.address()).unwrap();
     let mut places = Vec::new();
@@ -81,7 +82,7 @@ impl StepOfRows {
         }
     }
 
-    /// The places that it touches: whether it writes, the span's address, and where.
+    /// Returns the accessed places: the span's address, the offset, and `true` for a write.
     fn touched(&self) -> BTreeSet<(u64, usize, bool)> {
         let ends = [Some((self.to, true)), self.from.map(|from| (from, false))];
         let named = |(rows, writes): (RowBox, bool)| {
@@ -112,17 +113,17 @@ impl StepOfRows {
     }
 }
 
-/// How many programs are drawn: three times the variable `POOL_SIM_ORDERS`, else 60.
+/// Returns the number of programs: three times the variable `POOL_SIM_ORDERS`, else 60.
 fn rounds() -> u64 {
     3 * std::env::var("POOL_SIM_ORDERS").map_or(20, |number| number.parse().unwrap())
 }
 
-/// The numbers of a program, other ones in each run.
+/// Returns the numbers of a program, which differ in each run.
 fn draw(seed: u64) -> Draw {
     Draw(settings(seed).seed)
 }
 
-/// Each program runs on a stream, and once more as a graph: the bytes are the model's, to the byte.
+/// Each program runs on a stream, and again as a graph: all bytes equal the model's.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn random_rows_are_the_models() {
@@ -153,7 +154,8 @@ fn random_rows_are_the_models() {
     }
 }
 
-/// Two steps on two streams, or two branches of a graph, race where the model says that they touch a byte together.
+/// Two steps on two streams, or on two branches of a graph, race exactly if the model has a byte
+/// that both access.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn random_rows_race_where_bytes_meet() {
@@ -188,7 +190,7 @@ fn random_rows_race_where_bytes_meet() {
     println!("FIGURE: {races} pairs of steps that race, {clean} that do not");
 }
 
-/// Rows that lie between each other's have no byte in common; the first byte of the gap is the other's.
+/// Interleaved rows have no byte in common; the first byte of the gap belongs to the other.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn rows_race_with_rows_and_not_with_gaps() {
@@ -208,7 +210,7 @@ fn rows_race_with_rows_and_not_with_gaps() {
     assert_eq!(program(9), 20);
 }
 
-/// A box whose last row ends beyond its allocation is out of bounds, and one whose gap does is not.
+/// A box whose last row ends beyond its allocation is out of bounds; one whose gap does is not.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn the_last_row_ends_in_the_allocation() {
@@ -216,12 +218,13 @@ fn the_last_row_ends_in_the_allocation() {
     for (height, beyond) in [(4, false), (5, true)] {
         with_seed(simulator, 0);
         let (stream, span) = (Stream::non_blocking().unwrap(), filled(56, 0).unwrap());
-        // So that the box may be said: the simulator sees the allocation's own end.
+        // The test can describe the box, because the simulator sees the allocation's own end.
         let mut copy = copy_of(MemoryType::CU_MEMORYTYPE_DEVICE, MemoryType::CU_MEMORYTYPE_DEVICE);
         let source = filled(128, 7).unwrap();
         (copy.srcDevice, copy.dstDevice) = (source.address(), span.address());
         (copy.srcPitch, copy.dstPitch, copy.WidthInBytes, copy.Height) = (16, 16, 8, height);
-        // SAFETY: the simulator's memory alone, which refuses what is out of bounds.
+        // SAFETY: the call accesses the simulator's memory alone, which refuses an access out of
+        // bounds.
         let code = unsafe { sys::cuMemcpy3D_v2(&raw const copy) };
         stream.synchronize().unwrap();
         assert_eq!(code.result().is_err(), beyond);
@@ -261,7 +264,7 @@ fn copy_of(source: MemoryType, target: MemoryType) -> sys::CUDA_MEMCPY3D {
     }
 }
 
-/// 64 sevens of the host that stay.
+/// Returns 64 sevens in host memory that is never freed.
 fn host_memory(pinned: bool) -> *mut u8 {
     if !pinned {
         return Box::leak(Box::new([7_u8; 64])).as_mut_ptr();
@@ -274,8 +277,8 @@ fn host_memory(pinned: bool) -> *mut u8 {
     place.cast()
 }
 
-/// From and to the host, pageable and page-locked, by its own address and as unified memory: nothing between the rows is
-/// read or written, and the call waits where one of a single row does.
+/// Copies from and to the host, pageable and page-locked, by its address and as unified memory.
+/// Bytes between the rows are not accessed. The call waits if one of a single row does.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn rows_of_the_host() {
@@ -300,7 +303,7 @@ fn rows_of_the_host() {
         (down.srcDevice, down.srcPitch, down.dstXInBytes, down.dstPitch) =
             (span.address(), 8, 8, 16);
         (down.WidthInBytes, down.Height) = (6, 3);
-        // SAFETY: 64 bytes of the host and of a device, which stay.
+        // SAFETY: 64 bytes of the host and of a device, which are never freed.
         unsafe { sys::cuMemcpy3D_v2(&raw const up) }.result().unwrap();
         // SAFETY: as above.
         unsafe { sys::cuMemcpy3D_v2(&raw const down) }.result().unwrap();
@@ -309,7 +312,7 @@ fn rows_of_the_host() {
         for row in 0..3 {
             expected[row * 16 + 12..row * 16 + 14].fill(1);
         }
-        // SAFETY: 64 bytes, which nothing uses any more.
+        // SAFETY: 64 bytes, which no other code uses any more.
         let bytes = unsafe { host.cast::<[u8; 64]>().read() };
         assert_eq!(bytes, expected, "pinned: {pinned}, unified: {unified}");
         if pinned {
@@ -319,14 +322,14 @@ fn rows_of_the_host() {
             for row in 0..3 {
                 expected[row * 16 + 4..row * 16 + 8].copy_from_slice(&[8, 9, 8, 9]);
             }
-            // SAFETY: as above; the fill of memory of the host was waited for.
+            // SAFETY: as above; the fill of host memory was waited for.
             assert_eq!(unsafe { host.cast::<[u8; 64]>().read() }, expected);
         }
         simulator.assert_clean();
     }
 }
 
-/// Arrays are refused by name, memory types that are none by their code.
+/// Arrays are refused by name, invalid memory types by their code.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn arrays_are_refused_by_name() {
@@ -335,7 +338,7 @@ fn arrays_are_refused_by_name() {
     let span = filled(64, 1).unwrap();
     let mut copy = copy_of(MemoryType::CU_MEMORYTYPE_ARRAY, MemoryType::CU_MEMORYTYPE_DEVICE);
     (copy.dstDevice, copy.WidthInBytes, copy.Height) = (span.address(), 4, 1);
-    // SAFETY: refused before anything is looked at.
+    // SAFETY: refused before any argument is read.
     let code = unsafe { sys::cuMemcpy3D_v2(&raw const copy) };
     assert_eq!(code, sys::CUresult::CUDA_ERROR_NOT_SUPPORTED);
     let mut copy = copy_of(MemoryType::CU_MEMORYTYPE_DEVICE, MemoryType::CU_MEMORYTYPE_DEVICE);
@@ -346,7 +349,7 @@ fn arrays_are_refused_by_name() {
     assert_eq!(code, sys::CUresult::CUDA_ERROR_INVALID_VALUE);
 }
 
-/// Offsets of a captured copy come back as they were given, or as parts of the addresses.
+/// The offsets of a captured copy are read back unchanged, or added to the addresses.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn offsets_come_back_either_way() {

@@ -1,4 +1,4 @@
-//! Seeds, limits, devices, and that nothing of one test reaches the next.
+//! Seeds, limits and devices; and no state of one test reaches the next.
 
 use cuda_sim_control::{LoadError, Settings, Simulator};
 use cudarc::driver::{CudaContext, sys};
@@ -14,7 +14,7 @@ fn one_process_starts_it_once() {
     assert!(matches!(again, Err(LoadError::StartedBefore)));
 }
 
-/// Four streams without order between them: many orders are possible.
+/// Four streams without order between them, so that many orders are possible.
 fn unordered_work() -> Outcome<()> {
     let streams: Vec<Stream> = (0..4).map(|_| Stream::non_blocking()).collect::<Outcome<_>>()?;
     let span = filled(64, 0)?;
@@ -52,7 +52,7 @@ fn a_device_has_as_much_memory_as_is_said() {
     let context = CudaContext::new(0).unwrap();
     let stream = context.new_stream().unwrap();
     assert_eq!(context.total_mem().unwrap(), 64 << 20);
-    // SAFETY: nothing reads what was never written.
+    // SAFETY: uninitialised memory is never read.
     let half = unsafe { stream.alloc::<u8>(32 << 20) }.unwrap();
     // SAFETY: as above.
     let refused = unsafe { stream.alloc::<u8>(48 << 20) }.unwrap_err();

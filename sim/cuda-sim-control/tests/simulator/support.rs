@@ -1,4 +1,4 @@
-//! What several tests need: a simulator, a device, some memory.
+//! Helpers of several tests: a simulator, a device, memory.
 
 use cuda_sim_control::{Mistake, Settings, Simulator};
 use driver_conformance::driver::{self, Device, Event, Outcome, Span, Stream};
@@ -8,13 +8,13 @@ pub(crate) fn start() -> Simulator {
     Simulator::start(Settings::default()).unwrap()
 }
 
-/// The seeds of a run lie apart from those of the next run's.
+/// Returns settings. The seeds of a run differ from those of the next run.
 pub(crate) fn settings(seed: u64) -> Settings {
     let run = Settings::default();
     Settings { seed: run.seed.wrapping_mul(1_000_003).wrapping_add(seed), ..run }
 }
 
-/// Starts anew with a seed, and nothing runs that is not forced: the order is the seed's alone.
+/// Starts anew with a seed and without background work: the seed alone determines the order.
 pub(crate) fn with_order_of(simulator: Simulator, seed: u64) {
     assert!(simulator.reset(Settings { background: false, ..settings(seed) }));
     Device::open_hardware_or_simulator().unwrap();
@@ -26,8 +26,8 @@ pub(crate) fn with_seed(simulator: Simulator, seed: u64) -> Device {
     Device::open_hardware_or_simulator().unwrap()
 }
 
-/// Runs a program under each seed and answers in how many something of this sort was reported. What
-/// else is reported fails the test.
+/// Runs a program under each seed, and returns the number of seeds that reported this mistake. Any
+/// other report fails the test.
 pub(crate) fn seeds_with(
     simulator: Simulator,
     seeds: u64,
@@ -46,7 +46,7 @@ pub(crate) fn seeds_with(
     (0..seeds).filter(reported).count() as u64
 }
 
-/// Memory in which every byte is this, and nothing is pending.
+/// Returns memory in which every byte has this value, without pending work.
 pub(crate) fn filled(bytes: usize, value: u8) -> Outcome<Span> {
     let span = driver::allocate(bytes)?;
     driver::fill(span, value)?;
@@ -54,7 +54,7 @@ pub(crate) fn filled(bytes: usize, value: u8) -> Outcome<Span> {
     Ok(span)
 }
 
-/// What comes on `later` from now on comes after all that is on `earlier` now.
+/// Orders all later work of `later` after all current work of `earlier`.
 pub(crate) fn join(later: &Stream, earlier: &Stream) -> Outcome<()> {
     later.wait(&Event::recorded(earlier)?)
 }

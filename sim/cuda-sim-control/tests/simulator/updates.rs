@@ -1,4 +1,5 @@
-//! Updates of executable graphs that CUDA allows a driver to refuse: the simulated one refuses them all.
+//! Updates of executable graphs that CUDA allows a driver to refuse: the simulator refuses them
+//! all.
 
 use driver_conformance::codes;
 use driver_conformance::driver::{
@@ -13,7 +14,7 @@ const PARAMETERS_CHANGED: u32 = 5;
 
 const BYTES: usize = 64;
 
-/// A graph of one node.
+/// Returns a graph of one node.
 fn memset(device: &Device, span: Span, set: Memset) -> Graph {
     let graph = Graph::new().unwrap();
     graph.add_memset(device, span, set, &[]).unwrap();
@@ -32,7 +33,7 @@ fn download(stream: &Stream, to: &HostBuffer, from: Span) -> Graph {
     stream.end_capture().unwrap()
 }
 
-/// The update is refused, and the one node of the other graph is named.
+/// Checks that the update is refused, with the only node of the other graph.
 fn assert_refused(exec: &Exec, graph: &Graph, what: &str) {
     let (answer, told) = exec.update(graph);
     assert_eq!(answer, Err(Refusal::Code(codes::UPDATE_FAILURE)), "{what}");
@@ -58,8 +59,8 @@ fn the_shape_of_a_memset_stays() {
     for (what, set) in [
         ("a shorter row", Memset { width: BYTES / 8, ..old }),
         ("a longer row", Memset { width: BYTES / 2, ..old }),
-        ("as many bytes in bytes", Memset::row(1, BYTES)),
-        ("as many elements of half the size", Memset::row(2, BYTES / 4)),
+        ("the same length in bytes", Memset::row(1, BYTES)),
+        ("the same count of elements of half the size", Memset::row(2, BYTES / 4)),
         ("two rows", rows),
         ("another pitch", Memset { pitch: BYTES, ..old }),
         ("nothing", Memset { width: 0, ..old }),

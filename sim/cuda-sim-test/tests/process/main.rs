@@ -1,7 +1,7 @@
-//! What becomes of a process with the simulated driver: its end, its code, and what it prints.
+//! Processes with the simulated driver: end, exit code and output.
 //!
-//! The programs are tests of `programs`, which are ignored; each test here runs one in a process of its own, as
-//! `cargo test` would, and looks at what it left.
+//! The programs are the ignored tests of `programs`. Each test here runs one in a separate process,
+//! as `cargo test` would, and checks the outcome.
 
 #![cfg(all(target_os = "linux", target_env = "gnu"))]
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "tests")]
@@ -10,7 +10,7 @@ mod programs;
 
 use std::process::{Command, Output};
 
-/// How a program ended: its code, and all that it printed.
+/// The end of a program: its exit code and its output.
 struct Ended {
     code: Option<i32>,
     text: String,
@@ -50,7 +50,7 @@ impl Ended {
     }
 }
 
-/// Programs that end in the middle leave things.
+/// Programs that end early leak objects.
 const TWO_DEVICES: &[(&str, &str)] = &[("CUDA_SIM_DEVICES", "2"), ("CUDA_SIM_LEAKS", "ignore")];
 const FAILED: i32 = cuda_sim_test::EXIT_CODE;
 const OF_LIBTEST: i32 = 101;
@@ -82,8 +82,8 @@ fn a_race_between_streams_fails_a_run_whose_tests_pass() {
             "race: ",
             "nothing orders it after",
             "stream 2",
-            "lacks an event, recorded behind the access",
-            "ends with 3",
+            "lacks an event: record it after the access",
+            "exits with code 3",
         ],
     );
 }
@@ -134,7 +134,7 @@ fn mistakes_on_purpose_can_be_taken() {
 #[test]
 fn a_second_start_is_the_same_simulator_or_an_error_that_names_both_machines() {
     run("twice", &[]).is_silent(0);
-    run("otherwise", &[]).is(0, &["devices: 1", "devices: 2", "process of its own"]);
+    run("otherwise", &[]).is(0, &["devices: 1", "devices: 2", "a separate process"]);
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn a_wrong_variable_ends_the_process_before_main() {
     let started = ("CUDA_SIM_START", "1");
     for (wrong, text) in [
         (("CUDA_SIM_DEVICES", "9"), "CUDA_SIM_DEVICES=\"9\": it takes a whole number from 1 to 4"),
-        (("CUDA_SIM_SEDE", "1"), "\"CUDA_SIM_SEDE\" is no setting"),
+        (("CUDA_SIM_SEDE", "1"), "\"CUDA_SIM_SEDE\" is not a setting"),
         (("CUDA_SIM_FAULTS", "cuInit"), "CUDA_SIM_FAULTS: \"cuInit\" is not of the form"),
     ] {
         let ended = run("clean", &[started, wrong]);
@@ -159,7 +159,7 @@ fn a_wrong_variable_ends_the_process_before_main() {
     }
     run("clean", &[("CUDA_SIM_START", "yes")])
         .is(FAILED, &["CUDA_SIM_START=\"yes\": it takes 0 or 1"]);
-    // Without that variable the test that starts it says so.
+    // Without that variable, the test that starts it prints the error.
     let ended = run("clean", &[("CUDA_SIM_DRIVER_VERSION", "12.8")]);
     ended.is(OF_LIBTEST, &["CUDA_SIM_DRIVER_VERSION=\"12.8\": it takes a CUDA version"]);
 }
@@ -208,8 +208,8 @@ fn who_reads_the_output_may_call_the_driver_while_another_thread_prints() {
 #[test]
 fn orders_are_drawn_by_seeds_and_the_one_that_fails_is_named() {
     let ended = run("orders", &[("CUDA_SIM_ORDERS", "40"), ("CUDA_SIM_SEED", "100")]);
-    ended.is(OF_LIBTEST, &["that was the order of CUDA_SIM_SEED=1"]);
-    let seed = ended.text.split("the order of CUDA_SIM_SEED=").nth(1).unwrap();
+    ended.is(OF_LIBTEST, &["the failing order is CUDA_SIM_SEED=1"]);
+    let seed = ended.text.split("order is CUDA_SIM_SEED=").nth(1).unwrap();
     let seed = seed.split_whitespace().next().unwrap();
     run("orders", &[("CUDA_SIM_SEED", seed)]).is(OF_LIBTEST, &["the copy came first"]);
 }

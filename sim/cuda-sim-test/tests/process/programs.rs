@@ -1,4 +1,4 @@
-//! Programs that end in one way each: tests that are run one at a time, each in a process of its own.
+//! Programs with one way to end each: tests that run one at a time, in separate processes.
 
 mod printing;
 
@@ -10,7 +10,8 @@ use cuda_sim_test::StartError;
 use cudarc::driver::{CudaContext, CudaStream, LaunchConfig, PushKernelArg, result, sys};
 use cudarc::nvrtc::Ptx;
 
-/// `mark` writes 1 to its first number, `endless` does not end, and `prints` says which thread it is.
+/// `mark` writes 1 to its first number, `endless` does not end, and `prints` prints its thread's
+/// number.
 const KERNELS: &str = "
 .version 7.0
 .target sm_70
@@ -56,15 +57,15 @@ fn context() -> Arc<CudaContext> {
     CudaContext::new(0).unwrap()
 }
 
-/// Two streams of a context in which cudarc orders nothing by itself.
+/// Returns two streams of a context in which cudarc orders nothing implicitly.
 fn unordered() -> (Arc<CudaStream>, Arc<CudaStream>) {
     let context = context();
-    // SAFETY: what is unordered then is what these programs are about.
+    // SAFETY: these programs test the unordered accesses.
     unsafe { context.disable_event_tracking() };
     (context.new_stream().unwrap(), context.new_stream().unwrap())
 }
 
-/// Fills by one stream and copies by the other, with nothing between.
+/// Fills on one stream and copies on the other, without order.
 fn fill_and_copy() {
     let (first, second) = unordered();
     let mut numbers = first.alloc_zeros::<f32>(1024).unwrap();
@@ -130,7 +131,7 @@ fn pending() {
     let one = LaunchConfig { grid_dim: (1, 1, 1), block_dim: (1, 1, 1), shared_mem_bytes: 0 };
     for stream in [&first, &second] {
         let mut launch = stream.launch_builder(&mark);
-        // SAFETY: the kernel writes one number, and there is one.
+        // SAFETY: the kernel writes one number, and the buffer has one.
         unsafe { launch.arg(&mut number).launch(one) }.unwrap();
     }
     process::exit(0);
@@ -149,9 +150,9 @@ fn stale() {
     let stream = context().default_stream();
     let address = stream.alloc_zeros::<f32>(1024).unwrap().leak();
     stream.synchronize().unwrap();
-    // SAFETY: the address is nobody else's.
+    // SAFETY: the address is not used by any other code.
     unsafe { result::free_sync(address) }.unwrap();
-    // SAFETY: what a free address answers is what this program is about.
+    // SAFETY: this program tests the driver's return code for a freed address.
     let answer = unsafe { result::memset_d8_sync(address, 0, 4096) };
     assert_eq!(answer.unwrap_err().0, sys::CUresult::CUDA_ERROR_INVALID_VALUE);
 }
@@ -174,13 +175,14 @@ fn exit_with_seven() {
 #[ignore = "a program"]
 fn fork() {
     let _address = context().default_stream().alloc_zeros::<f32>(1024).unwrap().leak();
-    // SAFETY: the child ends at once, and calls nothing that another thread may be in the middle of.
+    // SAFETY: the child ends at once, and calls nothing that another thread may be in the middle
+    // of.
     let child = unsafe { libc::fork() };
     if child == 0 {
         process::exit(0);
     }
     let mut status = -1;
-    // SAFETY: the place is good for the call.
+    // SAFETY: the place is valid during the call.
     unsafe { libc::waitpid(child, &raw mut status, 0) };
     println!("the child ended with {status}");
 }
@@ -228,10 +230,10 @@ fn asks_the_loader() {
 fn both_names() {
     cuda_sim_test::start();
     let address_of = |name: &CStr| {
-        // SAFETY: the name ends with a zero, and nothing is loaded that is not there already.
+        // SAFETY: the name ends with a zero byte, and only an already loaded library is opened.
         let library = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_NOLOAD) };
         assert!(!library.is_null(), "{name:?}");
-        // SAFETY: the library is there, and the name ends with a zero.
+        // SAFETY: the library is loaded, and the name ends with a zero byte.
         unsafe { libc::dlsym(library, c"cuInit".as_ptr()) }
     };
     let addresses = [c"libcuda.so", c"libcuda.so.1"].map(address_of);
@@ -252,11 +254,11 @@ fn version() {
     cuda_sim_test::start();
     result::init().unwrap();
     let mut version = 0;
-    // SAFETY: the place is good for the call.
+    // SAFETY: the place is valid during the call.
     unsafe { sys::cuDriverGetVersion(&raw mut version) }.result().unwrap();
     println!("driver {version}");
     let mut limit = 0;
-    // SAFETY: the place is good for the call.
+    // SAFETY: the place is valid during the call.
     let refused = unsafe { sys::cuCtxGetLimit(&raw mut limit, sys::CUlimit::CU_LIMIT_STACK_SIZE) };
     println!("{refused:?}");
 }
@@ -268,13 +270,13 @@ fn endless() {
     let module = stream.context().load_module(Ptx::from_src(KERNELS)).unwrap();
     let endless = module.load_function("endless").unwrap();
     let one = LaunchConfig { grid_dim: (1, 1, 1), block_dim: (1, 1, 1), shared_mem_bytes: 0 };
-    // SAFETY: the kernel touches nothing.
+    // SAFETY: the kernel accesses no memory.
     unsafe { stream.launch_builder(&endless).launch(one) }.unwrap();
     let answer = stream.synchronize().unwrap_err();
     assert_eq!(answer.0, sys::CUresult::CUDA_ERROR_LAUNCH_TIMEOUT);
 }
 
-/// What a copy finds that nothing orders behind what it copies: ones or zeros.
+/// Returns the result of a copy that no event orders after its source's write: ones or zeros.
 fn unordered_copy() -> u32 {
     let (first, second) = unordered();
     let ones = first.clone_htod(&vec![1_u32; 1 << 15]).unwrap();

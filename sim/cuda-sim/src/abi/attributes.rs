@@ -1,12 +1,12 @@
-//! What a device says of itself, as numbers.
+//! Attributes of a device, as numbers.
 
 use crate::code::{Code, Outcome};
 
 /// The last attribute of CUDA 13.0.
 const LAST: u32 = 147;
 
-/// An attribute of a device, by its number in CUDA. What there is not is 0: textures, surfaces and caches have no extent,
-/// and what a program could only do with them is not supported.
+/// Returns an attribute of a device, by its number in CUDA. Textures, surfaces and caches are not
+/// modelled: their extents are 0. Attributes that serve those alone are not supported.
 pub(super) fn of_device(number: u32, device: i32) -> Outcome<i32> {
     if number == 0 || number > LAST {
         return Err(Code::INVALID_VALUE);

@@ -1,4 +1,4 @@
-//! A thread that runs whatever can run, as a device does: an order that no seed gives again.
+//! A thread that runs all work that can run, as a device does. No seed reproduces its order.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -9,10 +9,10 @@ use crate::world::Step;
 static WANTED: AtomicBool = AtomicBool::new(false);
 static STARTED: AtomicBool = AtomicBool::new(false);
 
-/// How long it sleeps where there is nothing to do.
+/// The pause after a round without work.
 const PAUSE: Duration = Duration::from_micros(50);
 
-/// Lets it run or pause; answers whether there is such a thread.
+/// Lets the thread run or pause. Returns `true` if there is such a thread.
 pub(super) fn set(wanted: bool) -> bool {
     WANTED.store(wanted, Ordering::SeqCst);
     if !wanted || STARTED.swap(true, Ordering::SeqCst) {
@@ -25,7 +25,7 @@ pub(super) fn set(wanted: bool) -> bool {
     spawned.is_ok()
 }
 
-/// One unit at a time, so that whoever calls the driver gets the lock in between.
+/// Runs one unit at a time, so that a caller of the driver gets the lock in between.
 fn work() {
     loop {
         let idle = !WANTED.load(Ordering::SeqCst) || {

@@ -1,4 +1,4 @@
-//! The list of the driver's calls, and the call that finds one in it by name and version.
+//! The list of the driver's calls, and `cuGetProcAddress`, which finds a call by name and version.
 
 use super::entry::Entry;
 use super::foreign::{In, Out, Text};
@@ -8,7 +8,7 @@ use super::{
 };
 use crate::code::Code;
 
-/// The calls that are more than a refusal, file by file.
+/// The modelled calls, file by file.
 const FILES: &[&[Entry]] = &[
     CALLS,
     context::CALLS,
@@ -30,12 +30,12 @@ const FILES: &[&[Entry]] = &[
     transfer::CALLS,
 ];
 
-/// Whether a call is more than a refusal.
+/// Returns `true` if a call is modelled.
 pub(super) fn is_modelled(name: &str) -> bool {
     name.starts_with("simcuda_") || calls().any(|call| call.name() == name)
 }
 
-/// Every call of [`FILES`].
+/// Returns every call of [`FILES`].
 pub(super) fn calls() -> impl Iterator<Item = &'static Entry> {
     FILES.iter().copied().flatten()
 }
@@ -78,14 +78,15 @@ driver_calls! {
     }
 
     fn cuGetExportTable(place: Out<*const ()>, table: In<[u8; 16]>) |_session| {
-        // Tables of functions that NVIDIA does not document: a driver answers so of one that it has not.
+        // These are tables of functions that NVIDIA does not document. A driver without a table
+        // returns this code.
         table.get()?;
         place.put(std::ptr::null())?;
         Err(Code::INVALID_VALUE)
     }
 }
 
-/// Whether the driver has a call that the version asked for is too old for.
+/// Returns `true` if the driver has the call, but in a newer version than the caller asks for.
 fn is_newer(symbol: &str, version: i32, driver_version: i32) -> bool {
     versions::form(symbol, version).is_none() && versions::form(symbol, driver_version).is_some()
 }

@@ -7,7 +7,7 @@ use crate::world::World;
 
 const NAME: &[u8] = b"Simulated device\0";
 
-/// `CUctx_flags`. Those below are wishes about how the host waits and what it writes when it fails.
+/// `CUctx_flags`. The lower flags choose how the host waits and what it writes after a failure.
 const SYNC_MEMOPS: u32 = 0x80;
 const ALL_FLAGS: u32 = 0xFF;
 
@@ -67,7 +67,7 @@ driver_calls! {
 
     fn cuDevicePrimaryCtxRelease_v2(device: i32) |session| {
         let index = session.device(device)?;
-        // The context ends with its last holder, and waits for its work first.
+        // The last holder ends the context, which waits for its work first.
         if session.has_one_holder(index) {
             let goal = session.end_of_device(index);
             session.reach(goal)?;

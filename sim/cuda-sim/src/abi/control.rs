@@ -1,7 +1,7 @@
-//! The calls by which a test controls the simulator and asks what it found.
+//! The calls by which a test controls the simulator and reads its findings.
 //!
-//! Their names start with `simcuda_`: no driver of NVIDIA has them, and by the first of them the
-//! simulator gives itself away.
+//! Their names start with `simcuda_`, which no driver of NVIDIA has. A program recognises the
+//! simulator by the first of them.
 
 use super::foreign::{Out, Text};
 use super::session::{lock, real_host};
@@ -28,15 +28,16 @@ const OTHER_ANSWERS: u32 = 2;
 const PRINT_REPORTS: u32 = 4;
 
 control_calls! {
-    /// This is the simulator.
+    /// Identifies the library as this simulator.
     fn simcuda_is_simulator() -> u32 { 1 }
 
-    /// Whether a call of this name is more than a refusal.
+    /// Returns 1 if a call of this name is modelled, else 0.
     fn simcuda_models(name: Text) -> u32 {
         u32::from(name.get().is_ok_and(|name| super::calls::is_modelled(&name)))
     }
 
-    /// Starts anew: handles and addresses of before are good no more. 0 while a host function runs.
+    /// Starts anew: all earlier handles and addresses become invalid. Returns 0 while a host
+    /// function runs.
     fn simcuda_reset(
         seed: u64,
         devices: u32,
@@ -69,29 +70,30 @@ control_calls! {
         1
     }
 
-    /// Whether a thread runs what can run, without being forced. 0 where there can be none.
+    /// Lets a thread run all work that can run, unforced. Returns 0 if no such thread can be
+    /// started.
     fn simcuda_background(wanted: u32) -> u32 { u32::from(super::background::set(wanted != 0)) }
 
-    /// Lets the n-th call from now fail; an empty name is any call.
+    /// Lets the n-th call from now fail. An empty name matches any call.
     fn simcuda_fail(name: Text, nth: u64, code: u32) -> u32 {
         let Ok(name) = name.get() else { return 0 };
         lock().log.fail(&name, nth, Code(code));
         1
     }
 
-    /// Calls a function with this before the n-th call of a name from now.
+    /// Calls a function with `data` before the n-th call of a name, counted from now.
     fn simcuda_before(name: Text, nth: u64, function: u64, data: u64) -> u32 {
         let Ok(name) = name.get() else { return 0 };
         super::hook::add(name, nth, HostCall::of(function, data));
         1
     }
 
-    /// How often a call was made; an empty name is any call.
+    /// Returns the number of calls of a name. An empty name matches any call.
     fn simcuda_calls(name: Text) -> u64 {
         name.get().map_or(0, |name| lock().log.count(&name))
     }
 
-    /// Forgets what was reported (1), which calls were made (2), what is to fail (4).
+    /// Forgets reports (1), logged calls (2) and planned failures (4).
     fn simcuda_forget(topics: u32) -> u32 {
         let mut world = lock();
         if topics & 1 != 0 {
@@ -106,9 +108,9 @@ control_calls! {
         1
     }
 
-    /// Copies lines of text, as many bytes as there is room for, and answers how many there are:
-    /// 0 reports, 1 what was not given back, 2 calls with their codes, 3 what ran, in order.
-    fn simcuda_read(topic: u32, place: Out<u8>, room: usize) -> usize {
+    /// Copies lines of text, up to `capacity` bytes, and returns the length of the whole text.
+    /// Topics: 0 reports, 1 leaks, 2 calls with their codes, 3 executed operations in order.
+    fn simcuda_read(topic: u32, place: Out<u8>, capacity: usize) -> usize {
         let world = lock();
         let text = match topic {
             0 => world.reports.text(),
@@ -117,7 +119,7 @@ control_calls! {
             3 => world.log.trace(),
             _ => String::new(),
         };
-        for (index, byte) in text.bytes().enumerate().take(room) {
+        for (index, byte) in text.bytes().enumerate().take(capacity) {
             if place.put_at(index, byte).is_err() {
                 break;
             }

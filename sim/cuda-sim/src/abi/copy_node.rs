@@ -1,4 +1,4 @@
-//! Nodes that copy and nodes that call the host: added by hand, and read back.
+//! Graph nodes that copy or call the host: added explicitly, and read back.
 
 use super::copy_rows::copy_of_planes;
 use super::foreign::{In, Out};

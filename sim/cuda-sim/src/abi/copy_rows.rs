@@ -1,7 +1,8 @@
 //! Copies and fills of several rows (driver API, "Memory Management": `cuMemcpy2D`, `cuMemcpy3D`, `cuMemsetD2D8`).
 //!
-//! Arrays are not modelled, and refused by name. Every pitch is taken: that `cuMemcpy2D` "may fail for pitches not computed
-//! by `cuMemAllocPitch()`" is a limit of devices that this one does not have.
+//! Arrays are not modelled: a call with one is refused by name. Every pitch is accepted. CUDA's
+//! limit "may fail for pitches not computed by `cuMemAllocPitch()`" is one of devices, and this
+//! device does not have it.
 
 use super::foreign::{In, Out};
 use super::session::Session;
@@ -10,10 +11,10 @@ use super::transfer::anywhere;
 use crate::code::{Code, Outcome};
 use crate::world::{Copy, Corner, End, Fill, Volume};
 
-/// The bytes that a pitch of `cuMemAllocPitch` is a multiple of.
+/// Pitches of `cuMemAllocPitch` are multiples of this number of bytes.
 const PITCH_UNIT: usize = 512;
 
-/// One end of a copy, as structures of CUDA name it.
+/// One end of a copy, as CUDA's structures describe it.
 struct NamedEnd {
     kind: u32,
     host: u64,
@@ -35,7 +36,8 @@ impl NamedEnd {
     }
 }
 
-/// A copy between two named ends. One row that begins at its ends' addresses is an ordinary copy.
+/// Builds a copy between two described ends. One row that begins at both base addresses is an
+/// ordinary copy.
 fn copy(to: &NamedEnd, from: &NamedEnd, size: [usize; 3]) -> Outcome<Copy> {
     let [bytes, height, depth] = size;
     let (source, target) = (from.end()?, to.end()?);
@@ -46,7 +48,7 @@ fn copy(to: &NamedEnd, from: &NamedEnd, size: [usize; 3]) -> Outcome<Copy> {
     Ok(if is_row { Copy::row(copy.to, copy.from, bytes) } else { copy })
 }
 
-/// A copy of rows of one plane.
+/// Builds a copy of the rows of one plane.
 fn copy_of_rows(wanted: &sys::CUDA_MEMCPY2D) -> Outcome<Copy> {
     let corner = |x, y, pitch| Corner { x, y, z: 0, pitch, height: 0 };
     let from = NamedEnd {
@@ -64,7 +66,8 @@ fn copy_of_rows(wanted: &sys::CUDA_MEMCPY2D) -> Outcome<Copy> {
     copy(&to, &from, [wanted.WidthInBytes, wanted.Height, 1])
 }
 
-/// A copy of planes of rows. "srcLOD and dstLOD members of the `CUDA_MEMCPY3D` structure must be set to 0."
+/// Builds a copy of planes of rows. "srcLOD and dstLOD members of the `CUDA_MEMCPY3D` structure
+/// must be set to 0."
 pub(super) fn copy_of_planes(wanted: &sys::CUDA_MEMCPY3D) -> Outcome<Copy> {
     if wanted.srcLOD != 0 || wanted.dstLOD != 0 {
         return Err(Code::INVALID_VALUE);
@@ -96,7 +99,7 @@ pub(super) fn copy_of_planes(wanted: &sys::CUDA_MEMCPY3D) -> Outcome<Copy> {
     copy(&to, &from, [wanted.WidthInBytes, wanted.Height, wanted.Depth])
 }
 
-/// A copy between contexts, which this driver knows by their addresses.
+/// Builds a copy between contexts, which this driver identifies by their addresses.
 fn copy_of_peers(session: &mut Session, wanted: &sys::CUDA_MEMCPY3D) -> Outcome<Copy> {
     let own = |kind| kind == MEMORY_OF_DEVICE;
     let contexts =

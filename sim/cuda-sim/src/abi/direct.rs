@@ -1,4 +1,4 @@
-//! What a Rust program that has the simulator linked in calls: the calls of the control, without C between.
+//! The control's calls for a Rust program that links the simulator, without C in between.
 
 use std::sync::TryLockError;
 use std::thread;
@@ -11,31 +11,33 @@ use super::{background, control, environment, unmodelled};
 use crate::settings::{Fault, Settings};
 use crate::world::Step;
 
-/// How often a lock that another thread has is tried.
+/// The pause between attempts to take a lock that another thread holds.
 const GLANCE: Duration = Duration::from_millis(1);
 
-/// What the simulator found wrong with a program.
+/// Mistakes of a program that the simulator found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Findings {
     /// Races, stale accesses and the other mistakes, one line each: `race: …`, `use after free: …`.
     pub reports: Vec<String>,
-    /// What was made and not given back, one line each.
+    /// Objects that were created and not freed, one line each.
     pub leaks: Vec<String>,
 }
 
-/// The calls of the driver, by the names that CUDA has for them, and those by which the C interface controls it: each
-/// with the address of its function in this program.
+/// Returns the driver's calls by their names in CUDA, and the calls of the C control interface.
+/// Each comes with the address of its function in this program.
 ///
-/// Whoever calls such an address calls a C function, and keeps to what CUDA's documentation asks of callers.
+/// A caller of such an address calls a C function. It must keep CUDA's documented rules for that
+/// call.
 pub fn symbols() -> impl Iterator<Item = (&'static str, *const ())> {
     let refused = unmodelled::CALLS.iter().chain(control::CALLS);
     calls().chain(refused).map(|call| (call.name(), call.address()))
 }
 
-/// Starts anew: handles and addresses of before are good no more, and nothing is reported or logged.
+/// Starts anew: all earlier handles and addresses become invalid; reports and logs are emptied.
 ///
-/// False, and nothing happens, while a host function runs, and where no thread is to be had for the background.
+/// Returns `false` and changes nothing while a host function runs, or if the background thread
+/// cannot be started.
 #[must_use]
 pub fn start_anew(settings: &Settings) -> bool {
     if !background::set(settings.background) {
@@ -51,42 +53,43 @@ pub fn start_anew(settings: &Settings) -> bool {
     true
 }
 
-/// Draws with another seed from now on: the order of what is asynchronous, and nothing else, changes.
+/// Draws with another seed from now on. Only the order of asynchronous work changes.
 pub fn draw_anew(seed: u64) {
     lock().draw_anew(seed);
 }
 
-/// Lets a call fail, counted from now.
+/// Lets one call fail, counted from now.
 pub fn fail_call(fault: &Fault) {
     plan_faults(&mut lock(), std::slice::from_ref(fault));
 }
 
-/// The mistakes found so far, each once, one line each.
+/// Returns the mistakes found so far, each once, one line each.
 #[must_use]
 pub fn reports() -> Vec<String> {
     lines(&lock().reports.text())
 }
 
-/// What was made and not given back so far, one line each.
+/// Returns the objects that were created and not freed so far, one line each.
 #[must_use]
 pub fn leaks() -> Vec<String> {
     lines(&lock().leaks())
 }
 
-/// Forgets what was reported so far.
+/// Forgets the reports so far.
 pub fn forget_reports() {
     lock().reports.clear();
 }
 
-/// Whether anything has called the driver's `cuInit`.
+/// Returns `true` once the driver's `cuInit` was called.
 #[must_use]
 pub fn is_initialized() -> bool {
     lock().device_count().is_ok()
 }
 
-/// Runs what is pending, but for functions of the host and what comes behind them, and answers what was found.
+/// Runs pending work and returns the findings. Host functions, and work ordered after them, do not
+/// run.
 ///
-/// `None` where another thread keeps the simulator busy for longer than this time.
+/// Returns `None` if another thread holds the simulator for longer than `patience`.
 #[must_use]
 pub fn last_findings(patience: Duration) -> Option<Findings> {
     let end = Instant::now() + patience;

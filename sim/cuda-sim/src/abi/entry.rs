@@ -1,6 +1,6 @@
 //! A call that the library exports: its name and its address.
 
-/// A call that the library exports, under the name that it has there.
+/// A call that the library exports, under its exported name.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
     name: &'static str,

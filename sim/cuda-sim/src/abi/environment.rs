@@ -1,16 +1,17 @@
-//! What the driver is like where nothing controls it: settings by variables of the environment.
+//! Settings by environment variables, for a driver that no test controls.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::settings::Settings;
 
-/// Variables that say something to whoever tests with the simulator, and nothing to a driver.
+/// Variables for the test harness. A driver ignores them.
 const OF_TESTS: &[&str] = &["CUDA_SIM_START", "CUDA_SIM_ORDERS", "CUDA_SIM_LEAKS"];
 
-/// A variable says what no driver can be like.
+/// `true` after a variable had a value that no driver can have.
 static REFUSED: AtomicBool = AtomicBool::new(false);
 
-/// The settings of a driver that a program has loaded as it would load any. What cannot be understood is printed.
+/// Reads the settings of a driver that a program loaded like any other. Prints each variable that
+/// it cannot parse.
 pub(super) fn settings() -> Settings {
     Settings::from_environment(OF_TESTS).unwrap_or_else(|error| {
         eprintln!("simulated driver: {error}");
@@ -19,12 +20,12 @@ pub(super) fn settings() -> Settings {
     })
 }
 
-/// Whether a variable could not be understood: such a driver cannot be initialised.
+/// Returns `true` if a variable could not be parsed. Such a driver cannot be initialised.
 pub(super) fn is_refused() -> bool {
     REFUSED.load(Ordering::Relaxed)
 }
 
-/// Settings came from elsewhere, so the environment does not matter.
+/// Forgets the error: the settings came from elsewhere, so the environment does not count.
 pub(super) fn forget_refusal() {
     REFUSED.store(false, Ordering::Relaxed);
 }

@@ -1,9 +1,9 @@
-//! What callers point to: places for results, arrays, texts.
+//! Pointers from callers: places for results, arrays, texts.
 //!
-//! No Rust code makes a value of these types; they come in through the C interface only. Whoever
-//! calls the driver promises, as CUDA's documentation asks, that a pointer is null or points to as
-//! many values as the call says, alive and untouched by others until it returns. Every proof in this
-//! file rests on that promise.
+//! No Rust code makes a value of these types: they enter through the C interface alone. By CUDA's
+//! documentation, a pointer is null or points to as much as the call states. The caller keeps that
+//! memory alive and untouched by others until the call returns. Every proof in this file rests on
+//! that promise.
 
 use std::ffi::{CStr, c_char};
 
@@ -19,7 +19,7 @@ pub(super) struct Out<T>(*mut T);
 #[repr(transparent)]
 pub(super) struct In<T>(*const T);
 
-/// A text that ends with a zero; may be null.
+/// A text that ends with a zero byte; may be null.
 #[derive(Debug)]
 #[repr(transparent)]
 pub(super) struct Text(*const c_char);
@@ -45,12 +45,12 @@ impl<T: Copy> Out<T> {
         self.0.is_null()
     }
 
-    /// Writes a result that the caller must want.
+    /// Writes a required result.
     pub(super) fn put(self, value: T) -> Outcome<()> {
         self.put_at(0, value)
     }
 
-    /// Writes a result where the caller wants it.
+    /// Writes a result, if the caller passed a place for it.
     pub(super) fn put_if_wanted(self, value: T) {
         if !self.is_null() {
             // SAFETY: the caller promises a place for one value.
@@ -58,34 +58,36 @@ impl<T: Copy> Out<T> {
         }
     }
 
-    /// Writes one entry of an array that the caller said is long enough.
+    /// Writes one entry of an array, which is as long as the caller stated.
     pub(super) fn put_at(self, index: usize, value: T) -> Outcome<()> {
         if self.is_null() {
             return Err(Code::INVALID_VALUE);
         }
-        // SAFETY: the caller promises as many entries as it said, and `index` is below that.
+        // SAFETY: the caller promises the number of entries that it stated, and `index` is below
+        // that.
         let place = unsafe { self.0.add(index) };
         // SAFETY: as above; nothing is assumed about alignment.
         unsafe { place.write_unaligned(value) };
         Ok(())
     }
 
-    /// Reads what the caller has put there.
+    /// Reads the value there.
     pub(super) fn get(self) -> Outcome<T> {
         In(self.0.cast_const()).get()
     }
 
-    /// What the caller has put there, as values that it passes.
+    /// Reads the place as an input of the call.
     pub(super) fn as_input(self) -> In<T> {
         In(self.0.cast_const())
     }
 
-    /// The address of one entry, for what is written there later, as the call allows.
+    /// Returns the address of one entry, for a write after the call returned, where CUDA allows
+    /// that.
     pub(super) fn address_of(self, index: usize) -> u64 {
         self.0.wrapping_add(index).expose_provenance() as u64
     }
 
-    /// The same place for another type, where a call says what it holds.
+    /// Returns the same place for another type, in calls that state the type.
     pub(super) fn of<U>(self) -> Out<U> {
         Out(self.0.cast())
     }
@@ -104,28 +106,29 @@ impl<T: Copy> In<T> {
         Ok(unsafe { self.0.read_unaligned() })
     }
 
-    /// One entry of an array that the caller said is long enough.
+    /// Reads one entry of an array, which is as long as the caller stated.
     pub(super) fn get_at(self, index: usize) -> Outcome<T> {
         if self.is_null() {
             return Err(Code::INVALID_VALUE);
         }
-        // SAFETY: the caller promises as many entries as it said, and `index` is below that.
+        // SAFETY: the caller promises the number of entries that it stated, and `index` is below
+        // that.
         let place = unsafe { self.0.add(index) };
         // SAFETY: as above; nothing is assumed about alignment.
         Ok(unsafe { place.read_unaligned() })
     }
 
-    /// The number that it is, where it stands for one.
+    /// Returns the pointer as a number, for calls that pass a number in its place.
     pub(super) fn address(self) -> usize {
         self.0.addr()
     }
 
-    /// The same place for another type, where a call says what it holds.
+    /// Returns the same place for another type, in calls that state the type.
     pub(super) fn of<U>(self) -> In<U> {
         In(self.0.cast())
     }
 
-    /// As many values as the caller says there are.
+    /// Reads `count` values.
     pub(super) fn array(self, count: usize) -> Outcome<Vec<T>> {
         if count == 0 {
             return Ok(Vec::new());
@@ -152,7 +155,7 @@ impl Text {
         if self.0.is_null() {
             return Err(Code::INVALID_VALUE);
         }
-        // SAFETY: the caller promises a text that ends with a zero.
+        // SAFETY: the caller promises a text that ends with a zero byte.
         let text = unsafe { CStr::from_ptr(self.0) };
         text.to_str().map(str::to_owned).map_err(|_| Code::INVALID_VALUE)
     }

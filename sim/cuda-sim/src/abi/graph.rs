@@ -1,4 +1,4 @@
-//! Graphs as wholes: making, reading, instantiating, launching.
+//! Whole graphs: creating, reading, instantiating, launching.
 
 use super::foreign::{In, Out};
 use super::session::Session;
@@ -15,7 +15,7 @@ pub(super) fn edge_data(data: EdgeData) -> sys::CUgraphEdgeData {
     }
 }
 
-/// Writes as many entries as there is room for, nothing into the rest, and the true count; without
+/// Writes edges up to the caller's capacity, zeros into the rest, and the true count. Without
 /// arrays it only counts.
 fn put_edges(
     edges: &[(u64, u64, EdgeData)],
@@ -28,8 +28,8 @@ fn put_edges(
     if data.is_null() && edges.iter().any(|(_, _, data)| !data.is_plain()) {
         return Err(Code::LOSSY_QUERY);
     }
-    let room = count.get()?;
-    for index in 0..room {
+    let capacity = count.get()?;
+    for index in 0..capacity {
         let edge = edges.get(index).copied();
         let (first, second, with) = edge.unwrap_or_default();
         if !from.is_null() {
@@ -42,18 +42,18 @@ fn put_edges(
             data.put_at(index, edge_data(with))?;
         }
     }
-    count.put(edges.len().min(room))
+    count.put(edges.len().min(capacity))
 }
 
 pub(super) fn put_nodes(nodes: &[u64], place: Out<u64>, count: Out<usize>) -> Outcome<()> {
     if place.is_null() {
         return count.put(nodes.len());
     }
-    let room = count.get()?;
-    for index in 0..room {
+    let capacity = count.get()?;
+    for index in 0..capacity {
         place.put_at(index, nodes.get(index).copied().unwrap_or_default())?;
     }
-    count.put(nodes.len().min(room))
+    count.put(nodes.len().min(capacity))
 }
 
 fn change_edges(
@@ -137,7 +137,8 @@ driver_calls! {
         place: Out<[u64; 3]>,
     ) |session| {
         let updated = session.update_exec(exec, graph)?;
-        // `CUgraphExecUpdateResultInfo`: the result is the first number of what the place holds; the nodes follow.
+        // `CUgraphExecUpdateResultInfo`: the result is the first number of the structure; the nodes
+        // follow.
         let told = match &updated {
             Ok(()) => [0; 3],
             Err(refused) => [u64::from(refused.result), refused.node, refused.from],

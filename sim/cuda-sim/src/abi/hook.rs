@@ -1,6 +1,6 @@
-//! What a test wants done right before a call: by the thread that makes the call, outside of the lock, so
-//! that it may call the driver itself. It is how something comes in between two calls of a program, at the
-//! same place every time.
+//! Functions of a test that run right before a call of the driver. The calling thread runs them,
+//! outside the lock, so that they may call the driver. A test uses them to act between two calls of
+//! a program, reproducibly.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,31 +8,31 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::host;
 use crate::world::HostCall;
 
-/// Something to be done once.
+/// A function that runs once.
 struct Hook {
-    /// Before which call.
+    /// The name of the call that it precedes.
     name: String,
-    /// How many of these come first.
+    /// The number of earlier calls of that name to let pass.
     left: u64,
     work: HostCall,
 }
 
 static HOOKS: Mutex<Vec<Hook>> = Mutex::new(Vec::new());
-/// How many there are: a call looks at the list where there is one.
+/// The number of waiting hooks. A call looks at the list only if it is not 0.
 static WAITING: AtomicUsize = AtomicUsize::new(0);
 
 fn hooks() -> MutexGuard<'static, Vec<Hook>> {
     HOOKS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Has work done before the n-th call of this name from now.
+/// Registers a function for the n-th call of this name from now.
 pub(super) fn add(name: String, nth: u64, work: HostCall) {
     let mut hooks = hooks();
     hooks.push(Hook { name, left: nth.saturating_sub(1), work });
     WAITING.store(hooks.len(), Ordering::Release);
 }
 
-/// A call of this name is about to be made.
+/// Runs the hooks of a call of this name, which is about to start.
 pub(super) fn before(name: &str) {
     if WAITING.load(Ordering::Acquire) == 0 {
         return;

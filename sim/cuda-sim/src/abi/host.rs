@@ -1,7 +1,7 @@
-//! The host's memory and functions, as the driver's callers name them: by address.
+//! The host's memory and functions, which callers of the driver name by address.
 //!
-//! The driver cannot check such an address. Whoever passes one promises, as CUDA's documentation
-//! asks, that it is good until the work that uses it is done.
+//! The driver cannot check such an address. By CUDA's documentation, its caller keeps it valid
+//! until the work that uses it is done.
 
 use std::alloc::{Layout, alloc_zeroed};
 use std::cell::Cell;
@@ -17,26 +17,26 @@ use crate::world::{HostCall, HostMemory};
 #[derive(Debug)]
 pub(super) struct Host(());
 
-/// Page-locked memory that was given out. It is not given back to the system: a program that uses it
-/// after its end is reported, and does not touch what somebody else has got meanwhile.
+/// Page-locked memory that was allocated. It is never freed to the system. So a program that uses
+/// it after its end is reported, and touches no memory of another owner.
 static GIVEN: Mutex<Option<HashMap<u64, usize>>> = Mutex::new(None);
 
-/// What kernels have printed, and is to be written once the driver's lock is free.
+/// Output of kernels, to be written once the driver's lock is free.
 static PRINTED: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 
 thread_local! {
-    /// Whether a call of this thread has shown what kernels have printed, and has not written it yet.
+    /// `true` if a call of this thread has shown output of kernels and not written it yet.
     static HAS_PRINTED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Where page-locked memory starts: at a page.
+/// The alignment of page-locked memory: a page.
 const ALIGN: usize = 4096;
 
 impl Host {
     /// # Safety
     ///
-    /// Every address that callers of the driver pass is good for as long as CUDA asks: that is, the
-    /// world that this is given to is driven through the C interface alone.
+    /// Every address that callers of the driver pass must be valid for as long as CUDA requires. So
+    /// the world that gets this host must be driven through the C interface alone.
     pub(super) unsafe fn new() -> Self {
         Self(())
     }
@@ -45,8 +45,8 @@ impl Host {
 impl HostMemory for Host {
     fn read(&self, address: u64, into: &mut [u8]) {
         let from = pointer(address);
-        // SAFETY: the caller of the driver promises that many bytes there (`Host::new`), and a buffer
-        // of ours does not lie among them.
+        // SAFETY: the caller of the driver promises that number of bytes there (`Host::new`), and
+        // they do not overlap a buffer of ours.
         unsafe { ptr::copy_nonoverlapping(from.cast_const(), into.as_mut_ptr(), into.len()) }
     }
 
@@ -70,7 +70,7 @@ impl HostMemory for Host {
     }
 
     fn free(&self, address: u64, bytes: usize) {
-        // A reader who comes too late finds the pattern of freed memory.
+        // A late reader finds the pattern of freed memory.
         self.write(address, &vec![0xDD; bytes]);
     }
 
@@ -80,19 +80,20 @@ impl HostMemory for Host {
     }
 }
 
-/// Writes what kernels have printed to the standard output, in its order, where a call of this thread has shown some.
+/// Writes the output of kernels to the standard output, in order, if a call of this thread has
+/// shown some.
 ///
-/// Not for holders of the driver's lock: who holds the output, or reads it at the other end of a pipe, may call the
-/// driver before it can be written. For the same reason a call that has shown nothing does not write what another
-/// thread is about to.
+/// Holders of the driver's lock must not call it. A holder of the output, or a reader of its pipe,
+/// may have to call the driver before the write can end. For the same reason a call that has shown
+/// nothing does not write the output of another thread.
 pub(super) fn write_printed() {
     if !HAS_PRINTED.take() {
         return;
     }
     let mut output = std::io::stdout().lock();
-    // Taken by the holder of the output: what was printed later is not written earlier.
+    // The holder of the output takes the text, so later text is not written earlier.
     let text = std::mem::take(&mut *printed());
-    // As with `printf` of C, what nobody reads is lost.
+    // As with `printf` of C, output without a reader is lost.
     let _ = output.write_all(&text).and_then(|()| output.flush());
 }
 
@@ -108,15 +109,15 @@ fn pointer(address: u64) -> *mut u8 {
 pub(super) fn call(call: HostCall) {
     let address: *mut c_void = pointer(call.function).cast();
     if let Some(stream) = call.stream {
-        // SAFETY: the caller of `cuStreamAddCallback`, who was asked for one that is not null, passed a function of this
-        // type there.
+        // SAFETY: a caller of `cuStreamAddCallback` passed a function of this type there, and null
+        // was refused.
         let function: extern "C" fn(*mut c_void, u32, *mut c_void) =
             unsafe { std::mem::transmute(address) };
         let success = 0;
         return function(pointer(stream).cast(), success, pointer(call.data).cast());
     }
-    // SAFETY: the caller of `cuLaunchHostFunc`, who was asked for one that is not null, or the control of
-    // the simulator passed a function of this type there.
+    // SAFETY: a caller of `cuLaunchHostFunc` passed a function of this type there, and null was
+    // refused; or the simulator's control passed one.
     let function: extern "C" fn(*mut c_void) = unsafe { std::mem::transmute(address) };
     function(pointer(call.data).cast());
 }

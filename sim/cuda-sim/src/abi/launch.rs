@@ -1,4 +1,4 @@
-//! Launches of kernels, on streams and as nodes of graphs.
+//! Kernel launches, on streams and as nodes of graphs.
 
 use super::foreign::{In, Out};
 use super::node::check_context;
@@ -6,7 +6,7 @@ use super::session::Session;
 use crate::code::{Code, Outcome};
 use crate::world::{KernelCall, Shape, Work};
 
-/// Parameters: each by its address, or all of them in one buffer.
+/// Parameters: one address each, or one buffer for all.
 #[derive(Clone, Copy)]
 struct Parameters {
     each: In<In<u8>>,
@@ -34,7 +34,7 @@ struct Attribute {
     value: [u64; 8],
 }
 
-/// `CUDA_KERNEL_NODE_PARAMS_v2`, as callers pass it and as they get it.
+/// `CUDA_KERNEL_NODE_PARAMS_v2`, as callers pass and receive it.
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct KernelNode<P> {
@@ -53,12 +53,12 @@ const END: usize = 0;
 const BUFFER: usize = 1;
 const BUFFER_BYTES: usize = 2;
 
-/// Attributes of launches that are known.
+/// Known attributes of launches.
 const IGNORED: u32 = 0;
 const PROGRAMMATIC: u32 = 6;
 const PRIORITY: u32 = 8;
 
-/// The bytes of the parameters, laid out as the kernel reads them.
+/// Returns the bytes of the parameters in the kernel's layout.
 fn gather(session: &mut Session, function: u64, from: Parameters) -> Outcome<Vec<u8>> {
     let (places, size) = session.parameters_of(function)?;
     let mut bytes = vec![0; size];
@@ -81,7 +81,7 @@ fn gather(session: &mut Session, function: u64, from: Parameters) -> Outcome<Vec
     Ok(bytes)
 }
 
-/// The buffer that a list of keys and values names.
+/// Returns the buffer that a list of keys and values names.
 fn packed(list: In<In<u8>>) -> Outcome<Vec<u8>> {
     let (mut buffer, mut bytes) = (None, None);
     for pair in 0.. {
@@ -183,7 +183,7 @@ driver_calls! {
 
     fn cuGraphKernelNodeGetParams_v2(node: u64, place: Out<KernelNode<u64>>) |session| {
         let (call, parameters) = session.show_parameters(node)?;
-        // The array is good until the node is asked again, or its graph is gone.
+        // The array is valid until the next query of the node, or until its graph is destroyed.
         let each = parameters.as_ptr().expose_provenance() as u64;
         let launch = &call.launch;
         let shared = u32::try_from(launch.dynamic_shared).map_err(|_| Code::UNKNOWN)?;

@@ -1,13 +1,14 @@
-//! Allocating and freeing.
+//! Allocating and freeing memory.
 
 use super::foreign::Out;
 use crate::code::Code;
 use crate::world::Fact;
 
-/// `CU_MEMHOSTREGISTER_PORTABLE` and `CU_MEMHOSTREGISTER_DEVICEMAP`: all page-locked memory is so.
+/// `CU_MEMHOSTREGISTER_PORTABLE` and `CU_MEMHOSTREGISTER_DEVICEMAP`: all page-locked memory here
+/// has both properties.
 const PORTABLE: u32 = 1;
 const MAPPED: u32 = 2;
-/// `CU_MEMHOSTALLOC_WRITECOMBINED`: a wish about the host's caches.
+/// `CU_MEMHOSTALLOC_WRITECOMBINED`: a hint for the host's caches.
 const WRITE_COMBINED: u32 = 4;
 
 driver_calls! {

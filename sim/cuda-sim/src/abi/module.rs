@@ -10,7 +10,7 @@ fn load(session: &mut Session, place: Out<u64>, image: &Text) -> Outcome<()> {
     }
     let thread = session.thread;
     session.current(thread)?;
-    // Machine code is no text.
+    // Machine code is not a text.
     let text = image.get().map_err(|_| Code::INVALID_IMAGE)?;
     place.put(session.load_module(thread, &text)?)
 }
@@ -25,7 +25,7 @@ driver_calls! {
         _options: Out<u32>,
         _values: Out<u64>,
     ) |session| {
-        // Options are about compiling; a report tells what is wrong with a module.
+        // Options are about compiling. A report names the error of a module.
         load(session, place, &image)
     }
 

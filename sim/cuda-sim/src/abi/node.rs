@@ -1,4 +1,4 @@
-//! Nodes: adding them by hand and reading them back.
+//! Graph nodes: adding them explicitly and reading them back.
 
 use super::foreign::{In, Out};
 use super::graph::{edge_data, put_nodes};
@@ -30,7 +30,7 @@ fn fill_parameters(fill: Fill) -> Outcome<sys::CUDA_MEMSET_NODE_PARAMS> {
     })
 }
 
-/// Checks a context that a node is given. One of the graph's device is all that there may be.
+/// Checks the context of a node. Only a context of the graph's device is allowed.
 pub(super) fn check_context(session: &Session, context: u64) -> Outcome<()> {
     if context == 0 {
         return Ok(());
@@ -49,8 +49,8 @@ struct AllocationNode {
     address: u64,
 }
 
-/// `CUgraphNodeParams` of a conditional node, up to where those end; in numbers, for a caller may give others than
-/// the bindings' enums have.
+/// `CUgraphNodeParams` of a conditional node, up to the end of that variant. Enumerations are
+/// numbers, because a caller may pass other values than the bindings' enums have.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 struct ConditionalNode {
@@ -63,7 +63,7 @@ struct ConditionalNode {
     context: u64,
 }
 
-/// `CUgraphNodeParams` of a node with a child graph, up to where those end.
+/// `CUgraphNodeParams` of a node with a child graph, up to the end of that variant.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 struct ChildNode {
@@ -85,7 +85,7 @@ fn add_node(
     const SIGNAL: u32 = NodeKind::ExternalSignal as u32;
     const WAIT: u32 = NodeKind::ExternalWait as u32;
     const BATCH: u32 = NodeKind::BatchOperations as u32;
-    // Nodes of other kinds have fewer parameters, so those are looked at once it is known.
+    // Other kinds of nodes have fewer parameters. So the rest is read once the kind is known.
     match parameters.of::<u32>().get()? {
         CHILD => {
             let ChildNode { child, ownership, .. } = parameters.of::<ChildNode>().get()?;
@@ -262,8 +262,8 @@ driver_calls! {
         if data.is_null() && before.iter().any(|(_, data)| !data.is_plain()) {
             return Err(Code::LOSSY_QUERY);
         }
-        let room = if data.is_null() { 0 } else { count.get()? };
-        for (index, (_, edge)) in before.iter().enumerate().take(room) {
+        let capacity = if data.is_null() { 0 } else { count.get()? };
+        for (index, (_, edge)) in before.iter().enumerate().take(capacity) {
             data.put_at(index, edge_data(*edge))?;
         }
         let nodes: Vec<u64> = before.iter().map(|(node, _)| *node).collect();

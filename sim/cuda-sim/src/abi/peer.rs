@@ -1,4 +1,4 @@
-//! Memory of other devices: contexts and pools that are opened to them.
+//! Memory of other devices: contexts and pools with peer access.
 
 use super::foreign::{In, Out};
 use super::pages::AccessDescription;

@@ -1,5 +1,5 @@
-//! Memory pools. The structures are those of CUDA 13.0, laid out here, because later bindings name the parts
-//! otherwise.
+//! Memory pools. The structures are those of CUDA 13.0, laid out here because later bindings rename
+//! fields.
 
 use super::foreign::{In, Out};
 use crate::code::{Code, Outcome};
@@ -14,7 +14,7 @@ const MANAGED: u32 = 2;
 /// `CU_MEM_LOCATION_TYPE_DEVICE`.
 const ON_DEVICE: u32 = 1;
 
-/// Refuses what is not pinned, and what other processes may have.
+/// Refuses memory that is not pinned, and memory shared with other processes.
 pub(super) fn check_allocation(allocation_type: u32, handle_types: u32) -> Outcome<()> {
     match allocation_type {
         PINNED => {}
@@ -48,7 +48,8 @@ pub(super) struct Location {
 }
 
 impl Properties {
-    /// The device of the memory. Nothing is modelled but pinned memory of a device, for this process alone.
+    /// Returns the device of the memory. Only pinned memory of a device, for this process alone, is
+    /// modelled.
     pub(super) fn device(self) -> Outcome<i32> {
         check_allocation(self.allocation_type, self.handle_types)?;
         if self.reserved != [0; 56] {
@@ -57,7 +58,7 @@ impl Properties {
         self.location.device()
     }
 
-    /// Pinned memory on a device.
+    /// Returns pinned memory on a device.
     pub(super) fn of_device(device: i32) -> Self {
         Self {
             allocation_type: PINNED,
@@ -71,7 +72,7 @@ impl Properties {
 }
 
 impl Location {
-    /// The device; nothing else is modelled.
+    /// Returns the device. No other location is modelled.
     pub(super) fn device(self) -> Outcome<i32> {
         if self.kind == ON_DEVICE {
             Ok(self.id)

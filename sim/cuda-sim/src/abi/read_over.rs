@@ -1,14 +1,15 @@
-//! For tests: what callers pass and the simulator reads over. Each such parameter of a call, and each such field of a
-//! structure, has a row in `docs/simulator.md`, with the reason for which it changes nothing.
+//! For tests: input from callers that the simulator ignores. Each such parameter of a call or field
+//! of a structure has a row in `docs/simulator.md`. The row has the reason for which it changes
+//! nothing.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-/// A call or a structure of CUDA's, and the name of a parameter or field.
+/// A call or a structure of CUDA, and the name of a parameter or field.
 type Item = (String, String);
 
-/// The text of every file of this directory but this one.
+/// Returns the text of every file of this directory but this one.
 fn sources() -> Vec<String> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/abi");
     let files = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
@@ -20,12 +21,12 @@ fn is_of_name(letter: char) -> bool {
     letter.is_alphanumeric() || letter == '_'
 }
 
-/// The name that a text begins with.
+/// Returns the name at the start of a text.
 fn name(text: &str) -> &str {
     text.split(|letter| !is_of_name(letter)).next().unwrap_or_default()
 }
 
-/// The parameters of calls whose names say that nothing reads them.
+/// Returns the parameters of calls whose names mark them as unread.
 fn unused_parameters(source: &str) -> BTreeSet<Item> {
     let calls = source.split("\n    fn cu").skip(1);
     let parameters = |call: &str| {
@@ -41,7 +42,7 @@ fn unused_parameters(source: &str) -> BTreeSet<Item> {
     calls.flat_map(parameters).collect()
 }
 
-/// Whether some file reads a field, by a dot or by a pattern of `let`.
+/// Returns `true` if some file reads a field, by a dot or by a pattern of `let`.
 fn is_read(field: &str, structure: &str, sources: &[String]) -> bool {
     let of_structure = sources.iter().filter(|source| source.contains(structure));
     let is_word = |text: &str| name(text) == field;
@@ -54,7 +55,8 @@ fn is_read(field: &str, structure: &str, sources: &[String]) -> bool {
     })
 }
 
-/// The fields of structures that no file reads. A structure is known by CUDA's name, the first of its documentation.
+/// Returns the fields of structures that no file reads. A structure has CUDA's name, the first of
+/// its documentation.
 fn unused_fields(sources: &[String]) -> BTreeSet<Item> {
     let mut unused = BTreeSet::new();
     for source in sources {
@@ -77,7 +79,7 @@ fn unused_fields(sources: &[String]) -> BTreeSet<Item> {
     unused
 }
 
-/// What the table of the page has.
+/// Returns the rows of the page's table.
 fn documented() -> BTreeSet<Item> {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/simulator.md");
     let page = fs::read_to_string(page).unwrap();
@@ -105,7 +107,7 @@ fn what_nothing_reads_is_in_the_table() {
     let documented = documented();
     let missing: Vec<&Item> = unused.difference(&documented).collect();
     assert!(missing.is_empty(), "docs/simulator.md does not have {missing:?}");
-    // What is read and changes nothing has its row, too, by its number or by its name in CUDA.
+    // Input that is read and changes nothing has a row, too, by its number or by its name in CUDA.
     let others: Vec<&Item> = documented.difference(&unused).collect();
     let text = sources.concat();
     for (owner, part) in others {

@@ -1,4 +1,4 @@
-//! One call from its entry to its return: counted, made to fail where a test wants it, under the lock.
+//! One call from entry to return: counted, failed where a test plans it, under the lock.
 
 use std::cell::Cell;
 use std::ops::{Deref, DerefMut};
@@ -14,22 +14,22 @@ use super::versions;
 use crate::code::{Code, Outcome};
 use crate::world::{Goal, HostCall, Step, World};
 
-/// How long a query waits for a host function that it has set going.
+/// The time that a query waits for a host function that it started.
 const HOST_FUNCTION: Duration = Duration::from_millis(20);
 
 /// The one simulated driver of a process.
 struct Driver {
     world: Mutex<World>,
-    /// A host function has returned.
+    /// Signals that a host function has returned.
     returned: Condvar,
 }
 
-/// A call that holds the lock, but for while it calls the host.
+/// A call that holds the lock, but not while it calls the host.
 pub(super) struct Session {
     world: Option<MutexGuard<'static, World>>,
     /// The thread that makes the call.
     pub(super) thread: u64,
-    /// The devices for whose work it has waited, or that have got some from it.
+    /// The devices whose work the call waited for, or that got work from it.
     concerned: Vec<usize>,
 }
 
@@ -49,16 +49,16 @@ fn driver() -> &'static Driver {
 }
 
 pub(super) fn real_host() -> Box<Host> {
-    // SAFETY: the world is reached through the C interface alone.
+    // SAFETY: the world is driven through the C interface alone.
     Box::new(unsafe { Host::new() })
 }
 
-/// The lock, for calls that are no calls of the driver.
+/// Takes the lock, for calls that are not calls of the driver.
 pub(super) fn lock() -> MutexGuard<'static, World> {
     driver().world.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The lock, where nobody has it.
+/// Returns the lock if it is free.
 pub(super) fn try_lock()
 -> Result<MutexGuard<'static, World>, TryLockError<MutexGuard<'static, World>>> {
     driver().world.try_lock()
@@ -80,8 +80,9 @@ pub(super) fn call(name: &'static str, body: impl FnOnce(&mut Session) -> Outcom
     code.0
 }
 
-/// Calls by which CUDA shows what kernels of the devices that they are about have printed: those that wait, copies that
-/// do, launches, which run nothing before that, and those about modules.
+/// Returns `true` for calls at which CUDA shows the output of kernels on the devices concerned.
+/// These are calls that wait, copies that do, calls about modules, and launches, which run nothing
+/// before.
 fn shows_printed(name: &str) -> bool {
     name.ends_with("Synchronize")
         || (name.starts_with("cuMemcpy") && !name.contains("Async"))
@@ -91,12 +92,13 @@ fn shows_printed(name: &str) -> bool {
         || name.starts_with("cuModuleUnload")
 }
 
-/// Calls by which it shows that of all devices: a library is a module of each.
+/// Returns `true` for calls that show the output of all devices. A library is a module of each
+/// device.
 fn shows_all_printed(name: &str) -> bool {
     name.starts_with("cuLibraryLoad") || name.starts_with("cuLibraryUnload")
 }
 
-/// Refuses, and says so, what a driver of the simulated version would not have.
+/// Refuses, with a message, a call that a driver of the simulated version lacks.
 fn has(session: &Session, name: &str) -> Outcome<()> {
     let (since, version) = (versions::since(name), session.driver_version);
     if since <= version {
@@ -115,7 +117,7 @@ fn this_thread() -> u64 {
 }
 
 impl Session {
-    /// Work that no call asks for.
+    /// Starts work that no call requested.
     pub(super) fn of_the_device() -> Self {
         Self::with(lock())
     }
@@ -124,7 +126,7 @@ impl Session {
         Self { world: Some(world), thread: this_thread(), concerned: Vec::new() }
     }
 
-    /// The call is about a device, and not about that whose context is current.
+    /// Notes that the call concerns a device other than that of the current context.
     pub(super) fn concerns(&mut self, device: usize) {
         self.concerned.push(device);
     }
@@ -144,7 +146,7 @@ impl Session {
         concerned.into_iter().for_each(|device| self.show_printed(device));
     }
 
-    /// One unit of work, the host's included.
+    /// Runs one unit of work, the host's included.
     pub(super) fn step_once(&mut self, goal: &mut Goal) -> Step {
         let step = self.step(goal);
         if let Step::Call(stream, call) = step {
@@ -153,7 +155,8 @@ impl Session {
         step
     }
 
-    /// Runs what the goal needs, and what else the seed draws, until the goal is reached.
+    /// Runs the work that the goal needs, and other work that the seed draws, until the goal is
+    /// reached.
     pub(super) fn reach(&mut self, mut goal: Goal) -> Outcome<()> {
         loop {
             match self.step(&mut goal) {
@@ -169,8 +172,8 @@ impl Session {
         }
     }
 
-    /// Whether the goal is reached; runs a step of it if not. A host function runs on a thread of the driver: it may
-    /// wait for the thread that asks.
+    /// Returns `true` if the goal is reached; else runs one step of it. A host function runs on a
+    /// thread of the driver, because it may wait for the calling thread.
     pub(super) fn ask(&mut self, mut goal: Goal) -> Outcome<()> {
         let (answer, step) = World::ask(self, &mut goal);
         if let Some(Step::Call(stream, call)) = step {
@@ -179,13 +182,13 @@ impl Session {
         answer
     }
 
-    /// The call goes on once the function has returned, or taken its time: so the order that a seed gives is the same
-    /// each time for functions that wait for nobody.
+    /// The call goes on once the function has returned, or after a time limit. So a seed gives the
+    /// same order each time for functions that do not wait.
     fn call_host_elsewhere(&mut self, stream: usize, call: HostCall) {
         let work = move || Self::of_the_device().call_host(stream, call);
         let name = "cuda-sim host function".to_owned();
         if std::thread::Builder::new().name(name).spawn(work).is_err() {
-            // Without a thread there is only this one.
+            // Without a new thread, this one runs the function.
             return self.call_host(stream, call);
         }
         if let Some(world) = self.world.take() {
@@ -195,7 +198,7 @@ impl Session {
         }
     }
 
-    /// The lock is free meanwhile, and the function may not call the driver.
+    /// Calls the function without the lock. It may not call the driver.
     fn call_host(&mut self, stream: usize, call: HostCall) {
         if call.stream.is_some() {
             self.show_printed_before_callback(stream);

@@ -1,8 +1,8 @@
-//! CUDA's structures that calls take and fill, as `cuda.h` lays them out on 64 bits.
+//! CUDA's structures that calls take and fill, in the layout of `cuda.h` on 64 bits.
 //!
-//! Here and not by way of a crate of bindings, so that whoever tests with the simulator is free to choose bindings, and
-//! their version. Pointers and enumerations are numbers: a caller may pass any, and a handle of the host is no more than
-//! that to a driver. A test holds the layouts against cudarc's.
+//! They do not come from a crate of bindings, so that users of the simulator may choose bindings
+//! and their version. Pointers and enumerations are numbers: a caller may pass any, and a host
+//! handle is only a number to a driver. A test compares the layouts with cudarc's.
 
 #![allow(non_snake_case, non_camel_case_types, reason = "CUDA's names")]
 
@@ -15,7 +15,7 @@ pub(super) const MEMORY_OF_ARRAY: u32 = 3;
 /// `CU_MEMORYTYPE_UNIFIED`.
 pub(super) const MEMORY_OF_EITHER: u32 = 4;
 
-/// What an edge of a graph says beside its ends.
+/// Data of an edge of a graph besides its ends.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(super) struct CUgraphEdgeData {
@@ -59,8 +59,8 @@ pub(super) struct CUDA_MEMCPY2D {
     pub(super) Height: usize,
 }
 
-/// A copy of planes of rows, by a call or as a node of a graph. `CUDA_MEMCPY3D_PEER` has contexts where this has what is
-/// reserved.
+/// A copy of planes of rows, by a call or as a node of a graph. `CUDA_MEMCPY3D_PEER` has contexts
+/// in place of the reserved fields.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub(super) struct CUDA_MEMCPY3D {

@@ -6,7 +6,7 @@ fn copy(to: End, from: End, bytes: usize) -> Copy {
     Copy::row(to, from, bytes)
 }
 
-/// An address that may be of the device or of the host: none is both.
+/// Returns an end of a copy for an address of the device or the host. No address is both.
 pub(super) fn anywhere(address: u64) -> End {
     if is_device_address(address) { End::Device(address) } else { End::Host(address) }
 }

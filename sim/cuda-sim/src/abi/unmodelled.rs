@@ -1,6 +1,6 @@
-//! Calls that are known and not modelled: each is refused, and says its name.
+//! Calls that are known and not modelled: each is refused, with its name in a message.
 //!
-//! A call that is not even here is a missing symbol, with which cudarc panics and says its name, too.
+//! A call that is missing here is a missing symbol. cudarc panics for it, and names it too.
 
 macro_rules! unmodelled {
     ($($name:ident)*) => {
@@ -8,8 +8,8 @@ macro_rules! unmodelled {
         pub(super) const CALLS: &[crate::abi::entry::Entry] =
             &[$(crate::abi::entry::Entry::new(stringify!($name), $name as *const ())),*];
         $(
-            // SAFETY: the name is CUDA's. Arguments are the caller's to clear away in the C
-            // conventions of every system that CUDA runs on, so none need be named.
+            // SAFETY: the name is CUDA's. In the C conventions of every system that CUDA supports,
+            // the caller removes the arguments, so none need be declared.
             #[unsafe(no_mangle)]
             #[allow(non_snake_case, reason = "CUDA's names")]
             extern "C" fn $name() -> u32 {

@@ -1,18 +1,18 @@
-//! Which forms of a call there are, and since which version of CUDA.
+//! The forms of each call, and the version of CUDA that introduced each form.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-/// All calls of the newest version that is known.
+/// All calls of the newest known version.
 const TABLE: &str = include_str!("versions.txt");
 
-/// The oldest supported version: every supported driver has what there was by then.
+/// The oldest supported version: every supported driver has the calls of this version.
 const OLDEST: i32 = 12_000;
 
 /// One call with all its forms.
 #[derive(Debug)]
 struct Call {
-    /// The version in which each form came.
+    /// The version that introduced each form.
     since: Vec<i32>,
     has_per_thread_form: bool,
 }
@@ -21,7 +21,7 @@ struct Call {
 #[derive(Debug, Default)]
 struct Versions {
     calls: HashMap<&'static str, Call>,
-    /// By the name that a library exports.
+    /// Versions by exported name.
     since: HashMap<String, i32>,
 }
 
@@ -43,18 +43,19 @@ fn versions() -> &'static Versions {
     })
 }
 
-/// The name under which a library exports a form: the first has the name of the call.
+/// Returns the name under which a library exports a form. The first form has the name of the call.
 fn export(symbol: &str, index: usize) -> String {
     if index == 0 { symbol.to_owned() } else { format!("{symbol}_v{}", index + 1) }
 }
 
-/// The oldest version that has an exported call, and what is older than all supported ones counts as the oldest.
+/// Returns the oldest version that has an exported call. Calls older than all supported versions
+/// count as the oldest.
 pub(super) fn since(name: &str) -> i32 {
     versions().since.get(name).copied().unwrap_or(OLDEST)
 }
 
-/// The exported name of a call in the form that a version has; `None` where it has none. A name that is a form's already
-/// stands for that form.
+/// Returns the exported name of a call in the form of a version, or `None` if the version has none.
+/// The name of a form denotes that form.
 pub(super) fn form(symbol: &str, version: i32) -> Option<String> {
     let Some(call) = versions().calls.get(symbol) else {
         let since = *versions().since.get(symbol)?;
@@ -64,7 +65,7 @@ pub(super) fn form(symbol: &str, version: i32) -> Option<String> {
     Some(export(symbol, newest))
 }
 
-/// Whether a call has a form with the thread's own default stream.
+/// Returns `true` if a call has a form for per-thread default streams.
 pub(super) fn has_per_thread_form(symbol: &str) -> bool {
     versions().calls.get(symbol).is_some_and(|call| call.has_per_thread_form)
 }

@@ -1,4 +1,5 @@
-//! Loads, stores and atomic operations: bounds, alignment, races, and then the bytes.
+//! Loads, stores and atomic operations: checks of bounds, alignment and races, then the access to
+//! the bytes.
 
 use super::cells::Orders;
 use super::engine::Engine;
@@ -12,11 +13,11 @@ use crate::ptx::Space;
 use crate::ptx::op::{Atomic, Change, Transfer, from_generic};
 use crate::report::Mistake;
 
-/// What the thread that makes an access knows.
+/// Accesses that the accessing thread is ordered after.
 struct Knowledge<'a> {
     me: Stamp,
     lane: usize,
-    /// Whether it is about memory that each block has for itself.
+    /// `true` for memory that each block has for itself.
     own: bool,
     ticks: &'a Ticks,
     order: &'a Order,
@@ -41,7 +42,7 @@ impl Orders for Knowledge<'_> {
     }
 }
 
-/// Where bytes lie.
+/// The location of bytes.
 #[derive(Clone, Copy, Debug)]
 enum Found {
     Global { taken: usize, offset: usize },
@@ -50,7 +51,7 @@ enum Found {
     Parameter(usize),
 }
 
-/// How an access is meant.
+/// The kind of an access.
 #[derive(Clone, Copy, Debug)]
 struct Manner {
     writes: bool,
@@ -139,7 +140,7 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// What a function of the driver reads for a thread, at a generic address.
+    /// Reads memory at a generic address for a function of the driver, on behalf of a thread.
     pub(super) fn look(
         &mut self,
         warp: &mut Warp,
@@ -164,7 +165,7 @@ impl Engine<'_> {
             Space::Generic => from_generic(address),
             space => (space, address),
         };
-        // Elements and vectors of them have powers of two of bytes.
+        // Elements and vectors of them have sizes that are powers of two.
         if address & (bytes as u64 - 1) != 0 {
             let what = format!("{bytes} bytes at {address:#x}, which is not aligned to them");
             let kind = (Code::MISALIGNED_ADDRESS, Mistake::KernelFault);
@@ -194,7 +195,7 @@ impl Engine<'_> {
         })
     }
 
-    /// Compares an access with those before it.
+    /// Compares an access with earlier ones.
     fn note(
         &mut self,
         warp: &mut Warp,
@@ -230,7 +231,8 @@ impl Engine<'_> {
         }
     }
 
-    /// What a fence before a strong access hands to whoever accesses the place so after it.
+    /// Publishes an access order: a fence before a strong access releases it to later strong
+    /// accesses of that place.
     fn hand_on(
         &mut self,
         warp: &mut Warp,
@@ -259,7 +261,7 @@ impl Engine<'_> {
             Found::Parameter(start) => (&self.launch.parameters, start),
         };
         let start = start + skip;
-        // Four bytes are the most common by far.
+        // Accesses of four bytes are by far the most common.
         if let (4, Some(&[a, b, c, d])) = (bytes, all.get(start..start + 4)) {
             return u32::from_le_bytes([a, b, c, d]).into();
         }
@@ -288,7 +290,7 @@ impl Engine<'_> {
     }
 }
 
-/// With its sign in all bits above.
+/// Returns the value sign-extended to 64 bits.
 fn extended(value: u64, bytes: usize) -> u64 {
     let free = 64 - 8 * bytes;
     let signed = i64::from_ne_bytes((value << free).to_ne_bytes()) >> free;

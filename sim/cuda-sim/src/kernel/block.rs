@@ -1,4 +1,4 @@
-//! A block of threads: its warps take turns that are drawn, and meet at its barriers.
+//! A block of threads: its warps run in drawn turns, and meet at its barriers.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Some instructions of a warp, until its turn is over or nobody of it can go on.
+    /// Runs instructions of a warp, until its turn is over or none of its threads can go on.
     fn run_warp(&mut self, warp: &mut Warp, mut turn: u32) -> Result<(), Fault> {
         let program = Arc::clone(&self.program);
         while turn > 0 {
@@ -51,7 +51,7 @@ impl Engine<'_> {
                     if active == 0 { Flow::Next } else { self.step(warp, &step.kind, at, active)? };
                 match flow {
                     Flow::Next => at += 1,
-                    // Behind where it was, it may come to others that it must meet.
+                    // At a later instruction it may reach threads that it must join.
                     Flow::Jump(to) if active == lanes && to <= at && !group.alone => {
                         warp.place(lanes, to);
                         break;
@@ -76,13 +76,14 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// A warp has taken more instructions than it may.
+    /// Reports a warp that has exceeded its limit of instructions.
     pub(super) fn without_end(&self, warp: &Warp, lane: usize, at: usize) -> Fault {
         let what = format!("{} instructions, and no end", self.instructions);
         self.fault((Code::LAUNCH_TIMEOUT, Mistake::KernelFault), warp, lane, at, &what)
     }
 
-    /// Nobody can go on: all that are left wait for the barrier, or the block is stuck.
+    /// Releases the barrier once no thread can go on. All remaining threads must wait for it, or
+    /// the block is stuck.
     fn pass_barrier(&mut self, warps: &mut [Warp]) -> Result<(), Fault> {
         if let Some(warp) = warps.iter().find(|warp| warp.parked != 0) {
             let lane = first(warp.parked);
@@ -117,7 +118,7 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// All that wait must do so at one instruction, and for one barrier.
+    /// Checks that all waiting threads wait at one instruction, and for one barrier.
     fn compare_places(&self, warps: &[Warp]) -> Result<(), Fault> {
         let mut places = warps.iter().flat_map(|warp| {
             lanes(warp.waiting).map(move |lane| {

@@ -1,19 +1,19 @@
-//! Who touched which bytes during a launch: for each cell of 4 bytes, or fewer where accesses are
-//! shorter, the last write and the reads that a later write could race with.
+//! Accesses of a launch by address. Each cell, of 4 bytes or of fewer where accesses are shorter,
+//! has its last write and the reads that a later write could race with.
 
 use std::ops::Range;
 
 use super::stamp::Stamp;
 use super::stamps::Stamps;
 
-/// The largest interval that a stamp has room for.
+/// The largest interval that fits a stamp.
 pub(super) const LAST_INTERVAL: u32 = (1 << 28) - 1;
 
-/// What the cells ask about whoever makes an access.
+/// The order of earlier accesses, as seen by the accessing thread.
 pub(super) trait Orders {
-    /// Whether an access comes before this one.
+    /// Returns `true` if an earlier access happens before this one.
     fn knows(&self, old: Stamp) -> bool;
-    /// The first interval of this block of threads.
+    /// Returns the first interval of this block of threads.
     fn first_interval(&self) -> u32;
 }
 
@@ -21,7 +21,7 @@ pub(super) trait Orders {
 #[derive(Debug)]
 pub(super) struct Cells {
     bytes: usize,
-    /// Bytes of a cell, as a power of two.
+    /// Log2 of the bytes of a cell.
     shift: u32,
     writes: Stamps,
     reads: Stamps,
@@ -31,7 +31,7 @@ pub(super) struct Cells {
     foreign: Stamps,
 }
 
-/// A race: the access before, and whether it wrote.
+/// A race: the earlier access, and `true` if it wrote.
 pub(super) type Race = (Stamp, bool);
 
 impl Cells {
@@ -40,7 +40,7 @@ impl Cells {
         Self { bytes, shift: 2, writes, reads, others, foreign }
     }
 
-    /// Notes an access and answers one that it races with.
+    /// Notes an access, and returns an earlier one that it races with.
     pub(super) fn access(
         &mut self,
         start: usize,
@@ -72,7 +72,7 @@ impl Cells {
             race = Some((old, true));
         }
         for list in [&mut self.reads, &mut self.others, &mut self.foreign] {
-            // Whoever comes after the write comes after the reads before it.
+            // An access ordered after the write is ordered after the earlier reads, too.
             let old = list.take(cell);
             if race.is_none() && races(old, stamp, orders) {
                 race = Some((old, false));
@@ -96,7 +96,7 @@ impl Cells {
         race
     }
 
-    /// Of several readers in one interval two are kept, of two warps where there are such.
+    /// Keeps two of several readers in one interval, of two warps if possible.
     fn read_beside(&mut self, cell: usize, first: Stamp, stamp: Stamp) {
         let second = self.others.get(cell);
         let is_stale = second.interval() != stamp.interval();
@@ -113,15 +113,15 @@ impl Cells {
         }
     }
 
-    /// The bytes that were read and not written after that, and those that were written.
+    /// Returns the ranges that were read and not written later, and those that were written.
     pub(super) fn touched(&self) -> [Vec<Range<usize>>; 2] {
         [self.ranges(&self.reads), self.ranges(&self.writes)]
     }
 
-    /// The bytes of the cells that have a stamp.
+    /// Returns the bytes of the cells that have a stamp.
     fn ranges(&self, list: &Stamps) -> Vec<Range<usize>> {
         let mut ranges: Vec<Range<usize>> = Vec::new();
-        // Of the halves of the last cell, some may lie beyond the end.
+        // The last cell may have halves beyond the end.
         let within = |cell: &usize| cell << self.shift < self.bytes;
         for cell in list.cells().take_while(within) {
             let bytes = cell << self.shift..((cell + 1) << self.shift).min(self.bytes);
@@ -142,7 +142,8 @@ fn races(old: Stamp, new: Stamp, orders: &impl Orders) -> bool {
 mod tests {
     use super::{Cells, Orders, Stamp};
 
-    /// Knows what its own thread did, and all intervals before its own from the first on.
+    /// Orders of a thread that is after its own accesses and all intervals before its own, from the
+    /// first on.
     struct Plain {
         me: Stamp,
         first: u32,
@@ -190,7 +191,7 @@ mod tests {
             }
             assert!(access(&mut cells, (12, 4), true, (1, 1, writer)));
         }
-        // A reader of another block is remembered beside those of this one.
+        // A reader of another block is kept beside the readers of this block.
         let mut cells = Cells::new(64);
         assert!(!access(&mut cells, (0, 4), false, (1, 1, 0)));
         assert!(!access(&mut cells, (0, 4), false, (2, 2, 0)));

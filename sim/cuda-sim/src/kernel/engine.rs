@@ -1,4 +1,4 @@
-//! A launch under way: its memory, its blocks in their order, and what is reported about them.
+//! A launch in progress: its memory, the order of its blocks, and its reports.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::ptx::op::Special;
 use crate::random::Random;
 use crate::report::Mistake;
 
-/// A launch that runs.
+/// A launch in progress.
 pub(super) struct Engine<'a> {
     pub(super) launch: &'a Launch,
     pub(super) program: Arc<Program>,
@@ -26,20 +26,20 @@ pub(super) struct Engine<'a> {
     pub(super) shared: Vec<u8>,
     pub(super) shared_cells: Cells,
     pub(super) order: Order,
-    /// Counts barriers, and blocks: what one block did between two of them has one number.
+    /// Counts barriers and blocks: all accesses of a block between two barriers share one number.
     pub(super) interval: u32,
     /// The running block, by its number.
     pub(super) block: u64,
     pub(super) steps: u64,
-    /// Those that a warp may take in one block.
+    /// The instructions that a warp may execute in one block.
     pub(super) instructions: u64,
     reports: Vec<(Mistake, String)>,
-    /// What is printed of assertions.
+    /// Output of failed assertions.
     pub(super) messages: Vec<String>,
-    /// What threads print, in the order in which they do.
+    /// Output of threads, in order.
     pub(super) printed: Buffer,
     reported: HashSet<(Option<usize>, usize, &'static str)>,
-    /// Conversions that are none, by where they are printed and how they are written.
+    /// Invalid conversions, by the place of the call and their text.
     pub(super) conversions: HashSet<(usize, Vec<u8>)>,
 }
 
@@ -93,7 +93,7 @@ impl<'a> Engine<'a> {
             .collect();
         warps.iter_mut().for_each(|warp| self.fill_specials(warp));
         let count: u64 = self.launch.grid.iter().map(|extent| u64::from(*extent)).product();
-        // Every block once, in an order that is drawn: a stride without a common divisor.
+        // Runs every block once, in a drawn order: the stride has no common divisor with the count.
         let (start, stride) = (self.draw(count), self.stride(count));
         let mut block = start;
         for _ in 0..count {
@@ -120,7 +120,7 @@ impl<'a> Engine<'a> {
         self.block = block;
         self.next_interval();
         self.order.begin(self.interval, block);
-        // Whatever another block left there is not to be relied on.
+        // No block may rely on the contents that another block left.
         self.shared.fill(0xA5);
         let place = place(block, self.launch.grid);
         for warp in warps {
@@ -133,7 +133,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// What the special registers of a warp hold; which block it is comes when the block starts.
+    /// Fills the special registers of a warp. The block's number follows when the block starts.
     fn fill_specials(&self, warp: &mut Warp) {
         for (register, special) in &self.program.specials {
             for (lane, value) in warp.registers[*register].iter_mut().enumerate() {
@@ -174,7 +174,7 @@ impl<'a> Engine<'a> {
         Stamp::new(self.interval, thread, warp.ticks.now(), strong, at)
     }
 
-    /// Block, thread and instruction.
+    /// Describes block, thread and instruction.
     pub(super) fn who(&self, block: u64, thread: u32, step: Option<usize>) -> String {
         let [x, y, z] = place(block, self.launch.grid);
         let [i, j, k] = place(thread.into(), self.launch.block);
@@ -182,7 +182,7 @@ impl<'a> Engine<'a> {
         format!("block ({x}, {y}, {z}), thread ({i}, {j}, {k}), {step}")
     }
 
-    /// What broke the launch, at a thread's instruction.
+    /// Reports the fault that ends the launch, at a thread's instruction.
     pub(super) fn fault(
         &self,
         (code, mistake): (Code, Mistake),
@@ -202,7 +202,7 @@ impl<'a> Engine<'a> {
         self.fault(kind, warp, lane, at, &wrong.text)
     }
 
-    /// Reports two accesses of this launch, once for two instructions.
+    /// Reports two racing accesses of this launch, once for each pair of instructions.
     pub(super) fn report_race(
         &mut self,
         (old, old_writes): Race,
@@ -233,7 +233,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Whatever was reported of the same instruction.
+    /// Reports a mistake even if the same instruction was reported before.
     pub(super) fn report_again(&mut self, mistake: Mistake, text: String) {
         self.reports.push((mistake, text));
     }
@@ -246,13 +246,13 @@ impl std::fmt::Debug for Engine<'_> {
     }
 }
 
-/// Where a number lies along three axes.
+/// Converts a linear number into coordinates along three axes.
 pub(super) fn place(number: u64, extents: [u32; 3]) -> [u32; 3] {
     let [x, y, _] = extents.map(|extent| u64::from(extent.max(1)));
     [number % x, number / x % y, number / x / y].map(|axis| u32::try_from(axis).unwrap_or(0))
 }
 
-/// A size that is known to be small.
+/// Converts a size that is known to be small.
 pub(super) fn size(size: usize) -> u32 {
     u32::try_from(size).unwrap_or(u32::MAX)
 }

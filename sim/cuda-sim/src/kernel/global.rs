@@ -1,10 +1,10 @@
-//! Global memory during a launch: the allocations that it has come upon, borrowed from the device.
+//! Global memory during a launch: the allocations that it has accessed, borrowed from the device.
 
 use super::cells::Cells;
 use super::launch::{GlobalMemory, Touched, Wrong};
 use crate::report::Mistake;
 
-/// A range of addresses and the borrowed bytes behind it.
+/// A range of addresses, and the bytes borrowed for it.
 #[derive(Clone, Copy, Debug)]
 struct Window {
     start: u64,
@@ -12,7 +12,7 @@ struct Window {
     taken: usize,
 }
 
-/// The bytes of a block, and who touched them.
+/// The bytes of a block, and the accesses to them.
 #[derive(Debug)]
 pub(super) struct Taken {
     pub(super) block: usize,
@@ -20,11 +20,11 @@ pub(super) struct Taken {
     pub(super) cells: Cells,
 }
 
-/// What a launch sees.
+/// The global memory that a launch has accessed.
 pub(super) struct Global<'a> {
     memory: &'a mut dyn GlobalMemory,
     windows: Vec<Window>,
-    /// The one that was used last: the next access is often there again.
+    /// The allocation of the last access, where the next access often is.
     last: usize,
     pub(super) taken: Vec<Taken>,
 }
@@ -34,7 +34,7 @@ impl<'a> Global<'a> {
         Self { memory, windows: Vec::new(), last: 0, taken: Vec::new() }
     }
 
-    /// Where bytes lie: which of the taken, and where in it.
+    /// Finds the borrowed allocation of an address, and the offset in it.
     pub(super) fn locate(&mut self, address: u64, bytes: usize) -> Result<(usize, usize), Wrong> {
         let end = address.saturating_add(bytes as u64);
         let holds = |window: &Window| window.start <= address && end <= window.end;
@@ -69,7 +69,7 @@ impl<'a> Global<'a> {
         Ok(self.windows.len() - 1)
     }
 
-    /// Gives everything back and says what was touched.
+    /// Returns all borrowed bytes to the device, and lists the accessed ranges.
     pub(super) fn close(&mut self) -> Vec<Touched> {
         let mut touched = Vec::new();
         for taken in self.taken.drain(..) {

@@ -1,4 +1,4 @@
-//! What a launch is given, what it reaches and what becomes of it.
+//! The input of a launch, the memory that it reaches, and its outcome.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use crate::code::Code;
 use crate::ptx::Program;
 use crate::report::Mistake;
 
-/// A kernel with everything that it needs.
+/// A kernel with all inputs of a launch.
 #[derive(Clone, Debug)]
 pub(crate) struct Launch {
     pub(crate) program: Arc<Program>,
@@ -18,18 +18,18 @@ pub(crate) struct Launch {
     pub(crate) parameters: Vec<u8>,
 }
 
-/// What became of a launch.
+/// The outcome of a launch.
 #[derive(Debug, Default)]
 pub(crate) struct Ending {
     pub(crate) reports: Vec<(Mistake, String)>,
-    /// What its threads print, in the order of blocks and threads.
+    /// Output of its threads, in the order of blocks and threads.
     pub(crate) printed: Vec<Printed>,
-    /// What the kernel itself prints of assertions: a line for each thread whose assertion does not hold.
+    /// The driver's own output for failed assertions: one line for each failing thread.
     pub(crate) messages: Vec<String>,
-    /// What broke it, and its context.
+    /// The error that ended the launch and broke its context.
     pub(crate) fault: Option<Code>,
     pub(crate) touched: Vec<Touched>,
-    /// Instructions of warps.
+    /// The number of warp instructions.
     pub(crate) steps: u64,
 }
 
@@ -46,11 +46,11 @@ pub(crate) struct Touched {
 pub(crate) struct Extent {
     pub(crate) start: u64,
     pub(crate) bytes: usize,
-    /// Whose bytes these are.
+    /// The block that owns the bytes.
     pub(crate) block: usize,
 }
 
-/// What is wrong with an access, in words.
+/// A description of an invalid access.
 #[derive(Clone, Debug)]
 pub(crate) struct Wrong {
     pub(crate) mistake: Mistake,
@@ -59,15 +59,15 @@ pub(crate) struct Wrong {
 
 /// The global memory that a launch can reach.
 pub(crate) trait GlobalMemory {
-    /// The allocation in which all these bytes lie.
+    /// Returns the allocation that contains all these bytes.
     fn around(&mut self, address: u64, bytes: usize) -> Result<Extent, Wrong>;
-    /// Lends the bytes of a block for the time of the launch.
+    /// Lends the bytes of a block to the launch.
     fn take(&mut self, block: usize) -> Vec<u8>;
-    /// Takes them back.
+    /// Takes the bytes back.
     fn give(&mut self, block: usize, bytes: Vec<u8>);
 }
 
-/// Why a launch does not go on.
+/// The reason that ends a launch.
 #[derive(Debug)]
 pub(super) struct Fault {
     pub(super) code: Code,

@@ -1,8 +1,8 @@
-//! Kernels as they run: blocks one after the other in an order that is drawn, their warps in turns.
+//! Execution of kernels: blocks run one after the other in a drawn order, their warps in turns.
 //!
-//! The threads of a warp that stand at one instruction execute it together; those that have parted
-//! meet again where their ways do. Every access goes through the memory's bounds and the race
-//! detectors. What a launch touched in global memory is handed on, to be compared with other work.
+//! Threads of a warp at the same instruction execute it together. Diverged threads reconverge where
+//! their paths join. Every access passes the memory's bounds checks and the race detectors. The
+//! accessed ranges of global memory are returned, for comparison with other work.
 
 #![forbid(unsafe_code)]
 
@@ -31,7 +31,8 @@ use crate::random::Random;
 pub(crate) use launch::{Ending, Extent, GlobalMemory, Launch, Touched, Wrong};
 pub(crate) use printed::Buffer;
 
-/// Runs a launch to its end; a warp with more instructions than these in one block is taken for one without an end.
+/// Runs a launch to its end. A warp that executes more instructions than `instructions` in one
+/// block counts as one without an end.
 pub(crate) fn run(
     launch: &Launch,
     memory: &mut dyn GlobalMemory,

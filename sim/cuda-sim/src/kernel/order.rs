@@ -1,9 +1,9 @@
-//! Order that fences and atomics make: what one thread has done, and another knows of.
+//! Order by fences and atomics: the accesses of one thread that happen before those of another.
 //!
-//! A thread that has passed a fence and then writes memory by a strong access releases, at that place,
-//! what it has done and knows, and what its block has done before the last barrier. A thread that
-//! accesses the place so after it acquires that. Of other blocks, the whole block of the one who acquires
-//! counts as knowing: which of its threads do is not told apart.
+//! A thread that writes memory by a strong access after a fence releases all accesses that it is
+//! ordered after to that place. These include the accesses of its block before the last barrier. A
+//! thread that accesses the place by a strong access and then passes a fence acquires them. Across
+//! blocks, the acquiring block counts as one: its threads are not distinguished.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,47 +12,49 @@ use super::stamp::Stamp;
 /// Bytes of a block of memory, or of shared memory, by where they start.
 pub(super) type Place = (Option<usize>, usize);
 
-/// Of a block of threads: all before an interval is known, and these threads in it.
+/// Order after a block of threads: all accesses before an interval, and in it those of these
+/// threads.
 type Known = (u32, HashSet<u32>);
 
-/// Of threads of the running block: moments of their warps up to which they are known.
+/// Order after threads of the running block: the moment of their warp up to which their accesses
+/// are ordered.
 type Moments = HashMap<u32, u16>;
 
-/// What can be had at a place.
+/// The accesses that an acquire at a place is ordered after.
 #[derive(Debug, Default)]
 struct Released {
     /// Blocks by their number in the order of running.
     blocks: HashMap<usize, Known>,
     interval: u32,
-    /// In that interval.
+    /// The same for threads in that interval.
     threads: Moments,
-    /// How often there was a release.
+    /// The number of releases.
     count: u64,
 }
 
-/// What was released where, and who knows what.
+/// All releases by place, and the orders that threads acquired.
 #[derive(Debug, Default)]
 pub(super) struct Order {
-    /// The first interval of each block that ran, and the block.
+    /// The first interval of each executed block, and the block.
     blocks: Vec<(u32, u64)>,
-    /// What the running block knows of others.
+    /// The other blocks' accesses that the running block is ordered after.
     seen: HashMap<usize, Known>,
-    /// What its threads know of each other, since the last barrier.
+    /// The order among its threads since the last barrier.
     inside: HashMap<u32, Moments>,
     released: HashMap<Place, Released>,
-    /// The last release that a thread has acquired: who waits in a loop acquires it once.
+    /// The last release that a thread has acquired: a waiting loop acquires it once.
     acquired: HashMap<(u32, Place), u64>,
 }
 
 impl Order {
-    /// Another block begins, at this interval.
+    /// Begins another block at this interval.
     pub(super) fn begin(&mut self, interval: u32, block: u64) {
         self.blocks.push((interval, block));
         self.seen.clear();
         self.pass_barrier();
     }
 
-    /// Threads of the block know all before it, and nothing yet of what comes.
+    /// Orders all threads of the block after all earlier accesses.
     pub(super) fn pass_barrier(&mut self) {
         self.inside.clear();
         self.acquired.clear();
@@ -62,7 +64,7 @@ impl Order {
         self.blocks.last().map_or(0, |(interval, _)| *interval)
     }
 
-    /// The block that an interval belongs to, by its number in the order of running.
+    /// Returns the number, in the order of execution, of the block that an interval belongs to.
     fn owner(&self, interval: u32) -> usize {
         self.blocks.partition_point(|(first, _)| *first <= interval).saturating_sub(1)
     }
@@ -71,7 +73,7 @@ impl Order {
         self.blocks.get(self.owner(stamp.interval())).map_or(0, |(_, block)| *block)
     }
 
-    /// Whether an access of another block is known.
+    /// Returns `true` if an access of another block is ordered before.
     pub(super) fn knows_of_another_block(&self, old: Stamp) -> bool {
         if self.seen.is_empty() {
             return false;
@@ -82,7 +84,8 @@ impl Order {
         })
     }
 
-    /// Whether a thread knows an access of another one of its block, in the same interval.
+    /// Returns `true` if a thread is ordered after an access of another thread of its block, in the
+    /// same interval.
     pub(super) fn knows_of_another_thread(&self, thread: u32, old: Stamp) -> bool {
         let known = self.inside.get(&thread).and_then(|known| known.get(&old.thread()));
         known.is_some_and(|moment| old.tick() <= *moment)

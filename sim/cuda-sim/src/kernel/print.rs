@@ -1,4 +1,4 @@
-//! `vprintf`: what `printf` of CUDA C++ calls, with the address of a format and of its arguments.
+//! `vprintf`, which `printf` of CUDA C++ calls with the addresses of a format and of its arguments.
 
 use super::engine::{Engine, size};
 use super::launch::Fault;
@@ -8,15 +8,17 @@ use crate::printf::{Argument, BUFFER, Conversion, Piece, pieces};
 use crate::ptx::op::Print;
 use crate::report::Mistake;
 
-/// So many arguments are printed; conversions of others are printed as they are written.
+/// The limit of printed arguments. Conversions beyond it are printed as they are written.
 const MOST_ARGUMENTS: usize = 32;
 
-/// So many bytes of a text that are read or written count as an instruction, which is for 32 threads, too.
+/// The bytes of printed text that count as one instruction. An instruction is counted for 32
+/// threads, too.
 const BYTES_OF_A_STEP: usize = 32;
-/// So many conversions that are none are named in a launch.
+/// The limit of invalid conversions reported in a launch.
 const MOST_CONVERSIONS: usize = 32;
 
-/// Where a call reads its arguments, one after the other, each at a multiple of its size.
+/// The position of the next argument. Arguments lie one after the other, each at a multiple of its
+/// size.
 struct Reader {
     next: u64,
     lane: usize,
@@ -24,7 +26,8 @@ struct Reader {
 }
 
 impl Engine<'_> {
-    /// Each thread gets the number of arguments that it has printed, or -1 where there is no format.
+    /// Prints for each thread. Each gets the number of arguments that it printed, or -1 without a
+    /// format.
     pub(super) fn print(
         &mut self,
         warp: &mut Warp,
@@ -68,7 +71,7 @@ impl Engine<'_> {
                 Piece::Conversion(conversion, written) => {
                     let arguments =
                         conversion.counts() + usize::from(conversion.argument() != Argument::None);
-                    // What comes behind has arguments that are further away still.
+                    // The arguments of later conversions are further away still.
                     is_full |= count + arguments > MOST_ARGUMENTS;
                     if is_full && arguments > 0 {
                         text.extend(written);
@@ -85,7 +88,7 @@ impl Engine<'_> {
         Ok(i32::try_from(count).unwrap_or(i32::MAX))
     }
 
-    /// A conversion with its arguments.
+    /// Formats a conversion with its arguments.
     fn converted(
         &mut self,
         warp: &mut Warp,
@@ -127,13 +130,13 @@ impl Engine<'_> {
         reader: &mut Reader,
     ) -> Result<u64, Fault> {
         let rest = bytes as u64 - 1;
-        // Behind the last address comes the first, which is none.
+        // Addresses wrap around to 0, which is invalid.
         let address = reader.next.wrapping_add(rest) & !rest;
         reader.next = address.wrapping_add(bytes as u64);
         self.look(warp, address, bytes, (reader.lane, reader.at))
     }
 
-    /// A text that ends with a zero, or after so many bytes.
+    /// Reads a text that ends with a zero byte, or at a limit of bytes.
     fn text(
         &mut self,
         warp: &mut Warp,
@@ -158,7 +161,7 @@ impl Engine<'_> {
         Ok(text)
     }
 
-    /// Texts take time as instructions do, so a kernel that prints without end has one.
+    /// Counts text as instructions, so that a kernel that prints without end is stopped.
     fn count_bytes(
         &mut self,
         warp: &mut Warp,

@@ -1,10 +1,10 @@
-//! What kernels print, until it is taken.
+//! Output of kernels, until the driver takes it.
 
 use std::collections::VecDeque;
 
 use crate::printf::BUFFER;
 
-/// What one thread has printed by one call.
+/// Output of one call by one thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Printed {
     pub(crate) block: u64,
@@ -12,7 +12,7 @@ pub(crate) struct Printed {
     pub(crate) text: Vec<u8>,
 }
 
-/// The buffer that kernels print into: where it is full, what is oldest is lost.
+/// The buffer that kernels print into. A full buffer drops its oldest output.
 #[derive(Debug, Default)]
 pub(crate) struct Buffer {
     all: VecDeque<Printed>,
@@ -20,7 +20,7 @@ pub(crate) struct Buffer {
 }
 
 impl Buffer {
-    /// Of an empty text there is nothing to keep: any number of them takes no memory.
+    /// An empty text is not stored, so that any number of them takes no memory.
     pub(crate) fn push(&mut self, printed: Printed) {
         if printed.text.is_empty() {
             return;
@@ -33,7 +33,7 @@ impl Buffer {
         }
     }
 
-    /// What is in it, from the oldest on; it is empty then.
+    /// Empties the buffer, and returns its contents, oldest first.
     pub(crate) fn take(&mut self) -> Vec<Printed> {
         self.bytes = 0;
         std::mem::take(&mut self.all).into()

@@ -8,7 +8,7 @@ const STEP: u64 = 0x7FFF;
 const STRONG: u64 = 1 << 15;
 
 impl Stamp {
-    /// None is made for an interval of 0: that is no access.
+    /// The interval is never 0, which marks the absence of an access.
     pub(super) fn new(interval: u32, thread: u32, tick: u16, strong: bool, step: usize) -> Self {
         let step = (step as u64).min(STEP);
         let parts = u64::from(interval) << 36 | u64::from(thread & 0x3FF) << 26;
@@ -35,7 +35,7 @@ impl Stamp {
         self.0 & STRONG != 0
     }
 
-    /// None where it has not room for its number.
+    /// Returns the instruction, or `None` if its number did not fit.
     pub(super) fn step(self) -> Option<usize> {
         usize::try_from(self.0 & STEP).ok().filter(|step| *step as u64 != STEP)
     }
@@ -44,7 +44,7 @@ impl Stamp {
         self.thread() / 32
     }
 
-    /// Interval and thread.
+    /// Returns `true` if interval and thread are the same.
     pub(super) fn same_place(self, other: Self) -> bool {
         self.0 >> 26 == other.0 >> 26
     }

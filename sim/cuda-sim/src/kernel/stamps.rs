@@ -1,27 +1,28 @@
-//! A stamp for each cell of a piece of memory, kept for the parts of it that a launch comes upon: it touches little of a
-//! large allocation, and what is kept for it is made, looked through and thrown away at each launch.
+//! A stamp for each cell of a piece of memory, stored for the parts that a launch accesses. A
+//! launch touches little of a large allocation, and each launch creates, searches and drops its
+//! stamps.
 
 use super::stamp::Stamp;
 
-/// Cells of a page, as a power of two.
+/// Log2 of the cells of a page.
 const SHIFT: u32 = 9;
 const PAGE: usize = 1 << SHIFT;
 
-/// Stamps by the number of their cell; a cell that none was given to has that of no access.
+/// Stamps by the number of their cell. A cell without one reads as no access.
 #[derive(Debug, Default)]
 pub(super) struct Stamps {
-    /// Up to the last one with a stamp.
+    /// The pages up to the last one with a stamp.
     pages: Vec<Option<Box<[Stamp; PAGE]>>>,
 }
 
 impl Stamps {
-    /// The stamp of a cell.
+    /// Returns the stamp of a cell.
     pub(super) fn get(&self, cell: usize) -> Stamp {
         let page = self.pages.get(cell >> SHIFT).and_then(Option::as_deref);
         page.map_or(Stamp::default(), |page| page[cell % PAGE])
     }
 
-    /// Gives a cell a stamp, and answers with the one that it had.
+    /// Sets the stamp of a cell, and returns the previous one.
     pub(super) fn replace(&mut self, cell: usize, stamp: Stamp) -> Stamp {
         let page = cell >> SHIFT;
         if self.pages.len() <= page {
@@ -31,19 +32,19 @@ impl Stamps {
         std::mem::replace(&mut page[cell % PAGE], stamp)
     }
 
-    /// Takes a cell's stamp away, and answers with it.
+    /// Removes the stamp of a cell, and returns it.
     pub(super) fn take(&mut self, cell: usize) -> Stamp {
         let page = self.pages.get_mut(cell >> SHIFT).and_then(Option::as_deref_mut);
         page.map_or(Stamp::default(), |page| std::mem::take(&mut page[cell % PAGE]))
     }
 
-    /// Makes two cells of each, with the same stamp.
+    /// Splits each cell into two with the same stamp.
     pub(super) fn double(&mut self) {
         let pages = std::mem::take(&mut self.pages);
         self.pages = pages.into_iter().flat_map(|page| halves(page.as_deref())).collect();
     }
 
-    /// The cells that have a stamp, from the first on.
+    /// Returns the cells that have a stamp, in order.
     pub(super) fn cells(&self) -> impl Iterator<Item = usize> {
         let pages = self.pages.iter().enumerate();
         let pages = pages.filter_map(|(at, page)| Some((at << SHIFT, page.as_deref()?)));
@@ -55,7 +56,7 @@ impl Stamps {
     }
 }
 
-/// The two pages of what one page holds, each cell twice.
+/// Returns the two pages that a page splits into: each cell twice.
 fn halves(page: Option<&[Stamp; PAGE]>) -> [Option<Box<[Stamp; PAGE]>>; 2] {
     let half = |first: usize| {
         let page = page?;
@@ -84,7 +85,7 @@ mod tests {
         }
         assert_eq!(stamps.take(PAGE), std::mem::take(&mut plain[PAGE]));
         assert_eq!(stamps.take(100 * PAGE), Stamp::default());
-        assert_eq!(stamps.pages.iter().flatten().count(), 4, "pages that nobody came upon");
+        assert_eq!(stamps.pages.iter().flatten().count(), 4, "pages without an access");
         for _ in 0..2 {
             let cells = 0..plain.len() + PAGE;
             let expected = |cell: usize| plain.get(cell).copied().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! One instruction of some threads of a warp.
+//! Executes one instruction for some threads of a warp.
 
 use super::engine::Engine;
 use super::launch::Fault;
@@ -8,16 +8,16 @@ use crate::code::Code;
 use crate::ptx::op::{Call, Carry, Compare, ComparePair, Guard, Kind, Register};
 use crate::report::Mistake;
 
-/// Where the threads go on.
+/// The place where the threads go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Flow {
     Next,
     Jump(usize),
-    /// Each was told where.
+    /// The instruction set the place of each thread.
     Placed,
 }
 
-/// Calls a function for each lane of a mask; most often that is all of them.
+/// Calls a function for each lane of a mask, which most often is full.
 #[inline(always)]
 fn each(mask: u32, mut function: impl FnMut(usize)) {
     if mask == u32::MAX {
@@ -135,7 +135,7 @@ impl Engine<'_> {
         self.fault((Code::LAUNCH_FAILED, Mistake::KernelFault), warp, lane, at, what)
     }
 
-    /// Back to the calls; a return of the kernel itself is its end.
+    /// Returns to the callers; a return of the kernel itself ends the thread.
     fn end_call(&mut self, warp: &mut Warp, active: u32) {
         let program = std::sync::Arc::clone(&self.program);
         for lane in lanes(active) {

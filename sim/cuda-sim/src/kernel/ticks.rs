@@ -1,17 +1,18 @@
-//! What the threads of a warp know of each other: moments of the warp, counted by what synchronises.
+//! Order among the threads of a warp: moments of the warp, counted by synchronising instructions.
 
 /// Lanes of a warp.
 pub(super) const LANES: usize = 32;
-/// Later moments are all this one, and count as known: nothing is reported that may be ordered.
+/// The last moment. Later ones are counted as this, and as ordered, so that no false race is
+/// reported.
 pub(super) const LAST: u16 = 1023;
 
-/// For each lane how far it knows each other one.
+/// For each lane, the moment of every other lane up to which it is ordered.
 #[derive(Debug)]
 pub(super) struct Ticks {
     now: u16,
-    /// What every lane knows of every other.
+    /// The moment up to which every lane is ordered after every other.
     floor: u16,
-    /// What pairs of lanes know beyond that; empty until part of a warp synchronises.
+    /// The pairs of lanes that are ordered further; empty until a part of a warp synchronises.
     pairs: Vec<[u16; LANES]>,
 }
 
@@ -20,29 +21,29 @@ impl Ticks {
         Self { now: 0, floor: 0, pairs: Vec::new() }
     }
 
-    /// A barrier of the block: all before it is known.
+    /// Resets at a barrier of the block, which orders all earlier accesses.
     pub(super) fn reset(&mut self) {
         (self.now, self.floor) = (0, 0);
         self.pairs.clear();
     }
 
-    /// The moment of an access.
+    /// Returns the moment of an access.
     pub(super) fn now(&self) -> u16 {
         self.now
     }
 
-    /// What comes now is later than what was released before.
+    /// Advances the moment: later accesses are after the released ones.
     pub(super) fn advance(&mut self) {
         self.now = (self.now + 1).min(LAST);
     }
 
-    /// Whether a lane knows what another one did at a moment.
+    /// Returns `true` if a lane is ordered after another lane's moment.
     pub(super) fn knows(&self, lane: usize, other: usize, moment: u16) -> bool {
         let pair = self.pairs.get(lane).map_or(0, |pairs| pairs[other]);
         moment >= LAST || self.floor.max(pair) > moment
     }
 
-    /// These lanes wait for each other; `all` are those that the warp has.
+    /// Synchronises these lanes; `all` are the lanes of the warp.
     pub(super) fn meet(&mut self, lanes: u32, all: u32) {
         self.now = (self.now + 1).min(LAST);
         if lanes == all {
@@ -78,7 +79,7 @@ mod tests {
         ticks.meet(0b0011, u32::MAX);
         assert!(ticks.knows(0, 1, 0) && ticks.knows(1, 0, 0));
         assert!(!ticks.knows(0, 2, 0) && !ticks.knows(2, 1, 0));
-        // Through a third one, too.
+        // Order passes through a third lane, too.
         ticks.meet(0b0110, u32::MAX);
         assert!(ticks.knows(2, 0, 0) && !ticks.knows(0, 2, 0));
         assert!(!ticks.knows(2, 1, ticks.now()));

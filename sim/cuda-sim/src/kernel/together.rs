@@ -1,7 +1,7 @@
-//! What threads of a warp do together: shuffles, votes, and waiting for each other.
+//! Instructions of several threads of a warp: shuffles, votes and synchronisation.
 //!
-//! Such an instruction names the threads that take part. It happens once all of them that have not
-//! ended stand there; until then, those that came wait.
+//! Such an instruction names its participants. It executes once all of them that have not ended
+//! reached it; the earlier ones wait.
 
 use super::engine::Engine;
 use super::launch::Fault;
@@ -9,7 +9,7 @@ use super::step::Flow;
 use super::warp::{Warp, lanes};
 use crate::ptx::op::{Kind, Question, Register, Shuffle, ShuffleMode, Vote};
 
-/// What a lane reads of one that does not take part: PTX leaves it open.
+/// The value that a lane reads from one that does not take part. PTX leaves it open.
 const NOBODY: u64 = 0xA5A5_A5A5;
 
 impl Engine<'_> {
@@ -66,7 +66,7 @@ fn mask_of(kind: &Kind) -> Option<Register> {
     }
 }
 
-/// The threads that a lane waits for; lanes that the block does not have are none.
+/// Returns the threads that a lane waits for. Lanes outside the block do not count.
 fn mask_bits(warp: &Warp, mask: Register, lane: usize) -> u32 {
     u32::try_from(warp.value(mask, lane) & 0xFFFF_FFFF).unwrap_or(0) & warp.all
 }
@@ -106,7 +106,8 @@ fn shuffle(warp: &mut Warp, wanted: &Shuffle, class: u32) {
     }
 }
 
-/// The lane that a value comes from, and whether it is inside the segment: as the manual of PTX has it.
+/// Returns the lane that a value comes from, and `true` if it is inside the segment, as PTX's
+/// manual defines it.
 fn source(mode: ShuffleMode, lane: u64, b: u64, c: u64) -> (usize, bool) {
     let (clamp, segments) = (c & 31, c >> 8 & 31);
     let last = (lane & segments) | (clamp & !segments);

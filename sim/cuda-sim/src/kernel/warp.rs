@@ -1,4 +1,4 @@
-//! A warp: the registers of its threads, where each stands, and what it waits for.
+//! A warp: its threads' registers, program counters and waits.
 
 use super::ticks::{LANES, Ticks};
 use crate::ptx::op::{Guard, Place, Program, Register};
@@ -11,41 +11,41 @@ pub(super) struct Warp {
     pub(super) first_thread: u32,
     pub(super) registers: Vec<[u64; LANES]>,
     pub(super) at: [usize; LANES],
-    /// Lanes that the block has.
+    /// Lanes that the block fills.
     pub(super) all: u32,
-    /// Those that have not ended.
+    /// Lanes that have not ended.
     pub(super) alive: u32,
-    /// At a barrier of the block.
+    /// Lanes at a barrier of the block.
     pub(super) waiting: u32,
-    /// At an instruction that other lanes of the warp must reach.
+    /// Lanes at an instruction that other lanes of the warp must reach.
     pub(super) parked: u32,
-    /// Passed a fence.
+    /// Lanes that have passed a fence.
     pub(super) fenced: u32,
-    /// The calls in which a lane is.
+    /// The call stack of each lane.
     pub(super) calls: Vec<Vec<usize>>,
     /// The lanes' own memory, one after the other.
     pub(super) local: Vec<u8>,
     pub(super) ticks: Ticks,
-    /// Instructions so far.
+    /// Instructions executed so far.
     pub(super) steps: u64,
-    /// Bytes of printed texts that are no whole step yet.
+    /// Bytes of printed text that do not fill a step yet.
     pub(super) printed: usize,
 }
 
-/// Threads that stand at one place, and the next place where others do.
+/// Threads at one instruction, and the next instruction where other threads are.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Group {
     pub(super) at: usize,
     pub(super) lanes: u32,
     pub(super) limit: usize,
-    /// Whether nobody of the warp stands elsewhere and may go on.
+    /// `true` if no other thread of the warp may go on.
     pub(super) alone: bool,
 }
 
-/// Of so many turns, one goes to threads that are not the furthest behind.
+/// One turn in this number goes to threads that are not the furthest back.
 const DETOUR: usize = 16;
 
-/// The lanes of a mask.
+/// Returns the lanes of a mask.
 pub(super) fn lanes(mask: u32) -> impl Iterator<Item = usize> {
     (0..LANES).filter(move |lane| mask >> lane & 1 == 1)
 }
@@ -74,14 +74,14 @@ impl Warp {
         }
     }
 
-    /// A new block starts.
+    /// Starts a new block.
     pub(super) fn reset(&mut self) {
         self.at = [0; LANES];
         self.alive = self.all;
         (self.waiting, self.parked, self.fenced, self.steps) = (0, 0, 0, 0);
         self.printed = 0;
         self.calls.iter_mut().for_each(Vec::clear);
-        // What a thread has not written is no zero.
+        // Memory that a thread has not written is not zero.
         self.local.fill(0xA5);
         self.ticks.reset();
     }
@@ -90,8 +90,8 @@ impl Warp {
         self.alive & !self.waiting & !self.parked
     }
 
-    /// The threads that go on next: those furthest behind, so that others are met; now and then some
-    /// others, so that nobody waits for ever.
+    /// Picks the threads that run next: those furthest back, so that they reach the others. Now and
+    /// then it picks others, so that no thread waits forever.
     pub(super) fn pick(&self, random: &mut Random) -> Option<Group> {
         let runnable = self.runnable();
         let first = lanes(runnable).next()?;
@@ -124,7 +124,7 @@ impl Warp {
         }
     }
 
-    /// The lanes for which a guard holds.
+    /// Returns the lanes for which a guard holds.
     pub(super) fn holds(&self, guard: Guard) -> u32 {
         let values = &self.registers[guard.register];
         let mut mask = 0;
@@ -134,7 +134,7 @@ impl Warp {
         if guard.negated { !mask } else { mask }
     }
 
-    /// These lanes have ended; those that wait for them look again.
+    /// Ends these lanes. Lanes that wait for them check again.
     pub(super) fn end(&mut self, mask: u32) {
         self.alive &= !mask;
         self.parked = 0;

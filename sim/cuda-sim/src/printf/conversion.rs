@@ -1,15 +1,15 @@
-//! A format in its pieces, and a conversion with its argument.
+//! The pieces of a format, and a conversion with its argument.
 
 use super::BUFFER;
 
 /// A part of a format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Piece<'f> {
-    /// It stands for itself.
+    /// Literal text.
     Text(&'f [u8]),
-    /// With how it is written.
+    /// A conversion, and its text.
     Conversion(Conversion, &'f [u8]),
-    /// It begins as a conversion, and is none.
+    /// Text that begins like a conversion, and is not one.
     Unknown(&'f [u8]),
 }
 
@@ -17,7 +17,7 @@ pub(crate) enum Piece<'f> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Count {
     Number(usize),
-    /// `*`: an argument says it.
+    /// `*`: an argument has the number.
     Argument,
 }
 
@@ -35,16 +35,16 @@ pub(crate) struct Conversion {
     pub(super) letter: u8,
 }
 
-/// How large a whole number is.
+/// The size of a whole number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Size {
     Short,
     Int,
-    /// `l` and `ll` have 64 bits both.
+    /// `l` and `ll`, both of 64 bits.
     Long,
 }
 
-/// What is passed for a conversion.
+/// The argument of a conversion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Argument {
     Bytes(usize),
@@ -54,7 +54,7 @@ pub(crate) enum Argument {
     None,
 }
 
-/// The pieces of a format, in order.
+/// Splits a format into its pieces, in order.
 pub(crate) fn pieces(format: &[u8]) -> Vec<Piece<'_>> {
     let (mut pieces, mut rest) = (Vec::new(), format);
     while !rest.is_empty() {
@@ -114,7 +114,7 @@ impl Reader<'_> {
         }
         found.width = self.count();
         if self.next_is(b'.') {
-            // A point with nothing behind it is a precision of 0.
+            // A point without a number is a precision of 0.
             found.precision = Some(self.count().unwrap_or(Count::Number(0)));
         }
         if self.next_is(b'h') {
@@ -149,13 +149,14 @@ impl Reader<'_> {
 }
 
 impl Conversion {
-    /// How many arguments say its width and precision; each has 4 bytes and comes before its own argument.
+    /// Returns the number of arguments for its width and precision. Each has 4 bytes and precedes
+    /// the conversion's own argument.
     pub(crate) fn counts(&self) -> usize {
         let counts = [self.width, self.precision];
         counts.into_iter().filter(|count| *count == Some(Count::Argument)).count()
     }
 
-    /// What is passed for it.
+    /// Returns the kind of its argument.
     pub(crate) fn argument(&self) -> Argument {
         match self.letter {
             b'%' => Argument::None,
@@ -167,7 +168,8 @@ impl Conversion {
         }
     }
 
-    /// With the widths and precisions that arguments say, in order; `None` for one that fits no buffer.
+    /// Replaces `*` by the numbers of arguments, in order. Returns `None` if one exceeds the
+    /// buffer.
     pub(crate) fn with_counts(mut self, counts: &[i32]) -> Option<Self> {
         let mut counts = counts.iter().copied();
         if self.width == Some(Count::Argument) {
@@ -185,7 +187,7 @@ impl Conversion {
         Some(self)
     }
 
-    /// The precision that is written, or that an argument has said.
+    /// Returns the written precision, or that of an argument.
     pub(crate) fn precision(&self) -> Option<usize> {
         number(self.precision)
     }

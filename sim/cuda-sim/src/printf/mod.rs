@@ -1,7 +1,8 @@
-//! What `printf` of a kernel makes of a format and its arguments: C's conversions, as far as CUDA's guide lists them.
+//! Formatted output of a kernel's `printf`: C's conversions, as far as CUDA's guide lists them.
 //!
-//! A conversion is `%[flags][width][.precision][size]type` with the flags `#`, ` `, `0`, `+` and `-`, a number or `*` for
-//! width and precision, the sizes `h`, `l` and `ll`, and one of `%cdiouxXpeEfgGaAs`.
+//! A conversion is `%[flags][width][.precision][size]type`. Flags are `#`, ` `, `0`, `+` and `-`.
+//! Width and precision are a number or `*`. Sizes are `h`, `l` and `ll`, types are
+//! `cdiouxXpeEfgGaAs`.
 
 mod conversion;
 mod float;
@@ -13,11 +14,10 @@ mod tests;
 
 pub(crate) use conversion::{Argument, Conversion, Piece, pieces};
 
-/// The buffer that kernels print into has so many bytes, as CUDA makes it where nothing else is asked for. No text can be
-/// wider.
+/// The bytes of the buffer that kernels print into: CUDA's default. No text can be wider.
 pub(crate) const BUFFER: usize = 1 << 20;
 
-/// A prefix that stays in front of zeros which fill a width, and what comes behind it.
+/// Pads to a width. The prefix stays in front of zeros that fill the width.
 fn padded(conversion: &Conversion, width: usize, prefix: &[u8], body: &[u8]) -> Vec<u8> {
     let fill = width.saturating_sub(prefix.len() + body.len());
     let [mut before, mut zeros, mut behind] = [0; 3];

@@ -1,8 +1,8 @@
-//! Conversions, held against the C library's `snprintf` and against cases of CUDA's guide.
+//! Conversions, compared with the C library's `snprintf` and with cases of CUDA's guide.
 
 use super::{Argument, BUFFER, Conversion, Piece, pieces};
 
-/// The only conversion of a format.
+/// Returns the only conversion of a format.
 fn conversion(format: &str) -> Conversion {
     match pieces(format.as_bytes()).as_slice() {
         [Piece::Conversion(conversion, written)] if *written == format.as_bytes() => {
@@ -35,7 +35,7 @@ fn what_the_guide_does_not_list_is_unknown_and_stays_as_it_is_written() {
         let found = pieces(format.as_bytes());
         assert!(matches!(found.first(), Some(Piece::Unknown(_))), "{format}: {found:?}");
     }
-    // None of the bytes that there are makes it panic.
+    // No byte makes it panic.
     for byte in 0..=u8::MAX {
         assert!(!pieces(&[b'%', byte]).is_empty());
     }
@@ -93,7 +93,8 @@ fn the_largest_widths_and_precisions_are_filled() {
     assert_eq!(number(&format!("%{BUFFER}d"), 7).len(), BUFFER);
 }
 
-/// The C library is glibc: others write what the standard leaves to them, such as subnormal numbers in base 16, otherwise.
+/// Compares with glibc. Other C libraries differ where the standard allows it, such as in subnormal
+/// numbers in base 16.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod beside_the_c_library {
     use std::ffi::{CString, c_char, c_int};
@@ -107,23 +108,25 @@ mod beside_the_c_library {
         fn snprintf(buffer: *mut c_char, bytes: usize, format: *const c_char, ...) -> c_int;
     }
 
-    /// What the C library makes of it.
+    /// Returns the output of the C library.
     fn expected(format: &str, bits: u64) -> String {
         let text = CString::new(format).unwrap();
         let mut buffer = [0_u8; 4096];
         let place = buffer.as_mut_ptr().cast::<c_char>();
-        let (format, room) = (text.as_ptr(), buffer.len());
+        let (format, capacity) = (text.as_ptr(), buffer.len());
         let is_float = b"eEfgGaA".contains(text.as_bytes().last().unwrap());
         let written = if is_float {
-            // SAFETY: the buffer has so many bytes, the format ends with a zero and takes one `double`.
-            unsafe { snprintf(place, room, format, f64::from_bits(bits)) }
+            // SAFETY: the buffer has `capacity` bytes, the format ends with a zero byte and takes one
+            // `double`.
+            unsafe { snprintf(place, capacity, format, f64::from_bits(bits)) }
         } else {
-            // SAFETY: as above; it takes one whole number, of at most 64 bits, which is passed as one of 64: a smaller one is
-            // its low bits on all processors that the simulator is tested on.
-            unsafe { snprintf(place, room, format, bits) }
+            // SAFETY: as above. The format takes one whole number of at most 64 bits, passed as one
+            // of 64 bits. A smaller number is its low bits on all processors that the simulator is
+            // tested on.
+            unsafe { snprintf(place, capacity, format, bits) }
         };
         let written = usize::try_from(written).unwrap();
-        assert!(written < room, "{written} bytes of {text:?}");
+        assert!(written < capacity, "{written} bytes of {text:?}");
         String::from_utf8(buffer[..written].to_vec()).unwrap()
     }
 
@@ -192,8 +195,8 @@ mod beside_the_c_library {
             format in formats(&['e', 'E', 'f', 'g', 'G', 'a', 'A']),
             value in floats(),
         ) {
-            // There it loses the zeros that `#` keeps, where rounding carries into another digit: glibc writes 999999.5 as
-            // `1.e+06`. What the standard says of `#` is below.
+            // There it loses the zeros that `#` keeps, where rounding carries into another digit:
+            // glibc writes 999999.5 as `1.e+06`. A test below covers the standard's rule for `#`.
             prop_assume!(!(format.contains('#') && format.to_ascii_lowercase().ends_with('g')));
             let bits = value.to_bits();
             let written = String::from_utf8(conversion(&format).number(bits)).unwrap();

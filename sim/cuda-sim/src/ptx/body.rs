@@ -7,7 +7,7 @@ use super::syntax::{Guard, Instruction, Linkage, Operand, Statement};
 use super::types::{Space, Type};
 
 impl Parser<'_> {
-    /// From its opening brace to its closing one.
+    /// Parses a body, from its opening to its closing brace.
     pub(super) fn body(&mut self) -> Reading<Vec<Statement>> {
         let start = self.line();
         self.expect('{')?;
@@ -107,7 +107,7 @@ impl Parser<'_> {
         Ok(Statement::Instruction(Instruction { line, guard, name, modifiers, operands }))
     }
 
-    /// All operands of an instruction, and its end.
+    /// Parses all operands of an instruction, and its end.
     fn operands(&mut self) -> Reading<Vec<Operand>> {
         let mut operands = Vec::new();
         while !self.accept(';') {
@@ -120,7 +120,7 @@ impl Parser<'_> {
         Ok(operands)
     }
 
-    /// A label, or a list of them under a name.
+    /// Parses a label, or a named list of labels.
     fn label(&mut self, label: &str) -> Reading<Statement> {
         let name = label.to_owned();
         if self.peek_two() != Some([Token::Sign('.'), Token::Word("branchtargets")]) {
@@ -139,7 +139,7 @@ impl Parser<'_> {
         Ok(Statement::Targets { name, labels })
     }
 
-    /// `global`, `L2::128B` or `2d`.
+    /// Parses a modifier such as `global`, `L2::128B` or `2d`.
     fn modifier(&mut self) -> Reading<String> {
         let mut modifier = match self.peek() {
             Some(Token::Number(number)) => {
@@ -179,7 +179,7 @@ impl Parser<'_> {
         self.single_operand()
     }
 
-    /// None in braces: groups do not nest.
+    /// Parses an operand outside braces: groups do not nest.
     fn single_operand(&mut self) -> Reading<Operand> {
         let line = self.line();
         match self.peek() {
@@ -206,7 +206,7 @@ impl Parser<'_> {
         Ok(operands)
     }
 
-    /// A register, a part of a special one, a variable and a distance, or two results.
+    /// Parses a register, a component of a special one, a variable with an offset, or two results.
     fn named(&mut self) -> Reading<Operand> {
         let line = self.line();
         let mut name = self.word()?.to_owned();

@@ -1,4 +1,4 @@
-//! Comparisons: of whole numbers, and of numbers with a point that may be none.
+//! Comparisons of whole numbers, and of floating-point numbers, which may be NaN.
 
 use std::cmp::Ordering::{self, Equal, Greater, Less};
 
@@ -8,7 +8,7 @@ use super::op::Test;
 use super::types::Type;
 use half::{bf16, f16};
 
-/// What can be compared, read from a register.
+/// A value that can be compared, read from a register.
 trait Comparable {
     fn order(a: u64, b: u64) -> Option<Ordering>;
 }
@@ -58,25 +58,25 @@ impl Comparable for Brain {
     }
 }
 
-/// Which names a type has.
+/// The names of comparisons that a type has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Names {
-    /// Bits are equal or not.
+    /// Bits are equal or different.
     Bits,
     Signed,
-    /// These have names of their own for less and greater, too.
+    /// Unsigned numbers have separate names for less and greater.
     Unsigned,
-    /// One side may be no number.
+    /// One side may be NaN.
     Float,
 }
 
-/// Whether it is the name of a comparison.
+/// Returns `true` if it is the name of a comparison.
 pub(crate) fn is_name(name: &str) -> bool {
     named::<Single>(name, Names::Float).is_some()
         || named::<Whole<u32>>(name, Names::Unsigned).is_some()
 }
 
-/// Comparisons by their names in PTX; those that end in `u` hold where one side is no number.
+/// Returns a comparison by its name in PTX. Names that end in `u` also hold if one side is NaN.
 fn named<C: Comparable>(name: &str, names: Names) -> Option<Test> {
     Some(match name {
         "eq" => |a, b| C::order(a, b) == Some(Equal),
@@ -103,7 +103,7 @@ fn named<C: Comparable>(name: &str, names: Names) -> Option<Test> {
     })
 }
 
-/// The comparison of a name and a type.
+/// Returns the comparison of a name and a type.
 pub(crate) fn test(name: &str, ty: Type, flush: bool) -> Option<Test> {
     match ty {
         Type::B16 => named::<Whole<u16>>(name, Names::Bits),

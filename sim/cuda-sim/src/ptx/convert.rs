@@ -1,4 +1,4 @@
-//! `cvt`: from any type to any other, with a direction of rounding and saturation.
+//! `cvt`: conversion between any two types, with a direction of rounding and saturation.
 
 #![expect(clippy::cast_possible_truncation, reason = "the low bits of a register are the number")]
 
@@ -8,20 +8,20 @@ use super::float;
 use super::rounding::{BRAIN, DOUBLE, HALF, Layout, Round, SINGLE, narrow, pack};
 use super::types::Type;
 
-/// What a `cvt` says.
+/// A `cvt` with its modifiers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Conversion {
     pub(crate) to: Type,
     pub(crate) from: Type,
     pub(crate) round: Round,
-    /// Rounds to a whole number: `.rni` and its like.
+    /// Rounds to a whole number: `.rni` and its variants.
     pub(crate) whole: bool,
     pub(crate) flush: bool,
     pub(crate) saturate: bool,
 }
 
 impl Conversion {
-    /// The converted bits.
+    /// Returns the converted bits.
     pub(crate) fn apply(self, bits: u64) -> u64 {
         match (self.from.is_float(), self.to.is_float()) {
             (false, false) => self.whole_to_whole(whole(self.from, bits)),
@@ -31,7 +31,7 @@ impl Conversion {
         }
     }
 
-    /// Whether all whole numbers of one type are of the other, so that there is nothing to saturate.
+    /// Returns `true` if `to` contains all whole numbers of `from`, so that nothing saturates.
     pub(crate) fn is_within(from: Type, to: Type) -> bool {
         if from.is_float() || to.is_float() {
             return false;
@@ -66,7 +66,7 @@ impl Conversion {
             return 0;
         }
         let (least, greatest) = range(self.to);
-        // Rust's conversion keeps to the range of 128 bits, and the clamp to that of the type.
+        // Rust's conversion limits to the range of 128 bits, and the clamp to that of the type.
         let value = (to_whole(value, self.round) as i128).clamp(least, greatest);
         put_whole(self.to, value)
     }
@@ -88,7 +88,7 @@ impl Conversion {
     }
 }
 
-/// Two `.f32` into a pair of short numbers; the first goes to the upper half.
+/// Packs two `.f32` into a pair of short numbers; the first becomes the upper half.
 pub(crate) fn pair(to: Type, round: Round, upper: u64, lower: u64) -> u64 {
     let to = if to == Type::F16x2 { Type::F16 } else { Type::Bf16 };
     let conversion =
@@ -96,7 +96,7 @@ pub(crate) fn pair(to: Type, round: Round, upper: u64, lower: u64) -> u64 {
     conversion.apply(upper) << 16 | conversion.apply(lower)
 }
 
-/// A number with a point in a direction.
+/// Rounds a floating-point number to a whole number in a direction.
 fn to_whole(value: f64, round: Round) -> f64 {
     match round {
         Round::Nearest => value.round_ties_even(),
@@ -133,7 +133,7 @@ fn range(ty: Type) -> (i128, i128) {
     if ty.is_signed() { (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) } else { (0, (1 << bits) - 1) }
 }
 
-/// The number in the low bits.
+/// Returns the whole number in the low bits.
 fn whole(ty: Type, bits: u64) -> i128 {
     let free = 64 - bit_count(ty);
     if ty.is_signed() {
@@ -143,7 +143,7 @@ fn whole(ty: Type, bits: u64) -> i128 {
     }
 }
 
-/// With its sign in all bits above.
+/// Returns the bits, sign-extended to the register.
 fn put_whole(ty: Type, value: i128) -> u64 {
     whole(ty, value as u64) as u64
 }

@@ -2,7 +2,7 @@
 
 use super::function::Three;
 
-/// A part of a register, by its first bit and its width, with or without a sign.
+/// Returns a part of a register by its first bit and its width, signed or unsigned.
 fn part<const SIGNED: bool>(bits: u64, first: u32, width: u32) -> i64 {
     let free = 64 - width;
     let raised = bits >> first << free;
@@ -28,7 +28,7 @@ fn two<const A: bool, const B: bool, const HIGH: bool>(a: u64, b: u64, c: u64) -
     low_word((0..2).map(product).sum::<i64>() + part::<true>(c, 0, 32))
 }
 
-/// `dp4a`, by whether its two sides have signs.
+/// Returns `dp4a`, by the signedness of its two sides.
 pub(crate) fn of_four(signs: (bool, bool)) -> Three {
     match signs {
         (false, false) => four::<false, false>,
@@ -38,7 +38,7 @@ pub(crate) fn of_four(signs: (bool, bool)) -> Three {
     }
 }
 
-/// `dp2a`, by the same, and by which half of the second side it takes.
+/// Returns `dp2a`, by the same, and by the half of the second side that it reads.
 pub(crate) fn of_two(signs: (bool, bool), high: bool) -> Three {
     match (signs, high) {
         ((false, false), false) => two::<false, false, false>,

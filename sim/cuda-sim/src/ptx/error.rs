@@ -1,13 +1,13 @@
-//! Why a module is refused: the line, what stands there, and what is wrong with it.
+//! The error of a refused module: line, instruction and cause.
 
 use std::fmt;
 
-/// A module that is not loaded.
+/// The error of a refused module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PtxError {
-    /// Counted from 1; 0 where no line is to blame.
+    /// The line, counted from 1; 0 if no line is the cause.
     pub(crate) line: u32,
-    /// The instruction that is refused, with its modifiers.
+    /// The refused instruction, with its modifiers.
     pub(crate) instruction: Option<String>,
     pub(crate) what: String,
 }
@@ -20,13 +20,13 @@ impl PtxError {
         Self { line, instruction: None, what: what.into() }
     }
 
-    /// As the refusal of an instruction, if it is not one already.
+    /// Adds the instruction, unless the error has one.
     pub(crate) fn of(self, name: &str, modifiers: &[String]) -> Self {
         let spelled = || modifiers.iter().fold(name.to_owned(), |name, next| name + "." + next);
         Self { instruction: self.instruction.or_else(|| Some(spelled())), ..self }
     }
 
-    /// With the text of the line.
+    /// Formats the error with the text of its line.
     pub(crate) fn with_text(&self, text: &str) -> String {
         let index = usize::try_from(self.line).unwrap_or(0).wrapping_sub(1);
         let line = text.lines().nth(index).unwrap_or_default().trim();

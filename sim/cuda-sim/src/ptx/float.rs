@@ -1,8 +1,9 @@
-//! Arithmetic on numbers with a point: what `.f32`, `.f64`, `.f16`, `.bf16` and pairs of the short
-//! ones mean, as functions on the bits of registers.
+//! Floating-point arithmetic of `.f32`, `.f64`, `.f16`, `.bf16` and pairs of the short ones, as
+//! functions on the bits of registers.
 //!
-//! Sums, products, quotients, square roots and fused products are rounded once, to nearest unless an
-//! instruction says otherwise. What PTX calls approximate is rounded as well as this machine can.
+//! Sums, products, quotients, square roots and fused products are rounded once, to nearest unless
+//! the instruction has a direction. PTX's approximate instructions are rounded as precisely as the
+//! host can.
 
 #![expect(clippy::cast_possible_truncation, reason = "the low bits of a register are the number")]
 
@@ -12,7 +13,7 @@ use super::function::{One, Three, Two};
 use super::rounding::{BRAIN, HALF, Round, narrow, odd_sum};
 use super::types::Type;
 
-/// How numbers are read from registers and written there.
+/// The encoding of a number in a register.
 trait Format {
     type Raw: Raw;
     fn get(bits: u64) -> Self::Raw;
@@ -22,7 +23,7 @@ trait Format {
     }
 }
 
-/// What is computed with.
+/// The type that arithmetic runs in.
 trait Raw: Copy + PartialOrd {
     fn add(self, other: Self) -> Self;
     fn subtract(self, other: Self) -> Self;
@@ -32,10 +33,10 @@ trait Raw: Copy + PartialOrd {
     fn root(self) -> Self;
     fn negative(self) -> bool;
     fn turned(self) -> Self;
-    /// By a function of wider numbers.
+    /// Applies a function of wider numbers.
     fn by(self, function: fn(f64) -> f64) -> Self;
     fn signed_as(self, other: Self) -> Self;
-    /// From 0 to 1, and 0 for no number.
+    /// Clamps to 0 to 1; NaN becomes 0.
     fn saturated(self) -> Self;
     fn is_number(self) -> bool;
     fn none() -> Self;
@@ -91,12 +92,12 @@ raw!(f32, |value, function: fn(f64) -> f64| function(f64::from(value)) as f32);
 raw!(f64, |value, function: fn(f64) -> f64| function(value));
 
 struct Single;
-/// Subnormal numbers are zeros, as operands and as results.
+/// Treats subnormal numbers as zeros, as operands and as results.
 struct Flushed;
 struct Double;
 struct Half;
 struct Brain;
-/// Results lie from 0 to 1.
+/// Clamps results to 0 to 1.
 struct Saturated<F>(F);
 
 fn flush(value: f32) -> f32 {
@@ -104,7 +105,7 @@ fn flush(value: f32) -> f32 {
 }
 
 fn single_bits(value: f32) -> u64 {
-    // The one not-a-number that PTX answers.
+    // PTX's only NaN.
     u64::from(if value.is_nan() { 0x7FFF_FFFF } else { value.to_bits() })
 }
 
@@ -138,8 +139,8 @@ impl Format for Double {
     }
 }
 
-// Sums, products and quotients of two short numbers have no second rounding to fear in 53 bits
-// (Figueroa, "When is double rounding innocuous?", 1995); three of them have.
+// Sums, products and quotients of two short numbers are safe from a second rounding in 53 bits
+// (Figueroa, "When is double rounding innocuous?", 1995). Those of three numbers are not.
 impl Format for Half {
     type Raw = f64;
     fn get(bits: u64) -> f64 {
@@ -175,12 +176,12 @@ impl<F: Format> Format for Saturated<F> {
         F::put(value.saturated())
     }
     fn fused(a: u64, b: u64, c: u64) -> u64 {
-        // Rounding keeps the order, and 0 and 1 are numbers of every format.
+        // Rounding is monotone, and 0 and 1 are numbers of every format.
         Self::put(F::get(F::fused(a, b, c)))
     }
 }
 
-/// A function of one number, of two.
+/// A function of one number, and of two.
 trait Unary {
     fn apply<R: Raw>(a: R) -> R;
 }
@@ -231,7 +232,7 @@ functions! { Binary:
     SignOf(a, b) = b.signed_as(a);
 }
 
-/// Of a number and none it is the number, and -0 is less than +0.
+/// Returns the minimum. With one NaN it is the other number; -0 is less than +0.
 fn least<R: Raw>(a: R, b: R) -> R {
     if !a.is_number() || b < a || (a == b && b.negative()) {
         return if b.is_number() { b } else { a };
@@ -259,7 +260,7 @@ fn fused_pair<F: Format>(a: u64, b: u64, c: u64) -> u64 {
     F::fused(a, b, c) | F::fused(a >> 16, b >> 16, c >> 16) << 16
 }
 
-/// What modifiers say about operands and results.
+/// The modifiers for operands and results.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Style {
     pub(crate) flush: bool,
@@ -286,7 +287,7 @@ macro_rules! by_format {
     }};
 }
 
-/// Functions of one number, by their names in PTX.
+/// Returns a function of one number, by its name in PTX.
 pub(crate) fn unary(name: &str, ty: Type, style: Style) -> Option<One> {
     fn of<O: Unary>(ty: Type, style: Style) -> Option<One> {
         by_format!(ty, style, one, one_pair, O)
@@ -306,7 +307,8 @@ pub(crate) fn unary(name: &str, ty: Type, style: Style) -> Option<One> {
     }
 }
 
-/// Functions of two numbers, by their names in PTX; `min_nan` and `max_nan` are those with `.NaN`.
+/// Returns a function of two numbers, by its name in PTX; `min_nan` and `max_nan` are those with
+/// `.NaN`.
 pub(crate) fn binary(name: &str, ty: Type, style: Style) -> Option<Two> {
     fn of<O: Binary>(ty: Type, style: Style) -> Option<Two> {
         by_format!(ty, style, two, two_pair, O)
@@ -325,7 +327,7 @@ pub(crate) fn binary(name: &str, ty: Type, style: Style) -> Option<Two> {
     }
 }
 
-/// The fused product and sum.
+/// Returns the fused product and sum.
 pub(crate) fn fused(ty: Type, style: Style) -> Option<Three> {
     fn single<F: Format>(a: u64, b: u64, c: u64) -> u64 {
         F::fused(a, b, c)
@@ -333,7 +335,7 @@ pub(crate) fn fused(ty: Type, style: Style) -> Option<Three> {
     by_format!(ty, style, single, fused_pair)
 }
 
-/// `rcp.approx.ftz.f64` and `rsqrt.approx.ftz.f64`: the low half of the result is zero.
+/// Returns `rcp.approx.ftz.f64` or `rsqrt.approx.ftz.f64`, whose result has a low half of zero.
 pub(crate) fn short_double(name: &str) -> Option<One> {
     const HIGH: u64 = 0xFFFF_FFFF_0000_0000;
     fn inverse(a: u64) -> u64 {
@@ -349,7 +351,7 @@ pub(crate) fn short_double(name: &str) -> Option<One> {
     }
 }
 
-/// `ex2.approx.ftz` of `.bf16` and its pairs, whose results are never subnormal.
+/// Returns `ex2.approx.ftz` of `.bf16` and its pairs, whose results are never subnormal.
 pub(crate) fn flushed_power(ty: Type) -> Option<One> {
     fn power(a: u64) -> u64 {
         let bits = one::<PowerOfTwo, Brain>(a);
@@ -362,7 +364,7 @@ pub(crate) fn flushed_power(ty: Type) -> Option<One> {
     }
 }
 
-/// `testp`: what sort of number it is.
+/// Returns `testp`, which classifies a number.
 pub(crate) fn test(name: &str, ty: Type) -> Option<One> {
     macro_rules! tests {
         ($get:expr) => {
@@ -384,7 +386,7 @@ pub(crate) fn test(name: &str, ty: Type) -> Option<One> {
     })
 }
 
-/// A register's `.f32`, with subnormal numbers as zeros where that is wanted.
+/// Reads a `.f32`, with subnormal numbers flushed to zero on demand.
 pub(crate) fn single(bits: u64, flush_it: bool) -> f32 {
     if flush_it { Flushed::get(bits) } else { Single::get(bits) }
 }

@@ -1,6 +1,6 @@
-//! Functions of registers' bits, as instructions name them.
+//! Types of functions on the bits of registers.
 
-/// Functions on bits of registers.
+/// A function of the bits of one register.
 pub(crate) type One = fn(u64) -> u64;
 pub(crate) type Two = fn(u64, u64) -> u64;
 pub(crate) type Three = fn(u64, u64, u64) -> u64;

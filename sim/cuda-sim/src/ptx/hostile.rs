@@ -1,4 +1,5 @@
-//! Texts that no compiler writes: each is read or refused with an error, and neither a panic nor all memory is.
+//! Texts that no compiler writes: each is read or refused with an error, without a panic or
+//! unbounded memory.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -6,10 +7,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use super::error::Reading;
 use super::{initial_bytes, parse, programs};
 
-/// Kernels of this repository, to be changed.
+/// Kernels of this repository, to be mutated.
 const KERNELS: &str =
     concat!(env!("CARGO_MANIFEST_DIR"), "/../../testing/pool-kernels/cuda/reduction.ptx");
-/// What may stand in place of a token.
+/// Replacements for a token.
 const OTHERS: [&str; 24] = [
     "0",
     "1",
@@ -56,7 +57,7 @@ fn refused(items: &str) -> String {
     read(&text).unwrap_err().to_string()
 }
 
-/// A number below this one.
+/// Returns a number below `end`.
 fn below(state: &mut u64, end: usize) -> usize {
     *state ^= *state << 13;
     *state ^= *state >> 7;
@@ -64,7 +65,7 @@ fn below(state: &mut u64, end: usize) -> usize {
     usize::try_from(*state >> 16).unwrap_or(0) % end
 }
 
-/// The kernels with one to three tokens exchanged for others, left out or written twice.
+/// Mutates the kernels: one to three tokens are replaced, left out or doubled.
 fn changed(tokens: &[&str], state: &mut u64) -> String {
     let mut tokens = tokens.to_vec();
     for _ in 0..=below(state, 3) {
@@ -80,7 +81,7 @@ fn changed(tokens: &[&str], state: &mut u64) -> String {
     tokens.concat()
 }
 
-/// Words, numbers, signs and the blanks between them.
+/// Splits into words, numbers, signs and the blanks between them.
 fn pieces(text: &str) -> Vec<&str> {
     let is_inside = |one: char| one.is_ascii_alphanumeric() || "_$%".contains(one);
     let mut pieces = Vec::new();

@@ -1,15 +1,15 @@
-//! The bytes that a module's variables start with.
+//! The initial bytes of a module's variables.
 
 use std::collections::HashMap;
 
 use super::error::{PtxError, Reading};
 use super::syntax::{Initial, Variable};
 
-/// The bytes of a variable, once it is known where the others lie.
+/// Returns the bytes of a variable, once the addresses of the others are known.
 ///
 /// # Errors
 ///
-/// When it starts with the address of a variable that is not there, or of a function.
+/// Fails if it contains the address of an unknown variable or of a function.
 pub(crate) fn bytes(variable: &Variable, addresses: &HashMap<String, u64>) -> Reading<Vec<u8>> {
     let mut bytes = vec![0; variable.bytes];
     let width = variable.element.bytes();
@@ -18,7 +18,7 @@ pub(crate) fn bytes(variable: &Variable, addresses: &HashMap<String, u64>) -> Re
             Initial::Bits(bits) => *bits,
             Initial::Address(name, offset) => {
                 let address = addresses.get(name).ok_or_else(|| {
-                    let text = format!("`{name}` is no variable of global or constant memory");
+                    let text = format!("`{name}` is not a variable of global or constant memory");
                     PtxError::new(variable.line, text)
                 })?;
                 if width != 8 {

@@ -9,26 +9,26 @@ use super::types::Type;
 pub(crate) trait Integer: Copy + Ord {
     const BITS: u32;
     fn get(bits: u64) -> Self;
-    /// With its sign in all bits above: a wider register holds the same number.
+    /// Returns the bits, sign-extended: a wider register holds the same number.
     fn put(self) -> u64;
     fn add(self, other: Self) -> Self;
     fn subtract(self, other: Self) -> Self;
     fn add_saturated(self, other: Self) -> Self;
     fn subtract_saturated(self, other: Self) -> Self;
     fn multiply(self, other: Self) -> Self;
-    /// The upper half of the product.
+    /// Returns the upper half of the product.
     fn multiply_high(self, other: Self) -> Self;
-    /// All of the product.
+    /// Returns the whole product.
     fn multiply_wide(self, other: Self) -> u64;
-    /// By 0 every bit is set, as on NVIDIA's devices; PTX leaves it open.
+    /// Divides. Division by 0 sets every bit, as on NVIDIA's devices; PTX leaves it open.
     fn divide(self, other: Self) -> Self;
     fn remainder(self, other: Self) -> Self;
     fn negate(self) -> Self;
     fn absolute(self) -> Self;
     fn shift_left(self, count: u32) -> Self;
-    /// Signed numbers keep their sign.
+    /// Shifts right; signed numbers keep their sign.
     fn shift_right(self, count: u32) -> Self;
-    /// The same bits as a number without a sign.
+    /// Returns the same bits as an unsigned number.
     fn bits(self) -> u64;
     fn is_negative(self) -> bool;
 }
@@ -107,7 +107,7 @@ integer! {
     i64, u64, i128, |value: i64| value < 0, i64::wrapping_abs;
 }
 
-/// Calls a function for the whole numbers of a type; bits without a sign count as unsigned.
+/// Calls a function for the integers of a type. Untyped bits count as unsigned.
 macro_rules! by_integer {
     ($type:expr, $function:ident) => {
         match $type {
@@ -134,7 +134,7 @@ macro_rules! two {
     }};
 }
 
-/// Functions of two whole numbers, by their names in PTX.
+/// Returns a function of two whole numbers, by its name in PTX.
 pub(crate) fn binary(name: &str, ty: Type) -> Option<Two> {
     match name {
         "add" => two!(ty, a, b, a.add(b).put()),
@@ -152,7 +152,7 @@ pub(crate) fn binary(name: &str, ty: Type) -> Option<Two> {
     }
 }
 
-/// Shifts; how far is always a number of 32 bits.
+/// Returns a shift, whose distance always has 32 bits.
 pub(crate) fn shift(name: &str, ty: Type) -> Option<Two> {
     fn left<I: Integer>(a: u64, b: u64) -> u64 {
         I::get(a).shift_left(b as u32).put()
@@ -167,7 +167,7 @@ pub(crate) fn shift(name: &str, ty: Type) -> Option<Two> {
     })
 }
 
-/// Bit by bit; a predicate is one bit.
+/// Returns a bitwise function; a predicate is one bit.
 pub(crate) fn logic(name: &str) -> Option<Two> {
     Some(match name {
         "and" => |a, b| a & b,
@@ -177,7 +177,7 @@ pub(crate) fn logic(name: &str) -> Option<Two> {
     })
 }
 
-/// Functions of one whole number.
+/// Returns a function of one whole number.
 pub(crate) fn unary(name: &str, ty: Type) -> Option<One> {
     macro_rules! one {
         ($a:ident, $body:expr) => {{
@@ -202,7 +202,7 @@ pub(crate) fn unary(name: &str, ty: Type) -> Option<One> {
         }),
         "bfind_shiftamt" => one!(a, {
             let bits = if a.is_negative() { I::get(!a.put()).bits() } else { a.bits() };
-            // How far left the found bit must go to be the highest.
+            // The distance to the left that makes the found bit the highest.
             let distance = bits.leading_zeros().wrapping_sub(64 - I::BITS);
             u64::from(if bits == 0 { u32::MAX } else { distance })
         }),
@@ -211,7 +211,7 @@ pub(crate) fn unary(name: &str, ty: Type) -> Option<One> {
     })
 }
 
-/// `mad` and `sad`.
+/// Returns `mad` or `sad`.
 pub(crate) fn ternary(name: &str, ty: Type) -> Option<Three> {
     macro_rules! three {
         ($a:ident, $b:ident, $c:ident, $body:expr) => {{
@@ -234,7 +234,7 @@ pub(crate) fn ternary(name: &str, ty: Type) -> Option<Three> {
     })
 }
 
-/// `bfe`: a field of bits, from a place, so many.
+/// Returns `bfe`, which extracts a field by position and length.
 pub(crate) fn extract(ty: Type) -> Option<Three> {
     fn function<I: Integer>(a: u64, place: u64, len: u64) -> u64 {
         let (value, place, len) = (I::get(a), place as u32 & 0xFF, len as u32 & 0xFF);
@@ -253,7 +253,7 @@ pub(crate) fn extract(ty: Type) -> Option<Three> {
     Some(by_integer!(ty, function))
 }
 
-/// `bfi`: the low bits of one number into a field of another.
+/// Returns `bfi`, which inserts the low bits of one number into a field of another.
 pub(crate) fn insert(ty: Type) -> Option<Four> {
     fn function<I: Integer>(a: u64, b: u64, place: u64, len: u64) -> u64 {
         let (place, len) = (place as u32 & 0xFF, len as u32 & 0xFF);
@@ -270,7 +270,7 @@ pub(crate) fn insert(ty: Type) -> Option<Four> {
     })
 }
 
-/// `lop3`: any function of three bits, by its table.
+/// Computes `lop3`: any function of three bits, by its table.
 pub(crate) fn three_bits(a: u64, b: u64, c: u64, table: u64) -> u64 {
     let row = |index: u64| {
         let pick = |value: u64, bit: u64| if index & bit == 0 { !value } else { value };
@@ -280,7 +280,7 @@ pub(crate) fn three_bits(a: u64, b: u64, c: u64, table: u64) -> u64 {
     rows.fold(0, |all, index| all | row(index)) & 0xFFFF_FFFF
 }
 
-/// `prmt`: four bytes out of eight.
+/// Computes `prmt`: four bytes selected from eight.
 pub(crate) fn permute(a: u64, b: u64, selection: u64) -> u64 {
     let bytes = (a & 0xFFFF_FFFF) | b << 32;
     let byte = |index: u64| {
@@ -292,7 +292,7 @@ pub(crate) fn permute(a: u64, b: u64, selection: u64) -> u64 {
     (0..4).fold(0, |all, index| all | byte(index))
 }
 
-/// `shf`: 32 bits out of a shifted pair, by whether it goes left and whether the count wraps.
+/// Returns `shf`: 32 bits of a shifted pair, by direction, with the count clamped or wrapped.
 pub(crate) fn funnel(left: bool, wraps: bool) -> Three {
     fn pair(a: u64, b: u64) -> u64 {
         (a & 0xFFFF_FFFF) | b << 32

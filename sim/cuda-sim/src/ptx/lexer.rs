@@ -18,11 +18,11 @@ pub(crate) struct Placed<'a> {
     pub(crate) line: u32,
 }
 
-/// Splits a text, whose first line has this number; comments are left out.
+/// Splits a text that starts at this line into tokens; comments are dropped.
 ///
 /// # Errors
 ///
-/// A comment or text without an end, and characters that PTX does not have.
+/// Fails for a comment or text without an end, and for characters outside PTX.
 pub(crate) fn tokens(text: &str, line: u32) -> Reading<Vec<Placed<'_>>> {
     let mut lexer = Lexer { rest: text, line };
     let mut found = Vec::new();
@@ -91,7 +91,7 @@ fn is_word_start(first: char) -> bool {
     first.is_ascii_alphabetic() || matches!(first, '_' | '$' | '%')
 }
 
-/// Digits and letters, and a point that digits follow.
+/// Returns the length of digits and letters, and of a point followed by digits.
 fn number_length(text: &str) -> usize {
     let bytes = text.as_bytes();
     let goes_on = |index: usize| {

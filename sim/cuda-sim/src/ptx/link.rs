@@ -1,23 +1,24 @@
-//! Several modules become one: what one declares and another defines, and names that each has for itself.
+//! Links several modules into one: resolves declarations, and separates the names that each module
+//! has for itself.
 //!
-//! What was linked is one text again, so that it can be handed to a caller and loaded later: a first line that says what
-//! it is, and then each module behind a line with its length.
+//! The result is one text, so that it can be returned to a caller and loaded later. Its first line
+//! marks it, and each module follows a line with its length.
 
 use std::collections::{HashMap, HashSet};
 
 use super::error::{PtxError, Reading};
 use super::syntax::{Function, Initial, Linkage, Module, Operand, Statement, Variable};
 
-/// The first line of a text that was linked.
+/// The first line of a linked text.
 const LINKED: &str = "// PTX of several modules, linked by the simulated CUDA driver\n";
-/// Before each of its modules, with the number of bytes and the end of the line behind it.
+/// The line before each of its modules, which ends with the number of bytes.
 const PIECE: &str = "// module of bytes: ";
 
-/// The text that these modules are linked to; modules that were linked before are taken apart.
+/// Returns the text of the linked modules. Earlier links among them are split first.
 ///
 /// # Errors
 ///
-/// Where one of them says that it was linked, and is not as that is written.
+/// Fails if one of them is marked as linked and is malformed.
 pub(crate) fn image(texts: &[String]) -> Reading<String> {
     let mut image = LINKED.to_owned();
     for text in texts {
@@ -29,7 +30,8 @@ pub(crate) fn image(texts: &[String]) -> Reading<String> {
     Ok(image)
 }
 
-/// The modules in a text that was linked, each with the number of its first line; `None` for any other text.
+/// Returns the modules of a linked text, each with the number of its first line, or `None` for any
+/// other text.
 pub(super) fn pieces(text: &str) -> Reading<Option<Vec<(&str, u32)>>> {
     let Some(mut rest) = text.strip_prefix(LINKED) else { return Ok(None) };
     let (mut pieces, mut line) = (Vec::new(), 2_u32);
@@ -47,11 +49,11 @@ pub(super) fn pieces(text: &str) -> Reading<Option<Vec<(&str, u32)>>> {
     Ok(Some(pieces))
 }
 
-/// Makes one module of several.
+/// Merges several modules into one.
 ///
 /// # Errors
 ///
-/// A name that two of them define, and one that they declare in different ways.
+/// Fails for a name that two of them define, and for one that they declare in different ways.
 pub(super) fn link(mut pieces: Vec<Module>) -> Reading<Module> {
     rename_shared_names(&mut pieces)?;
     let mut whole = Module::default();
@@ -68,17 +70,17 @@ pub(super) fn link(mut pieces: Vec<Module>) -> Reading<Module> {
     }
 }
 
-/// A function or a variable, as far as linking is about it.
+/// The properties of a function or a variable that matter for linking.
 trait Linked {
     fn name(&self) -> &str;
     fn line(&self) -> u32;
     fn linkage(&self) -> Linkage;
-    /// Whether it is more than a declaration.
+    /// Returns `true` if it is more than a declaration.
     fn is_defined(&self) -> bool;
-    /// Takes in what another declaration of it asks for.
+    /// Merges the requirements of another declaration.
     fn join(&mut self, other: &Self);
     fn is_larger(&self, other: &Self) -> bool;
-    /// What must be alike where one is declared and the other defined.
+    /// Returns `true` if declaration and definition match.
     fn fits(&self, other: &Self) -> bool;
 }
 
@@ -130,7 +132,7 @@ impl Linked for Variable {
     }
 
     fn join(&mut self, other: &Self) {
-        // Dynamic shared memory starts as the strictest of its names wants it.
+        // Dynamic shared memory has the strictest alignment among its names.
         self.align = self.align.max(other.align);
     }
 
@@ -151,7 +153,7 @@ fn clash(one: &impl Linked, what: &str) -> PtxError {
     PtxError::new(one.line(), format!("`{}` is {what}", one.name()))
 }
 
-/// Puts one beside the others: a definition comes before declarations, and a strong one before weak ones.
+/// Adds one. A definition replaces declarations, and a strong one replaces weak ones.
 fn add<T: Linked>(all: &mut Vec<T>, new: T) -> Reading<()> {
     let Some(known) = all.iter_mut().find(|known| known.name() == new.name()) else {
         all.push(new);
@@ -177,7 +179,7 @@ fn add<T: Linked>(all: &mut Vec<T>, new: T) -> Reading<()> {
     Ok(())
 }
 
-/// Names that a module keeps for itself are told apart from those of others.
+/// Renames module-local names that several modules have.
 fn rename_shared_names(pieces: &mut [Module]) -> Reading<()> {
     let mut owners: HashMap<String, HashSet<usize>> = HashMap::new();
     for (index, piece) in pieces.iter().enumerate() {
@@ -217,8 +219,8 @@ fn rename(piece: &mut Module, renamed: &HashMap<String, String>) -> Reading<()> 
     }
     for function in &mut piece.functions {
         if let Some(name) = hidden(function, renamed) {
-            let what = format!("`{name}` stands for two things in `{}`", function.name);
-            return Err(PtxError::new(function.line, what + ": not modelled in what is linked"));
+            let what = format!("`{name}` names two objects in `{}`", function.name);
+            return Err(PtxError::new(function.line, what + ": not modelled in a linked module"));
         }
         change(&mut function.name, renamed);
         for statement in function.body.iter_mut().flatten() {
@@ -230,7 +232,7 @@ fn rename(piece: &mut Module, renamed: &HashMap<String, String>) -> Reading<()> 
     Ok(())
 }
 
-/// A name that a function uses for something of its own.
+/// Returns a name that a function uses for a local object.
 fn hidden(function: &Function, renamed: &HashMap<String, String>) -> Option<String> {
     let parameters = function.parameters.iter().chain(&function.results).map(|one| &one.name);
     let inside = function.body.iter().flatten().flat_map(|statement| match statement {

@@ -1,7 +1,7 @@
 //! PTX: from the text of a module to kernels that can run.
 //!
-//! `lexer`, `parser` and `body` read it, `decode` turns names into numbers and instructions into
-//! functions on bits. Whatever is not known is an error here, before anything runs.
+//! `lexer`, `parser` and `body` read it; `decode` resolves names to numbers and instructions to
+//! functions on bits. Every unknown construct is an error here, before anything runs.
 
 #![forbid(unsafe_code)]
 
@@ -41,11 +41,11 @@ pub(crate) use op::Program;
 pub(crate) use syntax::{Linkage, Module, Variable};
 pub(crate) use types::Space;
 
-/// Reads a module, also one that was linked of several.
+/// Reads a module, which may be linked from several.
 ///
 /// # Errors
 ///
-/// What is no PTX, or is not modelled.
+/// Fails for text that is not PTX, or is not modelled.
 pub(crate) fn parse(text: &str) -> Reading<Module> {
     let Some(pieces) = link::pieces(text)? else { return piece(text, 1) };
     let read = pieces.into_iter().map(|(text, line)| piece(text, line));
@@ -57,12 +57,12 @@ fn piece(text: &str, line: u32) -> Reading<Module> {
     parser::Parser::new(&tokens).module()
 }
 
-/// Decodes the kernels of a module, whose variables lie at these addresses. Functions that no kernel
-/// calls are looked at as well.
+/// Decodes the kernels of a module whose variables have these addresses. Functions that no kernel
+/// calls are checked as well.
 ///
 /// # Errors
 ///
-/// The first instruction, modifier, type or name that is not known.
+/// Fails for the first unknown instruction, modifier, type or name.
 pub(crate) fn programs(
     module: &Module,
     addresses: &HashMap<String, u64>,

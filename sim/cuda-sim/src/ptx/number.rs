@@ -2,13 +2,13 @@
 
 use super::syntax::Operand;
 
-/// The low 64 bits of a number and its sign.
-#[expect(clippy::cast_possible_truncation, reason = "the low bits are what is asked for")]
+/// Returns the low 64 bits of a number and its sign.
+#[expect(clippy::cast_possible_truncation, reason = "the low bits are requested")]
 pub(super) fn low_bits(value: i128) -> u64 {
     value as u64
 }
 
-/// A number as PTX writes it, without its sign.
+/// Parses a number of PTX, without its sign.
 pub(super) fn number(text: &str) -> Option<Operand> {
     let hex = |digits: &str| u64::from_str_radix(digits, 16).ok();
     let lower = text.to_ascii_lowercase();

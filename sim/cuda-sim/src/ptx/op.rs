@@ -1,8 +1,8 @@
 //! A kernel ready to run: steps that name registers by number and places by index.
 //!
-//! Constants and special registers are registers, too, which are filled before a block starts: every
-//! operand of every step is a register. A number is in the low bits of its register; what stands
-//! above is for nobody to look at.
+//! Constants and special registers are registers, too, filled before a block starts: every operand
+//! of every step is a register. A number is in the low bits of its register; the upper bits are
+//! undefined.
 
 use std::sync::Arc;
 
@@ -26,18 +26,18 @@ pub(crate) struct Program {
     pub(crate) specials: Vec<(Register, Special)>,
     pub(crate) parameters: Vec<Parameter>,
     pub(crate) parameter_bytes: usize,
-    /// Where dynamic shared memory starts, and how it is aligned there.
+    /// The start of dynamic shared memory, and its alignment there.
     pub(crate) shared_bytes: usize,
     pub(crate) local_bytes: usize,
     pub(crate) most_threads: Option<[u32; 3]>,
     pub(crate) exact_threads: Option<[u32; 3]>,
-    /// Whether it waits for the kernel that it programmatically depends on.
+    /// `true` if it waits for the kernel that it programmatically depends on.
     pub(crate) waits_for_dependency: bool,
     pub(crate) version: u32,
     pub(crate) text: Arc<str>,
 }
 
-/// Where a kernel's parameter lies among its parameters.
+/// The place of a parameter among a kernel's parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Parameter {
     pub(crate) offset: usize,
@@ -52,7 +52,7 @@ pub(crate) struct Step {
     pub(crate) kind: Kind,
 }
 
-/// Which threads take part.
+/// The threads that take part.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Guard {
     pub(crate) register: Register,
@@ -62,7 +62,7 @@ pub(crate) struct Guard {
 /// A register that the device fills.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Special {
-    /// A thread in its block, along an axis.
+    /// A thread's coordinate in its block, along an axis.
     Thread(usize),
     Threads(usize),
     Block(usize),
@@ -81,7 +81,7 @@ pub(crate) enum Special {
     TotalShared,
 }
 
-/// What a step does.
+/// The operation of a step.
 #[derive(Debug)]
 pub(crate) enum Kind {
     Nothing,
@@ -130,7 +130,7 @@ pub(crate) enum Kind {
     },
     Compare(Box<Compare>),
     ComparePair(Box<ComparePair>),
-    /// Parts of so many bits, the lowest first.
+    /// Splits into parts of equal width, the lowest first.
     Pack {
         to: Register,
         parts: Box<[Register]>,
@@ -156,7 +156,7 @@ pub(crate) enum Kind {
         targets: Box<[usize]>,
     },
     Call(Box<Call>),
-    /// An assertion does not hold.
+    /// A failed assertion.
     AssertFail(Box<AssertFail>),
     /// `printf`.
     Print(Box<Print>),
@@ -199,17 +199,17 @@ pub(crate) struct Compare {
     pub(crate) b: Register,
     pub(crate) combine: Option<(Two, Guard)>,
     pub(crate) to: Register,
-    /// What stands for true.
+    /// The value for true.
     pub(crate) truth: u64,
-    /// Gets the opposite.
+    /// The register that gets the negated result.
     pub(crate) other: Option<Register>,
 }
 
-/// An address: a register, if any, and a distance.
+/// An address: an optional register, and an offset.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
     pub(crate) base: Option<Register>,
-    /// Whether the register has 64 bits.
+    /// `true` if the register has 64 bits.
     pub(crate) wide: bool,
     pub(crate) offset: i64,
 }
@@ -229,16 +229,16 @@ pub(crate) struct Transfer {
     pub(crate) orders: bool,
 }
 
-/// What an atomic operation leaves behind.
+/// The new value of an atomic operation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Change {
-    /// A function of what was there and the operand.
+    /// A function of the old value and the operand.
     By(Two),
-    /// The second operand, where what was there equals the first.
+    /// The second operand, if the old value equals the first.
     IfEqual,
 }
 
-/// An atomic operation: what was there and two operands give what is there then.
+/// An atomic operation, which computes the new value from the old one and two operands.
 #[derive(Debug)]
 pub(crate) struct Atomic {
     pub(crate) space: Space,
@@ -246,43 +246,44 @@ pub(crate) struct Atomic {
     pub(crate) bytes: usize,
     pub(crate) signed: bool,
     pub(crate) change: Change,
-    /// Where the old value goes; none for `red`.
+    /// The target of the old value; `None` for `red`.
     pub(crate) to: Option<Register>,
     pub(crate) a: Register,
     pub(crate) b: Register,
     pub(crate) orders: bool,
 }
 
-/// Bytes that move within a thread's own memory: from, to, how many.
+/// A move within a thread's own memory: source, target, length.
 pub(crate) type Move = (usize, usize, usize);
 
-/// A function of three numbers and a carry, and the carry out of it.
+/// A function of three numbers and a carry, which also returns the carry out.
 pub(crate) type Carried = fn(u64, u64, u64, u64) -> (u64, u64);
 
-/// An addition or subtraction that reads a carry or leaves one.
+/// An addition or subtraction that reads or leaves a carry.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Carry {
     pub(crate) function: Carried,
     pub(crate) to: Register,
     pub(crate) sources: [Register; 3],
-    /// The register of the carry in: a constant 0 where there is none.
+    /// The register of the carry in; a constant 0 without one.
     pub(crate) carry: Register,
-    /// Where the carry out is wanted.
+    /// The target of the carry out.
     pub(crate) out: Option<Register>,
 }
 
-/// A comparison of two pairs of short numbers, each half by itself.
+/// A comparison of two pairs of short numbers, half by half.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ComparePair {
     pub(crate) test: Test,
     pub(crate) a: Register,
     pub(crate) b: Register,
     pub(crate) to: Register,
-    /// What a half holds where the comparison does.
+    /// The value of a half for which the comparison holds.
     pub(crate) truth: u64,
 }
 
-/// Where the parameters of a failed assertion lie in a thread's own memory: addresses of three texts, and a line.
+/// The places of a failed assertion's parameters in a thread's own memory: addresses of three
+/// texts, and a line.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AssertFail {
     pub(crate) message: usize,
@@ -291,8 +292,8 @@ pub(crate) struct AssertFail {
     pub(crate) function: usize,
 }
 
-/// Where the parameters of `vprintf` and its result lie in a thread's own memory: addresses of the format and of its
-/// arguments.
+/// The places of the parameters of `vprintf` and its result in a thread's own memory: addresses of
+/// the format and of its arguments.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Print {
     pub(crate) format: usize,
@@ -300,7 +301,7 @@ pub(crate) struct Print {
     pub(crate) result: usize,
 }
 
-/// A call: arguments go to the function's parameters, and its results come back.
+/// A call, which copies arguments to the function's parameters and results back.
 #[derive(Debug)]
 pub(crate) struct Call {
     pub(crate) target: usize,
@@ -308,7 +309,7 @@ pub(crate) struct Call {
     pub(crate) results: Vec<Move>,
 }
 
-/// What a barrier also finds out.
+/// The reduction of a barrier.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BarrierVote {
     pub(crate) question: Question,
@@ -316,7 +317,7 @@ pub(crate) struct BarrierVote {
     pub(crate) to: Register,
 }
 
-/// What is asked of the predicates of many threads.
+/// A reduction over the predicates of many threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Question {
     All,
@@ -347,7 +348,7 @@ pub(crate) struct Shuffle {
     pub(crate) mask: Register,
 }
 
-/// From which lane a value comes.
+/// The choice of the source lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ShuffleMode {
     Up,
@@ -356,13 +357,13 @@ pub(crate) enum ShuffleMode {
     Index,
 }
 
-/// Where generic addresses of a block's shared memory start. No memory of a device is there.
+/// The base of generic addresses of a block's shared memory. No memory of a device is there.
 pub(crate) const SHARED_WINDOW: u64 = 0x00B0 << 48;
-/// The same for a thread's local memory, and for a kernel's parameters.
+/// The base of generic addresses of a thread's local memory, and of a kernel's parameters.
 pub(crate) const LOCAL_WINDOW: u64 = 0x00B1 << 48;
 pub(crate) const PARAMETER_WINDOW: u64 = 0x00B2 << 48;
 
-/// The space of a generic address and the address in it.
+/// Splits a generic address into its space and the address there.
 pub(crate) fn from_generic(address: u64) -> (Space, u64) {
     let inside = address & ((1 << 48) - 1);
     match address - inside {
@@ -374,7 +375,7 @@ pub(crate) fn from_generic(address: u64) -> (Space, u64) {
 }
 
 impl Program {
-    /// The instruction of a step as it is written, with its line.
+    /// Returns the text of a step's instruction, with its line.
     pub(crate) fn describe(&self, step: usize) -> String {
         let line = self.steps.get(step).map_or(0, |step| step.line);
         let index = usize::try_from(line).unwrap_or(0).wrapping_sub(1);

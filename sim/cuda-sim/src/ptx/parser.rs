@@ -1,4 +1,4 @@
-//! From tokens to a module: directives, variables and functions; bodies are read in `body.rs`.
+//! Parses tokens into a module: directives, variables and functions. `body.rs` parses bodies.
 
 use super::error::{PtxError, Reading};
 use super::lexer::{Placed, Token};
@@ -6,12 +6,13 @@ use super::number::{low_bits, number};
 use super::syntax::{Function, Initial, Linkage, Module, Operand, Variable};
 use super::types::{Space, Type};
 
-/// A variable is aligned no more strictly here; NVIDIA's assembler has no such limit.
+/// The strictest alignment of a variable here. NVIDIA's assembler has no such limit.
 const ALIGNMENT: usize = 1 << 16;
-/// Registers that all functions of a module name at most: far more than any module has, and they fit in memory.
+/// The limit of registers that all functions of a module name. It is far above any real module, and
+/// fits in memory.
 const REGISTERS: usize = 1 << 22;
 
-/// Reads from the front of a list of tokens.
+/// A reader of a list of tokens.
 pub(super) struct Parser<'a> {
     tokens: &'a [Placed<'a>],
     at: usize,
@@ -23,7 +24,7 @@ impl<'a> Parser<'a> {
         Self { tokens, at: 0, registers: 0 }
     }
 
-    /// The whole module.
+    /// Parses the whole module.
     pub(super) fn module(mut self) -> Reading<Module> {
         let mut module = Module::default();
         while self.peek().is_some() {
@@ -116,7 +117,7 @@ impl<'a> Parser<'a> {
         number.parse().map_err(|_| PtxError::new(line, "a target is `sm_` and a number"))
     }
 
-    /// Behind its space: alignment, type, name, extent, initial value.
+    /// Parses alignment, type, name, extent and initial value, which follow the space.
     pub(super) fn variable(
         &mut self,
         line: u32,
@@ -127,7 +128,7 @@ impl<'a> Parser<'a> {
         while self.accept('.') {
             match self.word()? {
                 "align" => align = self.size()?,
-                // What a parameter points to is told for compilers.
+                // The pointee of a parameter is a hint for compilers.
                 "ptr" => self.accept_pointer_space(),
                 "v2" => vector = 2,
                 "v4" => vector = 4,
@@ -205,7 +206,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// `+4`, `-4`, `+-4` or nothing.
+    /// Parses `+4`, `-4`, `+-4` or nothing.
     pub(super) fn offset(&mut self) -> Reading<i64> {
         let line = self.line();
         let plus = self.accept('+');
@@ -231,7 +232,7 @@ impl<'a> Parser<'a> {
             match self.word()? {
                 "maxntid" => most_threads = Some(self.extents()?),
                 "reqntid" => exact_threads = Some(self.extents()?),
-                // Wishes to an assembler, and a limit for clusters, of which there are none.
+                // Hints to an assembler, and a limit for clusters, which do not exist here.
                 "minnctapersm" | "maxnreg" | "maxclusterrank" => drop(self.integer()?),
                 "noreturn" => {}
                 "pragma" => self.skip_to(';')?,
@@ -294,7 +295,7 @@ impl<'a> Parser<'a> {
         Ok(parameters)
     }
 
-    /// A number with its sign.
+    /// Parses a number with its sign.
     pub(super) fn number(&mut self) -> Reading<Operand> {
         let line = self.line();
         let negative = self.accept('-');
@@ -302,7 +303,7 @@ impl<'a> Parser<'a> {
             return Err(PtxError::new(line, "a number was expected"));
         };
         let number =
-            number(text).ok_or_else(|| PtxError::new(line, format!("{text} is no number")))?;
+            number(text).ok_or_else(|| PtxError::new(line, format!("{text} is not a number")))?;
         Ok(match number {
             Operand::Integer(value) if negative => Operand::Integer(-value),
             Operand::Float32(bits) if negative => Operand::Float32(bits ^ 1 << 31),
@@ -378,14 +379,14 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Debug directives end with their line.
+    /// Skips a debug directive, which ends with its line.
     pub(super) fn skip_line(&mut self, line: u32) {
         while self.tokens.get(self.at).is_some_and(|placed| placed.line == line) {
             self.at += 1;
         }
     }
 
-    /// Debug sections: a name and a block.
+    /// Skips a debug section: a name and a block.
     fn skip_block(&mut self) -> Reading<()> {
         self.skip_to('{')?;
         self.skip_to('}')

@@ -1,4 +1,4 @@
-//! Rounding to a binary format of IEEE 754 in any of PTX's directions, in integers and exactly.
+//! Exact rounding to a binary format of IEEE 754 in any of PTX's directions, in integers.
 
 /// A direction of rounding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,7 +10,7 @@ pub(crate) enum Round {
     Up,
 }
 
-/// A format: how many bits its fraction and its exponent have.
+/// A format: the bits of its fraction and its exponent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Layout {
     fraction: u32,
@@ -31,13 +31,13 @@ impl Layout {
         u64::from(negative) << (self.fraction + self.exponent)
     }
 
-    /// The not-a-number that PTX answers: every bit but the sign.
+    /// Returns PTX's only NaN: every bit but the sign.
     fn not_a_number(self) -> u64 {
         (1 << (self.fraction + self.exponent)) - 1
     }
 }
 
-/// The bits of `magnitude * 2^scale` with a sign, rounded.
+/// Returns the bits of `magnitude * 2^scale` with a sign, rounded.
 pub(crate) fn pack(
     negative: bool,
     magnitude: u64,
@@ -55,8 +55,8 @@ pub(crate) fn pack(
     let exponent = top.max(1 - bias);
     let shift = exponent - fraction - scale;
     let kept = rounded(magnitude, shift, negative, round);
-    // The leading bit of `kept` adds one to the exponent; without it the number is subnormal. One
-    // that was rounded up to the next power of two carries there, too.
+    // The leading bit of `kept` adds one to the exponent; without it the number is subnormal. A
+    // number that was rounded up to the next power of two carries there, too.
     let biased = u64::try_from(exponent + bias - 1).unwrap_or(0);
     let infinity = layout.infinity();
     let bits = biased
@@ -75,7 +75,7 @@ pub(crate) fn pack(
     sign | if away { infinity } else { infinity - 1 }
 }
 
-/// `magnitude / 2^shift`, rounded; a negative shift multiplies.
+/// Returns `magnitude / 2^shift`, rounded; a negative shift multiplies.
 fn rounded(magnitude: u64, shift: i32, negative: bool, round: Round) -> u64 {
     if shift <= 0 {
         return magnitude << shift.unsigned_abs().min(63);
@@ -92,7 +92,7 @@ fn rounded(magnitude: u64, shift: i32, negative: bool, round: Round) -> u64 {
     u64::try_from(kept).unwrap_or(u64::MAX) + u64::from(up)
 }
 
-/// The bits of a number in a narrower format, or its own.
+/// Returns the bits of a number in a narrower format, or in its own.
 pub(crate) fn narrow(value: f64, layout: Layout, round: Round) -> u64 {
     let negative = value.is_sign_negative();
     if value.is_nan() {
@@ -108,8 +108,9 @@ pub(crate) fn narrow(value: f64, layout: Layout, round: Round) -> u64 {
     pack(negative, fraction | hidden, biased.max(1) - 1075, layout, round)
 }
 
-/// `a + b`, rounded to odd: whatever narrower format it is rounded to next comes out as if it had
-/// been rounded once (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums", 2008).
+/// Returns `a + b`, rounded to odd. A later rounding to a narrower format then gives the same
+/// result as a single rounding (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums",
+/// 2008).
 pub(crate) fn odd_sum(a: f64, b: f64) -> f64 {
     let sum = a + b;
     if !sum.is_finite() {
@@ -125,7 +126,7 @@ pub(crate) fn odd_sum(a: f64, b: f64) -> f64 {
     f64::from_bits(if outward { bits + 1 } else { bits - 1 })
 }
 
-/// A count of bits as a signed number.
+/// Returns a count of bits as a signed number.
 fn signed(count: u32) -> i32 {
     i32::try_from(count).unwrap_or(i32::MAX)
 }

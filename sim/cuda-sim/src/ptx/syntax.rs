@@ -1,4 +1,4 @@
-//! A module as it is written: variables, functions, statements.
+//! The syntax tree of a module: variables, functions, statements.
 
 use std::collections::HashSet;
 
@@ -17,11 +17,11 @@ pub(crate) struct Module {
 }
 
 impl Module {
-    /// Each name is defined once; it may be declared as often as one likes.
+    /// Checks that each name is defined once; it may be declared any number of times.
     ///
     /// # Errors
     ///
-    /// The first name that a second definition has.
+    /// Fails with the first name that has a second definition.
     pub(super) fn refuse_second_definitions(&self) -> Reading<()> {
         let variables = self.variables.iter().filter(|one| one.linkage != Linkage::External);
         let functions = self.functions.iter().filter(|one| one.body.is_some());
@@ -44,34 +44,34 @@ pub(crate) struct Variable {
     pub(crate) space: Space,
     pub(crate) element: Type,
     pub(crate) align: usize,
-    /// Bytes; 0 where the size is left open.
+    /// The bytes; 0 if the size is open.
     pub(crate) bytes: usize,
     pub(crate) linkage: Linkage,
     pub(crate) initial: Vec<Initial>,
 }
 
-/// Who knows a name of a module.
+/// The visibility of a module's name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Linkage {
-    /// The module alone.
+    /// Visible in the module alone.
     #[default]
     Local,
-    /// Every module that it is linked with.
+    /// Visible to every module that it is linked with.
     Visible,
-    /// The same, unless another one has it, too.
+    /// The same, unless another module defines it, too.
     Weak,
-    /// A variable of all modules that have it so, as large as the largest; a definition comes before.
+    /// Shared by all modules that declare it common, as large as the largest; a definition wins.
     Common,
-    /// It is another module's.
+    /// Defined in another module.
     External,
 }
 
 /// One element of an initial value.
 #[derive(Clone, Debug)]
 pub(crate) enum Initial {
-    /// Its bits.
+    /// The bits of an element.
     Bits(u64),
-    /// The address of another variable, and a distance from there.
+    /// The address of another variable, and an offset.
     Address(String, i64),
 }
 
@@ -87,11 +87,11 @@ pub(crate) struct Function {
     /// `.maxntid` and `.reqntid`.
     pub(crate) most_threads: Option<[u32; 3]>,
     pub(crate) exact_threads: Option<[u32; 3]>,
-    /// None where it is declared and not defined.
+    /// `None` if it is declared and not defined.
     pub(crate) body: Option<Vec<Statement>>,
 }
 
-/// What stands in a body.
+/// A statement of a body.
 #[derive(Clone, Debug)]
 pub(crate) enum Statement {
     Registers {
@@ -106,7 +106,7 @@ pub(crate) enum Statement {
         labels: Vec<String>,
     },
     Instruction(Instruction),
-    /// Names of a block are good until its end.
+    /// The start of a block; its names are valid until its end.
     Open,
     Close,
 }
@@ -128,11 +128,11 @@ pub(crate) struct Guard {
     pub(crate) negated: bool,
 }
 
-/// What an instruction is about.
+/// An operand of an instruction.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Operand {
     Name(String),
-    /// A predicate that is turned around.
+    /// A negated predicate.
     Not(String),
     Integer(i128),
     Float32(u32),

@@ -24,16 +24,16 @@ pub(crate) enum Type {
     Pred,
 }
 
-/// Where a variable lies or an instruction looks.
+/// The space of a variable or of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Space {
-    /// Told by the address itself.
+    /// The address itself determines the space.
     Generic,
     Global,
-    /// Constant memory lies where global memory does; it is only read.
+    /// Constant memory is in the same place as global memory; it is read only.
     Const,
     Shared,
-    /// A thread's own.
+    /// A thread's own memory.
     Local,
     /// A kernel's parameters.
     Param,
@@ -78,18 +78,18 @@ impl Type {
         matches!(self, Self::S8 | Self::S16 | Self::S32 | Self::S64)
     }
 
-    /// Whether values are numbers of 16 bits with a point, or pairs of them: what only arithmetic, comparisons and
-    /// conversions have, and bits stand for elsewhere.
+    /// Returns `true` if values are floats of 16 bits, or pairs of them. Only arithmetic,
+    /// comparisons and conversions have these types; other instructions use untyped bits.
     pub(crate) fn is_short(self) -> bool {
         matches!(self, Self::F16 | Self::F16x2 | Self::Bf16 | Self::Bf16x2)
     }
 
-    /// Whether a choice or a move may name it.
+    /// Returns `true` if a selection or a move may name it.
     pub(crate) fn is_of_registers(self) -> bool {
         !self.is_short() && self.bytes() > 1
     }
 
-    /// Whether values are numbers with a point, one to a register.
+    /// Returns `true` if values are floats, one to a register.
     pub(crate) fn is_float(self) -> bool {
         matches!(self, Self::F16 | Self::Bf16 | Self::F32 | Self::F64)
     }

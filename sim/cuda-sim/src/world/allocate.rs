@@ -1,4 +1,4 @@
-//! Allocating and freeing: plain, page-locked, and in stream order.
+//! Allocating and freeing: plain, page-locked, and stream-ordered.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ impl World {
         Ok(address)
     }
 
-    /// `cuMemFree`, first half: what must be waited for. Freeing nothing waits for nothing.
+    /// First half of `cuMemFree`: returns the work to wait for. Freeing null waits for nothing.
     pub(crate) fn begin_free(&mut self, thread: u64, address: u64) -> Outcome<Option<Goal>> {
         self.current(thread)?;
         self.refuse_unsafe_call(thread)?;
@@ -39,9 +39,9 @@ impl World {
         Ok(Some(self.end_of_device(device)))
     }
 
-    /// `cuMemFree`, second half, once all work of the device is done.
+    /// Second half of `cuMemFree`, once all work of the device is done.
     pub(crate) fn finish_free(&mut self, address: u64) -> Outcome<()> {
-        // Looked for again: another thread may have freed it meanwhile.
+        // It is looked up again, because another thread may have freed it meanwhile.
         let region = self.freeable(address, "cuMemFree")?;
         self.note_end_by_host(region, "cuMemFree");
         self.memory.remove(address);
@@ -60,8 +60,8 @@ impl World {
         Ok(())
     }
 
-    /// The host ends a region. What it has waited for is done; the rest may still be at it, as the
-    /// streams of another device.
+    /// Notes that the host ends a region. The host waited for some work, which is done; other work,
+    /// such as that of another device's streams, may still use the region.
     pub(crate) fn note_end_by_host(&mut self, region: Region, what: &'static str) {
         let mut clock = self.host_clock.clone();
         let stamp = clock.tick(HOST);
@@ -94,7 +94,7 @@ impl World {
         Ok(address)
     }
 
-    /// `cuMemFreeHost`, first half.
+    /// First half of `cuMemFreeHost`.
     pub(crate) fn begin_free_host(&mut self, thread: u64, address: u64) -> Outcome<Goal> {
         self.current(thread)?;
         self.refuse_unsafe_call(thread)?;
@@ -103,17 +103,17 @@ impl World {
         Ok(self.end_of_device(region.device))
     }
 
-    /// `cuMemFreeHost`, second half.
+    /// Second half of `cuMemFreeHost`.
     pub(crate) fn finish_free_host(&mut self, address: u64) -> Outcome<()> {
         let region = self.pinned_region(address)?;
-        // What another thread has put there meanwhile, and what a device does that was not waited for.
+        // Work that another thread added meanwhile, and work of a device that was not waited for.
         self.report_pending_use(region, "cuMemFreeHost");
         self.memory.remove(address);
         self.host.free(address, region.len);
         Ok(())
     }
 
-    /// `cuMemHostRegister`: memory of the program becomes page-locked.
+    /// `cuMemHostRegister`: page-locks memory of the program.
     pub(crate) fn register_host(&mut self, thread: u64, start: u64, bytes: usize) -> Outcome<()> {
         let device = self.current(thread)?;
         self.refuse_unsafe_call(thread)?;
@@ -127,7 +127,7 @@ impl World {
         Ok(())
     }
 
-    /// `cuMemHostUnregister`, first half.
+    /// First half of `cuMemHostUnregister`.
     pub(crate) fn begin_unregister(&mut self, thread: u64, address: u64) -> Outcome<Goal> {
         self.current(thread)?;
         self.refuse_unsafe_call(thread)?;
@@ -136,7 +136,7 @@ impl World {
         Ok(self.end_of_device(region.device))
     }
 
-    /// `cuMemHostUnregister`, second half.
+    /// Second half of `cuMemHostUnregister`.
     pub(crate) fn finish_unregister(&mut self, address: u64) -> Outcome<()> {
         let region = self.registered_region(address)?;
         self.report_pending_use(region, "cuMemHostUnregister");
@@ -150,8 +150,8 @@ impl World {
         found.ok_or(Code::HOST_MEMORY_NOT_REGISTERED)
     }
 
-    /// Host memory is the caller's to keep until its copies are done: no document says that the driver waits
-    /// for them, though it does.
+    /// Reports pending uses of host memory. The caller must keep it until its copies are done. The
+    /// driver waits for them, but no document promises that.
     fn report_pending_use(&mut self, region: Region, what: &str) {
         let shadow = &self.memory.blocks[region.block].shadow;
         let Some(pending) = shadow.unknown_to(&self.host_clock) else { return };
@@ -215,7 +215,7 @@ impl World {
         Ok(())
     }
 
-    /// Ends a region behind a stream's work.
+    /// Ends a region after a stream's work.
     pub(crate) fn free_in_order(
         &mut self,
         stream: usize,
@@ -249,7 +249,7 @@ impl World {
     }
 }
 
-/// All bytes of a region, as an allocation or a free touches them.
+/// Returns all bytes of a region, as the access of an allocation or a free.
 fn whole(region: Region) -> Access {
     let piece = Piece { block: region.block, start: 0, len: region.len };
     Access { piece, writes: true, node: None }

@@ -1,4 +1,5 @@
-//! Captures: which streams take part, what is refused meanwhile, and what spoils one.
+//! Captures: participating streams, calls that are refused meanwhile, and calls that invalidate
+//! one.
 
 use super::World;
 use super::state::capture::{Capture, Membership, Mode, Status};
@@ -52,7 +53,7 @@ impl World {
         Ok(self.handles.make(Kind::Graph, graph))
     }
 
-    /// Whether the ends of all branches come before the end of the origin.
+    /// Returns `true` if the ends of all branches precede the end of the origin.
     fn is_joined(&self, capture: usize, graph: usize, tail: &[usize]) -> bool {
         let mut before = self.ancestors(graph, tail);
         before.extend(tail);
@@ -61,7 +62,7 @@ impl World {
         members.all(|member| member.tail.iter().all(|node| before.contains(node)))
     }
 
-    /// Ends it; its graph goes unless the caller keeps it.
+    /// Ends a capture; its graph is destroyed unless the caller keeps it.
     fn dissolve(&mut self, capture: usize) {
         self.captures[capture].status = Status::None;
         let graph = self.captures[capture].graph;
@@ -73,7 +74,7 @@ impl World {
         }
     }
 
-    /// A stream that takes part is destroyed; the capture with it, where it began there.
+    /// Destroys a participating stream. The capture ends with it if it began there.
     pub(crate) fn abandon_capture(&mut self, capture: usize) {
         self.invalidate(capture);
         if self.streams[self.captures[capture].origin].capture.is_none() {
@@ -96,7 +97,8 @@ impl World {
         }
     }
 
-    /// The capture that a stream takes part in and the ends of its branch; an error where spoiled.
+    /// Returns the capture of a stream and the ends of its branch. Fails if the capture is
+    /// invalidated.
     pub(crate) fn capturing(&self, stream: usize) -> Outcome<Option<(usize, Vec<usize>)>> {
         match &self.streams[stream].capture {
             None => Ok(None),
@@ -109,7 +111,7 @@ impl World {
 
     pub(crate) fn capture_status(&mut self, thread: u64, stream: u64) -> Outcome<Status> {
         let stream = self.stream(thread, stream)?;
-        // Asking spoils nothing, as the documentation says of this call.
+        // As the call's documentation states, this query invalidates nothing.
         if !self.captures_beside_legacy(stream).is_empty() {
             return Err(Code::CAPTURE_IMPLICIT);
         }
@@ -117,7 +119,7 @@ impl World {
         Ok(capture.map_or(Status::None, |capture| self.captures[capture].status))
     }
 
-    /// Status, number and graph.
+    /// Returns status, number and graph.
     pub(crate) fn capture_facts(
         &mut self,
         thread: u64,
@@ -130,8 +132,8 @@ impl World {
         Ok((status, member.capture as u64 + 1, graph))
     }
 
-    /// The nodes that the next one will depend on and the data of those edges, all plain: both stay
-    /// where they are until the next such question about the stream.
+    /// Returns the nodes that the next one will depend on and the data of those edges, all plain.
+    /// Both stay in place until the next such query of the stream.
     pub(crate) fn show_tail(&mut self, thread: u64, stream: u64) -> Outcome<(&[u64], &[u64])> {
         let stream = self.stream(thread, stream)?;
         let member = self.streams[stream].capture.as_ref();
@@ -169,7 +171,7 @@ impl World {
         }
     }
 
-    /// Memory that the graph will allocate.
+    /// Adds memory that the graph will allocate.
     pub(crate) fn capture_allocation(
         &mut self,
         stream: usize,
@@ -199,7 +201,7 @@ impl World {
         }
     }
 
-    /// Nodes that others of the same branch come after say nothing more.
+    /// Drops nodes that other nodes of the same branch already depend on.
     fn drop_implied_nodes(&mut self, stream: usize) {
         let Some(Membership { capture, tail }) = &self.streams[stream].capture else { return };
         let implied = self.ancestors(self.captures[*capture].graph, tail);
@@ -208,7 +210,7 @@ impl World {
         }
     }
 
-    /// Adds to the nodes that a stream's next one will depend on, or sets others in their place.
+    /// Adds to the nodes that a stream's next one will depend on, or replaces them.
     pub(crate) fn update_tail(
         &mut self,
         thread: u64,
@@ -228,7 +230,7 @@ impl World {
         Ok(())
     }
 
-    /// A stream that waits for a captured event takes part from then on.
+    /// Lets a stream that waits for a captured event join the capture.
     pub(crate) fn join_capture(
         &mut self,
         stream: usize,
@@ -249,20 +251,21 @@ impl World {
         }
     }
 
-    /// The host may not wait for a stream that captures.
+    /// Refuses host waits for a stream that captures.
     pub(crate) fn refuse_while_capturing(&mut self, stream: usize) -> Outcome<()> {
         let Some((capture, _)) = self.capturing(stream)? else { return Ok(()) };
         self.invalidate(capture);
         Err(Code::CAPTURE_UNSUPPORTED)
     }
 
-    /// The legacy stream may not be used while a blocking stream of its device captures.
+    /// Refuses uses of the legacy stream while a blocking stream of its device captures.
     pub(crate) fn refuse_legacy_beside_captures(&mut self, stream: usize) -> Outcome<()> {
         let concerned = self.captures_beside_legacy(stream);
         self.spoil(&concerned, Code::CAPTURE_IMPLICIT)
     }
 
-    /// The captures of streams for which this one waits unasked, if it is the legacy stream.
+    /// Returns the captures of streams that this one implicitly waits for, if it is the legacy
+    /// stream.
     fn captures_beside_legacy(&self, stream: usize) -> Vec<usize> {
         if self.streams[stream].order != Order::Legacy {
             return Vec::new();
@@ -272,7 +275,7 @@ impl World {
         self.active_captures(|other| other.device == device && blocks(other.order))
     }
 
-    /// Waiting for a whole context is no part of any capture in it.
+    /// Refuses waits for a whole context while a capture in it runs.
     pub(crate) fn refuse_beside_any_capture(&mut self, device: usize) -> Outcome<()> {
         let concerned = self.active_captures(|other| other.device == device);
         self.spoil(&concerned, Code::CAPTURE_UNSUPPORTED)
@@ -287,7 +290,8 @@ impl World {
         members.map(|member| member.capture).filter(|capture| self.is_active(*capture)).collect()
     }
 
-    /// Calls that CUDA calls potentially unsafe, by the modes of the captures and of the thread.
+    /// Refuses calls that CUDA names potentially unsafe, by the modes of the captures and of the
+    /// thread.
     pub(crate) fn refuse_unsafe_call(&mut self, thread: u64) -> Outcome<()> {
         let mode = self.threads.get(&thread).map_or(Mode::Global, |thread| thread.mode);
         let forbids = |capture: &Capture| {

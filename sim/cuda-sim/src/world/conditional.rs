@@ -1,5 +1,6 @@
-//! Conditional nodes: added to a graph by hand and read back. What they choose from are graphs of their own, which
-//! live as long as the graph that the node is in. None is made executable.
+//! Conditional nodes: added to a graph explicitly and read back. Their bodies are separate graphs,
+//! which live as long as the graph that contains the node. A graph with one cannot be instantiated
+//! here.
 
 use super::World;
 use super::state::conditional::{Choice, Condition};
@@ -8,14 +9,14 @@ use super::state::work::Work;
 use crate::code::{Code, Outcome};
 
 impl World {
-    /// A condition for one node of a graph; 0 is none.
+    /// Creates a condition for one node of a graph; 0 is none.
     pub(crate) fn create_condition(&mut self, graph: u64) -> Outcome<u64> {
         let graph = self.graph(graph)?;
         self.conditions.push(Condition { graph, is_taken: false });
         Ok(self.conditions.len() as u64)
     }
 
-    /// Adds a conditional node; its handle, and where those of its bodies are.
+    /// Adds a conditional node. Returns its handle, and those of its bodies.
     pub(crate) fn add_conditional(
         &mut self,
         graph: u64,
@@ -43,14 +44,14 @@ impl World {
         Ok((self.handles.make(Kind::Node, node), shown))
     }
 
-    /// Whether a graph is there: a body is as long as the graph that it is in.
+    /// Returns `true` if a graph lives: a body lives as long as the graph that contains it.
     pub(crate) fn graph_lives(&self, graph: usize) -> bool {
         let mut next = Some(graph);
         while let Some(own) = next.map(|graph| &self.graphs[graph]) {
             if !own.lives {
                 return false;
             }
-            // The one that a graph is in was made before it.
+            // A graph is created after the graph that contains it.
             next = own.parent;
         }
         true

@@ -1,4 +1,4 @@
-//! Devices, their primary contexts, and how much memory each has left.
+//! Devices, their primary contexts, and their free memory.
 
 use super::World;
 use super::state::handle::Kind;
@@ -8,13 +8,13 @@ use crate::code::{Code, Outcome};
 /// Allocations below this share pages.
 const LARGE: usize = 1 << 20;
 
-/// What an allocation takes from a device.
+/// Returns `true` if an allocation takes whole pages of a device.
 fn is_large(bytes: usize) -> bool {
     bytes >= LARGE
 }
 
 impl World {
-    /// The device of an ordinal that a caller gave.
+    /// Returns the device of a caller's ordinal.
     pub(crate) fn device(&self, ordinal: i32) -> Outcome<usize> {
         self.initialized()?;
         let index = usize::try_from(ordinal).map_err(|_| Code::INVALID_DEVICE)?;
@@ -25,7 +25,7 @@ impl World {
         if self.initialized { Ok(()) } else { Err(Code::NOT_INITIALIZED) }
     }
 
-    /// The device whose context is current on a thread, and works.
+    /// Returns the device of a thread's current context, if the context works.
     pub(crate) fn current(&self, thread: u64) -> Outcome<usize> {
         let device = self.current_even_if_broken(thread)?;
         self.devices[device].sticky.map_or(Ok(device), Err)
@@ -43,12 +43,12 @@ impl World {
         Ok(self.top(thread).map_or(0, |device| self.handles.make(Kind::Context, device)))
     }
 
-    /// The device whose context is on top of a thread's stack.
+    /// Returns the device of the context on top of a thread's stack.
     pub(super) fn top(&self, thread: u64) -> Option<usize> {
         self.threads.get(&thread)?.contexts.last().copied()
     }
 
-    /// The device of a context that lives.
+    /// Returns the device of a live context.
     pub(crate) fn context(&self, handle: u64) -> Outcome<usize> {
         self.initialized()?;
         let device = self.handles.index(Kind::Context, handle).ok_or(Code::INVALID_CONTEXT)?;
@@ -61,7 +61,7 @@ impl World {
         i32::try_from(device).map_err(|_| Code::UNKNOWN)
     }
 
-    /// Puts a context in the place of the thread's current one; 0 takes that away.
+    /// Replaces the thread's current context; 0 removes it.
     pub(crate) fn set_current(&mut self, thread: u64, context: u64) -> Outcome<()> {
         self.initialized()?;
         let device = if context == 0 { None } else { Some(self.context(context)?) };
@@ -71,14 +71,14 @@ impl World {
         Ok(())
     }
 
-    /// Makes a context current, and keeps the one that was.
+    /// Makes a context current, and keeps the previous one below it.
     pub(crate) fn push_context(&mut self, thread: u64, context: u64) -> Outcome<()> {
         let device = self.context(context)?;
         self.threads.entry(thread).or_default().contexts.push(device);
         Ok(())
     }
 
-    /// Takes the current context away, whatever became of it, and answers it.
+    /// Pops the current context, in whatever state it is, and returns it.
     pub(crate) fn pop_context(&mut self, thread: u64) -> Outcome<u64> {
         self.initialized()?;
         let device = self.threads.entry(thread).or_default().contexts.pop();
@@ -96,8 +96,8 @@ impl World {
         Ok(self.handles.make(Kind::Context, device))
     }
 
-    /// Lets the primary context go. With its last holder go its streams, events and memory, which
-    /// must have nothing left to do; what was not given back before is told as lost.
+    /// Releases the primary context. The last release destroys its streams, events and memory,
+    /// which must have no work left. Objects that were not freed before are reported as leaks.
     pub(crate) fn release(&mut self, ordinal: i32) -> Outcome<()> {
         let device = self.device(ordinal)?;
         let retained = &mut self.devices[device].retained;
@@ -108,7 +108,7 @@ impl World {
         Ok(())
     }
 
-    /// Ends the primary context, however many hold it; its work is done.
+    /// Ends the primary context regardless of its holders; its work is done.
     pub(crate) fn reset_context(&mut self, ordinal: i32) -> Outcome<()> {
         let device = self.device(ordinal)?;
         if self.devices[device].retained > 0 {
@@ -157,7 +157,7 @@ impl World {
         own.per_thread.clear();
     }
 
-    /// What a device has handed out, in whole pages.
+    /// Returns the memory that a device has allocated, in whole pages.
     pub(crate) fn taken(&self, device: usize) -> usize {
         let own = &self.devices[device];
         let pools = self.pools.iter().filter(|pool| pool.device == device && pool.lives);
@@ -172,7 +172,8 @@ impl World {
         Ok((limit.saturating_sub(self.taken(device)), limit))
     }
 
-    /// Takes bytes of a device, or gives them back what pools keep in vain, or says that it is full.
+    /// Takes bytes of a device. If it is full, pools release unused memory first. Fails if that is
+    /// not enough.
     pub(crate) fn take(&mut self, device: usize, bytes: usize) -> Outcome<()> {
         let (small, large) = (self.devices[device].small, self.devices[device].large);
         let add = |world: &mut Self| {
@@ -184,7 +185,7 @@ impl World {
                     small + bytes.next_multiple_of(super::state::memory::UNIT);
             }
         };
-        // Asked first without adding: a sum of pages must not wrap.
+        // The check does not add first: a sum of pages must not wrap.
         let fits = |world: &Self| {
             bytes <= world.devices[device].limit
                 && world.taken(device) <= world.devices[device].limit
@@ -200,7 +201,7 @@ impl World {
         Err(Code::OUT_OF_MEMORY)
     }
 
-    /// What `take` took.
+    /// Returns the bytes of a `take`.
     pub(crate) fn give_back(&mut self, device: usize, bytes: usize) {
         let own = &mut self.devices[device];
         if is_large(bytes) {

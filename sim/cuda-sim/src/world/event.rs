@@ -9,7 +9,7 @@ use super::state::stream::Body;
 use super::state::work::{Unit, Work};
 use crate::code::{Code, Outcome};
 
-/// The flags of `cuEventCreate` and `cuStreamWaitEvent` that matter here.
+/// The flags of `cuEventCreate` and `cuStreamWaitEvent` that have an effect here.
 const DISABLE_TIMING: u32 = 2;
 
 const EXTERNAL: u32 = 1;
@@ -29,7 +29,7 @@ impl World {
         sticky.map_or(Ok(event), Err)
     }
 
-    /// Pending work that waits for it is not disturbed.
+    /// Destroys an event. Pending work that waits for it is not disturbed.
     pub(crate) fn destroy_event(&mut self, handle: u64) -> Outcome<()> {
         let event = self.event(handle)?;
         self.events[event].lives = false;
@@ -120,7 +120,7 @@ impl World {
         }
     }
 
-    /// An event that the host asks for or waits for.
+    /// Returns the goal of a host's query or wait for an event.
     pub(crate) fn wait_for_event(&mut self, thread: u64, handle: u64) -> Outcome<Goal> {
         let event = self.event(handle)?;
         if let Mark::Captured(capture, _) = self.events[event].mark {
@@ -135,7 +135,7 @@ impl World {
         Ok(goal)
     }
 
-    /// Milliseconds from one event to another.
+    /// Returns the milliseconds from one event to another.
     pub(crate) fn elapsed(&mut self, start: u64, end: u64) -> Outcome<f32> {
         let (start, end) = (self.event(start)?, self.event(end)?);
         let mut times = [0; 2];
@@ -154,7 +154,7 @@ impl World {
         Ok((end - start) as f32 / 1e6)
     }
 
-    /// Sets how strict captures are with a thread, and answers how strict they were.
+    /// Sets the capture mode of a thread, and returns the previous one.
     pub(crate) fn exchange_mode(&mut self, thread: u64, mode: Mode) -> Mode {
         std::mem::replace(&mut self.threads.entry(thread).or_default().mode, mode)
     }

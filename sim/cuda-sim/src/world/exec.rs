@@ -1,4 +1,4 @@
-//! Graphs that can be launched, and how they are made from a graph.
+//! Executable graphs, and their instantiation from a graph.
 
 use super::World;
 use super::state::exec::Exec;
@@ -50,7 +50,7 @@ impl World {
         Ok(self.handles.make(Kind::Exec, self.execs.len() - 1))
     }
 
-    /// Gives the copy of a kernel's node other parameters.
+    /// Sets other parameters for the copy of a kernel's node.
     pub(crate) fn set_exec_kernel(
         &mut self,
         exec: u64,
@@ -74,7 +74,8 @@ impl World {
         self.find(Kind::Exec, handle, "use of an executable graph").map_err(|_| Code::INVALID_VALUE)
     }
 
-    /// A launch in flight goes on, and memory that it allocated stays.
+    /// Destroys an executable graph. A launch in flight goes on, and memory that it allocated
+    /// stays.
     pub(crate) fn destroy_exec(&mut self, handle: u64) -> Outcome<()> {
         let exec = self.exec(handle)?;
         let last = self.execs[exec].last.as_ref();

@@ -1,5 +1,5 @@
-//! The nodes of an executable graph in one list, each behind those that it waits for. A child graph stands there as
-//! its nodes, between the node that holds it, behind which they come, and an end that comes behind them all.
+//! The nodes of an executable graph in one list, each after those that it waits for. A child graph
+//! is inlined: first the node that holds it, then its nodes, then an end that follows all of them.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,27 +12,27 @@ use crate::code::{Code, Outcome, unmodelled};
 /// The list so far.
 struct Flat<'w> {
     world: &'w World,
-    /// How many there will be.
+    /// The number of nodes in the end.
     count: usize,
     nodes: Vec<ExecNode>,
     pasts: Vec<Past>,
 }
 
-/// What comes before a node.
+/// The nodes that precede a node.
 #[derive(Clone, Debug, Default)]
 struct Past {
-    /// All of it is done, and its memory is seen, when the node begins.
+    /// Nodes that are complete, with their memory visible, when the node begins.
     begun: Vec<bool>,
-    /// The same when the node has ended: also what it depends on programmatically.
+    /// The same when the node has ended, which includes its programmatic dependencies.
     ended: Vec<bool>,
 }
 
 impl World {
-    /// The nodes, and for each all that come before it; an error where they go in a circle.
+    /// Returns the nodes, and for each all that precede it. Fails for a cycle.
     pub(super) fn copy_nodes(&self, graph: usize) -> Outcome<(Vec<ExecNode>, Vec<Vec<bool>>)> {
         let graphs = self.all_graphs_in(graph);
         let nodes: usize = graphs.iter().map(|graph| self.graphs[*graph].nodes.len()).sum();
-        // Each graph but the first adds the end of the node that it is in.
+        // Each graph but the first adds the end of the node that contains it.
         let count = nodes + graphs.len() - 1;
         let mut flat = Flat { world: self, count, nodes: Vec::new(), pasts: Vec::new() };
         flat.add_graph(graph, None)?;
@@ -41,7 +41,8 @@ impl World {
 }
 
 impl Flat<'_> {
-    /// Adds the nodes of a graph, all of them behind a place; the places behind which nothing of it comes.
+    /// Adds the nodes of a graph after a place. Returns the places that no other node of it
+    /// follows.
     fn add_graph(&mut self, graph: usize, behind: Option<usize>) -> Outcome<Vec<usize>> {
         let mut open = self.world.graphs[graph].nodes.clone();
         let mut ends = HashMap::new();
@@ -72,7 +73,7 @@ impl Flat<'_> {
         Ok(ends)
     }
 
-    /// Adds a node; the place behind which it is done.
+    /// Adds a node. Returns the place after which it is done.
     fn add_node(&mut self, node: usize, edges: Vec<(usize, EdgeData)>) -> Outcome<usize> {
         let work = self.world.nodes[node].work.clone();
         match work {
@@ -102,8 +103,8 @@ impl Flat<'_> {
     }
 }
 
-/// What comes before a node with these edges. A programmatic edge does not order memory, unless the
-/// kernel waits for the one that it depends on.
+/// Returns the nodes that precede a node with these edges. A programmatic edge does not order
+/// memory, unless the kernel waits for its dependency.
 fn past(work: &Work, edges: &[(usize, EdgeData)], pasts: &[Past], count: usize) -> Past {
     let waits = match work {
         Work::Kernel(call) => call.launch.program.waits_for_dependency,
@@ -121,7 +122,8 @@ fn past(work: &Work, edges: &[(usize, EdgeData)], pasts: &[Past], count: usize) 
     past
 }
 
-/// The nodes after which a node may begin: its edges' ones, and those that these do not wait for.
+/// Returns the nodes that a node must wait for: the sources of its edges, and those that these do
+/// not wait for.
 fn waits(past: &Past, edges: &[(usize, EdgeData)], pasts: &[Past]) -> Vec<usize> {
     let mut waits: Vec<usize> = edges.iter().map(|(place, _)| *place).collect();
     for (place, _) in edges {

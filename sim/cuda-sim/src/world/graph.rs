@@ -1,4 +1,4 @@
-//! Graphs: nodes, what each depends on, and reading them back.
+//! Graphs: nodes, their dependencies, and queries of both.
 
 use std::collections::HashSet;
 
@@ -32,7 +32,7 @@ impl World {
         self.find(Kind::Node, handle, "use of a node").map_err(|_| Code::INVALID_VALUE)
     }
 
-    /// One that is in another graph goes with that.
+    /// Destroys a graph. A child graph is destroyed with its parent.
     pub(crate) fn destroy_graph(&mut self, handle: u64) -> Outcome<()> {
         let graph = self.graph(handle)?;
         if self.graphs[graph].parent.is_some() {
@@ -57,7 +57,7 @@ impl World {
         self.new_node_behind(graph, before, work)
     }
 
-    /// The same with edges of other sorts.
+    /// Adds a node with edges of other kinds.
     pub(crate) fn new_node_behind(
         &mut self,
         graph: usize,
@@ -70,7 +70,7 @@ impl World {
         node
     }
 
-    /// The node that was added last.
+    /// Returns the node that was added last.
     pub(crate) fn last_node(&self, graph: usize) -> usize {
         self.graphs[graph].nodes.last().copied().unwrap_or_default()
     }
@@ -86,7 +86,7 @@ impl World {
         Ok(self.handles.make(Kind::Node, node))
     }
 
-    /// Adds a node that allocates, and says where.
+    /// Adds a node that allocates, and returns its address.
     pub(crate) fn add_allocation(
         &mut self,
         graph: u64,
@@ -107,7 +107,7 @@ impl World {
         Ok((self.handles.make(Kind::Node, node), address))
     }
 
-    /// Adds a node that frees what another one of the graph allocates.
+    /// Adds a node that frees an allocation of the same graph.
     pub(crate) fn add_free(&mut self, graph: u64, after: &[u64], address: u64) -> Outcome<u64> {
         let graph = self.graph(graph)?;
         let after = self.nodes_of(graph, after)?;
@@ -210,13 +210,13 @@ impl World {
         Ok(())
     }
 
-    /// What a node does.
+    /// Returns the work of a node.
     pub(crate) fn work_of(&mut self, handle: u64) -> Outcome<&Work> {
         let node = self.node(handle)?;
         Ok(&self.nodes[node].work)
     }
 
-    /// Gives a node of a kernel another kernel, or other parameters.
+    /// Sets another kernel, or other parameters, for a kernel node.
     pub(crate) fn set_kernel(&mut self, handle: u64, call: KernelCall) -> Outcome<()> {
         let node = self.node(handle)?;
         let Work::Kernel(own) = &mut self.nodes[node].work else { return Err(Code::INVALID_VALUE) };
@@ -224,7 +224,7 @@ impl World {
         Ok(())
     }
 
-    /// Addresses of a kernel node's parameters: good until it is asked again.
+    /// Returns the addresses of a kernel node's parameters, valid until its next query.
     pub(crate) fn show_parameters(&mut self, handle: u64) -> Outcome<(KernelCall, &[u64])> {
         let node = self.node(handle)?;
         let Work::Kernel(call) = self.nodes[node].work.clone() else {
@@ -239,7 +239,7 @@ impl World {
         Ok((call, &shown.1))
     }
 
-    /// All nodes that must be done before these begin.
+    /// Returns all nodes that must be done before these begin.
     pub(crate) fn ancestors(&self, graph: usize, nodes: &[usize]) -> HashSet<usize> {
         debug_assert!(nodes.iter().all(|node| self.nodes[*node].graph == graph));
         let mut found = HashSet::new();

@@ -1,4 +1,4 @@
-//! Memory that graphs allocate: addresses fixed when a node is added, bytes when it is launched.
+//! Memory that graphs allocate: addresses are fixed when a node is added, bytes at its launch.
 
 use super::World;
 use super::state::event::Moment;
@@ -7,7 +7,8 @@ use super::state::memory::{LARGEST, Origin, PAGE, Region, UNIT};
 use crate::code::{Code, Outcome, unmodelled};
 
 impl World {
-    /// An address for a node after others: one that a node before it has freed, or a new one.
+    /// Returns an address for a node after others: one that an earlier node has freed, or a new
+    /// one.
     pub(crate) fn address_in_graph(
         &mut self,
         graph: usize,
@@ -45,7 +46,7 @@ impl World {
         self.graphs[graph].allocations.push(allocation);
     }
 
-    /// Whether a graph allocates this and does not free it yet.
+    /// Returns `true` if a graph allocates this and does not free it yet.
     pub(crate) fn can_free_in_graph(&self, graph: usize, address: u64) -> bool {
         let allocations = &self.graphs[graph].allocations;
         allocations.iter().any(|own| own.address == address && own.free.is_none())
@@ -59,7 +60,7 @@ impl World {
         }
     }
 
-    /// The bytes behind what a graph allocates; taken from the device at its first launch.
+    /// Returns the bytes of a graph's allocation. Its first launch takes them from the device.
     pub(crate) fn back_allocation(&mut self, allocation: &Allocation) -> Outcome<Region> {
         let Allocation { address, bytes, device, .. } = *allocation;
         let len = bytes.next_multiple_of(UNIT);
@@ -81,7 +82,7 @@ impl World {
         Ok(Region { start: address, len: bytes, block, device, origin: Origin::Graph })
     }
 
-    /// A launch uses the bytes at this address until then.
+    /// Notes that a launch uses the bytes at this address until `moment`.
     pub(crate) fn note_launch(&mut self, address: u64, moment: &Moment) {
         if let Some(physical) = self.graph_memory.blocks.get_mut(&address) {
             physical.last = Some(moment.clone());
@@ -94,7 +95,7 @@ impl World {
         bytes.next_multiple_of(PAGE)
     }
 
-    /// Gives back what is not in use.
+    /// Releases unused memory.
     pub(crate) fn trim_graph_memory(&mut self, thread: u64, ordinal: i32) -> Outcome<()> {
         let device = self.device(ordinal)?;
         self.refuse_unsafe_call(thread)?;
@@ -112,7 +113,7 @@ impl World {
         Ok(())
     }
 
-    /// Bytes used now, used at most, reserved now, reserved at most.
+    /// Returns used bytes, their peak, reserved bytes, or their peak.
     pub(crate) fn graph_memory_attribute(&self, ordinal: i32, attribute: u32) -> Outcome<u64> {
         let device = self.device(ordinal)?;
         let of_graph = |region: &&Region| region.origin == Origin::Graph && region.device == device;

@@ -1,5 +1,5 @@
-//! Launches of kernels: checked when they are asked for, run in their stream's order, and their
-//! accesses compared with all others once they have run.
+//! Kernel launches: checked at the call, run in stream order, and compared with all other accesses
+//! after they ran.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -23,14 +23,14 @@ use crate::report::Mistake;
 const GRID: [u32; 3] = [i32::MAX.unsigned_abs(), 65_535, 65_535];
 
 impl World {
-    /// Where the parameters of a kernel lie, for whoever passes them.
+    /// Returns the layout of a kernel's parameters, for callers that pass them.
     pub(crate) fn parameters_of(&mut self, function: u64) -> Outcome<(Vec<Parameter>, usize)> {
         let function = self.function(function)?;
         let program = &self.functions[function].program;
         Ok((program.parameters.clone(), program.parameter_bytes))
     }
 
-    /// Checks what a launch asks for.
+    /// Checks the parameters of a launch.
     pub(crate) fn kernel_call(
         &mut self,
         function: u64,
@@ -77,12 +77,12 @@ impl World {
         self.put(stream, Work::Kernel(call), "cuLaunchKernel")
     }
 
-    /// The handle of the kernel that a call names.
+    /// Returns the handle of the kernel that a call names.
     pub(crate) fn function_handle(&self, call: &KernelCall) -> u64 {
         self.handles.make(super::state::handle::Kind::Function, call.function)
     }
 
-    /// Runs a launch and compares what it touched.
+    /// Runs a launch, and compares its accesses.
     pub(crate) fn run_kernel(
         &mut self,
         ready: &ReadyKernel,
@@ -91,7 +91,7 @@ impl World {
     ) {
         self.pending_kernels = self.pending_kernels.saturating_sub(1);
         let device = self.streams[place.position.stream].device;
-        // A context that was lost runs nothing any more.
+        // A broken context runs no more work.
         if self.devices[device].sticky.is_some() {
             return;
         }
@@ -122,7 +122,7 @@ impl World {
     fn note_touched(&mut self, ready: &ReadyKernel, place: KernelPlace, touched: &[Touched]) {
         let Position { stream, number } = place.position;
         let mut clock = place.clock;
-        // The moment that the launch got when it was submitted.
+        // The moment that the launch got at its submission.
         let stamp = clock.tick(stream + 1);
         let clock = Arc::new(clock);
         let kernel = Some(Arc::from(ready.name()));
@@ -142,14 +142,14 @@ struct View<'a> {
     visible: &'a [Region],
     reach: &'a Reach,
     host: &'a dyn HostMemory,
-    /// Page-locked memory of the host that the launch has come upon, by its block.
+    /// Page-locked memory of the host that the launch has accessed, by its block.
     borrowed: HashMap<usize, Borrowed>,
 }
 
-/// Memory of the host while a kernel has it.
+/// Memory of the host while a kernel borrows it.
 struct Borrowed {
     start: u64,
-    /// What was there when it was borrowed.
+    /// The bytes at the time of the loan.
     before: Vec<u8>,
 }
 
@@ -192,7 +192,7 @@ impl GlobalMemory for View<'_> {
 
     fn give(&mut self, block: usize, bytes: Vec<u8>) {
         if let Some(Borrowed { start, before }) = self.borrowed.remove(&block) {
-            // What the kernel has left alone may have been written by the host meanwhile.
+            // The host may have written the bytes that the kernel left alone.
             for range in changed(&before, &bytes) {
                 self.host.write(start + range.start as u64, &bytes[range]);
             }
@@ -202,7 +202,7 @@ impl GlobalMemory for View<'_> {
     }
 }
 
-/// The ranges in which two texts of one length differ.
+/// Returns the ranges in which two texts of one length differ.
 pub(super) fn changed(before: &[u8], after: &[u8]) -> Vec<Range<usize>> {
     let mut ranges: Vec<Range<usize>> = Vec::new();
     for (place, _) in before.iter().zip(after).enumerate().filter(|(_, (old, new))| old != new) {

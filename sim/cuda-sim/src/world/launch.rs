@@ -1,4 +1,4 @@
-//! A launch of a graph: one operation of its stream, whose nodes run in an order that is drawn.
+//! A launch of a graph: one operation of its stream, whose nodes run in a drawn order.
 
 use std::collections::HashMap;
 
@@ -37,7 +37,7 @@ impl World {
         Ok(())
     }
 
-    /// Takes the memory for a launch; nothing else is there to upload.
+    /// Takes the memory for a launch. Nothing else needs an upload.
     pub(crate) fn upload(&mut self, thread: u64, exec: u64, stream: u64) -> Outcome<()> {
         let stream = self.stream(thread, stream)?;
         let exec = self.exec(exec)?;
@@ -45,7 +45,8 @@ impl World {
         self.back_allocations(exec).map(drop)
     }
 
-    /// Memory that the last launch left allocated: freed if the graph was made so, an error if not.
+    /// Handles memory that the last launch left allocated: frees it if the graph was instantiated
+    /// with that flag, else fails.
     fn free_before_launch(&mut self, exec: usize, stream: usize) -> Outcome<()> {
         let allocations = self.execs[exec].allocations.clone();
         let kept = allocations.iter().filter(|allocation| allocation.free.is_none());
@@ -55,7 +56,7 @@ impl World {
             return Err(Code::INVALID_VALUE);
         }
         for region in live {
-            // Ordered behind the launch that allocated it, wherever that was.
+            // It is ordered after the launch that allocated it, on any stream.
             if let Some(last) = self.execs[exec].last.clone() {
                 let body = Body::Unit(Unit::Nothing);
                 self.submit(stream, "cuGraphLaunch", &[], &[last], body);
@@ -70,7 +71,8 @@ impl World {
         allocations.iter().map(|allocation| self.back_allocation(allocation)).collect()
     }
 
-    /// Units and accesses of all nodes. A node with a wrong address faults when it runs.
+    /// Returns the units and accesses of all nodes. A node with an invalid address fails when it
+    /// runs.
     fn prepare_nodes(
         &mut self,
         exec: usize,
@@ -114,7 +116,7 @@ impl World {
                 Ok((Unit::Poison(region.block), vec![whole(region)]))
             }
             work => {
-                // What a node sees: allocated before it, and not freed before it.
+                // The memory visible to a node: allocated before it, and not freed before it.
                 let comes_before = |other: usize| {
                     places.get(&other).is_some_and(|&place| own.before[index][place])
                 };
@@ -129,7 +131,7 @@ impl World {
         }
     }
 
-    /// Reports branches of one graph that touch the same bytes without order.
+    /// Reports branches of one graph that access the same bytes without order.
     fn compare_branches(&mut self, exec: usize, accesses: &[Vec<Access>]) {
         if std::mem::replace(&mut self.execs[exec].compared, true) {
             return;
@@ -137,7 +139,7 @@ impl World {
         let before = &self.execs[exec].before;
         for (later, own) in accesses.iter().enumerate() {
             for (earlier, others) in accesses.iter().enumerate().take(later) {
-                // The nodes are sorted: a later one never comes before an earlier one.
+                // The nodes are sorted: a later one never precedes an earlier one.
                 if before[later][earlier] {
                     continue;
                 }
@@ -154,7 +156,7 @@ impl World {
         }
     }
 
-    /// The last launch, and the events that nodes wait for.
+    /// Returns the last launch, and the events that nodes wait for.
     fn moments_before(&self, exec: usize) -> Vec<Moment> {
         let own = &self.execs[exec];
         let waits = own.nodes.iter().filter_map(|node| match node.work {

@@ -1,4 +1,4 @@
-//! Libraries: modules that belong to no context. On each device that needs one it becomes a module there.
+//! Libraries: modules without a context. A library becomes a module on each device that needs it.
 
 use super::World;
 use super::state::handle::Kind;
@@ -6,7 +6,7 @@ use super::state::library::{Kernel, Library};
 use crate::code::{Code, Outcome};
 
 impl World {
-    /// Reads a library; what is wrong with it is said here, and not on the device that comes first.
+    /// Reads a library. Errors are reported here, and not at the first use on a device.
     pub(crate) fn load_library(&mut self, text: &str) -> Outcome<u64> {
         self.initialized()?;
         let module = self.read_module(text)?;
@@ -27,7 +27,7 @@ impl World {
         self.find(Kind::Library, handle, "use of a library")
     }
 
-    /// The devices whose work must be done before a library goes.
+    /// Returns the devices whose work must be done before a library is unloaded.
     pub(crate) fn devices_of_library(&mut self, handle: u64) -> Outcome<Vec<usize>> {
         let library = self.library(handle)?;
         let instances = self.libraries[library].instances.iter();
@@ -45,7 +45,7 @@ impl World {
         Ok(())
     }
 
-    /// The handles of its kernels.
+    /// Returns the handles of its kernels.
     pub(crate) fn kernels_of_library(&mut self, handle: u64) -> Outcome<Vec<u64>> {
         let library = self.library(handle)?;
         let kernels = self.libraries[library].kernels.iter();
@@ -64,14 +64,14 @@ impl World {
         Ok(self.handles.make(Kind::Library, self.kernels[kernel].library))
     }
 
-    /// The library as a module of the thread's device.
+    /// Returns the library as a module of the thread's device.
     pub(crate) fn module_of_library(&mut self, thread: u64, handle: u64) -> Outcome<u64> {
         let (device, library) = (self.current(thread)?, self.library(handle)?);
         let module = self.instance(library, device)?;
         Ok(self.handles.make(Kind::Module, module))
     }
 
-    /// A kernel as a function of the thread's device; a function is one already.
+    /// Returns a kernel as a function of the thread's device; a function stays itself.
     pub(crate) fn function_to_launch(&mut self, thread: u64, handle: u64) -> Outcome<u64> {
         if self.handles.index(Kind::Kernel, handle).is_none() {
             return Ok(handle);
@@ -80,7 +80,7 @@ impl World {
         self.function_of_kernel(handle, device)
     }
 
-    /// A kernel as a function of a device, by its ordinal.
+    /// Returns a kernel as a function of a device, by its ordinal.
     pub(crate) fn function_on(&mut self, kernel: u64, ordinal: i32) -> Outcome<u64> {
         let device = self.device(ordinal)?;
         if !self.is_retained(device) {
@@ -96,7 +96,7 @@ impl World {
         self.function_of(self.handles.make(Kind::Module, module), &name)
     }
 
-    /// What a library is on a device, from the first time on that it is needed there.
+    /// Returns a library's module on a device, and loads it at the first use.
     fn instance(&mut self, library: usize, device: usize) -> Outcome<usize> {
         let is_it = |module: &&usize| {
             let module = &self.modules[**module];

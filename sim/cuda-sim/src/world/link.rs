@@ -1,6 +1,7 @@
 //! Linking: PTX of several modules becomes one image, which can be loaded.
 //!
-//! A driver's image is machine code; here it is the text of the modules, which nobody but this driver takes.
+//! The image of a real driver is machine code. Here it is the text of the modules, which only this
+//! driver accepts.
 
 use std::collections::HashMap;
 
@@ -25,7 +26,7 @@ impl World {
         self.find(Kind::Link, handle, "use of a link")
     }
 
-    /// Takes a module, once it could be read.
+    /// Adds a module, after it was parsed.
     pub(crate) fn add_to_link(&mut self, handle: u64, input: Input) -> Outcome<()> {
         let link = self.link(handle)?;
         if self.links[link].image.is_some() {
@@ -44,7 +45,7 @@ impl World {
         Ok(())
     }
 
-    /// Makes the image, and answers where it is and its length.
+    /// Makes the image, and returns its bytes.
     pub(crate) fn complete_link(&mut self, handle: u64) -> Outcome<&[u8]> {
         let link = self.link(handle)?;
         if self.links[link].image.is_none() {
@@ -75,7 +76,8 @@ impl World {
         Ok(())
     }
 
-    /// Decodes a module that lies nowhere yet: what is not known in it is said before a device has it.
+    /// Decodes a module that is not loaded yet, so that unknown constructs are reported at the
+    /// link.
     pub(super) fn try_to_decode(&mut self, module: &ptx::Module, text: &str) -> Outcome<()> {
         let of_memory = |one: &&ptx::Variable| matches!(one.space, Space::Global | Space::Const);
         let variables = module.variables.iter().filter(of_memory);
@@ -89,7 +91,7 @@ impl World {
         decoded.map(drop).map_err(|error| self.refuse_module(&error, text))
     }
 
-    /// Writes into the caller's log what was reported of a refusal.
+    /// Writes the report of a refusal into the caller's log.
     fn told<T>(&mut self, link: usize, outcome: Outcome<T>) -> Outcome<T> {
         if outcome.is_err() {
             let text = self.reports.last(Mistake::InvalidPtx).unwrap_or_default();
@@ -98,7 +100,7 @@ impl World {
         outcome
     }
 
-    /// As much of a text as there is room for, and a zero behind it.
+    /// Writes a text up to the log's capacity, and a zero byte.
     fn write_log(&self, link: usize, text: &str) {
         let Log { address, bytes, length } = self.links[link].log;
         let kept = text.len().min(bytes.saturating_sub(1));

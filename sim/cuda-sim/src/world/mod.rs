@@ -1,8 +1,8 @@
 //! The whole state of the simulated driver, in safe Rust, behind one lock.
 //!
-//! Streams, events, graphs and the rest are entries of vectors and are named by their index; nothing
-//! is ever removed from those, so that a stale handle is noticed. The C interface translates
-//! pointers and handles and keeps the lock; see `crate::abi`.
+//! Streams, events, graphs and other objects are entries of vectors, named by their index. No entry
+//! is ever removed, so that a stale handle is detected. The C interface translates pointers and
+//! handles, and holds the lock; see `crate::abi`.
 
 #![forbid(unsafe_code)]
 
@@ -59,49 +59,49 @@ pub(crate) use state::schedule::{Goal, Step};
 pub(crate) use state::stream::Order;
 pub(crate) use state::work::{Fill, NodeKind, Work};
 
-/// The host: its own memory, which copies read and write, and where it prints.
+/// The host: its memory, which copies read and write, and its output.
 pub(crate) trait HostMemory: Send {
-    /// Reads what a caller of the driver says that it owns.
+    /// Reads memory that a caller of the driver owns.
     fn read(&self, address: u64, into: &mut [u8]);
-    /// Writes there.
+    /// Writes such memory.
     fn write(&self, address: u64, from: &[u8]);
-    /// New page-locked memory.
+    /// Allocates page-locked memory.
     fn allocate(&self, bytes: usize) -> Option<u64>;
-    /// Gives it back.
+    /// Frees page-locked memory.
     fn free(&self, address: u64, bytes: usize);
-    /// Prints what kernels have printed.
+    /// Prints output of kernels.
     fn print(&self, text: &[u8]);
 }
 
-/// What a test may choose.
+/// The settings that a test may choose.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {
     pub(crate) seed: u64,
     pub(crate) devices: usize,
     /// Bytes of each device.
     pub(crate) bytes: usize,
-    /// The CUDA version that the driver says it is for, as 1000 × major + 10 × minor.
+    /// The CUDA version that the driver reports, as 1000 × major + 10 × minor.
     pub(crate) driver_version: i32,
-    /// Whether devices can reach each other's memory.
+    /// `true` if devices can reach each other's memory.
     pub(crate) peers: bool,
-    /// Whether what is doubtful is answered the other way.
+    /// `true` to take the opposite choice wherever the documentation leaves one open.
     pub(crate) other_answers: bool,
-    /// Instructions that a warp may take in one block.
+    /// The instructions that a warp may execute in one block.
     pub(crate) instructions: u64,
-    /// Whether each report is printed when it is made.
+    /// `true` if each report is printed at once.
     pub(crate) prints_reports: bool,
 }
 
-/// CUDA 13.0: what the bindings are made for.
+/// CUDA 13.0, the version of the bindings.
 const DRIVER_VERSION: i32 = 13_000;
 
-/// A warp with more instructions in one block is taken for one without an end.
+/// The limit of a warp's instructions in one block. A warp beyond it counts as one without an end.
 pub(crate) const INSTRUCTIONS: u64 = 1 << 23;
 
-/// What the driver knows of a host thread.
+/// The driver's state of a host thread.
 #[derive(Debug, Default)]
 pub(crate) struct Thread {
-    /// The devices whose contexts were pushed; that of the last one is current.
+    /// The devices whose contexts were pushed; the last one is current.
     contexts: Vec<usize>,
     mode: Mode,
 }
@@ -109,7 +109,7 @@ pub(crate) struct Thread {
 /// The simulated driver.
 pub(crate) struct World {
     initialized: bool,
-    /// What it says its CUDA version is.
+    /// The CUDA version that it reports.
     pub(crate) driver_version: i32,
     handles: state::handle::Handles,
     random: Random,
@@ -118,9 +118,9 @@ pub(crate) struct World {
     pub(crate) reports: crate::report::Reports,
     threads: HashMap<u64, Thread>,
     peers: state::peer::Peers,
-    /// Whether what is doubtful is answered the other way.
+    /// `true` to take the opposite choice wherever the documentation leaves one open.
     other_answers: bool,
-    /// Instructions that a warp may take in one block.
+    /// The instructions that a warp may execute in one block.
     instructions: u64,
     devices: Vec<state::device::Device>,
     memory: state::memory::Memory,
@@ -130,7 +130,7 @@ pub(crate) struct World {
     streams: Vec<state::stream::Stream>,
     events: Vec<state::event::Event>,
     captures: Vec<state::capture::Capture>,
-    /// What was told of the ends of streams' captures, for whoever asked to look at.
+    /// Results of the last query of a stream's capture, which callers may read until the next one.
     shown: HashMap<usize, (Vec<u64>, Vec<u64>)>,
     graphs: Vec<state::graph::Graph>,
     nodes: Vec<state::graph::Node>,
@@ -143,14 +143,14 @@ pub(crate) struct World {
     links: Vec<state::link::Link>,
     /// Launches whose accesses are not known yet.
     pending_kernels: usize,
-    /// Parameters of kernel nodes, for whoever asked to look at.
+    /// Parameters of kernel nodes, which callers may read until the next query.
     shown_parameters: HashMap<usize, (Vec<u8>, Vec<u64>)>,
     conditions: Vec<state::conditional::Condition>,
-    /// What the host knows to be done.
+    /// The work that the host knows to be done.
     host_clock: Clock,
-    /// What was not given back before its context ended.
+    /// Objects that were not freed before their context ended.
     lost: Vec<String>,
-    /// Nanoseconds of the simulated device.
+    /// The time of the simulated device, in nanoseconds.
     time: u64,
 }
 
@@ -216,7 +216,8 @@ impl World {
         }
     }
 
-    /// An empty world in which no handle of this one fits; refused while a host function runs.
+    /// Returns an empty world that rejects all handles of this one. Refused while a host function
+    /// runs.
     pub(crate) fn next(&self, settings: Settings, host: Box<dyn HostMemory>) -> Option<Self> {
         if self.streams.iter().any(|stream| stream.busy) {
             return None;
@@ -247,7 +248,8 @@ impl World {
         &mut self.devices[device].flags
     }
 
-    /// Start and length of the allocation around an address, of a device or of page-locked memory.
+    /// Returns start and length of the allocation around an address, of a device or of page-locked
+    /// memory.
     pub(crate) fn address_range(&self, address: u64) -> Option<(u64, usize)> {
         let region = self.memory.around(address)?;
         Some((region.start, region.len))
@@ -261,13 +263,13 @@ impl World {
         self.devices[device].retained > 0
     }
 
-    /// Reports a mistake with an address and answers what the driver answers.
+    /// Reports a mistake with an address, and returns the driver's code for it.
     fn refuse(&mut self, trouble: &state::memory::Trouble, what: &str) -> Code {
         self.reports.add(trouble.mistake, &format!("{what}: {}", trouble.text));
         Code::INVALID_VALUE
     }
 
-    /// The index that a handle names; a handle of something destroyed is reported.
+    /// Returns the index that a handle names. A handle of a destroyed object is reported.
     fn find(&mut self, kind: Kind, handle: u64, what: &str) -> Outcome<usize> {
         let index = self.handles.index(kind, handle).ok_or(Code::INVALID_HANDLE)?;
         let lives = match kind {
@@ -299,7 +301,7 @@ impl World {
         }
     }
 
-    /// What was never given back, one line each.
+    /// Returns all objects that were never freed, one line each.
     pub(crate) fn leaks(&self) -> String {
         let lost = self.lost.iter().cloned();
         lost.chain(self.leaks_of(None)).collect::<Vec<_>>().join("\n")

@@ -1,4 +1,4 @@
-//! Modules: PTX that was read, the memory of its variables, and its kernels.
+//! Modules: parsed PTX, the memory of its variables, and its kernels.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use crate::report::Mistake;
 /// The compute capability of the simulated device.
 const CAPABILITY: u32 = 90;
 
-/// The newest `.version`, times ten, that a driver takes, by its version of CUDA ("Release Notes" of the PTX
-/// manual).
+/// The newest `.version`, times ten, that a driver accepts, by its version of CUDA ("Release Notes"
+/// of the PTX manual).
 const NEWEST_PTX: &[(i32, u32)] = &[
     (13_000, 90),
     (12_090, 88),
@@ -33,12 +33,12 @@ fn newest_ptx(driver_version: i32) -> u32 {
     newest.map_or(80, |(_, version)| *version)
 }
 
-/// Shared memory of a block, in bytes: without being asked, and at most.
+/// Shared memory of a block, in bytes: by default, and at most.
 pub(crate) const SHARED: usize = 48 << 10;
 
 pub(crate) const SHARED_AT_MOST: usize = 227 << 10;
 
-/// Threads of a block at most.
+/// The limit of threads in a block.
 pub(crate) const THREADS: u32 = 1024;
 
 /// Registers of 32 bits that a block and a thread have at most.
@@ -72,7 +72,7 @@ const FIRST_OF_CLUSTERS: u32 = 10;
 const LAST_OF_CLUSTERS: u32 = 15;
 
 impl World {
-    /// Reads a module and gives its variables memory.
+    /// Reads a module and allocates its variables.
     pub(crate) fn load_module(&mut self, thread: u64, text: &str) -> Outcome<u64> {
         let device = self.current(thread)?;
         let module = self.read_module(text)?;
@@ -80,7 +80,7 @@ impl World {
         Ok(self.handles.make(Kind::Module, index))
     }
 
-    /// Reads PTX that this driver and its devices can have.
+    /// Reads PTX that this driver and its devices support.
     pub(super) fn read_module(&mut self, text: &str) -> Outcome<ptx::Module> {
         if !text.contains(".version") {
             let what = "cuModuleLoadData: the image is no PTX; machine code is not modelled";
@@ -100,7 +100,7 @@ impl World {
         Ok(module)
     }
 
-    /// Gives the variables of a module memory, and decodes its kernels.
+    /// Allocates the variables of a module, and decodes its kernels.
     pub(super) fn place_module(
         &mut self,
         device: usize,
@@ -159,16 +159,16 @@ impl World {
                 self.free_variables(device, &variables);
                 return Err(code);
             }
-            // Room for as much as it is aligned to starts as strictly as that.
-            let room = if variable.align > UNIT { PAGE } else { 0 };
-            let address = self.memory.fresh_address(variable.bytes.max(room));
+            // Padding up to its alignment makes its start that strict.
+            let least = if variable.align > UNIT { PAGE } else { 0 };
+            let address = self.memory.fresh_address(variable.bytes.max(least));
             self.memory.allocate(address, variable.bytes, device, Origin::Module);
             variables.insert(variable.name.clone(), (address, variable.bytes));
         }
         Ok(variables)
     }
 
-    /// Decodes, and writes what variables start with.
+    /// Decodes, and writes the initial values of variables.
     fn make_kernels(
         &mut self,
         module: &ptx::Module,
@@ -202,7 +202,7 @@ impl World {
         self.find(Kind::Module, handle, "use of a module")
     }
 
-    /// Whose device must be waited for before a module goes.
+    /// Returns the device whose work must be done before a module is unloaded.
     pub(crate) fn device_of_module(&mut self, handle: u64) -> Outcome<usize> {
         let module = self.module(handle)?;
         let device = self.modules[module].device;
@@ -238,7 +238,7 @@ impl World {
         Ok(self.handles.make(Kind::Function, function))
     }
 
-    /// Address and size of a variable.
+    /// Returns address and size of a variable.
     pub(crate) fn variable_of(&mut self, module: u64, name: &str) -> Outcome<(u64, usize)> {
         let module = self.module(module)?;
         self.modules[module].variables.get(name).copied().ok_or(Code::NOT_FOUND)
@@ -287,14 +287,14 @@ impl World {
                 own.dynamic_limit = bytes;
                 Ok(())
             }
-            // A wish about caches.
+            // A hint for caches.
             CARVEOUT => Ok(()),
             _ => Err(Code::INVALID_VALUE),
         }
     }
 
-    /// Blocks of a kernel that fit on a multiprocessor by threads and shared memory. Registers, which
-    /// only an assembler knows, are taken to suffice.
+    /// Returns the blocks of a kernel that fit on a multiprocessor by threads and shared memory.
+    /// Registers are assumed to suffice: only an assembler knows their number.
     pub(crate) fn occupancy(&mut self, handle: u64, threads: i32, shared: usize) -> Outcome<i32> {
         let function = self.function(handle)?;
         let threads = u32::try_from(threads).ok().filter(|threads| *threads > 0);
@@ -311,14 +311,15 @@ impl World {
     }
 }
 
-/// Registers of a thread. Only an assembler knows how many it takes: this is what PTX names, up to what lets a block of the
-/// largest size run, since registers are taken to suffice.
+/// Returns the registers of a thread. Only an assembler knows their number, so this is the number
+/// that PTX names. It is limited so that a block of the largest size can run, because registers are
+/// assumed to suffice.
 fn registers(program: &Program) -> usize {
     let most = REGISTERS_OF_A_BLOCK / most_threads(program).max(1) as usize;
     program.registers.min(most).min(REGISTERS_OF_A_THREAD)
 }
 
-/// Threads of a block that a kernel allows.
+/// Returns the threads of a block that a kernel allows.
 pub(crate) fn most_threads(program: &Program) -> u32 {
     let product =
         |extents: [u32; 3]| extents.iter().fold(1_u32, |all, one| all.saturating_mul(*one));

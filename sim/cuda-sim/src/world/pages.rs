@@ -1,4 +1,4 @@
-//! Addresses and pages apart: reserved ranges, pages of a device, and what is mapped where.
+//! Virtual memory: reserved address ranges, pages of a device, and mappings.
 
 use super::World;
 use super::state::handle::Kind;
@@ -94,7 +94,7 @@ impl World {
         Ok(())
     }
 
-    /// The mapped regions that make up a range exactly.
+    /// Returns the mapped regions that make up a range exactly.
     fn mapped_in(&self, start: u64, bytes: usize) -> Outcome<Vec<Region>> {
         let end = start.saturating_add(bytes as u64);
         let inside = |region: &&Region| start <= region.start && region.end() <= end;
@@ -108,7 +108,7 @@ impl World {
     pub(crate) fn unmap(&mut self, start: u64, bytes: usize) -> Outcome<()> {
         self.initialized()?;
         for region in self.mapped_in(start, bytes)? {
-            // The call waits for nothing: work on these addresses must be known to be done.
+            // The call does not wait, so work on these addresses must be known to be done.
             self.note_end_by_host(region, "cuMemUnmap");
             self.memory.remove(region.start);
             if let Origin::Mapped { pages, .. } = region.origin {
@@ -119,7 +119,7 @@ impl World {
         Ok(())
     }
 
-    /// Lets the device read and write a range, or takes that away.
+    /// Enables or disables reads and writes of a range by the device.
     pub(crate) fn set_access(&mut self, start: u64, bytes: usize, allow: bool) -> Outcome<()> {
         self.initialized()?;
         for region in self.mapped_in(start, bytes)? {

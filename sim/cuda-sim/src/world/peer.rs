@@ -1,6 +1,7 @@
-//! Peers: kernels of which devices may reach memory of which others. Plain memory is opened from one context to
-//! another, that of a memory pool for a device; neither opens the other ("Peer access", "Device accessibility for
-//! multi-GPU support" in the CUDA Programming Guide).
+//! Peer access: which devices' kernels may reach memory of which others. Access to plain memory is
+//! enabled from one context to another; access to a memory pool is set for a device. Neither
+//! enables the other ("Peer access", "Device accessibility for multi-GPU support" in the CUDA
+//! Programming Guide).
 
 use super::World;
 use super::state::peer::Reach;
@@ -23,13 +24,13 @@ impl World {
         }
     }
 
-    /// Whether a device can reach memory of another one.
+    /// Returns `true` if a device can reach memory of another one.
     pub(crate) fn can_access_peer(&self, reader: i32, owner: i32) -> Outcome<bool> {
         let (reader, owner) = (self.device(reader)?, self.device(owner)?);
         Ok(self.peers.can_be && reader != owner)
     }
 
-    /// Opens the plain memory of a context to the thread's current one.
+    /// Enables access to a context's plain memory from the thread's current context.
     pub(crate) fn enable_peer(&mut self, thread: u64, owner: u64, flags: u32) -> Outcome<()> {
         let (reader, owner) = (self.current(thread)?, self.context(owner)?);
         if flags != 0 {
@@ -51,7 +52,7 @@ impl World {
         if was_there { Ok(()) } else { Err(Code::PEER_ACCESS_NOT_ENABLED) }
     }
 
-    /// Opens the memory of a pool for a device, or closes it.
+    /// Enables or disables a device's access to a pool's memory.
     pub(crate) fn set_pool_access(&mut self, pool: u64, ordinal: i32, access: u32) -> Outcome<()> {
         let (pool, device) = (self.pool(pool)?, self.device(ordinal)?);
         let owner = self.pools[pool].device;

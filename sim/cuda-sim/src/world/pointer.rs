@@ -1,4 +1,4 @@
-//! What a driver knows of an address, and memory of the host under its addresses on a device.
+//! Attributes of addresses, and host memory under its device addresses.
 
 use super::World;
 use super::state::handle::Kind;
@@ -47,7 +47,7 @@ impl World {
             DEVICE_POINTER => Fact::Wide(address),
             HOST_POINTER if of_host => Fact::Wide(address),
             HOST_POINTER => return Err(Code::INVALID_VALUE),
-            // No block is ever another's.
+            // A block is never reused.
             BUFFER_ID => Fact::Wide(region.block as u64 + 1),
             IS_MANAGED => Fact::Narrow(0),
             DEVICE_ORDINAL => Fact::Narrow(u32::try_from(region.device).unwrap_or_default()),

@@ -1,4 +1,4 @@
-//! The driver's memory pools: what they keep, what they give back, and who gets freed addresses.
+//! The driver's memory pools: memory that they keep and release, and the reuse of freed addresses.
 
 use super::World;
 use super::state::event::Moment;
@@ -29,7 +29,7 @@ impl World {
         Ok(self.handles.make(Kind::Pool, self.pools.len() - 1))
     }
 
-    /// What is still allocated stays; its pages go with the last of it.
+    /// Destroys a pool. Live allocations stay, and their pages are released with the last of them.
     pub(crate) fn destroy_pool(&mut self, handle: u64) -> Outcome<()> {
         let pool = self.pool(handle)?;
         if self.pools[pool].is_default {
@@ -49,7 +49,7 @@ impl World {
         self.find(Kind::Pool, handle, "use of a pool").map_err(|_| Code::INVALID_VALUE)
     }
 
-    /// The default pool of a device, or its current one.
+    /// Returns the default pool of a device, or its current one.
     pub(crate) fn pool_of(&self, ordinal: i32, current: bool) -> Outcome<u64> {
         let device = &self.devices[self.device(ordinal)?];
         let pool = if current { device.current_pool } else { device.default_pool };
@@ -81,7 +81,7 @@ impl World {
         })
     }
 
-    /// Whether an attribute is 32 bits long, and not 64.
+    /// Returns `true` if an attribute has 32 bits, and `false` if it has 64.
     pub(crate) fn is_short_attribute(attribute: u32) -> bool {
         (REUSE_FOLLOW_EVENT..=REUSE_NO_ORDER).contains(&attribute)
     }
@@ -99,7 +99,7 @@ impl World {
                 pool.reuse[(attribute - REUSE_FOLLOW_EVENT) as usize] = u32::from(value != 0);
             }
             THRESHOLD => pool.threshold = value,
-            // The high marks may be set back, and to nothing else.
+            // The peaks may be reset to 0, and set to nothing else.
             RESERVED_HIGH if value == 0 => pool.reserved_high = pool.reserved,
             USED_HIGH if value == 0 => pool.used_high = pool.used,
             _ => return Err(Code::INVALID_VALUE),
@@ -115,7 +115,8 @@ impl World {
         Ok(())
     }
 
-    /// An address for an allocation behind a stream's work, and what the allocation has to wait for besides.
+    /// Returns an address for an allocation after a stream's work, and the further work that the
+    /// allocation must wait for.
     pub(crate) fn pool_allocate(
         &mut self,
         pool: usize,
@@ -151,10 +152,11 @@ impl World {
         })
     }
 
-    /// An address whose memory other streams have freed and not given back yet, with their frees, for which the
-    /// allocation has to wait: "the driver will look for memory that relies on another stream's pending progress. If
-    /// such memory is found, the driver will insert the required dependency into the allocating stream and reuse the
-    /// memory" (CUDA Programming Guide, "Stream Ordered Memory Allocator", internal stream dependencies).
+    /// Returns an address that other streams free by pending work, with those frees, for which the
+    /// allocation must wait. "the driver will look for memory that relies on another stream's
+    /// pending progress. If such memory is found, the driver will insert the required dependency
+    /// into the allocating stream and reuse the memory" (CUDA Programming Guide, "Stream Ordered
+    /// Memory Allocator", internal stream dependencies).
     fn pool_allocate_behind_frees(
         &mut self,
         pool: usize,
@@ -172,8 +174,8 @@ impl World {
         allocated
     }
 
-    /// Takes the smallest pending range that is large enough, else the pages of several, in the order in which they
-    /// were freed.
+    /// Takes the smallest pending range that is large enough, else the pages of several, in the
+    /// order of their frees.
     fn take_pending(&mut self, pool: usize, len: usize) -> Option<(u64, Vec<Moment>)> {
         let entries = self.pools[pool].free.iter_mut();
         let pending = entries.filter(|freed| freed.moment.is_some() && freed.len >= len);
@@ -197,8 +199,8 @@ impl World {
         }
     }
 
-    /// The smallest freed range that is large enough and whose free comes before this stream's next
-    /// operation, or is done.
+    /// Returns the smallest freed range that is large enough and whose free precedes this stream's
+    /// next operation, or is done.
     fn freed_for(&self, pool: usize, stream: usize, len: usize) -> Option<usize> {
         let mut clock = self.streams[stream].clock.clone();
         clock.join(&self.host_clock);
@@ -245,7 +247,7 @@ impl World {
         Ok(())
     }
 
-    /// Memory came back to its pool.
+    /// Returns memory to its pool.
     pub(crate) fn pool_freed(&mut self, pool: usize, region: Region, moment: Option<Moment>) {
         let len = region.len.next_multiple_of(UNIT);
         self.pools[pool].used -= len;
@@ -263,7 +265,7 @@ impl World {
         self.pools[pool].free = free;
     }
 
-    /// After a wait of the host, pools give back what is above their thresholds.
+    /// Releases the memory of pools above their thresholds, after a wait of the host.
     pub(crate) fn settle_pools(&mut self) {
         for pool in 0..self.pools.len() {
             self.forget_done_frees(pool);
@@ -275,7 +277,7 @@ impl World {
         }
     }
 
-    /// Before the device is called full, all pools give back what they keep in vain.
+    /// Releases unused memory of all pools, before the device counts as full.
     pub(crate) fn release_unused_pool_memory(&mut self, device: usize) {
         for pool in 0..self.pools.len() {
             if self.pools[pool].device == device {

@@ -1,9 +1,9 @@
-//! What kernels have printed: in a buffer of their device, until the host waits for them.
+//! Output of kernels: it stays in a buffer of their device until the host waits for them.
 
 use super::World;
 
 impl World {
-    /// Shows what kernels of a device have printed.
+    /// Shows the output of a device's kernels.
     pub(crate) fn show_printed(&mut self, device: usize) {
         let printed = self.devices[device].printed.take();
         if !printed.is_empty() {

@@ -1,4 +1,5 @@
-//! Who runs next: a stream drawn by the seed among those that can, until a goal is reached.
+//! The scheduler: runs a stream drawn by the seed among those that can run, until a goal is
+//! reached.
 
 use super::World;
 use super::state::kernel::KernelPlace;
@@ -17,7 +18,7 @@ impl World {
         goal.positions.iter().all(|position| self.is_done(*position))
     }
 
-    /// The host has waited for the goal and knows it to be done.
+    /// Notes that the host has waited for the goal and knows it to be done.
     pub(crate) fn waited(&mut self, goal: &Goal) -> Outcome<()> {
         self.host_clock.join(&goal.clock);
         self.settle_pools();
@@ -26,12 +27,12 @@ impl World {
         goal.positions.iter().find_map(broken).map_or(Ok(()), Err)
     }
 
-    /// The devices whose work it is.
+    /// Returns the devices that do the work of a goal.
     pub(crate) fn devices_of(&self, goal: &Goal) -> Vec<usize> {
         goal.positions.iter().map(|position| self.streams[position.stream].device).collect()
     }
 
-    /// How far each stream must come.
+    /// Returns the number of operations that each stream must complete.
     fn needed(&self, goal: &Goal) -> Vec<u64> {
         let mut needed = vec![0; self.streams.len()];
         let mut open = goal.positions.clone();
@@ -52,8 +53,8 @@ impl World {
 
     /// Runs one unit of work of a stream drawn among those that can run.
     ///
-    /// Work that the goal does not need may be drawn, too: no program may rely on its not running.
-    /// Host functions are drawn only where they are needed, because they may wait for the caller.
+    /// Other work than that of the goal may be drawn, too: no program may rely on its not running.
+    /// Host functions are drawn only if the goal needs them, because they may wait for the caller.
     pub(crate) fn step(&mut self, goal: &mut Goal) -> Step {
         if self.is_reached(goal) {
             return Step::Done;
@@ -121,12 +122,12 @@ impl World {
             }
         };
         if let Unit::Host(call) = unit {
-            // The function may tell the rest of the program that all before it is done.
+            // The function may signal to the rest of the program that all earlier work is done.
             self.host_clock.join(&operation.clock);
             if more {
                 self.streams[stream].queue.push_front(operation);
             }
-            // What comes after this waits until it has returned.
+            // Later work waits until it has returned.
             self.streams[stream].busy = true;
             return Step::Call(stream, call);
         }
@@ -140,20 +141,21 @@ impl World {
         Step::Ran
     }
 
-    /// Whether a host function of this stream is under way.
+    /// Returns `true` if a host function of this stream is running.
     pub(crate) fn is_in_host_function(&self, stream: usize) -> bool {
         self.streams[stream].busy
     }
 
-    /// A host function that `step` asked for has returned.
+    /// Notes that a host function that `step` requested has returned.
     pub(crate) fn host_call_returned(&mut self, stream: usize) {
         let own = &mut self.streams[stream];
         own.busy = false;
-        // What is done is all before the front of the queue.
+        // All operations before the front of the queue are done.
         own.completed = own.queue.front().map_or(own.submitted, |next| next.number - 1);
     }
 
-    /// Whether something is done: a step of it, if not, so that whoever asks again gets somewhere.
+    /// Returns `Ok` if the goal is reached. Else runs one step of it, so that a polling caller
+    /// makes progress.
     pub(crate) fn ask(&mut self, goal: &mut Goal) -> (Outcome<()>, Option<Step>) {
         if self.is_reached(goal) {
             return (self.waited(goal), None);

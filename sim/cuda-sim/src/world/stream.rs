@@ -1,4 +1,4 @@
-//! Streams: queues of operations, and what each operation has to wait for.
+//! Streams: creating, ordering and submitting operations.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -49,7 +49,7 @@ impl World {
         Ok(self.handles.make(Kind::Stream, stream))
     }
 
-    /// The stream of a handle, in a context that works.
+    /// Returns the stream of a handle, in a context that works.
     pub(crate) fn stream(&mut self, thread: u64, handle: u64) -> Outcome<usize> {
         let device = self.current(thread)?;
         match handle {
@@ -72,7 +72,7 @@ impl World {
         stream
     }
 
-    /// The handle is gone at once; its work goes on.
+    /// Destroys a stream. The handle is invalid at once; the stream's work goes on.
     pub(crate) fn destroy_stream(&mut self, thread: u64, handle: u64) -> Outcome<()> {
         if handle <= PER_THREAD {
             return Err(Code::INVALID_HANDLE);
@@ -85,7 +85,7 @@ impl World {
         Ok(())
     }
 
-    /// What an operation of this stream waits for without being told.
+    /// Returns the streams that an operation of this stream implicitly waits for.
     fn implied(&self, stream: usize) -> Vec<usize> {
         let own = &self.streams[stream];
         if own.order == Order::Legacy {
@@ -99,7 +99,7 @@ impl World {
         legacy.into_iter().filter(|_| own.is_blocking()).collect()
     }
 
-    /// Puts an operation into a stream's queue and compares its accesses with all before it.
+    /// Puts an operation into a stream's queue, and compares its accesses with all earlier ones.
     pub(crate) fn submit(
         &mut self,
         stream: usize,
@@ -143,13 +143,13 @@ impl World {
             let Access { piece, writes, node } = *access;
             let bytes = piece.start..piece.start + piece.len;
             let actor = Actor { node, ..actor.clone() };
-            // Pending kernels may race with what would be forgotten.
+            // Pending kernels may race with records that would be dropped.
             let prunes = self.pending_kernels == 0;
             self.note(piece.block, Noted { bytes, parts: None, writes, actor, prunes }, at);
         }
     }
 
-    /// Notes what a kernel touched of a block.
+    /// Records a kernel's accesses to a block.
     pub(crate) fn note_ranges(
         &mut self,
         block: usize,
@@ -183,7 +183,7 @@ impl World {
         self.reports.add(Mistake::Race, &text);
     }
 
-    /// All that a stream has to do now.
+    /// Returns the goal of all current work of a stream.
     pub(crate) fn end_of(&self, stream: usize) -> Goal {
         let own = &self.streams[stream];
         let mut goal = Goal::default();
@@ -195,7 +195,7 @@ impl World {
         goal
     }
 
-    /// All that a device has to do now.
+    /// Returns the goal of all current work of a device.
     pub(crate) fn end_of_device(&self, device: usize) -> Goal {
         let mut goal = Goal::default();
         for (stream, own) in self.streams.iter().enumerate() {
@@ -206,7 +206,7 @@ impl World {
         goal
     }
 
-    /// All that there is to do now.
+    /// Returns the goal of all current work.
     pub(crate) fn end_of_everything(&self) -> Goal {
         let mut goal = Goal::default();
         for (stream, own) in self.streams.iter().enumerate() {
@@ -215,7 +215,7 @@ impl World {
         goal
     }
 
-    /// A stream that is to be waited for by the host, which a capture forbids.
+    /// Returns the goal of a host's wait for a stream, which a capture forbids.
     pub(crate) fn wait_for_stream(&mut self, thread: u64, handle: u64) -> Outcome<Goal> {
         let stream = self.stream(thread, handle)?;
         self.refuse_while_capturing(stream)?;

@@ -1,4 +1,4 @@
-//! Tests of the world without its C interface: one thread, a host made of nothing.
+//! Tests of the world without its C interface: one thread, a stub of a host.
 
 mod linking;
 mod mapped;
@@ -9,7 +9,7 @@ use super::state::copy::{Copy, End};
 use super::{Fill, Goal, HostCall, HostMemory, Mode, Order, Settings, Step, World};
 use crate::code::{Code, Outcome};
 
-/// Host memory that reads as fives and forgets what is written.
+/// Host memory that reads as fives and drops writes.
 struct NoHost;
 
 impl HostMemory for NoHost {

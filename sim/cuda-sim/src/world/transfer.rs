@@ -1,4 +1,4 @@
-//! Copies and fills as callers make them: into a stream or a capture, and whether the host waits.
+//! Copies and fills, submitted to a stream or a capture; some block the host.
 
 use super::World;
 use super::state::copy::{Copy, Corner, End, Rows, Volume};
@@ -8,7 +8,7 @@ use super::state::stream::Body;
 use super::state::work::{Fill, Work};
 use crate::code::{Code, Outcome, unmodelled};
 
-/// Copies from ordinary host memory up to here are taken when the call is made.
+/// Copies from ordinary host memory up to this size are read at the call.
 const STAGED: usize = 64 << 10;
 
 impl World {
@@ -23,7 +23,7 @@ impl World {
         self.put_now(stream, &work, what)
     }
 
-    /// A driver may look at addresses already when a copy or a fill is captured.
+    /// Refuses invalid addresses. A driver may check them when a copy or a fill is captured.
     fn refuse_made_up_addresses(&self, work: &Work) -> Outcome<()> {
         let is_there = |end: &End, first: u64| match end {
             End::Device(_) => self.memory.was_given(first),
@@ -63,7 +63,7 @@ impl World {
         self.put(stream, Work::Host(call), "cuLaunchHostFunc")
     }
 
-    /// `cuStreamAddCallback`, which captures do not take.
+    /// `cuStreamAddCallback`, which captures refuse.
     pub(crate) fn add_callback(&mut self, thread: u64, stream: u64, call: HostCall) -> Outcome<()> {
         let index = self.stream(thread, stream)?;
         if self.capturing(index)?.is_some() {
@@ -92,7 +92,7 @@ impl World {
         }
     }
 
-    /// A fill of page-locked memory, whose bytes are none of a device's.
+    /// Returns a fill of page-locked memory as a copy, since no device has its bytes.
     fn fill_of_the_host(&self, fill: Fill) -> Option<Copy> {
         let rows = fill.rows();
         self.memory.pinned(fill.address, rows.hull()).filter(|_| rows.hull() > 0)?;
@@ -107,8 +107,8 @@ impl World {
         Copy::of_rows(End::Host(fill.address), staged, bytes, volume).ok()
     }
 
-    /// Goes behind the legacy stream. The host waits for it where it is memory of the host that is filled, and not where
-    /// it is a device's ("API synchronization behavior" in the driver API).
+    /// Fills after the legacy stream. The host waits if the target is host memory, and not if it is
+    /// a device's ("API synchronization behavior" in the driver API).
     pub(crate) fn fill(&mut self, thread: u64, fill: Fill, what: &'static str) -> Outcome<Goal> {
         self.current(thread)?;
         self.refuse_unsafe_call(thread)?;
@@ -121,7 +121,7 @@ impl World {
         Ok(if waits { self.end_of(stream) } else { Goal::default() })
     }
 
-    /// A copy behind a stream; answers what the host waits for.
+    /// Copies after a stream. Returns the work that the host waits for.
     pub(crate) fn copy_async(
         &mut self,
         thread: u64,
@@ -142,7 +142,7 @@ impl World {
         Ok(if waits { self.end_of(stream) } else { Goal::default() })
     }
 
-    /// A copy behind the legacy stream; answers what the host waits for.
+    /// Copies after the legacy stream. Returns the work that the host waits for.
     pub(crate) fn copy(&mut self, thread: u64, copy: Copy, what: &'static str) -> Outcome<Goal> {
         self.current(thread)?;
         self.refuse_unsafe_call(thread)?;
@@ -156,7 +156,7 @@ impl World {
         Ok(if only_on_device || stages { Goal::default() } else { self.end_of(stream) })
     }
 
-    /// Page-locked memory of the host has the same address on a device.
+    /// Resolves addresses of page-locked host memory, which are the same on a device.
     pub(crate) fn with_ends_known(&self, copy: Copy) -> Copy {
         let (written, read) = (copy.written(), copy.read());
         let known = |end: End, first: u64, bytes: usize| match end {
@@ -170,7 +170,7 @@ impl World {
         Copy { to, from: known(from, read.start(), read.hull()), bytes, volume }
     }
 
-    /// Whether one of its ends is ordinary host memory.
+    /// Returns `true` if one of its ends is ordinary host memory.
     fn is_pageable(&self, copy: &Copy) -> bool {
         let pageable = |end: &End, rows: Rows| match end {
             End::Host(_) => self.memory.pinned(rows.start(), rows.hull().max(1)).is_none(),
@@ -179,7 +179,7 @@ impl World {
         pageable(&copy.from, copy.read()) || pageable(&copy.to, copy.written())
     }
 
-    /// The host need not wait for its bytes to arrive: they are read now and arrive later.
+    /// Reads the source now, so that the host need not wait for the transfer.
     fn may_be_staged(&self, copy: &Copy) -> bool {
         matches!(copy.from, End::Host(_)) && !stays_on_the_host(copy) && copy.total() <= STAGED
     }
@@ -187,7 +187,7 @@ impl World {
     fn staged(&self, copy: Copy) -> Copy {
         let (End::Host(_), rows) = (&copy.from, copy.read()) else { return copy };
         if self.memory.host_trouble(rows.start(), rows.hull()).is_some() {
-            // Left for `prepare` to refuse: nobody may read it.
+            // `prepare` refuses it: the memory must not be read.
             return copy;
         }
         Copy { from: End::Staged(self.read_host(rows.each())), ..copy }

@@ -1,12 +1,14 @@
-//! Updates: an executable graph takes the parameters of another graph of the same shape, or refuses. What CUDA
-//! allows a driver to refuse is refused here, always: a program that relies on more works on some drivers alone.
+//! Updates: an executable graph takes the parameters of another graph of the same shape, or
+//! refuses. Every change that CUDA allows a driver to refuse is refused here: a program that relies
+//! on more works on some drivers alone.
 //!
 //! - The number of nodes, their edges and their kinds (driver API, `cuGraphExecUpdate`).
 //! - Memsets: "Changing other aspects of the memset (width, height, element size or pitch) may cause the update to be
 //!   rejected", and "Zero sized operations are not supported" (`cuGraphExecMemsetNodeSetParams`).
-//! - Copies: "Changing either the source or destination memory type" (`cuGraphExecUpdate`). Those of several rows stay
-//!   as they are: "either the original or new memory operands are multidimensional" (`cuGraphExecMemcpyNodeSetParams`).
-//! - Both: the device that an operand is on; kernels: the context of the function (`cuGraphExecUpdate`).
+//! - Copies: "Changing either the source or destination memory type" (`cuGraphExecUpdate`). Copies
+//!   of several rows stay unchanged: "either the original or new memory operands are
+//!   multidimensional" (`cuGraphExecMemcpyNodeSetParams`).
+//! - Both: the device of an operand; kernels: the context of the function (`cuGraphExecUpdate`).
 
 use super::World;
 use super::state::copy::{Copy, End};
@@ -27,7 +29,8 @@ const PARAMETERS_CHANGED: u32 = 5;
 const NOT_SUPPORTED: u32 = 6;
 
 impl World {
-    /// Takes the parameters of another graph of the same shape, or says why not and changes nothing.
+    /// Takes the parameters of another graph of the same shape, or fails with the reason and
+    /// changes nothing.
     pub(crate) fn update_exec(
         &mut self,
         exec: u64,
@@ -44,7 +47,7 @@ impl World {
         Ok(Ok(()))
     }
 
-    /// The first thing that an update may not change. Nodes that are told are the other graph's.
+    /// Returns the first forbidden change. The nodes in it are those of the other graph.
     fn compare_nodes(&self, exec: usize, nodes: &[ExecNode]) -> Option<UpdateRefusal> {
         let old = &self.execs[exec].nodes;
         let handle = |node: &ExecNode| self.handles.make(Kind::Node, node.node);
@@ -76,7 +79,7 @@ impl World {
         None
     }
 
-    /// Why a node may not have the parameters of another one of its kind.
+    /// Returns the reason for which a node refuses the parameters of another one of its kind.
     fn compare_parameters(&self, old: &Work, new: &Work) -> Option<u32> {
         match (old, new) {
             (Work::Fill(old), Work::Fill(new)) => {
@@ -111,7 +114,7 @@ impl World {
         if is_row { may_change } else { old == new }
     }
 
-    /// Whether an address is on the device that another one is on, as far as they are known.
+    /// Returns `true` unless two addresses are known to be on different devices.
     fn may_replace(&self, old: u64, new: u64) -> bool {
         let device = |address: u64| self.memory.around(address).map(|region| region.device);
         device(old).zip(device(new)).is_none_or(|(old, new)| old == new)

@@ -1,7 +1,7 @@
-//! What a stream or a graph's node does: as the caller says it, and ready to run.
+//! The work of a stream or of a graph's node: prepared, then run.
 //!
-//! `Work` names addresses. When it is submitted, addresses become pieces of blocks (`Unit`), and the
-//! bytes that it touches become accesses for the race checker.
+//! `Work` names addresses. At its submission, addresses become pieces of blocks (`Unit`), and the
+//! bytes that it accesses become records of the race checker.
 
 use super::World;
 use super::state::copy::{End, Rows};
@@ -11,7 +11,8 @@ use super::state::work::{Access, Fill, Place, Unit, Work};
 use crate::report::Mistake;
 
 impl World {
-    /// Addresses become pieces; `visible` are regions that only this node knows, of its graph.
+    /// Resolves addresses to pieces; `visible` are regions that only this node sees, those of its
+    /// graph.
     pub(crate) fn prepare(
         &self,
         work: &Work,
@@ -26,13 +27,14 @@ impl World {
                 Ok((Unit::Copy { to, from }, accesses))
             }
             Work::Host(call) => Ok((Unit::Host(*call), Vec::new())),
-            // What it touches is known once it has run.
+            // Its accesses are known once it has run.
             Work::Kernel(call) => {
                 let regions = self.memory.snapshot();
                 let ready = ReadyKernel::new(&call.launch, regions, visible);
                 Ok((Unit::Kernel(Box::new(ready)), Vec::new()))
             }
-            // Its launch has waited, or records; memory is the launch's, too; a child graph's nodes come behind it.
+            // The launch itself waits, records and handles memory. The nodes of a child graph
+            // follow it.
             Work::Empty
             | Work::Child(_)
             | Work::Conditional(_)
@@ -61,7 +63,7 @@ impl World {
         Ok((Unit::Fill { pieces, element }, accesses))
     }
 
-    /// The pieces that the rows of an end are, and an access for each. All rows lie in one allocation.
+    /// Returns the pieces of an end's rows, and an access for each. All rows are in one allocation.
     fn end(
         &self,
         end: &End,
@@ -104,10 +106,10 @@ impl World {
         Ok(vec![Piece { block: region.block, start, len }])
     }
 
-    /// Runs what is ready.
+    /// Runs a unit that is ready.
     pub(crate) fn run_unit(&mut self, unit: Unit) {
         let bytes = match unit {
-            // Kernels and host functions are the caller's.
+            // The caller runs kernels and host functions.
             Unit::Nothing | Unit::Host(_) | Unit::Kernel(_) => 0,
             Unit::Fill { pieces, element } => {
                 let len: usize = pieces.iter().map(|piece| piece.len).sum();
@@ -136,7 +138,8 @@ impl World {
                 0
             }
         };
-        // A microsecond, and a nanosecond for every 64 bytes: times differ, and mean nothing.
+        // A microsecond, and a nanosecond for every 64 bytes: the times differ, without further
+        // meaning.
         self.time += 1000 + bytes as u64 / 64;
     }
 
@@ -161,7 +164,7 @@ impl World {
         bytes.len()
     }
 
-    /// Reads rows of the host, one after the other, and nothing between them.
+    /// Reads rows of the host, one after the other, without the bytes between them.
     pub(super) fn read_host(&self, rows: impl Iterator<Item = (u64, usize)>) -> Vec<u8> {
         let mut bytes = Vec::new();
         for (address, len) in rows {

@@ -1,10 +1,10 @@
-//! Says which driver, driver library and device a machine has, one `key: value` a line.
+//! Prints the driver, driver library and device of a machine, one `key: value` a line.
 //!
-//! What can be asked before a device is opened comes first: a driver that is too old for the other
-//! questions has told its version then.
+//! Properties that need no open device come first, so that a driver too old for the rest has
+//! printed its version.
 //!
-//! The exit code is 0 where there is a device to test on, and 3 where there is none: no driver, no
-//! device, a stub of the toolkit, or the simulated driver. The reason is then on the standard error.
+//! The exit code is 0 if there is a device to test on. It is 3 without a driver or a device, and
+//! for a stub of the toolkit or the simulated driver. The reason is then on the standard error.
 
 use std::process::ExitCode;
 

@@ -9,31 +9,31 @@ use super::graph::Graph;
 use super::refusal::Outcome;
 use super::stream::Stream;
 
-/// How strict a capture is about calls that are no part of it.
+/// The strictness of a capture about calls outside it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// With every thread.
+    /// Strict with every thread.
     Global,
-    /// With the thread that captures.
+    /// Strict with the capturing thread.
     ThreadLocal,
-    /// With none.
+    /// Strict with none.
     Relaxed,
 }
 
-/// Where a stream stands.
+/// The capture status of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
     /// It does not capture.
     None,
     /// It captures.
     Active,
-    /// It captured, and a call has spoiled it.
+    /// It captured, and a call has invalidated the capture.
     Invalidated,
     /// A number that this crate does not know.
     Unknown,
 }
 
-/// What the end of a capture gives: no graph where it was spoiled.
+/// The result of a capture's end: no graph if it was invalidated.
 pub type Captured = Outcome<Graph>;
 
 impl Mode {
@@ -54,34 +54,35 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// What the driver answers, here and below.
+    /// Returns the driver's error code, here and below.
     pub fn begin_capture(&self, mode: Mode) -> Outcome<()> {
         // SAFETY: the stream is live (1).
         unsafe { call!(cuStreamBeginCapture_v2(self.raw(), mode.raw())) }
     }
 
-    /// Ends it and takes the graph.
+    /// Ends the capture and returns the graph.
     ///
     /// # Errors
     ///
-    /// What the driver answers.
+    /// Returns the driver's error code.
     pub fn end_capture(&self) -> Captured {
         let mut graph = ptr::null_mut();
         // SAFETY: the stream is live (1); the place outlives the call.
         unsafe { call!(cuStreamEndCapture(self.raw(), &raw mut graph)) }?;
-        // SAFETY: the capture ended well, so the driver made a graph and gave it to the caller.
+        // SAFETY: the capture ended without error, so the driver made a graph and gave it to the
+        // caller.
         Ok(unsafe { Graph::from_raw(graph) })
     }
 
-    /// Where it stands.
+    /// Returns the capture status.
     ///
     /// # Errors
     ///
-    /// What the driver answers.
+    /// Returns the driver's error code.
     pub fn status(&self) -> Outcome<Status> {
-        // Read as a number: the driver may know more states than the enum.
+        // It is read as a number: the driver may have more states than the enum.
         let mut status = u32::MAX;
-        // SAFETY: the stream is live (1); the enum is `repr(u32)`, so a u32 takes it.
+        // SAFETY: the stream is live (1); the enum is `repr(u32)`, so a u32 has its layout.
         unsafe { call!(cuStreamIsCapturing(self.raw(), (&raw mut status).cast())) }?;
         let is = |known: RawStatus| known as u32 == status;
         Ok(match status {
@@ -92,17 +93,17 @@ impl Stream {
         })
     }
 
-    /// How many nodes the next one of a captured stream depends on.
+    /// Returns the number of nodes that the next one of a captured stream depends on.
     ///
     /// # Errors
     ///
-    /// What the driver answers.
+    /// Returns the driver's error code.
     pub fn dependencies(&self) -> Outcome<usize> {
         let mut status = u32::MAX;
         let (mut id, mut graph, mut count) = (0, ptr::null_mut(), 0);
         let (mut nodes, mut edges) = (ptr::null(), ptr::null());
-        // SAFETY: the stream is live (1); the places outlive the call, and what the driver puts there is not
-        // followed.
+        // SAFETY: the stream is live (1); the places outlive the call, and the results are not
+        // dereferenced.
         unsafe {
             call!(cuStreamGetCaptureInfo_v3(
                 self.raw(),
@@ -117,26 +118,26 @@ impl Stream {
         Ok(count)
     }
 
-    /// Makes the next node of a captured stream depend on none.
+    /// Removes the dependencies of a captured stream's next node.
     ///
     /// # Errors
     ///
-    /// What the driver answers.
+    /// Returns the driver's error code.
     pub fn depend_on_nothing(&self) -> Outcome<()> {
         let set = sys::CUstreamUpdateCaptureDependencies_flags::CU_STREAM_SET_CAPTURE_DEPENDENCIES;
         let (nodes, data) = (ptr::null_mut(), ptr::null());
-        // SAFETY: the stream is live (1), and no nodes are given.
+        // SAFETY: the stream is live (1), and no nodes are passed.
         unsafe {
             call!(cuStreamUpdateCaptureDependencies_v2(self.raw(), nodes, data, 0, set as u32))
         }
     }
 }
 
-/// Sets how strict captures are with the calling thread.
+/// Sets the capture mode of the calling thread.
 ///
 /// # Errors
 ///
-/// What the driver answers.
+/// Returns the driver's error code.
 pub fn exchange_thread_mode(mode: Mode) -> Outcome<()> {
     let mut mode = mode.raw();
     // SAFETY: the place outlives the call; the driver writes one of the three modes back.

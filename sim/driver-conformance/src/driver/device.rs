@@ -1,4 +1,4 @@
-//! Finding a device and opening it, or saying in words why there is none.
+//! Finding and opening a device, or describing why there is none.
 
 use std::ffi::{CStr, c_char, c_int};
 use std::fmt;
@@ -10,11 +10,11 @@ use cudarc::driver::sys;
 use super::library;
 use super::refusal::{Outcome, Refusal};
 
-/// The symbol by which the project's simulated driver gives itself away.
+/// The symbol that identifies the project's simulated driver.
 const SIMULATOR_SYMBOL: &str = "simcuda_is_simulator";
-/// What its file is called, in part, wherever a link may lead there.
+/// A part of its file's name, after links are resolved.
 const SIMULATOR_FILES: [&str; 2] = ["cuda_sim", "simcuda"];
-/// How the names of its devices begin.
+/// The start of its devices' names.
 const SIMULATOR_DEVICE: &str = "Simulated device";
 
 /// The first device, with its primary context bound to the thread that opened it.
@@ -24,16 +24,16 @@ pub struct Device {
     context: sys::CUcontext,
 }
 
-// SAFETY: a device is an ordinal and a primary context a handle; the driver's calls on both may be
-// made from any thread.
+// SAFETY: a device is an ordinal and a primary context is a handle; the driver's calls on both may
+// be made from any thread.
 unsafe impl Send for Device {}
 // SAFETY: as above; no method changes the value.
 unsafe impl Sync for Device {}
 
-/// What a report says about a device.
+/// Properties of a device for a report.
 #[derive(Clone, Debug)]
 pub struct Facts {
-    /// The name that the driver gives it.
+    /// Its name in the driver.
     pub name: String,
     /// Its unique number, as `GPU-…` in lower case.
     pub uuid: String,
@@ -43,7 +43,7 @@ pub struct Facts {
     pub bytes: usize,
 }
 
-/// What may be asked of a device as a number.
+/// Numeric attributes of a device.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Attribute {
@@ -51,38 +51,38 @@ pub enum Attribute {
     CapabilityMajor,
     /// The second one.
     CapabilityMinor,
-    /// 1 where stream-ordered allocation is there.
+    /// 1 if it supports stream-ordered allocation.
     MemoryPools,
-    /// 1 where addresses and pages can be handled apart.
+    /// 1 if it supports virtual memory management.
     VirtualMemory,
 }
 
-/// By what the simulated driver is known. Each alone is enough: a copy of it, or a build of somebody
-/// else's, may lack the others.
+/// The sign that identified the simulated driver. Each alone is enough: a copy or a foreign build
+/// of it may lack the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Sign {
-    /// It exports a symbol that no driver has.
+    /// It exports a symbol that no other driver has.
     Symbol,
-    /// Its file is called so.
+    /// Its file has such a name.
     File,
-    /// Its device says it.
+    /// Its device has such a name.
     DeviceName,
 }
 
-/// Why no device can be used.
+/// The reason for which no device can be used.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum NoDevice {
     /// No driver library could be loaded.
     NoLibrary,
-    /// The library is one that comes with the toolkit to link against.
+    /// The library is a stub of the toolkit, to link against.
     Stub(PathBuf),
-    /// The library is the simulated driver, which is no hardware; by what it was known.
+    /// The library is the simulated driver, and not hardware; with the sign.
     Simulator(Option<PathBuf>, Sign),
-    /// The driver is there, and a call refused.
+    /// There is a driver, and a call was refused.
     Refused(&'static str, Refusal),
-    /// The driver is there, and knows no device.
+    /// There is a driver without a device.
     NoneVisible,
 }
 
@@ -95,7 +95,7 @@ impl fmt::Display for NoDevice {
             ),
             Self::Stub(path) => write!(
                 formatter,
-                "{} is a stub of the CUDA toolkit, no driver: take its directory out of \
+                "{} is a stub of the CUDA toolkit, not a driver: remove its directory from \
                  LD_LIBRARY_PATH",
                 path.display()
             ),
@@ -104,7 +104,7 @@ impl fmt::Display for NoDevice {
                 let path = path.display();
                 write!(formatter, "{path} is the simulated driver, no hardware: {sign}")
             }
-            Self::Refused(call, refusal) => write!(formatter, "{call} answers {refusal}"),
+            Self::Refused(call, refusal) => write!(formatter, "{call} failed: {refusal}"),
             Self::NoneVisible => formatter
                 .write_str("the driver sees no device (see CUDA_VISIBLE_DEVICES, and nvidia-smi)"),
         }
@@ -115,7 +115,7 @@ impl fmt::Display for Sign {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Symbol => write!(formatter, "it exports {SIMULATOR_SYMBOL}"),
-            Self::File => formatter.write_str("its file is called so"),
+            Self::File => formatter.write_str("its file has such a name"),
             Self::DeviceName => write!(formatter, "its device is a {SIMULATOR_DEVICE}"),
         }
     }
@@ -123,14 +123,15 @@ impl fmt::Display for Sign {
 
 impl std::error::Error for NoDevice {}
 
-/// Whether kernels of one device can be let to use memory of another one, by their ordinals.
+/// Returns `true` if kernels of one device can get access to memory of another one, by their
+/// ordinals.
 ///
 /// # Errors
 ///
-/// What the driver answers.
+/// Returns the driver's error code.
 pub fn can_reach(reader: i32, owner: i32) -> Outcome<bool> {
     let mut can = 0;
-    // SAFETY: the place outlives the call; the driver refuses an ordinal that no device has.
+    // SAFETY: the place outlives the call; the driver refuses an invalid ordinal.
     unsafe { call!(cuDeviceCanAccessPeer(&raw mut can, reader, owner)) }?;
     Ok(can != 0)
 }
@@ -140,7 +141,7 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// Where there is no driver, no device, or only a stub or a simulator.
+    /// Fails without a driver or a device, or with a stub or a simulator alone.
     pub fn open() -> Result<Self, NoDevice> {
         refuse_what_is_no_driver()?;
         let simulator = |sign| NoDevice::Simulator(library::loaded_file(), sign);
@@ -158,11 +159,11 @@ impl Device {
         }
     }
 
-    /// The same, and the simulated driver is welcome.
+    /// The same, and also opens the simulated driver.
     ///
     /// # Errors
     ///
-    /// Where there is no driver or no device, or only a stub.
+    /// Fails without a driver or a device, or with a stub alone.
     pub fn open_hardware_or_simulator() -> Result<Self, NoDevice> {
         refuse_what_is_no_driver()?;
         Self::open_whatever_it_is()
@@ -194,7 +195,7 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// What the driver answers.
+    /// Returns the driver's error code.
     pub fn bind(&self) -> Outcome<()> {
         // SAFETY: the primary context was retained and is never released.
         unsafe { call!(cuCtxSetCurrent(self.context)) }
@@ -204,17 +205,17 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// What the driver answers.
+    /// Returns the driver's error code.
     pub fn synchronize(&self) -> Outcome<()> {
         // SAFETY: no precondition.
         unsafe { call!(cuCtxSynchronize()) }
     }
 
-    /// Asks for a number.
+    /// Returns a numeric attribute.
     ///
     /// # Errors
     ///
-    /// What the driver answers.
+    /// Returns the driver's error code.
     pub fn attribute(&self, attribute: Attribute) -> Outcome<i32> {
         use sys::CUdevice_attribute_enum as Name;
         let name = match attribute {
@@ -231,11 +232,11 @@ impl Device {
         Ok(value)
     }
 
-    /// What a report says about it.
+    /// Returns the properties for a report.
     ///
     /// # Errors
     ///
-    /// What the driver answers.
+    /// Returns the driver's error code.
     pub fn facts(&self) -> Outcome<Facts> {
         let capability = (
             self.attribute(Attribute::CapabilityMajor)?,
@@ -250,9 +251,9 @@ impl Device {
     fn name(&self) -> Outcome<String> {
         let mut text: [c_char; 256] = [0; 256];
         let length = c_int::try_from(text.len()).unwrap_or(c_int::MAX);
-        // SAFETY: the place holds as many bytes as it says.
+        // SAFETY: the place has the stated number of bytes.
         unsafe { call!(cuDeviceGetName(text.as_mut_ptr(), length, self.handle)) }?;
-        // SAFETY: the driver ends the text with a zero within the length that it was told.
+        // SAFETY: the driver terminates the text with a zero byte within the stated length.
         let name = unsafe { CStr::from_ptr(text.as_ptr()) };
         Ok(name.to_string_lossy().into_owned())
     }
@@ -266,23 +267,23 @@ impl Device {
         Ok(format!("GPU-{}", parts.join("-")))
     }
 
-    /// The device as the driver counts it.
+    /// Returns the driver's handle of the device.
     pub(super) fn handle(&self) -> sys::CUdevice {
         self.handle
     }
 
-    /// Its primary context.
+    /// Returns its primary context.
     pub(super) fn context(&self) -> sys::CUcontext {
         self.context
     }
 }
 
-/// The CUDA version that the driver supports, as 1000 × major + 10 × minor; can be asked before it is
-/// started.
+/// Returns the CUDA version that the driver supports, as 1000 × major + 10 × minor. It may be
+/// called before the driver is initialised.
 ///
 /// # Errors
 ///
-/// What the driver answers, and where there is none.
+/// Returns the driver's error code, and an error without a driver.
 pub fn driver_version() -> Outcome<i32> {
     let mut version = 0;
     // SAFETY: the integer outlives the call.

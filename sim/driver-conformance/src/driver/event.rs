@@ -9,10 +9,10 @@ use cudarc::driver::sys;
 use super::refusal::{Outcome, outcome};
 use super::stream::Stream;
 
-/// `cuEventElapsedTime` in the form of CUDA 12.0, which newer drivers have, too.
+/// `cuEventElapsedTime` in the form of CUDA 12.0, which newer drivers also export.
 type ElapsedTime = unsafe extern "C" fn(*mut f32, sys::CUevent, sys::CUevent) -> sys::CUresult;
 
-/// An event of the current context, without timing unless it says so.
+/// An event of the current context, without timing unless created by `timed`.
 #[derive(Debug)]
 pub struct Event(sys::CUevent);
 
@@ -22,11 +22,11 @@ unsafe impl Send for Event {}
 unsafe impl Sync for Event {}
 
 impl Event {
-    /// Makes one, never recorded.
+    /// Creates an event that is not recorded.
     ///
     /// # Errors
     ///
-    /// What the driver answers, here and below.
+    /// Returns the driver's error code, here and below.
     pub fn new() -> Outcome<Self> {
         let mut event = ptr::null_mut();
         let flags = sys::CUevent_flags_enum::CU_EVENT_DISABLE_TIMING as u32;
@@ -35,11 +35,11 @@ impl Event {
         Ok(Self(event))
     }
 
-    /// Makes one that measures time, never recorded.
+    /// Creates an event that measures time and is not recorded.
     ///
     /// # Errors
     ///
-    /// What the driver answers.
+    /// Returns the driver's error code.
     pub fn timed() -> Outcome<Self> {
         let mut event = ptr::null_mut();
         let flags = sys::CUevent_flags_enum::CU_EVENT_DEFAULT as u32;
@@ -48,14 +48,15 @@ impl Event {
         Ok(Self(event))
     }
 
-    /// Asks for the time from the event to itself: the question whether it was ever recorded.
+    /// Queries the time from the event to itself, which shows if it was ever recorded.
     ///
     /// # Errors
     ///
-    /// What the driver answers.
+    /// Returns the driver's error code.
     pub fn elapsed(&self) -> Outcome<()> {
         let mut place = ptr::null_mut();
-        // SAFETY: the name ends with 0, and the place outlives the call. The status may be null.
+        // SAFETY: the name ends with a zero byte, and the place outlives the call. The status may
+        // be null.
         let found = unsafe {
             sys::cuGetProcAddress_v2(
                 c"cuEventElapsedTime".as_ptr(),
@@ -69,49 +70,50 @@ impl Event {
         let Some(place) = NonNull::new(place) else {
             return outcome(sys::CUresult::CUDA_ERROR_NOT_FOUND);
         };
-        // SAFETY: the driver gave the address of the call in its form of CUDA 12.0, which is `ElapsedTime`.
+        // SAFETY: the driver returned the address of the call in its form of CUDA 12.0, which is
+        // `ElapsedTime`.
         let elapsed = unsafe { mem::transmute::<NonNull<c_void>, ElapsedTime>(place) };
         let mut milliseconds = 0.0;
         // SAFETY: the event is live (1), and the place outlives the call.
         outcome(unsafe { elapsed(&raw mut milliseconds, self.0, self.0) })
     }
 
-    /// Makes one and records it.
+    /// Creates an event and records it.
     ///
     /// # Errors
     ///
-    /// What the driver answers.
+    /// Returns the driver's error code.
     pub fn recorded(stream: &Stream) -> Outcome<Self> {
         let event = Self::new()?;
         event.record(stream)?;
         Ok(event)
     }
 
-    /// Marks the end of the stream's work so far.
+    /// Records the event after the stream's current work.
     ///
     /// # Errors
     ///
-    /// What the driver answers.
+    /// Returns the driver's error code.
     pub fn record(&self, stream: &Stream) -> Outcome<()> {
         // SAFETY: event and stream are live (1).
         unsafe { call!(cuEventRecord(self.0, stream.raw())) }
     }
 
-    /// Whether what it marks is done: success, or 600 `NOT_READY`.
+    /// Returns success if the recorded work is done, or 600 `NOT_READY`.
     ///
     /// # Errors
     ///
-    /// What the driver answers.
+    /// Returns the driver's error code.
     pub fn query(&self) -> Outcome<()> {
         // SAFETY: the event is live (1).
         unsafe { call!(cuEventQuery(self.0)) }
     }
 
-    /// Waits for what it marks.
+    /// Waits for the recorded work.
     ///
     /// # Errors
     ///
-    /// What the driver answers.
+    /// Returns the driver's error code.
     pub fn synchronize(&self) -> Outcome<()> {
         // SAFETY: the event is live (1).
         unsafe { call!(cuEventSynchronize(self.0)) }
@@ -121,39 +123,39 @@ impl Event {
     ///
     /// # Errors
     ///
-    /// What the driver answers.
+    /// Returns the driver's error code.
     pub fn destroy(self) -> Outcome<()> {
         // SAFETY: the event is live and this was its last use (1).
         unsafe { call!(cuEventDestroy_v2(self.0)) }
     }
 
-    /// A second handle of the same event.
+    /// Returns a second handle of the same event.
     ///
     /// # Safety
     ///
-    /// Using one after the other was destroyed may crash the process, which must be prepared.
+    /// Using one after the other was destroyed may crash the process. The caller must allow that.
     #[must_use]
     pub unsafe fn alias(&self) -> Self {
         Self(self.0)
     }
 }
 
-/// Waiting for events.
+/// Waits for events.
 impl Stream {
-    /// Makes its later work wait for an event.
+    /// Orders its later work after an event.
     ///
     /// # Errors
     ///
-    /// What the driver answers.
+    /// Returns the driver's error code.
     pub fn wait(&self, event: &Event) -> Outcome<()> {
         self.wait_as(event, sys::CUevent_wait_flags_enum::CU_EVENT_WAIT_DEFAULT as u32)
     }
 
-    /// The same for an event that is outside the capture on purpose.
+    /// The same for an event that is intentionally outside the capture.
     ///
     /// # Errors
     ///
-    /// What the driver answers.
+    /// Returns the driver's error code.
     pub fn wait_external(&self, event: &Event) -> Outcome<()> {
         self.wait_as(event, sys::CUevent_wait_flags_enum::CU_EVENT_WAIT_EXTERNAL as u32)
     }

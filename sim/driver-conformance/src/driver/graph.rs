@@ -1,4 +1,4 @@
-//! Graphs: what is in them, and running them.
+//! Graphs: their contents, and launches.
 
 use std::marker::PhantomData;
 use std::ptr;
@@ -17,14 +17,14 @@ pub struct Graph(sys::CUgraph);
 #[derive(Debug)]
 pub struct Exec(sys::CUgraphExec);
 
-/// A node of a graph that lives.
+/// A node of a live graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Node<'g> {
     raw: sys::CUgraphNode,
     graph: PhantomData<&'g Graph>,
 }
 
-/// What a node does; the number of any other kind.
+/// The kind of a node, or the number of any other kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Launches a kernel.
@@ -35,32 +35,33 @@ pub enum Kind {
     Fill,
     /// Calls the host.
     Host,
-    /// Runs a graph that is in it.
+    /// Runs a child graph.
     Child,
-    /// Nothing.
+    /// Does nothing.
     Empty,
-    /// Waits for an event from outside.
+    /// Waits for an external event.
     Wait,
     /// Allocates.
     Allocate,
     /// Frees.
     Free,
-    /// Something else.
+    /// Does something else.
     Other(u32),
 }
 
-/// What the driver told of an update.
+/// The driver's result of an update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Update<'g> {
     /// `CUgraphExecUpdateResult`.
     pub result: u32,
-    /// The node that it is about, or the later one of the edge.
+    /// The node of the result, or the later one of the edge.
     pub node: Option<Node<'g>>,
     /// The earlier node of the edge.
     pub from: Option<Node<'g>>,
 }
 
-/// `CUgraphExecUpdateResultInfo`, with the result as a number: the driver may know more than the enum.
+/// `CUgraphExecUpdateResultInfo`, with the result as a number: the driver may have more values than
+/// the enum.
 #[repr(C)]
 struct Told {
     result: u32,
@@ -75,26 +76,26 @@ pub struct Edge {
     pub from: usize,
     /// The node that comes after.
     pub to: usize,
-    /// What of the first one is waited for: 0 its end, 1 its trigger, 2 its start.
+    /// The part of the first node to wait for: 0 its end, 1 its trigger, 2 its start.
     pub from_port: u8,
-    /// What of the second one waits: 0 all of it.
+    /// The part of the second node that waits: 0 all of it.
     pub to_port: u8,
     /// 0 an ordinary edge, 1 a programmatic one.
     pub kind: u8,
 }
 
-/// From a kernel's trigger, or from its end.
+/// Returns the data of an edge from a kernel's trigger, or from its end.
 fn edge_data(programmatic: bool) -> sys::CUgraphEdgeData {
     let kind = u8::from(programmatic);
     sys::CUgraphEdgeData { from_port: kind, to_port: 0, type_: kind, reserved: [0; 5] }
 }
 
 impl Graph {
-    /// Makes an empty one.
+    /// Creates an empty graph.
     ///
     /// # Errors
     ///
-    /// What the driver answers, here and below.
+    /// Returns the driver's error code, here and below.
     pub fn new() -> Outcome<Self> {
         let mut graph = ptr::null_mut();
         // SAFETY: the place outlives the call; the flags must be 0.
@@ -102,20 +103,20 @@ impl Graph {
         Ok(Self(graph))
     }
 
-    /// Takes a graph over.
+    /// Takes ownership of a graph.
     ///
     /// # Safety
     ///
-    /// It is live, and nobody else destroys it.
+    /// It must be live, and no other code may destroy it.
     pub(super) unsafe fn from_raw(graph: sys::CUgraph) -> Self {
         Self(graph)
     }
 
-    /// Adds a node that does nothing after others.
+    /// Adds an empty node after others.
     ///
     /// # Errors
     ///
-    /// What the driver answers.
+    /// Returns the driver's error code.
     pub fn add_empty(&self, after: &[Node<'_>]) -> Outcome<Node<'_>> {
         let after: Vec<_> = after.iter().map(|node| node.raw).collect();
         let mut node = ptr::null_mut();
@@ -125,11 +126,11 @@ impl Graph {
         Ok(self.node(node))
     }
 
-    /// Lets a node come after another one, programmatically or as an ordinary edge does.
+    /// Adds an edge, which is programmatic or ordinary.
     ///
     /// # Errors
     ///
-    /// What the driver answers.
+    /// Returns the driver's error code.
     pub fn add_edge(&self, from: Node<'_>, to: Node<'_>, programmatic: bool) -> Outcome<()> {
         let data = edge_data(programmatic);
         let (from, to, data) = (&raw const from.raw, &raw const to.raw, &raw const data);
@@ -137,11 +138,11 @@ impl Graph {
         unsafe { call!(cuGraphAddDependencies_v2(self.0, from, to, data, 1)) }
     }
 
-    /// Takes such an edge out.
+    /// Removes such an edge.
     ///
     /// # Errors
     ///
-    /// What the driver answers.
+    /// Returns the driver's error code.
     pub fn remove_edge(&self, from: Node<'_>, to: Node<'_>, programmatic: bool) -> Outcome<()> {
         let data = edge_data(programmatic);
         let (from, to, data) = (&raw const from.raw, &raw const to.raw, &raw const data);
@@ -149,27 +150,27 @@ impl Graph {
         unsafe { call!(cuGraphRemoveDependencies_v2(self.0, from, to, data, 1)) }
     }
 
-    /// Its nodes, in the driver's order.
+    /// Returns its nodes, in the driver's order.
     ///
     /// # Errors
     ///
-    /// What the driver answers.
+    /// Returns the driver's error code.
     pub fn nodes(&self) -> Outcome<Vec<Node<'_>>> {
         let mut count = 0;
         // SAFETY: the graph is live (1); without an array the driver counts.
         unsafe { call!(cuGraphGetNodes(self.0, ptr::null_mut(), &raw mut count)) }?;
         let mut nodes = vec![ptr::null_mut(); count];
-        // SAFETY: the graph is live (1); the array has as many entries as the count says.
+        // SAFETY: the graph is live (1); the array has `count` entries.
         unsafe { call!(cuGraphGetNodes(self.0, nodes.as_mut_ptr(), &raw mut count)) }?;
         nodes.truncate(count);
         Ok(nodes.into_iter().map(|node| self.node(node)).collect())
     }
 
-    /// Its edges with their data, sorted.
+    /// Returns its edges with their data, sorted.
     ///
     /// # Errors
     ///
-    /// What the driver answers.
+    /// Returns the driver's error code.
     pub fn edges(&self) -> Outcome<Vec<Edge>> {
         let nodes = self.nodes()?;
         let mut count = 0;
@@ -180,7 +181,7 @@ impl Graph {
         let (mut from, mut to) = (vec![ptr::null_mut(); count], vec![ptr::null_mut(); count]);
         let mut data = vec![plain; count];
         let (sources, targets) = (from.as_mut_ptr(), to.as_mut_ptr());
-        // SAFETY: the graph is live (1); each array has as many entries as the count says.
+        // SAFETY: the graph is live (1); each array has `count` entries.
         unsafe {
             call!(cuGraphGetEdges_v2(self.0, sources, targets, data.as_mut_ptr(), &raw mut count))
         }?;
@@ -197,35 +198,35 @@ impl Graph {
         Ok(edges)
     }
 
-    /// Asks for the ends of its edges without their data.
+    /// Returns the number of its edges, queried without their data.
     ///
     /// # Errors
     ///
-    /// What the driver answers; it refuses where data would be lost.
+    /// Returns the driver's error code. It refuses if data would be lost.
     pub fn edges_without_data(&self) -> Outcome<usize> {
         let mut count = 64;
         let (mut from, mut to) = ([ptr::null_mut(); 64], [ptr::null_mut(); 64]);
         let (sources, targets) = (from.as_mut_ptr(), to.as_mut_ptr());
         let none = ptr::null_mut();
-        // SAFETY: the graph is live (1); both arrays have 64 entries, as the count says.
+        // SAFETY: the graph is live (1); both arrays have 64 entries, as the count states.
         unsafe { call!(cuGraphGetEdges_v2(self.0, sources, targets, none, &raw mut count)) }?;
         Ok(count)
     }
 
-    /// Makes it launchable.
+    /// Instantiates it.
     ///
     /// # Errors
     ///
-    /// What the driver answers.
+    /// Returns the driver's error code.
     pub fn instantiate(&self) -> Outcome<Exec> {
         self.instantiate_as(0)
     }
 
-    /// Makes it launchable; what a launch leaves allocated is freed before the next.
+    /// Instantiates it so that memory left allocated by a launch is freed before the next.
     ///
     /// # Errors
     ///
-    /// What the driver answers.
+    /// Returns the driver's error code.
     pub fn instantiate_auto_free(&self) -> Outcome<Exec> {
         use sys::CUgraphInstantiate_flags_enum as Flags;
         self.instantiate_as(Flags::CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH.0.into())
@@ -242,17 +243,17 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// What the driver answers.
+    /// Returns the driver's error code.
     pub fn destroy(self) -> Outcome<()> {
         // SAFETY: the graph is live and this was its last use (1).
         unsafe { call!(cuGraphDestroy(self.0)) }
     }
 
-    /// A second handle of the same graph.
+    /// Returns a second handle of the same graph.
     ///
     /// # Safety
     ///
-    /// Using one after the other was destroyed may crash the process, which must be prepared.
+    /// Using one after the other was destroyed may crash the process. The caller must allow that.
     #[must_use]
     pub unsafe fn alias(&self) -> Self {
         Self(self.0)
@@ -268,15 +269,16 @@ impl Graph {
 }
 
 impl Node<'_> {
-    /// What it does.
+    /// Returns the kind of the node.
     ///
     /// # Errors
     ///
-    /// What the driver answers.
+    /// Returns the driver's error code.
     pub fn kind(&self) -> Outcome<Kind> {
-        // Read as a number: the driver may know more kinds than the enum.
+        // It is read as a number: the driver may have more kinds than the enum.
         let mut kind = u32::MAX;
-        // SAFETY: the node is live with its graph (1); the enum is `repr(u32)`, so a u32 takes it.
+        // SAFETY: the node is live with its graph (1); the enum is `repr(u32)`, so a u32 has its
+        // layout.
         unsafe { call!(cuGraphNodeGetType(self.raw, (&raw mut kind).cast())) }?;
         let known = [
             (RawKind::CU_GRAPH_NODE_TYPE_KERNEL, Kind::Kernel),
@@ -299,11 +301,11 @@ impl Node<'_> {
 }
 
 impl Exec {
-    /// Launches it, behind what the stream has to do.
+    /// Launches it, after the stream's earlier work.
     ///
     /// # Errors
     ///
-    /// What the driver answers.
+    /// Returns the driver's error code.
     pub fn launch(&self, stream: &Stream) -> Outcome<()> {
         // SAFETY: both are live (1). Its nodes touch device memory, host buffers and gates (2, 3).
         unsafe { call!(cuGraphLaunch(self.0, stream.raw())) }
@@ -313,11 +315,11 @@ impl Exec {
     ///
     /// # Errors
     ///
-    /// What the driver answers.
+    /// Returns the driver's error code.
     pub fn update<'g>(&self, graph: &'g Graph) -> (Outcome<()>, Update<'g>) {
         let mut told = Told { result: u32::MAX, node: ptr::null_mut(), from: ptr::null_mut() };
         let place = (&raw mut told).cast();
-        // SAFETY: both are live (1); the place is laid out as what the call writes, whose enum is
+        // SAFETY: both are live (1); the place has the layout of the call's result, whose enum is
         // `repr(u32)`.
         let answer = unsafe { call!(cuGraphExecUpdate_v2(self.0, graph.raw(), place)) };
         let node = |raw: sys::CUgraphNode| (!raw.is_null()).then(|| graph.node(raw));
@@ -328,17 +330,17 @@ impl Exec {
     ///
     /// # Errors
     ///
-    /// What the driver answers.
+    /// Returns the driver's error code.
     pub fn destroy(self) -> Outcome<()> {
         // SAFETY: it is live and this was its last use (1).
         unsafe { call!(cuGraphExecDestroy(self.0)) }
     }
 
-    /// A second handle of the same executable graph.
+    /// Returns a second handle of the same executable graph.
     ///
     /// # Safety
     ///
-    /// Using one after the other was destroyed may crash the process, which must be prepared.
+    /// Using one after the other was destroyed may crash the process. The caller must allow that.
     #[must_use]
     pub unsafe fn alias(&self) -> Self {
         Self(self.0)

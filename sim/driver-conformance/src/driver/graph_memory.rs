@@ -10,27 +10,27 @@ use super::memory::Span;
 use super::memory_pool;
 use super::refusal::Outcome;
 
-/// What a node sets: equal elements in rows.
+/// A fill of a node: equal elements in rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Memset {
-    /// Of each element.
+    /// The value of each element.
     pub value: u32,
-    /// Bytes of an element: 1, 2 or 4.
+    /// The bytes of an element: 1, 2 or 4.
     pub size: u32,
-    /// Elements of a row.
+    /// The elements of a row.
     pub width: usize,
-    /// Rows.
+    /// The number of rows.
     pub height: usize,
-    /// Bytes from one row to the next.
+    /// The bytes from one row to the next.
     pub pitch: usize,
 }
 
 impl Graph {
-    /// Adds a node that allocates; the driver says at once where.
+    /// Adds a node that allocates, and returns its address.
     ///
     /// # Errors
     ///
-    /// What the driver answers, here and below.
+    /// Returns the driver's error code, here and below.
     pub fn add_allocation(
         &self,
         device: &Device,
@@ -54,17 +54,18 @@ impl Graph {
         Ok((self.node(node), Span::new(parameters.dptr, bytes)))
     }
 
-    /// Adds a node that frees what another allocated.
+    /// Adds a node that frees another node's allocation.
     ///
     /// # Errors
     ///
-    /// What the driver answers.
+    /// Returns the driver's error code.
     pub fn add_free(&self, span: Span, after: &[Node<'_>]) -> Outcome<Node<'_>> {
         let after: Vec<_> = after.iter().map(Node::raw).collect();
         let (first, count) = (after.as_ptr(), after.len());
         let mut node = ptr::null_mut();
         let address = span.address();
-        // SAFETY: as in `add_allocation`; the driver refuses an address that is no allocation (2).
+        // SAFETY: as in `add_allocation`; the driver refuses an address that is not an allocation
+        // (2).
         unsafe { call!(cuGraphAddMemFreeNode(&raw mut node, self.raw(), first, count, address)) }?;
         Ok(self.node(node))
     }
@@ -73,7 +74,7 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// What the driver answers.
+    /// Returns the driver's error code.
     pub fn add_fill(
         &self,
         device: &Device,
@@ -89,11 +90,11 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// What the driver answers.
+    /// Returns the driver's error code.
     ///
     /// # Panics
     ///
-    /// When the elements do not fit into the span.
+    /// Panics if the elements do not fit the span.
     pub fn add_memset(
         &self,
         device: &Device,
@@ -114,31 +115,31 @@ impl Graph {
         let (first, count, place) = (after.as_ptr(), after.len(), &raw const parameters);
         let mut node = ptr::null_mut();
         let (graph, context) = (self.raw(), device.context());
-        // SAFETY: as in `add_allocation`; the context is retained for ever.
+        // SAFETY: as in `add_allocation`; the context is retained forever.
         unsafe { call!(cuGraphAddMemsetNode(&raw mut node, graph, first, count, place, context)) }?;
         Ok(self.node(node))
     }
 }
 
 impl Memset {
-    /// Zeros, so many of so many bytes.
+    /// Returns a row of `width` zeros with `size` bytes each.
     #[must_use]
     pub fn row(size: u32, width: usize) -> Self {
         Self { value: 0, size, width, height: 1, pitch: 0 }
     }
 
-    /// The bytes from the first element to the end of the last one.
+    /// Returns the bytes from the first element to the end of the last one.
     fn extent(self) -> usize {
         self.pitch * self.height.saturating_sub(1) + self.width * self.size as usize
     }
 }
 
 impl Node<'_> {
-    /// The address that it allocates.
+    /// Returns the address that it allocates.
     ///
     /// # Errors
     ///
-    /// What the driver answers; not every node allocates.
+    /// Returns the driver's error code. Not every node allocates.
     pub fn allocated_address(&self, device: &Device) -> Outcome<u64> {
         let mut parameters = sys::CUDA_MEM_ALLOC_NODE_PARAMS {
             poolProps: memory_pool::properties(device, 0),
@@ -152,11 +153,11 @@ impl Node<'_> {
         Ok(parameters.dptr)
     }
 
-    /// The span's start and length in bytes that it fills.
+    /// Returns start and length in bytes of the span that it fills.
     ///
     /// # Errors
     ///
-    /// What the driver answers; not every node fills.
+    /// Returns the driver's error code. Not every node fills.
     pub fn filled_span(&self) -> Outcome<(u64, usize)> {
         let mut parameters = sys::CUDA_MEMSET_NODE_PARAMS {
             dst: 0,
@@ -174,11 +175,11 @@ impl Node<'_> {
 }
 
 impl Device {
-    /// Bytes that graphs have taken from it, in use or not.
+    /// Returns the bytes that graphs have reserved, in use or not.
     ///
     /// # Errors
     ///
-    /// What the driver answers.
+    /// Returns the driver's error code.
     pub fn graph_memory_reserved(&self) -> Outcome<u64> {
         let mut value = 0_u64;
         let name = sys::CUgraphMem_attribute_enum::CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT;
@@ -188,11 +189,11 @@ impl Device {
         Ok(value)
     }
 
-    /// Gives back what graphs have taken and do not use.
+    /// Releases unused memory of graphs.
     ///
     /// # Errors
     ///
-    /// What the driver answers.
+    /// Returns the driver's error code.
     pub fn trim_graph_memory(&self) -> Outcome<()> {
         // SAFETY: the device comes from the driver.
         unsafe { call!(cuDeviceGraphMemTrim(self.handle())) }

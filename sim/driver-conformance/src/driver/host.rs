@@ -1,11 +1,11 @@
-//! Host memory that copies in flight may touch: it is never freed.
+//! Host memory for asynchronous copies: it is never freed.
 
 use std::ffi::c_void;
 use std::ptr;
 
 use super::refusal::Outcome;
 
-/// Bytes of the host, ordinary or page-locked, that live until the process ends.
+/// Bytes of the host, pageable or page-locked, that live until the process ends.
 #[derive(Clone, Copy, Debug)]
 pub struct HostBuffer {
     start: *mut u8,
@@ -13,18 +13,18 @@ pub struct HostBuffer {
 }
 
 impl HostBuffer {
-    /// Ordinary memory, zeroed.
+    /// Allocates pageable memory, zeroed.
     #[must_use]
     pub fn pageable(bytes: usize) -> Self {
         let memory: &'static mut [u8] = Box::leak(vec![0; bytes].into_boxed_slice());
         Self { start: memory.as_mut_ptr(), bytes }
     }
 
-    /// Page-locked memory, zeroed.
+    /// Allocates page-locked memory, zeroed.
     ///
     /// # Errors
     ///
-    /// What the driver answers.
+    /// Returns the driver's error code.
     pub fn pinned(bytes: usize) -> Outcome<Self> {
         let mut start: *mut c_void = ptr::null_mut();
         // SAFETY: the place outlives the call; flags of 0 are the default.
@@ -39,7 +39,7 @@ impl HostBuffer {
         for index in 0..self.bytes {
             // SAFETY: the index is below the length.
             let place = unsafe { self.start.add(index) };
-            // SAFETY: the memory lives for ever and no reference to it exists. A device may touch
+            // SAFETY: the memory lives forever and no reference to it exists. A device may access
             // it at the same time, which is why the access is volatile (3).
             unsafe { place.write_volatile(value) };
         }
@@ -61,7 +61,7 @@ impl HostBuffer {
         self.start.cast()
     }
 
-    /// How long it is.
+    /// Returns its length in bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.bytes

@@ -1,4 +1,4 @@
-//! The library that cudarc loaded: whether there is one, which file it is, and what it exports.
+//! The library that cudarc loaded: its presence, its file and its exports.
 
 use std::ffi::{CString, c_char, c_void};
 use std::ops::Range;
@@ -7,20 +7,20 @@ use std::sync::OnceLock;
 
 use cudarc::driver::sys;
 
-/// Whether a driver library can be loaded; asked once.
+/// Returns `true` if a driver library can be loaded; checked once.
 pub(super) fn is_present() -> bool {
     static PRESENT: OnceLock<bool> = OnceLock::new();
     *PRESENT.get_or_init(|| {
-        // SAFETY: it loads libraries by the names that NVIDIA's driver uses and lets them go. What
-        // can go wrong is what their initialisers do, and this crate exists to run them.
+        // SAFETY: it loads libraries by the names of NVIDIA's driver and unloads them. Only their
+        // initialisers can do harm, and this crate exists to run them.
         unsafe { sys::is_culib_present() }
     })
 }
 
-/// Asks the project's simulated driver whether a call of its own is more than a refusal.
+/// The simulated driver's own call that returns if a call is modelled.
 type Models = unsafe extern "C" fn(*const c_char) -> u32;
 
-/// Whether the driver exports this call, and the simulated one models it. False where there is no
+/// Returns `true` if the driver exports this call, and a simulated one models it; `false` without a
 /// driver.
 #[must_use]
 pub fn has(name: &str) -> bool {
@@ -31,36 +31,36 @@ fn exports(name: &str) -> bool {
     address_of(name).is_some()
 }
 
-/// Where a symbol of the driver is.
+/// Returns the address of a symbol of the driver.
 fn address_of(name: &str) -> Option<u64> {
     if !is_present() {
         return None;
     }
-    // SAFETY: a library can be loaded, as was just asked, so this does not panic; its initialisers
-    // ran before without harm.
+    // SAFETY: the check above found a library, so this does not panic; its initialisers ran before
+    // without harm.
     let library = unsafe { sys::culib() };
-    // SAFETY: the type is a pointer, which any symbol has; it is never followed or called here.
+    // SAFETY: the type is a pointer, which any symbol has; it is never dereferenced or called here.
     let symbol = unsafe { library.get::<*const c_void>(name.as_bytes()) };
     symbol.ok().map(|symbol| symbol.addr() as u64)
 }
 
-/// True for a real driver, which refuses no call by its name alone.
+/// Returns `true` for a real driver, which refuses no call by its name alone.
 fn simulator_models(name: &str) -> bool {
     static MODELS: OnceLock<Option<Models>> = OnceLock::new();
     let models = MODELS.get_or_init(|| {
-        // SAFETY: a library can be loaded, as was asked before by `exports`.
+        // SAFETY: `exports` checked before that a library can be loaded.
         let library = unsafe { sys::culib() };
-        // SAFETY: the simulated driver alone has this symbol, and it is of this type there.
+        // SAFETY: only the simulated driver has this symbol, and it has this type there.
         let found = unsafe { library.get::<Models>(b"simcuda_models") };
         found.ok().map(|symbol| *symbol)
     });
     let (Some(models), Ok(name)) = (models, CString::new(name)) else { return true };
-    // SAFETY: the text ends with a zero and outlives the call; the library is never closed.
+    // SAFETY: the text ends with a zero byte and outlives the call; the library is never closed.
     unsafe { models(name.as_ptr()) != 0 }
 }
 
-/// The file that the driver was loaded from, as the system maps it: the file itself, where a link led to
-/// it. `None` where nothing is loaded or where the system does not say.
+/// Returns the file that the driver was loaded from, as the system maps it: the file itself, after
+/// links. Returns `None` if none is loaded or the system does not list mappings.
 #[must_use]
 pub fn loaded_file() -> Option<PathBuf> {
     let address = address_of("cuInit")?;
@@ -68,14 +68,14 @@ pub fn loaded_file() -> Option<PathBuf> {
     file_at(&maps, address)
 }
 
-/// The file that is mapped at an address, whatever it is called.
+/// Returns the file that is mapped at an address, under any name.
 fn file_at(maps: &str, address: u64) -> Option<PathBuf> {
     let holds = |line: &&str| range(line).is_some_and(|range| range.contains(&address));
     let line = maps.lines().find(holds)?;
     line.find('/').map(|start| PathBuf::from(line[start..].trim_end()))
 }
 
-/// `7f02-7f03` at the beginning of a line.
+/// Parses `7f02-7f03` at the beginning of a line.
 fn range(line: &str) -> Option<Range<u64>> {
     let (first, end) = line.split_once(' ')?.0.split_once('-')?;
     Some(u64::from_str_radix(first, 16).ok()?..u64::from_str_radix(end, 16).ok()?)

@@ -1,4 +1,4 @@
-//! Device memory: allocating, freeing, and the spans that calls are given.
+//! Device memory: allocating, freeing, and the spans that calls receive.
 
 use cudarc::driver::sys;
 
@@ -14,31 +14,31 @@ pub struct Span {
 }
 
 impl Span {
-    /// What the driver allocated.
+    /// Creates the span of an allocation.
     pub(super) fn new(address: sys::CUdeviceptr, bytes: usize) -> Self {
         Self { address, bytes }
     }
 
-    /// Addresses at which no device has memory, as dry runs of captures make them up. The driver refuses them, or
-    /// never comes to use them: whoever puts them into a graph does not launch it.
+    /// Returns addresses without device memory, like those of a capture's dry run. The driver
+    /// refuses them or never accesses them: a graph with them is not launched.
     #[must_use]
     pub fn made_up(bytes: usize) -> Self {
         Self { address: 1 << 62, bytes }
     }
 
-    /// Where it starts.
+    /// Returns its start.
     #[must_use]
     pub fn address(self) -> u64 {
         self.address
     }
 
-    /// How long it is.
+    /// Returns its length in bytes.
     #[must_use]
     pub fn bytes(self) -> usize {
         self.bytes
     }
 
-    /// Part of it; cut off where it ends.
+    /// Returns a part of it, cut off at its end.
     #[must_use]
     pub fn part(self, offset: usize, bytes: usize) -> Self {
         let offset = offset.min(self.bytes);
@@ -51,7 +51,7 @@ impl Span {
 ///
 /// # Errors
 ///
-/// What the driver answers.
+/// Returns the driver's error code.
 pub fn allocate(bytes: usize) -> Outcome<Span> {
     let mut address = 0;
     // SAFETY: the place outlives the call.
@@ -59,21 +59,21 @@ pub fn allocate(bytes: usize) -> Outcome<Span> {
     Ok(Span::new(address, bytes))
 }
 
-/// Frees what `allocate` gave; also what it did not give, for the driver to refuse.
+/// Frees an allocation, or any other span for the driver to refuse.
 ///
 /// # Errors
 ///
-/// What the driver answers.
+/// Returns the driver's error code.
 pub fn free(span: Span) -> Outcome<()> {
-    // SAFETY: device memory is not Rust's, and the driver refuses what is not allocated (2).
+    // SAFETY: device memory is not Rust's, and the driver refuses a span that is not allocated (2).
     unsafe { call!(cuMemFree_v2(span.address)) }
 }
 
-/// Free and total bytes of the device.
+/// Returns the free and total bytes of the device.
 ///
 /// # Errors
 ///
-/// What the driver answers.
+/// Returns the driver's error code.
 pub fn memory_information() -> Outcome<(usize, usize)> {
     let (mut free, mut total) = (0, 0);
     // SAFETY: both places outlive the call.
@@ -86,7 +86,7 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// What the driver answers, here and below.
+    /// Returns the driver's error code, here and below.
     pub fn allocate(&self, bytes: usize) -> Outcome<Span> {
         let mut address = 0;
         // SAFETY: the stream is live (1); the place outlives the call.
@@ -98,7 +98,7 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// What the driver answers.
+    /// Returns the driver's error code.
     pub fn allocate_from(&self, pool: &MemoryPool, bytes: usize) -> Outcome<Span> {
         let mut address = 0;
         // SAFETY: pool and stream are live (1); the place outlives the call.
@@ -112,9 +112,9 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// What the driver answers.
+    /// Returns the driver's error code.
     pub fn free(&self, span: Span) -> Outcome<()> {
-        // SAFETY: the stream is live (1); the driver refuses what is not allocated (2).
+        // SAFETY: the stream is live (1); the driver refuses a span that is not allocated (2).
         unsafe { call!(cuMemFreeAsync(span.address, self.raw())) }
     }
 }

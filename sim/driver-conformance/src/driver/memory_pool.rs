@@ -12,15 +12,15 @@ use super::refusal::Outcome;
 #[derive(Debug)]
 pub struct MemoryPool(sys::CUmemoryPool);
 
-/// What may be asked of a pool as a number of bytes.
+/// Attributes of a pool, in bytes.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum PoolAttribute {
-    /// What it keeps when all is free.
+    /// The bytes that it keeps when all is free.
     ReleaseThreshold,
-    /// What it has taken from the device.
+    /// The bytes reserved from the device.
     Reserved,
-    /// What it has handed out.
+    /// The bytes allocated.
     Used,
 }
 
@@ -35,11 +35,11 @@ impl PoolAttribute {
 }
 
 impl MemoryPool {
-    /// A pool of its own on a device; `maximum` 0 is no limit.
+    /// Creates a pool on a device; a `maximum` of 0 is no limit.
     ///
     /// # Errors
     ///
-    /// What the driver answers, here and below.
+    /// Returns the driver's error code, here and below.
     pub fn new(device: &Device, maximum: usize) -> Outcome<Self> {
         let properties = properties(device, maximum);
         let mut pool = ptr::null_mut();
@@ -48,11 +48,11 @@ impl MemoryPool {
         Ok(Self(pool))
     }
 
-    /// The pool that belongs to the device, which must not be destroyed or changed.
+    /// Returns the device's default pool, which must not be destroyed or changed.
     ///
     /// # Errors
     ///
-    /// What the driver answers.
+    /// Returns the driver's error code.
     pub fn default_of(device: &Device) -> Outcome<Self> {
         let mut pool = ptr::null_mut();
         // SAFETY: the place outlives the call; the device comes from the driver.
@@ -60,11 +60,11 @@ impl MemoryPool {
         Ok(Self(pool))
     }
 
-    /// Asks for a number.
+    /// Returns a numeric attribute.
     ///
     /// # Errors
     ///
-    /// What the driver answers.
+    /// Returns the driver's error code.
     pub fn attribute(&self, attribute: PoolAttribute) -> Outcome<u64> {
         let mut value = 0_u64;
         let place = (&raw mut value).cast();
@@ -73,11 +73,11 @@ impl MemoryPool {
         Ok(value)
     }
 
-    /// Sets what it keeps when all is free.
+    /// Sets the bytes that it keeps when all is free.
     ///
     /// # Errors
     ///
-    /// What the driver answers.
+    /// Returns the driver's error code.
     pub fn set_release_threshold(&self, bytes: u64) -> Outcome<()> {
         let mut value = bytes;
         let place = (&raw mut value).cast();
@@ -87,21 +87,21 @@ impl MemoryPool {
         }
     }
 
-    /// Gives back what is free, down to this much.
+    /// Releases free memory, down to `bytes`.
     ///
     /// # Errors
     ///
-    /// What the driver answers.
+    /// Returns the driver's error code.
     pub fn trim_to(&self, bytes: usize) -> Outcome<()> {
         // SAFETY: the pool is live (1).
         unsafe { call!(cuMemPoolTrimTo(self.0, bytes)) }
     }
 
-    /// Lets kernels of the device of this ordinal read and write its memory, or no longer.
+    /// Enables or disables reads and writes of its memory by kernels of this device.
     ///
     /// # Errors
     ///
-    /// What the driver answers.
+    /// Returns the driver's error code.
     pub fn set_access(&self, ordinal: i32, allowed: bool) -> Outcome<()> {
         use sys::CUmemAccess_flags_enum as Flags;
         let flags = if allowed {
@@ -114,11 +114,11 @@ impl MemoryPool {
         unsafe { call!(cuMemPoolSetAccess(self.0, &raw const access, 1)) }
     }
 
-    /// What kernels of the device of this ordinal may do with its memory: 0 nothing, 1 read, 3 write as well.
+    /// Returns the access of kernels of this device: 0 none, 1 read, 3 read and write.
     ///
     /// # Errors
     ///
-    /// What the driver answers.
+    /// Returns the driver's error code.
     pub fn access(&self, ordinal: i32) -> Outcome<u32> {
         let (mut access, mut location) = (u32::MAX, location_of(ordinal));
         let place = (&raw mut access).cast();
@@ -131,7 +131,7 @@ impl MemoryPool {
     ///
     /// # Errors
     ///
-    /// What the driver answers.
+    /// Returns the driver's error code.
     pub fn destroy(self) -> Outcome<()> {
         // SAFETY: the pool is live and this was its last use (1).
         unsafe { call!(cuMemPoolDestroy(self.0)) }
@@ -142,9 +142,9 @@ impl MemoryPool {
     }
 }
 
-/// The properties of pinned memory on a device, of which a pool has at most so much.
+/// Returns the properties of pinned memory on a device, with a maximum.
 pub(super) fn properties(device: &Device, maximum: usize) -> sys::CUmemPoolProps {
-    // SAFETY: integers, enums that have a variant of number 0, and a pointer: all zero is a value.
+    // SAFETY: integers, enums with a variant of number 0, and a pointer: all zero is a value.
     let mut properties: sys::CUmemPoolProps = unsafe { std::mem::zeroed() };
     properties.allocType = sys::CUmemAllocationType_enum::CU_MEM_ALLOCATION_TYPE_PINNED;
     properties.location = location(device);
@@ -152,17 +152,18 @@ pub(super) fn properties(device: &Device, maximum: usize) -> sys::CUmemPoolProps
     properties
 }
 
-/// The device as a place for memory: its kind and its number, which later bindings have in a union.
+/// Returns the device as a memory location: its kind and its number, which later bindings have in a
+/// union.
 pub(super) fn location(device: &Device) -> sys::CUmemLocation {
     location_of(device.handle())
 }
 
 fn location_of(ordinal: i32) -> sys::CUmemLocation {
-    // SAFETY: an enum that has a variant of number 0, and an integer: all zero is a value.
+    // SAFETY: an enum with a variant of number 0, and an integer: all zero is a value.
     let mut location: sys::CUmemLocation = unsafe { std::mem::zeroed() };
     location.type_ = sys::CUmemLocationType_enum::CU_MEM_LOCATION_TYPE_DEVICE;
     let number = (&raw mut location).cast::<i32>().wrapping_add(1);
-    // SAFETY: the number is the second of two words (`cuda.h`), whatever the bindings call it.
+    // SAFETY: the number is the second of two words (`cuda.h`), under any name in the bindings.
     unsafe { number.write(ordinal) };
     location
 }

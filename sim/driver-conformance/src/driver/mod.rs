@@ -1,20 +1,20 @@
-//! The driver's calls, as far as the questions need them, with Rust's rules about memory kept.
+//! The driver's calls that the questions need, under Rust's rules about memory.
 //!
-//! This module alone is unsafe. What its proofs rely on:
+//! This module alone is unsafe. Its proofs rely on four facts:
 //!
-//! 1. **Handles are live.** A stream, event, graph, executable graph, module or memory pool is made
-//!    by the driver and destroyed by a method that takes it by value; no handle is `Clone`. Nodes
-//!    borrow their graph. The one way around is a method called `alias`, which is unsafe.
-//! 2. **Device memory is not Rust's.** A [`Span`] comes from a device allocation and covers no more
-//!    than that. A freed one is the driver's to refuse: no Rust value ever lies in those addresses.
-//! 3. **Host memory that work in flight may touch is never freed.** [`HostBuffer`] and
-//!    [`Gate`](crate::Gate) stay until the process ends, and are read and written as volatile.
-//!    Calls that return when they are done borrow slices for that long.
-//! 4. **A call that the driver lacks is not made.** `call!` asks for the symbol first, and answers
+//! 1. **Handles are live.** The driver makes a stream, event, graph, executable graph, module or
+//!    memory pool, and a method that takes it by value destroys it; no handle is `Clone`. Nodes
+//!    borrow their graph. The only exception is the unsafe method `alias`.
+//! 2. **Device memory is not Rust's.** A [`Span`] is within a device allocation. The driver refuses
+//!    a freed one: no Rust value is ever at those addresses.
+//! 3. **Host memory that work in flight may access is never freed.** [`HostBuffer`] and
+//!    [`Gate`](crate::Gate) live until the process ends, with volatile reads and writes.
+//!    Synchronous calls borrow slices until they return.
+//! 4. **A call that the driver lacks is not made.** `call!` looks up the symbol first, and returns
 //!    [`Refusal::Missing`]: cudarc would panic.
 //!
-//! cudarc reads a return code as an enum of the CUDA version it was built for. A code that this
-//! version does not know would be undefined behaviour there; no driver is known to invent one for
+//! cudarc reads a return code as an enum of the CUDA version it was built for. A code unknown to
+//! this version would be undefined behaviour there; no driver is known to return a new one for
 //! these old calls.
 
 macro_rules! call {

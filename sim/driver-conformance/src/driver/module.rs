@@ -1,4 +1,4 @@
-//! Kernels: loading their text and launching them.
+//! Kernels: loading their PTX and launching them.
 
 use std::ffi::{CStr, c_void};
 use std::ptr;
@@ -9,11 +9,12 @@ use super::memory::Span;
 use super::refusal::Outcome;
 use super::stream::Stream;
 
-/// A loaded module; it stays until the process ends.
+/// A loaded module, which is never unloaded.
 #[derive(Debug)]
 pub struct Module(sys::CUmodule);
 
-/// A kernel of this crate: it takes an address, a count of 4-byte elements and two numbers.
+/// A kernel of this crate. Its parameters are an address, a count of 4-byte elements and two
+/// numbers.
 #[derive(Debug, Clone, Copy)]
 pub struct Function(sys::CUfunction);
 
@@ -30,19 +31,19 @@ impl Module {
     ///
     /// # Errors
     ///
-    /// What the driver answers.
+    /// Returns the driver's error code.
     pub fn load(text: &'static CStr) -> Outcome<Self> {
         let mut module = ptr::null_mut();
-        // SAFETY: the place outlives the call, and the text ends with a zero, as PTX must.
+        // SAFETY: the place outlives the call, and the text ends with a zero byte, as PTX must.
         unsafe { call!(cuModuleLoadData(&raw mut module, text.as_ptr().cast())) }?;
         Ok(Self(module))
     }
 
-    /// One of its kernels.
+    /// Returns one of its kernels.
     ///
     /// # Errors
     ///
-    /// What the driver answers.
+    /// Returns the driver's error code.
     pub fn function(&self, name: &'static CStr) -> Outcome<Function> {
         let mut function = ptr::null_mut();
         // SAFETY: the module is never unloaded; the place outlives the call.
@@ -52,20 +53,21 @@ impl Module {
 }
 
 impl Function {
-    /// Launches it over a span, behind what the stream has to do.
+    /// Launches it over a span, after the stream's earlier work.
     ///
     /// # Errors
     ///
-    /// What the driver answers.
+    /// Returns the driver's error code.
     pub fn launch(&self, stream: &Stream, span: Span, first: u64, second: u32) -> Outcome<()> {
         self.launch_as(stream, span, first, second, None)
     }
 
-    /// The same as a programmatic dependent of the kernel before it: it may start before that ends.
+    /// The same as a programmatic dependent of the previous kernel: it may start before that one
+    /// ends.
     ///
     /// # Errors
     ///
-    /// What the driver answers.
+    /// Returns the driver's error code.
     pub fn launch_dependent(
         &self,
         stream: &Stream,
@@ -123,9 +125,9 @@ impl Function {
         config: &sys::CUlaunchConfig,
         arguments: &mut [*mut c_void; 4],
     ) -> Outcome<()> {
-        // SAFETY: every kernel of this crate takes these four arguments, of 8, 4, 8 and 4 bytes,
-        // which are read before the call returns. The kernels write in the span only, or to an
-        // address where there is no memory.
+        // SAFETY: every kernel of this crate has these four parameters, of 8, 4, 8 and 4 bytes,
+        // which are read before the call returns. The kernels write within the span, or to an
+        // address without memory.
         unsafe {
             call!(cuLaunchKernel(
                 self.0,

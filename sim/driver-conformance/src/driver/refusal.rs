@@ -1,4 +1,4 @@
-//! What a call answers: a code with its name, without asking the driver for the name.
+//! Return codes of calls with their names, which do not come from the driver.
 
 use std::fmt;
 
@@ -8,10 +8,10 @@ use cudarc::driver::sys::CUresult;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Code(CUresult);
 
-/// Why a call did not do what it was asked for.
+/// The reason of a failed call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// The driver said so.
+    /// The driver's return code.
     Code(Code),
     /// The loaded driver has no such call.
     Missing(&'static str),
@@ -20,7 +20,7 @@ pub enum Refusal {
 /// The result of a call.
 pub type Outcome<T> = Result<T, Refusal>;
 
-/// A return code as a result.
+/// Converts a return code to a result.
 pub(super) fn outcome(result: CUresult) -> Outcome<()> {
     match result {
         CUresult::CUDA_SUCCESS => Ok(()),
@@ -29,13 +29,13 @@ pub(super) fn outcome(result: CUresult) -> Outcome<()> {
 }
 
 impl Code {
-    /// The code of this name.
+    /// Creates the code of this name.
     #[must_use]
     pub const fn new(result: CUresult) -> Self {
         Self(result)
     }
 
-    /// The number that CUDA's documentation gives it.
+    /// Returns its number in CUDA's documentation.
     #[must_use]
     pub const fn number(self) -> u32 {
         self.0 as u32
@@ -45,7 +45,7 @@ impl Code {
 /// The number and the name: `905 STREAM_CAPTURE_ISOLATION`.
 impl fmt::Display for Code {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // cudarc's own Display asks the library, which may be absent.
+        // cudarc's own Display calls the library, which may be absent.
         let name = format!("{:?}", self.0);
         let short = name.trim_start_matches("CUDA_").trim_start_matches("ERROR_");
         write!(formatter, "{} {short}", self.number())

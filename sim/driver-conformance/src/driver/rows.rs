@@ -1,4 +1,4 @@
-//! Copies and fills of several rows, behind a stream, and what nodes that copy tell of them.
+//! Copies and fills of several rows on a stream, and queries of nodes that copy.
 
 use std::mem::MaybeUninit;
 use std::ptr;
@@ -15,16 +15,17 @@ use super::stream::Stream;
 pub struct RowBox {
     /// The memory that the box is in.
     pub span: Span,
-    /// Where it begins: bytes, rows, planes.
+    /// The beginning: bytes, rows, planes.
     pub begin: [usize; 3],
-    /// Bytes from one row to the next.
+    /// The bytes from one row to the next.
     pub pitch: usize,
-    /// Rows from one plane to the next.
+    /// The rows from one plane to the next.
     pub height: usize,
 }
 
 impl RowBox {
-    /// The bytes from the beginning of the span to the end of a box of this size; none where that is no number.
+    /// Returns the bytes from the beginning of the span to the end of a box of this size, or `None`
+    /// on overflow.
     fn end(&self, [bytes, rows, planes]: [usize; 3]) -> Option<usize> {
         let [x, y, z] = self.begin;
         let plane = z.checked_add(planes.saturating_sub(1))?;
@@ -33,7 +34,7 @@ impl RowBox {
         row.checked_mul(self.pitch)?.checked_add(x)?.checked_add(bytes)
     }
 
-    /// The address of the first byte.
+    /// Returns the address of the first byte.
     #[must_use]
     pub fn address(&self) -> u64 {
         let [x, y, z] = self.begin;
@@ -41,7 +42,7 @@ impl RowBox {
     }
 }
 
-/// The parameters of a copy on the device.
+/// Returns the parameters of a copy on the device.
 fn parameters(to: RowBox, from: RowBox, size: [usize; 3]) -> sys::CUDA_MEMCPY3D {
     for rows in [to, from] {
         let end = rows.end(size);
@@ -77,15 +78,16 @@ fn parameters(to: RowBox, from: RowBox, size: [usize; 3]) -> sys::CUDA_MEMCPY3D 
     }
 }
 
-/// Copies a box of this size on the device, bytes by rows by planes, behind what the stream has to do.
+/// Copies a box on the device, after the stream's earlier work. The size is in bytes by rows by
+/// planes.
 ///
 /// # Errors
 ///
-/// What the driver answers.
+/// Returns the driver's error code.
 ///
 /// # Panics
 ///
-/// When a box does not lie in its span.
+/// Panics if a box is not within its span.
 pub fn copy_rows_behind(
     stream: &Stream,
     to: RowBox,
@@ -93,19 +95,19 @@ pub fn copy_rows_behind(
     size: [usize; 3],
 ) -> Outcome<()> {
     let copy = parameters(to, from, size);
-    // SAFETY: the stream is live (1); both boxes lie in device memory (2).
+    // SAFETY: the stream is live (1); both boxes are in device memory (2).
     unsafe { call!(cuMemcpy3DAsync_v2(&raw const copy, stream.raw())) }
 }
 
-/// The same for one plane, by the call for that; the heights of the boxes say nothing.
+/// The same for one plane, by the call for that; the heights of the boxes have no effect.
 ///
 /// # Errors
 ///
-/// What the driver answers.
+/// Returns the driver's error code.
 ///
 /// # Panics
 ///
-/// When a box does not lie in its span.
+/// Panics if a box is not within its span.
 pub fn copy_plane_behind(
     stream: &Stream,
     to: RowBox,
@@ -135,15 +137,15 @@ pub fn copy_plane_behind(
     unsafe { call!(cuMemcpy2DAsync_v2(&raw const copy, stream.raw())) }
 }
 
-/// Sets the bytes of rows, behind what the stream has to do.
+/// Sets the bytes of rows, after the stream's earlier work.
 ///
 /// # Errors
 ///
-/// What the driver answers.
+/// Returns the driver's error code.
 ///
 /// # Panics
 ///
-/// When the box does not lie in its span.
+/// Panics if the box is not within its span.
 pub fn fill_rows_behind(
     stream: &Stream,
     rows: RowBox,
@@ -158,24 +160,24 @@ pub fn fill_rows_behind(
 }
 
 impl Node<'_> {
-    /// The parameters of a node that copies.
+    /// Returns the parameters of a node that copies.
     ///
     /// # Errors
     ///
-    /// What the driver answers; not every node copies.
+    /// Returns the driver's error code. Not every node copies.
     pub fn copied(&self) -> Outcome<sys::CUDA_MEMCPY3D> {
         let mut place = MaybeUninit::<sys::CUDA_MEMCPY3D>::zeroed();
         // SAFETY: the node is live with its graph (1); the place outlives the call.
         unsafe { call!(cuGraphMemcpyNodeGetParams(self.raw(), place.as_mut_ptr())) }?;
-        // SAFETY: the call has succeeded, so it wrote all of it.
+        // SAFETY: the call succeeded, so it wrote all of it.
         Ok(unsafe { place.assume_init() })
     }
 
-    /// The pitch and the rows of a node that fills.
+    /// Returns the pitch and the rows of a node that fills.
     ///
     /// # Errors
     ///
-    /// What the driver answers; not every node fills.
+    /// Returns the driver's error code. Not every node fills.
     pub fn filled_rows(&self) -> Outcome<(usize, usize)> {
         // SAFETY: integers alone: all zero is a value.
         let mut fill: sys::CUDA_MEMSET_NODE_PARAMS = unsafe { std::mem::zeroed() };

@@ -1,4 +1,4 @@
-//! Streams: making, asking, waiting, and the two default ones.
+//! Streams: creating, querying, waiting, and the two default ones.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -18,20 +18,20 @@ unsafe impl Send for Stream {}
 unsafe impl Sync for Stream {}
 
 impl Stream {
-    /// A stream that the legacy default stream does not wait for.
+    /// Creates a stream that the legacy default stream does not wait for.
     ///
     /// # Errors
     ///
-    /// What the driver answers, here and below.
+    /// Returns the driver's error code, here and below.
     pub fn non_blocking() -> Outcome<Self> {
         Self::create(sys::CUstream_flags_enum::CU_STREAM_NON_BLOCKING as u32)
     }
 
-    /// A stream that waits for the legacy default stream, and the other way around.
+    /// Creates a stream that waits for the legacy default stream, and the reverse.
     ///
     /// # Errors
     ///
-    /// What the driver answers.
+    /// Returns the driver's error code.
     pub fn blocking() -> Outcome<Self> {
         Self::create(sys::CUstream_flags_enum::CU_STREAM_DEFAULT as u32)
     }
@@ -43,23 +43,23 @@ impl Stream {
         Ok(Self(stream))
     }
 
-    /// The legacy default stream, by its own handle.
+    /// Returns the legacy default stream, by its own handle.
     #[must_use]
     pub fn legacy() -> Self {
         Self(ptr::without_provenance_mut(1))
     }
 
-    /// The default stream of the calling thread.
+    /// Returns the default stream of the calling thread.
     #[must_use]
     pub fn per_thread() -> Self {
         Self(ptr::without_provenance_mut(2))
     }
 
-    /// Whether all its work is done: success, or 600 `NOT_READY`.
+    /// Returns success if all its work is done, or 600 `NOT_READY`.
     ///
     /// # Errors
     ///
-    /// What the driver answers.
+    /// Returns the driver's error code.
     pub fn query(&self) -> Outcome<()> {
         // SAFETY: the stream is live (1).
         unsafe { call!(cuStreamQuery(self.0)) }
@@ -69,17 +69,17 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// What the driver answers.
+    /// Returns the driver's error code.
     pub fn synchronize(&self) -> Outcome<()> {
         // SAFETY: the stream is live (1).
         unsafe { call!(cuStreamSynchronize(self.0)) }
     }
 
-    /// Puts a closed gate into the stream: its later work waits until somebody opens it.
+    /// Puts a closed gate into the stream: its later work waits until the gate opens.
     ///
     /// # Errors
     ///
-    /// What the driver answers.
+    /// Returns the driver's error code.
     pub fn hold(&self, gate: &'static Gate) -> Outcome<()> {
         let data = ptr::from_ref(gate).cast_mut().cast::<c_void>();
         // SAFETY: the stream is live (1); the function expects a gate, and this one is never freed.
@@ -90,17 +90,17 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// What the driver answers.
+    /// Returns the driver's error code.
     pub fn destroy(self) -> Outcome<()> {
         // SAFETY: the stream is live and this was its last use (1).
         unsafe { call!(cuStreamDestroy_v2(self.0)) }
     }
 
-    /// A second handle of the same stream.
+    /// Returns a second handle of the same stream.
     ///
     /// # Safety
     ///
-    /// Using one after the other was destroyed may crash the process, which must be prepared.
+    /// Using one after the other was destroyed may crash the process. The caller must allow that.
     #[must_use]
     pub unsafe fn alias(&self) -> Self {
         Self(self.0)
@@ -111,7 +111,7 @@ impl Stream {
     }
 }
 
-/// What the driver calls when the stream has come to the gate.
+/// The host function with which the stream waits at the gate.
 unsafe extern "C" fn pass(gate: *mut c_void) {
     // SAFETY: `hold`, its only user, passes a `&'static Gate`.
     let gate = unsafe { &*gate.cast_const().cast::<Gate>() };

@@ -1,19 +1,19 @@
-//! Copies and fills: those that return when they are done, and those that go behind a stream.
+//! Copies and fills, synchronous and in stream order.
 
 use super::host::HostBuffer;
 use super::memory::Span;
 use super::refusal::Outcome;
 use super::stream::Stream;
 
-/// Copies to the device; as many bytes as both have.
+/// Copies to the device, up to the shorter length.
 ///
 /// # Errors
 ///
-/// What the driver answers.
+/// Returns the driver's error code.
 pub fn upload(to: Span, from: &[u8]) -> Outcome<()> {
     let bytes = from.len().min(to.bytes());
-    // SAFETY: the slice has that many bytes, and from ordinary memory the call returns after it has
-    // read them. Where they go is device memory (2).
+    // SAFETY: the slice has that many bytes, and the call returns after it has read them, from
+    // pageable memory. The target is device memory (2).
     unsafe { call!(cuMemcpyHtoD_v2(to.address(), from.as_ptr().cast(), bytes)) }
 }
 
@@ -21,20 +21,20 @@ pub fn upload(to: Span, from: &[u8]) -> Outcome<()> {
 ///
 /// # Errors
 ///
-/// What the driver answers.
+/// Returns the driver's error code.
 pub fn download(from: Span) -> Outcome<Vec<u8>> {
     let mut bytes = vec![0; from.bytes()];
-    // SAFETY: the vector has that many bytes, and into ordinary memory the call returns when they
-    // are written.
+    // SAFETY: the vector has that many bytes, and the call returns after it has written them, to
+    // pageable memory.
     unsafe { call!(cuMemcpyDtoH_v2(bytes.as_mut_ptr().cast(), from.address(), bytes.len())) }?;
     Ok(bytes)
 }
 
-/// Copies on the device; as many bytes as both have.
+/// Copies on the device, up to the shorter length.
 ///
 /// # Errors
 ///
-/// What the driver answers.
+/// Returns the driver's error code.
 pub fn copy(to: Span, from: Span) -> Outcome<()> {
     let bytes = to.bytes().min(from.bytes());
     // SAFETY: both are device memory (2).
@@ -45,27 +45,27 @@ pub fn copy(to: Span, from: Span) -> Outcome<()> {
 ///
 /// # Errors
 ///
-/// What the driver answers.
+/// Returns the driver's error code.
 pub fn fill(span: Span, value: u8) -> Outcome<()> {
     // SAFETY: it is device memory (2).
     unsafe { call!(cuMemsetD8_v2(span.address(), value, span.bytes())) }
 }
 
-/// Sets every byte, behind what the stream has to do.
+/// Sets every byte, after the stream's earlier work.
 ///
 /// # Errors
 ///
-/// What the driver answers.
+/// Returns the driver's error code.
 pub fn fill_behind(stream: &Stream, span: Span, value: u8) -> Outcome<()> {
     // SAFETY: the stream is live (1); it is device memory (2).
     unsafe { call!(cuMemsetD8Async(span.address(), value, span.bytes(), stream.raw())) }
 }
 
-/// Copies on the device, behind what the stream has to do.
+/// Copies on the device, after the stream's earlier work.
 ///
 /// # Errors
 ///
-/// What the driver answers.
+/// Returns the driver's error code.
 pub fn copy_behind(stream: &Stream, to: Span, from: Span) -> Outcome<()> {
     let bytes = to.bytes().min(from.bytes());
     // SAFETY: the stream is live (1); both are device memory (2).
@@ -73,11 +73,11 @@ pub fn copy_behind(stream: &Stream, to: Span, from: Span) -> Outcome<()> {
 }
 
 impl HostBuffer {
-    /// Copies from here to the device, behind what the stream has to do.
+    /// Copies from this buffer to the device, after the stream's earlier work.
     ///
     /// # Errors
     ///
-    /// What the driver answers.
+    /// Returns the driver's error code.
     pub fn upload_behind(&self, stream: &Stream, to: Span) -> Outcome<()> {
         let bytes = self.bytes().min(to.bytes());
         let from = self.start().cast_const();
@@ -85,11 +85,11 @@ impl HostBuffer {
         unsafe { call!(cuMemcpyHtoDAsync_v2(to.address(), from, bytes, stream.raw())) }
     }
 
-    /// Copies from the device to here, behind what the stream has to do.
+    /// Copies from the device to this buffer, after the stream's earlier work.
     ///
     /// # Errors
     ///
-    /// What the driver answers.
+    /// Returns the driver's error code.
     pub fn download_behind(&self, stream: &Stream, from: Span) -> Outcome<()> {
         let bytes = self.bytes().min(from.bytes());
         // SAFETY: the stream is live (1); the host's bytes are never freed, and no reference to

@@ -1,4 +1,4 @@
-//! Addresses and pages apart: reserve the one, make the other, map.
+//! Virtual memory: reserving addresses, creating pages, mapping.
 
 use std::ptr;
 
@@ -9,7 +9,7 @@ use super::memory::Span;
 use super::memory_pool::location;
 use super::refusal::Outcome;
 
-/// Reserved addresses; they stay reserved until the process ends unless given back.
+/// Reserved addresses. They are never released unless freed.
 #[derive(Debug)]
 pub struct Reserved(Span);
 
@@ -20,11 +20,11 @@ pub struct Physical {
     bytes: usize,
 }
 
-/// The unit of pages, in bytes.
+/// Returns the unit of pages, in bytes.
 ///
 /// # Errors
 ///
-/// What the driver answers, here and below.
+/// Returns the driver's error code, here and below.
 pub fn granularity(device: &Device) -> Outcome<usize> {
     let properties = properties(device);
     let minimum = sys::CUmemAllocationGranularity_flags_enum::CU_MEM_ALLOC_GRANULARITY_MINIMUM;
@@ -51,11 +51,11 @@ fn properties(device: &Device) -> sys::CUmemAllocationProp {
 }
 
 impl Physical {
-    /// Makes pages; the length must be a multiple of the granularity.
+    /// Creates pages; the length must be a multiple of the granularity.
     ///
     /// # Errors
     ///
-    /// What the driver answers.
+    /// Returns the driver's error code.
     pub fn new(device: &Device, bytes: usize) -> Outcome<Self> {
         let properties = properties(device);
         let mut handle = 0;
@@ -64,11 +64,11 @@ impl Physical {
         Ok(Self { handle, bytes })
     }
 
-    /// Gives them back; what is mapped stays until it is unmapped.
+    /// Releases them; mapped pages stay until they are unmapped.
     ///
     /// # Errors
     ///
-    /// What the driver answers.
+    /// Returns the driver's error code.
     pub fn release(self) -> Outcome<()> {
         // SAFETY: the pages are live and this was their last use (1).
         unsafe { call!(cuMemRelease(self.handle)) }
@@ -80,15 +80,15 @@ impl Reserved {
     ///
     /// # Errors
     ///
-    /// What the driver answers.
+    /// Returns the driver's error code.
     pub fn new(bytes: usize) -> Outcome<Self> {
         let mut address = 0;
-        // SAFETY: the place outlives the call; no alignment, address or flag is asked for.
+        // SAFETY: the place outlives the call; alignment, address and flags are 0.
         unsafe { call!(cuMemAddressReserve(&raw mut address, bytes, 0, 0, 0)) }?;
         Ok(Self(Span::new(address, bytes)))
     }
 
-    /// The addresses.
+    /// Returns the addresses.
     #[must_use]
     pub fn span(&self) -> Span {
         self.0
@@ -98,18 +98,18 @@ impl Reserved {
     ///
     /// # Errors
     ///
-    /// What the driver answers.
+    /// Returns the driver's error code.
     pub fn map(&self, offset: usize, pages: &Physical) -> Outcome<()> {
         let place = self.0.part(offset, pages.bytes);
         // SAFETY: the addresses are reserved and the pages live (1); the flags must be 0.
         unsafe { call!(cuMemMap(place.address(), place.bytes(), 0, pages.handle, 0)) }
     }
 
-    /// Lets the device read and write all of it, which must be mapped.
+    /// Enables reads and writes of all of it by the device; all of it must be mapped.
     ///
     /// # Errors
     ///
-    /// What the driver answers.
+    /// Returns the driver's error code.
     pub fn allow(&self, device: &Device) -> Outcome<()> {
         let access = sys::CUmemAccessDesc {
             location: location(device),
@@ -120,14 +120,14 @@ impl Reserved {
         unsafe { call!(cuMemSetAccess(address, bytes, &raw const access, 1)) }
     }
 
-    /// Takes the pages away from part of it.
+    /// Unmaps the pages of a part of it.
     ///
     /// # Errors
     ///
-    /// What the driver answers.
+    /// Returns the driver's error code.
     pub fn unmap(&self, offset: usize, bytes: usize) -> Outcome<()> {
         let place = self.0.part(offset, bytes);
-        // SAFETY: the addresses are reserved; the driver refuses what is not mapped (2).
+        // SAFETY: the addresses are reserved; the driver refuses a range that is not mapped (2).
         unsafe { call!(cuMemUnmap(place.address(), place.bytes())) }
     }
 }

@@ -5,7 +5,7 @@ use driver_conformance::{Answers, Gate, ask, codes};
 
 use crate::support::{Pending, completed_event};
 
-/// Waits on an event that the capture does not know, and looks at what is left of the capture.
+/// Waits on an event that the capture does not know, and checks the capture afterwards.
 fn wait_on_outside_event(event: &Event, answers: &mut Answers) -> Outcome<()> {
     let stream = Stream::non_blocking()?;
     stream.begin_capture(Mode::Relaxed)?;
@@ -37,8 +37,9 @@ fn wait_on_a_pending_outside_event() {
     });
 }
 
-/// The other answer is that the wait counts for nothing and the capture goes on, as outside of one. Pools and
-/// captures record an event right before each wait for it, and where recording fails do not wait: right under both.
+/// Alternatively the wait has no effect and the capture continues, as outside of one. Pools and
+/// captures record an event right before each wait for it, and do not wait if the record fails.
+/// That is correct under both.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn wait_on_a_never_recorded_event() {
@@ -98,10 +99,10 @@ fn synchronize_on_a_captured_event() {
     });
 }
 
-/// The other answer is that the wait counts for nothing: what was captured has not run. Pools keep an event from
-/// capture to capture, and record it anew before each wait for it, so no stream of theirs waits so: right under both.
-/// The answer of `cuEventQuery`, the documented meaning of that code, is relied upon: by it a staged copy is known that
-/// another thread's capture took in.
+/// Alternatively the wait has no effect: the captured work has not run. Pools keep an event between
+/// captures, and record it again before each wait for it, so none of their streams waits so. That
+/// is correct under both. The code of `cuEventQuery` has this documented meaning, and is relied
+/// upon: it shows that another thread's capture took in a staged copy.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn a_captured_event_after_its_capture() {
@@ -134,7 +135,8 @@ fn fork_and_join() {
     });
 }
 
-/// How a capture is asked where its streams stand: by a stream that waits for one, tells, and lets go.
+/// A capture finds the ends of its streams by a stream that waits for one, reads its dependencies,
+/// and drops them.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn a_branch_that_looks_on() {
@@ -146,8 +148,8 @@ fn a_branch_that_looks_on() {
         for _ in 0..2 {
             stream.hold(Gate::closed())?;
             branch.wait(&Event::recorded(&stream)?)?;
-            // The three that are assumed here are needed: a driver that answers otherwise refuses every capture
-            // of a session, by `CaptureError::Driver`.
+            // The three assumptions here are needed: with other results, every capture of a session
+            // fails with `CaptureError::Driver`.
             answers.documented("behind one node", branch.dependencies()?, 1_usize);
             answers.assumed("set behind none", branch.depend_on_nothing(), codes::SUCCESS);
             answers.assumed("behind none", branch.dependencies()?, 0_usize);

@@ -1,5 +1,5 @@
-//! Every class of call while a stream captures: in each mode, from the thread that captures and from
-//! another one. The calls are no part of the capture; the question is whether they are let through.
+//! Every class of call while a stream captures: in each mode, from the capturing thread and from
+//! another one. The calls are not captured; the question is which of them the driver allows.
 
 use std::thread;
 
@@ -11,7 +11,7 @@ use driver_conformance::{Answer, Answers, Kernels, ask, codes};
 
 use crate::support::completed_event;
 
-/// What the calls work on: made before the capture, on the thread that makes the calls.
+/// The objects that the calls use, created before the capture on the calling thread.
 struct Prepared {
     other: Stream,
     event: Event,
@@ -19,7 +19,7 @@ struct Prepared {
     ordered: Span,
     pinned: HostBuffer,
     pool: MemoryPool,
-    /// Kept as it was answered: a driver without kernels is asked the rest.
+    /// The kernels, or the error of loading them: a driver without kernels is tested with the rest.
     kernels: Outcome<Kernels>,
     exec: Exec,
 }
@@ -39,20 +39,20 @@ impl Prepared {
     }
 }
 
-/// Whether a call is among those that a strict capture forbids.
+/// The classes of calls by their treatment in a strict capture.
 #[derive(Clone, Copy, PartialEq)]
 enum Class {
     /// Never forbidden.
     Harmless,
     /// Forbidden to the threads that the mode is strict with.
     Unsafe,
-    /// Forbidden to everybody.
+    /// Forbidden to all threads.
     Forbidden,
 }
 
 type Call = (&'static str, Class, fn(&Device, &Prepared) -> Outcome<()>);
 
-/// The classes are assumptions, all of them.
+/// The calls; all classes are assumptions.
 const CALLS: &[Call] = &[
     ("cuMemAlloc", Class::Unsafe, |_, _| driver::allocate(4096).map(drop)),
     ("cuMemFree", Class::Unsafe, |_, on| driver::free(on.memory)),
@@ -98,13 +98,13 @@ const CALLS: &[Call] = &[
     ("cuDeviceGraphMemTrim", Class::Unsafe, |device, _| device.trim_graph_memory()),
 ];
 
-/// What one call answered.
+/// The result of one call.
 struct Seen {
     answer: Answer,
     status: Answer,
 }
 
-/// Asks every call, each in a capture of its own.
+/// Tests every call, each in a separate capture.
 fn every_call(device: &Device, answers: &mut Answers, mode: Mode, elsewhere: bool) -> Outcome<()> {
     let strict = match mode {
         Mode::Global => true,
@@ -142,14 +142,14 @@ fn look(device: &Device, stream: &Stream, prepared: &Prepared, call: &Call) -> S
     Seen { answer, status }
 }
 
-/// The capture begins here and the call is made there, where its things were made before.
+/// Begins the capture here and makes the call on the thread that created its objects.
 fn on_another_thread(device: &Device, stream: &Stream, mode: Mode, call: &Call) -> Seen {
     let (ready, wait_ready) = std::sync::mpsc::channel();
     let (go, wait_go) = std::sync::mpsc::channel();
     thread::scope(|scope| {
         let there = scope.spawn(move || {
             let prepared = device.bind().and_then(|()| Prepared::new(device));
-            // Nobody listens only where the other side has failed, and then its failure is told.
+            // The receiver is gone only if the other side has failed, which is reported.
             let _ = ready.send(());
             let begun: Result<Outcome<()>, _> = wait_go.recv();
             match (prepared, begun) {

@@ -1,4 +1,4 @@
-//! Beginning and ending captures, and what spoils one.
+//! Beginning, ending and invalidating captures.
 
 use std::thread;
 
@@ -130,7 +130,7 @@ fn end_on_another_thread() {
             });
             let ended = ended.unwrap_or_else(|_| "a panic".into());
             answers.documented(&format!("{mode:?}"), ended, expected);
-            // What is left of it must not hinder the next one.
+            // Its remains must not affect the next capture.
             let _ = stream.end_capture();
         }
         Ok(())
@@ -180,7 +180,7 @@ fn calls_after_a_capture_was_spoiled() {
         let event = Event::new()?;
         stream.begin_capture(Mode::Relaxed)?;
         driver::fill_behind(&stream, span, 1)?;
-        // Waiting for a stream that captures is what spoils it.
+        // Waiting for a capturing stream invalidates the capture.
         let _ = stream.synchronize();
         let spoiled = codes::CAPTURE_INVALIDATED;
         answers.assumed(
@@ -222,10 +222,11 @@ fn a_kernel_launched_first_in_a_capture() {
     });
 }
 
-/// A probe of `pool-graph` runs a body on a stream that is captured to be thrown away, at addresses that it makes up.
-/// Launches take them as they are. Copies and fills of its own a probe leaves out; those that a body makes by
-/// cudarc's calls are captured, or, by the other answer, refused: the probe then answers with the driver's error,
-/// and the body has to use the views' own `fill_with_value` and `copy_from`. Whether the capture is spoiled does not matter.
+/// A probe of `pool-graph` runs a body on a stream whose capture is discarded, at invented
+/// addresses. Launches accept them. A probe leaves out its own copies and fills. Those that a body
+/// makes by cudarc's calls are captured or refused. If refused, the probe returns the driver's
+/// error, and the body must use the views' own `fill_with_value` and `copy_from`. An invalidated
+/// capture does not matter.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn addresses_that_are_made_up() {

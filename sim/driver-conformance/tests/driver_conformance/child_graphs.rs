@@ -1,5 +1,5 @@
-//! Graphs that are nodes of others: whose copy a node has, what a launch in a capture becomes, and what is refused.
-//! A graph's verifier relies on it that a child graph can be read as any other.
+//! Graphs that are nodes of others: the copy in a node, launches in a capture, and refusals. The
+//! verifier of graphs relies on reading a child graph like any other.
 
 use driver_conformance::driver::{self, Graph, Kind, Mode, Outcome, Span, Status, Stream};
 use driver_conformance::{ask, codes};
@@ -88,8 +88,9 @@ fn memory_nodes_are_not_copied() {
     });
 }
 
-/// A launch in a capture is a child graph, so a graph with memory nodes is none, with `AUTO_FREE_ON_LAUNCH` either: the
-/// documentation of `cuGraphLaunch` does not say what becomes of the capture.
+/// A launch in a capture becomes a child graph. So a graph with memory nodes cannot be launched
+/// there, with `AUTO_FREE_ON_LAUNCH` either. The documentation of `cuGraphLaunch` does not describe
+/// the capture's state afterwards.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn memory_nodes_are_not_launched_in_a_capture() {

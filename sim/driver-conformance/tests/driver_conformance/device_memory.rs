@@ -1,11 +1,11 @@
-//! Allocating, freeing, stale addresses, nothing at all, and what the driver says is left.
+//! Allocating, freeing, stale addresses, empty allocations, and the reported free memory.
 
 use driver_conformance::driver::{self, HostBuffer, Outcome, Stream};
 use driver_conformance::{Answers, ask, codes};
 
 use crate::support::Pending;
 
-/// Whether a call waits for the work of a stream that has nothing to do with it.
+/// Returns `true` if a call waits for the work of an unrelated stream.
 fn waits(
     answers: &mut Answers,
     call: &str,
@@ -74,8 +74,9 @@ fn nothing_at_all() {
         let empty = span.part(0, 0);
         answers.documented("cuMemAlloc", driver::allocate(0), codes::INVALID_VALUE);
         answers.assumed("cuMemAllocAsync", stream.allocate(0), codes::INVALID_VALUE);
-        // The other answer is success, with no address. Pools and graphs ask for no bytes of nothing (a copy of
-        // none is left out), and take a missing address for memory that is out: right under both.
+        // Alternatively it succeeds, without an address. Pools and graphs never allocate 0 bytes
+        // (an empty copy is left out), and treat a null address as exhausted memory. That is
+        // correct under both.
         answers.assumed("cuMemHostAlloc", HostBuffer::pinned(0), codes::INVALID_VALUE);
         answers.assumed("cuMemsetD8", driver::fill(empty, 1), codes::SUCCESS);
         answers.assumed("cuMemsetD8Async", driver::fill_behind(&stream, empty, 1), codes::SUCCESS);

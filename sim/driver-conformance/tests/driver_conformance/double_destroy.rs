@@ -1,11 +1,11 @@
-//! Destroying a handle twice, which may crash: each is asked in a child process.
+//! Destroying a handle twice, which may crash: each is tested in a child process.
 //!
-//! NVIDIA calls it undefined. What is seen is for the record, and nothing may rely on it.
+//! NVIDIA documents it as undefined. The observation is only recorded, and no code may rely on it.
 
 use driver_conformance::driver::{Event, Graph, Outcome, Stream};
 use driver_conformance::{Answer, Fate, ask, in_a_child};
 
-/// Asks in a child, and demands only that the child could be asked.
+/// Tests in a child, and requires only that the child could start.
 fn twice(topic: &str, test: &str, destroy: impl FnOnce() -> Outcome<Answer>) {
     ask(topic, |_, answers| {
         let fate = in_a_child(test, destroy);

@@ -1,5 +1,6 @@
-//! Events that measure time. Pools ask such an event for the time to itself, to know whether a guard of cudarc's has
-//! recorded it: everywhere else, an event that was never recorded counts as done.
+//! Events that measure time. Pools query the time from such an event to itself, to find out if a
+//! guard of cudarc's has recorded it. In all other calls, an event that was never recorded counts
+//! as done.
 
 use driver_conformance::driver::{Event, Stream};
 use driver_conformance::{Gate, ask, codes};

@@ -1,11 +1,11 @@
-//! Memory that a graph allocates: addresses, launches, instantiations, and who may free it.
+//! Memory that a graph allocates: addresses, launches, instantiations and frees.
 
 use driver_conformance::driver::{self, Device, Graph, Kind, Mode, Node, Outcome, Span, Stream};
 use driver_conformance::{ask, codes};
 
 const BYTES: usize = 1 << 20;
 
-/// A graph that allocates, fills with 7, and frees if it is asked to.
+/// Returns a graph that allocates, fills with 7, and frees if `frees` is set.
 fn allocating(device: &Device, frees: bool) -> Outcome<(Graph, Span)> {
     let graph = Graph::new()?;
     let (allocation, span) = graph.add_allocation(device, BYTES, &[])?;

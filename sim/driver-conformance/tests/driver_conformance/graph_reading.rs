@@ -1,4 +1,4 @@
-//! Reading a captured graph back: nodes, edges, and what edges wait for.
+//! Reading a captured graph back: nodes, edges, and data of edges.
 
 use driver_conformance::driver::{
     self, Attribute, Device, Edge, Event, Graph, HostBuffer, Kind, Mode, Node, Outcome, Stream,
@@ -9,7 +9,8 @@ fn kinds(graph: &Graph) -> Outcome<Vec<Kind>> {
     graph.nodes()?.iter().map(Node::kind).collect()
 }
 
-/// The edges as `from-to` between kinds, so that the driver's order of nodes does not matter.
+/// Returns the edges as `from-to` between kinds, so that the driver's order of nodes does not
+/// matter.
 fn shape(graph: &Graph) -> Outcome<String> {
     let kinds = kinds(graph)?;
     let name = |index: usize| kinds.get(index).map_or("?".to_owned(), |kind| format!("{kind:?}"));
@@ -19,7 +20,7 @@ fn shape(graph: &Graph) -> Outcome<String> {
     Ok(edges.join(" "))
 }
 
-/// Whether the device has programmatic dependencies; where not, the answers are skipped.
+/// Returns `true` if the device has programmatic dependencies; else the observations are skipped.
 fn has_programmatic_edges(device: &Device, answers: &mut Answers) -> Outcome<bool> {
     let major = device.attribute(Attribute::CapabilityMajor)?;
     if major < 9 {
@@ -60,9 +61,9 @@ fn a_linear_capture() {
     });
 }
 
-/// The other answer is that the wait takes the place of what it implies. Captures ask where a stream stands, after
-/// each wait, and take its own nodes for the end of what is kept there as long as they are still told: right under
-/// both.
+/// Alternatively the wait replaces the dependencies that it implies. Captures read a stream's
+/// dependencies after each wait, and treat its own nodes as its end as long as they are listed.
+/// That is correct under both.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn a_wait_for_what_comes_behind() {

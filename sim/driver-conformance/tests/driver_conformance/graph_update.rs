@@ -1,5 +1,5 @@
-//! Updates of executable graphs: which launches they concern, what they may not change, and what is left
-//! where they are refused.
+//! Updates of executable graphs: affected launches, forbidden changes, and the state after a
+//! refusal.
 
 use driver_conformance::driver::{
     self, Device, Graph, HostBuffer, Memset, Mode, Outcome, Span, Stream,
@@ -14,7 +14,7 @@ const UPDATED: u32 = 0;
 const TOPOLOGY_CHANGED: u32 = 2;
 const NODE_TYPE_CHANGED: u32 = 3;
 
-/// `times * x + plus` on a buffer, so many times.
+/// Captures `times * x + plus` on a buffer, `count` times.
 fn affine(
     stream: &Stream,
     kernels: &Kernels,
@@ -40,7 +40,7 @@ fn parameters_of_a_kernel() {
         let gate = Gate::closed();
         stream.hold(gate)?;
         exec.launch(&stream)?;
-        // Captured beside the launch that waits.
+        // It is captured beside the waiting launch.
         let next = affine(&other, &kernels, span, (5, 2), 1)?;
         let (answer, told) = exec.update(&next);
         answers.documented("while a launch waits", answer, codes::SUCCESS);
@@ -103,17 +103,18 @@ fn the_source_of_a_copy_from_the_host() {
     });
 }
 
-/// A graph of one memset.
+/// Returns a graph of one memset.
 fn one_memset(device: &Device, span: Span, set: Memset) -> Outcome<Graph> {
     let graph = Graph::new()?;
     graph.add_memset(device, span, set, &[])?;
     Ok(graph)
 }
 
-/// "Both the value and pointer address may be updated. Changing other aspects of the memset (width, height, element
-/// size or pitch) may cause the update to be rejected" (`cuGraphExecMemsetNodeSetParams`). The nodes of a pool's
-/// fills depend on the type of an element and on the length alone, which is right under either answer; the answers
-/// tell how much would be refused otherwise.
+/// "Both the value and pointer address may be updated. Changing other aspects of the memset (width,
+/// height, element size or pitch) may cause the update to be rejected"
+/// (`cuGraphExecMemsetNodeSetParams`). The nodes of a pool's fills depend on the element type and
+/// on the length alone, which is correct in both cases. The observations show how much a driver
+/// refuses.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn what_a_memset_may_be_changed_to() {
@@ -134,8 +135,8 @@ fn what_a_memset_may_be_changed_to() {
         for (question, set) in [
             ("half the width", Memset::row(1, ELEMENTS / 2)),
             ("twice the width", Memset::row(1, 2 * ELEMENTS)),
-            ("elements of 4 bytes, as many bytes", Memset::row(4, ELEMENTS / 4)),
-            ("elements of 2 bytes, as many of them", Memset::row(2, ELEMENTS)),
+            ("elements of 4 bytes, the same number of bytes", Memset::row(4, ELEMENTS / 4)),
+            ("elements of 2 bytes, the same number of elements", Memset::row(2, ELEMENTS)),
         ] {
             let (answer, _) = exec.update(&one_memset(device, span, set)?);
             answers.noted(question, answer);

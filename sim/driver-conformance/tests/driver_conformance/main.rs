@@ -1,4 +1,4 @@
-//! The questions. Each is a test that needs a CUDA device and a process of its own.
+//! The questions. Each is a test that needs a CUDA device and a separate process.
 
 mod capture_events;
 mod capture_modes;

@@ -166,8 +166,8 @@ fn the_other_way_to_free() {
     });
 }
 
-/// `CudaDevice::let_peer` asks whether a device can, and opens the memory pool for it; that a pool of a device is its
-/// own kernels' from the beginning, it relies on.
+/// `CudaDevice::let_peer` checks that a device can, and enables access to the memory pool for it.
+/// It relies on a device's own kernels having access from the beginning.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn whose_kernels_may_use_a_pool() {

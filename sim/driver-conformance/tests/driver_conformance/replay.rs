@@ -8,8 +8,8 @@ use crate::support::{numbers, read_numbers, write_numbers};
 const ELEMENTS: usize = 1024;
 const REPLAYS: u32 = 1000;
 
-/// Captures `out = 0.5 t + 0.125 u`, where `t = 1.25 input` is done with before `u = 0.75 out`
-/// begins, with the two temporaries where one wants them.
+/// Captures `out = 0.5 t + 0.125 u`, where `t = 1.25 input` is finished before `u = 0.75 out`
+/// begins. The caller chooses the places of the two temporaries.
 fn capture(
     stream: &Stream,
     kernels: &Kernels,
@@ -25,7 +25,7 @@ fn capture(
     driver::fill_behind(stream, t, 0)?;
     add(t, 1.25, input)?;
     add(out, 0.5, t)?;
-    // Here an arena rewinds, and `u` may take the bytes of `t`.
+    // Here an arena rewinds, and `u` may reuse the bytes of `t`.
     driver::fill_behind(stream, u, 0)?;
     add(u, 0.75, out)?;
     add(out, 0.125, u)?;
@@ -53,7 +53,7 @@ fn reuse_after_a_rewind() {
         }
         answers.documented("replays that differ from a layout without reuse", differing, 0_usize);
 
-        // The comparison must be able to fail: here a temporary lies where the result is.
+        // The comparison must be able to fail: here a temporary overlaps the result.
         let wrong_out = slot(3);
         let wrong = capture(&stream, &kernels, input, wrong_out, [wrong_out, slot(0)])?;
         wrong.launch(&stream)?;
@@ -64,7 +64,7 @@ fn reuse_after_a_rewind() {
     });
 }
 
-/// Other floats for each replay, none of them zero.
+/// Returns different floats for each replay, none of them zero.
 fn floats(replay: u32) -> Vec<u32> {
     let mut state = replay.wrapping_mul(2_654_435_761).wrapping_add(1);
     let mut next = || {
@@ -77,14 +77,14 @@ fn floats(replay: u32) -> Vec<u32> {
     (0..ELEMENTS).map(|_| next()).collect()
 }
 
-/// `times * x + plus` on a buffer, as an executable graph.
+/// Returns `times * x + plus` on a buffer, as an executable graph.
 fn affine(stream: &Stream, kernels: &Kernels, span: Span, times: u64, plus: u32) -> Outcome<Exec> {
     stream.begin_capture(Mode::ThreadLocal)?;
     kernels.multiply_add.launch(stream, span, times, plus)?;
     stream.end_capture()?.instantiate()
 }
 
-/// What so many rounds of `3x + 1` and then `5x + 2` give.
+/// Returns the result of `count` rounds of `3x + 1` and then `5x + 2`.
 fn rounds(count: u32) -> u32 {
     let round = |x: u32, _| x.wrapping_mul(3).wrapping_add(1).wrapping_mul(5).wrapping_add(2);
     (0..count).fold(1, round)

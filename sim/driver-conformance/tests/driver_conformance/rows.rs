@@ -1,12 +1,13 @@
-//! Copies and fills of several rows: which bytes they touch, what is refused, and what a capture tells of them.
+//! Copies and fills of several rows: accessed bytes, refusals, and queries of captured ones.
 
 use driver_conformance::driver::{self, Kind, Mode, Node, Outcome, RowBox, Span, Stream};
 use driver_conformance::{ask, codes};
 
-/// Bytes of a row of the boxes below, its rows and its planes.
+/// The bytes of a row of the boxes below, their rows and their planes.
 const SIZE: [usize; 3] = [5, 2, 3];
 
-/// A span of numbered bytes and one of zeros, and a box of `SIZE` in each, neither at its beginning.
+/// Returns a span of numbered bytes and one of zeros, and a box of `SIZE` in each, neither at its
+/// beginning.
 fn boxes() -> Outcome<(RowBox, RowBox)> {
     let (from, to) = (driver::allocate(256)?, driver::allocate(512)?);
     driver::upload(from, &(0..=255).collect::<Vec<u8>>())?;
@@ -16,7 +17,7 @@ fn boxes() -> Outcome<(RowBox, RowBox)> {
     Ok((RowBox { span: to, begin: [2, 3, 1], pitch: 16, height: 7 }, from))
 }
 
-/// What the copy of a box makes of the bytes, by the addresses of the documentation.
+/// Computes the bytes after the copy of a box, by the documented addresses.
 fn copied(to: RowBox, from: RowBox, [bytes, rows, planes]: [usize; 3]) -> Vec<u8> {
     let mut expected = vec![0; to.span.bytes()];
     let place = |at: RowBox, x: usize, y: usize, z: usize| {
@@ -78,7 +79,8 @@ fn boxes_that_are_none() {
     });
 }
 
-/// The graph's verifier computes the first byte and the last from what a node tells, whichever answer it is.
+/// The verifier of graphs computes the first and the last byte from a node's parameters, in either
+/// case.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn what_a_captured_box_tells() {
@@ -113,7 +115,7 @@ fn what_a_captured_box_tells() {
         let whole = driver::download(to.span)? == copied(to, from, SIZE);
         answers.documented("a launch copies its bytes, and no others", whole, true);
 
-        // The same graph again, and one with a destination elsewhere.
+        // The same graph again, and one with another destination.
         answers.documented("an update by itself", exec.update(&graph).0, codes::SUCCESS);
         let moved = RowBox { begin: [3, 3, 1], ..to };
         stream.begin_capture(Mode::ThreadLocal)?;

@@ -1,4 +1,4 @@
-//! Errors that stay: what a kernel's fault breaks, and what still works afterwards.
+//! Sticky errors: calls that fail after a kernel's fault, and calls that still work.
 
 use driver_conformance::driver::{self, Event, Mode, Stream};
 use driver_conformance::{Kernels, ask, codes};

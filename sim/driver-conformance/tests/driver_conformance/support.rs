@@ -1,9 +1,9 @@
-//! What several questions need: pending work, and numbers in device memory.
+//! Helpers of several questions: pending work, and numbers in device memory.
 
 use driver_conformance::Gate;
 use driver_conformance::driver::{self, Event, Outcome, Span, Stream};
 
-/// A stream with a gate in it, and an event behind the gate: neither is done until it opens.
+/// A stream with a gate in it, and an event after the gate: neither is done until it opens.
 pub(crate) struct Pending {
     pub(crate) stream: Stream,
     pub(crate) gate: &'static Gate,
@@ -22,14 +22,14 @@ impl Pending {
         Self::on(Stream::non_blocking()?)
     }
 
-    /// Opens the gate and waits for the work behind it.
+    /// Opens the gate and waits for the work after it.
     pub(crate) fn finish(&self) -> Outcome<()> {
         self.gate.open();
         self.stream.synchronize()
     }
 }
 
-/// An event that was recorded and is done.
+/// Returns an event that was recorded and is done.
 pub(crate) fn completed_event() -> Outcome<Event> {
     let stream = Stream::non_blocking()?;
     let event = Event::recorded(&stream)?;
@@ -37,15 +37,15 @@ pub(crate) fn completed_event() -> Outcome<Event> {
     Ok(event)
 }
 
-/// Device memory with these numbers in it.
+/// Returns device memory with these numbers in it.
 pub(crate) fn numbers(values: &[u32]) -> Outcome<Span> {
     let span = driver::allocate(values.len() * 4)?;
     write_numbers(span, values)?;
     Ok(span)
 }
 
-/// The copy from pageable memory may return while the device still receives it, and a non-blocking
-/// stream does not wait for that: hence the wait.
+/// The copy from pageable memory may return before its transfer ends, and a non-blocking stream
+/// does not wait for that: hence the wait.
 pub(crate) fn write_numbers(span: Span, values: &[u32]) -> Outcome<()> {
     let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_ne_bytes()).collect();
     driver::upload(span, &bytes)?;

@@ -21,7 +21,7 @@ fn ask_of_pages(topic: &str, question: impl FnOnce(&Device, &mut Answers, usize)
     });
 }
 
-/// Addresses for many pages, all mapped to one.
+/// Returns addresses for many pages, all mapped to one.
 fn many_views(device: &Device, page: usize) -> Outcome<Reserved> {
     let (reserved, pages) = (Reserved::new(VIEWS * page)?, Physical::new(device, page)?);
     for view in 0..VIEWS {

@@ -1,4 +1,5 @@
-//! cudarc's own tests of its driver and NVRTC modules: each in a process, with two simulated devices.
+//! cudarc's own tests of its driver and NVRTC modules: each in a process, with two simulated
+//! devices.
 
 use std::ffi::OsString;
 use std::fs;
@@ -15,24 +16,24 @@ use tasks::checks::{Checks, Outcome, same};
 use tasks::programs::{self, cargo};
 use tasks::source;
 
-/// The tests that cannot pass, and why.
+/// The tests that cannot pass, with the reason.
 const LIST: &str = include_str!("cudarc.tsv");
-/// What is tested, with the features that tests of these modules need.
+/// The tested modules' features.
 const FEATURES: &str = "std,driver,nvrtc,f16,fallback-dynamic-loading";
-/// The version of CUDA whose bindings the tests are built with: that of this project's own.
+/// The version of CUDA for the tests' bindings: that of this project.
 const CUDA_VERSION: &str = "13000";
 /// The longest of the slow tests takes many minutes.
 const PATIENCE: Duration = Duration::from_secs(3600);
-/// Instructions that a kernel may take: a thread of cudarc's slow kernel takes 16 million.
+/// The limit of instructions for a kernel: a thread of cudarc's slow kernel takes 16 million.
 const INSTRUCTIONS: &str = "100000000";
-/// How often a running test is looked at.
+/// The pause between two checks of a running test.
 const GLANCE: Duration = Duration::from_millis(5);
 
-/// Gets, builds and runs the tests.
+/// Downloads, builds and runs the tests.
 ///
 /// # Errors
 ///
-/// When they cannot be built, and when a process cannot be started.
+/// Fails if they cannot be built, and if a process cannot be started.
 pub(super) fn run(place: &Place, slow: bool, checks: &mut Checks) -> Result<(), TaskError> {
     let list = List::parse(LIST)?;
     let version = locked_version(place)?;
@@ -75,11 +76,12 @@ pub(super) fn run(place: &Place, slow: bool, checks: &mut Checks) -> Result<(), 
 #[derive(Debug)]
 struct Suite {
     program: PathBuf,
-    /// Where the dynamic loader finds the simulator as a driver, and the compiler of CUDA C++.
+    /// The library path in which the dynamic loader finds the simulator as a driver, and the
+    /// compiler of CUDA C++.
     libraries: OsString,
 }
 
-/// Gets sources and compiler, and builds; the inner error says what could not be had.
+/// Downloads sources and compiler, and builds. The inner error names a missing download.
 fn obtain(version: &str, place: &Place) -> Result<Result<Suite, String>, TaskError> {
     let toolkit = match Toolkit::obtain(&place.compilers)? {
         Ok(toolkit) => toolkit,
@@ -93,7 +95,7 @@ fn obtain(version: &str, place: &Place) -> Result<Result<Suite, String>, TaskErr
     Ok(build(&sources, place)?.map(|program| Suite { program, libraries }))
 }
 
-/// The version that the workspace is built with.
+/// Returns the version that the workspace is built with.
 fn locked_version(place: &Place) -> Result<String, TaskError> {
     let locked = fs::read_to_string(place.root.join("Cargo.lock"))?;
     let found = locked.split_once("name = \"cudarc\"\nversion = \"");
@@ -101,7 +103,8 @@ fn locked_version(place: &Place) -> Result<String, TaskError> {
     Ok(version.ok_or("Cargo.lock does not name cudarc")?.0.to_owned())
 }
 
-/// Directories for the dynamic loader: the simulator as a driver, and the compiler that cudarc looks for.
+/// Returns directories for the dynamic loader: the simulator as a driver, and the compiler that
+/// cudarc loads.
 fn libraries(place: &Place, toolkit: &Toolkit) -> Result<OsString, TaskError> {
     let driver = place.made.join("driver");
     fs::create_dir_all(&driver)?;
@@ -110,8 +113,8 @@ fn libraries(place: &Place, toolkit: &Toolkit) -> Result<OsString, TaskError> {
     Ok(std::env::join_paths([driver.as_path(), compiler])?)
 }
 
-/// Builds the crate's own test program, from where cargo has unpacked it; the inner error says why its dependencies
-/// could not be had.
+/// Builds the crate's own test program in the directory where cargo unpacked it. The inner error is
+/// a failed download of its dependencies.
 fn build(sources: &Path, place: &Place) -> Result<Result<PathBuf, String>, TaskError> {
     let manifest = sources.join("Cargo.toml");
     let mut fetch = cargo();
@@ -131,7 +134,7 @@ fn build(sources: &Path, place: &Place) -> Result<Result<PathBuf, String>, TaskE
 }
 
 impl Suite {
-    /// Runs one test, also one that its authors leave out unless asked.
+    /// Runs one test, including ones that are ignored by default.
     fn run(&self, test: &str, place: &Place) -> Result<Ending, TaskError> {
         let path = place.made.join("cudarc-test.log");
         let log = fs::File::create(&path)?;
@@ -155,7 +158,7 @@ impl Suite {
     }
 }
 
-/// `None` where it took too long and was stopped.
+/// Waits for the test. Returns `None` if it exceeded its time and was stopped.
 fn wait(child: &mut Child) -> Result<Option<ExitStatus>, TaskError> {
     let start = Instant::now();
     loop {
@@ -171,7 +174,7 @@ fn wait(child: &mut Child) -> Result<Option<ExitStatus>, TaskError> {
     }
 }
 
-/// How the tests ended.
+/// Counts of outcomes.
 #[derive(Debug, Default)]
 struct Tally {
     tests: usize,

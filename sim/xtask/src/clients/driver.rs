@@ -1,13 +1,15 @@
-//! The simulated driver as a library of C functions: modules, memory and launches, as far as kernels of others need
-//! them.
+//! The simulated driver as a library of C functions: modules, memory and launches, for kernels of
+//! other projects.
 //!
-//! This module alone is unsafe. What its proofs rely on:
+//! This module alone is unsafe. Its proofs rely on three facts:
 //!
-//! 1. **The library is this project's own simulator**, built a moment ago; the types here are those of `cuda.h` and of
-//!    `cuda-sim`'s `abi/control.rs`.
-//! 2. **It is never closed while a function of it is used**: functions are taken from it for one call.
-//! 3. **Pointers are good for the call**: texts end with a zero, and places and buffers are as long as is said. The
-//!    simulator checks handles and device addresses itself, and copies what it keeps.
+//! 1. **The library is this project's own simulator**, built just before; the types here are those
+//!    of `cuda.h` and of `cuda-sim`'s `abi/control.rs`.
+//! 2. **It is never closed while one of its functions is in use**: each function is looked up for
+//!    one call.
+//! 3. **Pointers are valid during the call**: texts end with a zero byte, and places and buffers
+//!    have the stated length. The simulator checks handles and device addresses itself, and copies
+//!    the data that it keeps.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
 use std::path::Path;
@@ -26,11 +28,11 @@ const END: *mut c_void = ptr::null_mut();
 const BUFFER: *mut c_void = ptr::without_provenance_mut(1);
 const BUFFER_BYTES: *mut c_void = ptr::without_provenance_mut(2);
 
-/// What `simcuda_read` and `simcuda_forget` call the reports.
+/// The topic of reports in `simcuda_read` and `simcuda_forget`.
 const READ_REPORTS: u32 = 0;
 const FORGET_REPORTS: u32 = 1;
 
-/// The simulator, started, with the context of its device current on the thread that has opened it.
+/// The started simulator. The context of its device is current on the thread that opened it.
 #[derive(Debug)]
 pub(super) struct Driver {
     library: Library,
@@ -58,7 +60,7 @@ pub(super) struct Buffer<'d> {
     bytes: usize,
 }
 
-/// How many blocks and threads run a kernel, and with how many bytes of dynamic shared memory.
+/// The blocks and threads of a launch, and its bytes of dynamic shared memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shape {
     pub(super) grid: [u32; 3],
@@ -67,18 +69,18 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    /// So many blocks in a row, of so many threads in a row.
+    /// Returns `blocks` blocks in a row, of `threads` threads in a row.
     pub(super) fn row(blocks: u32, threads: u32) -> Self {
         Self { grid: [blocks, 1, 1], block: [threads, 1, 1], shared: 0 }
     }
 }
 
-/// The parameters of a kernel as it reads them: each at a multiple of its size.
+/// The parameters of a kernel in its layout: each at a multiple of its size.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Parameters(Vec<u8>);
 
 impl Parameters {
-    /// With one more, of 1, 2, 4 or 8 bytes.
+    /// Appends a parameter of 1, 2, 4 or 8 bytes.
     #[must_use]
     pub(super) fn and<const BYTES: usize>(mut self, value: [u8; BYTES]) -> Self {
         let place = self.0.len().next_multiple_of(BYTES);
@@ -87,7 +89,7 @@ impl Parameters {
         self
     }
 
-    /// With the address of memory.
+    /// Appends the address of memory.
     #[must_use]
     pub(super) fn and_buffer(self, buffer: &Buffer<'_>) -> Self {
         self.and(buffer.address.to_le_bytes())
@@ -99,7 +101,7 @@ impl Driver {
     ///
     /// # Errors
     ///
-    /// When it cannot be opened, or a call fails.
+    /// Fails if it cannot be opened, or a call fails.
     pub(super) fn open(file: &Path) -> Result<Self, TaskError> {
         // SAFETY: the library is the simulator, which has no initialisers (1).
         let driver = Self { library: unsafe { Library::new(file) }? };
@@ -114,7 +116,7 @@ impl Driver {
         driver.succeeded(name, unsafe { retain(&raw mut context, 0) })?;
         let name = c"cuCtxSetCurrent";
         let choose: Symbol<'_, unsafe extern "C" fn(Handle) -> Code> = driver.call(name)?;
-        // SAFETY: the handle is what the driver has just answered.
+        // SAFETY: the driver has just returned the handle.
         driver.succeeded(name, unsafe { choose(context) })?;
         Ok(driver)
     }
@@ -123,7 +125,7 @@ impl Driver {
     ///
     /// # Errors
     ///
-    /// Why it is refused: the instruction that is not known, with its line.
+    /// Fails with the reason of a refusal: the unknown instruction, with its line.
     pub(super) fn load(&self, ptx: &str) -> Result<Module<'_>, TaskError> {
         let name = c"cuModuleLoadData";
         let load: Symbol<'_, unsafe extern "C" fn(*mut Handle, *const c_char) -> Code> =
@@ -135,11 +137,11 @@ impl Driver {
         Ok(Module { driver: self, handle })
     }
 
-    /// Memory of the device with these bytes, or with one byte where there are none.
+    /// Allocates device memory with these bytes, or with one byte if there are none.
     ///
     /// # Errors
     ///
-    /// When there is no more.
+    /// Fails if the memory is exhausted.
     pub(super) fn upload(&self, bytes: &[u8]) -> Result<Buffer<'_>, TaskError> {
         let name = c"cuMemAlloc_v2";
         let allocate: Symbol<'_, unsafe extern "C" fn(*mut Address, usize) -> Code> =
@@ -155,23 +157,23 @@ impl Driver {
         let name = c"cuMemcpyHtoD_v2";
         let copy: Symbol<'_, unsafe extern "C" fn(Address, *const u8, usize) -> Code> =
             self.call(name)?;
-        // SAFETY: so many bytes can be read (3).
+        // SAFETY: `bytes.len()` bytes can be read (3).
         self.succeeded(name, unsafe { copy(address, bytes.as_ptr(), bytes.len()) })?;
         Ok(buffer)
     }
 
-    /// What the simulator has reported since it was last asked.
+    /// Returns the simulator's reports since the last call.
     ///
     /// # Errors
     ///
-    /// When the library has no such call.
+    /// Fails if the library has no such call.
     pub(super) fn reports(&self) -> Result<Vec<String>, TaskError> {
         let read: Symbol<'_, unsafe extern "C" fn(u32, *mut u8, usize) -> usize> =
             self.call(c"simcuda_read")?;
-        // SAFETY: nothing is written where there is room for nothing.
+        // SAFETY: nothing is written into a buffer of length 0.
         let bytes = unsafe { read(READ_REPORTS, ptr::null_mut(), 0) };
         let mut text = vec![0; bytes];
-        // SAFETY: the buffer is as long as is said (3).
+        // SAFETY: the buffer has the stated length (3).
         unsafe { read(READ_REPORTS, text.as_mut_ptr(), bytes) };
         let forget: Symbol<'_, extern "C" fn(u32) -> u32> = self.call(c"simcuda_forget")?;
         forget(FORGET_REPORTS);
@@ -184,7 +186,7 @@ impl Driver {
         Ok(unsafe { self.library.get::<T>(name.to_bytes_with_nul()) }?)
     }
 
-    /// The code of a call as an error, with what was reported.
+    /// Returns the code of a call as an error, with the reports.
     fn succeeded(&self, call: &CStr, code: Code) -> Result<(), TaskError> {
         if code == 0 {
             return Ok(());
@@ -195,11 +197,11 @@ impl Driver {
 }
 
 impl Module<'_> {
-    /// A kernel by its name.
+    /// Returns a kernel by its name.
     ///
     /// # Errors
     ///
-    /// When the module has none of this name.
+    /// Fails if the module has none of this name.
     pub(super) fn kernel(&self, kernel: &str) -> Result<Kernel<'_>, TaskError> {
         let name = c"cuModuleGetFunction";
         let find: Symbol<'_, unsafe extern "C" fn(*mut Handle, Handle, *const c_char) -> Code> =
@@ -217,7 +219,7 @@ impl Drop for Module<'_> {
     fn drop(&mut self) {
         let unload = self.driver.call::<unsafe extern "C" fn(Handle) -> Code>(c"cuModuleUnload");
         let Ok(unload) = unload else { return };
-        // SAFETY: the module is a live one, and nobody uses it after this.
+        // SAFETY: the module is live, and is not used after this.
         unsafe { unload(self.handle) };
     }
 }
@@ -227,7 +229,7 @@ impl Kernel<'_> {
     ///
     /// # Errors
     ///
-    /// What the driver answers, and what it has reported: a race, an access out of bounds.
+    /// Returns the driver's error code, and its reports: a race, an access out of bounds.
     pub(super) fn run(&self, shape: Shape, parameters: &Parameters) -> Result<(), TaskError> {
         type Launch = unsafe extern "C" fn(
             Handle,
@@ -249,8 +251,8 @@ impl Kernel<'_> {
         let mut extra =
             [BUFFER, bytes.as_mut_ptr().cast(), BUFFER_BYTES, (&raw mut count).cast(), END];
         let Shape { grid, block, shared } = shape;
-        // SAFETY: the kernel is a live one; `extra` ends with its end, and the buffer in it is as long as is said,
-        // which the driver compares with what the kernel reads (3).
+        // SAFETY: the kernel is live. `extra` has its end marker, and the buffer in it has the
+        // stated length, which the driver compares with the kernel's parameters (3).
         let code = unsafe {
             launch(
                 self.handle,
@@ -269,7 +271,7 @@ impl Kernel<'_> {
         self.driver.succeeded(name, code)?;
         let name = c"cuCtxSynchronize";
         let wait: Symbol<'_, unsafe extern "C" fn() -> Code> = self.driver.call(name)?;
-        // SAFETY: it takes nothing.
+        // SAFETY: it takes no arguments.
         self.driver.succeeded(name, unsafe { wait() })?;
         let reports = self.driver.reports()?;
         if reports.is_empty() { Ok(()) } else { Err(reports.join("; ").into()) }
@@ -277,11 +279,11 @@ impl Kernel<'_> {
 }
 
 impl Buffer<'_> {
-    /// What is in the memory.
+    /// Returns the bytes of the memory.
     ///
     /// # Errors
     ///
-    /// When it cannot be read.
+    /// Fails if it cannot be read.
     pub(super) fn bytes(&self) -> Result<Vec<u8>, TaskError> {
         let name = c"cuMemcpyDtoH_v2";
         let copy: Symbol<'_, unsafe extern "C" fn(*mut u8, Address, usize) -> Code> =
@@ -290,7 +292,7 @@ impl Buffer<'_> {
         if bytes.is_empty() {
             return Ok(bytes);
         }
-        // SAFETY: so many bytes can be written (3).
+        // SAFETY: `self.bytes` bytes can be written (3).
         let code = unsafe { copy(bytes.as_mut_ptr(), self.address, self.bytes) };
         self.driver.succeeded(name, code)?;
         Ok(bytes)
@@ -301,7 +303,7 @@ impl Drop for Buffer<'_> {
     fn drop(&mut self) {
         let free = self.driver.call::<unsafe extern "C" fn(Address) -> Code>(c"cuMemFree_v2");
         let Ok(free) = free else { return };
-        // SAFETY: the memory is this buffer's own, and nobody uses it after this.
+        // SAFETY: this buffer owns the memory, which is not used after this.
         unsafe { free(self.address) };
     }
 }

@@ -1,5 +1,5 @@
-//! What the simulator's decoder takes, given to NVIDIA's assembler: it must know each form, too. And orders of modifiers
-//! that the decoder refuses: it must refuse each of them.
+//! Compares the simulator's decoder with NVIDIA's assembler. The assembler must accept each
+//! accepted form, and refuse each refused order of modifiers.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -12,19 +12,19 @@ use tasks::checks::{Checks, Outcome};
 use tasks::programs::{cargo, output};
 
 const NAME: &str = "PTX forms";
-/// The test of `cuda-sim` that writes the forms, and the variable that says where.
+/// The test of `cuda-sim` that writes the forms, and the variable for their directory.
 const TEST: &str = "ptx::isa::tests::the_forms_are_written_where_that_is_asked_for";
 const VARIABLE: &str = "CUDA_SIM_WRITE_PTX_FORMS";
-/// The newest architecture that the assembler and the simulator know.
+/// The newest architecture that both support.
 const ARCHITECTURE: &str = "sm_90";
-/// What is shown of the assembler's complaints.
+/// The limit of printed messages of the assembler.
 const SHOWN: usize = 20;
 
-/// Has the forms written, and assembles them.
+/// Writes the forms, and assembles them.
 ///
 /// # Errors
 ///
-/// When the test cannot be built or run, and when a program cannot be started.
+/// Fails if the test cannot be built or run, and if a program cannot be started.
 pub(super) fn run(place: &Place, checks: &mut Checks) -> Result<(), TaskError> {
     let toolkit = match Toolkit::obtain(&place.compilers)? {
         Ok(toolkit) => toolkit,
@@ -39,14 +39,17 @@ pub(super) fn run(place: &Place, checks: &mut Checks) -> Result<(), TaskError> {
     test.args(["test", "--quiet", "--package", "cuda-sim", "--lib", "--", "--exact", TEST]);
     output(test.env(VARIABLE, &file))?;
     let (count, held) = all_are_taken(&toolkit.assembler, &file)?;
-    checks.that(&format!("{NAME}: the assembler takes all {count} that the simulator takes"), held);
+    checks.that(
+        &format!("{NAME}: the assembler accepts all {count} forms that the simulator accepts"),
+        held,
+    );
     let file = file.with_extension("refused.ptx");
     let (count, held) = none_is_taken(&toolkit.assembler, &file)?;
     checks.that(&format!("{NAME}: it refuses all {count} orders that the simulator refuses"), held);
     Ok(())
 }
 
-/// How many instructions a file has, and what the assembler says where it does not take it.
+/// Returns the number of instructions in a file, and the assembler's messages if it refuses one.
 fn all_are_taken(assembler: &Path, file: &Path) -> Result<(usize, Outcome), TaskError> {
     let held = complaints(assembler, file)?.map_or(Ok(()), |said| {
         let first: Vec<&str> = said.iter().take(SHOWN).map(String::as_str).collect();
@@ -55,7 +58,7 @@ fn all_are_taken(assembler: &Path, file: &Path) -> Result<(usize, Outcome), Task
     Ok((forms(file)?.len(), held))
 }
 
-/// How many instructions a file has, and of which the assembler does not complain.
+/// Returns the number of instructions in a file, and those without a message of the assembler.
 fn none_is_taken(assembler: &Path, file: &Path) -> Result<(usize, Outcome), TaskError> {
     let said = complaints(assembler, file)?.unwrap_or_default();
     let lines: BTreeSet<usize> = said.iter().filter_map(|complaint| line_of(complaint)).collect();
@@ -69,14 +72,14 @@ fn none_is_taken(assembler: &Path, file: &Path) -> Result<(usize, Outcome), Task
     Ok((forms.len(), held))
 }
 
-/// The instructions of a file that stand alone, with the numbers of their lines.
+/// Returns the test instructions of a file, with the numbers of their lines.
 fn forms(file: &Path) -> Result<Vec<(usize, String)>, TaskError> {
     let text = std::fs::read_to_string(file)?;
     let lines = (1..).zip(text.lines()).filter(|(_, line)| is_form(line));
     Ok(lines.map(|(number, line)| (number, line.to_owned())).collect())
 }
 
-/// What the assembler complains about; None where it takes the file.
+/// Returns the assembler's messages, or `None` if it accepts the file.
 fn complaints(assembler: &Path, file: &Path) -> Result<Option<Vec<String>>, TaskError> {
     let answer = Command::new(assembler)
         .args(["--gpu-name", ARCHITECTURE, "--output-file", "/dev/null"])
@@ -91,12 +94,12 @@ fn complaints(assembler: &Path, file: &Path) -> Result<Option<Vec<String>>, Task
     Ok(Some(said.lines().filter(|line| line.contains("error")).map(str::to_owned).collect()))
 }
 
-/// The line that a complaint is about.
+/// Returns the line of a message.
 fn line_of(complaint: &str) -> Option<usize> {
     complaint.split_once(", line ")?.1.split_once(';')?.0.parse().ok()
 }
 
-/// Whether a line of the file is an instruction that stands alone, and no declaration.
+/// Returns `true` if a line of the file is a test instruction, and not a declaration.
 fn is_form(line: &str) -> bool {
     line.ends_with(';') && !line.starts_with('.') && !line.starts_with("T:") && line != "ret;"
 }

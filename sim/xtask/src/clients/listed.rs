@@ -1,4 +1,5 @@
-//! The tests of a suite that cannot pass on the simulated driver, as a file of the repository names them.
+//! The tests of a suite that cannot pass on the simulated driver, listed in a file of the
+//! repository.
 
 use tasks::TaskError;
 use tasks::checks::Outcome;
@@ -6,7 +7,7 @@ use tasks::checks::Outcome;
 /// A list, of one version of a crate.
 #[derive(Clone, Debug)]
 pub(super) struct List {
-    /// What the list was made for: `cudarc 0.19.10`.
+    /// The version that the list is for: `cudarc 0.19.10`.
     pub(super) of: String,
     tests: Vec<Listed>,
 }
@@ -14,7 +15,7 @@ pub(super) struct List {
 /// A test that cannot pass.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Listed {
-    /// As its program names it.
+    /// Its name in its program.
     pub(super) test: String,
     pub(super) expectation: Expectation,
     pub(super) reason: String,
@@ -22,27 +23,28 @@ pub(super) struct Listed {
     pub(super) place: String,
 }
 
-/// What becomes of a test that cannot pass.
+/// The expected outcome of a test that cannot pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Expectation {
     /// It fails each time.
     Fails,
-    /// It takes more time than anyone waits for it each day: it is run only where that is asked for, and must pass then.
+    /// It is too slow for each day. It runs only on request, and must pass then.
     Slow,
-    /// Chance decides, because it measures time, or it does not end while anyone waits; so it is not run.
+    /// Its outcome depends on chance, because it measures time, or it does not end in reasonable
+    /// time; so it does not run.
     NotRun,
 }
 
-/// How a test ended.
+/// The outcome of a test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Ending {
     Passed,
-    /// With what it printed.
+    /// It failed, with this output.
     Failed(String),
 }
 
 impl Listed {
-    /// Whether the test is not run, where slow ones are asked for or are not.
+    /// Returns `true` if the test is skipped, with or without the slow ones.
     pub(super) fn is_left_out(&self, slow: bool) -> bool {
         match self.expectation {
             Expectation::Fails => false,
@@ -53,43 +55,43 @@ impl Listed {
 }
 
 impl List {
-    /// Reads a list: a first line `# of CRATE VERSION`, and then for each test its name, `fails`, `slow` or `not run`, the
-    /// place and the reason, with tabs between.
+    /// Parses a list: a first line `# of CRATE VERSION`, then a line for each test. A line has the
+    /// name, `fails`, `slow` or `not run`, the place and the reason, with tabs between.
     ///
     /// # Errors
     ///
-    /// The line that is none.
+    /// Fails with an invalid line.
     pub(super) fn parse(text: &str) -> Result<Self, TaskError> {
         let first = text.lines().next().and_then(|line| line.strip_prefix("# of "));
-        let of = first.ok_or("the list does not say of what it is")?.to_owned();
+        let of = first.ok_or("the list has no first line `# of CRATE VERSION`")?.to_owned();
         let lines = text.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
         Ok(Self { of, tests: lines.map(parse_line).collect::<Result<_, _>>()? })
     }
 
-    /// The entry of a test.
+    /// Returns the entry of a test.
     pub(super) fn get(&self, test: &str) -> Option<&Listed> {
         self.tests.iter().find(|listed| listed.test == test)
     }
 
-    /// The tests that are not run, where slow ones are asked for or are not.
+    /// Returns the skipped tests, with or without the slow ones.
     pub(super) fn left_out(&self, slow: bool) -> Vec<String> {
         let left_out = self.tests.iter().filter(|listed| listed.is_left_out(slow));
         left_out.map(|listed| listed.test.clone()).collect()
     }
 
-    /// Entries of tests that the suite does not have.
+    /// Returns entries of tests that the suite does not have.
     pub(super) fn unknown<'l>(&'l self, tests: &[String]) -> Vec<&'l str> {
         let names = self.tests.iter().map(|listed| listed.test.as_str());
         names.filter(|name| !tests.iter().any(|test| test == name)).collect()
     }
 
-    /// Whether a test has ended as the list says.
+    /// Compares the outcome of a test with its entry.
     pub(super) fn judge(&self, test: &str, ending: &Ending) -> Outcome {
         match (self.get(test).map(|listed| listed.expectation), ending) {
             (None | Some(Expectation::Slow), Ending::Passed)
             | (Some(Expectation::Fails | Expectation::NotRun), Ending::Failed(_)) => Ok(()),
             (None | Some(Expectation::Slow), Ending::Failed(output)) => {
-                Err(format!("it fails, and is not listed as one that does:\n{output}"))
+                Err(format!("it fails, and is not listed as failing:\n{output}"))
             }
             (Some(_), Ending::Passed) => Err("it passes, and is listed".to_owned()),
         }
@@ -99,7 +101,7 @@ impl List {
 fn parse_line(line: &str) -> Result<Listed, TaskError> {
     let fields: Vec<&str> = line.split('\t').collect();
     let [test, expectation, place, reason] = fields[..] else {
-        return Err(format!("no entry of a list: {line:?}").into());
+        return Err(format!("not an entry of a list: {line:?}").into());
     };
     let expectation = match expectation {
         "fails" => Expectation::Fails,

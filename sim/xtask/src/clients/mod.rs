@@ -1,9 +1,10 @@
-//! `cargo xtask clients`: the tests and kernels of other people's CUDA crates, on the simulated driver, and what their
-//! compiler makes of random expressions.
+//! `cargo xtask clients`: the tests and kernels of other CUDA crates on the simulated driver, and
+//! random expressions compiled by NVIDIA's compiler.
 //!
-//! Cargo gets each crate from the registry, and pip each package of Python; nothing of them is changed, and nothing is
-//! kept here but a list of the tests that cannot pass, each with its reason. A test that fails and is not in the list has found something, and so has one
-//! that is in the list and passes: both make the command fail. What is built lies in `target/clients`.
+//! Cargo downloads each crate from the registry, and pip each package of Python. They run
+//! unmodified. The repository has only a list of the tests that cannot pass, each with its reason.
+//! A failing test outside the list is a finding, and so is a passing test in the list: both make
+//! the command fail. Builds are in `target/clients`.
 
 mod candle;
 mod cudarc;
@@ -21,27 +22,27 @@ use tasks::checks::Checks;
 
 use place::Place;
 
-/// What `cargo xtask clients` accepts.
+/// The arguments of `cargo xtask clients`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// These suites alone.
+    /// Run these suites alone.
     #[arg(value_enum, value_name = "SUITE")]
     suites: Vec<Suite>,
     /// Run the tests that take many minutes, too.
     #[arg(long)]
     slow: bool,
-    /// Leave out what takes more than some seconds: sources that compile for minutes.
+    /// Leave out everything that takes more than some seconds, such as slow compilations.
     #[arg(long, conflicts_with = "slow")]
     short: bool,
-    /// Of numba-cuda's modules run those alone whose names contain this, or another part that is given so.
+    /// Run only modules of numba-cuda whose names contain one of these parts.
     #[arg(long = "module", value_name = "PART")]
     modules: Vec<String>,
-    /// Draw other expressions.
+    /// The seed of the expressions.
     #[arg(long, value_name = "SEED", default_value_t = 0)]
     seed: u64,
 }
 
-/// Something that others wrote for CUDA.
+/// A suite of another project.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Suite {
     /// The tests of cudarc's driver and NVRTC modules.
@@ -50,18 +51,18 @@ enum Suite {
     Numba,
     /// The kernels of candle-kernels: loaded, and some of them run.
     CandleKernels,
-    /// Random expressions, compared with what the host computes.
+    /// Random expressions, compared with the host's results.
     Differential,
-    /// The forms of PTX that the simulator takes, given to NVIDIA's assembler.
+    /// The accepted forms of PTX, compared with NVIDIA's assembler.
     PtxForms,
 }
 
-/// Runs the suites that were asked for, or all.
+/// Runs the requested suites, or all.
 ///
 /// # Errors
 ///
-/// When a file cannot be read or written, and when a program cannot be built or started. A test that does not end as
-/// expected is no such error: the exit code tells it.
+/// Fails if a file cannot be read or written, and if a program cannot be built or started. An
+/// unexpected outcome of a test is no such error: it sets the exit code.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     let place = Place::find()?;
     let mut checks = Checks::default();
@@ -76,7 +77,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
                 numba::run(&place, arguments.slow, &arguments.modules, &mut checks)?;
             }
             Suite::CandleKernels => candle::run(&place, arguments.short, &mut checks)?,
-            // A build of the simulator's own tests, of which the short way has none.
+            // It needs a build of the simulator's own tests, which a short run does not make.
             Suite::PtxForms if arguments.short => {}
             Suite::PtxForms => forms::run(&place, &mut checks)?,
             Suite::Differential => {

@@ -1,4 +1,4 @@
-//! Where suites are built and run.
+//! The directories in which suites are built and run.
 
 use std::path::PathBuf;
 
@@ -9,18 +9,19 @@ use tasks::workspace::{self, Workspace};
 #[derive(Debug)]
 pub(super) struct Place {
     pub(super) root: PathBuf,
-    /// The build directory of the root workspace, in which its tasks unpack the compiler of CUDA C++, too.
+    /// The build directory of the root workspace, in which its tasks also unpack the compiler of
+    /// CUDA C++.
     pub(super) compilers: PathBuf,
     /// `target/clients`.
     pub(super) made: PathBuf,
 }
 
 impl Place {
-    /// Asks cargo for them.
+    /// Finds them by cargo's metadata.
     ///
     /// # Errors
     ///
-    /// When cargo does not describe the workspaces.
+    /// Fails if cargo does not describe the workspaces.
     pub(super) fn find() -> Result<Self, TaskError> {
         let Workspace { root, target_directory, .. } = workspace::describe()?;
         let repository: Workspace = workspace::describe_at(&root.join(".."))?;

@@ -1,17 +1,17 @@
-//! Points on B-splines: `BSpline<T, F>` has control points of any `T: Copy` that can be interpolated, and each point
-//! that is asked for makes a `Vec<T>` of `degree + 1` of them, as short-lived as they come.
+//! Points on B-splines: `BSpline<T, F>` has control points of any `T: Copy` that can be
+//! interpolated. Each computed point allocates a short-lived `Vec<T>` of `degree + 1` of them.
 
 use std::ops::{Add, Mul};
 use std::process::ExitCode;
 
 use adoption_measure::{Case, run};
 
-/// Points that one call computes.
+/// The points of one call.
 const POINTS: u32 = 1_000;
-/// Control points of a curve.
+/// The control points of a curve.
 const CONTROLS: u16 = 40;
 
-/// A control point with padding: what `T: Copy` admits, and plain data is not.
+/// A control point with padding, which `T: Copy` allows and plain data does not.
 #[derive(Clone, Copy, Debug)]
 struct Weighted {
     position: [f32; 3],
@@ -37,7 +37,7 @@ impl Add for Weighted {
     }
 }
 
-/// Control points that are no line, and the same each time.
+/// Returns control points that are not on a line, the same each time.
 fn numbers() -> impl Iterator<Item = f32> {
     (0..CONTROLS).map(|index| f32::from(index * 31 % 17) - 8.0)
 }
@@ -51,7 +51,7 @@ fn knots(degree: usize) -> Vec<f32> {
     (0..CONTROLS + u16::try_from(degree).unwrap_or(0) + 1).map(f32::from).collect()
 }
 
-/// Where the points are, from the start of the curve to its end.
+/// Returns the parameters of the points, from the start of the curve to its end.
 fn parameters((start, end): (f32, f32)) -> impl Iterator<Item = f32> {
     let step = (end - start) / POINTS as f32;
     (0..POINTS).map(move |index| start + step * index as f32)

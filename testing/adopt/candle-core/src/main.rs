@@ -1,11 +1,11 @@
-//! Tensors: a convolution on the processor makes its input contiguous, its kernel flat, and a matrix of patches for
-//! each tile of its output, generic over the numbers.
+//! Tensors: a convolution on the processor makes its input contiguous, its kernel flat, and a
+//! matrix of patches for each tile of its output. It is generic over the element type.
 
 use std::process::ExitCode;
 
 use adoption_measure::{Case, run};
 
-/// Numbers from −1 to 1 that follow no pattern.
+/// Returns pseudo-random numbers from −1 to 1.
 fn numbers(count: usize) -> Vec<f32> {
     let mut state = 1_u32;
     let mut next = || {
@@ -46,8 +46,7 @@ fn case(channels: usize, side: usize, out: usize, kernel: usize) -> Case<'static
         .version("pool", convolution!(pool, channels, side, out, kernel), bits!(pool))
 }
 
-/// On the one thread of a pool of rayon's, which is then the thread that works: of it alone time and allocations are
-/// counted.
+/// Runs on the only thread of a rayon pool, whose time and allocations alone are counted.
 fn main() -> ExitCode {
     let threads = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a thread");
     threads.install(|| {

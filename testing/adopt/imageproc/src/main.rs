@@ -1,12 +1,12 @@
-//! Images: `canny` makes six images of temporaries and a stack of places for the one that it returns, and
-//! `separable_filter`, which is generic over the numbers that it reckons with, one.
+//! Images: `canny` allocates six temporary images and a stack of places for the one that it
+//! returns. `separable_filter`, generic over its number types, allocates one.
 
 use std::process::ExitCode;
 
 use adoption_measure::{Case, run};
 use image::{GrayImage, ImageBuffer, Luma, Pixel, Rgb, RgbImage};
 
-/// Stripes, blocks and a gradient: edges of many directions and strengths.
+/// Returns stripes, blocks and a gradient: edges of many directions and strengths.
 fn photograph(width: u32, height: u32) -> GrayImage {
     GrayImage::from_fn(width, height, |x, y| {
         let stripe = if (x / 13 + y / 7) % 2 == 0 { 90 } else { 0 };

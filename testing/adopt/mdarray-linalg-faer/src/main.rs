@@ -1,5 +1,5 @@
-//! Dense decompositions through faer, whose routines take their work space as a `MemStack`: the crate makes a new one on
-//! the heap for each call, and our patch gives them `Scope::scratch`. One thread does the work.
+//! Dense decompositions by faer, whose routines take their work space as a `MemStack`. The crate
+//! allocates a new one for each call; our patch passes `Scope::scratch`. One thread does the work.
 
 use std::cell::RefCell;
 use std::process::ExitCode;
@@ -12,18 +12,18 @@ use mdarray_linalg::qr::QR;
 
 type Matrix = DArray<f64, 2>;
 
-/// A matrix that is decomposed again and again, and room for what becomes of it.
+/// A matrix that is decomposed repeatedly, and buffers for the results.
 struct Work {
     original: Matrix,
     a: Matrix,
     results: [Matrix; 3],
 }
 
-/// The results stay where they are: only what the decomposition asks the heap for is counted.
+/// The results stay in place: only heap requests of the decomposition are counted.
 type Shared = Rc<RefCell<Work>>;
 
 impl Work {
-    /// Symmetric, and positive definite by its diagonal.
+    /// Creates a symmetric matrix, positive definite by its diagonal.
     fn new(size: usize) -> Self {
         let zeros = || Matrix::from_fn([size, size], |_| 0.0);
         let original = Matrix::from_fn([size, size], |index| {
@@ -41,7 +41,7 @@ impl Work {
     }
 }
 
-/// One decomposition, by the original and by the patched crate.
+/// Runs one decomposition by the original and by the patched crate.
 fn case(
     name: &str,
     size: usize,

@@ -1,7 +1,7 @@
-//! Measures versions of the same work beside each other: the crate as its authors wrote it, and as our patches
-//! make it. A program of `testing/adopt` describes its [`Case`]s and hands them to [`run`], which first holds
-//! their results against each other, bit by bit, then times them in turns, and counts what one call asks the heap
-//! for. `cargo xtask adopt` starts the programs and reads the records that they print.
+//! Compares versions of the same work: the original crate, and the crate with our patches. A
+//! program of `testing/adopt` describes its [`Case`]s and passes them to [`run`]. That compares
+//! their results bit by bit, times them in turns, and counts the heap requests of one call.
+//! `cargo xtask adopt` starts the programs and reads their records.
 
 #[path = "../../../../benches/src/harness/clock.rs"]
 #[allow(dead_code, reason = "page faults are the business of another task")]
@@ -18,7 +18,7 @@ pub use rounds::{Case, Plan};
 
 /// Measures all cases and prints a record for each version of each.
 ///
-/// Of the program's arguments it reads one: `--quick` takes fewer and shorter batches.
+/// Reads one argument of the program: `--quick` runs fewer and shorter batches.
 pub fn run(cases: Vec<Case<'_>>) -> ExitCode {
     let quick = std::env::args().any(|argument| argument == "--quick");
     let plan = if quick { Plan::QUICK } else { Plan::WHOLE };

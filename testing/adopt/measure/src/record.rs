@@ -1,27 +1,28 @@
-//! What a measuring program tells of one version of one case: a line of text, written here and read by
-//! `cargo xtask adopt`, which has this file compiled in.
+//! The measurement of one version of one case: a line of text, written here and parsed by
+//! `cargo xtask adopt`, which compiles this file in.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// How one version of one case did.
+/// The measurement of one version of one case.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Record {
-    /// What was done, and to how much.
+    /// The work and its size.
     pub(crate) case: String,
-    /// Whose work: `original`, or the name of the patch.
+    /// The version: `original`, or the name of the patch.
     pub(crate) version: String,
-    /// Nanoseconds of processor time for a call, the median of the batches.
+    /// The nanoseconds of processor time for a call, the median of the batches.
     pub(crate) nanoseconds: f64,
-    /// Time of the original by that of this version, within a round of batches: 10th percentile, median, 90th.
+    /// The time of the original divided by that of this version, within a round of batches: 10th
+    /// percentile, median, 90th.
     pub(crate) speed: [f64; 3],
-    /// Blocks that one call asks the heap for.
+    /// The heap blocks that one call requests.
     pub(crate) allocations: u64,
-    /// Bytes that one call asks the heap for.
+    /// The heap bytes that one call requests.
     pub(crate) bytes: u64,
 }
 
-/// What every such line begins with.
+/// The start of every such line.
 const FIRST: &str = "measured";
 
 impl fmt::Display for Record {

@@ -1,5 +1,5 @@
-//! Rounds of batches: each round runs one batch of every version of a case, so that whatever slows the machine
-//! down for a while slows all of them, and ratios are taken within a round.
+//! Rounds of batches: each round runs one batch of every version of a case. So a temporary slowdown
+//! of the machine affects all versions, and ratios are taken within a round.
 
 use std::hint::black_box;
 
@@ -7,12 +7,12 @@ use crate::clock::thread_time;
 use crate::heap;
 use crate::record::Record;
 
-/// How much is measured.
+/// The amount of measurement.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
-    /// Rounds of one batch a version.
+    /// The rounds, each with one batch of every version.
     rounds: usize,
-    /// About how long a batch of the original takes, in nanoseconds.
+    /// The approximate time of a batch of the original, in nanoseconds.
     batch_time: u64,
 }
 
@@ -21,35 +21,35 @@ impl Plan {
     pub(crate) const WHOLE: Self = Self { rounds: 61, batch_time: 25_000_000 };
 }
 
-/// Work that is done by several versions of a crate, which all must give the same result.
+/// Work that several versions of a crate do, which all must give the same result.
 pub struct Case<'w> {
     name: String,
     versions: Vec<Version<'w>>,
 }
 
-/// One of them.
+/// A version of the work.
 struct Version<'w> {
     name: &'static str,
-    /// Works as often as it is told, or once and tells the result.
+    /// Runs the work repeatedly, or once with its result.
     work: Box<dyn FnMut(Task) -> Vec<u64> + 'w>,
 }
 
-/// What a version is to do.
+/// A task of a version.
 enum Task {
-    /// This many calls; nothing is told.
+    /// Run this many calls, without results.
     Repeat(u64),
-    /// One call, and its result in bits.
+    /// Run one call, and return the bits of its result.
     Tell,
 }
 
 impl<'w> Case<'w> {
-    /// A case without versions.
+    /// Creates a case without versions.
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: name.into(), versions: Vec::new() }
     }
 
-    /// With another version, the first of which is the original: `call` is timed, and `bits` are those of what it
-    /// returns.
+    /// Adds a version; the first is the original. `call` is timed, and `bits` returns the bits of
+    /// its result.
     pub fn version<R>(
         mut self,
         name: &'static str,
@@ -67,7 +67,8 @@ impl<'w> Case<'w> {
         self
     }
 
-    /// Holds the results against that of the first version; twice, because a pool is warm the second time.
+    /// Compares all results with those of the first version. It does so twice, because a pool is
+    /// warm the second time.
     pub(crate) fn compare(&mut self) -> Result<(), String> {
         let Some((original, others)) = self.versions.split_first_mut() else { return Ok(()) };
         let expected = original.tell();
@@ -89,12 +90,13 @@ impl<'w> Case<'w> {
         Ok(())
     }
 
-    /// Times all versions in turns, and counts one call of each on the heap.
+    /// Times all versions in turns, and counts the heap requests of one call of each.
     pub(crate) fn measure(mut self, plan: Plan) -> Vec<Record> {
         let calls = self.calls_of_a_batch(plan);
         let mut batches: Vec<Vec<f64>> = vec![Vec::with_capacity(plan.rounds); self.versions.len()];
         for round in 0..plan.rounds {
-            // Whoever follows a given version finds what that one left behind: start elsewhere each time.
+            // A version is affected by the caches of its predecessor, so each round starts with
+            // another one.
             for offset in 0..self.versions.len() {
                 let turn = (round + offset) % self.versions.len();
                 batches[turn].push(self.versions[turn].batch(calls));
@@ -105,7 +107,7 @@ impl<'w> Case<'w> {
         versions.map(|(version, own)| version.record(&self.name, &originals, own)).collect()
     }
 
-    /// Doubles the calls until the original fills the time; all versions are warm then.
+    /// Doubles the calls until the original fills the time. All versions are warm then.
     fn calls_of_a_batch(&mut self, plan: Plan) -> u64 {
         let mut calls = 1;
         loop {
@@ -126,7 +128,7 @@ impl Version<'_> {
         (self.work)(Task::Tell)
     }
 
-    /// Nanoseconds of a call.
+    /// Returns the nanoseconds of a call.
     fn batch(&mut self, calls: u64) -> f64 {
         let before = thread_time();
         (self.work)(Task::Repeat(black_box(calls)));
@@ -147,7 +149,7 @@ impl Version<'_> {
     }
 }
 
-/// The 10th percentile, the median and the 90th, each a number that is there.
+/// Returns the 10th percentile, the median and the 90th, each an element of the input.
 fn percentiles(mut numbers: Vec<f64>) -> [f64; 3] {
     numbers.sort_by(f64::total_cmp);
     let last = numbers.len().saturating_sub(1);

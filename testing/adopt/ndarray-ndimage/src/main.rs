@@ -1,5 +1,6 @@
-//! Filters of n-dimensional arrays: `gaussian_filter` works axis by axis between two arrays, one of which it returns,
-//! and `correlate1d` pads each line in a buffer. Both are generic over what public traits promise, `Copy` and numbers.
+//! Filters of n-dimensional arrays: `gaussian_filter` works axis by axis between two arrays, one of
+//! which is the result. `correlate1d` pads each line in a buffer. Both are generic over public
+//! traits, `Copy` and numbers.
 
 use std::process::ExitCode;
 
@@ -12,7 +13,7 @@ fn bits<D: Dimension>(array: &Array<f64, D>) -> Vec<u64> {
     [order].into_iter().chain(lengths).chain(array.iter().map(|value| value.to_bits())).collect()
 }
 
-/// An image without symmetry.
+/// Returns an image without symmetry.
 fn image(side: usize) -> Array2<f64> {
     Array2::from_shape_fn((side, side), |(row, column)| ((row * 31 + column * 17) % 101) as f64)
 }
@@ -35,7 +36,8 @@ fn gaussian(side: usize) -> Case<'static> {
         )
 }
 
-/// Transposed, so in column-major order, and three axes, so that the last pass starts from the other array.
+/// The volume is transposed, so in column-major order. It has three axes, so that the last pass
+/// starts from the other array.
 fn gaussian_of_a_volume(side: usize) -> Case<'static> {
     let volume = Array::from_shape_fn((side, side, side), |(plane, row, column)| {
         ((plane * 7 + row * 31 + column * 17) % 101) as f64

@@ -1,11 +1,12 @@
-//! Dopri5 on vectors whose length is known at run time: each step of the original makes about fifty of them.
+//! Dopri5 on vectors of a length known at run time: each step of the original allocates about fifty
+//! of them.
 
 use std::process::ExitCode;
 
 use adoption_measure::{Case, run};
 use original::DVector;
 
-/// The system of Lorenz 1996, a ring of places each of which is driven by its neighbours.
+/// The system of Lorenz 1996, a ring of places driven by their neighbours.
 struct Ring;
 
 fn derivative(y: &DVector<f64>, dy: &mut DVector<f64>) {
@@ -20,13 +21,13 @@ fn start(n: usize) -> DVector<f64> {
     DVector::from_fn(n, |i, _| 8.0 + (i % 5) as f64 * 0.01)
 }
 
-/// Times and states of what a solver has put out.
+/// Returns the times and states in the output of a solver.
 fn bits(result: &(Vec<f64>, Vec<DVector<f64>>)) -> Vec<u64> {
     let (times, states) = result;
     times.iter().chain(states.iter().flat_map(|state| state.iter())).map(|x| x.to_bits()).collect()
 }
 
-/// The same integration by either crate. What it puts out has to be copied out of the solver.
+/// The same integration by either crate. Its output has to be copied out of the solver.
 macro_rules! integration {
     ($version:ident, $n:expr, $end:expr, $interval:expr) => {{
         impl $version::System<f64, DVector<f64>> for Ring {

@@ -2,13 +2,13 @@
 
 use std::time::Instant;
 
-/// Measures so many replays, or none where times mean nothing.
+/// Measures this many replays; 0 if times have no meaning.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     replays: Option<usize>,
 }
 
-/// Replays before the first that counts.
+/// Replays before the first measured one.
 const WARM_UP: usize = 3;
 
 impl Clock {
@@ -16,7 +16,7 @@ impl Clock {
         Self { replays }
     }
 
-    /// The median in microseconds. The replay is run in any case.
+    /// Returns the median in microseconds. The replay runs at least once.
     pub(crate) fn median(self, mut replay: impl FnMut()) -> Option<f64> {
         (0..WARM_UP).for_each(|_| replay());
         let mut times: Vec<f64> = (0..self.replays?)

@@ -1,11 +1,11 @@
-//! Bytes and replay time of random captures under each policy of an arena, beside the driver's own graph
-//! memory: the same program captured through cudarc with an allocation node and a free node for each
-//! temporary, and `AUTO_FREE_ON_LAUNCH`. `graph_replay_bytes_peers.py` beside this folder does the same
-//! programs, which this writes to a file, with PyTorch.
+//! Bytes and replay time of random captures under each policy of an arena, beside the driver's own
+//! graph memory. For that, cudarc captures the same program with an allocation node and a free node
+//! for each temporary, and `AUTO_FREE_ON_LAUNCH`. `graph_replay_bytes_peers.py` beside this folder
+//! runs the same programs, from a file written here, with PyTorch.
 //!
-//! `cargo bench -p device-tests --bench graph_replay_bytes -- --out DIR`. On hardware alone: on the
-//! simulated driver (`--simulated`, and as a test) bytes are counted, and times, which mean nothing
-//! there, are not shown.
+//! `cargo bench -p device-tests --bench graph_replay_bytes -- --out DIR`. It needs hardware. On the
+//! simulated driver (`--simulated`, and as a test) it counts bytes and shows no times, which have
+//! no meaning there.
 
 #![allow(
     clippy::unwrap_used,
@@ -39,39 +39,40 @@ use clock::Clock;
 use programs::{Program, Step};
 use record::{Outcome, Record, Report};
 
-/// What the bench accepts.
+/// The arguments of the bench.
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// Captures of the generator, on 1, 2, 4 and 8 streams in turn.
+    /// The number of captures of the generator, on 1, 2, 4 and 8 streams in turn.
     #[arg(long, default_value_t = 16)]
     captures: usize,
-    /// Operations of each.
+    /// The operations of each capture.
     #[arg(long, default_value_t = 2000)]
     operations: usize,
-    /// How many times as large the temporaries are as the generator makes them: 256 bytes to 128 KiB,
-    /// of which a device's pages of 2 MiB leave nothing to be seen.
+    /// The factor on the generator's sizes of temporaries, which are 256 bytes to 128 KiB. At those
+    /// sizes, a device's pages of 2 MiB would hide all differences.
     #[arg(long, default_value_t = 64)]
     scale: usize,
-    /// Replays of each graph that are timed, one after the other.
+    /// The number of timed replays of each graph, one after the other.
     #[arg(long, default_value_t = 31)]
     replays: usize,
-    /// On the simulated driver: bytes alone.
+    /// Use the simulated driver, for bytes alone.
     #[arg(long)]
     simulated: bool,
-    /// Where the programs and the results go as JSON. By default the folder that the variable
-    /// `POOL_BENCH_OUT` names; without one the results are printed.
+    /// The directory for programs and results as JSON. By default the one in the variable
+    /// `POOL_BENCH_OUT`; without either, results are printed.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Given by `cargo bench`.
+    /// Passed by `cargo bench`.
     #[arg(long, hide = true)]
     bench: bool,
-    /// Given to all benches by the script that runs them.
+    /// Passed to all benches by the script that runs them.
     #[arg(long, hide = true)]
     noplot: bool,
 }
 
 impl Arguments {
-    /// As a test, with whatever was meant for the tests beside it: a few short captures, simulated.
+    /// Parses the arguments. As a test, it ignores arguments for tests, and selects a few short
+    /// captures, simulated.
     fn of_process() -> Self {
         let measures = ["--bench", "--simulated", "--help"];
         if std::env::args().any(|argument| measures.contains(&argument.as_str())) {
@@ -119,7 +120,7 @@ fn open(simulated: bool) -> Result<Device, String> {
     Device::open_hardware_or_simulator().map_err(|why| why.to_string())
 }
 
-/// The same program with larger temporaries.
+/// Returns the same program with larger temporaries.
 fn scaled(mut program: Program, scale: usize) -> Program {
     program.sizes.iter_mut().for_each(|size| *size *= scale);
     for step in &mut program.steps {
@@ -130,7 +131,7 @@ fn scaled(mut program: Program, scale: usize) -> Program {
     program
 }
 
-/// Each capture in turn; nothing of one is left when the next begins.
+/// Measures each capture in turn. Each is dropped before the next begins.
 fn measure(
     arguments: &Arguments,
     device: &Device,

@@ -1,4 +1,5 @@
-//! A program captured through cudarc, whose temporaries are allocated and freed by nodes of the graph.
+//! A program captured through cudarc, whose temporaries are allocated and freed by nodes of the
+//! graph.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,7 +15,8 @@ use crate::clock::Clock;
 use crate::programs::{Program, Step, value_of};
 use crate::record::{Measured, Outcome};
 
-/// Bytes are those that graphs hold of the device after the replays: this one's, because it is alone.
+/// Measures one program. The bytes are those that graphs hold of the device after the replays, and
+/// this graph is the only one.
 pub(crate) fn measure(
     memory: &DeviceMemory,
     device: &Device,
@@ -25,7 +27,7 @@ pub(crate) fn measure(
     let streams: Vec<Arc<CudaStream>> = (0..program.streams).map(new_stream).collect();
     let largest = program.sizes.iter().copied().max().unwrap_or(1);
     memory.context().bind_to_thread().unwrap();
-    // SAFETY: bytes that are freed once, below, when nothing runs any more.
+    // SAFETY: the bytes are freed once, below, when no work runs any more.
     let sink = |_| unsafe { result::malloc_sync(largest) }.unwrap();
     let sinks: Vec<u64> = streams.iter().map(sink).collect();
 
@@ -38,7 +40,8 @@ pub(crate) fn measure(
     });
     let bytes = device.graph_memory_reserved().unwrap() - before;
 
-    // What the program never frees is freed by the next launch, and there is none after the last.
+    // The next launch would free the allocations that the program leaves, and there is none after
+    // the last.
     for address in left {
         // SAFETY: allocated by the graph, which has no node that frees it; all replays are over.
         unsafe { result::free_sync(address) }.unwrap();
@@ -61,14 +64,14 @@ struct Live {
     ended: bool,
 }
 
-/// A capture under way.
+/// A capture in progress.
 struct UnderWay<'s> {
     streams: &'s [Arc<CudaStream>],
     begun: Vec<bool>,
 }
 
 impl UnderWay<'_> {
-    /// The stream, which takes part from here on.
+    /// Returns a stream, which takes part from here on.
     fn stream(&mut self, number: usize) -> Result<&Arc<CudaStream>, DriverError> {
         if !std::mem::replace(&mut self.begun[number], true) {
             self.streams[number].join(&self.streams[0])?;
@@ -77,7 +80,7 @@ impl UnderWay<'_> {
     }
 }
 
-/// The graph, and the addresses that it allocates and does not free.
+/// Returns the graph, and the addresses that it allocates and does not free.
 fn capture(
     program: &Program,
     streams: &[Arc<CudaStream>],
@@ -111,7 +114,7 @@ fn put(
             // SAFETY: it is used between its allocation and its free, below.
             let address = unsafe { result::malloc_async(stream, bytes) }?;
             let value = value_of(live.len());
-            // SAFETY: as many bytes were allocated.
+            // SAFETY: `bytes` bytes were allocated.
             unsafe { result::memset_d8_async(address, value, bytes, stream) }?;
             live.push(Live { address, bytes, home, users: BTreeSet::from([home]), ended: false });
         }
@@ -119,8 +122,8 @@ fn put(
             let from = &mut live[temporary];
             from.users.insert(stream);
             let on = under_way.stream(stream)?.cu_stream();
-            // SAFETY: a stream's sink is as large as the largest temporary, and the generator lets a
-            // stream use what is defined before, as the streams wait for each other.
+            // SAFETY: a stream's sink is as large as the largest temporary. The generator lets a
+            // stream use only earlier definitions, for which the streams wait.
             unsafe { result::memcpy_dtod_async(sinks[stream], from.address, from.bytes, on) }?;
         }
         Step::End { temporary } => {
@@ -130,7 +133,7 @@ fn put(
             for &user in users.iter().filter(|&&user| user != home) {
                 home_stream.join(under_way.stream(user)?)?;
             }
-            // SAFETY: all that uses it comes before.
+            // SAFETY: all its uses are earlier.
             unsafe { result::free_async(address, home_stream.cu_stream()) }?;
         }
         Step::Wait { later, earlier } => {

@@ -13,13 +13,13 @@ use crate::clock::Clock;
 use crate::programs::{Program, session_with};
 use crate::record::{Measured, Outcome};
 
-/// What a plan came to.
+/// The results of a plan.
 pub(crate) struct Planned {
     pub(crate) footprint: Footprint,
     pub(crate) measured: Measured,
 }
 
-/// A second for the plan, less where a hundredth above the bound is reached.
+/// Returns options with a second for the plan, or less if it is within a hundredth of the bound.
 fn options() -> Options {
     Options { tolerance: 1.01, budget: Duration::from_secs(1), ..Options::default() }
 }
@@ -49,7 +49,7 @@ pub(crate) fn linear(memory: &DeviceMemory, program: &Program, clock: Clock) -> 
     }
 }
 
-/// An arena that is large enough for any policy.
+/// Runs with an arena that is large enough for any policy.
 fn with_arena(
     memory: &DeviceMemory,
     program: &Program,

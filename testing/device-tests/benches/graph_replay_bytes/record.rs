@@ -1,4 +1,4 @@
-//! What was measured, as a table for people and as JSON; and the programs, for other benches.
+//! The measurements, as a table for people and as JSON; and the programs, for other benches.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -12,38 +12,38 @@ use crate::programs::{self, Step};
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Measured {
     pub(crate) bytes: u64,
-    /// Of one replay, in the median; none on the simulated driver.
+    /// The median time of one replay; `None` on the simulated driver.
     pub(crate) microseconds: Option<f64>,
 }
 
-/// What became of one way to capture.
+/// The outcome of one way to capture.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Outcome {
     Measured(Measured),
-    /// The policy is not for such a capture.
+    /// The policy does not support such a capture.
     Refused,
 }
 
-/// A capture, in bytes where nothing else is said.
+/// A capture, with sizes in bytes unless stated otherwise.
 #[derive(Debug, Serialize)]
 pub(crate) struct Record {
     /// Its number, and the generator's seed.
     pub(crate) capture: u64,
     pub(crate) streams: usize,
     pub(crate) temporaries: usize,
-    /// What the program asks for.
+    /// The bytes that the program requests.
     pub(crate) requested: u64,
     /// The same in whole granules.
     pub(crate) sum: u64,
-    /// What lives at one time, by the order of the calls; no bound where the capture forks.
+    /// The peak of live bytes, by the order of the calls; no bound if the capture forks.
     pub(crate) peak_by_calls: u64,
-    /// What no layout can be below.
+    /// A lower bound for every layout.
     pub(crate) lower_bound: u64,
     pub(crate) monotone: Outcome,
     pub(crate) linear: Outcome,
     pub(crate) planned: Outcome,
-    /// What graphs have reserved of the device.
+    /// The memory that graphs have reserved of the device.
     pub(crate) memory_nodes: Outcome,
 }
 
@@ -55,7 +55,7 @@ pub(crate) struct Report {
     captures: Vec<Record>,
 }
 
-/// A program for whoever does it with something else; steps are named as in `programs.rs`.
+/// A program for other implementations; steps have the names of `programs.rs`.
 #[derive(Debug, Serialize)]
 pub(crate) struct Program {
     capture: u64,
@@ -85,7 +85,7 @@ impl Report {
     }
 }
 
-/// The most bytes that live at one time, by the order of the calls.
+/// Returns the peak of live bytes, by the order of the calls.
 pub(crate) fn peak(program: &programs::Program) -> u64 {
     let (mut live, mut peak, mut sizes) = (0, 0, program.sizes.iter());
     for step in &program.steps {
@@ -99,11 +99,11 @@ pub(crate) fn peak(program: &programs::Program) -> u64 {
     peak as u64
 }
 
-/// Into files of a folder; the results to the terminal where there is none.
+/// Writes into files of a directory; prints the results without one.
 ///
 /// # Errors
 ///
-/// When a file cannot be written.
+/// Fails if a file cannot be written.
 pub(crate) fn write(
     folder: Option<PathBuf>,
     programs: &[Program],

@@ -1,4 +1,4 @@
-//! How criterion runs a bench that needs a device.
+//! Runs criterion for a bench that needs a device.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use criterion::Criterion;
 use driver_conformance::driver::Device;
 
-/// Measures where there is a device; what went wrong is in words.
+/// Measures if there is a device. The error is a description.
 pub(crate) fn run(measure: impl FnOnce(&mut Criterion) -> Result<(), String>) -> ExitCode {
     if let Err(why) = Device::open() {
         return without_device(&why.to_string());
@@ -24,7 +24,7 @@ pub(crate) fn run(measure: impl FnOnce(&mut Criterion) -> Result<(), String>) ->
     ExitCode::SUCCESS
 }
 
-/// As a test there is nothing to do; who asks for measurements is told that there are none.
+/// Does nothing as a test. As a measurement, prints that there is no device.
 fn without_device(why: &str) -> ExitCode {
     if std::env::args().any(|argument| argument == "--bench") {
         eprintln!("no GPU: {why}");

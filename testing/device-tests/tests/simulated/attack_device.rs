@@ -1,7 +1,7 @@
-//! What the third attack on the device half broke, a test each. It is named for what holds now; its comment says
-//! what happened.
+//! Bugs found by the third attack on the device half, a test each. Names state the present
+//! behaviour; comments describe the bug.
 //!
-//! Each test needs a process of its own: `cargo xtask sim-test` runs them.
+//! Each test needs a separate process: `cargo xtask sim-test` runs them.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "this is how tests fail")]
 
@@ -28,17 +28,18 @@ const N: usize = 1000;
 const BLOCK: LaunchConfig =
     LaunchConfig { grid_dim: (2, 1, 1), block_dim: (64, 1, 1), shared_mem_bytes: 0 };
 
-/// Fills what the argument is, on the stream that `on` was told of.
+/// Fills the argument, on the stream given to `on`.
 fn launch(fill: &CudaFunction, stream: &Arc<CudaStream>, arg: &OnStream<'_>) {
     let (value, count) = (5.0_f32, N as u64);
     let mut launch = stream.launch_builder(fill);
     launch.arg(arg).arg(&value).arg(&count);
-    // SAFETY: the parameters are those of `FILL`, and the view of the argument has so many elements.
+    // SAFETY: the parameters are those of `FILL`, and the view of the argument has that many
+    // elements.
     unsafe { launch.launch(BLOCK) }.unwrap();
 }
 
-/// B1: each `default_stream()` is another `Arc` of the same stream. The pool took the one that it kept for the
-/// last, waited once, and forgot a stream that was still used.
+/// B1: each `default_stream()` is a new `Arc` of the same stream. The pool treated its own as the
+/// last one, waited once, and forgot a stream in use.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn the_default_stream_is_waited_for_again() {
@@ -58,7 +59,7 @@ fn the_default_stream_is_waited_for_again() {
     });
 }
 
-/// B2: the same where a `Weak` of the stream becomes an `Arc` again between the question and the event.
+/// B2: the same if a `Weak` of the stream becomes an `Arc` again between the check and the event.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_stream_that_comes_back_from_a_weak_reference_is_waited_for() {
@@ -95,7 +96,7 @@ fn a_stream_that_comes_back_from_a_weak_reference_is_waited_for() {
     }
 }
 
-/// B3: an argument may be sent to another thread, whose per-thread default stream is another one.
+/// B3: an argument may be sent to a thread with a different per-thread default stream.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn an_argument_for_the_per_thread_stream_is_ordered_on_another_thread() {
@@ -115,8 +116,8 @@ fn an_argument_for_the_per_thread_stream_is_ordered_on_another_thread() {
     });
 }
 
-/// B4: a region that lives when its arena is given to a session was handed out again by `beside`, without a
-/// reset: whoever captured with it by hand had a lease that was good.
+/// B4: `beside` reused a live region of an arena in a session, without a reset: a manual capture
+/// with that region had a valid lease.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_region_that_lives_stays_beside_a_graph() {
@@ -149,7 +150,8 @@ fn a_region_that_lives_stays_beside_a_graph() {
     });
 }
 
-/// B4, its other side: with the last of its graphs, an arena is its owner's again, who made it `Monotone`.
+/// B4, reversed: once the last of its graphs is dropped, an arena is its owner's again, as
+/// `Monotone`.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn an_arena_comes_back_with_its_own_policy() {
@@ -172,7 +174,8 @@ fn an_arena_comes_back_with_its_own_policy() {
     });
 }
 
-/// A graph whose one kernel writes its state, which is freed in the order of another stream.
+/// Returns a graph whose only kernel writes its state, which is freed in the order of another
+/// stream.
 fn with_state(main: &Arc<CudaStream>, other: &Arc<CudaStream>) -> CapturedGraph<CudaSlice<f32>> {
     let fill = function(main.context(), elementwise::MODULE, elementwise::FILL.f32);
     let state = other.alloc_zeros::<f32>(N).unwrap();
@@ -184,7 +187,7 @@ fn with_state(main: &Arc<CudaStream>, other: &Arc<CudaStream>) -> CapturedGraph<
             let (value, count) = (5.0_f32, N as u64);
             let mut launch = stream.launch_builder(&fill);
             launch.arg(&address).arg(&value).arg(&count);
-            // SAFETY: the parameters are those of `FILL`, and the slice has so many elements.
+            // SAFETY: the parameters are those of `FILL`, and the slice has that many elements.
             unsafe { launch.launch(BLOCK) }.unwrap();
             Ok(())
         };
@@ -194,15 +197,15 @@ fn with_state(main: &Arc<CudaStream>, other: &Arc<CudaStream>) -> CapturedGraph<
     made.unwrap()
 }
 
-/// B5: `come_to_rest` took a stream that it could not wait for to be at rest. Here another thread captures it
-/// by hand, right between the two calls.
+/// B5: `come_to_rest` assumed that a stream is idle if it could not wait for it. Here another
+/// thread captures it explicitly, right between the two calls.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_state_stays_while_its_run_is_pending() {
     end_where_another_thread_captures(drop);
 }
 
-/// B5, where the state is taken.
+/// B5, at the take of the state.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_state_is_not_given_back_while_its_run_is_pending() {
@@ -230,7 +233,8 @@ fn end_where_another_thread_captures(end: impl FnOnce(CapturedGraph<CudaSlice<f3
     simulator.assert_clean();
 }
 
-/// B5, where the driver fails: the block of a graph that still ran became another graph's, of another stream.
+/// B5, with a failing driver: the block of a running graph went to another graph, of another
+/// stream.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_lease_stays_while_a_run_is_pending() {
@@ -267,7 +271,7 @@ fn a_lease_stays_while_a_run_is_pending() {
     }
 }
 
-/// B6: `read` answered an error, and the bytes arrived later, where nobody lent it the memory any more.
+/// B6: `read` returned an error, and the bytes arrived later in memory that was not lent any more.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_read_that_failed_writes_nothing_later() {
@@ -300,14 +304,14 @@ fn a_read_that_failed_writes_nothing_later() {
         let _ = main.end_capture(NO_FLAGS);
         main.synchronize().unwrap();
         assert_eq!(host.as_slice().unwrap(), [8; 4096], "by hand: {by_hand}");
-        // Nor was what the bytes arrived in freed before.
+        // The target of the bytes was not freed before, either.
         drop(graph);
         simulator.assert_clean();
     }
 }
 
-/// B6, its other side: `write` answered an error, and copied later what the caller had there by then; and a graph
-/// of another stream read the block meanwhile.
+/// B6, reversed: `write` returned an error, and later copied the caller's new bytes. A graph of
+/// another stream read the block meanwhile.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_write_that_failed_reads_nothing_later() {
@@ -343,8 +347,8 @@ fn a_write_that_failed_reads_nothing_later() {
     simulator.assert_clean();
 }
 
-/// B7: a stream is admitted to a capture in the books, and the driver then fails to bring it there: what the
-/// capture put on it ran at once, on memory of the arena, beside a graph that had it.
+/// B7: the records admit a stream to a capture, and the driver then fails to join it. The capture's
+/// work on it ran at once, on memory of the arena, beside a graph that had it.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_stream_that_was_admitted_in_vain_runs_nothing() {
@@ -376,8 +380,8 @@ fn a_stream_that_was_admitted_in_vain_runs_nothing() {
     }
 }
 
-/// B8: host arguments were numbered as they came, those of fills in scopes too, which are no steps: an update that
-/// took the same steps numbered them otherwise.
+/// B8: host arguments were numbered in the order of calls, including those of fills in scopes,
+/// which are not steps. So an update with the same steps numbered them differently.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn an_argument_names_its_buffer_after_an_update() {
@@ -414,8 +418,8 @@ fn an_argument_names_its_buffer_after_an_update() {
     });
 }
 
-/// B9: a view that is lent is forgotten, and the body fails: what the record had stayed for ever, and the block was
-/// refused to graphs of every other stream.
+/// B9: a lent view is forgotten, and the body fails. The record's entry stayed permanently, and
+/// graphs of every other stream could not get the block.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_failed_capture_keeps_nothing_for_a_lent_view_that_was_forgotten() {
@@ -444,8 +448,8 @@ fn a_failed_capture_keeps_nothing_for_a_lent_view_that_was_forgotten() {
     assert!(other.is_ok() && memory.is_empty(), "{other:?} {memory:?}");
 }
 
-/// B10: a graph is dropped, and another one made with its block on another stream: refused while any other
-/// thread captured anything.
+/// B10: a graph is dropped, and another one made with its block on another stream. It was refused
+/// while any other thread captured.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_dropped_graph_gives_its_blocks_back_beside_a_capture_of_another_thread() {
@@ -524,7 +528,7 @@ impl BlockWatch for Panics {
     fn freed(&self, _: u64, _: usize) {}
 }
 
-/// B11: whoever is told of a block panics, and the block was nobody's.
+/// B11: an observer of a block panics, and the block was leaked.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_block_is_freed_where_its_watch_panics() {

@@ -1,6 +1,6 @@
-//! What the third attack on the device half broke by a hook of the allocator: it waited for ever.
+//! A bug found by the third attack on the device half with a hook of the allocator: a deadlock.
 //!
-//! Needs a process of its own: `cargo xtask sim-test` runs it, and stops it when it hangs.
+//! It needs a separate process: `cargo xtask sim-test` runs it, and stops it when it hangs.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "this is how tests fail")]
 
@@ -46,7 +46,7 @@ unsafe impl GlobalAlloc for Hooked {
 #[global_allocator]
 static HOOKED: Hooked = Hooked;
 
-/// The hook makes a graph on the stream that the program's graph is on.
+/// The hook: makes a graph on the stream of the program's graph.
 fn one_more() {
     match LEFT.get() {
         None => {}
@@ -64,8 +64,8 @@ fn one_more() {
     }
 }
 
-/// B12: `write` said that it used the stream (`StreamUse`) and then allocated and freed; a capture of that stream
-/// waited until nobody used it: for itself.
+/// B12: `write` registered its use of the stream (`StreamUse`) and then allocated and freed. A
+/// capture of that stream waited for all users: for itself.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_capture_in_a_hook_of_the_allocator_waits_for_no_write_of_its_own() {

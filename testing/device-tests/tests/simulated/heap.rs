@@ -1,7 +1,7 @@
-//! In steady state the pool takes nothing from the host's heap: not for scopes, not for arrays of dynamic
-//! rank, not for other streams, not for copies; and no more for a graph that is fed.
+//! In steady state the pool makes no heap allocation on the host, in scopes, arrays of dynamic
+//! rank, uses on other streams, copies, and when it feeds a graph.
 //!
-//! Needs a process of its own: `cargo xtask sim-test` runs it.
+//! It needs a separate process: `cargo xtask sim-test` runs it.
 
 #![allow(clippy::unwrap_used, reason = "this is how tests fail")]
 
@@ -21,7 +21,7 @@ struct Counting;
 
 thread_local! {
     static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
-    /// The simulated driver allocates as it likes while this is off.
+    /// While this is `false`, allocations of the simulated driver are not counted.
     static ON: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -44,8 +44,8 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-/// How many allocations `program` makes. A shared library has an allocator of its own, so those of the
-/// simulated driver do not count.
+/// Returns the number of allocations of `program`. A shared library has its own allocator, so those
+/// of the simulated driver do not count.
 fn allocations(program: impl FnOnce()) -> usize {
     let before = ALLOCATIONS.get();
     ON.set(true);
@@ -83,11 +83,11 @@ fn steady_state_takes_nothing_from_the_heap() {
     let found = allocations(|| (0..1000).for_each(|_| pass(&mut pool)));
     assert_eq!(found, 0);
     let of_test = allocations(|| drop(std::hint::black_box(Box::new(1))));
-    assert_eq!(of_test, 1, "what is taken is counted");
+    assert_eq!(of_test, 1, "an allocation is counted");
     simulator.assert_clean();
 }
 
-/// A graph that is fed takes nothing from the heap either, with three steps in flight; and a refusal neither.
+/// Feeding a graph makes no heap allocation either, with three steps in flight and for a refusal.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn feeding_a_graph_takes_nothing_from_the_heap() {

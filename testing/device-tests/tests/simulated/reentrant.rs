@@ -1,8 +1,9 @@
-//! Code of others runs wherever the host's allocator is asked: a hook of it that makes pools, acquires, lends,
-//! shapes, copies and drops, on the same thread, at the first, second, third … allocation or free of a program
-//! until the program ends before. Nothing waits for itself, nothing is borrowed twice, nothing is used too early.
+//! Foreign code runs in the host's allocator: a hook makes pools, acquires, lends, shapes, copies
+//! and drops, on the same thread. It runs at the first, second, third … allocation or free of a
+//! program until the program ends before. There is no deadlock, no double borrow, and no early use.
 //!
-//! Needs a process of its own: `cargo xtask sim-test` runs it. A test that hangs is stopped, and has failed.
+//! It needs a separate process: `cargo xtask sim-test` runs it. A test that hangs is stopped, and
+//! has failed.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "this is how tests fail")]
 
@@ -23,18 +24,18 @@ use pool_graph::{
     CudaArena, DeviceMemory, GraphMemoryError, GraphPoolConfig,
 };
 
-/// Elements of the arrays.
+/// The elements of the arrays.
 const N: usize = 100;
 
 /// The system's allocator, with a hook.
 struct Hooked;
 
 thread_local! {
-    /// How many allocations and frees there are until the hook runs; none where it does not.
+    /// The number of allocations and frees until the hook runs; `None` if it does not.
     static LEFT: Cell<Option<u64>> = const { Cell::new(None) };
-    /// What the hook has answered; none where it has not run.
+    /// The result of the hook; `None` if it has not run.
     static ANSWER: Cell<Option<bool>> = const { Cell::new(None) };
-    /// What the hook does.
+    /// The hook.
     static HOOK: Cell<fn() -> Ended> = const { Cell::new(|| Ok(())) };
     /// A scope that the program uses, too.
     static SCOPE: Cell<Option<&'static Scope<'static, Cuda>>> = const { Cell::new(None) };
@@ -58,7 +59,8 @@ unsafe impl GlobalAlloc for Hooked {
 #[global_allocator]
 static HOOKED: Hooked = Hooked;
 
-/// The shared library of the simulated driver has an allocator of its own: it is not met here.
+/// Counts one allocation or free. The simulated driver's shared library has its own allocator, so
+/// its calls do not come here.
 fn one_more() {
     match LEFT.get() {
         None => {}
@@ -86,7 +88,7 @@ fn another_stream(device: &CudaDevice) -> Result<Arc<CudaStream>, PoolError<Cuda
     made.map_err(|error| told(CudaError::Call { call: "cuStreamCreate", code: error.into() }))
 }
 
-/// Everything that views do, with another stream that the pool knows and one that it does not.
+/// Runs all operations of views, with another stream that the pool knows and an unknown one.
 fn views(scope: &Scope<'_, Cuda>, [known, unknown]: &[Arc<CudaStream>; 2]) -> Ended {
     let mut view = scope.try_acquire_filled(N, 1.5_f64)?;
     let mut more = scope.try_acquire_from(&[3_u8; N])?;
@@ -103,12 +105,12 @@ fn views(scope: &Scope<'_, Cuda>, [known, unknown]: &[Arc<CudaStream>; 2]) -> En
     check(more.copy_to_vec().map_err(told)? == [0; N])
 }
 
-/// Pools from the device on, whose streams come and go, and which leave something behind.
+/// Creates pools from the device on, with short-lived streams and deferred frees.
 fn pools() -> Ended {
     pools_with(1)
 }
 
-/// The same with no stream that is unknown: waiting for those fails, and spoils it, beside a capture.
+/// The same without unknown streams: beside a capture, a wait for those fails, and invalidates it.
 fn pools_and_known_streams() -> Ended {
     pools_with(2)
 }
@@ -136,7 +138,7 @@ fn pools_with(known: usize) -> Ended {
     Ok(())
 }
 
-/// Pools of the thread's own stream, which is another one meanwhile.
+/// Uses pools of the thread's own stream, which is replaced meanwhile.
 fn for_thread(device: &CudaDevice) -> Ended {
     for _ in 0..2 {
         let context = DeviceStream::for_thread().map_err(told)?;
@@ -148,8 +150,8 @@ fn for_thread(device: &CudaDevice) -> Ended {
     Ok(())
 }
 
-/// Runs a program again and again, each time on a thread of its own, and the hook once in each: one allocation
-/// or free later than before, until none is left. How often it ran.
+/// Runs a program repeatedly, each time on a new thread, with one run of the hook. The hook runs
+/// one allocation or free later each time, until none is left. Returns the number of its runs.
 fn at_every_allocation(simulator: Simulator, hook: fn() -> Ended, program: fn() -> Ended) -> u64 {
     for nth in 0.. {
         assert!(simulator.reset(Settings::default()));
@@ -157,7 +159,7 @@ fn at_every_allocation(simulator: Simulator, hook: fn() -> Ended, program: fn() 
         let run = move || {
             HOOK.set(hook);
             if nth == 0 {
-                // What loads the driver's functions is cudarc's, and is done by now.
+                // cudarc loads the driver's functions at the first use, which is over now.
                 program().and(hook()).unwrap();
             }
             LEFT.set(Some(nth));
@@ -187,14 +189,15 @@ fn a_hook_of_the_allocator_makes_pools_and_drops_them() {
     assert!(times > 100, "{times}");
 }
 
-/// The hook uses the scope that the program is in the middle of using: of the same pool, with the same streams.
+/// The hook uses the scope that the program is using: of the same pool, with the same streams.
 fn within() -> Ended {
     let Some(scope) = SCOPE.get() else { return Ok(()) };
     let device = scope.context().device();
     views(scope, &[another_stream(device)?, another_stream(device)?])
 }
 
-/// Views of a pool that is leaked, so that a hook reaches it. Acquiring is over when the hook may run.
+/// Uses views of a leaked pool, so that a hook can reach it. The acquire is over when the hook may
+/// run.
 fn views_of_a_leaked_pool() -> Ended {
     let hook = LEFT.take();
     let device = Cuda::device(0).map_err(told)?;
@@ -208,7 +211,7 @@ fn views_of_a_leaked_pool() -> Ended {
     let mut wide = scope.try_acquire_filled(80_000, 3_u64)?;
     SCOPE.set(Some(scope));
     LEFT.set(hook);
-    // More than one at a time, so that the pool needs room for more notes.
+    // Several at a time, so that the pool needs space for more records.
     let many: Vec<_> = (0..5).map(|_| another_stream(&device)).collect::<Result<_, _>>()?;
     for stream in many.iter().chain(&streams) {
         record_use(&view, stream).map_err(told)?;
@@ -241,8 +244,8 @@ fn captured(error: impl std::fmt::Debug) -> PoolError<CudaError> {
     told(CudaError::Capturing { operation: "capture" })
 }
 
-/// Graphs from the session on: captured, updated, replayed, written and read, with blocks, an arena of their own
-/// and one that is installed on another stream; one is dropped while a capture is under way.
+/// Graphs from the session on: captured, updated, replayed, written and read, with blocks, an own
+/// arena and one installed on another stream. One is dropped during a capture.
 fn graphs() -> Ended {
     let device = Cuda::device(0).map_err(told)?;
     let (stream, other) = (another_stream(&device)?, another_stream(&device)?);
@@ -288,7 +291,7 @@ fn graphs() -> Ended {
     drop((prepared, ending));
     for block in blocks {
         match pool.deallocate(block.id()) {
-            // What is dropped while a capture is under way has its blocks until that is over.
+            // A graph that is dropped during a capture has its blocks until that is over.
             Ok(()) | Err(GraphMemoryError::LeasedBlock { .. }) => {}
             Err(error) => return Err(captured(error)),
         }

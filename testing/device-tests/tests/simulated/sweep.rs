@@ -1,5 +1,6 @@
-//! The sweep over calls that order: each such call of a program fails once, or from then on, with each code. After it
-//! there is no race, no wrong byte, and no leak; what was asked for failed, or was right.
+//! The sweep over ordering calls: each such call of a program fails once, or from then on, with
+//! each code. Afterwards there is no race, no wrong byte, and no leak; the requested operation
+//! failed, or was right.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,13 +12,14 @@ use pool_cuda::Cuda;
 
 use crate::support::start_anew;
 
-/// What a driver may return: of a call that was wrong, of memory, of a context that is gone or lost, and unknown.
+/// Codes that a driver may return: for an invalid call, for memory, for a destroyed or broken
+/// context, and an unknown one.
 const CODES: [u32; 7] = [1, 2, 4, 201, 400, 700, 999];
 
-/// How often a call fails that fails from then on.
+/// The number of failures of a call that fails from then on.
 const FOR_GOOD: u64 = 200;
 
-/// The calls whose purpose is order, or on which an order rests: which context is current, and what is captured.
+/// The calls that order, or that an order depends on: the current context, and the capture status.
 const ORDERING: [&str; 22] = [
     "cuCtxGetCurrent",
     "cuCtxSetCurrent",
@@ -43,7 +45,8 @@ const ORDERING: [&str; 22] = [
     "cuGraphGetEdges_v2",
 ];
 
-/// Starts of the names of calls with another purpose: making and destroying, copying and filling, launching, reading.
+/// Prefixes of calls with another purpose: creating and destroying, copying and filling, launching,
+/// reading.
 const OTHERS: [&str; 12] = [
     "cuMem",
     "cuGraph",
@@ -59,15 +62,15 @@ const OTHERS: [&str; 12] = [
     "cuInit",
 ];
 
-/// What came of programs.
+/// The results of programs.
 #[derive(Clone, Copy, Debug, Default)]
 struct Row {
     programs: u64,
     races: u64,
     wrong: u64,
-    /// Programs in which a call of ours failed.
+    /// The programs in which a call of ours failed.
     failed: u64,
-    /// Programs in which every call succeeded.
+    /// The programs in which every call succeeded.
     right: u64,
 }
 
@@ -81,8 +84,9 @@ impl Row {
     }
 }
 
-/// Runs the program of a number: it takes what it needs by itself, calls its second argument before its first step, and
-/// returns the number of its errors and of what was wrong. Then all of its own is dropped.
+/// Runs the program of a number. It creates its own objects, calls its second argument before its
+/// first step, and returns the number of its errors and of its wrong results. Then all of its
+/// objects are dropped.
 type Run<'p> = &'p dyn Fn(u64, &dyn Fn()) -> (usize, usize);
 
 /// A kind of programs.
@@ -96,7 +100,8 @@ pub(crate) struct Programs<'p> {
 ///
 /// # Panics
 ///
-/// Where there was a race, a wrong byte or a leak, and where a program makes a call that is in neither list.
+/// Panics if there was a race, a wrong byte or a leak, and if a program makes a call that is in
+/// neither list.
 pub(crate) fn sweep(simulator: Simulator, kinds: &[Programs<'_>]) {
     let mut rows: BTreeMap<&str, Row> = BTreeMap::new();
     let mut codes: BTreeMap<u32, Row> = BTreeMap::new();
@@ -130,13 +135,14 @@ fn print(what: &str, name: &str, row: Row) {
     );
 }
 
-/// How many programs of each kind: the variable `POOL_SWEEP_PROGRAMS`, else a few, with a sample of the faults.
+/// Returns the number of programs of each kind: the variable `POOL_SWEEP_PROGRAMS`, else a few,
+/// with a sample of the faults.
 fn programs() -> u64 {
     let number = env::var("POOL_SWEEP_PROGRAMS").ok();
     number.map_or(12, |number| number.parse().unwrap())
 }
 
-/// The ordering calls that a program makes after its beginning, with their numbers.
+/// Returns the ordering calls that a program makes after its beginning, with their numbers.
 fn recorded(simulator: Simulator, kind: &Programs<'_>, number: u64) -> BTreeMap<&'static str, u64> {
     start_anew(simulator, Settings { devices: kind.devices, ..Settings::default() }, number);
     let (errors, wrong) = (kind.run)(number, &|| simulator.forget_calls());
@@ -153,7 +159,7 @@ fn recorded(simulator: Simulator, kind: &Programs<'_>, number: u64) -> BTreeMap<
     calls
 }
 
-/// All faults of a program, each at one of the calls; a sample where the variable is not set.
+/// Returns all faults of a program, each at one of the calls; a sample if the variable is not set.
 fn faults(calls: &BTreeMap<&'static str, u64>, number: u64) -> Vec<(&'static str, u64, u32, bool)> {
     let mut random = Rng::with_seed(number);
     let is_whole = env::var("POOL_SWEEP_PROGRAMS").is_ok();
@@ -209,7 +215,8 @@ impl Fault {
         let reports: Vec<&String> =
             reports.iter().filter(|report| !report.contains("at 0x0: nothing")).collect();
         reports.first().into_iter().for_each(|report| note((*report).clone()));
-        // cudarc destroys a stream without its context where that cannot be made the current one, and does so once.
+        // If a stream's context cannot be made current, cudarc destroys it without, and does so
+        // once.
         let is_of_cudarc = |leak: &String| {
             self.call.starts_with("cuCtx") && leak.contains("kind stream, when its")
         };

@@ -1,25 +1,26 @@
-//! How many workgroups to dispatch for a size.
+//! Numbers of workgroups by size.
 
-/// Invocations of a workgroup of the kernels over single elements.
+/// The invocations of a workgroup of the kernels over single elements.
 const ELEMENTS: u32 = 64;
-/// Rows and columns of a workgroup of the kernels over planes.
+/// The rows and columns of a workgroup of the kernels over planes.
 const SIDE: u32 = 8;
-/// Workgroups along an axis at most: every device dispatches as many, and the kernels go on until all is done.
+/// The limit of workgroups along an axis. Every device supports it, and the kernels loop until all
+/// is done.
 const AT_MOST: u32 = 1024;
 
-/// Workgroups for so many elements.
+/// Returns the workgroups for `count` elements.
 #[must_use]
 pub const fn workgroups_over_elements(count: u32) -> [u32; 3] {
     [workgroups(count, ELEMENTS), 1, 1]
 }
 
-/// Workgroups for a plane of so many columns and rows.
+/// Returns the workgroups for a plane of `width` columns and `height` rows.
 #[must_use]
 pub const fn workgroups_over_plane(width: u32, height: u32) -> [u32; 3] {
     [workgroups(width, SIDE), workgroups(height, SIDE), 1]
 }
 
-/// At least one, and at most [`AT_MOST`].
+/// Returns at least one, and at most [`AT_MOST`].
 pub(super) const fn workgroups(count: u32, of_each: u32) -> u32 {
     match count.div_ceil(of_each) {
         0 => 1,

@@ -1,4 +1,4 @@
-//! What a kernel in WGSL is called, and what it binds.
+//! A kernel in WGSL: its name and its bindings.
 
 /// A kernel in WGSL: an entry point of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -7,11 +7,11 @@ pub struct WgslKernel {
     pub source: &'static str,
     /// The name of the entry point.
     pub entry: &'static str,
-    /// What the entry point does with the bindings 0, 1, … of group 0.
+    /// The accesses of the entry point to the bindings 0, 1, … of group 0.
     pub accesses: &'static [Access],
 }
 
-/// What a kernel does with a binding of storage.
+/// The access of a kernel to a storage binding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// `var<storage, read>`.

@@ -1,9 +1,9 @@
-//! Kernels in WGSL, for wgpu: their texts, what they bind, their parameters, and how many workgroups to dispatch.
+//! Kernels in WGSL, for wgpu: their texts, bindings, parameters and numbers of workgroups.
 //!
-//! A kernel has its storage in group 0, in the order of its [`accesses`](WgslKernel::accesses), and its parameters in
-//! a uniform, binding 0 of group 1. Elements are `f32`, planes row-major, counts at most 2³¹. Any grid of at least one
-//! workgroup gives the same result, but where it says otherwise ([`DOT_PARTIAL`], [`DOT_TOTAL`]): a grid decides about
-//! speed.
+//! A kernel has its storage in group 0, in the order of its [`accesses`](WgslKernel::accesses), and
+//! its parameters in a uniform, binding 0 of group 1. Elements are `f32`, planes row-major, counts
+//! at most 2³¹. A grid of at least one workgroup affects speed alone. The exceptions are
+//! [`DOT_PARTIAL`] and [`DOT_TOTAL`].
 //!
 //! ```
 //! use pool_kernels::wgsl::{AXPY, Access, AxpyParameters, workgroups_over_elements};

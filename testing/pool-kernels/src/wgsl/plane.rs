@@ -4,7 +4,7 @@ use bytemuck::{Pod, Zeroable};
 
 use super::kernel::{Access, WgslKernel};
 
-/// `to = centre * from + neighbour * (left + right + upper + lower)`; outside of the plane are zeros.
+/// `to = centre * from + neighbour * (left + right + upper + lower)`; zeros surround the plane.
 ///
 /// Bindings: `from`, `to`, of `width * height` elements each. Parameters: [`StencilParameters`]. Grid:
 /// [`workgroups_over_plane`](super::workgroups_over_plane).
@@ -18,9 +18,9 @@ pub const STENCIL: WgslKernel = WgslKernel {
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
 #[repr(C)]
 pub struct StencilParameters {
-    /// Columns of the plane.
+    /// The columns of the plane.
     pub width: u32,
-    /// Rows of the plane.
+    /// The rows of the plane.
     pub height: u32,
     /// The weight of the point itself.
     pub centre: f32,
@@ -36,8 +36,8 @@ const _: () = {
     assert!(std::mem::offset_of!(StencilParameters, neighbour) == 12);
 };
 
-/// The sum over a square of `2 * radius + 1` rows and columns around each point, weighted; outside of the plane are the
-/// values of its nearest point. The weights are not mirrored.
+/// The weighted sum over a square of `2 * radius + 1` rows and columns around each point. Outside
+/// the plane, the nearest point's value counts. The weights are not mirrored.
 ///
 /// Bindings: `from`, `weights`, `to`. Parameters: [`ConvolutionParameters`]. Grid:
 /// [`workgroups_over_plane`](super::workgroups_over_plane).
@@ -61,11 +61,11 @@ const fn convolution(entry: &'static str) -> WgslKernel {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct ConvolutionParameters {
-    /// Columns of the plane.
+    /// The columns of the plane.
     pub width: u32,
-    /// Rows of the plane.
+    /// The rows of the plane.
     pub height: u32,
-    /// How many points to each side have a weight.
+    /// The number of weighted points to each side.
     pub radius: u32,
 }
 

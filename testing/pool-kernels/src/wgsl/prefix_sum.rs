@@ -5,13 +5,14 @@ use bytemuck::{Pod, Zeroable};
 use super::grid::workgroups;
 use super::kernel::{Access, WgslKernel};
 
-/// Elements of a block of a prefix sum.
+/// The elements of a block of a prefix sum.
 pub const PREFIX_SUM_BLOCK: u32 = 256;
 
-/// The inclusive prefix sums of each block of [`PREFIX_SUM_BLOCK`] elements by itself, in place, and the blocks' totals.
+/// The inclusive prefix sums of each separate block of [`PREFIX_SUM_BLOCK`] elements, in place, and
+/// the blocks' totals.
 ///
-/// For more than one block, form the prefix sums of the totals, by the same means, and then dispatch
-/// [`PREFIX_SUM_OFFSETS`].
+/// For more than one block, compute the prefix sums of the totals in the same way, and then
+/// dispatch [`PREFIX_SUM_OFFSETS`].
 ///
 /// Bindings: the elements, and a total for each block. Parameters: [`PrefixSumParameters`]. Grid:
 /// [`workgroups_over_blocks`].
@@ -21,7 +22,7 @@ pub const PREFIX_SUM_BLOCKS: WgslKernel = WgslKernel {
     accesses: &[Access::ReadWrite, Access::ReadWrite],
 };
 
-/// Adds to the elements of each block the prefix sum of the totals of the blocks before.
+/// Adds to the elements of each block the prefix sum of the totals of the earlier blocks.
 ///
 /// Bindings: the elements as [`PREFIX_SUM_BLOCKS`] leaves them, and the prefix sums of its totals. Parameters and grid
 /// are those of [`PREFIX_SUM_BLOCKS`].
@@ -37,13 +38,13 @@ const SOURCE: &str = include_str!("../../wgsl/prefix_sum.wgsl");
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct PrefixSumParameters {
-    /// Elements, not totals.
+    /// The number of elements, not of totals.
     pub count: u32,
 }
 
 const _: () = assert!(size_of::<PrefixSumParameters>() == 4);
 
-/// Workgroups for the prefix sum of so many elements.
+/// Returns the workgroups for the prefix sum of `count` elements.
 #[must_use]
 pub const fn workgroups_over_blocks(count: u32) -> [u32; 3] {
     [workgroups(count, PREFIX_SUM_BLOCK), 1, 1]

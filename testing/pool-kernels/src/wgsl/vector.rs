@@ -18,9 +18,9 @@ pub const AXPY: WgslKernel = WgslKernel {
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
 #[repr(C)]
 pub struct AxpyParameters {
-    /// What each element of `x` is multiplied by.
+    /// The factor of each element of `x`.
     pub factor: f32,
-    /// Elements of both vectors.
+    /// The number of elements of both vectors.
     pub count: u32,
 }
 
@@ -32,9 +32,9 @@ const _: () = {
 
 /// The first half of a dot product: the sums of the workgroups' shares of the products, one each.
 ///
-/// Bindings: `x`, `y`, and as many partial sums as workgroups. Parameters: [`DotParameters`]. Grid: of any number of
-/// workgroups along x, on which the order of the additions depends, and nothing else but the count;
-/// [`workgroups_over_elements`](super::workgroups_over_elements) gives a good one.
+/// Bindings: `x`, `y`, and a partial sum for each workgroup. Parameters: [`DotParameters`]. Grid:
+/// any number of workgroups along x. The order of the additions depends on it and on the count
+/// alone; [`workgroups_over_elements`](super::workgroups_over_elements) returns a good one.
 pub const DOT_PARTIAL: WgslKernel = WgslKernel {
     source: DOT,
     entry: "dot_partial",
@@ -54,7 +54,7 @@ const DOT: &str = include_str!("../../wgsl/dot.wgsl");
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct DotParameters {
-    /// Elements that are summed.
+    /// The number of summed elements.
     pub count: u32,
 }
 

@@ -1,33 +1,33 @@
-//! What rounding may do, and whether a result is within it.
+//! Bounds of rounding errors, and checks against them.
 //!
-//! The bounds are those of Higham, *Accuracy and Stability of Numerical Algorithms* (2002), chapter 3:
-//! with the unit roundoff u, n roundings one after the other multiply by 1 + θ with
+//! The bounds are those of Higham, *Accuracy and Stability of Numerical Algorithms* (2002), chapter
+//! 3: with the unit roundoff u, n consecutive roundings multiply by 1 + θ with
 //! |θ| ≤ γₙ = n·u / (1 − n·u), whatever the order of the sum that they belong to.
 
 use crate::element::Element;
 
-/// γₙ.
+/// Returns γₙ.
 pub(crate) fn gamma(roundings: usize, unit: f64) -> f64 {
     let product = roundings as f64 * unit;
-    assert!(product < 0.1, "the bound says nothing about {roundings} roundings");
+    assert!(product < 0.1, "the bound is not valid for {roundings} roundings");
     product / (1.0 - product)
 }
 
-/// By which part of itself an exponential may be off: `expf` by 2 units in the last place of the number
-/// that the exact value rounds to, and `exp` by 1 (CUDA C++ Programming Guide, *Mathematical
-/// Functions*). `expf` is made of `ex2.approx.ftz.f32`, whose own error that includes. A unit in the
+/// Returns the relative error of an exponential. CUDA's `expf` is within 2 units in the last place
+/// of the rounded exact value, and `exp` within 1 (CUDA C++ Programming Guide, *Mathematical
+/// Functions*). That includes the error of `ex2.approx.ftz.f32`, which `expf` uses. A unit in the
 /// last place is at most 2u of a number, and the rounding is half of one more: 2.5 · 2u.
 pub(crate) fn exponential(unit: f64) -> f64 {
     5.0 * unit
 }
 
-/// The same of a reciprocal square root: `rsqrtf` is `rsqrt.approx.f32` and off by 2 units in the last
-/// place, `rsqrt` is `rsqrt.approx.f64` and off by 1 (ibid.).
+/// Returns the same of a reciprocal square root: `rsqrtf` is `rsqrt.approx.f32`, within 2 units in
+/// the last place; `rsqrt` is `rsqrt.approx.f64`, within 1 (ibid.).
 pub(crate) fn inverse_root(unit: f64) -> f64 {
     5.0 * unit
 }
 
-/// A number in double precision, and by how much what is computed may be off before it is written.
+/// A number in double precision, and the allowed error of the computation before it is stored.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reference {
     pub(crate) value: f64,
@@ -39,13 +39,13 @@ impl Reference {
         Self { value, error: 0.0 }
     }
 
-    /// Of one operation that rounds once.
+    /// Returns the reference of one operation that rounds once.
     pub(crate) fn rounded<E: Element>(value: f64) -> Self {
         Self { value, error: E::UNIT * value.abs() }
     }
 }
 
-/// Whether elements are what they should be.
+/// Checks elements against references.
 pub(crate) fn compare<E: Element>(
     actual: &[E::Stored],
     expected: impl ExactSizeIterator<Item = Reference>,
@@ -61,7 +61,7 @@ pub(crate) fn compare<E: Element>(
     Ok(())
 }
 
-/// Whether a wide number is what it should be.
+/// Checks a wide number against a reference.
 pub(crate) fn compare_wide<E: Element>(
     actual: E::Wide,
     reference: Reference,

@@ -1,4 +1,5 @@
-//! Random shapes and launches, the same every time; data comes from a seed that is part of a case.
+//! Random shapes and launches, the same every time; data is drawn from a seed that is part of a
+//! case.
 
 use std::cell::RefCell;
 use std::fmt::Debug;
@@ -10,20 +11,20 @@ use pool_kernels::Launch;
 use proptest::prelude::{Just, Strategy, any, prop_oneof};
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
 
-/// How many cases a property is tried on, unless `POOL_KERNEL_CASES` says so: on the simulator a
-/// test takes a second or less then.
+/// The number of cases for a property, unless `POOL_KERNEL_CASES` sets it: on the simulator a test
+/// then takes at most a second.
 const CASES: u32 = 100;
 
-/// What lies around the arrays of a case, and what is in them.
+/// The surroundings and contents of a case's arrays.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Setting {
-    /// Elements before each array: from 1 on it begins where larger accesses are not aligned.
+    /// The elements before each array: from 1 on, larger accesses are not aligned to its start.
     pub(crate) before: usize,
-    /// What its data comes from.
+    /// The seed of its data.
     pub(crate) seed: u64,
 }
 
-/// Tries a property on random cases.
+/// Checks a property for random cases.
 pub(crate) fn for_all<T: Debug>(
     cases: impl Strategy<Value = T>,
     property: impl Fn(&T) -> Result<(), String>,
@@ -32,8 +33,8 @@ pub(crate) fn for_all<T: Debug>(
     let count = given.and_then(|text| text.parse().ok()).unwrap_or(CASES);
     let config = Config { cases: count, failure_persistence: None, ..Config::default() };
     let random = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
-    // A fault of a kernel is the context's last word, so whatever is tried after it fails too: the first
-    // case is told beside the smallest.
+    // A fault of a kernel breaks the context, so all later cases fail, too: the first case is
+    // reported beside the smallest.
     let first = RefCell::new(None);
     let tested = TestRunner::new_with_rng(config, random).run(&cases, |case| {
         let outcome = catch_unwind(AssertUnwindSafe(|| property(&case)));
@@ -59,27 +60,27 @@ pub(crate) fn settings() -> impl Strategy<Value = Setting> {
     (0_usize..9, any::<u64>()).prop_map(|(before, seed)| Setting { before, seed })
 }
 
-/// Lengths: none, one, fewer than a warp, around what blocks have, and any other.
+/// Returns lengths: none, one, fewer than a warp, around those of blocks, and any other.
 pub(crate) fn lengths() -> impl Strategy<Value = usize> {
     prop_oneof![Just(0_usize), Just(1), 2_usize..33, 250_usize..260, 33_usize..1500]
 }
 
-/// Lengths for the sides of matrices.
+/// Returns lengths for the sides of matrices.
 pub(crate) fn sides(longest: usize) -> impl Strategy<Value = usize> {
     prop_oneof![1 => Just(0_usize), 1 => Just(1_usize), 6 => 2..=longest]
 }
 
-/// Grids and blocks for kernels that take any, `None` for the one that the crate gives.
+/// Returns grids and blocks for kernels that support any, and `None` for the crate's own.
 pub(crate) fn any_launches() -> impl Strategy<Value = Option<Launch>> {
     prop_oneof![Just(None), line(1..=300, 1)]
 }
 
-/// The same for kernels that take blocks of whole warps.
+/// Returns the same for kernels that need blocks of whole warps.
 pub(crate) fn warp_launches() -> impl Strategy<Value = Option<Launch>> {
     prop_oneof![Just(None), line(1..=8, 32)]
 }
 
-/// Two-dimensional grids of these blocks.
+/// Returns two-dimensional grids of these blocks.
 pub(crate) fn tile_launches(block: (u32, u32, u32)) -> impl Strategy<Value = Option<Launch>> {
     let grids = (1_u32..4, 1_u32..4).prop_map(|(x, y)| (x, y, 1));
     prop_oneof![Just(None), grids.prop_map(move |grid| Some(Launch { grid, block }))]
@@ -91,7 +92,7 @@ fn line(threads: RangeInclusive<u32>, times: u32) -> impl Strategy<Value = Optio
     })
 }
 
-/// Numbers of many magnitudes, up to 4.
+/// Returns numbers of many magnitudes, up to 4.
 pub(crate) fn number(random: &mut fastrand::Rng) -> f64 {
     (random.f64() * 2.0 - 1.0) * 2_f64.powi(random.i32(-9..3))
 }

@@ -1,9 +1,10 @@
 //! Kernels together: the method of conjugate gradients, an iteration captured once and replayed.
 //!
-//! No scalar leaves the device. The matrix has 4 on its diagonal and -1 beside it, so its eigenvalues lie
-//! between 2 and 6, and its condition κ is below 3. After k iterations the error, in the norm of the matrix,
-//! is at most 2ρᵏ of the first one, with ρ = (√κ - 1) / (√κ + 1) (Saad, *Iterative Methods for Sparse Linear
-//! Systems*, 2003, section 6.11.3); the residual, in the Euclidean norm, at most √κ times as much.
+//! No scalar leaves the device. The matrix has 4 on its diagonal and -1 beside it, so its
+//! eigenvalues are between 2 and 6, and its condition κ is below 3. After k iterations the error,
+//! in the norm of the matrix, is at most 2ρᵏ of the first one, with ρ = (√κ - 1) / (√κ + 1) (Saad,
+//! *Iterative Methods for Sparse Linear Systems*, 2003, section 6.11.3). The residual, in the
+//! Euclidean norm, is at most √κ times that.
 
 use cudarc::driver::CudaFunction;
 use pool_kernels::elementwise::{AXPY_RATIO, COPY, FILL, XPAY_RATIO};
@@ -16,17 +17,17 @@ use crate::gpu::{Argument, Array, Gpu};
 
 const UNKNOWNS: usize = 500;
 const ITERATIONS: i32 = 20;
-/// The same for every kernel; those of one number have one.
+/// The same for every kernel; kernels of one number have one.
 const WORD: Argument = Argument::Word(UNKNOWNS as u64);
 const ONE: Argument = Argument::Word(1);
 
-/// Columns and values of a row.
+/// Returns columns and values of a row.
 fn row(row: usize) -> impl Iterator<Item = (usize, f64)> {
     let columns = row.saturating_sub(1)..=(row + 1).min(UNKNOWNS - 1);
     columns.map(move |column| (column, if column == row { 4.0 } else { -1.0 }))
 }
 
-/// The kernels of an iteration and what they work on.
+/// The kernels of an iteration, and their arrays.
 struct Solver<'g> {
     gpu: &'g Gpu,
     spmv: CudaFunction,
@@ -48,7 +49,7 @@ struct Solver<'g> {
 }
 
 impl<'g> Solver<'g> {
-    /// From the solution 0, so the residual is the right side.
+    /// Starts from the solution 0, so the residual is the right side.
     fn new(gpu: &'g Gpu, right: &[f64]) -> Self {
         let rows: Vec<Vec<(usize, f64)>> = (0..UNKNOWNS).map(|at| row(at).collect()).collect();
         let index = |at: usize| u32::try_from(at).unwrap();
@@ -85,14 +86,14 @@ impl<'g> Solver<'g> {
         self.gpu.launch(kernel, Launch::over_elements(UNKNOWNS), arguments);
     }
 
-    /// The product of two vectors, from 0.
+    /// Computes the product of two vectors, from 0.
     fn product(&self, to: &Array<f64>, x: &Array<f64>, y: &Array<f64>) {
         let zero = [to.argument(), Argument::Double(0.0), ONE];
         self.gpu.launch(&self.fill, Launch::over_elements(1), &zero);
         self.all(&self.dot, &[x.argument(), y.argument(), to.argument(), WORD]);
     }
 
-    /// `to += sign * square / curvature * along`.
+    /// Computes `to += sign * square / curvature * along`.
     fn step(&self, sign: f64, along: &Array<f64>, to: &Array<f64>) {
         let ratio = [self.square.argument(), self.curvature.argument(), Argument::Double(sign)];
         self.all(
@@ -128,7 +129,7 @@ fn a_captured_iteration_converges() {
     let mut random = fastrand::Rng::with_seed(0);
     let right: Vec<f64> = (0..UNKNOWNS).map(|_| number(&mut random)).collect();
     let solver = Solver::new(&gpu, &right);
-    // Drivers load code late, which is nothing for a capture; this is the first iteration.
+    // Drivers load code lazily, which a capture forbids; this is the first iteration.
     solver.iterate();
     let graph = gpu.capture(|| solver.iterate());
     for _ in 1..ITERATIONS {
@@ -142,7 +143,7 @@ fn a_captured_iteration_converges() {
     let rate = (root - 1.0) / (root + 1.0);
     let most = root * 2.0 * rate.powi(ITERATIONS) * norm(right.iter().copied());
     println!("residual {residual:e}, at most {most:e}");
-    // What rounding adds is some units of 10^-16, far below.
+    // Rounding adds some units of 10^-16, far below.
     assert!(residual <= most && residual > 0.0, "{residual:e} is above {most:e}");
     gpu.close();
 }

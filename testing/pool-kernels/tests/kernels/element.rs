@@ -1,4 +1,4 @@
-//! The types of elements: how they are stored, and how finely they are computed with.
+//! The types of elements: their storage, and the precision of computations.
 
 use std::fmt::Debug;
 
@@ -8,19 +8,19 @@ use pool_kernels::{FloatKernels, Kernels};
 
 use crate::gpu::Argument;
 
-/// What lies in device memory.
+/// A type stored in device memory.
 pub(crate) trait Stored: DeviceRepr + Copy + Debug + PartialEq {
-    /// What lies before and behind each array, and must stay there.
+    /// The value before and after each array, which must not change.
     const GUARD: Self;
 }
 
 /// A type of elements.
 pub(crate) trait Element {
     type Stored: Stored;
-    /// The wide type, in which scalars are given and reductions end.
+    /// The wide type, of scalars and of the results of reductions.
     type Wide: Stored;
     const NAME: &'static str;
-    /// The unit roundoff u of what is computed in: half the distance from 1 to the next number.
+    /// The unit roundoff u of computations: half the distance from 1 to the next number.
     const UNIT: f64;
 
     /// Rounds to the nearest.
@@ -32,15 +32,15 @@ pub(crate) trait Element {
     fn scalar(wide: Self::Wide) -> Argument;
     fn name(kernels: Kernels) -> &'static str;
 
-    /// How far an element may be from a reference, if the wide number before it was written may be off
-    /// by `error`.
+    /// Returns the allowed error of an element, if the wide number before the store may be off by
+    /// `error`.
     fn tolerance(reference: f64, error: f64) -> f64;
 
-    /// The same for a wide number itself.
+    /// Returns the same for a wide number itself.
     fn wide_tolerance(reference: f64, error: f64) -> f64;
 }
 
-/// A type that has the kernels without 16 bits.
+/// A type that has the kernels without variants of 16 bits.
 pub(crate) trait Float: Element {
     fn float_name(kernels: FloatKernels) -> &'static str;
 }
@@ -69,8 +69,8 @@ impl Stored for f64 {
     const GUARD: Self = -7.625e170;
 }
 
-/// The reference is computed in 64 bits: with the bound of that unit roundoff it is off itself, 2^-29 of
-/// the kernel's, and by its last rounding.
+/// The reference is computed in 64 bits. It has that unit roundoff's error itself, 2^-29 of the
+/// kernel's, and that of its last rounding.
 fn single(reference: f64, error: f64) -> f64 {
     error * (1.0 + 2_f64.powi(-28)) + reference.abs() * 2_f64.powi(-52) + 2_f64.powi(-149)
 }
@@ -145,7 +145,7 @@ impl Element for F64 {
         kernels.f64
     }
 
-    /// The reference is no finer than the kernel: the same bound holds for it, and both may be off.
+    /// The reference is as precise as the kernel: the same bound holds for it, and both may be off.
     fn tolerance(reference: f64, error: f64) -> f64 {
         2.0 * error + reference.abs() * 2_f64.powi(-52) + f64::from_bits(1)
     }
@@ -185,7 +185,7 @@ impl Element for F16 {
         kernels.f16
     }
 
-    /// One more rounding, of a number that is off already; below 2^-14 it rounds to multiples of 2^-24.
+    /// It has one more rounding, of an inexact number; below 2^-14 it rounds to multiples of 2^-24.
     fn tolerance(reference: f64, error: f64) -> f64 {
         let wide = single(reference, error);
         wide + (reference.abs() + wide) * 2_f64.powi(-11) + 2_f64.powi(-25)
@@ -217,7 +217,7 @@ macro_rules! for_each_type {
     }};
 }
 
-/// The same for those that every kernel has.
+/// Calls it for the types that every kernel has.
 macro_rules! for_each_float {
     ($function:ident($($argument:expr),* $(,)?)) => {{
         $function::<$crate::element::F32>($($argument),*);

@@ -25,7 +25,7 @@ fn cases() -> impl Strategy<Value = Case> {
 }
 
 impl Case {
-    /// Elements of this type, drawn by a function.
+    /// Returns elements of this type, drawn by a function.
     fn draw<E: Element>(
         &self,
         draw: impl Fn(&mut fastrand::Rng) -> f64,
@@ -35,7 +35,7 @@ impl Case {
         (0..self.count).map(|_| E::store(draw(&mut random))).collect()
     }
 
-    /// A wide scalar.
+    /// Returns a wide scalar.
     fn scalar<E: Element>(&self) -> E::Wide {
         E::widen(number(&mut fastrand::Rng::with_seed(!self.setting.seed)))
     }
@@ -66,7 +66,7 @@ fn copy() {
         for_all(cases(), |case| {
             let data = case.draw::<E>(number, 0);
             let from = gpu.upload(&data, case.setting.before);
-            // An output that begins elsewhere than the input.
+            // The output begins at another offset than the input.
             let to = gpu.output::<E::Stored>(case.count, case.setting.before / 2);
             let arguments = [from.argument(), to.argument(), case.count.into()];
             gpu.launch(&kernel, case.launch, &arguments);
@@ -119,7 +119,7 @@ fn scale() {
     Gpu::with(MODULE, |gpu| for_each_type!(check(gpu)));
 }
 
-/// A kernel of two arrays whose operation rounds once.
+/// Checks a kernel of two arrays whose operation rounds once.
 fn check_pairs<E: Element>(gpu: &Gpu, kernels: Kernels, operation: fn(f64, f64) -> f64) {
     let kernel = gpu.kernel(E::name(kernels));
     for_all(cases(), |case| {
@@ -149,7 +149,7 @@ fn mul() {
     Gpu::with(MODULE, |gpu| for_each_type!(check_pairs(gpu, MUL, |x, y| x * y)));
 }
 
-/// A kernel of one array, in place in every other case.
+/// Checks a kernel of one array, in place in every other case.
 fn check_map<E: Element>(
     gpu: &Gpu,
     kernels: Kernels,
@@ -168,8 +168,7 @@ fn check_map<E: Element>(
     });
 }
 
-/// In a range in which nothing overflows, also not in 16 bits, and where results become so small that
-/// they lose bits.
+/// The range has no overflow, even in 16 bits, and has results so small that they lose bits.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn exp() {
@@ -190,7 +189,7 @@ fn relu() {
     Gpu::with(MODULE, |gpu| for_each_type!(check_map(gpu, RELU, number, reference)));
 }
 
-/// Infinities, what is no number, zeros, and results that are too large or too small for their type.
+/// Infinities, NaNs, zeros, and results that are too large or too small for their type.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn values_at_the_edges() {

@@ -14,14 +14,15 @@ struct Case {
     lengths: Vec<usize>,
     strides: Vec<isize>,
     start: usize,
-    /// Elements of the strided array.
+    /// The elements of the strided array.
     elements: usize,
     capacity: usize,
     launch: Launch,
     setting: Setting,
 }
 
-/// Any strides, overlapping ones and zeros among them; the array is as large as they need.
+/// Returns cases with any strides, including overlapping ones and zeros; the array is as large as
+/// they need.
 fn cases() -> impl Strategy<Value = Case> {
     let axes = vec((0_usize..8, -9_isize..10), 0..5);
     let beside = (0_usize..4, 0_usize..4, 0_usize..5);
@@ -36,7 +37,7 @@ fn cases() -> impl Strategy<Value = Case> {
         let (start, behind, less) = (beside.0 + backwards, beside.1, beside.2);
         let elements = beside.0 + reaches.sum::<usize>() + 1 + behind;
         let count: usize = lengths.iter().product();
-        // Enough, or a little less, or much more.
+        // The capacity is enough, a little less, or much more.
         let capacity = if less == 4 { count + 100 } else { count.saturating_sub(less) };
         let launch = launch.unwrap_or(Launch::over_elements(count));
         Case { lengths, strides, start, elements, capacity, launch, setting }
@@ -44,7 +45,7 @@ fn cases() -> impl Strategy<Value = Case> {
 }
 
 impl Case {
-    /// Where the k-th element of the result lies.
+    /// Returns the place of the k-th element of the result.
     fn place(&self, element: usize) -> usize {
         let (mut rest, mut place) = (element, i64::try_from(self.start).unwrap());
         for (length, stride) in self.lengths.iter().zip(&self.strides).rev() {
@@ -61,7 +62,7 @@ fn gather() {
     fn check<E: Element>(gpu: &Gpu) {
         let kernel = gpu.kernel(E::name(GATHER));
         for_all(cases(), |case| {
-            // Different everywhere, also in 16 bits: there are fewer than 2048 elements.
+            // All are different, even in 16 bits: there are fewer than 2048 elements.
             let data: Vec<_> = (0..case.elements).map(|at| E::store(at as f64)).collect();
             let words =
                 description(case.elements, case.start, &case.lengths, &case.strides).unwrap();
@@ -84,7 +85,7 @@ fn gather() {
     Gpu::with(MODULE, |gpu| for_each_type!(check(gpu)));
 }
 
-/// What a captured launch gathers is what the description says when the graph is launched.
+/// A captured launch gathers by the description at the time of the graph's launch.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn a_replay_heeds_the_description_of_its_time() {
@@ -97,7 +98,7 @@ fn a_replay_heeds_the_description_of_its_time() {
     let to = gpu.output::<f32>(24, 1);
     let arguments = [from.argument(), to.argument(), described.argument(), 24.into()];
     let launch = || gpu.launch(&kernel, Launch::over_elements(24), &arguments);
-    // Drivers load code late, which is nothing for a capture.
+    // Drivers load code lazily, which a capture forbids.
     launch();
     let graph = gpu.capture(launch);
 

@@ -12,7 +12,7 @@ use pool_kernels::{Launch, Module};
 
 use crate::element::Stored;
 
-/// Elements behind each array that must stay as they are.
+/// The elements after each array, which must not change.
 const BEHIND: usize = 5;
 
 /// A device with modules loaded.
@@ -22,7 +22,7 @@ pub(crate) struct Gpu {
     modules: Vec<Arc<CudaModule>>,
 }
 
-/// An array in device memory, from some place of an allocation on.
+/// An array in device memory, from some offset of an allocation on.
 pub(crate) struct Array<T> {
     slice: CudaSlice<T>,
     address: u64,
@@ -39,25 +39,25 @@ pub(crate) enum Argument {
 }
 
 impl Gpu {
-    /// Opens the device that the driver has: hardware, or the simulator where `sim-test` allows it.
+    /// Opens the driver's device: hardware, or the simulator under `sim-test`.
     pub(crate) fn open(module: Module) -> Self {
         Self::open_with(&[module])
     }
 
-    /// The same with several modules.
+    /// Opens it with several modules.
     pub(crate) fn open_with(modules: &[Module]) -> Self {
         if let Err(why) = driver_conformance::open() {
             panic!("GPU REQUIRED: {why}");
         }
         let context = CudaContext::new(0).unwrap();
-        // SAFETY: there is one stream, so what uses an array waits for what used it before.
+        // SAFETY: there is one stream, so each use of an array waits for earlier ones.
         unsafe { context.disable_event_tracking() };
         let load = |module: &Module| context.load_module(Ptx::from_src(module.text())).unwrap();
         let modules = modules.iter().map(load).collect();
         Self { stream: context.new_stream().unwrap(), context, modules }
     }
 
-    /// Lets a check use it with one module, and closes it.
+    /// Runs a check with one module, and closes the device.
     pub(crate) fn with(module: Module, check: impl FnOnce(&Self)) {
         let gpu = Self::open(module);
         check(&gpu);
@@ -68,7 +68,7 @@ impl Gpu {
         self.modules.iter().find_map(|module| module.load_function(name).ok()).unwrap()
     }
 
-    /// Copies an array to the device, some elements behind the start of its allocation.
+    /// Copies an array to the device, at an offset in its allocation.
     pub(crate) fn upload<T: Stored>(&self, data: &[T], before: usize) -> Array<T> {
         let mut all = vec![T::GUARD; before + data.len() + BEHIND];
         all[before..before + data.len()].copy_from_slice(data);
@@ -78,7 +78,7 @@ impl Gpu {
         Array { slice, address, before, count: data.len() }
     }
 
-    /// An array whose elements are there to be written.
+    /// Allocates an array to be written.
     pub(crate) fn output<T: Stored>(&self, count: usize, before: usize) -> Array<T> {
         self.upload(&vec![T::GUARD; count], before)
     }
@@ -90,7 +90,7 @@ impl Gpu {
         self.stream.memcpy_htod(data, &mut place).unwrap();
     }
 
-    /// Captures launches instead of making them.
+    /// Captures launches.
     pub(crate) fn capture(&self, launches: impl FnOnce()) -> CudaGraph {
         let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
         self.stream.begin_capture(mode).unwrap();
@@ -98,7 +98,7 @@ impl Gpu {
         self.stream.end_capture(sys::CUgraphInstantiate_flags(0)).unwrap().unwrap()
     }
 
-    /// Copies an array back, and checks that nothing around it was written.
+    /// Copies an array back, and checks that the bytes around it did not change.
     pub(crate) fn download<T: Stored>(&self, array: &Array<T>) -> Result<Vec<T>, String> {
         let all = self.stream.clone_dtoh(&array.slice).unwrap();
         let end = array.before + array.count;
@@ -111,7 +111,7 @@ impl Gpu {
         Ok(all[array.before..end].to_vec())
     }
 
-    /// Launches a kernel behind what was launched before.
+    /// Launches a kernel after the earlier launches.
     pub(crate) fn launch(&self, kernel: &CudaFunction, launch: Launch, arguments: &[Argument]) {
         let mut builder = self.stream.launch_builder(kernel);
         for argument in arguments {
@@ -123,12 +123,12 @@ impl Gpu {
         }
         let Launch { grid: grid_dim, block: block_dim } = launch;
         let config = LaunchConfig { grid_dim, block_dim, shared_mem_bytes: 0 };
-        // SAFETY: each test passes what the kernel's documentation asks for, and keeps its arrays until
-        // it has read them; if it is wrong about that, it is the test that fails.
+        // SAFETY: each test passes the documented parameters, and keeps its arrays until it has
+        // read them.
         unsafe { builder.launch(config) }.unwrap();
     }
 
-    /// Waits for everything, and on the simulator checks that it has nothing to report.
+    /// Waits for all work, and on the simulator checks that there are no reports.
     pub(crate) fn close(self) {
         self.stream.synchronize().unwrap();
         self.context.check_err().unwrap();

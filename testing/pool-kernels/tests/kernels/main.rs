@@ -1,7 +1,7 @@
-//! Every kernel against a reference in double precision, on random shapes.
+//! Every kernel compared with a reference in double precision, on random shapes.
 //!
-//! Each test needs a device and a process of its own: `cargo xtask sim-test` runs them on the simulated
-//! driver, which checks every access as well, and `cargo xtask gpu-test` on hardware.
+//! Each test needs a device and a separate process. `cargo xtask sim-test` runs them on the
+//! simulated driver, which also checks every access, and `cargo xtask gpu-test` on hardware.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "this is how tests fail")]
 

@@ -1,8 +1,8 @@
 //! The product and the transpose.
 //!
-//! An element of the product is a chain of `inner` fused additions, each of which rounds once; the zeros
-//! that fill up tiles add no rounding. So it is off by at most γ times the product of the absolute values
-//! (Higham, section 3.5).
+//! An element of the product is a chain of `inner` fused additions, each with one rounding; the
+//! zeros that pad tiles add no rounding. So its error is at most γ times the product of the
+//! absolute values (Higham, section 3.5).
 
 use pool_kernels::Launch;
 use pool_kernels::matrix::{MATMUL, MODULE, TRANSPOSE};
@@ -79,7 +79,7 @@ fn matmul() {
                     |k| E::load(left[row * inner + k]) * E::load(right[k * columns + column]);
                 let sizes: f64 = (0..inner).map(|k| term(k).abs()).sum();
                 let value = (0..inner).map(term).sum();
-                // The reference rounds product and sum, so twice as often.
+                // The reference rounds product and sum separately, so twice for each term.
                 let of_reference = gamma(2 * inner, f64::EPSILON / 2.0);
                 Reference { value, error: (gamma(inner, E::UNIT) + of_reference) * sizes }
             });

@@ -1,5 +1,5 @@
-//! Steps of an iteration whose scalars lie in device memory: a quotient that rounds once, and a fused
-//! operation that rounds once.
+//! Steps of an iteration whose scalars are in device memory: a quotient that rounds once, and a
+//! fused operation that rounds once.
 
 use pool_kernels::elementwise::{AXPY_RATIO, MODULE, XPAY_RATIO};
 use pool_kernels::{FloatKernels, Launch};
@@ -26,12 +26,12 @@ fn cases() -> impl Strategy<Value = Case> {
     })
 }
 
-/// The kernel multiplies one of its two arrays by the quotient: the first or the second.
+/// Checks a kernel that multiplies one of its two arrays, the first or the second, by the quotient.
 fn check<E: Float>(gpu: &Gpu, kernels: FloatKernels, of_first: bool) {
     let kernel = gpu.kernel(E::float_name(kernels));
     for_all(cases(), |case| {
         let mut random = fastrand::Rng::with_seed(case.setting.seed);
-        // Not so small that the quotient becomes large.
+        // The divisor is not so small that the quotient becomes large.
         let scalars = [E::store(number(&mut random)), E::store(random.f64() + 1.0)];
         let mut draw =
             || (0..case.count).map(|_| E::store(number(&mut random))).collect::<Vec<E::Stored>>();

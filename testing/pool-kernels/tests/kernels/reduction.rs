@@ -1,10 +1,10 @@
 //! Sums and dot products.
 //!
-//! A thread adds `⌈count / threads⌉` numbers, one after the other; then its sum goes through five
-//! shuffles, through five more of the sums of warps, and through at most as many atomic additions as there
-//! are blocks. So no number goes through more than that many roundings, and the sum is off by at most
-//! γ of it times the sum of the absolute values (Higham, section 4.2). The product of a dot product is
-//! fused with its addition, and the other lanes' zeros are added without a rounding.
+//! A thread adds `⌈count / threads⌉` numbers in sequence. Then its sum passes five shuffles, five
+//! more of the sums of warps, and at most one atomic addition for each block. So no number is
+//! rounded more often than that, and the error of the sum is at most γ of it times the sum of the
+//! absolute values (Higham, section 4.2). The product of a dot product is fused with its addition,
+//! and the other lanes' zeros add no rounding.
 
 use pool_kernels::reduction::{DOT, MODULE, SUM};
 use pool_kernels::{Kernels, Launch};
@@ -37,7 +37,7 @@ impl Case {
     }
 }
 
-/// Runs a kernel over arrays and compares with the sum of the terms and what was there before.
+/// Runs a kernel over arrays, and compares with the sum of the terms and the initial number.
 fn check<E: Element>(gpu: &Gpu, kernels: Kernels, arrays: usize) {
     let kernel = gpu.kernel(E::name(kernels));
     for_all(cases(), |case| {
@@ -58,7 +58,7 @@ fn check<E: Element>(gpu: &Gpu, kernels: Kernels, arrays: usize) {
         let terms = || (0..case.count).map(term).chain([E::load_wide(before)]);
         let sizes: f64 = terms().map(f64::abs).sum();
         let error = gamma(case.roundings(), E::UNIT) * sizes;
-        // In 64 bits the reference is off as well, by one rounding a term.
+        // In 64 bits the reference has an error as well, of one rounding a term.
         let of_reference = gamma(case.count + 1, f64::EPSILON / 2.0) * sizes;
         let reference = Reference { value: terms().sum(), error: error + of_reference };
         compare_wide::<E>(gpu.download(&to)?[0], reference)

@@ -26,7 +26,7 @@ fn cases() -> impl Strategy<Value = Case> {
 }
 
 impl Case {
-    /// How many roundings a number of a row goes through when the row is summed up.
+    /// Returns the number of roundings of a number when its row is summed.
     fn of_sum(&self) -> usize {
         self.columns.div_ceil(self.launch.block.0 as usize) + 5 + 5
     }
@@ -35,8 +35,8 @@ impl Case {
         self.setting.seed % 2 == 0
     }
 
-    /// Added to all elements of every other case: exponentials overflow there unless the maximum is
-    /// subtracted first, and the mean of squares is of no use for a variance.
+    /// Returns the offset added to all elements of every other case. Exponentials overflow there
+    /// unless the maximum is subtracted first, and the mean of squares is useless for a variance.
     fn offset(&self) -> f64 {
         if self.setting.seed / 2 % 2 == 0 { 1000.0 } else { 0.0 }
     }
@@ -44,7 +44,7 @@ impl Case {
 
 /// With x the row, m its maximum, and sizes relative to the exact values:
 ///
-/// - x - m is rounded, by at most u of the largest difference D, so its exponential is off by
+/// - x - m is rounded, by at most u of the largest difference D. So its exponential is off by
 ///   exp(u·D) and by the function's own error: together 1 + η;
 /// - the sum, of positive numbers alone, is off by η and by γ of its roundings: together η′;
 /// - the quotient is off by (1 + η)(1 + u) / (1 - η′).
@@ -95,8 +95,8 @@ fn softmax() {
 ///
 /// - the mean is a sum and a quotient: off by γ of the mean absolute value;
 /// - so a difference is off by that and by one rounding: δ;
-/// - the squares add up to off by 2|a|δ + δ² each, and γ of what is summed; the division by the number of
-///   columns is one more rounding, and so is the addition of ε: together off by e;
+/// - each square is off by 2|a|δ + δ², and their sum by γ; the division by the number of columns is
+///   one more rounding, and so is the addition of ε: together off by e;
 /// - r is off by 1 / √(1 - e/v) and by the function's own error: together 1 + ρ;
 /// - the product a·r rounds once, and the fused operation with factor and shift once more.
 fn norm_of<E: Element>(
@@ -118,7 +118,7 @@ fn norm_of<E: Element>(
     let of_squares = apart.iter().map(shifted).sum::<f64>() / columns
         + gamma(roundings + 2, u) * apart.iter().map(summed).sum::<f64>() / columns;
     let of_variance = of_squares + u * (variance + of_squares);
-    assert!(of_variance < variance / 2.0, "the bound says nothing about this row");
+    assert!(of_variance < variance / 2.0, "the bound is not valid for this row");
     let of_root = (1.0 + inverse_root(u)) / (1.0 - of_variance / variance).sqrt() - 1.0;
 
     let root = 1.0 / variance.sqrt();

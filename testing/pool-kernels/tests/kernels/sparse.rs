@@ -1,5 +1,6 @@
-//! The product of a sparse matrix and a vector: a chain of fused additions a row, so off by at most γ of
-//! the row's length times the product of the absolute values (Higham, section 3.5).
+//! The product of a sparse matrix and a vector: a chain of fused additions for each row. So the
+//! error is at most γ of the row's length times the product of the absolute values (Higham, section
+//! 3.5).
 
 use pool_kernels::Launch;
 use pool_kernels::sparse::{MODULE, SPMV};
@@ -13,7 +14,7 @@ use crate::gpu::Gpu;
 
 #[derive(Clone, Debug)]
 struct Case {
-    /// How many elements each row has.
+    /// The number of elements of each row.
     rows: Vec<usize>,
     columns: u32,
     launch: Launch,
@@ -40,7 +41,7 @@ fn spmv() {
                 starts.push(starts.last().unwrap() + u32::try_from(*row).unwrap());
             }
             let all: usize = case.rows.iter().sum();
-            // A column twice in a row is two terms.
+            // A column that occurs twice in a row is two terms.
             let columns: Vec<u32> = (0..all).map(|_| random.u32(..case.columns)).collect();
             let mut draw = |count| {
                 (0..count).map(|_| E::store(number(&mut random))).collect::<Vec<E::Stored>>()

@@ -1,29 +1,30 @@
-//! What rounding may do, and whether a result is within it.
+//! Bounds of rounding errors, and checks against them.
 //!
-//! The bounds are those of Higham, *Accuracy and Stability of Numerical Algorithms* (2002), section 3.1: with the unit
-//! roundoff u, n roundings one after the other multiply by 1 + θ with |θ| ≤ γₙ = n·u / (1 − n·u). So where each term of a
-//! sum of products goes through n roundings at most, on its way into the result, the result is off by at most
-//! γₙ · Σ |terms|, in whatever order they are added. A product and a sum that the compiler fuses round once less.
+//! The bounds are those of Higham, *Accuracy and Stability of Numerical Algorithms* (2002), section
+//! 3.1. With the unit roundoff u, n consecutive roundings multiply by 1 + θ with |θ| ≤ γₙ = n·u /
+//! (1 − n·u). Suppose each term of a sum of products passes at most n roundings. Then the result is
+//! off by at most γₙ · Σ |terms|, in any order of additions. A product and a sum that the compiler
+//! fuses round once less.
 //!
-//! WGSL says of the sum and the product of two `f32` that the result is one of the two numbers beside the exact one, and
-//! not which: it leaves the direction of rounding to the device. That makes u = 2⁻²³, twice that of rounding to nearest.
-//! A device may also take numbers below 2⁻¹²⁶ for 0. The inputs here are multiples of 2⁻²⁴, of which at most three are
-//! multiplied with each other, so whatever is not 0 is 2⁻⁷² at least.
+//! By WGSL, the sum and the product of two `f32` are one of the two numbers beside the exact one:
+//! the device chooses the direction of rounding. So u = 2⁻²³, twice that of rounding to nearest. A
+//! device may also flush numbers below 2⁻¹²⁶ to 0. The inputs here are multiples of 2⁻²⁴, and at
+//! most three of them are multiplied with each other, so a nonzero product is at least 2⁻⁷².
 
 /// The unit roundoff of an `f32` in WGSL.
 const UNIT: f64 = f32::EPSILON as f64;
 
-/// γₙ.
+/// Returns γₙ.
 pub(crate) fn gamma(roundings: u32) -> f64 {
     let product = f64::from(roundings) * UNIT;
-    assert!(product < 0.1, "the bound says nothing about {roundings} roundings");
+    assert!(product < 0.1, "the bound is not valid for {roundings} roundings");
     product / (1.0 - product)
 }
 
-/// A result in double precision, and by how much what is computed may be off.
+/// A result in double precision, and the allowed error of the computation.
 ///
-/// What double precision rounds is less than a thousandth of that, and is left out: fewer than 2²⁰ roundings of 2⁻⁵³,
-/// where the kernels have two of 2⁻²³, or many more.
+/// The reference's own error is less than a thousandth of that, and is left out: fewer than 2²⁰
+/// roundings of 2⁻⁵³, where the kernels have two of 2⁻²³, or many more.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Reference {
     pub(crate) value: f64,
@@ -49,13 +50,13 @@ impl Sum {
         self.absolute += term.abs();
     }
 
-    /// The sum, where each term goes through so many roundings at most.
+    /// Returns the sum, in which each term passes at most this many roundings.
     pub(crate) fn rounded(self, roundings: u32) -> Reference {
         Reference { value: self.value, error: gamma(roundings) * self.absolute }
     }
 }
 
-/// Fails where a result is not what it should be, with the first such element.
+/// Fails with the first element outside its bound.
 #[track_caller]
 pub(crate) fn assert_within(
     what: &str,
@@ -65,7 +66,7 @@ pub(crate) fn assert_within(
     assert_eq!(results.len(), expected.len(), "{what}");
     for (at, (result, Reference { value, error })) in results.iter().zip(expected).enumerate() {
         let off = (f64::from(*result) - value).abs();
-        // Not `off > error`, so that what is no number fails.
+        // It is not `off > error`, so that NaN fails.
         assert!(
             off <= error,
             "{what}, element {at}: {result} instead of {value}, off by {off:e}, at most {error:e}"
@@ -73,7 +74,7 @@ pub(crate) fn assert_within(
     }
 }
 
-/// Multiples of 2⁻²³ from -1 to 1, the same for the same seed.
+/// Returns multiples of 2⁻²³ from -1 to 1, the same for the same seed.
 pub(crate) fn numbers(count: usize, seed: u64) -> Vec<f32> {
     let mut random = fastrand::Rng::with_seed(seed);
     (0..count).map(|_| random.i32(-(1 << 23)..=1 << 23) as f32 / (1 << 23) as f32).collect()

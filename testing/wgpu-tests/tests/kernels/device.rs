@@ -1,4 +1,4 @@
-//! The device that the tests run on, and a kernel of this project on it.
+//! The device of the tests, and a kernel of this project on it.
 
 #[cfg(not(target_arch = "wasm32"))]
 use std::pin::pin;
@@ -13,8 +13,8 @@ use pool_wgpu::{Binding, Kernel, Stream, wgpu};
 
 use crate::messages::Quiet;
 
-/// A stream of one device for all tests, and a guard that fails the test where there was a warning; `None` where there
-/// is no adapter.
+/// Returns a stream of one device for all tests, and a guard that fails the test on a warning;
+/// `None` without an adapter.
 pub(crate) fn stream() -> Option<(Stream, Quiet)> {
     #[cfg(not(target_arch = "wasm32"))]
     static DEVICE: OnceLock<Result<(wgpu::Device, wgpu::Queue), String>> = OnceLock::new();
@@ -33,10 +33,12 @@ pub(crate) fn stream() -> Option<(Stream, Quiet)> {
     }
 }
 
-/// A device of the first adapter, with the validation of wgpu and of the driver's layers; why there is no adapter.
+/// Opens a device of the first adapter, with the validation of wgpu and of the driver's layers.
+/// Fails with the reason without an adapter.
 fn open() -> Result<(wgpu::Device, wgpu::Queue), String> {
     let mut descriptor = wgpu::InstanceDescriptor::new_without_display_handle_from_env();
-    // Without DEBUG: validation layers of 2023 do not know the source language that wgpu then writes into shaders.
+    // It excludes DEBUG: validation layers of 2023 do not know the source language that wgpu then
+    // writes into shaders.
     descriptor.flags = wgpu::InstanceFlags::VALIDATION;
     let instance = wgpu::Instance::new(descriptor);
     let adapter = ready(instance.request_adapter(&wgpu::RequestAdapterOptions::default()))
@@ -48,18 +50,18 @@ fn open() -> Result<(wgpu::Device, wgpu::Queue), String> {
     Ok((device, queue))
 }
 
-/// What a future has once the event loop has run.
+/// Returns the result of a future once the event loop has run.
 #[cfg(target_arch = "wasm32")]
 fn ready<T>(future: impl Future<Output = T>) -> T {
     pool_wgpu::suspend::wait(future)
 }
 
-/// What a future has at once, as wgpu's have outside of a browser.
+/// Returns the result of a future at once, as wgpu's have outside a browser.
 #[cfg(not(target_arch = "wasm32"))]
 fn ready<T>(future: impl Future<Output = T>) -> T {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(answer) => answer,
-        Poll::Pending => panic!("wgpu answers at once"),
+        Poll::Pending => panic!("wgpu returns at once"),
     }
 }
 

@@ -1,4 +1,5 @@
-//! Every kernel in WGSL against a reference in double precision, at sizes around those of workgroups and blocks.
+//! Every kernel in WGSL compared with a reference in double precision, at sizes around those of
+//! workgroups and blocks.
 
 #![allow(
     clippy::unwrap_used,

@@ -14,7 +14,7 @@ use crate::device::{Compiled, stream};
 const SHAPES: [(u32, u32); 10] =
     [(1, 1), (1, 63), (65, 1), (2, 2), (7, 9), (8, 8), (9, 7), (64, 64), (63, 65), (257, 255)];
 
-/// A row-major plane, and how it is read beyond its border.
+/// A row-major plane, with reads beyond its border.
 #[derive(Clone, Copy)]
 struct Plane<'a> {
     width: u32,
@@ -27,20 +27,20 @@ impl Plane<'_> {
         self.points.len()
     }
 
-    /// A point, or `None` outside.
+    /// Returns a point, or `None` outside.
     fn get(&self, x: i64, y: i64) -> Option<f64> {
         let (x, y) = (u32::try_from(x).ok()?, u32::try_from(y).ok()?);
         let is_within = x < self.width && y < self.height;
         is_within.then(|| f64::from(self.points[(y * self.width + x) as usize]))
     }
 
-    /// The point, or the nearest one within.
+    /// Returns the point, or the nearest one within.
     fn nearest(&self, x: i64, y: i64) -> f64 {
         let (width, height) = (i64::from(self.width), i64::from(self.height));
         self.get(x.clamp(0, width - 1), y.clamp(0, height - 1)).unwrap()
     }
 
-    /// What `point` makes of each place, row by row.
+    /// Maps each place by `point`, row by row.
     fn map(
         self,
         point: impl Fn(i64, i64) -> Reference,
@@ -68,8 +68,8 @@ fn stencil() {
             let mut to = scope.acquire_filled(points.len(), f32::NAN);
             let bindings = [from.binding().unwrap(), to.binding_mut().unwrap()];
             stencil.dispatch(&bindings, &parameters, workgroups);
-            // The first neighbour is added to 0, exactly, and then with three others; their sum is multiplied, and
-            // added to the centre's product.
+            // The first neighbour is added to 0, exactly, and then to three others. Their sum is
+            // multiplied, and added to the centre's product.
             let expected = plane.map(|x, y| {
                 let around = [(x - 1, y), (x + 1, y), (x, y - 1), (x, y + 1)];
                 let neighbours = around.into_iter().map(|(x, y)| plane.get(x, y).unwrap_or(0.0));
@@ -83,7 +83,7 @@ fn stencil() {
     }
 }
 
-/// The results of a kernel, or of two in a row, with weights of a radius.
+/// Returns the results of a kernel, or of two in sequence, with weights of a radius.
 fn convolved(
     pool: &mut Pool<Wgpu>,
     plane: Plane<'_>,
@@ -106,7 +106,7 @@ fn convolved(
     from.copy_to_vec().unwrap()
 }
 
-/// Planes with radii, of which some reach beyond the plane on both sides.
+/// Returns planes with radii, some of which extend beyond the plane on both sides.
 fn cases() -> impl Iterator<Item = (u32, u32, u32)> {
     SHAPES.into_iter().flat_map(|(width, height)| [0, 1, 3].map(|radius| (width, height, radius)))
 }
@@ -121,7 +121,7 @@ fn convolution_with_a_square() {
         let plane = Plane { width, height, points: &points };
         let side = 2 * radius + 1;
         let weights = numbers((side * side) as usize, 7);
-        // Each product is rounded, and added with at most all others: the first to 0, exactly.
+        // Each product is rounded, and added to at most all others: the first to 0, exactly.
         let expected = |x, y| {
             let terms = (0..i64::from(side))
                 .flat_map(|row| (0..i64::from(side)).map(move |column| (row, column)));
@@ -153,8 +153,8 @@ fn convolution_along_rows_and_then_along_columns() {
         let plane = Plane { width, height, points: &points };
         let side = 2 * radius + 1;
         let (across, down) = (numbers(side as usize, 9), numbers(side as usize, 10));
-        // The product of weights itself is exact in double precision. In each of the two passes a term is multiplied,
-        // and added with at most all others.
+        // The product of weights itself is exact in double precision. In each of the two passes a
+        // term is multiplied, and added to at most all others.
         let expected = |x, y| {
             let mut sum = Sum::default();
             for (row, upright) in (-i64::from(radius)..).zip(&down) {

@@ -10,7 +10,7 @@ use pool_wgpu::{BufferViewMut, Wgpu};
 use crate::bounds::{Sum, assert_within, numbers};
 use crate::device::{Compiled, stream};
 
-/// Around a block of 256, around a block of blocks, and more blocks than workgroups.
+/// Counts around a block of 256, around a block of blocks, and with more blocks than workgroups.
 const COUNTS: [u32; 14] =
     [1, 2, 63, 64, 65, 255, 256, 257, 1_000, 65_535, 65_536, 65_537, 262_145, 300_000];
 
@@ -20,7 +20,7 @@ struct PrefixSum {
 }
 
 impl PrefixSum {
-    /// Forms the prefix sums in place; how many levels of blocks there were.
+    /// Computes the prefix sums in place. Returns the number of levels of blocks.
     fn form(
         &self,
         scope: &Scope<'_, Wgpu>,
@@ -58,8 +58,8 @@ fn prefix_sum() {
             let scope = pool.scope();
             let mut elements = scope.acquire_from(&numbers);
             let levels = prefix_sum.form(&scope, &mut elements, grid);
-            // A term is added in each of the eight steps of a block, on each level, and with the sum of the blocks
-            // before on each level but the topmost.
+            // A term is added in each of the eight steps of a block, on each level, and to the sum
+            // of the earlier blocks on each level but the topmost.
             let roundings = 8 * levels + (levels - 1);
             let mut sum = Sum::default();
             let expected = numbers.iter().map(|number| {

@@ -9,10 +9,11 @@ use pool_wgpu::{BufferView, Wgpu};
 use crate::bounds::{Reference, Sum, assert_within, gamma, numbers};
 use crate::device::{Compiled, stream};
 
-/// Around a workgroup of 64, and around 1,024 workgroups, where an invocation begins to do several elements.
+/// Counts around a workgroup of 64, and around 1,024 workgroups, where an invocation begins to
+/// process several elements.
 const COUNTS: [u32; 10] = [1, 2, 63, 64, 65, 1_000, 4_097, 65_535, 65_537, 200_001];
 
-/// How many terms the busiest invocation of so many workgroups sums.
+/// Returns the number of terms that the busiest of the workgroups' invocations sums.
 fn share(count: u32, workgroups: u32) -> u32 {
     count.div_ceil(workgroups * 64)
 }
@@ -27,14 +28,14 @@ fn axpy() {
         let factor = -0.7_f32;
         for workgroups in [workgroups_over_elements(count), [3, 1, 1]] {
             let scope = pool.scope();
-            // Both are longer than the count: what lies behind it stays as it is.
+            // Both are longer than the count: the elements after it must not change.
             let mut result = scope.acquire_from(&[&*y, &[7.0]].concat());
             let x_view = scope.acquire_from(&[&*x, &[1.0]].concat());
             let bindings = [x_view.binding().unwrap(), result.binding_mut().unwrap()];
             axpy.dispatch(&bindings, &AxpyParameters { factor, count }, workgroups);
             let mut results = result.copy_to_vec().unwrap();
-            assert_eq!(results.pop(), Some(7.0), "axpy of {count}: what is behind the vector");
-            // The product goes through two roundings, and y through one.
+            assert_eq!(results.pop(), Some(7.0), "axpy of {count}: bytes after the vector");
+            // The product is rounded twice, and y once.
             let expected = x.iter().zip(&y).map(|(x, y)| {
                 let (product, y) = (f64::from(factor) * f64::from(*x), f64::from(*y));
                 let error = gamma(2) * product.abs() + gamma(1) * y.abs();
@@ -45,7 +46,7 @@ fn axpy() {
     }
 }
 
-/// Both kernels of the dot product, and a pool for what is between them.
+/// Both kernels of the dot product, and a pool for their temporaries.
 struct Dot {
     partial: Compiled,
     total: Compiled,
@@ -83,8 +84,9 @@ fn dot() {
         let (x, y) = (scope.acquire_from(&x), scope.acquire_from(&y));
         for workgroups in [workgroups_over_elements(count)[0], 1, 65] {
             let result = dot.of(x.as_view(), y.as_view(), workgroups);
-            // A product is rounded, and then added with the others of its invocation's share (the first of them to 0,
-            // exactly), and in six steps with those of its workgroup; so is the workgroup's sum with the others.
+            // A product is rounded. Then it is added to the others of its invocation's share (the
+            // first of them to 0, exactly), and in six steps to those of its workgroup; so is the
+            // workgroup's sum to the others.
             let within = |terms, workgroups| share(terms, workgroups) - 1 + 6;
             let roundings = 1 + within(count, workgroups) + within(workgroups, 1);
             let what = format!("dot of {count} by {workgroups}");

@@ -1,4 +1,4 @@
-//! The account of one body: all that is known of it while it runs. Its capture and the pools of its scopes
+//! The account of one body: its state while it runs. Its capture and the pools of its scopes
 //! [share](super::shared_account) it.
 
 use std::sync::Arc;
@@ -24,29 +24,32 @@ pub(crate) struct Account {
     /// The streams of the session; the first is the one that is captured.
     streams: Arc<[Arc<CudaStream>]>,
     pub(super) medium: Medium,
-    /// The trace of a dry run, or of the graph to update, which the body has to follow; none where it is free.
+    /// The trace that the body must follow, of a dry run or of the graph to update; `None` if it is
+    /// free.
     planned: Option<Trace>,
     pub(super) record: BodyRecord,
-    /// The first error that a pool of the body got another one for, and whether a scope has returned it.
+    /// The first error for which a pool of the body got another one, and `true` once a scope has
+    /// returned it.
     first_refused: Option<CaptureError>,
     refused_is_reported: bool,
-    /// The first error that no call could return: of a pool that got another one for it, or of a drop.
+    /// The first error that no call could return: of a drop, or of a pool that got another one for
+    /// it.
     first_noted: Option<CaptureError>,
-    /// Whether a step of the body has used each stream, or waited on it. A device view may bring a stream into the
-    /// capture before that, and a dry run does not see it.
+    /// `true` for each stream that a step of the body has used, or waited on. A device view may
+    /// bring a stream into the capture before that, which a dry run does not see.
     entered: Vec<bool>,
     /// The work of scopes and lent views on each stream.
     pub(super) scope_work: Vec<ScopeWork>,
 }
 
 impl Account {
-    /// The account of a dry run.
+    /// Creates the account of a dry run.
     pub(crate) fn dry(streams: &[Arc<CudaStream>]) -> Self {
         Self::new(streams.into(), Medium::DRY, None, None, Shares::default())
     }
 
-    /// The account of a capture, which follows a trace where there is one. An update has the number of the graph's
-    /// captures. `shares` are the uses of leased blocks, all of them to be read.
+    /// Creates the account of a capture, which follows a trace if there is one. An update has the
+    /// number of the graph's captures. `shares` are the uses of leased blocks, all of them reads.
     pub(crate) fn live(
         streams: Arc<[Arc<CudaStream>]>,
         live: LiveCapture,
@@ -80,55 +83,56 @@ impl Account {
         }
     }
 
-    /// Closes the account, of which nothing is left to whoever was forgotten with a part in it.
+    /// Closes the account. Forgotten holders of it keep nothing.
     pub(super) fn close(&mut self) -> (Medium, BodyRecord) {
         let nothing = BodyRecord::new(self.number(), 0, Shares::default());
         let medium = std::mem::replace(&mut self.medium, Medium::Over);
         (medium, std::mem::replace(&mut self.record, nothing))
     }
 
-    /// The number of the capture.
+    /// Returns the number of the capture.
     pub(super) fn number(&self) -> u64 {
         self.record.capture
     }
 
-    /// Whether this is the account of a dry run.
+    /// Returns `true` for the account of a dry run.
     pub(super) fn is_dry(&self) -> bool {
         matches!(self.medium, Medium::Dry(_))
     }
 
-    /// The streams of the session.
+    /// Returns the streams of the session.
     pub(super) fn streams(&self) -> &Arc<[Arc<CudaStream>]> {
         &self.streams
     }
 
-    /// How many steps the body has done.
+    /// Returns the number of steps so far.
     pub(super) fn steps(&self) -> usize {
         self.record.trace.steps()
     }
 
-    /// Whether a stream takes part in the capture yet.
+    /// Returns `true` if a stream takes part in the capture yet.
     pub(super) fn has_begun(&self, stream: usize) -> bool {
         self.record.model.has_begun(stream)
     }
 
-    /// Notes why a pool of the body was refused something. The pool, which knows no `CaptureError`, got another error.
+    /// Records the reason of a refusal to a pool of the body. The pool, which does not know
+    /// `CaptureError`, got another error.
     pub(super) fn note_refused(&mut self, error: CaptureError) {
         self.note_error_of_drop(error.clone());
         self.first_refused.get_or_insert(error);
     }
 
-    /// Notes an error of a drop, which cannot return it.
+    /// Records an error of a drop, which cannot return it.
     pub(super) fn note_error_of_drop(&mut self, error: CaptureError) {
         self.first_noted.get_or_insert(error);
     }
 
-    /// Whether a pool of the body was refused something.
+    /// Returns `true` if a request of a pool of the body was refused.
     pub(super) fn has_refused(&self) -> bool {
         self.first_refused.is_some()
     }
 
-    /// The first error that a pool of the body got another one for, once.
+    /// Takes the first error for which a pool of the body got another one.
     pub(super) fn report_refused(&mut self) -> Option<CaptureError> {
         let first = self.first_refused.as_ref().filter(|_| !self.refused_is_reported)?;
         self.refused_is_reported = true;
@@ -140,13 +144,14 @@ impl Account {
         self.first_noted.clone().map_or(Ok(()), Err)
     }
 
-    /// Adds the end of a scope or a loan to the trace. A drop cannot return an error, and the body's own error comes
-    /// first: the next step, or the end of the capture, finds that the traces differ.
+    /// Adds the end of a scope or a loan to the trace. A drop cannot return an error, and the
+    /// body's own error has priority. So the next step, or the end of the capture, detects that the
+    /// traces differ.
     pub(super) fn end_step(&mut self, step: &BodyStep) {
         self.record.trace.add(step);
     }
 
-    /// Notes a step, which must be that of the plan, if there is one.
+    /// Records a step, which must equal the plan's, if there is a plan.
     pub(super) fn step(&mut self, step: &BodyStep) -> Result<(), CaptureError> {
         let trace = &mut self.record.trace;
         trace.add(step);
@@ -158,7 +163,7 @@ impl Account {
         }
     }
 
-    /// Names a host argument: the same steps give the same names.
+    /// Assigns a host argument's number: the same steps give the same numbers.
     pub(super) fn name_argument(&mut self) -> Result<usize, CaptureError> {
         let number = self.record.arguments.len();
         self.step(&BodyStep::Argument { number })?;
@@ -166,7 +171,7 @@ impl Account {
         Ok(number)
     }
 
-    /// Keeps the memory of a host argument, whatever becomes of its copy.
+    /// Keeps the memory of a host argument, even if its copy fails.
     pub(super) fn keep_argument(&mut self, number: usize, buffer: HostBuffer) {
         if let Some(argument) = self.record.arguments.get_mut(number) {
             *argument = Some(self.record.host.len());
@@ -179,8 +184,9 @@ impl Account {
         self.record.host.push(Some(buffer));
     }
 
-    /// The handles of the nodes that a stream has come to by this capture's work alone; none in a dry run. While a
-    /// scope is open there, or a view is lent, their work is not told apart.
+    /// Returns the handles of the last nodes of a stream that this capture alone has added; empty
+    /// in a dry run. While a scope is open there, or a view is lent, their work is not
+    /// distinguished.
     pub(super) fn expect(&mut self, stream: usize) -> Result<Vec<u64>, CaptureError> {
         if self.may_hold_more(stream) {
             return self.frontier(stream);
@@ -190,14 +196,15 @@ impl Account {
         live.frontiers.check(&self.streams, stream, begun)
     }
 
-    /// Notes that these streams stand where they were left just now; the handles of the nodes there.
+    /// Records that these streams are where they were just left. Returns the handles of their last
+    /// nodes.
     pub(super) fn arrive(&mut self, streams: &[usize]) -> Result<Vec<u64>, CaptureError> {
         let Some(live) = self.medium.live() else { return Ok(Vec::new()) };
         let arrive = |&stream| live.frontiers.arrive(&self.streams, stream);
         Ok(streams.iter().map(arrive).collect::<Result<Vec<_>, _>>()?.concat())
     }
 
-    /// The handles of the nodes that a stream has come to; none in a dry run.
+    /// Returns the handles of a stream's last nodes; empty in a dry run.
     pub(super) fn frontier(&mut self, stream: usize) -> Result<Vec<u64>, CaptureError> {
         match self.medium.live() {
             Some(live) => live.frontiers.now(&self.streams[stream]),
@@ -205,12 +212,12 @@ impl Account {
         }
     }
 
-    /// The handles of the nodes at which a stream was left; none in a dry run.
+    /// Returns the handles of the nodes where a stream was left; empty in a dry run.
     pub(super) fn left_at(&mut self, stream: usize) -> Vec<u64> {
         self.medium.live().map_or_else(Vec::new, |live| live.frontiers.at(stream))
     }
 
-    /// Begins what moves a stream on; how many spans were over then.
+    /// Begins work that extends a stream. Returns the number of completed spans.
     pub(super) fn begin_move(&mut self, stream: usize) -> usize {
         if let Some(live) = self.medium.live() {
             live.frontiers.leave(stream);
@@ -218,7 +225,8 @@ impl Account {
         self.record.spans.len()
     }
 
-    /// Ends what has moved a stream on from some nodes, as a span of its own; the nodes where the stream stands then.
+    /// Ends work that has extended a stream from some nodes, as a separate span. Returns the
+    /// stream's last nodes.
     pub(super) fn end_move(
         &mut self,
         stream: usize,
@@ -232,7 +240,8 @@ impl Account {
         Ok(after)
     }
 
-    /// Takes a stream into the capture at its first step: it comes after what the session's stream holds.
+    /// Brings a stream into the capture at its first step: it is ordered after the work of the
+    /// session's stream.
     pub(super) fn begin(&mut self, stream: usize) -> Result<(), CaptureError> {
         if !self.entered[stream] {
             self.order(stream, 0)?;
@@ -241,7 +250,7 @@ impl Account {
         Ok(())
     }
 
-    /// Makes a stream come after all that another one holds now, where it does not yet.
+    /// Orders a stream after all current work of another one, unless it is already.
     pub(super) fn order(&mut self, later: usize, earlier: usize) -> Result<(), CaptureError> {
         if !self.must_wait(later, earlier) {
             return Ok(());
@@ -265,7 +274,8 @@ impl Account {
         ordered.map_err(CaptureError::from).and(ended.map(drop))
     }
 
-    /// Whether a stream has to wait so that its next operation comes after all of another one's.
+    /// Returns `true` if a stream has to wait so that its next operation comes after all of another
+    /// one's.
     fn must_wait(&mut self, later: usize, earlier: usize) -> bool {
         if later != earlier && self.may_hold_more(earlier) {
             self.record.model.operation(earlier);
@@ -273,7 +283,8 @@ impl Account {
         self.record.model.must_wait(later, earlier)
     }
 
-    /// Notes an operation of its kind, and orders its stream after who used the same memory.
+    /// Records an operation by its kind, and orders its stream after the earlier users of the same
+    /// memory.
     pub(super) fn prepare_operation(
         &mut self,
         kind: &'static str,
@@ -295,7 +306,7 @@ impl Account {
         Ok(())
     }
 
-    /// Notes that an operation, which came to these nodes, uses memory.
+    /// Records that an operation, which ends in these nodes, uses memory.
     pub(super) fn used(&mut self, stream: usize, uses: &[Use<'_>], nodes: &[u64]) {
         let operation = self.record.model.operation(stream);
         for one in uses {
@@ -303,13 +314,13 @@ impl Account {
         }
     }
 
-    /// The names of the memory that is used, and whether it is written.
+    /// Returns the names of the used memory, and `true` for a write.
     pub(super) fn names(&self, uses: &[Use<'_>]) -> Vec<(Memory, bool)> {
         uses.iter().map(|one| (self.record.regions[one.region].name, one.writes)).collect()
     }
 
-    /// Notes the blocks that are written from here on: no graph of another stream has them. All that are leased count
-    /// as read.
+    /// Records the blocks that are written from here on: no graph of another stream has them. All
+    /// leased blocks count as read.
     fn share_written(&mut self, uses: &[Use<'_>]) -> Result<(), CaptureError> {
         if self.is_dry() {
             return Ok(());
@@ -331,12 +342,12 @@ impl Account {
         lent.map_or(Ok(()), |region| Err(CaptureError::Lent { address: region.address }))
     }
 
-    /// The address of a region.
+    /// Returns the address of a region.
     pub(super) fn address(&self, region: usize) -> u64 {
         self.record.regions[region].address
     }
 
-    /// The number of the region of a block that the graph keeps.
+    /// Returns the number of a block's region, which the graph keeps.
     pub(super) fn region_of_block(&mut self, block: &GraphMemoryBlock) -> usize {
         let regions = &mut self.record.regions;
         let same = |region: &Region| region.name == Memory::Block(block.id());
@@ -347,7 +358,7 @@ impl Account {
         regions.len() - 1
     }
 
-    /// Takes bytes of a view for a stream that has begun; the number of their region.
+    /// Allocates a view's bytes for a stream that has begun. Returns the number of their region.
     pub(super) fn acquire(
         &mut self,
         stream: usize,
@@ -360,14 +371,14 @@ impl Account {
         Ok(region)
     }
 
-    /// Takes bytes of a scope's pool, which are in use until the capture ends; their address.
+    /// Allocates a block for a scope's pool, in use until the capture ends. Returns its address.
     pub(super) fn acquire_block(&mut self, stream: usize, bytes: u64) -> Result<u64, CaptureError> {
         let site = self.scope_work[stream].site;
         let region = self.acquire_kept(stream, bytes, site)?;
         Ok(self.address(region))
     }
 
-    /// Takes bytes that are in use until the capture ends; the number of their region.
+    /// Allocates bytes that are in use until the capture ends. Returns the number of their region.
     pub(super) fn acquire_kept(
         &mut self,
         stream: usize,
@@ -391,17 +402,17 @@ impl Account {
         Ok(self.record.regions.len() - 1)
     }
 
-    /// Notes that a region is not used by its view any more: an arena that rewinds may have its bytes.
+    /// Records that a region's view was dropped: an arena that rewinds may reuse its bytes.
     pub(super) fn release(&mut self, region: usize) {
         let Some(region) = self.record.regions.get(region) else { return };
-        // What is lent still, to a guard that was forgotten, stays.
+        // A region that is still lent, to a forgotten guard, stays.
         if let (Some(live), true, false) = (self.medium.live(), region.is_temporary(), region.lent)
         {
             let _ended = live.arena.deallocate(region.address);
         }
     }
 
-    /// Says that the capture forks: whether its arena allows that.
+    /// Records a fork. Fails if the arena's policy forbids it.
     pub(super) fn fork(&mut self) -> Result<(), CaptureError> {
         self.medium.live().map_or(Ok(()), |live| Ok(live.arena.forked()?))
     }

@@ -1,5 +1,5 @@
-//! Work of scopes and lent views in an account: nothing tells of each of their operations, so it is noted as a whole
-//! when it is over.
+//! The work of scopes and lent views in an account. Their single operations are not visible, so it
+//! is recorded as a whole when it ends.
 
 use super::account::Account;
 use super::call_site::CallSite;
@@ -10,7 +10,7 @@ use super::span::{NodeOwner, Span};
 use super::trace::BodyStep;
 use crate::capture::error::CaptureError;
 
-/// What is to be moved by the end of the pools of a body.
+/// The streams that the end of a body's pools may extend.
 pub(super) struct PoolsEnd {
     streams: Vec<usize>,
     begun: usize,
@@ -18,7 +18,7 @@ pub(super) struct PoolsEnd {
 }
 
 impl Account {
-    /// Opens the one scope of a stream.
+    /// Opens the only scope of a stream.
     pub(super) fn open_scope(&mut self, stream: usize, site: CallSite) -> Result<(), CaptureError> {
         self.begin(stream)?;
         let at = self.expect(stream)?;
@@ -48,8 +48,8 @@ impl Account {
         Ok(())
     }
 
-    /// Takes a region back that was lent on a stream, which was made to come after all other streams that have the
-    /// view. So the uses of the view end where the stream stands now.
+    /// Takes back a region that was lent on a stream, which is ordered after all other streams with
+    /// the view. So the uses of the view end at the stream's last nodes.
     pub(super) fn end_loan(&mut self, stream: usize, of: Use<'_>) {
         let uses = self.names(&[of]);
         self.end_step(&BodyStep::Operation { kind: "return", stream, uses });
@@ -64,7 +64,7 @@ impl Account {
         }
     }
 
-    /// Begins work that is not noted on a stream, which stands at these nodes.
+    /// Begins unrecorded work on a stream, whose last nodes are these.
     fn open_work(&mut self, stream: usize, at: &[u64]) {
         let begun = self.record.spans.len();
         let work = &mut self.scope_work[stream];
@@ -74,7 +74,7 @@ impl Account {
         work.guards += 1;
     }
 
-    /// Ends work of a scope, or with a lent view: the streams stand where it left them.
+    /// Ends work of a scope, or with a lent view: the streams are where it left them.
     fn close_work(&mut self, stream: usize) -> Result<(), CaptureError> {
         let moved = self.note_work(stream);
         let after = self.arrive(&moved)?;
@@ -82,8 +82,8 @@ impl Account {
         Ok(())
     }
 
-    /// Notes work that is over, after which the stream has come behind what others did of it: as one operation of
-    /// each stream that did any. Which streams those are.
+    /// Records finished work, after which the stream was ordered after all others that took part:
+    /// as one operation of each such stream. Returns those streams.
     fn note_work(&mut self, stream: usize) -> Vec<usize> {
         let work = &mut self.scope_work[stream];
         let model = &mut self.record.model;
@@ -99,7 +99,7 @@ impl Account {
         moved
     }
 
-    /// Ends the span of what was done on a stream so far, at these nodes; another span begins.
+    /// Ends the span of a stream's work so far, at these nodes; another span begins.
     fn end_span(&mut self, stream: usize, after: Vec<u64>) {
         let work = &mut self.scope_work[stream];
         let before = std::mem::replace(&mut work.before, after.clone());
@@ -107,18 +107,19 @@ impl Account {
         self.record.spans.push(Span { begun, before, after, owner: NodeOwner::Scope });
     }
 
-    /// Whether a stream may hold work that was not noted.
+    /// Returns `true` if a stream may have unrecorded work.
     pub(super) fn may_hold_more(&self, stream: usize) -> bool {
         let touches = |work: &ScopeWork| work.guards > 0 && work.touched.contains(&stream);
         self.is_open(stream) || self.scope_work.iter().any(touches)
     }
 
-    /// Whether a scope is open on a stream, or a view lent.
+    /// Returns `true` if a scope is open on a stream, or a view lent.
     fn is_open(&self, stream: usize) -> bool {
         self.scope_work[stream].guards > 0
     }
 
-    /// Lets another stream of the session come after this one, to use memory of its scopes.
+    /// Allows another stream of the session to be ordered after this one, to use memory of its
+    /// scopes.
     pub(super) fn admit(&mut self, stream: usize, other: usize) -> Result<(), CaptureError> {
         if stream == other {
             return Ok(());
@@ -134,8 +135,8 @@ impl Account {
         Ok(())
     }
 
-    /// Says what the pools of scopes may move when they go: they may make streams wait for each other, by other ways
-    /// than this account.
+    /// Returns the streams that the pools of scopes may extend when they end: they may order
+    /// streams without this account.
     pub(super) fn begin_pools_end(&mut self) -> Result<PoolsEnd, CaptureError> {
         let takes_part = |&stream: &usize| stream == 0 || self.has_begun(stream);
         let streams: Vec<usize> = (0..self.scope_work.len()).filter(takes_part).collect();
@@ -144,7 +145,7 @@ impl Account {
         Ok(PoolsEnd { streams, begun: self.record.spans.len(), before })
     }
 
-    /// Notes that the pools of scopes are gone.
+    /// Records that the pools of scopes have ended.
     pub(super) fn finish_pools_end(&mut self, end: PoolsEnd) -> Result<(), CaptureError> {
         let PoolsEnd { streams, begun, before } = end;
         let after = self.arrive(&streams)?;
@@ -152,7 +153,7 @@ impl Account {
         Ok(())
     }
 
-    /// Joins every branch, on which stands nothing but this capture's work: a graph ends in one stream.
+    /// Joins every branch, which must have only this capture's work: a graph ends in one stream.
     pub(super) fn join_all(&mut self) -> Result<(), CaptureError> {
         let streams = self.scope_work.len();
         for branch in 1..streams {
@@ -164,7 +165,8 @@ impl Account {
         self.keep_to_the_end()
     }
 
-    /// Notes that what is kept, and what was lent to a guard that was forgotten, is used until the end of the graph.
+    /// Records that kept regions, and those lent to a forgotten guard, are in use until the end of
+    /// the graph.
     fn keep_to_the_end(&mut self) -> Result<(), CaptureError> {
         let nodes = self.frontier(0)?;
         for stream in 0..self.scope_work.len() {

@@ -1,4 +1,4 @@
-//! What comes out of a body, besides the graph: its steps, what they took and used, and what they put on streams.
+//! The results of a body besides the graph: its steps, their memory, and their work on streams.
 
 use pool_driver::host_buffer::HostBuffer;
 
@@ -8,31 +8,32 @@ use super::span::Span;
 use super::trace::Trace;
 use crate::capture::sharing::Shares;
 
-/// What a body did.
+/// The record of a finished body.
 pub(crate) struct BodyRecord {
     /// The number of the capture.
     pub(crate) capture: u64,
-    /// What the body orders.
+    /// The order that the body establishes.
     pub(crate) model: Model,
     /// The steps of the body.
     pub(crate) trace: Trace,
     /// The memory that the body uses.
     pub(crate) regions: Vec<Region>,
-    /// How many of the regions are temporaries.
+    /// The number of temporaries among the regions.
     temporaries: usize,
-    /// The pieces of what was put on streams.
+    /// The pieces of its work on streams.
     pub(crate) spans: Vec<Span>,
-    /// What the blocks of the session are used for.
+    /// The uses of the session's blocks.
     pub(crate) shares: Shares,
-    /// What copies of the graph read: host arguments, and values of scopes and lent views.
+    /// The host memory that copies of the graph read: host arguments, and values of scopes and lent
+    /// views.
     pub(crate) host: Vec<Option<HostBuffer>>,
-    /// Where each host argument is in `host`; one of no bytes needs no memory. Scopes and lent views are no steps,
-    /// so what they put there has no part in the names of arguments.
+    /// The index of each host argument in `host`; one of 0 bytes needs no memory. Scopes and lent
+    /// views are not steps, so their host memory has no part in the names of arguments.
     pub(crate) arguments: Vec<Option<usize>>,
 }
 
 impl BodyRecord {
-    /// The record of a body that has done nothing yet, on so many streams.
+    /// Creates the record of an empty body on `streams` streams.
     pub(super) fn new(capture: u64, streams: usize, shares: Shares) -> Self {
         Self {
             capture,
@@ -47,7 +48,7 @@ impl BodyRecord {
         }
     }
 
-    /// The number of the next temporary, which is not given again.
+    /// Returns the number of the next temporary, which is never reused.
     pub(super) fn name_temporary(&mut self) -> usize {
         self.temporaries += 1;
         self.temporaries - 1

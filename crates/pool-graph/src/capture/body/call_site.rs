@@ -1,4 +1,4 @@
-//! The calls that take memory in a body: errors and records of a capture name them.
+//! The calls that allocate in a body; errors and records of a capture contain them.
 
 use std::panic::Location;
 
@@ -9,7 +9,7 @@ pub(crate) struct CallSite {
 }
 
 impl CallSite {
-    /// The call of a function, by its name, from outside of the functions that track their callers.
+    /// Returns the call of a function, by its name, outside the functions that track their callers.
     #[track_caller]
     pub(super) fn of(function: &'static str) -> Self {
         Self { call: Some((function, Location::caller())) }

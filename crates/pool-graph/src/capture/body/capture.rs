@@ -1,5 +1,5 @@
-//! The scope of a body: it takes memory, puts work on the session's streams, and sees to it that what
-//! uses the same memory is ordered.
+//! The interface of a body: it allocates, puts work on the session's streams, and orders uses of
+//! the same memory.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -18,12 +18,12 @@ use super::trace::BodyStep;
 use crate::capture::error::CaptureError;
 use crate::lease::Lease;
 
-/// The body's side of a capture, or of a dry run: acquires come from the arena, and operations go to
-/// the streams of the session.
+/// The body's side of a capture, or of a dry run: acquires come from the arena, and operations go
+/// to the streams of the session.
 ///
-/// What uses the same memory on several streams is ordered by the capture: a stream waits for the last
-/// writer before it reads, and for readers, too, before it writes. Streams that use nothing in common
-/// stay apart, unless [`wait`](Self::wait) says otherwise.
+/// The capture orders uses of the same memory on several streams: a stream waits for the last
+/// writer before it reads, and also for readers before it writes. Streams without common memory
+/// stay independent, unless [`wait`](Self::wait) orders them.
 pub struct Capture<'c> {
     pub(super) leases: &'c [Lease],
     pub(super) account: SharedAccount,
@@ -36,23 +36,23 @@ pub(crate) struct Operation<'o> {
     pub(crate) kind: &'static str,
     pub(crate) stream: CaptureStream,
     pub(crate) uses: &'o [Use<'o>],
-    /// Who answers for what the operation puts on the stream.
+    /// The responsible owner of the operation's nodes.
     pub(crate) owner: NodeOwner,
 }
 
 impl<'c> Capture<'c> {
-    /// The body's side of an account, with the leases of the session.
+    /// Creates the body's side of an account, with the leases of the session.
     pub(crate) fn new(account: Account, leases: &'c [Lease]) -> Self {
         let pools = RefCell::new(Pools::new(account.streams().len()));
         Self { leases, account: SharedAccount::new(account), pools }
     }
 
-    /// Ends the body; what it did.
+    /// Ends the body, and returns its record.
     pub(crate) fn into_record(self) -> BodyRecord {
         self.finish()
     }
 
-    /// Ends the pools, then the account, of which nothing is left to whoever was forgotten with a part in it.
+    /// Ends the pools, then the account. Forgotten holders of it keep nothing.
     fn finish(&self) -> BodyRecord {
         let pools = self.pools.replace(Pools::new(0));
         drop(pools);
@@ -61,19 +61,19 @@ impl<'c> Capture<'c> {
         record
     }
 
-    /// Whether this is a dry run: nothing is put on streams, and memory is addresses alone.
+    /// Returns `true` in a dry run: no work is put on streams, and memory is addresses alone.
     #[must_use]
     pub fn is_dry(&self) -> bool {
         self.account.open().is_dry()
     }
 
-    /// The first stream of the session, which is captured.
+    /// Returns the first stream of the session, which is captured.
     #[must_use]
     pub fn main(&self) -> CaptureStream {
         CaptureStream(0)
     }
 
-    /// A branch of the session, counted from 0 in the order in which it got them.
+    /// Returns a branch of the session, counted from 0 in the order in which it got them.
     ///
     /// # Errors
     ///
@@ -86,11 +86,11 @@ impl<'c> Capture<'c> {
         Err(CaptureError::NoSuchBranch { asked: branch, branches })
     }
 
-    /// Makes a stream come after all that another one holds now.
+    /// Orders a stream after all current work of another one.
     ///
     /// # Errors
     ///
-    /// What the driver refuses, and where the arena allows one stream alone.
+    /// Returns the driver's error code, and fails if the arena allows only one stream.
     pub fn wait(&self, later: CaptureStream, earlier: CaptureStream) -> Result<(), CaptureError> {
         let (later, earlier) = (self.check(later)?, self.check(earlier)?);
         let mut account = self.account.open();
@@ -99,7 +99,8 @@ impl<'c> Capture<'c> {
         account.order(later, earlier)
     }
 
-    /// Notes an operation, orders its stream after who used the same memory, and puts it there.
+    /// Records an operation, orders its stream after the earlier users of the same memory, and puts
+    /// it there.
     pub(crate) fn operation(
         &self,
         operation: &Operation<'_>,
@@ -116,11 +117,11 @@ impl<'c> Capture<'c> {
         }
         let begun = account.begin_move(stream);
         let streams = Arc::clone(account.streams());
-        // The work is the body's.
+        // The body's own work runs without the account's lock.
         drop(account);
         let worked = work(&streams[stream]);
         let mut account = self.account.open();
-        // What failed halfway has put something on the stream by then, and that uses the memory.
+        // Work that failed halfway may have added nodes by then, which use the memory.
         let ended = account.end_move(stream, begun, &before, owner).map(|mut nodes| {
             nodes.retain(|node| !before.contains(node));
             account.used(stream, uses, &nodes);
@@ -128,13 +129,14 @@ impl<'c> Capture<'c> {
         worked.and(ended)
     }
 
-    /// Ends the pools of scopes, while what they may still put on the streams is captured, and joins every branch.
+    /// Ends the pools of scopes, while their remaining work on streams is still captured, and joins
+    /// every branch.
     pub(crate) fn join_all(&self) -> Result<(), CaptureError> {
         let scopes = std::mem::take(&mut self.pools.borrow_mut().scopes);
         let noted = self.account.open().check_noted();
         let end = self.account.open().begin_pools_end();
         drop(scopes);
-        // In the order in which they came.
+        // They are returned in the order of their occurrence.
         noted?;
         let end = end?;
         let mut account = self.account.open();
@@ -156,7 +158,7 @@ impl<'c> Capture<'c> {
     }
 }
 
-/// Ends the pools and the account of a body that failed or unwound, too.
+/// Also ends the pools and the account of a body that failed or unwound.
 impl Drop for Capture<'_> {
     fn drop(&mut self) {
         drop(self.finish());

@@ -1,6 +1,6 @@
-//! Where the streams of a capture stand, as the capture itself left them. Whatever else is put on one
-//! of them, by safe calls of other libraries too, becomes a node of the graph, and nobody has promised
-//! anything about the memory that it names: the capture notices it, and is refused.
+//! The last nodes of a capture's streams, as the capture itself left them. Any other work on one of
+//! them, including safe calls of other libraries, becomes a node of the graph, and uses memory
+//! without a promise. The capture detects it, and is refused.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use pool_driver::cudarc::driver::CudaStream;
 use crate::capture::error::CaptureError;
 use crate::driver::{CaptureMode, CaptureObserver, StreamPosition};
 
-/// The nodes that each stream has come to, in one capture.
+/// The last nodes of each stream in one capture.
 #[derive(Debug)]
 pub(crate) struct Frontiers {
     observer: CaptureObserver,
@@ -23,14 +23,14 @@ enum Frontier {
     Outside,
     /// The stream is in another capture.
     Elsewhere,
-    /// The stream is behind these nodes, named by their handles, in order.
+    /// The stream is after these nodes, sorted by handle.
     At(Vec<u64>),
-    /// Something is being put on it, or was, and how that ended is not known.
+    /// Work is being put on it, or was, with an unknown result.
     Moving,
 }
 
 impl Frontiers {
-    /// The frontiers of so many streams, the first of which is captured and empty.
+    /// Creates the state of `streams` streams, the first of which is captured and empty.
     pub(crate) fn new(streams: usize, observer: CaptureObserver, mode: CaptureMode) -> Self {
         let first = |stream| match stream {
             0 => Frontier::At(Vec::new()),
@@ -39,8 +39,9 @@ impl Frontiers {
         Self { observer, mode, streams: (0..streams).map(first).collect() }
     }
 
-    /// Whether a stream stands where it was left; the nodes there. One that has begun, as far as the account says,
-    /// takes part: where the driver failed to bring it there, what is put on it would run at once.
+    /// Checks that a stream is where it was left, and returns its last nodes. A stream that has
+    /// begun, by the account, must take part: if the driver failed to bring it into the capture,
+    /// work on it would run at once.
     pub(crate) fn check(
         &self,
         streams: &[Arc<CudaStream>],
@@ -64,12 +65,12 @@ impl Frontiers {
         }
     }
 
-    /// Notes that something is about to be put on a stream.
+    /// Records that work is about to be put on a stream.
     pub(crate) fn leave(&mut self, stream: usize) {
         self.streams[stream] = Frontier::Moving;
     }
 
-    /// Notes that what was to be put on a stream is there; the nodes that the stream has come to.
+    /// Records that the work was put on a stream. Returns the stream's last nodes.
     pub(crate) fn arrive(
         &mut self,
         streams: &[Arc<CudaStream>],
@@ -80,7 +81,7 @@ impl Frontiers {
         Ok(nodes)
     }
 
-    /// Where a stream was left.
+    /// Returns the nodes where a stream was left.
     pub(crate) fn at(&self, stream: usize) -> Vec<u64> {
         match &self.streams[stream] {
             Frontier::At(nodes) => nodes.clone(),
@@ -88,7 +89,7 @@ impl Frontiers {
         }
     }
 
-    /// Where a stream of the capture stands, however it came there.
+    /// Returns the current last nodes of a stream of the capture.
     pub(crate) fn now(&self, stream: &CudaStream) -> Result<Vec<u64>, CaptureError> {
         match self.read(stream)? {
             Frontier::At(nodes) => Ok(nodes),

@@ -1,5 +1,5 @@
-//! What a capture has, as device views: blocks that the graph keeps and temporaries of the capture, for
-//! code that knows views and launches alone.
+//! Device views of a capture's memory, of blocks that the graph keeps and of temporaries, for code
+//! that uses views and launches alone.
 
 use std::fmt;
 
@@ -17,12 +17,13 @@ use super::span::NodeOwner;
 use super::view::CaptureView;
 use crate::capture::error::CaptureError;
 
-/// A view of the capture, lent to a stream: it gives device views, for launches and copies beside those
-/// of a [scope](Capture::scope) on the same stream.
+/// A view of the capture, lent to a stream. It gives device views, for launches and copies beside
+/// those of a [scope](Capture::scope) on the same stream.
 ///
-/// While it lives, the capture's own operations refuse the memory ([`CaptureError::Lent`]), because nobody
-/// notes what the device views do. Dropped, it says that this is over, and what the capture does next with
-/// the memory comes after it. Forgotten, the memory stays lent to the end.
+/// While it lives, the capture's own operations refuse the memory ([`CaptureError::Lent`]), because
+/// the uses of the device views are not recorded. Its drop ends these uses, and later work of the
+/// capture with the memory is ordered after them. If it is forgotten, the memory stays lent to the
+/// end.
 ///
 /// ```compile_fail,E0505
 /// # use pool_cuda::DeviceViewMut;
@@ -50,7 +51,7 @@ use crate::capture::error::CaptureError;
 /// ```
 #[must_use = "dropped, it lends nothing any more"]
 pub struct ViewLoan<'v, T> {
-    // In this order: the pool brings other streams together, then the use is noted.
+    // In this order: the pool joins the other streams, then the use is recorded.
     lender: Lender,
     handle: Handle<T>,
     _loan: LoanGuard<'v>,
@@ -62,7 +63,7 @@ struct Lender {
     account: SharedAccount,
 }
 
-/// Other streams that have the memory come before whatever the pool's stream gets next.
+/// Orders the other streams with the memory before later work of the pool's stream.
 impl Drop for Lender {
     fn drop(&mut self) {
         if let Err(error) = end_uses(self.pool.context()) {
@@ -72,8 +73,9 @@ impl Drop for Lender {
 }
 
 impl Capture<'_> {
-    /// Lends a view to work on a stream that the capture does not see: launches and copies of device
-    /// views. The stream comes after whoever used the memory, and counts as its writer.
+    /// Lends a view to work on a stream that the capture does not see: launches and copies of
+    /// device views. The stream is ordered after the memory's earlier users, and counts as its
+    /// writer.
     ///
     /// ```no_run
     /// use pool_core::PoolViewMut;
@@ -95,8 +97,8 @@ impl Capture<'_> {
     ///
     /// # Errors
     ///
-    /// [`CaptureError::Lent`] where the memory is lent already, [`CaptureError::ForeignView`], and what
-    /// the driver refuses.
+    /// [`CaptureError::Lent`] if the memory is lent already, [`CaptureError::ForeignView`], and the
+    /// driver's error code.
     pub fn lend<'v, T: PodElement>(
         &'v self,
         stream: CaptureStream,
@@ -106,9 +108,9 @@ impl Capture<'_> {
         let (uses, owner) = (&[view.write()], NodeOwner::NOTHING);
         self.operation(&Operation { kind: "lend", stream, uses, owner }, |_| Ok(()))?;
         let loan = LoanGuard::new(self, stream, view.write())?;
-        // SAFETY: the pool is private to the value that is made here, hands out one view of the region's
-        // elements, and is dropped before the region is the capture's again. Until then the region is
-        // marked as lent, so that neither the capture nor another pool uses it; its view is borrowed.
+        // SAFETY: the pool is private to the value that is created here, returns one view of the
+        // region's elements, and is dropped before the loan ends. Until then the region is marked
+        // as lent, so that neither the capture nor another pool uses it; its view is borrowed.
         let source = unsafe { FromView::new(&self.account, loan.place, address) };
         let context = DeviceStream::from_source(self.pool_stream(loan.place)?, source)?;
         let pool = DynamicPool::with_config(context, config())?;
@@ -119,16 +121,16 @@ impl Capture<'_> {
 }
 
 impl<T: PodElement> ViewLoan<'_, T> {
-    /// The elements, to be read.
+    /// Returns the elements as a shared view.
     ///
     /// # Errors
     ///
-    /// No error is known: the array is there as long as this value.
+    /// No error is known: the array lives as long as this value.
     pub fn view(&self) -> Result<DeviceView<'_, T>, CaptureError> {
         Ok(self.lender.pool.get(self.handle)?)
     }
 
-    /// The elements, to be written.
+    /// Returns the elements as an exclusive view.
     ///
     /// # Errors
     ///
@@ -138,7 +140,7 @@ impl<T: PodElement> ViewLoan<'_, T> {
     }
 }
 
-/// A region that is lent, until it is dropped.
+/// A region that is lent, until this is dropped.
 struct LoanGuard<'v> {
     capture: &'v Capture<'v>,
     place: usize,

@@ -1,5 +1,5 @@
-//! Where a body takes its memory from and puts its work: the arena and the streams of a capture, or nowhere in a dry
-//! run.
+//! The source of a body's memory and the target of its work: the arena and the streams of a
+//! capture, or none in a dry run.
 
 use std::sync::Arc;
 
@@ -9,30 +9,30 @@ use super::frontiers::Frontiers;
 use crate::arena::CudaArena;
 use crate::capture::error::CaptureError;
 
-/// What a body works on.
+/// The memory and the streams of a body.
 pub(super) enum Medium {
-    /// A dry run, whose memory is addresses alone: where the next temporary begins.
+    /// A dry run, whose memory is addresses alone: the address of the next temporary.
     Dry(u64),
     /// A capture of the driver.
     Live(LiveCapture),
-    /// Nothing any more: the body is over, and pools that were forgotten keep no memory.
+    /// None: the body has ended, and forgotten pools keep no memory.
     Over,
 }
 
-/// A capture of the driver that is under way.
+/// A capture of the driver in progress.
 pub(crate) struct LiveCapture {
     pub(super) arena: CudaArena,
-    /// The event by which streams of the capture are made to come after each other.
+    /// The event that orders streams of the capture.
     pub(super) event: Arc<Event>,
-    /// Where the body left its streams.
+    /// The nodes where the body left its streams.
     pub(super) frontiers: Frontiers,
 }
 
-/// Where a dry run puts its temporaries: where no device has memory.
+/// The base of a dry run's temporaries, at addresses without device memory.
 const DRY_BASE: u64 = 1 << 62;
 
 impl LiveCapture {
-    /// A capture with the arena of its session, whose streams stand where `frontiers` has them.
+    /// Creates a capture with the arena of its session, whose streams are at `frontiers`.
     pub(crate) fn new(arena: &CudaArena, event: Arc<Event>, frontiers: Frontiers) -> Self {
         let arena = CudaArena::of_session(Arc::clone(arena.shared()));
         Self { arena, event, frontiers }
@@ -42,7 +42,7 @@ impl LiveCapture {
 impl Medium {
     pub(super) const DRY: Self = Self::Dry(DRY_BASE);
 
-    /// The address of new bytes, and where they lie in the arena.
+    /// Allocates bytes. Returns their address, and their offset in the arena.
     pub(super) fn take(&mut self, bytes: u64) -> Result<(u64, u64), CaptureError> {
         match self {
             Self::Dry(next) => {
@@ -62,7 +62,7 @@ impl Medium {
         }
     }
 
-    /// The capture of the driver; none in a dry run.
+    /// Returns the capture of the driver; `None` in a dry run.
     pub(super) fn live(&mut self) -> Option<&mut LiveCapture> {
         match self {
             Self::Live(live) => Some(live),

@@ -1,11 +1,12 @@
-//! The body of a capture, or of a dry run: what it may do, and the account of what it did.
+//! The body of a capture, or of a dry run: its interface, and the account of its work.
 //!
-//! The account is the one lock of the crate under which work is done: allocations, calls of the arena and of the driver.
-//! It is never entered twice. It is reached only through the body's [`Capture`], and through the scopes and lent views
-//! that borrow from it. A body gets each of these by a reference of any lifetime, so it cannot store one where a hook or a
-//! subscriber would find it. The account holds no value of the user, and no other thread has it. A hook that captures has
-//! an account of its own. The lock of the account is taken first; the arena's state and `SHARES` are locked under it,
-//! and nothing is locked under those.
+//! The account's lock is the only one of the crate under which work is done: allocations, calls of
+//! the arena and of the driver. It is never entered twice. It is reached only through the body's
+//! [`Capture`], and through the scopes and lent views that borrow from it. A body gets each of
+//! these by a reference of any lifetime, so it cannot store one where a hook or a subscriber would
+//! find it. The account holds no value of the user, and no other thread has it. A hook that
+//! captures has its own account. The lock of the account is taken first; the arena's state and
+//! `SHARES` are locked under it, and nothing is locked under those.
 
 mod account;
 mod account_scopes;

@@ -1,10 +1,10 @@
-//! What a capture orders, as far as the session can tell without a driver: operations of streams, and
-//! streams that wait for each other. A dry run has nothing else; a capture follows it to know which
-//! waits it still needs.
+//! A model of the order in a capture, as far as the session knows it without a driver: operations
+//! of streams, and waits between streams. It is all that a dry run has; a capture uses it to find
+//! the waits that are still needed.
 
 use std::collections::BTreeSet;
 
-/// Streams, the first of them the one that is captured, and the operations on them so far.
+/// The streams, the first of which is captured, and the operations on them so far.
 #[derive(Clone, Debug)]
 pub(crate) struct Model {
     lines: Vec<Line>,
@@ -15,19 +15,19 @@ pub(crate) struct Model {
     streams: Vec<u32>,
 }
 
-/// A stream, as far as the model knows of it.
+/// A stream in the model.
 #[derive(Clone, Debug, Default)]
 struct Line {
-    /// Whether the stream takes part in the capture yet.
+    /// `true` if the stream takes part in the capture yet.
     begun: bool,
-    /// The operations that the next one on the stream comes after.
+    /// The operations that the next one on the stream depends on.
     frontier: BTreeSet<usize>,
-    /// How many operations of each stream come before its next one.
+    /// For each stream, the number of its operations that precede the next one here.
     seen: Vec<usize>,
 }
 
 impl Model {
-    /// A model of so many streams, at least one, with nothing on them yet.
+    /// Creates a model of at least one stream, without operations.
     pub(crate) fn new(streams: usize) -> Self {
         let line = |number| Line { begun: number == 0, seen: vec![0; streams], ..Line::default() };
         Self {
@@ -39,7 +39,7 @@ impl Model {
         }
     }
 
-    /// Adds an operation to a stream; the number of the operation.
+    /// Adds an operation to a stream. Returns its number.
     pub(crate) fn operation(&mut self, stream: usize) -> usize {
         let operation = self.operations;
         self.operations += 1;
@@ -52,15 +52,17 @@ impl Model {
         operation
     }
 
-    /// Whether a stream has to wait so that its next operation comes after all of another one's.
+    /// Returns `true` if a stream has to wait so that its next operation comes after all of another
+    /// one's.
     pub(crate) fn must_wait(&self, later: usize, earlier: usize) -> bool {
         let (later_line, earlier_line) = (&self.lines[later], &self.lines[earlier]);
         let behind = later_line.seen.iter().zip(&earlier_line.seen).any(|(own, other)| own < other);
         later != earlier && earlier_line.begun && (behind || !later_line.begun)
     }
 
-    /// A stream is going to wait for another one, where the driver does not fail. One that takes part already is not
-    /// relied upon to come behind: it is made to wait once more where that matters.
+    /// Records a planned wait of a stream for another one, which the driver may refuse. If the
+    /// stream takes part already, the model does not rely on that wait: it waits once more where
+    /// that matters.
     pub(crate) fn is_to_wait(&mut self, later: usize, earlier: usize) {
         if self.lines[later].begun {
             self.come_behind(later, earlier);
@@ -69,7 +71,7 @@ impl Model {
         }
     }
 
-    /// Makes a stream wait for another one.
+    /// Records a wait of a stream for another one.
     pub(crate) fn wait(&mut self, later: usize, earlier: usize) {
         self.come_behind(later, earlier);
         let seen = self.lines[earlier].seen.clone();
@@ -80,7 +82,7 @@ impl Model {
         }
     }
 
-    /// The next operation on a stream comes after those of another one.
+    /// Orders the next operation on a stream after those of another one.
     fn come_behind(&mut self, later: usize, earlier: usize) {
         let frontier = self.lines[earlier].frontier.clone();
         self.lines[later].frontier.extend(frontier);
@@ -94,7 +96,7 @@ impl Model {
         self.operations
     }
 
-    /// The stream of each operation.
+    /// Returns the stream of each operation.
     #[cfg(feature = "record")]
     pub(crate) fn streams(&self) -> &[u32] {
         &self.streams

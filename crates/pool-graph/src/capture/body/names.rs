@@ -1,6 +1,6 @@
-//! What a body calls its streams and its host arguments.
+//! The names of streams and host arguments in a body.
 
-/// A stream of the session, as a body names it.
+/// A stream of the session, by its name in a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CaptureStream(pub(super) usize);
 

@@ -1,4 +1,4 @@
-//! What a body puts on the streams of its session: fills, copies, and work of its own.
+//! Operations of a body on the streams of its session: fills, copies, and the caller's own work.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ impl Capture<'_> {
     ///
     /// # Errors
     ///
-    /// What the driver refuses.
+    /// Returns the driver's error code.
     pub fn fill_bytes<T: PodElement>(
         &self,
         stream: CaptureStream,
@@ -43,8 +43,8 @@ impl Capture<'_> {
     ///
     /// # Errors
     ///
-    /// [`CaptureError::LengthMismatch`], [`CaptureError::SameMemory`] for two views of one block, and
-    /// what the driver refuses.
+    /// [`CaptureError::LengthMismatch`], [`CaptureError::SameMemory`] for two views of one block,
+    /// and the driver's error code.
     pub fn copy<T: Element>(
         &self,
         stream: CaptureStream,
@@ -63,17 +63,17 @@ impl Capture<'_> {
             if bytes == 0 {
                 return Ok(());
             }
-            // SAFETY: as in `fill_bytes`, of two regions, which are apart while both are in use.
+            // SAFETY: as in `fill_bytes`, of two regions, which are disjoint while both are in use.
             unsafe { calls::copy_on_device(target, source, bytes, stream) }.map_err(Into::into)
         })
     }
 
-    /// Copies from the host, in each replay: the graph owns the host's elements, and
+    /// Copies from the host, in each replay. The graph owns the host's elements, and
     /// [`set_argument`](crate::CapturedGraph::set_argument) changes them.
     ///
     /// # Errors
     ///
-    /// As [`copy`](Self::copy), and where there is no page-locked memory.
+    /// As [`copy`](Self::copy), and an error if there is no page-locked memory.
     pub fn copy_from_host<T: Element>(
         &self,
         stream: CaptureStream,
@@ -100,26 +100,27 @@ impl Capture<'_> {
         Ok(HostArgument { capture, number })
     }
 
-    /// Puts work on a stream through cudarc: launches of kernels, calls of libraries. Not called in a
-    /// dry run.
+    /// Puts work on a stream through cudarc: launches of kernels, calls of libraries. It is not
+    /// called in a dry run.
     ///
     /// # Safety
     ///
-    /// What the work reads and writes, in this and every later replay, is in the views of `uses`, and
-    /// written only where they say so; or it is memory of the caller's, or of the graph's state, that
-    /// stays, and is used by nothing else meanwhile, for as long as the graph lives, or until an
-    /// [update](crate::CapturedGraph::update) has replaced the work. A graph that is *forgotten* lives for
-    /// ever, and its runs are not waited for: a state that borrows memory (`S` is not `'static`) does not
-    /// keep it, so whoever relies on such a state sees to it that the graph is dropped.
+    /// All memory that the work accesses, in this and every later replay, must be in the views of
+    /// `uses`, and written only as declared there. Or it must be memory of the caller, or of the
+    /// graph's state, that stays valid without other uses meanwhile. It must stay so for as long as
+    /// the graph lives, or until an [update](crate::CapturedGraph::update) has replaced the work. A
+    /// *forgotten* graph lives forever, and its runs are not waited for. A state that borrows
+    /// memory (`S` is not `'static`) does not keep it, so a caller with such a state must ensure
+    /// that the graph is dropped.
     ///
-    /// The work goes to this stream, and leaves the capture as it is. Meanwhile nobody else puts anything
-    /// there: whatever came onto the stream until the work returns is the caller's to answer for, kernels of
-    /// other threads included. The same holds for what work that fails has put there by then.
+    /// The work must go to this stream, and leave the capture as it is. Meanwhile no other code may
+    /// use the stream: the caller is responsible for all work put there until the closure returns,
+    /// including kernels of other threads. The same holds for the nodes of work that fails halfway.
     ///
     /// # Errors
     ///
-    /// What the work answers, [`CaptureError::ForeignWork`], [`CaptureError::SharedBlock`], and what the
-    /// driver refuses.
+    /// The work's own error, [`CaptureError::ForeignWork`], [`CaptureError::SharedBlock`], and the
+    /// driver's error code.
     pub unsafe fn enqueue(
         &self,
         stream: CaptureStream,
@@ -130,7 +131,7 @@ impl Capture<'_> {
         self.operation(&Operation { kind: "work", stream, uses, owner }, work)
     }
 
-    /// What the graph copies from: none of no bytes, and none in a dry run.
+    /// Returns the graph's source of a copy: `None` for 0 bytes, and in a dry run.
     fn host_buffer(&self, bytes: &[u8]) -> Result<Option<HostBuffer>, CaptureError> {
         if self.is_dry() || bytes.is_empty() {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! The pools of a body's scopes, and the stream that they have in a dry run.
+//! The pools of a body's scopes, and their stream in a dry run.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,16 +17,16 @@ use crate::driver::{CaptureMode, StreamCapture};
 
 /// The pools of a body's scopes, one for each stream that had one.
 pub(crate) struct Pools {
-    // Dropped in this order: what is on the stream, then the stream.
+    // Dropped in this order: the pools on the stream, then the stream.
     pub(super) scopes: Vec<Option<Pool<Cuda>>>,
     pub(super) dry: Option<DryStream>,
 }
 
-/// A stream of a dry run: captured, so that what is launched on it is never run. Its capture cannot be ended
-/// there, for it began elsewhere.
+/// A stream of a dry run. It is captured, so that launches on it never run. User code cannot end
+/// its capture there, because it began on another stream.
 pub(super) struct DryStream {
-    // In this order: the capture is given up, the stream goes, eager pools may wait for the context again, and what had
-    // to wait for the end of the capture is destroyed.
+    // In this order: the capture is discarded, the stream is destroyed, eager pools may wait for
+    // the context again, and objects that waited for the end of the capture are destroyed.
     _capture: StreamCapture,
     pub(super) stream: Arc<CudaStream>,
     _under_way: CaptureUnderWay,
@@ -36,7 +36,8 @@ pub(super) struct DryStream {
 impl DryStream {
     pub(super) fn new(context: &Arc<CudaContext>) -> Result<Self, CaptureError> {
         bind(context)?;
-        // An error that earlier calls left with the context is not this call's. The context keeps it.
+        // An error that earlier calls left in the context does not belong to this call. The context
+        // keeps it.
         let earlier = context.check_err();
         let made = with_relaxed_capture_mode(|| context.new_stream());
         context.record_err(earlier);
@@ -56,8 +57,8 @@ impl Pools {
     }
 }
 
-/// For pools that are made for one capture: a block grows to what is asked for and no further, because
-/// the body runs once.
+/// Returns the configuration of pools for one capture: a block grows to the requested size and no
+/// further, because the body runs once.
 pub(crate) fn config() -> PoolConfig {
     PoolConfig::new().name("capture").growth_factor(1.0)
 }

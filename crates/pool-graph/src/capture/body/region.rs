@@ -1,4 +1,5 @@
-//! What a body uses: temporaries of the arena and blocks that the graph keeps, and who used them last.
+//! The memory of a body: temporaries of the arena and blocks that the graph keeps, with their last
+//! users.
 
 use std::collections::BTreeMap;
 
@@ -9,34 +10,34 @@ use crate::base::block::GraphMemoryBlock;
 /// Memory that operations of a body use.
 #[derive(Clone, Debug)]
 pub(crate) struct Region {
-    /// The name by which steps call the region.
+    /// The name of the region in steps.
     pub(crate) name: Memory,
     pub(crate) address: u64,
-    /// The bytes of the region; those of a temporary are in whole granules.
+    /// The bytes of the region; those of a temporary are whole granules.
     pub(crate) bytes: u64,
-    /// Where the region lies in the arena; none for memory that is not from there.
+    /// The offset of the region in the arena; `None` for other memory.
     pub(crate) offset: Option<u64>,
-    /// The operation of the model that stands for taking it.
+    /// The operation of the model at which it was allocated.
     pub(crate) taken_by: usize,
-    /// The handles of the nodes at which the stream stood that took it: every use comes after all of them.
+    /// The handles of the stream's last nodes at the allocation: every use comes after all of them.
     pub(crate) after: Vec<u64>,
-    /// The stream of the last write; at first the one that took it.
+    /// The stream of the last write; at first that of the allocation.
     pub(crate) writer: usize,
     /// The streams that have read the region since its last write.
     pub(crate) readers: Vec<usize>,
     /// The uses of the region on each stream.
     pub(crate) users: BTreeMap<usize, Uses>,
-    /// Whether the region is a block that the graph has for writing.
+    /// `true` for a block that the graph may write.
     pub(crate) written: bool,
-    /// Whether the region is a block of a scope's pool, which is in use until the capture ends.
+    /// `true` for a block of a scope's pool, which is in use until the capture ends.
     pub(crate) kept: bool,
-    /// Whether the region is lent to a device view now, whose uses nobody notes.
+    /// `true` while the region is lent to a device view, whose uses are not recorded.
     pub(crate) lent: bool,
-    /// Who asked for it.
+    /// The call that requested it.
     pub(crate) site: CallSite,
 }
 
-/// Where a temporary lies.
+/// The place of a temporary.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ArenaRange {
     pub(crate) address: u64,
@@ -49,23 +50,23 @@ pub(crate) struct ArenaRange {
 pub(crate) struct Uses {
     /// The number of the last one in the model.
     pub(crate) operation: usize,
-    /// The handles of the nodes that use it, as far as the capture put them there; none in a dry run.
+    /// The handles of the nodes that use it, if the capture put them there; empty in a dry run.
     pub(crate) known: Vec<u64>,
-    /// The handles of the nodes where its use ends: each use is one of them or comes before one. After an operation
-    /// they are its own. After a loan they are those at which the stream stands, which was made to come after all
-    /// that had the view.
+    /// The handles of the nodes where its use ends: each use is one of them or precedes one. For an
+    /// operation they are its own. For a loan they are the stream's last nodes, after it was
+    /// ordered after all users of the view.
     pub(crate) until: Vec<u64>,
 }
 
 impl Region {
-    /// A temporary at a place of the arena, which a stream comes to after these nodes.
+    /// Creates a temporary at a place of the arena, which a stream uses after these nodes.
     pub(crate) fn temporary(name: usize, stream: usize, at: ArenaRange, after: Vec<u64>) -> Self {
         let ArenaRange { address, bytes, offset } = at;
         let own = Self::new(Memory::Temporary(name), address, bytes);
         Self { offset: Some(offset), after, writer: stream, ..own }
     }
 
-    /// A block that the graph keeps.
+    /// Creates the region of a block that the graph keeps.
     pub(crate) fn block(block: &GraphMemoryBlock) -> Self {
         Self::new(Memory::Block(block.id()), block.address(), block.size())
     }
@@ -92,13 +93,13 @@ impl Region {
         self.offset.is_some()
     }
 
-    /// Streams that must come before a use on a stream.
+    /// Returns the streams that must precede a use on a stream.
     pub(crate) fn waited_for(&self, writes: bool) -> Vec<usize> {
         let readers = self.readers.iter().copied().filter(|_| writes);
         std::iter::once(self.writer).chain(readers).collect()
     }
 
-    /// Notes a use of the region by an operation, which came to these nodes.
+    /// Records a use of the region by an operation, which ends in these nodes.
     pub(crate) fn used(&mut self, stream: usize, writes: bool, operation: usize, nodes: &[u64]) {
         let on_stream = self.users.entry(stream).or_default();
         on_stream.operation = operation;
@@ -112,7 +113,7 @@ impl Region {
         }
     }
 
-    /// Notes that what used the region without being noted is over, where a stream stands at these nodes.
+    /// Records that unrecorded uses of the region have ended at a stream's last nodes.
     pub(crate) fn ended(&mut self, stream: usize, operation: usize, nodes: &[u64]) {
         self.used(stream, true, operation, &[]);
         self.users.entry(stream).or_default().end_at(nodes);
@@ -120,7 +121,7 @@ impl Region {
 }
 
 impl Uses {
-    /// What put nothing on the stream ends where the stream stood before.
+    /// Ends uses that added no node at the stream's earlier nodes.
     fn end_at(&mut self, nodes: &[u64]) {
         if !nodes.is_empty() {
             self.until = nodes.to_vec();

@@ -1,19 +1,20 @@
-//! What scopes and lent views do on one stream, as far as an account knows of it while they are there.
+//! The work of scopes and lent views on one stream, as an account sees it while it runs.
 
 use super::call_site::CallSite;
 
 /// The work of scopes and lent views on one stream.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ScopeWork {
-    /// How many scopes and lent views there are.
+    /// The number of scopes and lent views.
     pub(super) guards: usize,
-    /// How many spans were over when the one of this work began, and where the stream stood then.
+    /// The number of completed spans when the one of this work began, and the stream's last nodes
+    /// then.
     pub(super) begun: usize,
     pub(super) before: Vec<u64>,
-    /// Whether one of the guards is that of a scope.
+    /// `true` if one of the guards is a scope's.
     pub(super) scope: bool,
-    /// Who opened the last scope.
+    /// The call that opened the last scope.
     pub(super) site: CallSite,
-    /// Other streams that were given memory of the scopes and views.
+    /// Other streams that got memory of the scopes and views.
     pub(super) touched: Vec<usize>,
 }

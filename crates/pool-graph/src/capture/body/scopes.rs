@@ -17,8 +17,8 @@ use super::trace::BodyStep;
 use crate::capture::error::CaptureError;
 
 impl<'c> Capture<'c> {
-    /// Runs `body` with a scope of a pool on this stream: what is written for
-    /// [`Scope<'_, Cuda>`](Scope) can be captured as it is.
+    /// Runs `body` with a scope of a pool on this stream: code for a [`Scope<'_, Cuda>`](Scope) can
+    /// be captured unchanged.
     ///
     /// ```no_run
     /// use pool_core::{PoolError, Scope};
@@ -38,28 +38,30 @@ impl<'c> Capture<'c> {
     /// }
     /// ```
     ///
-    /// Each stream of the session has one pool, which the capture makes at the first call and keeps to
-    /// its end. Calls one after the other use its blocks again, as outside. Each block is a region of the
-    /// arena *for the rest of the capture*: nobody notes which kernels use it, so its bytes are never
-    /// another temporary's; what is freed, because a slot grows or by `trim`, serves the same pool alone. A
-    /// [probe](crate::CaptureSession::probe) says how many bytes that takes. Where temporaries are many
-    /// and large, [`acquire`](Self::acquire) shares their bytes along the graph.
+    /// Each stream of the session has one pool, which the capture creates at the first call and
+    /// keeps to its end. Consecutive calls reuse its blocks, as outside. Each block is a region of
+    /// the arena *for the rest of the capture*: its uses by kernels are not recorded, so its bytes
+    /// are never shared with another temporary. A block that is freed, by growth of a slot or by
+    /// `trim`, is reused by the same pool alone. A [probe](crate::CaptureSession::probe) returns
+    /// the bytes that this takes. For many large temporaries, [`acquire`](Self::acquire) shares
+    /// their bytes along the graph.
     ///
-    /// Blocks of the graph, and temporaries of the capture, come into a scope by [`lend`](Self::lend).
+    /// Blocks of the graph, and temporaries of the capture, enter a scope by [`lend`](Self::lend).
     ///
     /// What waits for the device or copies host memory that the graph does not own is refused by
     /// [`CudaError::Capturing`]: `copy_to_vec`, `copy_to_host`, `copy_from_host`,
     /// `acquire_from`. For the last two there is [`copy_from_host`](Self::copy_from_host) of the capture.
     ///
-    /// **Other streams.** A view may be used on another stream of the session, by `view.on(&stream)`: it
-    /// becomes a part of the capture if it is none, and comes together with this one again when the scope
-    /// ends. A stream of no session is refused. In a dry run only streams of scopes will do: open one on
-    /// the branch and use `view.on(inner.context().stream())`.
+    /// **Other streams.** A view may be used on another stream of the session, by
+    /// `view.on(&stream)`. That stream joins the capture if necessary, and is joined with this one
+    /// when the scope ends. A stream outside the session is refused. In a dry run only streams of
+    /// scopes are accepted: open one on the branch and use `view.on(inner.context().stream())`.
     ///
-    /// **Dry runs.** In a [probe](crate::CaptureSession::probe) addresses are of no memory, and the scope's
-    /// stream is one that is captured to be thrown away. Launches are to go to `scope.context().stream()`,
-    /// as `scope.launch` does: launched on the session's stream, a kernel would really run. A driver may refuse
-    /// cudarc's own copies and fills of such addresses, and the probe answers with its error: use those of the views.
+    /// **Dry runs.** In a [probe](crate::CaptureSession::probe) addresses have no memory, and the
+    /// scope's stream is one whose capture is discarded. Launches must go to
+    /// `scope.context().stream()`, as `scope.launch` does: a kernel launched on the session's
+    /// stream would really run. A driver may refuse cudarc's own copies and fills of such
+    /// addresses. The probe then returns its error; use the views' own copies and fills.
     ///
     /// ```compile_fail,E0521
     /// # use pool_cuda::{Cuda, DeviceViewMut};
@@ -88,12 +90,14 @@ impl<'c> Capture<'c> {
     ///
     /// # Errors
     ///
-    /// The body's own error, before any other. Where the capture refused a block to the pool, the pool's error does
-    /// not say why, so this one is returned in its place: [`CaptureError::Diverged`], or the arena's.
-    /// [`CaptureError::ScopeOpen`] inside of a scope on the same stream; and what the driver refuses.
+    /// The body's own error, before any other. If the capture refused a block to the pool, the
+    /// pool's error lacks the reason, so this one is returned in its place:
+    /// [`CaptureError::Diverged`], or the arena's. [`CaptureError::ScopeOpen`] inside a scope on
+    /// the same stream; and the driver's error code.
     ///
-    /// The end of a scope is a step, too. Where it is not the one that the body has to follow, as after an error that
-    /// the body goes on from, the next step fails with [`CaptureError::Diverged`], or the capture does at its end.
+    /// The end of a scope is a step, too. If it differs from the step that the body must follow, as
+    /// after an error that the body ignores, the next step fails with [`CaptureError::Diverged`],
+    /// or the capture does at its end.
     #[track_caller]
     pub fn scope<R, E: From<CaptureError>>(
         &self,
@@ -102,7 +106,7 @@ impl<'c> Capture<'c> {
     ) -> Result<R, E> {
         let opened = OpenScopeGuard::new(self, self.check(stream)?, CallSite::of("scope"))?;
         let refused_before = self.account.open().has_refused();
-        // Dropped before `opened` where the body unwinds: then it brings the streams together.
+        // It is dropped before `opened` if the body unwinds: then it joins the streams.
         let mut pool = self.take_pool(opened.stream)?;
         let result = body(&mut pool.scope());
         let noted = self.account.open().check_noted();
@@ -110,18 +114,18 @@ impl<'c> Capture<'c> {
         self.pools.borrow_mut().scopes[opened.stream] = Some(pool);
         drop(opened);
         let Ok(result) = result else {
-            // The body has the error that its pool got in the place of this one.
+            // The body has the error that its pool got in place of this one.
             let refused = if refused_before { None } else { self.account.open().report_refused() };
             return refused.map_or(result, |refused| Err(refused.into()));
         };
-        // In the order in which they came.
+        // They are returned in the order of their occurrence.
         noted?;
         ended.map_err(CaptureError::from)?;
         self.account.open().check_noted()?;
         Ok(result)
     }
 
-    /// A context for pools on a stream.
+    /// Creates a context for pools on a stream.
     pub(crate) fn pool_stream(&self, stream: usize) -> Result<Arc<CudaStream>, CaptureError> {
         let (streams, is_dry) = {
             let account = self.account.open();
@@ -151,8 +155,8 @@ impl<'c> Capture<'c> {
     }
 }
 
-/// Brings the other streams that used memory of a body's pool together with the pool's stream. Returns the first error:
-/// where one could not be ordered before, a kernel may have got the address 0.
+/// Joins the other streams that used memory of a body's pool with the pool's stream. Returns the
+/// first error: if a stream could not be ordered earlier, a kernel may have got the address 0.
 pub(super) fn end_uses(stream: &DeviceStream) -> Result<(), CudaError> {
     let unanswered = |stream: &DeviceStream| stream.take_unanswered().map_or(Ok(()), Err);
     let before = unanswered(stream);
@@ -160,7 +164,7 @@ pub(super) fn end_uses(stream: &DeviceStream) -> Result<(), CudaError> {
     before.and(joined).and(unanswered(stream))
 }
 
-/// A scope that is open on a stream. Its drop closes it, also where the body unwinds.
+/// An open scope on a stream. Its drop closes it, even if the body unwinds.
 struct OpenScopeGuard<'a> {
     capture: &'a Capture<'a>,
     stream: usize,
@@ -169,7 +173,7 @@ struct OpenScopeGuard<'a> {
 impl<'a> OpenScopeGuard<'a> {
     fn new(capture: &'a Capture<'_>, stream: usize, site: CallSite) -> Result<Self, CaptureError> {
         capture.account.open().open_scope(stream, site)?;
-        // From here on its drop closes the scope again.
+        // From here on its drop closes the scope.
         let guard = Self { capture, stream };
         capture.account.open().step(&BodyStep::Scope { stream, opens: true })?;
         Ok(guard)

@@ -1,4 +1,4 @@
-//! An account as its capture and the pools of its body have it together.
+//! An account, shared by its capture and the pools of its body.
 
 use std::sync::Arc;
 
@@ -6,16 +6,17 @@ use parking_lot::{Mutex, MutexGuard};
 
 use super::account::Account;
 
-/// An account that a [`Capture`](crate::Capture), the pools of its scopes and its lent views have together.
+/// An account, shared by a [`Capture`](crate::Capture), the pools of its scopes and its lent views.
 ///
 /// It cannot be plain state that is passed by `&mut`: each pool of a scope holds it as its
-/// [`BlockSource`](pool_cuda::BlockSource), beside the `&Capture` of the body. It cannot be a `RefCell`, because that trait
-/// asks for `Send`. One thread has all of them, so no call waits here.
+/// [`BlockSource`](pool_cuda::BlockSource), beside the `&Capture` of the body. It cannot be a
+/// `RefCell`, because that trait requires `Send`. One thread has all of them, so no call waits
+/// here.
 ///
-/// **No code of the body runs under it, and no pool is used, made or dropped:** each of these may come back to the
-/// account, and would wait for itself. What runs under it is this crate's, the arena's, the host's allocator and the
-/// driver; none of them has the account, which is reached through its capture alone, and through the scopes and lent
-/// views that borrow from that.
+/// **No code of the body runs under its lock, and no pool is used, created or dropped:** each of
+/// these may re-enter the account, and would deadlock. Only code of this crate, the arena, the
+/// host's allocator and the driver run under it. None of them has the account, which is reached
+/// through its capture alone, and through the scopes and lent views that borrow from that.
 #[derive(Clone)]
 pub(super) struct SharedAccount(Arc<Mutex<Account>>);
 
@@ -24,7 +25,7 @@ impl SharedAccount {
         Self(Arc::new(Mutex::new(account)))
     }
 
-    /// The account, for one step of a body.
+    /// Locks the account, for one step of a body.
     pub(super) fn open(&self) -> MutexGuard<'_, Account> {
         self.0.lock()
     }

@@ -1,15 +1,14 @@
-//! Where the pools of a body take their blocks from: the arena of the capture, or memory that a view
-//! lends. The one place here that answers for `pool-cuda`'s unsafe trait.
+//! Sources of the blocks of a body's pools: the arena of the capture, or memory that a view lends.
+//! This is the only module here that implements `pool-cuda`'s unsafe trait.
 //!
-//! What the proofs rely on:
+//! The proofs rely on three facts:
 //!
-//! 1. **The arena is the graph's**, and so are the blocks that leases hold: their memory stays as long as
-//!    anything of the capture may run. In a capture that fails nothing is ever run.
-//! 2. **A region of a scope's pool is kept**: the arena is not told that it is over, and the account has it
-//!    in use until the end, so nothing that is acquired later shares bytes with it. What was there before
-//!    is done when the stream comes to the region, which the verifier checks in the graph.
-//! 3. **A dry run puts nothing where it is run**: its pools have a stream that is captured to be thrown
-//!    away.
+//! 1. **The arena is the graph's**, and so are the blocks that leases hold: their memory lives as
+//!    long as work of the capture may run. Work of a failed capture never runs.
+//! 2. **A region of a scope's pool is kept**: its end is not passed to the arena, and the account
+//!    has it in use until the end, so no later acquire shares its bytes. Earlier uses are done when
+//!    the stream reaches the region, which the verifier checks in the graph.
+//! 3. **Work of a dry run is never run**: its pools have a stream whose capture is discarded.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,7 +24,7 @@ use super::shared_account::SharedAccount;
 use crate::base::error::GraphMemoryError;
 use crate::capture::error::CaptureError;
 
-/// What the pools of one stream of a body have in common.
+/// The common state of the pools of one body's stream.
 struct BodyStream {
     account: SharedAccount,
     stream: usize,
@@ -37,13 +36,13 @@ pub(crate) struct FromArena {
     blocks: RefCell<Blocks>,
 }
 
-/// The blocks that one pool has taken.
+/// The blocks that one pool has allocated.
 #[derive(Default)]
 struct Blocks {
-    /// How many bytes the block at each address has.
+    /// The bytes of the block at each address.
     bytes: BTreeMap<u64, u64>,
-    /// What the pool has freed, by bytes and address. It goes to no other stream, so whoever gets it next
-    /// comes after those that had it.
+    /// The blocks that the pool has freed, by bytes and address. They go to no other stream, so the
+    /// next user comes after the previous ones.
     idle: BTreeSet<(u64, u64)>,
 }
 
@@ -78,16 +77,16 @@ impl FromArena {
 impl FromView {
     /// # Safety
     ///
-    /// The pool that gets this hands out one view, as long as the region at the address or shorter, and
-    /// nothing else uses the region's memory while that pool lives.
+    /// The pool with this source must return one view, at most as long as the region at the
+    /// address. No other work may use the region's memory while that pool lives.
     pub(crate) unsafe fn new(account: &SharedAccount, stream: usize, address: u64) -> Self {
         Self { place: BodyStream { account: account.clone(), stream }, address }
     }
 }
 
 impl BodyStream {
-    /// What a pool is told, and what is kept for the end of the scope: a pool tries again after a
-    /// refusal, and knows nothing of plans.
+    /// Returns the pool's error for a refusal, and stores the cause for the end of the scope: a
+    /// pool retries after a refusal, and does not know plans.
     fn refusal(&self, requested: usize, error: CaptureError) -> CudaError {
         if let CaptureError::Memory(GraphMemoryError::ArenaExhausted { shortage, .. }) = error {
             return CudaError::NoBlock { requested, why: shortage.advice() };
@@ -96,7 +95,7 @@ impl BodyStream {
             return error;
         }
         self.account.open().note_refused(error);
-        CudaError::NoBlock { requested, why: "the capture cannot go on: its error says why" }
+        CudaError::NoBlock { requested, why: "the capture cannot go on: its error has the reason" }
     }
 
     fn admit(&self, stream: &CudaStream) -> Result<(), CudaError> {
@@ -123,18 +122,19 @@ impl BodyStream {
         };
         let stream = &streams[self.stream];
         let buffer = HostBuffer::new(bytes, stream.context())?;
-        // SAFETY: the range is the caller's to write, in memory that the graph owns, as it will own the
-        // buffer.
+        // SAFETY: the caller may write the range, in memory that the graph owns; it will own the
+        // buffer, too.
         unsafe { calls::copy_from_host(to, buffer.first(), bytes.len(), stream) }?;
         self.account.open().keep_host(buffer);
         Ok(())
     }
 }
 
-// SAFETY: the arena's regions are multiples of 256 and this pool's to the end of the capture (2), which has what it
-// freed again after all that used it, on its one stream; they are memory as long as the graph (1), of the context of
-// the session's streams, which was checked when the arena was given; in a dry run, whose stream is thrown away, there
-// is no memory (3). The owner is the capture. Locks are held for a look alone, and nothing uses the pool.
+// SAFETY: the arena's regions are multiples of 256 and this pool's to the end of the capture (2).
+// The pool reuses a freed one only after all its uses, on its one stream. The memory lives as long
+// as the graph (1), in the context of the session's streams, which was checked when the arena was
+// passed. In a dry run, whose capture is discarded, there is no memory (3). The owner is the
+// capture. Locks are held only to read, and no method uses the pool.
 unsafe impl BlockSource for FromArena {
     fn owner(&self) -> u64 {
         self.place.account.open().number()
@@ -148,7 +148,7 @@ unsafe impl BlockSource for FromArena {
         self.take(bytes).map_err(|error| self.place.refusal(bytes, error))
     }
 
-    /// Nothing goes back to the arena: nobody noted which kernels used the block.
+    /// No block is returned to the arena, because its uses by kernels were not recorded.
     unsafe fn free(&self, address: u64) {
         let mut blocks = self.blocks.borrow_mut();
         if let Some(&bytes) = blocks.bytes.get(&address) {
@@ -166,8 +166,8 @@ unsafe impl BlockSource for FromArena {
     }
 }
 
-// SAFETY: as above (1, 3). The one block is the region that was promised when this was made; that its
-// pool asks for a word more than the view has is of no account, for nothing but the view uses it.
+// SAFETY: as above (1, 3). The one block is the region that the creator of this source promised.
+// Its pool requests a word more than the view has, which is harmless because only the view uses it.
 unsafe impl BlockSource for FromView {
     fn owner(&self) -> u64 {
         self.place.account.open().number()

@@ -1,5 +1,5 @@
-//! What a body did, step by step, as one rolling hash: to tell where a capture leaves the dry run that
-//! its plan was made from.
+//! The steps of a body, as one rolling hash. It detects where a capture diverges from the dry run
+//! of its plan.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
@@ -9,30 +9,30 @@ use crate::base::block::BlockId;
 /// One step of a body.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum BodyStep {
-    /// Memory was taken.
+    /// Memory was allocated.
     Acquire { stream: usize, bytes: u64 },
-    /// A pool of scopes took a block.
+    /// A pool of scopes allocated a block.
     Block { stream: usize, bytes: u64 },
     /// A scope was opened or closed.
     Scope { stream: usize, opens: bool },
-    /// An operation, of its kind, on a stream; the memory that it uses, and whether it writes it.
+    /// An operation, by its kind, on a stream; its memory, and `true` for a write.
     Operation { kind: &'static str, stream: usize, uses: Vec<(Memory, bool)> },
     /// A host argument got its number, counted from 0.
     Argument { number: usize },
-    /// A stream waits for another one.
+    /// One stream waits for another.
     Wait { later: usize, earlier: usize },
 }
 
-/// What a step calls memory: by a name that is the same in every run of the body, and another's in none.
+/// A name of memory in steps: the same in every run of the body, and unique.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Memory {
-    /// The n-th temporary that the body takes, blocks of scopes included.
+    /// The n-th temporary that the body allocates, blocks of scopes included.
     Temporary(usize),
-    /// A block of a pool. Another one is another step, for graphs share blocks with graphs.
+    /// A block of a pool. A different block is a different step, because graphs share blocks.
     Block(BlockId),
 }
 
-/// What a body did: the hash after each of its steps.
+/// The trace of a body: the hash after each of its steps.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Trace {
     after: Vec<u64>,
@@ -49,14 +49,14 @@ impl Trace {
         self.after.len()
     }
 
-    /// The number, from 1, of the first step that is not the other trace's; where one trace has ended, that of the
-    /// step behind its end.
+    /// Returns the number, from 1, of the first step that differs from the other trace's. If one
+    /// trace has ended, it is the step after its end.
     pub(crate) fn leaves(&self, other: &Self) -> Option<usize> {
         let same = self.after.iter().zip(&other.after).take_while(|(own, other)| own == other);
         (self != other).then(|| same.count() + 1)
     }
 
-    /// Whether the other trace begins with the steps of this one.
+    /// Returns `true` if the other trace begins with the steps of this one.
     pub(crate) fn begins(&self, other: &Self) -> bool {
         match self.after.len().checked_sub(1) {
             None => true,

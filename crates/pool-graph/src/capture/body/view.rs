@@ -1,5 +1,5 @@
-//! What a body uses: views of its temporaries and of the blocks that the graph keeps. They borrow the
-//! capture, so none leaves it.
+//! Views of a body's temporaries and of the blocks that the graph keeps. They borrow the capture,
+//! so none leaves it.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -15,10 +15,10 @@ use crate::base::request::GRANULE;
 use crate::capture::error::CaptureError;
 use crate::capture::memory::check_block;
 
-/// Elements in device memory, in the body of a capture: a temporary, which another one may follow in
-/// its bytes once it is no longer used, or a block that the graph keeps.
+/// Elements in device memory, in the body of a capture: a temporary whose bytes may be reused once
+/// it is dropped, or a block that the graph keeps.
 ///
-/// It is an address and a length; dropping it says that nothing uses it any more.
+/// It is an address and a length; its drop ends its use.
 #[must_use]
 pub struct CaptureView<'c, T> {
     pub(crate) capture: &'c Capture<'c>,
@@ -32,39 +32,39 @@ impl<'c, T> CaptureView<'c, T> {
         Self { capture, region, elements, element: PhantomData }
     }
 
-    /// How many elements the view has.
+    /// Returns the number of elements.
     #[must_use]
     pub fn len(&self) -> usize {
         self.elements
     }
 
-    /// Whether the view has no elements.
+    /// Returns `true` if the view has no elements.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.elements == 0
     }
 
-    /// Its address on the device, for arguments of kernels. In a dry run it is one at which there is no
-    /// memory.
+    /// Returns its address on the device, for arguments of kernels. In a dry run there is no memory
+    /// at it.
     #[must_use]
     pub fn address(&self) -> u64 {
         self.capture.account.open().address(self.region)
     }
 
-    /// Says that work reads the view.
+    /// Declares that work reads the view.
     #[must_use]
     pub fn read(&self) -> Use<'_> {
         self.to_use(false)
     }
 
-    /// Says that work writes the view, or reads and writes it.
+    /// Declares that work writes the view, or reads and writes it.
     #[must_use]
     pub fn write(&mut self) -> Use<'_> {
         self.to_use(true)
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        // Checked when the view was made.
+        // The multiplication was checked when the view was created.
         self.elements * size_of::<T>()
     }
 
@@ -74,11 +74,12 @@ impl<'c, T> CaptureView<'c, T> {
     }
 }
 
-/// What a body acquires: the number of elements (`usize`), or the stream of their first use and the number.
+/// The size of a temporary: the number of elements (`usize`), or the stream of their first use and
+/// the number.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not the size of a temporary",
     label = "not a size",
-    note = "sizes are: `usize` for the number of elements; `(CaptureStream, usize)` to say the stream of their first use"
+    note = "sizes are: `usize` for the number of elements; `(CaptureStream, usize)` to set the stream of their first use"
 )]
 pub trait Temporary: sealed::Temporary {}
 
@@ -86,7 +87,8 @@ mod sealed {
     use super::CaptureStream;
 
     pub trait Temporary {
-        /// The stream of the first use, if it is not the session's, and the number of elements.
+        /// Returns the stream of the first use, if it is not the session's, and the number of
+        /// elements.
         fn stream_and_elements(self) -> (Option<CaptureStream>, usize);
     }
 }
@@ -108,13 +110,14 @@ impl sealed::Temporary for (CaptureStream, usize) {
 }
 
 impl<'c> Capture<'c> {
-    /// Acquires a temporary: of so many elements, first used on the session's stream or after what that holds
-    /// now; or `(stream, elements)`, first used on that stream. Its contents are whatever the bytes held.
+    /// Acquires a temporary of `elements` elements, first used on the session's stream or after its
+    /// current work. With `(stream, elements)` it is first used on that stream. Its contents are
+    /// unspecified.
     ///
     /// # Errors
     ///
-    /// If the arena has no room or another plan, if the stream is another session's, and if the size is more than an
-    /// address can say.
+    /// Fails if the arena is full or has another plan, if the stream is another session's, and if
+    /// the size exceeds the address space.
     #[track_caller]
     pub fn acquire<T: PodElement>(
         &'c self,
@@ -132,13 +135,13 @@ impl<'c> Capture<'c> {
         Ok(CaptureView::new(self, region, elements))
     }
 
-    /// A block of a pool, as elements: what the graph reads and writes for others. The view has as many whole
-    /// elements as fit into the block.
+    /// Returns a block of a pool as elements, which the graph reads and writes for others. The view
+    /// has all whole elements that fit the block.
     ///
     /// # Errors
     ///
-    /// [`CaptureError::NotLeased`] where no lease of the session holds it, [`CaptureError::WrongContext`]
-    /// where it is another device's.
+    /// [`CaptureError::NotLeased`] if no lease of the session holds it,
+    /// [`CaptureError::WrongContext`] if it is another device's.
     pub fn block<T: Element>(
         &'c self,
         block: &GraphMemoryBlock,
@@ -154,7 +157,7 @@ impl<'c> Capture<'c> {
     }
 }
 
-/// Bytes of so many elements, in whole granules: at least one.
+/// Returns the bytes of the elements in whole granules: at least one.
 pub(super) fn rounded<T>(elements: usize) -> Result<u64, CaptureError> {
     let size = size_of::<T>();
     let overflow = CaptureError::SizeOverflow { elements, size };

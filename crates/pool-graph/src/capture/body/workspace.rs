@@ -1,4 +1,4 @@
-//! Workspaces: memory of the graph that a library keeps the address of, and uses in each of its calls.
+//! Workspaces: memory of the graph whose address a library keeps, and uses in each of its calls.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -12,14 +12,15 @@ use crate::capture::error::CaptureError;
 
 /// Memory of the graph for a library's handle, in the body of a capture.
 ///
-/// A library that has no workspace of the user's allocates one in its calls. In a capture that becomes a memory node, which
-/// is refused ([`CaptureError::MemoryNodes`]). Set this one before the first call. For cuBLAS: `cublasSetStream` first,
-/// which takes the handle's workspace away, then `cublasSetWorkspace` with [`address`](Self::address) and
-/// [`bytes`](Self::bytes). The handle keeps the address, so its bytes are no other temporary's to the end of the graph,
-/// also after this value is dropped.
+/// A library without a user's workspace allocates one in its calls. In a capture that becomes a
+/// memory node, which is refused ([`CaptureError::MemoryNodes`]). So set this one before the first
+/// call. For cuBLAS: first call `cublasSetStream`, which removes the handle's workspace, then
+/// `cublasSetWorkspace` with [`address`](Self::address) and [`bytes`](Self::bytes). The handle
+/// keeps the address, so its bytes are not reused to the end of the graph, even after this value is
+/// dropped.
 ///
-/// After the capture, set the handle's stream again (which takes the workspace away) before it is used eagerly: the memory
-/// belongs to the graph.
+/// After the capture, set the handle's stream again (which removes the workspace) before an eager
+/// use: the memory belongs to the graph.
 ///
 /// ```no_run
 /// use std::sync::Arc;
@@ -57,8 +58,8 @@ pub struct Workspace<'c> {
 }
 
 impl<'c> Capture<'c> {
-    /// Takes memory for a library's handle that works on this stream. It is a part of the footprint to the end of the
-    /// graph.
+    /// Allocates memory for a library's handle on this stream. It is a part of the footprint to the
+    /// end of the graph.
     ///
     /// # Errors
     ///
@@ -80,19 +81,20 @@ impl<'c> Capture<'c> {
 }
 
 impl Workspace<'_> {
-    /// Its address on the device, a multiple of 256. In a dry run there is no memory at it.
+    /// Returns its address on the device, a multiple of 256. In a dry run there is no memory at it.
     #[must_use]
     pub fn address(&self) -> u64 {
         self.capture.account.open().address(self.region)
     }
 
-    /// Its bytes.
+    /// Returns its bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Says that a call of the library uses it: calls on several streams come one after the other.
+    /// Declares that a call of the library uses it: calls on several streams are ordered one after
+    /// the other.
     #[must_use]
     pub fn write(&mut self) -> Use<'_> {
         let capture = self.capture.account.open().number();

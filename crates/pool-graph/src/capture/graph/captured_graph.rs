@@ -23,37 +23,39 @@ use crate::capture::setup::{CaptureSetup, Pattern, VerifiedGraph};
 use crate::driver::Executable;
 use crate::verify::Verification;
 
-/// A graph, ready to be replayed, with all that its nodes name.
+/// A graph, ready to be replayed, with all the memory of its nodes.
 ///
 /// # Why this is sound
 ///
-/// 1. *The addresses in its nodes are of memory that it owns.* What safe code puts into a capture
-///    are views of the arena, which nobody else captures with but graphs of the same stream, and of
-///    blocks that a lease of the session holds. Whoever enqueues other work promises the same, in
-///    `unsafe`. What comes onto a stream past the capture is noticed, for the capture knows where it left
-///    each stream, and each node of the graph must be of something that it did. Nobody else can end the
-///    capture, and run what it was: it begins on a stream of its own.
-/// 2. *That memory stays while the graph lives.* Leases keep it over the end of pool and arena; nobody
-///    can return or be given a leased block; an arena that was reset is told by its generation, and the
-///    graph then refuses.
-/// 3. *Nothing of it runs any more when the memory goes.* The executable is never given out, so all runs
-///    are this value's, on one stream; when it is dropped, that stream is waited for, then the executable
-///    goes, the graph, the state, and last the leases. During a capture of another thread state and leases go,
-///    and what the driver destroys waits until the capture is over. What cannot be waited for stays: its
-///    stream is captured by hand, or the driver answers with an error that does not say that the context is
-///    gone.
-/// 4. *Two runs never overlap*: they are on one stream, and whoever [shares](crate::CaptureSession::beside)
-///    the arena is on the same one. Blocks that graphs of two streams have are only read, which is asked
-///    before an operation that writes one is captured; in an update, too.
-/// 5. *Within a run, bytes have one user at a time.* The verifier has read the graph back and found
-///    every two temporaries that share bytes ordered by edges of full completion.
-/// 6. *An update changes all of it or nothing.* It is a capture of its own, in the graph's memory, by a
-///    body that takes the same steps, and verified like the first. What it replaces, the old nodes and what
-///    they read on the host, goes when no run uses it: runs were waited for, and those to come are of the
-///    new ones. Where the driver does not say whether it was performed, both stay.
-/// 7. *What is fed without waiting is in the order of that stream, too.* The driver copies from and to buffers of
-///    a [`StagingPool`](crate::StagingPool) alone, and each stays as it is until an event behind its copy has come;
-///    blocks and leases stay as for a run (3). Who forgets a buffer's ticket keeps the buffer.
+/// 1. *The addresses in its nodes are of memory that it owns.* Safe code puts views into a capture:
+///    of the arena, which only graphs of the same stream capture with, and of blocks that a lease
+///    of the session holds. A caller that enqueues other work promises the same, in `unsafe`. Work
+///    on a stream without the capture is detected: the capture knows each stream's last nodes, and
+///    each node of the graph must belong to one of its operations. No other code can end the
+///    capture and run its graph: it begins on its own stream.
+/// 2. *That memory stays while the graph lives.* Leases keep it beyond the end of pool and arena. A
+///    leased block can be neither returned nor allocated again. A reset of an arena changes its
+///    generation, and the graph then refuses to run.
+/// 3. *No run uses the memory when it is freed.* The executable graph is never exposed, so all runs
+///    are this value's, on one stream. On its drop, that stream is waited for; then the executable
+///    graph, the graph, the state, and last the leases are dropped. During a capture of another
+///    thread state and leases are dropped, and the driver's objects wait until the capture is over.
+///    If the stream cannot be waited for, everything stays: it is captured explicitly, or the
+///    driver returns another error than that of a destroyed context.
+/// 4. *Two runs never overlap*: they are on one stream, and graphs that
+///    [share](crate::CaptureSession::beside) the arena are on the same one. Graphs of two streams
+///    only read common blocks, which is checked before a writing operation is captured; in an
+///    update, too.
+/// 5. *Within a run, bytes have one user at a time.* The verifier has read the graph back: edges of
+///    full completion order every two temporaries that share bytes.
+/// 6. *An update changes all of it or nothing.* It is a separate capture, in the graph's memory, by
+///    a body that takes the same steps, and verified like the first. The replaced nodes and their
+///    host memory are destroyed when no run uses them: earlier runs were waited for, and later runs
+///    use the new ones. If the driver does not report whether the update was performed, both stay.
+/// 7. *Work that feeds the graph without waiting is in the order of that stream, too.* The driver
+///    copies only from and to buffers of a [`StagingPool`](crate::StagingPool), and each stays
+///    unchanged until an event after its copy has completed. Blocks and leases stay as for a run
+///    (3). A forgotten ticket keeps its buffer.
 ///
 /// | misuse | outcome |
 /// |---|---|
@@ -155,13 +157,13 @@ use crate::verify::Verification;
 /// });
 /// # }
 /// ```
-#[must_use = "a graph that is dropped gives its memory back"]
+#[must_use = "a dropped graph frees its memory"]
 pub struct CapturedGraph<S = ()> {
-    // Do not reorder: fields are dropped in this order. First executable, graph and host arguments,
-    // once the last run is over; then the state, which may be what runs used; then leases and arena. The
-    // stream and its context outlive them all.
+    // Do not reorder: fields are dropped in this order. First the executable graph, the graph and
+    // host arguments, once the last run is over; then the state, which runs may have used; then
+    // leases and arena. The stream and its context outlive them all.
     pub(super) runs: Runs,
-    /// The caller's state; none once it has been taken out.
+    /// The caller's state; `None` once it has been taken.
     pub(super) state: Option<S>,
     pub(super) setup: Arc<CaptureSetup>,
     pub(super) pattern: Pattern,
@@ -199,13 +201,13 @@ impl<S> CapturedGraph<S> {
         }
     }
 
-    /// Enqueues a run on the session's stream, after all that it holds. Of the driver it asks the
-    /// current context and the launch, nothing else.
+    /// Enqueues a run on the session's stream, after all its current work. It makes two calls of
+    /// the driver: to set the current context, and to launch.
     ///
     /// # Errors
     ///
     /// [`StaleLease`](crate::GraphMemoryError::StaleLease) after a reset of the arena,
-    /// [`CaptureError::Capturing`], and what the driver refuses.
+    /// [`CaptureError::Capturing`], and the driver's error code.
     pub fn replay(&mut self) -> Result<(), CaptureError> {
         self.setup.resources().memory().check()?;
         let _in_use = self.check_sessions("be replayed")?;
@@ -213,7 +215,7 @@ impl<S> CapturedGraph<S> {
         Ok(self.runs.parts()?.executable.launch(stream)?)
     }
 
-    /// Sends to the device what a launch needs there, ahead of the first one.
+    /// Uploads the data of a launch to the device, before the first one.
     ///
     /// # Errors
     ///
@@ -225,17 +227,17 @@ impl<S> CapturedGraph<S> {
         Ok(self.runs.parts()?.executable.upload(stream)?)
     }
 
-    /// Waits, on the host, for all runs.
+    /// Blocks the host until all runs are done.
     ///
     /// # Errors
     ///
-    /// [`CaptureError::Capturing`], and what the driver answers for work that failed.
+    /// [`CaptureError::Capturing`], and the error code of failed work.
     pub fn synchronize(&mut self) -> Result<(), CaptureError> {
         let _in_use = self.check_stream("be waited for")?;
         Ok(synchronize(self.stream())?)
     }
 
-    /// The graph's state, once all runs are over.
+    /// Returns the graph's state, once all runs are over.
     ///
     /// # Errors
     ///
@@ -245,13 +247,13 @@ impl<S> CapturedGraph<S> {
         state_of(&mut self.state)
     }
 
-    /// Ends the graph: its memory is given back, its state is not. Waits for its runs.
+    /// Ends the graph: frees its memory, and returns its state. Waits for its runs.
     ///
     /// # Errors
     ///
-    /// The graph as it is, where its runs cannot be waited for: somebody captures its stream by hand, or the
-    /// driver refuses to wait.
-    #[expect(clippy::result_large_err, reason = "it is the value that the caller gave")]
+    /// Returns the graph unchanged if its runs cannot be waited for: its stream is captured
+    /// explicitly, or the driver refuses to wait.
+    #[expect(clippy::result_large_err, reason = "it is the caller's value")]
     pub fn into_state(mut self) -> Result<S, Self> {
         if self.setup.resources().come_to_rest().is_err() {
             return Err(self);
@@ -260,41 +262,43 @@ impl<S> CapturedGraph<S> {
         state.ok_or(self)
     }
 
-    /// The stream that the graph runs on.
+    /// Returns the stream that the graph runs on.
     #[must_use]
     pub fn stream(&self) -> &Arc<CudaStream> {
         self.setup.resources().stream()
     }
 
-    /// The bytes that the graph's temporaries take.
+    /// Returns the bytes of the graph's temporaries.
     #[must_use]
     pub fn footprint(&self) -> Footprint {
         self.footprint
     }
 
-    /// The graph's temporaries, what orders them, where they lie in the arena, and who asked for them, as a file for
-    /// `pool-plan`; none where the graph has none. What a [probe](crate::Probe::record) foresaw says the same.
+    /// Returns the graph's temporaries, their order, their offsets in the arena, and the calls that
+    /// requested them, as a file for `pool-plan`. Returns `None` if the graph has none. The record
+    /// of a [probe](crate::Probe::record) is the same.
     ///
-    /// Blocks that a lease keeps are no part of it. The arena may have more bytes than the graph needs, and others' before
-    /// those. Where temporaries share bytes by an order that was found in the graph alone, no offsets are recorded.
+    /// Blocks that a lease keeps are not included. The arena may have more bytes than the graph
+    /// needs, and other owners' bytes before those. If temporaries share bytes by an order that
+    /// only the graph has, no offsets are recorded.
     #[cfg(feature = "record")]
     #[must_use]
     pub fn record(&self) -> Option<GraphRecord> {
         self.record.as_ref().map(|record| record::with_offsets(record, &self.pattern.offsets))
     }
 
-    /// The counts of what was verified of the graph.
+    /// Returns the counts of the verification.
     #[must_use]
     pub fn verified(&self) -> Verification {
         self.verified
     }
 
-    /// The arena, for graphs that share it.
+    /// Returns the arena, for graphs that share it.
     pub(crate) fn arena(&self) -> &Arc<OwnArena> {
         &self.setup.resources().memory().arena
     }
 
-    /// Sees to it that no session captures the stream while the answer lives.
+    /// Ensures that no session captures the stream while the result lives.
     fn check_sessions(&self, operation: &'static str) -> Result<StreamUse, CaptureError> {
         let in_use = StreamUse::begin(self.setup.resources().runs_on())
             .ok_or(CaptureError::Capturing { operation })?;
@@ -302,8 +306,8 @@ impl<S> CapturedGraph<S> {
         Ok(in_use)
     }
 
-    /// Sees to it that no session captures the stream while the answer lives, and that nobody captures it by hand
-    /// now.
+    /// Ensures that no session captures the stream while the result lives, and that it is not
+    /// captured explicitly now.
     pub(super) fn check_stream(&self, operation: &'static str) -> Result<StreamUse, CaptureError> {
         let in_use = self.check_sessions(operation)?;
         match is_capturing(self.stream())? {
@@ -313,15 +317,15 @@ impl<S> CapturedGraph<S> {
     }
 }
 
-/// The state of a graph, which is there until the graph's end.
+/// Returns the state of a graph, which exists until the graph's end.
 pub(super) fn state_of<S>(state: &mut Option<S>) -> Result<&mut S, CaptureError> {
     state.as_mut().ok_or(CaptureError::Internal { found: "a graph without its state" })
 }
 
 impl<S> Drop for CapturedGraph<S> {
     fn drop(&mut self) {
-        // A run that cannot be waited for may use the state for ever. The driver is asked twice, because a state, unlike
-        // what is left over, cannot wait.
+        // A run that cannot be waited for may use the state forever. There are two attempts,
+        // because a state, unlike a deferred free, cannot be kept.
         let resources = self.setup.resources();
         let rest = || resources.come_to_rest().or_else(|_| resources.come_to_rest());
         if self.state.is_some() && rest().is_err() {

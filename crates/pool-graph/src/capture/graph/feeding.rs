@@ -1,5 +1,5 @@
-//! Copies to and from the blocks of a graph that wait for nothing: through the buffers of a pool, in the order of
-//! the stream that the runs are on.
+//! Copies to and from the blocks of a graph that wait for nothing: through the buffers of a pool,
+//! in the order of the runs' stream.
 
 use std::sync::Arc;
 
@@ -12,12 +12,13 @@ use crate::base::block::GraphMemoryBlock;
 use crate::capture::error::CaptureError;
 
 impl<S> CapturedGraph<S> {
-    /// Enqueues a copy of elements to the start of a block that the graph keeps, after all runs so far and before
-    /// those to come. Waits for nothing: the elements have left the caller's slice when this returns, in a buffer of
-    /// the pool that comes back by itself once they are copied.
+    /// Enqueues a copy of elements to the start of a block that the graph keeps, after all earlier
+    /// runs and before later ones. Waits for nothing: when this returns, the elements are in a
+    /// buffer of the pool, which is returned once they are copied.
     ///
-    /// From the first time on, the block counts as one that the graph writes, until an
-    /// [`update`](Self::update) or the graph's end: the copy may still be under way when this returns.
+    /// From the first call on, the block counts as one that the graph writes, until an
+    /// [`update`](Self::update) or the graph's end: the copy may still be pending when this
+    /// returns.
     ///
     /// ```no_run
     /// # use pool_graph::{CaptureError, CapturedGraph, GraphMemoryBlock, StagingConfig, StagingPool};
@@ -39,9 +40,10 @@ impl<S> CapturedGraph<S> {
     ///
     /// # Errors
     ///
-    /// [`CaptureError::StagingExhausted`] where all buffers are out, [`CaptureError::StagingTooSmall`] for more bytes
-    /// than a buffer has, [`CaptureError::WrongContext`] for a pool of another context; and as
-    /// [`write`](Self::write). After an error nothing was enqueued, unless it is the driver's: then the block may be
+    /// [`CaptureError::StagingExhausted`] if all buffers are in use,
+    /// [`CaptureError::StagingTooSmall`] for more bytes than a buffer has,
+    /// [`CaptureError::WrongContext`] for a pool of another context; and as [`write`](Self::write).
+    /// After an error nothing was enqueued, unless it is the driver's: then the block may be
     /// written.
     pub fn enqueue_write<T: PodElement>(
         &mut self,
@@ -62,21 +64,22 @@ impl<S> CapturedGraph<S> {
         }
         self.keep_writing(block, operation)?;
         let _in_use = self.check_stream(operation)?;
-        // SAFETY: a block that the graph holds, of as many bytes, whose readers and writers are all on this stream;
-        // the graph holds it until what the stream has is done.
+        // SAFETY: a block that the graph holds, of that many bytes, whose readers and writers are
+        // all on this stream; the graph holds it until the stream's work is done.
         Ok(unsafe { buffer.copy_to_device(address, bytes.len(), self.stream()) }?)
     }
 
-    /// Enqueues a copy of the first elements of a block that the graph keeps, after all runs so far and before those
-    /// to come. Waits for nothing: the ticket is asked, or waited for, when the elements are wanted.
+    /// Enqueues a copy of the first elements of a block that the graph keeps, after all earlier
+    /// runs and before later ones. Waits for nothing: query the ticket, or wait for it, when the
+    /// elements are needed.
     ///
-    /// An element has a size, and an alignment of 256 at most; else this does not compile.
+    /// An element must have a size, and an alignment of at most 256; else this does not compile.
     ///
     /// # Errors
     ///
-    /// As [`enqueue_write`](Self::enqueue_write) and [`read`](Self::read), and [`CaptureError::SizeOverflow`]. After
-    /// any of them there is no ticket, and a buffer that the driver may still copy to is not used before that is
-    /// done.
+    /// As [`enqueue_write`](Self::enqueue_write) and [`read`](Self::read), and
+    /// [`CaptureError::SizeOverflow`]. After an error there is no ticket, and a buffer with a
+    /// possibly pending copy is not used before that is done.
     pub fn enqueue_read<T: PodElement>(
         &mut self,
         staging: &mut StagingPool,
@@ -102,7 +105,7 @@ impl<S> CapturedGraph<S> {
         Ok(ReadTicket::new(buffer, bytes))
     }
 
-    /// Refuses a pool of another context: the events behind its copies are that context's.
+    /// Refuses a pool of another context: the events after its copies are of that context.
     fn check_staging(&self, staging: &StagingPool) -> Result<(), CaptureError> {
         let (own, other) = (self.stream().context(), staging.context());
         if Arc::ptr_eq(own, other) || own.cu_ctx() == other.cu_ctx() {
@@ -111,7 +114,8 @@ impl<S> CapturedGraph<S> {
         Err(CaptureError::WrongContext { session: own.ordinal(), other: other.ordinal() })
     }
 
-    /// Notes that this graph writes the block, so that from here on no graph of another stream has it.
+    /// Records that this graph writes the block, so that from here on no graph of another stream
+    /// has it.
     fn keep_writing(
         &mut self,
         block: &GraphMemoryBlock,
@@ -120,7 +124,7 @@ impl<S> CapturedGraph<S> {
         if self.runs.parts()?.shares.writes(block.id()) {
             return Ok(());
         }
-        // Only looked at: what is refused for a capture is not written.
+        // It is only a check: an operation refused because of a capture writes nothing.
         drop(self.check_stream(operation)?);
         let stream = Arc::clone(self.stream());
         self.runs.parts()?.shares.add(block.id(), &stream, true)

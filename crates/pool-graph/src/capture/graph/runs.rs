@@ -1,4 +1,4 @@
-//! The executable of a captured graph, and what else an update replaces.
+//! The executable graph of a captured graph, and the other objects that an update replaces.
 
 use std::sync::Arc;
 
@@ -11,27 +11,28 @@ use crate::capture::resources::SessionResources;
 use crate::capture::sharing::Shares;
 use crate::driver::{Executable, Graph};
 
-/// Executable and graph, until they are dropped; their memory stays until they are really destroyed.
+/// Executable graph and graph, until they are dropped; their memory stays until they are really
+/// destroyed.
 pub(super) struct Runs {
     pub(super) of: Option<Parts>,
     pub(super) resources: Arc<SessionResources>,
-    /// The place for what is left when the graph is dropped.
+    /// The place for objects left by the graph's drop.
     pub(super) place: Option<LeftoversPlace>,
 }
 
-/// What an update replaces, and the executable that it changes.
+/// The objects that an update replaces, and the executable graph that it changes.
 pub(super) struct Parts {
     pub(super) executable: Executable,
     pub(super) graph: Graph,
     /// The host memory that copies of the graph read.
     pub(super) host: Vec<Option<HostBuffer>>,
-    /// Where each host argument is among them; one of no bytes needs no memory.
+    /// The index of each host argument in `host`; one of 0 bytes needs no memory.
     pub(super) arguments: Vec<Option<usize>>,
-    /// What an update brought of which the driver did not say whether it was performed.
+    /// Host buffers of updates whose outcome the driver did not report.
     pub(super) doubtful: Vec<HostBuffer>,
-    /// The page-locked memory that the graph's blocks are copied through.
+    /// The page-locked memory for copies of the graph's blocks.
     pub(super) staged: CopyBuffers,
-    /// What the graph does with its blocks.
+    /// The graph's uses of its blocks.
     pub(super) shares: Shares,
 }
 
@@ -64,7 +65,7 @@ impl Runs {
         Self { of: Some(parts), resources, place: Some(place) }
     }
 
-    /// The executable and what belongs to it, which are there until the drop.
+    /// Returns the executable graph and its objects, which exist until the drop.
     pub(super) fn parts(&mut self) -> Result<&mut Parts, CaptureError> {
         self.of.as_mut().ok_or(CaptureError::Internal { found: "a graph without an executable" })
     }

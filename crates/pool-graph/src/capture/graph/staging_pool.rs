@@ -1,10 +1,12 @@
-//! Page-locked buffers that a replay is fed through: a fixed number of them, all made when the pool is, and taken
-//! in the order in which they came back. What a buffer is, and when it is free again, is `pool-driver`'s [`PageLocked`], as
-//! for the staged copies of `pool-cuda`; here nothing is made or waited for after the pool was made.
+//! Page-locked buffers that feed replays: a fixed number, all created with the pool, and used in
+//! the order of their return. Buffers, and the end of their copies, are `pool-driver`'s
+//! [`PageLocked`], as for the staged copies of `pool-cuda`. No later call of this module creates or
+//! waits.
 //!
-//! A buffer is used again once the event behind its last copy has come, which is asked when one is wanted. So
-//! nothing rests on a destructor: who drops what holds a buffer gives it back, whatever is still to be copied;
-//! who forgets it keeps it. Under the lock of what came back there is only moving.
+//! A buffer is reused once the event after its last copy has completed, which is queried when a
+//! buffer is needed. So no destructor is involved. The drop of a buffer's holder returns it, even
+//! with a pending copy; a forgotten holder keeps it. The lock of the returned buffers is held only
+//! to move them.
 
 use std::fmt;
 use std::mem;
@@ -18,7 +20,7 @@ use pool_driver::page_locked::PageLocked;
 
 use crate::capture::error::CaptureError;
 
-/// How large a [`StagingPool`] is.
+/// The size of a [`StagingPool`].
 ///
 /// ```
 /// use pool_graph::StagingConfig;
@@ -28,46 +30,46 @@ use crate::capture::error::CaptureError;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StagingConfig {
-    /// How many buffers there are: one for each write and each read that is in flight at one time.
+    /// The number of buffers: one for each write and each read that is in flight at one time.
     pub buffers: usize,
-    /// The bytes of each: those of the largest write or read.
+    /// The bytes of each buffer: those of the largest write or read.
     pub bytes: usize,
 }
 
 /// Pooled page-locked memory, through which [`enqueue_write`](crate::CapturedGraph::enqueue_write) and
 /// [`enqueue_read`](crate::CapturedGraph::enqueue_read) copy without waiting for the device.
 ///
-/// All of it is allocated in [`with_config`](Self::with_config); a copy takes one of its buffers, and neither waits for one nor
-/// makes another. A buffer is out until its copy is done and, for a read, its
-/// [`ReadTicket`](crate::ReadTicket) was dropped. A ticket that is forgotten keeps its buffer.
+/// [`with_config`](Self::with_config) allocates all of it. A copy takes one of its buffers, and
+/// neither waits for one nor creates another. A buffer is in use until its copy is done and, for a
+/// read, its [`ReadTicket`](crate::ReadTicket) was dropped. A forgotten ticket keeps its buffer.
 ///
-/// One thread has it at a time (`&mut`), for any number of graphs of its context. Tickets may go to other threads, and
-/// outlive it. Dropped, it waits for the copies that go through its buffers; a ticket that is dropped after it waits
-/// for its own.
+/// One thread uses it at a time (`&mut`), for any number of graphs of its context. Tickets may be
+/// sent to other threads, and may outlive it. Its drop waits for the pending copies of its buffers;
+/// a ticket that is dropped later waits for its own.
 pub struct StagingPool {
-    /// The buffers that are not out, in the order in which they came back: the first are the first to be done.
+    /// The available buffers, in the order of their return: the first ones are done first.
     idle: Vec<PageLocked>,
     returned: Arc<ReturnBox>,
     config: StagingConfig,
     context: Arc<CudaContext>,
 }
 
-/// Where buffers come back to, until the pool takes them in.
+/// The returned buffers, until the pool takes them.
 #[derive(Debug)]
 struct ReturnBox(Mutex<Inbox>);
 
-/// The buffers that came back. The list has room for all buffers of its pool.
+/// The returned buffers. The list has capacity for all buffers of its pool.
 #[derive(Debug)]
 struct Inbox {
     buffers: Vec<PageLocked>,
-    /// Whether the pool is gone.
+    /// `true` once the pool was dropped.
     is_closed: bool,
 }
 
-/// A buffer that is out, until this is dropped.
+/// A buffer in use, until this is dropped.
 #[derive(Debug)]
 pub(super) struct TakenBuffer {
-    /// The page-locked memory; none once the buffer is being dropped.
+    /// The page-locked memory; `None` while the buffer is being dropped.
     buffer: Option<PageLocked>,
     returned: Arc<ReturnBox>,
 }
@@ -77,8 +79,9 @@ impl StagingPool {
     ///
     /// # Errors
     ///
-    /// What the driver refuses, and where the host has no memory for the bookkeeping. Excepted are the few bytes of a
-    /// counted pointer, without which the process ends; nothing else that is done with the pool takes any.
+    /// The driver's error code, and an error if the host has no memory for the records. The
+    /// exception is the small allocation of a counted pointer, whose failure aborts the process. No
+    /// later operation of the pool allocates.
     pub fn with_config(
         context: &Arc<CudaContext>,
         config: StagingConfig,
@@ -92,19 +95,19 @@ impl StagingPool {
         Ok(Self { idle, returned, config, context: Arc::clone(context) })
     }
 
-    /// The size that the pool was made with.
+    /// Returns the size that the pool was created with.
     #[must_use]
     pub fn config(&self) -> StagingConfig {
         self.config
     }
 
-    /// The context of the pool's buffers.
+    /// Returns the context of the pool's buffers.
     #[must_use]
     pub fn context(&self) -> &Arc<CudaContext> {
         &self.context
     }
 
-    /// A buffer whose copies are done. Waits for nothing and allocates nothing.
+    /// Takes a buffer whose copies are done. Waits for nothing and allocates nothing.
     pub(super) fn take(&mut self, bytes: usize) -> Result<TakenBuffer, CaptureError> {
         let StagingConfig { buffers, bytes: capacity } = self.config;
         if bytes > capacity {
@@ -121,7 +124,8 @@ impl StagingPool {
                 Ok(false) => {}
                 Err(error) => {
                     lost += usize::from(self.idle[place].is_lost());
-                    // What is lost stays so, and matters only where no other buffer can come back.
+                    // A lost buffer stays lost, which matters only if no other buffer can be
+                    // returned.
                     if !self.idle[place].is_lost() || lost == buffers {
                         refused = Some(error);
                     }
@@ -136,7 +140,8 @@ impl StagingPool {
 }
 
 impl ReturnBox {
-    /// The one allocation of a pool that cannot be refused. By itself, so that a trace has its name.
+    /// The only infallible allocation of a pool. It is a separate function, so that a trace shows
+    /// its name.
     #[inline(never)]
     fn counted(inbox: Inbox) -> Arc<Self> {
         Arc::new(Self(Mutex::new(inbox)))
@@ -144,7 +149,7 @@ impl ReturnBox {
 }
 
 impl TakenBuffer {
-    /// The bytes of the buffer; none while a copy may be pending.
+    /// Returns the bytes of the buffer; empty while a copy may be pending.
     pub(super) fn bytes_mut(&mut self) -> &mut [u8] {
         let bytes = self.buffer.as_mut().and_then(PageLocked::bytes_mut);
         bytes.unwrap_or_default()
@@ -154,8 +159,9 @@ impl TakenBuffer {
     ///
     /// # Safety
     ///
-    /// The device's range is of the stream's context, allocated and as long, and writing it in the stream's order
-    /// is the caller's right. The buffer was just taken, and has as many bytes.
+    /// The device's range must be of the stream's context, allocated, and of that length. The
+    /// caller must own the right to write it in the stream's order. The buffer must have just been
+    /// taken, with at least `bytes` bytes.
     pub(super) unsafe fn copy_to_device(
         &mut self,
         to: u64,
@@ -163,7 +169,7 @@ impl TakenBuffer {
         stream: &Arc<CudaStream>,
     ) -> Result<(), CudaError> {
         let Some(buffer) = &mut self.buffer else { return Ok(()) };
-        // SAFETY: the caller's promise; what was just taken is not busy.
+        // SAFETY: the caller's promise; a buffer that was just taken is not busy.
         unsafe { buffer.copy_to_device(to, bytes, stream) }
     }
 
@@ -171,7 +177,7 @@ impl TakenBuffer {
     ///
     /// # Safety
     ///
-    /// As for [`copy_to_device`](Self::copy_to_device), with reading.
+    /// As for [`copy_to_device`](Self::copy_to_device), with the right to read.
     pub(super) unsafe fn copy_to_host(
         &mut self,
         from: u64,
@@ -183,7 +189,7 @@ impl TakenBuffer {
         unsafe { buffer.copy_to_host(from, bytes, stream) }
     }
 
-    /// Whether the copies from and to the buffer are done.
+    /// Returns `true` if the copies from and to the buffer are done.
     pub(super) fn is_done(&mut self) -> Result<bool, CudaError> {
         self.buffer.as_mut().map_or(Ok(true), PageLocked::is_free)
     }
@@ -194,8 +200,8 @@ impl TakenBuffer {
     }
 }
 
-/// Gives the buffer back to the pool, whatever is still to be copied. Where the pool is gone, the copies are waited
-/// for and the buffer is freed.
+/// Returns the buffer to the pool, even with a pending copy. If the pool was dropped, waits for the
+/// copies and frees the buffer.
 impl Drop for TakenBuffer {
     fn drop(&mut self) {
         let mut buffer = self.buffer.take();
@@ -203,7 +209,7 @@ impl Drop for TakenBuffer {
         if !inbox.is_closed {
             inbox.buffers.extend(buffer.take());
         }
-        // In this order: what is left is freed without the lock.
+        // In this order: the rest is freed without the lock.
         drop(inbox);
         drop(buffer);
     }

@@ -1,4 +1,4 @@
-//! What a read in flight will have brought.
+//! The result of a read in flight.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -8,11 +8,11 @@ use pool_core::{PodElement, bytemuck};
 use super::staging_pool::TakenBuffer;
 use crate::capture::error::CaptureError;
 
-/// A read that is enqueued: to be asked, or waited for, wherever that suits, on any thread. The only place where
-/// feeding a graph waits.
+/// An enqueued read, for a later query or wait, on any thread. It is the only place where feeding a
+/// graph waits.
 ///
-/// Dropped, it gives its buffer back, which is used again once the copy is done. Forgotten, it keeps it. It may
-/// outlive the graph, its stream and the [`StagingPool`](crate::StagingPool).
+/// Its drop returns its buffer, which is reused once the copy is done. A forgotten ticket keeps it.
+/// It may outlive the graph, its stream and the [`StagingPool`](crate::StagingPool).
 ///
 /// ```compile_fail,E0505
 /// # use pool_graph::{CaptureError, ReadTicket};
@@ -23,38 +23,39 @@ use crate::capture::error::CaptureError;
 /// # Ok(())
 /// # }
 /// ```
-#[must_use = "a read that nobody waits for brings nothing"]
+#[must_use = "a read without a wait has no effect"]
 pub struct ReadTicket<T> {
-    /// The buffer that is copied to; none for a read of no bytes.
+    /// The buffer of the copy; `None` for a read of 0 bytes.
     buffer: Option<TakenBuffer>,
     bytes: usize,
     element: PhantomData<T>,
 }
 
 impl<T: PodElement> ReadTicket<T> {
-    /// A read of no bytes.
+    /// A read of 0 bytes.
     pub(super) const EMPTY: Self = Self { buffer: None, bytes: 0, element: PhantomData };
 
-    /// A copy of so many bytes, all of whole elements, was enqueued to this buffer.
+    /// Creates the ticket of an enqueued copy of `bytes` bytes, all of whole elements, to this
+    /// buffer.
     pub(super) fn new(buffer: TakenBuffer, bytes: usize) -> Self {
         Self { buffer: Some(buffer), bytes, element: PhantomData }
     }
 
-    /// Whether the elements have arrived. Waits for nothing.
+    /// Returns `true` if the elements have arrived. Waits for nothing.
     ///
     /// # Errors
     ///
-    /// What the driver answers for work that failed.
+    /// Returns the error code of failed work.
     pub fn is_done(&mut self) -> Result<bool, CaptureError> {
         Ok(self.buffer.as_mut().map_or(Ok(true), TakenBuffer::is_done)?)
     }
 
-    /// Waits, on the host, until the elements have arrived, for nothing that was enqueued later; and gives them, in
-    /// the buffer that they were copied to. Once they are there it asks the driver nothing.
+    /// Blocks the host until the elements have arrived, not for later work. Returns them, in the
+    /// buffer of the copy. Once they have arrived, it makes no call of the driver.
     ///
     /// # Errors
     ///
-    /// What the driver answers for work that failed; it may be waited for again.
+    /// Returns the error code of failed work; a later wait is allowed.
     pub fn wait(&mut self) -> Result<&[T], CaptureError> {
         let Some(buffer) = &mut self.buffer else { return Ok(&[]) };
         buffer.wait()?;

@@ -1,4 +1,5 @@
-//! Copies to and from the blocks of a graph, and changes of its host arguments, that wait for the device.
+//! Copies to and from the blocks of a graph, and changes of its host arguments, that wait for the
+//! device.
 
 use pool_core::{PodElement, bytemuck};
 use pool_driver::error::CudaError;
@@ -12,17 +13,18 @@ use crate::capture::error::CaptureError;
 use crate::capture::sharing::Shares;
 
 impl<S> CapturedGraph<S> {
-    /// Copies elements of a block that the graph keeps to the host, after all runs so far: its first
-    /// ones, as many as there is room for.
+    /// Copies the first elements of a block that the graph keeps to the host, after all earlier
+    /// runs. The destination's length is the number of elements.
     ///
-    /// Waits for them; [`enqueue_read`](Self::enqueue_read) does not. The graph keeps page-locked memory for the bytes
-    /// of its largest copy, through which they go: nothing is copied to the caller's elements after an error.
+    /// Waits for them; [`enqueue_read`](Self::enqueue_read) does not. The elements pass through
+    /// page-locked memory of the graph, as large as its largest copy: after an error the caller's
+    /// elements are not changed.
     ///
     /// # Errors
     ///
-    /// [`CaptureError::NotLeased`] where the graph does not keep the block, or the block is smaller,
-    /// [`CaptureError::WrongContext`] where it is another device's; where there is no page-locked memory; and as
-    /// [`synchronize`](Self::synchronize).
+    /// [`CaptureError::NotLeased`] if the graph does not keep the block, or the block is smaller.
+    /// [`CaptureError::WrongContext`] if it is another device's. An error if there is no
+    /// page-locked memory; and as [`synchronize`](Self::synchronize).
     pub fn read<T: PodElement>(
         &mut self,
         block: &GraphMemoryBlock,
@@ -37,10 +39,10 @@ impl<S> CapturedGraph<S> {
         }
         let mut staged = self.stage(bytes)?;
         let in_use = self.check_stream(operation)?;
-        // SAFETY: a block that the graph holds, of as many bytes, and a buffer of as many or more, which is kept
-        // in either case. The stream is that of all its runs.
+        // SAFETY: a block that the graph holds, of that many bytes, and a buffer that is no
+        // shorter, which is kept in either case. The stream is that of all its runs.
         let copied = unsafe { staged.read(address, bytes.len(), self.stream()) };
-        // A hook of the allocator, or of the caller's, may capture the stream from here on.
+        // A hook of the allocator, or of the caller, may capture the stream from here on.
         drop(in_use);
         if copied.is_ok() {
             bytes.copy_from_slice(&staged.bytes_mut()[..bytes.len()]);
@@ -48,14 +50,15 @@ impl<S> CapturedGraph<S> {
         self.unstage(staged, copied)
     }
 
-    /// Copies elements from the host to the start of a block that the graph keeps, after all runs so
-    /// far and before those to come. Waits for the copy; [`enqueue_write`](Self::enqueue_write) does not.
+    /// Copies elements from the host to the start of a block that the graph keeps, after all
+    /// earlier runs and before later ones. Waits for the copy;
+    /// [`enqueue_write`](Self::enqueue_write) does not.
     ///
     /// # Errors
     ///
-    /// As [`read`](Self::read), and [`CaptureError::SharedBlock`] where a graph of another stream has the
-    /// block, too. Where the driver fails, the block may be written later: it counts as one that the graph
-    /// writes.
+    /// As [`read`](Self::read), and [`CaptureError::SharedBlock`] if a graph of another stream has
+    /// the block, too. If the driver fails, the block may be written later: it counts as one that
+    /// the graph writes.
     pub fn write<T: PodElement>(
         &mut self,
         block: &GraphMemoryBlock,
@@ -64,7 +67,7 @@ impl<S> CapturedGraph<S> {
         let address = self.kept(block, size_of_val(elements))?;
         let operation = "be written to";
         drop(self.check_stream(operation)?);
-        // A graph of another stream may read the block whenever it likes.
+        // A graph of another stream may read the block at any time.
         let mut alone = Shares::default();
         alone.add(block.id(), self.stream(), true)?;
         let bytes: &[u8] = bytemuck::cast_slice(elements);
@@ -84,14 +87,14 @@ impl<S> CapturedGraph<S> {
         self.unstage(staged, copied)
     }
 
-    /// Changes what a copy from the host copies from the next run on. Waits for the runs before, which read it. A
-    /// number that changes with every run is better read from a block, to which
-    /// [`enqueue_write`](Self::enqueue_write) writes it without waiting.
+    /// Sets the source of a copy from the host, for later runs. Waits for the earlier runs, which
+    /// read it. A number that changes with every run should be in a block, which
+    /// [`enqueue_write`](Self::enqueue_write) writes without waiting.
     ///
     /// # Errors
     ///
-    /// [`CaptureError::NoSuchArgument`] for another graph's, or another length; and as
-    /// [`synchronize`](Self::synchronize).
+    /// [`CaptureError::NoSuchArgument`] for an argument of another graph, or of another length; and
+    /// as [`synchronize`](Self::synchronize).
     pub fn set_argument<T: PodElement>(
         &mut self,
         argument: HostArgument,
@@ -114,7 +117,7 @@ impl<S> CapturedGraph<S> {
         }
     }
 
-    /// The address of a block that the graph keeps, and that has as many bytes.
+    /// Returns the address of a block that the graph keeps, and that has at least `bytes` bytes.
     pub(super) fn kept(&self, block: &GraphMemoryBlock, bytes: usize) -> Result<u64, CaptureError> {
         self.setup.resources().memory().check_block(
             block,
@@ -124,12 +127,12 @@ impl<S> CapturedGraph<S> {
         Ok(block.address())
     }
 
-    /// Page-locked memory for a copy of so many bytes; the context is bound.
+    /// Returns page-locked memory for a copy of these bytes; the context must be bound.
     fn stage(&mut self, bytes: &[u8]) -> Result<HostBuffer, CaptureError> {
         Ok(self.runs.parts()?.staged.take(bytes, self.setup.resources().stream().context())?)
     }
 
-    /// Keeps the memory of a copy, whether that was waited for or may still be made.
+    /// Keeps the memory of a copy, which was waited for or may still be pending.
     fn unstage(
         &mut self,
         buffer: HostBuffer,

@@ -1,5 +1,5 @@
-//! Other parameters for a captured graph: one more capture in the place of the first, whose nodes the
-//! executable takes over.
+//! Updates of a captured graph: another capture at the same place, whose nodes the executable graph
+//! takes over.
 
 use std::mem;
 use std::sync::Arc;
@@ -17,20 +17,20 @@ use crate::capture::sharing::Shares;
 use crate::driver::Graph;
 
 impl<S> CapturedGraph<S> {
-    /// Runs a body again, and gives what its nodes have for parameters now to the graph: scalars of
-    /// kernels, values, what is copied from the host. Runs from then on use them, runs before do not.
+    /// Runs a body again, and sets its nodes' parameters in the graph: scalars of kernels, values,
+    /// sources of copies from the host. Later runs use them, earlier runs do not.
     ///
-    /// The body does the same steps as the one that the graph was captured from, and its temporaries lie
-    /// where the graph has them; it may be the same one, with another state. It is captured once more, on
-    /// the same streams and in the same memory, and what comes out is verified like the first time. Then
-    /// the executable takes it over (`cuGraphExecUpdate`), which costs less than another executable. Host
-    /// arguments keep their names and get the values that the body gives them.
+    /// The body must take the same steps as the one of the graph's capture, with its temporaries at
+    /// the same places; it may be the same one, with another state. It is captured again, on the
+    /// same streams and in the same memory, and the result is verified like the first time. Then
+    /// the executable graph takes it over (`cuGraphExecUpdate`), which costs less than another
+    /// executable graph. Host arguments keep their names and get the body's values.
     ///
-    /// Runs are waited for first, for the body is lent the state.
+    /// Runs are waited for first, because the body borrows the state.
     ///
-    /// **After any error, and after a panic of the body, the graph is as before**, except for its state,
-    /// which is what the body made of it: what the graph's own work uses there must stay until an update
-    /// has replaced that work.
+    /// **After any error, and after a panic of the body, the graph is as before**, except for its
+    /// state, which the body may have changed. State that the graph's own work uses must stay valid
+    /// until an update has replaced that work.
     ///
     /// ```no_run
     /// # use pool_graph::{Capture, CaptureError, GraphMemoryBlock, PreparedCapture};
@@ -49,16 +49,16 @@ impl<S> CapturedGraph<S> {
     ///
     /// # Errors
     ///
-    /// What the body answers; [`CaptureError::Diverged`] where it does something else than before,
-    /// [`CaptureError::Moved`], [`CaptureError::Update`] where the graph that came out has other nodes, or
-    /// nodes that CUDA does not update; those of a [capture](crate::PreparedCapture::capture); and
+    /// The body's own error; [`CaptureError::Diverged`] if it differs from before;
+    /// [`CaptureError::Moved`]; [`CaptureError::Update`] if the new graph has other nodes, or nodes
+    /// that CUDA does not update; those of a [capture](crate::PreparedCapture::capture); and
     /// [`CaptureError::Capturing`].
     pub fn update<E: From<CaptureError>>(
         &mut self,
         body: impl FnOnce(&Capture<'_>, &mut S) -> Result<(), E>,
     ) -> Result<(), E> {
         self.setup.resources().memory().check()?;
-        // Only looked at: the capture takes the stream for itself.
+        // It is only a check: the capture reserves the stream itself.
         drop(self.check_stream("be updated")?);
         let purpose = Purpose::Update(&self.pattern);
         let state = state_of(&mut self.state)?;
@@ -87,7 +87,8 @@ impl Runs {
             }
             Ok(Err(refused)) => Err(CaptureError::Update(refused)),
             Err(error) => {
-                // The executable may have the one or the other: what the new nodes read stays, too.
+                // The executable graph may have either: the host memory of the new nodes stays,
+                // too.
                 parts.doubtful.extend(host.into_iter().flatten());
                 parts.shares.keep(shares);
                 Err(error.into())
@@ -95,7 +96,8 @@ impl Runs {
         }
     }
 
-    /// Destroys the old nodes and what they read: no launch to come reads it, and the runs before were waited for.
+    /// Destroys the old nodes and their host memory: no later launch reads it, and the earlier runs
+    /// were waited for.
     fn end(
         &self,
         place: LeftoversPlace,

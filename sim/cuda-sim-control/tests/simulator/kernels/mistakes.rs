@@ -1,4 +1,4 @@
-//! Planted mistakes, each beside a program that differs in nothing but the mistake.
+//! Planted mistakes, each beside a program that differs in the mistake alone.
 
 use cuda_sim_control::Mistake;
 use cudarc::driver::sys::{self, CUresult};
@@ -68,7 +68,7 @@ fn memory_that_is_freed_in_stream_order_while_a_kernel_waits() {
         // SAFETY: as above.
         let freed = unsafe { sys::cuMemFreeAsync(address, if same_stream { one } else { two }) };
         assert_eq!(freed, SUCCESS);
-        // The kernel may come after the free, and then upon nothing.
+        // The kernel may run after the free, and then access no memory.
         let answers = [wait(one), wait(two)];
         assert!(!same_stream || answers == [SUCCESS; 2]);
     };
@@ -119,7 +119,7 @@ fn a_race_between_streams() {
         assert_eq!(found_in(simulator, Mistake::Race, || program(false, reads)), SEEDS);
         assert_eq!(found_in(simulator, Mistake::Race, || program(true, reads)), 0);
     }
-    // Only what is touched counts: even and odd elements are no race.
+    // Only accessed bytes count: even and odd elements do not race.
     let halves = |_: ()| {
         let span = filled(512, 0).unwrap();
         let (one, two) = (stream(), stream());
@@ -153,7 +153,7 @@ fn a_copy_that_does_not_wait_for_a_kernel() {
     assert_eq!(found_in(simulator, Mistake::Race, || program(true)), 0);
 }
 
-/// Every thread stores its number in shared memory and reads another's.
+/// Lets every thread store its number in shared memory and read another's.
 fn exchange(between: &str) -> String {
     format!(
         "mul.lo.u32 %r3, %t, 4; mov.u32 %r4, open; add.u32 %r3, %r3, %r4; st.shared.u32 [%r3], %t;
@@ -217,7 +217,7 @@ fn a_kernel_that_does_not_end() {
     assert_eq!(launch(kernel, Size(1, 1, 0), stream, [0, 0]), SUCCESS);
     let timeout = CUresult::CUDA_ERROR_LAUNCH_TIMEOUT;
     assert_eq!(wait(stream), timeout);
-    // The context is lost.
+    // The context is broken.
     assert_eq!(launch(kernel, Size(1, 1, 0), stream, [0, 0]), timeout);
     assert_eq!(simulator.reports()[0].mistake(), Mistake::KernelFault);
 }

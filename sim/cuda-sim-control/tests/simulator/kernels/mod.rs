@@ -1,5 +1,5 @@
-//! Kernels through the driver's calls: what is planted in them is found, and their right twins are
-//! quiet.
+//! Kernels through the driver's calls: planted mistakes are reported, and their correct twins are
+//! not.
 
 mod mistakes;
 mod modules;
@@ -13,10 +13,11 @@ use cudarc::driver::sys::{self, CUresult};
 
 use crate::support::with_seed;
 
-/// So many seeds are tried of each program.
+/// The number of seeds for each program.
 const SEEDS: u64 = 10;
 
-/// Kernels that take addresses and numbers of 64 bits; `%t` is a thread in its block, `%i` in all.
+/// Returns kernels that take addresses and numbers of 64 bits. `%t` is a thread's number in its
+/// block, `%i` in the grid.
 fn module_text(kernels: &[(&str, &str)]) -> String {
     let mut text = ".version 8.0\n.target sm_80\n.address_size 64\n".to_owned();
     text += ".extern .shared .align 16 .b8 open[];\n.global .align 4 .u32 counter = 5;\n";
@@ -54,7 +55,7 @@ fn find(module: sys::CUmodule, name: &CStr) -> sys::CUfunction {
     function
 }
 
-/// The kernel of a module that has one with this body.
+/// Returns the kernel of a module that has one with this body.
 fn kernel(body: &str) -> sys::CUfunction {
     find(load(&module_text(&[("k", body)])).unwrap(), c"k")
 }
@@ -90,7 +91,7 @@ fn launch(
     }
 }
 
-/// A stream that waits for no other.
+/// Returns a stream that waits for no other.
 fn stream() -> sys::CUstream {
     let mut stream = ptr::null_mut();
     // SAFETY: the place outlives the call.
@@ -103,7 +104,7 @@ fn wait(stream: sys::CUstream) -> CUresult {
     unsafe { sys::cuStreamSynchronize(stream) }
 }
 
-/// What comes on `later` from now on comes after all that is on `earlier` now.
+/// Orders all later work of `later` after all current work of `earlier`.
 fn join(later: sys::CUstream, earlier: sys::CUstream) {
     let mut event = ptr::null_mut();
     // SAFETY: the place outlives the call.
@@ -114,7 +115,8 @@ fn join(later: sys::CUstream, earlier: sys::CUstream) {
     assert_eq!(unsafe { sys::cuStreamWaitEvent(later, event, 0) }, CUresult::CUDA_SUCCESS);
 }
 
-/// In how many seeds this mistake is reported of a program. Another mistake fails the test.
+/// Returns the number of seeds in which a program reports this mistake. Another mistake fails the
+/// test.
 fn found_in(simulator: Simulator, mistake: Mistake, program: impl Fn()) -> u64 {
     let is_found = |seed: &u64| {
         with_seed(simulator, *seed);

@@ -1,4 +1,4 @@
-//! Modules, their variables and what is known about their kernels.
+//! Modules, their variables and attributes of their kernels.
 
 use std::ffi::{CStr, c_void};
 use std::ptr;
@@ -24,7 +24,7 @@ fn variable(module: sys::CUmodule, name: &CStr) -> Result<(u64, usize), CUresult
 
 fn read<const N: usize>(address: u64) -> [u8; N] {
     let mut bytes = [0; N];
-    // SAFETY: the buffer is as long as is said.
+    // SAFETY: the buffer has the stated length.
     let copied = unsafe { sys::cuMemcpyDtoH_v2(bytes.as_mut_ptr().cast(), address, N) };
     assert_eq!(copied, SUCCESS);
     bytes
@@ -49,7 +49,7 @@ fn variables_start_as_the_module_says_and_kernels_change_them() {
     assert_eq!(wait(stream), SUCCESS);
     assert_eq!(read(counter), 8_u32.to_le_bytes());
     assert_eq!(read(span.address()), 5_u32.to_le_bytes());
-    // Another copy of the module has variables of its own.
+    // Another copy of the module has separate variables.
     let other = load(&module_text(&[("k", body)])).unwrap();
     assert_eq!(read(variable(other, c"counter").unwrap().0), 5_u32.to_le_bytes());
     simulator.assert_clean();
@@ -104,7 +104,7 @@ fn parameters_may_come_in_one_buffer() {
     // SAFETY: the list, the buffer and its size outlive the call.
     let launched = unsafe { sys::cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, stream, none, list) };
     assert_eq!(launched, SUCCESS);
-    // The driver has read them.
+    // The driver has read them already.
     parameters.fill(0);
     assert_eq!(parameters, [0; 2]);
     assert_eq!(wait(stream), SUCCESS);

@@ -1,4 +1,5 @@
-//! Kernels as nodes of graphs: captured, added by hand, read back, changed, and what edges order.
+//! Kernels as nodes of graphs: captured, added explicitly, read back, changed, and ordered by
+//! edges.
 
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
@@ -79,7 +80,7 @@ fn a_node_keeps_the_parameters_that_it_was_captured_with() {
     let values = places.map(|place| unsafe { place.read_unaligned() });
     assert_eq!(values, [span.address(), 11]);
 
-    // Other parameters for the instance alone, and then for the graph.
+    // Other parameters, for the executable graph alone and then for the graph.
     let (mut address, mut value) = (span.address(), 12_u64);
     let mut places: [*mut c_void; 2] =
         [ptr::from_mut(&mut address).cast(), ptr::from_mut(&mut value).cast()];
@@ -156,7 +157,7 @@ fn branches_whose_kernels_touch_the_same_bytes() {
     assert_eq!(found_in(simulator, Mistake::Race, || program(true)), 0);
 }
 
-/// Launches a kernel that may start before the one before it ends.
+/// Launches a kernel that may start before the previous one ends.
 fn launch_dependent(
     function: sys::CUfunction,
     stream: sys::CUstream,
@@ -183,7 +184,7 @@ fn launch_dependent(
     let [first, second] = &mut parameters;
     let mut places: [*mut c_void; 2] = [ptr::from_mut(first).cast(), ptr::from_mut(second).cast()];
     let places = places.as_mut_ptr();
-    // SAFETY: kernels of these tests take two numbers of 64 bits; all outlives the call.
+    // SAFETY: kernels of these tests take two numbers of 64 bits; all arguments outlive the call.
     let launched =
         unsafe { sys::cuLaunchKernelEx(&raw const config, function, places, ptr::null_mut()) };
     assert_eq!(launched, SUCCESS);

@@ -14,12 +14,12 @@ use cudarc::nvrtc::Ptx;
 
 use super::{KERNELS, context};
 
-/// Enqueues two threads that print; with what they run, the module is unloaded.
+/// Enqueues two threads that print. Dropping the result unloads the module.
 fn launch_two_that_print(stream: &Arc<CudaStream>) -> CudaFunction {
     let module = stream.context().load_module(Ptx::from_src(KERNELS)).unwrap();
     let prints = module.load_function("prints").unwrap();
     let two = LaunchConfig { grid_dim: (1, 1, 1), block_dim: (2, 1, 1), shared_mem_bytes: 0 };
-    // SAFETY: the kernel touches its own memory alone.
+    // SAFETY: the kernel accesses its own memory alone.
     unsafe { stream.launch_builder(&prints).launch(two) }.unwrap();
     prints
 }
@@ -41,7 +41,7 @@ fn prints_and_exits() {
     process::exit(0);
 }
 
-/// `prints` of a module that is not cudarc's, so that the context that is current stays so.
+/// `prints` of a module loaded without cudarc, so that the current context stays current.
 struct Prints {
     module: sys::CUmodule,
     function: sys::CUfunction,
@@ -49,15 +49,16 @@ struct Prints {
 }
 
 impl Prints {
-    /// Of the device whose context is current.
+    /// Loads it for the device whose context is current.
     fn load() -> Self {
         let text = CString::new(KERNELS).unwrap();
         let (mut module, mut function) = (std::ptr::null_mut(), std::ptr::null_mut());
-        // SAFETY: the place is good for the call, and the text ends with a zero.
+        // SAFETY: the place is valid during the call, and the text ends with a zero byte.
         let loaded = unsafe { sys::cuModuleLoadData(&raw mut module, text.as_ptr().cast()) };
         loaded.result().unwrap();
         let name = c"prints".as_ptr();
-        // SAFETY: the place is good for the call, the module lives, and the name ends with a zero.
+        // SAFETY: the place is valid during the call, the module lives, and the name ends with a
+        // zero byte.
         let found = unsafe { sys::cuModuleGetFunction(&raw mut function, module, name) };
         found.result().unwrap();
         Self { module, function, text }
@@ -65,13 +66,13 @@ impl Prints {
 
     fn launch(&self, stream: &CudaStream) {
         let (stream, none) = (stream.cu_stream(), std::ptr::null_mut());
-        // SAFETY: the kernel has no parameters and touches its own memory alone.
+        // SAFETY: the kernel has no parameters and accesses its own memory alone.
         unsafe { sys::cuLaunchKernel(self.function, 1, 1, 1, 2, 1, 1, 0, stream, none, none) }
             .result()
             .unwrap();
     }
 
-    /// Launches, and lets it run without showing what it prints: a query does not.
+    /// Launches, and lets it run without showing its output: a query does not show it.
     fn run(&self, stream: &CudaStream) {
         self.launch(stream);
         // SAFETY: the stream lives.
@@ -79,7 +80,7 @@ impl Prints {
     }
 }
 
-/// A stream and the kernel of the second device, where the first one's context is current.
+/// Returns a stream and the kernel of the second device, with the first device's context current.
 fn on_the_second_device() -> (Arc<CudaStream>, Prints, Arc<CudaContext>) {
     let first = context();
     let second = CudaContext::new(1).unwrap();
@@ -119,14 +120,15 @@ fn prints_until_modules_go() {
     println!("module loaded");
     first.bind_to_thread().unwrap();
     prints.run(&stream);
-    // SAFETY: nobody uses the module any more.
+    // SAFETY: the module is not used any more.
     unsafe { sys::cuModuleUnload(loaded.module) }.result().unwrap();
     println!("module unloaded");
     prints.run(&stream);
     let mut library = std::ptr::null_mut();
     let (none, options) = (std::ptr::null_mut(), std::ptr::null_mut());
     let text = prints.text.as_ptr().cast();
-    // SAFETY: the place is good for the call, the text ends with a zero, and there are no options.
+    // SAFETY: the place is valid during the call, the text ends with a zero byte, and there are no
+    // options.
     unsafe {
         let (compiling, values) = (std::ptr::null_mut(), std::ptr::null_mut());
         sys::cuLibraryLoadData(&raw mut library, text, compiling, values, 0, options, none, 0)
@@ -135,7 +137,7 @@ fn prints_until_modules_go() {
     .unwrap();
     println!("library loaded");
     prints.run(&stream);
-    // SAFETY: nobody uses the library.
+    // SAFETY: the library is not in use.
     unsafe { sys::cuLibraryUnload(library) }.result().unwrap();
     println!("library unloaded");
 }
@@ -146,17 +148,17 @@ fn prints_into_a_pipe() {
     let stream = context().new_stream().unwrap();
     let module = stream.context().load_module(Ptx::from_src(KERNELS)).unwrap();
     let prints = module.load_function("prints").unwrap();
-    // More than a pipe takes before somebody reads.
+    // This exceeds the buffer of a pipe without a reader.
     let many = LaunchConfig { grid_dim: (16, 1, 1), block_dim: (1024, 1, 1), shared_mem_bytes: 0 };
-    // SAFETY: the kernel touches its own memory alone.
+    // SAFETY: the kernel accesses its own memory alone.
     unsafe { stream.launch_builder(&prints).launch(many) }.unwrap();
-    // Where it does not go on, the process ends.
+    // If it does not go on, the process ends.
     thread::spawn(|| {
         thread::sleep(Duration::from_secs(20));
         process::exit(9);
     });
     let mut ends = [0; 2];
-    // SAFETY: the place is good for the call.
+    // SAFETY: the place is valid during the call.
     assert_eq!(unsafe { libc::pipe(ends.as_mut_ptr()) }, 0);
     // SAFETY: the number is that of an open file.
     let own = unsafe { libc::dup(libc::STDOUT_FILENO) };
@@ -164,10 +166,11 @@ fn prints_into_a_pipe() {
     assert_eq!(unsafe { libc::dup2(ends[1], libc::STDOUT_FILENO) }, libc::STDOUT_FILENO);
     let waiting = Arc::clone(&stream);
     let waits = thread::spawn(move || waiting.synchronize().unwrap());
-    // SAFETY: nobody else has this end of the pipe.
+    // SAFETY: no other code owns this end of the pipe.
     let mut output = BufReader::new(unsafe { File::from_raw_fd(ends[0]) });
     let mut line = String::new();
-    // Many callers, so that one of them comes between the end of the kernel and the writing of its lines.
+    // With many callers, one of them runs between the end of the kernel and the writing of its
+    // lines.
     thread::scope(|scope| {
         for _ in 0..16 {
             scope.spawn(|| (0..256).for_each(|_| assert_eq!(CudaContext::device_count(), Ok(1))));

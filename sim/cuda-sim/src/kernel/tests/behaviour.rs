@@ -1,8 +1,8 @@
-//! Control flow, memory and what warps and blocks do together.
+//! Control flow, memory, and cooperation of warps and blocks.
 
 use super::{SEEDS, kernel, launch, on_zeros, programs, sized, words};
 
-/// A kernel out of a module's text, run with one thread.
+/// Returns a kernel of a module's text, with one thread.
 fn module(text: &str) -> super::Launch {
     let program = programs(text).unwrap_or_else(|error| panic!("{}", error.with_text(text)));
     launch(program.into_iter().next().unwrap(), 1, 1)
@@ -10,7 +10,7 @@ fn module(text: &str) -> super::Launch {
 
 #[test]
 fn threads_part_and_meet_again() {
-    // Collatz steps of the thread's number plus one: every thread loops another number of times.
+    // Collatz steps of the thread's number plus one: each thread loops a different number of times.
     let body = "
         add.u32 %r1, %t, 1; mov.u32 %r2, 0;
         LOOP: setp.eq.u32 %p1, %r1, 1; @%p1 bra END;
@@ -168,7 +168,7 @@ fn a_barrier_counts_its_threads() {
 
 #[test]
 fn parts_of_a_warp_wait_for_each_other() {
-    // Odd and even lanes shuffle on their own, in different branches.
+    // Odd and even lanes shuffle in separate groups, in different branches.
     let body = "
         and.b32 %r1, %t, 1; setp.eq.u32 %p1, %r1, 0; mov.u32 %r4, 0; @%p1 bra EVEN;
         shfl.sync.bfly.b32 %r2, %t, 2, 31, 0xAAAAAAAA; bra DONE;

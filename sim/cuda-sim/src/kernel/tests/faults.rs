@@ -1,4 +1,4 @@
-//! What breaks a launch off, and modules that are not loaded.
+//! Faults that end a launch, and modules that are refused.
 
 use super::{ALL, Launch, kernel, on_zeros, programs, reported, sized};
 use crate::code::Code;
@@ -88,7 +88,7 @@ fn threads_that_wait_for_one_that_never_comes_are_told() {
     assert!(outcome(&launch).1.contains("never come"));
 }
 
-/// The error of a kernel with this in it.
+/// Returns the error of a kernel with this body.
 fn refused(body: &str) -> String {
     let text = format!(
         ".visible .entry k(.param .u64 out) {{
@@ -150,7 +150,7 @@ fn modules_that_say_something_else_are_refused() {
     }
 }
 
-/// A module with something of everything.
+/// A module with an example of each construct.
 const MODULE: &str = "
 .global .align 4 .b32 numbers[4] = {1, 0f3F800000, -3}; .const .u64 place = generic(numbers)+4;
 .func (.param .b32 result) twice(.param .b32 value) { .reg .b32 %r<3>;
@@ -224,7 +224,7 @@ mod any_text {
                     _ => parts.insert(place, WORDS[word]),
                 }
             }
-            // An error or not, but an answer.
+            // Either result is correct, if there is one.
             if let Err(error) = programs(&parts.concat()) {
                 prop_assert!(!error.what.is_empty());
             }
@@ -237,7 +237,7 @@ mod any_text {
     }
 }
 
-/// What `assert` of CUDA C++ becomes, in one thread of 40.
+/// The PTX of a failed `assert` of CUDA C++, in one thread of 40.
 const ASSERTING: &str = "
     .extern .func __assertfail (.param .b64 message, .param .b64 file, .param .b32 line,
         .param .b64 function, .param .b64 size) .noreturn;

@@ -1,4 +1,4 @@
-//! Instructions one by one, against what Rust computes.
+//! Single instructions, compared with the results of Rust.
 
 #![expect(clippy::cast_possible_truncation, reason = "registers hold the low bits")]
 
@@ -15,7 +15,7 @@ use crate::kernel::{Launch, run};
 use crate::random::Random;
 use crate::world::INSTRUCTIONS;
 
-/// An instruction on registers 1 to 3, the register of its result, and what it is to be.
+/// An instruction on registers 1 to 3, the register of its result, and the expected value.
 pub(super) type Case = (&'static str, &'static str, fn(u64, u64, u64) -> u64);
 
 fn bits(register: &str) -> u32 {
@@ -26,7 +26,7 @@ fn bits(register: &str) -> u32 {
     }
 }
 
-/// A kernel that stores what each of the instructions gives, one after the other.
+/// Builds a kernel that stores the result of each instruction, one after the other.
 fn table(cases: &[Case]) -> Launch {
     let mut body = String::new();
     for (index, (instruction, register, _)) in cases.iter().enumerate() {
@@ -68,7 +68,7 @@ fn check(cases: &[Case], launch: &Launch, [a, b, c]: [u64; 3]) -> Result<(), Tes
     Ok(())
 }
 
-/// Any bits, numbers near zero and near the ends, and floats that people use.
+/// Generates arbitrary bits, numbers near zero and near the ends, and common floats.
 fn operand() -> impl Strategy<Value = u64> {
     prop_oneof![
         any::<u64>(),
@@ -116,7 +116,7 @@ fn a_direction_of_rounding_is_kept() {
         ("mul.rp.f32 %f7, %f1, %f2;", "%f7", |_, _, _| 0),
     ];
     let launch = table(CASES);
-    // 1 + 2^-30, -1 - 2^-30, and a product that no float holds.
+    // 1 + 2^-30, -1 - 2^-30, and a product that no float represents.
     let run_on = |a: f32, b: f32, c: f32| {
         let values = [a, b, c].map(|value| u64::from(value.to_bits()));
         let parameters =

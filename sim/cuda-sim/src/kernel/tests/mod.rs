@@ -1,4 +1,4 @@
-//! Kernels in PTX, run without a driver: on one allocation of plain bytes.
+//! Kernels in PTX, run without a driver on one allocation of plain bytes.
 
 mod behaviour;
 mod carries;
@@ -43,7 +43,7 @@ impl GlobalMemory for Flat {
     }
 }
 
-/// The kernels of a module with this in it.
+/// Returns the kernels of a module that contains this text.
 fn programs(text: &str) -> Reading<Vec<Program>> {
     let text = format!(".version 9.0\n.target sm_80\n.address_size 64\n{text}");
     let module = ptx::parse(&text)?;
@@ -52,7 +52,7 @@ fn programs(text: &str) -> Reading<Vec<Program>> {
     ptx::programs(&module, &addresses, &text)
 }
 
-/// A kernel `k` with one parameter, `out`, which is in `%l0`; `%t` is its thread, `%b` its block.
+/// Builds a kernel `k` with one parameter, `out`, in `%l0`. `%t` is its thread, `%b` its block.
 fn kernel(body: &str) -> Launch {
     let text = format!(
         ".extern .shared .align 16 .b8 open[];
@@ -77,26 +77,26 @@ fn launch(program: Program, blocks: u32, threads: u32) -> Launch {
     }
 }
 
-/// The same on so many blocks and threads.
+/// Sets the number of blocks and threads of a launch.
 fn sized(launch: Launch, blocks: u32, threads: u32) -> Launch {
     Launch { grid: [blocks, 1, 1], block: [threads, 1, 1], ..launch }
 }
 
-/// Runs it on zeros.
+/// Runs the launch on zeroed memory.
 fn on_zeros(launch: &Launch, bytes: usize, seed: u64) -> (Vec<u8>, Ending) {
     let mut memory = Flat { bytes: vec![0; bytes] };
     let ending = run(launch, &mut memory, Random::new(seed), INSTRUCTIONS);
     (memory.bytes, ending)
 }
 
-/// The words that it leaves, where nothing may be wrong with it.
+/// Runs the launch without any report, and returns the words that it wrote.
 fn words(launch: &Launch, count: usize) -> Vec<u32> {
     let (bytes, ending) = on_zeros(launch, count * 4, 0);
     assert_eq!((ending.reports, ending.fault), (vec![], None));
     bytes.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().unwrap())).collect()
 }
 
-/// In how many of so many seeds this was reported; nothing else may be.
+/// Returns the number of seeds that reported this mistake. Any other report fails.
 fn reported(launch: &Launch, mistake: Mistake, bytes: usize) -> usize {
     let has = |seed: &u64| {
         let (_, ending) = on_zeros(launch, bytes, *seed);

@@ -1,9 +1,9 @@
-//! Instructions on numbers with a point, and what they give.
+//! Results of floating-point instructions.
 
 #![expect(
     clippy::cast_possible_truncation,
     clippy::cast_lossless,
-    reason = "registers hold the low bits, and conversions are what is tested"
+    reason = "registers hold the low bits, and conversions are tested"
 )]
 
 use half::{bf16, f16};

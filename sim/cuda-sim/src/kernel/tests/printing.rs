@@ -1,12 +1,12 @@
-//! `vprintf`: what threads print, in which order, and what they are answered.
+//! `vprintf`: the output of threads, its order, and the return values.
 
 use super::super::printed::{Buffer, Printed};
 use super::{Flat, INSTRUCTIONS, Launch, Mistake, Random, launch, programs, run, sized};
 use crate::code::Code;
 use crate::printf::BUFFER;
 
-/// A kernel that prints the format at the start of global memory, with its thread, 1.5 and the text at byte 32 behind it,
-/// where an argument wants them, and leaves what it is answered in the local variable `answer`.
+/// Builds a kernel that prints the format at the start of global memory. The arguments are its
+/// thread, 1.5 and the text at byte 32. It leaves the return value in the local variable `answer`.
 fn printing(format_at: i64) -> Launch {
     let text = format!(
         ".extern .func (.param .b32 result) vprintf (.param .b64 format, .param .b64 arguments);
@@ -26,8 +26,8 @@ fn printing(format_at: i64) -> Launch {
     launch(programs(&text).unwrap().into_iter().next().unwrap(), 1, 1)
 }
 
-/// A kernel that prints the format at the start of global memory, with arguments that begin so many bytes behind that, and
-/// leaves what it is answered in the first four bytes.
+/// Builds a kernel that prints the format at the start of global memory, with arguments that begin
+/// `arguments_at` bytes later. It leaves the return value in the first four bytes.
 fn printing_of(arguments_at: i64) -> Launch {
     let text = format!(
         ".extern .func (.param .b32 result) vprintf (.param .b64 format, .param .b64 arguments);
@@ -41,7 +41,7 @@ fn printing_of(arguments_at: i64) -> Launch {
     launch(programs(&text).unwrap().into_iter().next().unwrap(), 1, 1)
 }
 
-/// The texts that are printed, what thread 0 was answered, what was reported, and what broke it.
+/// Returns the printed texts, the return value of thread 0, the reports, and the fault.
 fn printed(
     launch: &Launch,
     format: &[u8],
@@ -104,7 +104,7 @@ fn each_conversion_that_is_none_is_told_once() {
 
 #[test]
 fn a_text_counts_towards_the_instructions_that_a_warp_may_take() {
-    // Written: a thread's text has as many bytes as the buffer.
+    // It is written: a thread's text is as long as the buffer.
     let launch = sized(printing(0), 1, 32);
     let taken = |format: &[u8], instructions| {
         let mut memory = Flat { bytes: vec![0; 64] };
@@ -114,10 +114,10 @@ fn a_text_counts_towards_the_instructions_that_a_warp_may_take() {
     let wide = format!("%{BUFFER}d");
     let ending = taken(wide.as_bytes(), 2 * BUFFER as u64 / 32);
     assert_eq!(ending.fault, Some(Code::LAUNCH_TIMEOUT));
-    // It is broken off between threads, and not behind the last one.
+    // The launch ends between threads, and not after the last one.
     assert_eq!(ending.printed.iter().map(|one| one.thread).collect::<Vec<_>>(), [0]);
     assert_eq!(taken(wide.as_bytes(), 33 * BUFFER as u64 / 32).fault, None);
-    // 32 texts of one byte are an instruction, with what is read of them two.
+    // 32 texts of one byte count as one instruction; reading them counts as another.
     assert_eq!(taken(b"a", 40).fault, None);
     assert_eq!(taken(b"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", 40).fault, Some(Code::LAUNCH_TIMEOUT));
 }
@@ -126,7 +126,7 @@ fn a_text_counts_towards_the_instructions_that_a_warp_may_take() {
 fn a_text_that_is_read_counts_where_little_of_it_is_written() {
     let mut memory = Flat { bytes: vec![b'a'; BUFFER] };
     memory.bytes[BUFFER - 1] = 0;
-    // A format of a mebibyte, of which nothing is left to write.
+    // A format of a mebibyte that prints nothing.
     let launch = printing_of(0);
     let ending = run(&launch, &mut memory, Random::new(0), BUFFER as u64 / 32);
     assert_eq!(ending.fault, Some(Code::LAUNCH_TIMEOUT));
@@ -135,7 +135,7 @@ fn a_text_that_is_read_counts_where_little_of_it_is_written() {
 
 #[test]
 fn arguments_and_texts_that_are_not_there_break_the_launch() {
-    // A fourth argument is beyond the thread's own memory, or is what stands behind the three.
+    // A fourth argument is beyond the thread's own memory, or is the bytes after the three.
     let (_, _, reports, fault) = printed(&printing(0), b"%d%f%s%s%s%s%s%s%s", 0);
     assert_eq!((fault, reports.len()), (Some(Code::ILLEGAL_ADDRESS), 1), "{reports:?}");
     // The format is beyond its allocation.
@@ -160,7 +160,8 @@ fn what_is_behind_32_arguments_is_printed_as_it_is_written() {
     let numbers = |count: u32| (0..count).map(|n| format!("{n} ")).collect::<String>();
     for (before, behind, printed, answer) in [
         (32, "%d %%", "%d %", 32),
-        // Two arguments are one too many, and what follows has the one behind them.
+        // Two arguments exceed the limit by one, and the next conversion reads the argument after
+        // them.
         (31, "%*d %d", "%*d %d", 31),
     ] {
         let mut memory = Flat { bytes: vec![0; 512] };

@@ -1,9 +1,9 @@
-//! Races inside a launch: each beside a kernel that differs in nothing but the order that it has.
+//! Races inside a launch. Each has a twin that differs in its order alone.
 
 use super::{ALL, kernel, reported, sized};
 use crate::report::Mistake;
 
-/// Each thread writes its element of shared memory and reads its neighbour's.
+/// Lets each thread write its element of shared memory and read its neighbour's.
 fn neighbours(between: &str) -> String {
     format!(
         "mul.lo.u32 %r1, %t, 4; mov.u32 %r2, open; add.u32 %r3, %r1, %r2; st.shared.u32 [%r3], %t;
@@ -22,7 +22,7 @@ fn a_missing_barrier_is_found_in_every_order() {
     let launch = |between| shared(&neighbours(between), 128);
     assert_eq!(reported(&launch(""), Mistake::Race, 512), ALL);
     assert_eq!(reported(&launch("bar.sync 0;"), Mistake::Race, 512), 0);
-    // A fence orders nothing by itself.
+    // A fence alone orders nothing.
     assert_eq!(reported(&launch("membar.cta;"), Mistake::Race, 512), ALL);
 }
 
@@ -37,7 +37,7 @@ fn threads_of_a_warp_are_ordered_by_what_synchronises_them() {
     ] {
         assert_eq!(reported(&launch(between), Mistake::Race, 512), 0, "{between}");
     }
-    // Neighbours that are in different masks do not wait for each other.
+    // Neighbours in different masks do not wait for each other.
     let apart = "and.b32 %r6, %t, 1; setp.eq.u32 %p1, %r6, 0;
         @%p1 bar.warp.sync 0x55555555; @!%p1 bar.warp.sync 0xAAAAAAAA;";
     assert_eq!(reported(&launch(apart), Mistake::Race, 512), ALL);
@@ -63,7 +63,7 @@ fn blocks_that_add_without_atomics_race() {
     assert_eq!(reported(&sized(kernel(plain), 1, 1), Mistake::Race, 4), 0);
     let atomic = "red.global.add.u32 [%l0], 1;";
     assert_eq!(reported(&sized(kernel(atomic), 4, 32), Mistake::Race, 4), 0);
-    // An atomic operation and a plain load are no pair.
+    // An atomic operation and a plain load do not synchronise.
     let mixed = "red.global.add.u32 [%l0], 1; ld.global.u32 %r1, [%l0];";
     assert_eq!(reported(&sized(kernel(mixed), 4, 1), Mistake::Race, 4), ALL);
 }
@@ -77,7 +77,7 @@ fn blocks_that_read_what_one_writes_race() {
     assert_eq!(reported(&sized(kernel(apart), 4, 1), Mistake::Race, 16), 0);
 }
 
-/// Each block writes a part; the one that comes last, by an atomic count, reads all of them.
+/// Lets each block write a part; the last block, by an atomic count, reads all parts.
 fn last_block(fence: &str) -> super::Launch {
     let body = format!(
         "mul.wide.u32 %l1, %b, 4; add.u64 %l1, %l0, %l1; st.global.u32 [%l1+8], %b; {fence}
@@ -105,7 +105,7 @@ fn bytes_side_by_side_do_not_race() {
     assert_eq!(reported(&sized(kernel(wider), 1, 64), Mistake::Race, 64), ALL);
 }
 
-/// Every thread adds one to a number under a lock; the lock and the number are at these addresses.
+/// Lets every thread add one to a number under a lock. The arguments are the addresses of both.
 fn locked(lock: &str, number: &str, fence: &str) -> String {
     format!(
         "LOCK: atom{lock}.cas.b32 %r1, [{number}], 0, 1; setp.ne.u32 %p1, %r1, 0; @%p1 bra LOCK;
@@ -132,7 +132,7 @@ fn a_lock_orders_threads_and_blocks_by_its_fences() {
 
 #[test]
 fn what_comes_after_a_release_is_not_released() {
-    // Thread 0 raises a flag and only then writes; thread 32 waits for the flag and reads.
+    // Thread 0 raises a flag too early and then writes; thread 32 waits for the flag and reads.
     let body = |before: &str, after: &str| {
         format!(
             "setp.ne.u32 %p1, %t, 0; @%p1 bra OTHER;

@@ -1,9 +1,9 @@
-//! Instructions on whole numbers and bits, and what they give.
+//! Results of integer and bit instructions.
 
 #![expect(
     clippy::cast_possible_truncation,
     clippy::cast_lossless,
-    reason = "registers hold the low bits, and conversions are what is tested"
+    reason = "registers hold the low bits, and conversions are tested"
 )]
 
 use super::instructions::Case;
@@ -24,7 +24,7 @@ pub(super) fn word(value: i32) -> u64 {
     u64::from(value as u32)
 }
 
-/// A field of bits, bit by bit, as the manual has it.
+/// Computes a bit field bit by bit, as the manual defines it.
 fn field(a: u64, place: u64, len: u64, width: u64, signed: bool) -> u64 {
     let (place, len) = (place & 0xFF, len & 0xFF);
     let bit = |index: u64| a >> index & 1;

@@ -253,7 +253,7 @@ impl Decoder {
         // Only a division has the second.
         let approximate = modifiers.take("approx")
             || (name == "div" && modifiers.take_leading(&["full"])?.is_some());
-        // Which of direction and `.approx` an instruction must, may and may not have.
+        // An instruction requires, allows or forbids a direction and `.approx`.
         let is_exact = !approximate && direction.is_none();
         let fits = match name {
             "add" | "sub" | "mul" => !approximate,
@@ -333,7 +333,7 @@ impl Decoder {
     }
 }
 
-/// Whether PTX has this instruction of this type.
+/// Returns `true` if PTX has this instruction for this type.
 fn has_type(name: &str, ty: Type, approximate: bool, style: Style) -> bool {
     let is_short = ty.is_short();
     let is_brain = matches!(ty, Type::Bf16 | Type::Bf16x2);

@@ -10,7 +10,8 @@ use super::modifiers::{Modifiers, exactly};
 use super::{Decoder, unknown};
 
 impl Decoder {
-    /// `add.cc`, `addc`, `addc.cc` and their like of `sub` and `mad`; whether it leaves a carry was looked at.
+    /// `add.cc`, `addc`, `addc.cc` and the same forms of `sub` and `mad`. The caller has already
+    /// read the `.cc`.
     pub(super) fn carried(
         &mut self,
         instruction: &Instruction,

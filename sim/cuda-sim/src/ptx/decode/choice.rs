@@ -1,4 +1,4 @@
-//! Comparisons, and choices by them.
+//! Comparisons, and selections by them.
 
 use super::super::compare;
 use super::super::error::{PtxError, Reading};
@@ -40,7 +40,8 @@ impl Decoder {
         }
         let is_pair = matches!(result, Type::F16x2 | Type::Bf16x2);
         let of_short = matches!(ty, Type::F16 | Type::Bf16);
-        // Of short numbers comes no `.f32`, and words of 16 bits come of nothing else.
+        // Comparisons of short numbers give no `.f32`, and no other comparison gives words of 16
+        // bits.
         let fits = match result {
             Type::U16 | Type::S16 => of_short,
             Type::F32 => !of_short,
@@ -75,7 +76,8 @@ impl Decoder {
         Ok(Kind::Compare(Box::new(Compare { test, a, b, combine, to, truth, other })))
     }
 
-    /// `set` of two pairs: each half holds a number or, where the result is a whole number, all bits or none.
+    /// `set` of two pairs: each half holds a number or, if the result is a whole number, all bits
+    /// or none.
     fn compare_pair(
         &mut self,
         instruction: &Instruction,
@@ -115,7 +117,7 @@ impl Decoder {
         Ok(Kind::Select { to, a, b, by: self.predicate(by, line)? })
     }
 
-    /// By the sign of a third operand.
+    /// Selects by the sign of a third operand.
     pub(super) fn slct(
         &mut self,
         instruction: &Instruction,

@@ -38,7 +38,7 @@ impl Decoder {
             _ => None,
         };
         let labels =
-            labels.ok_or_else(|| PtxError::new(line, "there is no such list of labels"))?;
+            labels.ok_or_else(|| PtxError::new(line, "the list of labels does not exist"))?;
         let targets: Reading<Vec<usize>> =
             labels.iter().map(|name| self.label(name, line)).collect();
         Ok(Kind::BranchIndexed { index, targets: targets?.into() })
@@ -77,8 +77,8 @@ impl Decoder {
         })))
     }
 
-    /// A call of the driver's function for failed assertions: texts by their addresses, the line, and the size of a
-    /// character.
+    /// Decodes a call of the driver's function for failed assertions: addresses of texts, the line,
+    /// and the size of a character.
     fn assert_fail(&self, results: &[Operand], arguments: &[Operand], line: u32) -> Reading<Kind> {
         let sizes = [8, 8, 4, 8, 8];
         let places = arguments.iter().zip(sizes);
@@ -94,7 +94,8 @@ impl Decoder {
         Ok(Kind::AssertFail(Box::new(AssertFail { message, file, line: *line_number, function })))
     }
 
-    /// A call of the driver's function that prints: addresses of the format and of its arguments, and how many were printed.
+    /// Decodes a call of the driver's function that prints. Its parameters are the addresses of the
+    /// format and of its arguments; it returns the number of printed arguments.
     fn print(&self, results: &[Operand], arguments: &[Operand], line: u32) -> Reading<Kind> {
         let ([result], [format, arguments]) = (results, arguments) else {
             let text = format!("`{}` has two parameters and a result", names::PRINT);
@@ -105,7 +106,7 @@ impl Decoder {
         Ok(Kind::Print(Box::new(Print { format, arguments, result: place(result, 4)? })))
     }
 
-    /// Where parameters of a call lie, as large as the function says.
+    /// Returns the places of a call's parameters, with the sizes that the function declares.
     fn passed(
         &self,
         operands: &[Operand],
@@ -121,7 +122,7 @@ impl Decoder {
             .collect()
     }
 
-    /// Instructions without operands that matter here.
+    /// Decodes instructions whose operands do not matter here.
     pub(super) fn plain(
         &mut self,
         instruction: &Instruction,
@@ -148,7 +149,7 @@ impl Decoder {
                 self.waits_for_dependency |= wait == Some("wait");
                 wait.map(|_| Kind::Nothing).ok_or_else(|| unknown(instruction))?
             }
-            // Hints and pauses; their operands are looked up and not used.
+            // Hints and pauses: their operands are resolved and not used.
             "nanosleep" if modifiers.take("u32") => {
                 let [time] = exactly(instruction)?;
                 self.source(time, Type::U32, instruction.line)?;
@@ -182,7 +183,7 @@ impl Decoder {
             };
         }
         modifiers.take_leading(&["cta"])?;
-        // `bar` is aligned without saying so.
+        // `bar` is aligned by default.
         if instruction.name == "barrier" {
             modifiers.take("aligned");
         }
@@ -210,7 +211,7 @@ impl Decoder {
         if !modifiers.take("sync") {
             return Err(unknown(instruction));
         }
-        // A barrier for some warps only has a count as well, which is not modelled.
+        // A barrier for a part of the block has a count as well, which is not modelled.
         let [id] = exactly(instruction)?;
         Ok(Kind::Barrier { id: self.source(id, Type::U32, line)?, votes: None })
     }

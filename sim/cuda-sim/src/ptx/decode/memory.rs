@@ -10,7 +10,7 @@ use super::super::types::{Space, Type};
 use super::modifiers::Modifiers;
 use super::{Decoder, unknown};
 
-/// How long a line is to stay in a cache, and how much is read at once: nothing here depends on it.
+/// Cache eviction and prefetch hints, which have no effect here.
 const EVICTIONS: [&str; 5] = [
     "L1::evict_normal",
     "L1::evict_unchanged",
@@ -122,12 +122,12 @@ impl Decoder {
     }
 }
 
-/// A space, where shared memory may be said to be the block's own.
+/// Parses a space; shared memory may be qualified as the block's own.
 pub(super) fn space_name(name: &str) -> Option<Space> {
     Space::from_name(if name == "shared::cta" { "shared" } else { name })
 }
 
-/// How a load or store is ordered; what it says about caches is checked, and nothing depends on it.
+/// Parses the memory order of a load or store. Cache hints are checked and have no effect.
 fn order(
     instruction: &Instruction,
     modifiers: &mut Modifiers<'_>,
@@ -168,7 +168,7 @@ fn order(
     Ok(order.filter(|order| *order != "weak"))
 }
 
-/// What an atomic operation does; None where PTX has none of that name and type.
+/// Returns the operation of an atomic instruction, or `None` if PTX has none of that name and type.
 fn change(name: &str, ty: Type, space: Space, unflushed: bool) -> Option<Change> {
     let is_short = matches!(ty, Type::F16 | Type::F16x2 | Type::Bf16 | Type::Bf16x2);
     if unflushed != (name == "add" && is_short) {
@@ -188,7 +188,7 @@ fn change(name: &str, ty: Type, space: Space, unflushed: bool) -> Option<Change>
         },
         "and" | "or" | "xor" if is_word => integer::logic(name)?,
         "add" if ty == Type::F32 || ty == Type::F64 || is_short => {
-            // Subnormal numbers are zeros to what adds in global memory.
+            // Atomic additions in global memory flush subnormal numbers to zero.
             let flush = ty == Type::F32 && space != Space::Shared;
             float::binary(name, ty, Style { flush, saturate: false })?
         }

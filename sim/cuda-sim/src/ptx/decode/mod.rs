@@ -1,4 +1,5 @@
-//! From a parsed module to programs: registers numbered, labels resolved, every instruction known.
+//! From a parsed module to programs: registers numbered, labels resolved, every instruction
+//! decoded.
 
 mod arithmetic;
 mod carry;
@@ -25,7 +26,7 @@ use names::{Closure, Symbol};
 #[cfg(test)]
 pub(super) use trial::Trial;
 
-/// What a kernel has at most: CUDA's limits, but for registers, of which PTX may name any number.
+/// CUDA's limits of a kernel. PTX itself does not limit the number of registers.
 const SHARED_BYTES: usize = 48 << 10;
 const LOCAL_BYTES: usize = 512 << 10;
 const PARAMETER_BYTES: usize = 32_764;
@@ -35,7 +36,7 @@ const REGISTERS: usize = 1 << 16;
 ///
 /// # Errors
 ///
-/// The first instruction, modifier, type or name that is not known.
+/// Fails for the first unknown instruction, modifier, type or name.
 pub(crate) fn program(
     module: &Module,
     entry: &Function,
@@ -73,7 +74,8 @@ pub(crate) fn program(
     })
 }
 
-/// Where a called function starts, and where its parameters and results lie in a thread's memory.
+/// The start of a called function, and the places of its parameters and results in a thread's
+/// memory.
 #[derive(Clone, Debug, Default)]
 struct Frame {
     start: usize,
@@ -81,9 +83,9 @@ struct Frame {
     results: Vec<(usize, usize)>,
 }
 
-/// A kernel being decoded.
+/// The state while a kernel is decoded.
 struct Decoder {
-    /// What a name stands for: in the module, the function, the block.
+    /// Symbols by name: of the module, the function, the block.
     scopes: Vec<HashMap<String, Symbol>>,
     frames: HashMap<String, Frame>,
     labels: HashMap<String, usize>,
@@ -92,7 +94,7 @@ struct Decoder {
     registers: usize,
     constants: HashMap<u64, Register>,
     specials: HashMap<Special, Register>,
-    /// Takes what nobody wants.
+    /// The target of discarded results.
     sink: Register,
     /// The carry of additions, which has no name in PTX.
     carry: Register,
@@ -123,7 +125,8 @@ impl Decoder {
         }
     }
 
-    /// Shared variables that the kernel's functions name; those of open size lie behind the others.
+    /// Lays out the shared variables that the kernel's functions name. Those of open size come
+    /// last.
     fn lay_out_shared(&mut self, module: &Module, closure: &Closure<'_>) -> Reading<()> {
         let is_shared = |variable: &&Variable| variable.space == Space::Shared;
         let of_module = module.variables.iter().filter(is_shared);
@@ -133,7 +136,7 @@ impl Decoder {
             let offset = self.take_shared(variable);
             self.scopes[0].insert(variable.name.clone(), Symbol::Shared(offset));
         }
-        // Variables of the functions come next, so the open ones start behind those.
+        // Variables of the functions come next, so the open ones start after those.
         for variable in closure.shared_variables() {
             if variable.bytes == 0 {
                 return Err(PtxError::new(variable.line, "shared memory of no size in a function"));
@@ -168,7 +171,8 @@ impl Decoder {
         (places, end)
     }
 
-    /// Where functions start and their parameters lie: no function is active twice in a thread.
+    /// Lays out the starts of functions and their parameters. No function is active twice in a
+    /// thread.
     fn lay_out_frames(&mut self, closure: &Closure<'_>, has_entry: bool) {
         let mut start = 0;
         for (index, function) in closure.functions.iter().enumerate() {
@@ -192,7 +196,7 @@ impl Decoder {
         offset
     }
 
-    /// No kernel has more of anything.
+    /// Checks a kernel against all limits.
     fn check_sizes(&self, line: u32, parameters: usize) -> Reading<()> {
         for (what, size, most) in [
             ("shared memory", self.shared_bytes, SHARED_BYTES),
@@ -263,9 +267,9 @@ impl Decoder {
                 self.declare(&variable.name, Symbol::Local(offset, variable.bytes));
                 Ok(())
             }
-            // Laid out before.
+            // It is laid out already.
             Space::Shared => Ok(()),
-            _ => Err(PtxError::new(variable.line, "no variable of this sort can stand in a body")),
+            _ => Err(PtxError::new(variable.line, "a body cannot declare a variable of this kind")),
         }
     }
 
@@ -309,7 +313,7 @@ impl Decoder {
     }
 }
 
-/// Where call arguments and formal parameters meet: both lists must fit.
+/// Pairs call arguments with formal parameters; both lists must match.
 fn moves(from: &[(usize, usize)], to: &[(usize, usize)], line: u32) -> Reading<Vec<Move>> {
     let fits = from.len() == to.len() && from.iter().zip(to).all(|(from, to)| from.1 == to.1);
     if !fits {

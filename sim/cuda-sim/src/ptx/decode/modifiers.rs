@@ -1,15 +1,15 @@
-//! Modifiers: each is looked up and checked, and none is left over.
+//! Modifiers: each is read and checked, and an unread one is an error.
 
 use super::super::error::{PtxError, Reading};
 use super::super::syntax::{Instruction, Operand};
 use super::super::types::Type;
 
-/// The modifiers of an instruction that were not looked at yet.
+/// The modifiers of an instruction that were not read yet.
 pub(super) struct Modifiers<'a> {
     instruction: &'a Instruction,
-    /// With their places.
+    /// The modifiers with their positions.
     left: Vec<(usize, &'a str)>,
-    /// How many of those that were looked at belong to the instruction's name.
+    /// The number of read modifiers that belong to the instruction's name.
     leading: usize,
 }
 
@@ -19,29 +19,30 @@ impl<'a> Modifiers<'a> {
         Self { instruction, left, leading: 0 }
     }
 
-    /// Whether it is there; it is looked at then.
+    /// Reads a modifier. Returns `true` if it is there.
     pub(super) fn take(&mut self, name: &str) -> bool {
         self.take_one(|other| (other == name).then_some(())).is_some()
     }
 
-    /// The first that the question knows.
+    /// Reads the first modifier for which `question` returns a value.
     pub(super) fn take_one<T>(&mut self, question: impl Fn(&str) -> Option<T>) -> Option<T> {
         let found = self.left.iter().position(|(_, name)| question(name).is_some())?;
         question(self.left.remove(found).1)
     }
 
-    /// The first of these that is there.
+    /// Reads the first of these that is there.
     pub(super) fn take_among(&mut self, names: &[&'static str]) -> Option<&'static str> {
         let found = |name: &str| names.iter().find(|known| **known == name).copied();
         self.take_one(found)
     }
 
-    /// The first of these that is there, which belongs to the instruction's name: NVIDIA's assembler knows it directly
-    /// behind that, and behind others of this sort, alone. It takes all other modifiers in any order.
+    /// Reads the first of these that is there, as a part of the instruction's name. NVIDIA's
+    /// assembler accepts such a modifier only right after the name or after others of this sort. It
+    /// accepts all other modifiers in any order.
     ///
     /// # Errors
     ///
-    /// One that stands elsewhere.
+    /// Fails if one stands elsewhere.
     pub(super) fn take_leading(&mut self, names: &[&'static str]) -> Reading<Option<&'static str>> {
         let known = |name: &str| names.iter().find(|known| **known == name).copied();
         let found = self.left.iter().position(|(_, name)| known(name).is_some());
@@ -60,7 +61,7 @@ impl<'a> Modifiers<'a> {
         self.take_one(Type::from_name).ok_or_else(|| unknown(self.instruction))
     }
 
-    /// Nothing that nobody knows is left.
+    /// Fails if an unread modifier is left.
     pub(super) fn finish(&self) -> Reading<()> {
         let Some((_, name)) = self.left.first() else { return Ok(()) };
         let text = format!("the modifier `.{name}` is not modelled here");
@@ -68,7 +69,7 @@ impl<'a> Modifiers<'a> {
     }
 }
 
-/// Exactly so many operands.
+/// Returns exactly `N` operands.
 pub(super) fn exactly<const N: usize>(instruction: &Instruction) -> Reading<&[Operand; N]> {
     instruction.operands.as_slice().try_into().map_err(|_| {
         let count = instruction.operands.len();
@@ -76,7 +77,7 @@ pub(super) fn exactly<const N: usize>(instruction: &Instruction) -> Reading<&[Op
     })
 }
 
-/// An instruction that is not modelled.
+/// Returns the error for an instruction that is not modelled.
 pub(super) fn unknown(instruction: &Instruction) -> PtxError {
     PtxError::new(instruction.line, "not modelled").of(&instruction.name, &instruction.modifiers)
 }

@@ -1,4 +1,4 @@
-//! `mov`, `cvt` and what turns addresses of one space into generic ones.
+//! `mov`, `cvt`, and conversions between addresses of one space and generic ones.
 
 use super::super::convert::Conversion;
 use super::super::error::{PtxError, Reading};
@@ -48,7 +48,7 @@ impl Decoder {
         }
     }
 
-    /// Registers that make up a wider one, and the bits of each.
+    /// Returns the registers that make up a wider one, and the bits of each.
     fn parts(
         &mut self,
         parts: &[Operand],
@@ -176,12 +176,13 @@ fn concerns_single(to: Type, from: Type) -> bool {
     to == Type::F32 || from == Type::F32
 }
 
-/// Whether a conversion between a type and another exists: `.bf16` has none that saturates, and none of 8 bits.
+/// Returns `true` if a conversion between `.bf16` and another type exists. None saturates, and none
+/// is of 8 bits.
 fn suits_brain(ty: Type, other: Type, saturates: bool) -> bool {
     ty != Type::Bf16 || !(saturates || other.bytes() == 1)
 }
 
-/// Whether a conversion names a direction where it must, and none where it cannot.
+/// Returns `true` if a conversion names a direction where it must, and none where it cannot.
 fn has_right_direction(to: Type, from: Type, direction: Option<(Round, bool)>) -> bool {
     let known = |ty: Type| !matches!(ty, Type::Pred | Type::F16x2 | Type::Bf16x2);
     let plain_bits = |ty: Type| matches!(ty, Type::B8 | Type::B16 | Type::B32 | Type::B64);
@@ -193,7 +194,7 @@ fn has_right_direction(to: Type, from: Type, direction: Option<(Round, bool)>) -
         (false, true, direction) => matches!(direction, Some((_, false))),
         (true, false, direction) => matches!(direction, Some((_, true))),
         (true, true, Some((_, true))) => to == from,
-        // Each of the two short types has numbers that the other has not.
+        // Each of the two short types has numbers that the other lacks.
         (true, true, Some((_, false))) => {
             to.bytes() < from.bytes() || (to.bytes() == from.bytes() && to != from)
         }

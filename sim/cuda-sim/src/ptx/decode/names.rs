@@ -1,4 +1,4 @@
-//! What names stand for, which functions a kernel calls, and where labels lead.
+//! Names, functions and labels of a kernel, resolved.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,21 +7,22 @@ use super::super::op::Register;
 use super::super::syntax::{Function, Instruction, Module, Operand, Statement, Variable};
 use super::super::types::{Space, Type};
 
-/// What a failed `assert` of CUDA C++ calls: a function of the driver, declared and without a body.
+/// The function of the driver that a failed `assert` of CUDA C++ calls; declared, without a body.
 pub(super) const ASSERT_FAIL: &str = "__assertfail";
-/// What its `printf` calls: the same.
+/// The same for `printf` of CUDA C++.
 pub(super) const PRINT: &str = "vprintf";
 
-/// How many functions may be active at once, so that no module's calls exhaust the stack of the thread that reads it.
+/// The limit of active functions, so that no module's calls exhaust the stack of the thread that
+/// reads it.
 const DEPTH: usize = 256;
 
-/// What a name stands for: places are distances in their space.
+/// The meaning of a name. Places are offsets in their space.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Symbol {
     Register(Register, Type),
     Global(u64),
     Shared(usize),
-    /// And how many bytes it has.
+    /// The second field is its length in bytes.
     Local(usize, usize),
     Parameter(usize),
 }
@@ -85,12 +86,12 @@ impl<'a> Closure<'a> {
     }
 }
 
-/// Whether the driver has the body of a function of this name.
+/// Returns `true` if the driver provides the body of a function of this name.
 fn is_of_the_driver(callee: &str) -> bool {
     [ASSERT_FAIL, PRINT].contains(&callee)
 }
 
-/// The function that a call names.
+/// Returns the function that a call names.
 pub(super) fn callee(instruction: &Instruction) -> Option<&str> {
     let mut operands = instruction.operands.iter();
     let found = operands.find_map(|operand| match operand {
@@ -117,7 +118,7 @@ pub(super) fn instructions(function: &Function) -> impl Iterator<Item = &Instruc
     })
 }
 
-/// The steps that labels stand before, and lists of labels.
+/// The steps after labels, and lists of labels.
 pub(super) type Labels = (HashMap<String, usize>, HashMap<String, Vec<String>>);
 
 pub(super) fn labels(function: &Function, start: usize) -> Reading<Labels> {
@@ -129,7 +130,7 @@ pub(super) fn labels(function: &Function, start: usize) -> Reading<Labels> {
             Statement::Label(name) => {
                 let before = labels.insert(name.clone(), step);
                 if before.is_some() {
-                    let text = format!("label `{name}` stands twice in `{}`", function.name);
+                    let text = format!("label `{name}` is defined twice in `{}`", function.name);
                     return Err(PtxError::new(function.line, text));
                 }
             }

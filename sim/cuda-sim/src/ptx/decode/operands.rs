@@ -1,4 +1,4 @@
-//! Operands: each is looked up and checked.
+//! Operands: each is resolved and checked.
 
 use super::super::error::{PtxError, Reading};
 use super::super::number::low_bits;
@@ -16,7 +16,7 @@ impl Decoder {
         self.scopes.iter().rev().find_map(|scope| scope.get(name)).copied()
     }
 
-    /// The register that holds a constant.
+    /// Returns the register that holds a constant.
     pub(super) fn constant(&mut self, bits: u64) -> Register {
         if let Some(register) = self.constants.get(&bits) {
             return *register;
@@ -26,12 +26,12 @@ impl Decoder {
         register
     }
 
-    /// An operand that is read as a type; its register is as wide.
+    /// Resolves an operand that is read as a type; its register has the same width.
     pub(super) fn source(&mut self, operand: &Operand, ty: Type, line: u32) -> Reading<Register> {
         self.read(operand, ty, line, |bytes| bytes == ty.bytes())
     }
 
-    /// The same from a register that may be wider, as loads, stores and conversions allow.
+    /// The same for a register that may be wider, as loads, stores and conversions allow.
     pub(super) fn loose_source(
         &mut self,
         operand: &Operand,
@@ -58,7 +58,7 @@ impl Decoder {
                     Err(PtxError::new(line, text))
                 }
                 Some(symbol) => Ok(self.constant(address_of(symbol))),
-                // The one constant that PTX has a name for.
+                // The one constant that has a name in PTX.
                 None if name == "WARP_SZ" => Ok(self.constant(LANES)),
                 None => self.special(name, line),
             },
@@ -90,7 +90,7 @@ impl Decoder {
         Ok(register)
     }
 
-    /// A register that is written as a type.
+    /// Resolves a register that is written as a type.
     pub(super) fn target(&mut self, operand: &Operand, ty: Type, line: u32) -> Reading<Register> {
         self.write(operand, ty, line, |bytes| bytes == ty.bytes())
     }
@@ -135,7 +135,7 @@ impl Decoder {
         self.source(&Operand::Name(name.to_owned()), Type::Pred, line)
     }
 
-    /// A predicate that may be turned around.
+    /// Resolves a predicate, which may be negated.
     pub(super) fn predicate(&mut self, operand: &Operand, line: u32) -> Reading<Guard> {
         match operand {
             Operand::Not(name) => {
@@ -145,7 +145,7 @@ impl Decoder {
         }
     }
 
-    /// An address in a space; parameters of functions lie in a thread's own memory.
+    /// Resolves an address in a space. Parameters of functions are in a thread's own memory.
     pub(super) fn place(
         &mut self,
         operand: &Operand,
@@ -190,7 +190,8 @@ impl Decoder {
         Ok((found, Place { base: None, wide: true, offset: start.wrapping_add(offset) }))
     }
 
-    /// Where a parameter of a call lies in a thread's memory, which the callee takes to have so many bytes.
+    /// Resolves a parameter of a call in a thread's memory. The callee declares it with `bytes`
+    /// bytes.
     pub(super) fn argument(&self, operand: &Operand, bytes: usize, line: u32) -> Reading<usize> {
         match operand {
             Operand::Name(name) => match self.find(name) {
@@ -205,7 +206,7 @@ impl Decoder {
         }
     }
 
-    /// A comparison's or shuffle's results: a register, and one more where there are two.
+    /// Resolves the results of a comparison or shuffle: a register, and a second one if present.
     pub(super) fn targets(
         &mut self,
         operand: &Operand,

@@ -1,4 +1,4 @@
-//! What the threads of a warp do together.
+//! Instructions of several threads of a warp.
 
 use super::super::error::Reading;
 use super::super::integer;

@@ -1,22 +1,24 @@
-//! The instructions of PTX, and what the decoder does with each: `instructions.txt` says it, tests ask the decoder, and
-//! `docs/ptx.md` is written of it.
+//! The instructions of PTX by support: `instructions.txt` lists them, tests check the decoder
+//! against it, and `docs/ptx.md` is generated from it.
 //!
-//! A line of that file is a mark and a pattern. `+` is taken, `~` is refused until it is wanted, `-` is refused for good.
-//! A pattern has alternatives in braces, `{rn|rz}` or `{|.sat}`, which stand for all their combinations, and operands:
-//! `h`, `r`, `l` are registers of 16, 32 and 64 bits, `f` and `d` of numbers with a point, `p` predicates, `$` is of the
-//! last type among the modifiers and `^` of the first, `A` an address, `i` a number, `L` a label, `T` a list of labels and
-//! `F` a function. Of the types, `{T}` are all of 8 to 64 bits that are not of short numbers, and `{W}` those up to 32.
-//! Modifiers stand there in the order of PTX's manual; `order.txt` says in which others.
+//! A line of that file is a mark and a pattern. `+` is supported, `~` is refused and may be added,
+//! `-` is refused permanently. A pattern has alternatives in braces, `{rn|rz}` or `{|.sat}`, which
+//! expand to all their combinations. It has operands, too. `h`, `r`, `l` are registers of 16, 32
+//! and 64 bits; `f` and `d` hold floats; `p` are predicates. `$` is of the last type among the
+//! modifiers and `^` of the first. `A` is an address, `i` a number, `L` a label, `T` a list of
+//! labels and `F` a function. Of the types, `{T}` are all of 8 to 64 bits except short floats, and
+//! `{W}` those up to 32. Modifiers are in the order of PTX's manual; `order.txt` lists further
+//! orders.
 
 mod order;
 mod page;
 mod tests;
 
-/// What becomes of a form.
+/// The support of a form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Taken,
-    /// Refused, and can be added without modelling more of a device.
+    /// It is refused, and can be added without modelling more of a device.
     Planned,
     Refused,
 }
@@ -34,13 +36,13 @@ struct Line {
 #[derive(Clone, Debug)]
 struct Form {
     state: State,
-    /// With modifiers.
+    /// The name with modifiers.
     name: String,
     operands: String,
 }
 
-/// All opcodes of PTX 9.0: the table of reserved words in the chapter "Syntax" of its manual, which has `ld`, `cp` and
-/// their like once for all that begin so.
+/// All opcodes of PTX 9.0, from the table of reserved words in the chapter "Syntax" of its manual.
+/// That table has `ld`, `cp` and similar names once for all opcodes that begin with them.
 const OPCODES: &str = "abs activemask add addc alloca and applypriority atom bar barrier bfe bfi bfind bmsk bra brev \
     brkpt brx call clusterlaunchcontrol clz cnot copysign cos cp createpolicy cvt cvta discard div dp2a dp4a elect ex2 \
     exit fence fma fns getctarank griddepcontrol isspacep istypep ld ldmatrix ldu lg2 lop3 mad mad24 madc mapa match max \
@@ -50,7 +52,7 @@ const OPCODES: &str = "abs activemask add addc alloca and applypriority atom bar
     vabsdiff4 vadd vadd2 vadd4 vavrg2 vavrg4 vmad vmax vmax2 vmax4 vmin vmin2 vmin4 vote vset vset2 vset4 vshl vshr vsub \
     vsub2 vsub4 wgmma wmma xor";
 
-/// The lines of the file, in its order.
+/// Returns the lines of the file, in order.
 fn lines() -> Vec<Line> {
     let (mut section, mut lines) = ("", Vec::new());
     for line in include_str!("instructions.txt").lines() {
@@ -72,7 +74,7 @@ fn lines() -> Vec<Line> {
 }
 
 impl Line {
-    /// Every combination of the alternatives.
+    /// Returns every combination of the alternatives.
     fn forms(&self) -> Vec<Form> {
         let name_of = |name: String| {
             let operands = spelled(self.operands, &name);
@@ -82,13 +84,13 @@ impl Line {
     }
 }
 
-/// What `{T}` and `{W}` stand for.
+/// The expansions of `{T}` and `{W}`.
 const TYPES: [(&str, &str); 2] = [
     ("{T}", "{b8|b16|b32|b64|u8|u16|u32|u64|s8|s16|s32|s64|f32|f64}"),
     ("{W}", "{b8|b16|b32|u8|u16|u32|s8|s16|s32|f32}"),
 ];
 
-/// What a pattern stands for.
+/// Expands a pattern.
 fn expanded(pattern: &str) -> Vec<String> {
     let named = TYPES.iter().find(|(name, _)| pattern.contains(name));
     if let Some((name, types)) = named {
@@ -104,7 +106,7 @@ fn expanded(pattern: &str) -> Vec<String> {
     choices.split('|').flat_map(of_choice).collect()
 }
 
-/// Operands as they are written behind an instruction.
+/// Formats operands as they follow an instruction.
 fn spelled(operands: &str, name: &str) -> String {
     let types: Vec<char> = name.split('.').filter_map(register_of).collect();
     let (first, last) = (types.first().copied(), types.last().copied());
@@ -128,7 +130,7 @@ fn spelled(operands: &str, name: &str) -> String {
             _ => None,
         };
         match register {
-            // Each operand is another register.
+            // Each operand is a different register.
             Some(register) => text.push_str(&format!("%{register}{}", index % 15)),
             None => text.push(letter),
         }
@@ -136,7 +138,7 @@ fn spelled(operands: &str, name: &str) -> String {
     text
 }
 
-/// The letter of registers that hold a type; none for other modifiers.
+/// Returns the letter of registers that hold a type, or `None` for other modifiers.
 fn register_of(modifier: &str) -> Option<char> {
     Some(match modifier {
         "pred" => 'p',

@@ -1,11 +1,11 @@
-//! Where modifiers may stand: `order.txt` has instructions with other orders of theirs, and what NVIDIA's assembler says
-//! of each. Where the assembler is, it is asked of more.
+//! Orders of modifiers: `order.txt` lists instructions with other orders, and the verdict of
+//! NVIDIA's assembler. If the assembler is installed, it checks more of them.
 
 use super::super::decode::Trial;
 use super::tests::{decoded, some};
 use super::{Form, State, lines, register_of};
 
-/// The lines of the file.
+/// Returns the lines of the file.
 pub(super) fn forms() -> Vec<Form> {
     let lines = include_str!("order.txt").lines();
     lines.filter(|line| !line.starts_with('#')).map(form).collect()
@@ -22,7 +22,7 @@ fn form(line: &str) -> Form {
     Form { state, name: name.to_owned(), operands: operands.to_owned() }
 }
 
-/// Forms of all lines with two modifiers exchanged, which are what the decoder takes or refuses of them.
+/// Returns the forms of all lines with two modifiers swapped, as inputs of the decoder.
 pub(super) fn exchanges() -> Vec<Form> {
     let lines = lines();
     let taken = lines.iter().filter(|line| line.state == State::Taken);
@@ -35,7 +35,7 @@ pub(super) fn exchanges() -> Vec<Form> {
     all.into_iter().map(of_decoder).collect()
 }
 
-/// These with each two modifiers exchanged where the types keep their order.
+/// Returns these forms with each two modifiers swapped that keep the order of types.
 fn others(forms: &[&Form]) -> Vec<Form> {
     let mut others = Vec::new();
     for form in forms {

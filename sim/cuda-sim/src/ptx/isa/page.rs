@@ -1,11 +1,11 @@
-//! `docs/ptx.md`, written of the lines.
+//! Generates `docs/ptx.md` from the lines.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use super::{Line, State};
 
-/// What stands before the tables.
+/// The text before the tables.
 const START: &str = "\
 # PTX on the simulated driver
 
@@ -23,7 +23,7 @@ it (`.lo`, `.hi` and `.wide` of products, `.full`, `.to`, `.idx`, `.l` and `.r` 
 barriers).
 ";
 
-/// The whole page.
+/// Returns the whole page.
 pub(super) fn page(lines: &[Line]) -> String {
     let mut text = START.to_owned();
     let mut states: BTreeMap<&str, BTreeSet<bool>> = BTreeMap::new();
@@ -71,7 +71,7 @@ fn index(state: State) -> usize {
     }
 }
 
-/// A pattern as PTX's manual writes it; a bar would end a cell.
+/// Formats a pattern as PTX's manual does; a bar would end a cell.
 fn shown(pattern: &str) -> String {
     pattern.replace("{|", "{").replace('|', ",")
 }

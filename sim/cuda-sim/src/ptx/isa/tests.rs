@@ -1,4 +1,4 @@
-//! The lines against the decoder.
+//! The lines compared with the decoder.
 
 use std::collections::HashSet;
 
@@ -9,7 +9,7 @@ use super::{Form, OPCODES, State, lines, order, page, register_of};
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/ptx.md");
 
-/// Modifiers that some instruction might be thought to have, besides all of the lines.
+/// Plausible modifiers that no line has.
 const OTHERS: [&str; 12] = [
     "foo",
     "rna",
@@ -25,19 +25,19 @@ const OTHERS: [&str; 12] = [
     "mmio",
 ];
 
-/// Forms of a line whose modifiers are changed, at most.
+/// The limit of mutated forms of a line.
 const OF_A_LINE: usize = 12;
 
 fn forms() -> Vec<Form> {
     lines().iter().flat_map(super::Line::forms).collect()
 }
 
-/// Of lines that stand for many, some from all over them.
+/// Returns a sample of forms, spread over the list.
 pub(super) fn some<T>(all: &[T]) -> Vec<&T> {
     all.iter().step_by(1 + all.len() / OF_A_LINE).collect()
 }
 
-/// The instruction of a form, as the parser reads it.
+/// Parses the instruction of a form.
 fn parsed(form: &Form) -> Result<Instruction, PtxError> {
     let text =
         format!(".version 8.0\n.target sm_90\n.entry k() {{\n{} {};\n}}", form.name, form.operands);
@@ -81,7 +81,7 @@ fn the_decoder_takes_and_refuses_what_the_lines_say() {
     assert!(wrong.is_empty(), "{} forms:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// An instruction without the order of its modifiers, but for that of its types.
+/// Returns a key of an instruction that ignores the order of its modifiers, except that of types.
 fn key(name: &str, modifiers: &[String]) -> String {
     let (types, mut others): (Vec<&str>, Vec<&str>) =
         modifiers.iter().map(String::as_str).partition(|modifier| register_of(modifier).is_some());
@@ -148,10 +148,14 @@ fn the_page_is_written_of_the_lines() {
         std::fs::write(PAGE, &wanted).unwrap();
     }
     let found = std::fs::read_to_string(PAGE).unwrap_or_default();
-    assert!(found == wanted, "docs/ptx.md is not what the lines give; it says how to write it");
+    assert!(
+        found == wanted,
+        "docs/ptx.md is out of date; its first lines have the command that writes it"
+    );
 }
 
-/// For NVIDIA's assembler, which is not on every machine: `cargo xtask clients ptx-forms` gives it the files.
+/// Writes the files for NVIDIA's assembler, which is not on every machine, on behalf of
+/// `cargo xtask clients ptx-forms`.
 #[test]
 fn the_forms_are_written_where_that_is_asked_for() {
     let Some(file) = std::env::var_os("CUDA_SIM_WRITE_PTX_FORMS") else { return };
@@ -164,7 +168,7 @@ fn the_forms_are_written_where_that_is_asked_for() {
     std::fs::write(file.with_extension("refused.ptx"), kernel(refused)).unwrap();
 }
 
-/// A kernel of these instructions.
+/// Returns a kernel of these instructions.
 fn kernel(forms: impl IntoIterator<Item = Form>) -> String {
     let lines = forms.into_iter().map(|form| format!("{} {};", form.name, form.operands));
     format!(

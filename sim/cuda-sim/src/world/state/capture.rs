@@ -1,8 +1,8 @@
-//! Captures: which streams take part, what is refused meanwhile, and what spoils one.
+//! State of captures: the streams that take part, and the nodes at their ends.
 
 use crate::code::{Code, Outcome};
 
-/// How strict a capture is about calls that are no part of it.
+/// The strictness of a capture about calls outside it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum Mode {
@@ -12,7 +12,7 @@ pub(crate) enum Mode {
     Relaxed = 2,
 }
 
-/// Where a stream stands, by CUDA's numbers.
+/// The capture status of a stream, by CUDA's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum Status {

@@ -1,11 +1,11 @@
-//! Vector clocks: what comes before what.
+//! Vector clocks: the happens-before order.
 //!
 //! The agents are the host (one for all its threads, see `docs/simulator.md`) and every stream.
 
-/// The agent that stands for the host.
+/// The agent of the host.
 pub(crate) const HOST: usize = 0;
 
-/// How far an agent has seen the others, itself included.
+/// For each agent, the last moment that this clock is ordered after.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Clock(Vec<u32>);
 
@@ -17,7 +17,7 @@ pub(crate) struct Stamp {
 }
 
 impl Clock {
-    /// A new moment of this agent.
+    /// Starts a new moment of this agent.
     pub(crate) fn tick(&mut self, agent: usize) -> Stamp {
         if self.0.len() <= agent {
             self.0.resize(agent + 1, 0);
@@ -26,7 +26,7 @@ impl Clock {
         Stamp { agent, tick: self.0[agent] }
     }
 
-    /// What the other has seen, this one has seen from now on.
+    /// Orders this clock after everything that the other is ordered after.
     pub(crate) fn join(&mut self, other: &Self) {
         if self.0.len() < other.0.len() {
             self.0.resize(other.0.len(), 0);
@@ -36,13 +36,13 @@ impl Clock {
         }
     }
 
-    /// Whether it has seen all that the other has seen.
+    /// Returns `true` if it is ordered after everything that the other is.
     pub(crate) fn includes(&self, other: &Self) -> bool {
         let mine = self.0.iter().copied().chain(std::iter::repeat(0));
         other.0.iter().zip(mine).all(|(theirs, mine)| *theirs <= mine)
     }
 
-    /// Whether that moment lies before this clock's.
+    /// Returns `true` if that moment is before this clock.
     pub(crate) fn has_seen(&self, stamp: Stamp) -> bool {
         self.0.get(stamp.agent).is_some_and(|seen| *seen >= stamp.tick)
     }

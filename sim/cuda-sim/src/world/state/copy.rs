@@ -1,19 +1,20 @@
-//! Copies: the ends, and the rows that are copied from one to the other.
+//! State of copies: both ends, and the rows that are copied.
 //!
-//! A copy of one row names two addresses. A copy of several has for each end a corner: where its box begins in memory of
-//! a pitch and a height, in the terms of `CUDA_MEMCPY3D`. The driver API gives the addresses ("cuMemcpy3D"): a row `y` of
-//! plane `z` begins at `base + (z * height + y) * pitch + x`.
+//! A copy of one row names two addresses. A copy of several rows has a corner for each end: the
+//! start of its box in memory of a pitch and a height, in the terms of `CUDA_MEMCPY3D`. The driver
+//! API defines the addresses ("cuMemcpy3D"): a row `y` of plane `z` begins at
+//! `base + (z * height + y) * pitch + x`.
 
 use crate::code::{Code, Outcome};
 
-/// Bytes from one place to another.
+/// A copy of bytes from one place to another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Copy {
     pub(crate) to: End,
     pub(crate) from: End,
     /// Bytes of a row.
     pub(crate) bytes: usize,
-    /// The rows; none where it is one, which begins at the addresses of the ends.
+    /// The rows; `None` for a single row, which begins at the addresses of the ends.
     pub(crate) volume: Option<Box<Volume>>,
 }
 
@@ -22,11 +23,11 @@ pub(crate) struct Copy {
 pub(crate) enum End {
     Device(u64),
     Host(u64),
-    /// Bytes that were taken when the call was made, row after row.
+    /// Bytes that were read at the call, row after row.
     Staged(Vec<u8>),
 }
 
-/// The rows of a copy, and where they lie at each end.
+/// The rows of a copy, and their layout at each end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Volume {
     pub(crate) height: usize,
@@ -35,19 +36,19 @@ pub(crate) struct Volume {
     pub(crate) from: Corner,
 }
 
-/// Where a box of rows begins in pitched memory.
+/// The start of a box of rows in pitched memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Corner {
     pub(crate) x: usize,
     pub(crate) y: usize,
     pub(crate) z: usize,
-    /// Bytes from one row to the next.
+    /// The bytes from one row to the next.
     pub(crate) pitch: usize,
-    /// Rows from one plane to the next.
+    /// The rows from one plane to the next.
     pub(crate) height: usize,
 }
 
-/// Rows of bytes at an address. Address and length of everything in it fit their types.
+/// Rows of bytes at an address. Every address and length in it fits its type.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rows {
     start: u64,
@@ -55,7 +56,7 @@ pub(crate) struct Rows {
     height: usize,
     pitch: usize,
     depth: usize,
-    /// Bytes from one plane to the next.
+    /// The bytes from one plane to the next.
     plane: usize,
 }
 
@@ -63,14 +64,15 @@ pub(crate) struct Rows {
 pub(in crate::world) const MAX_PITCH: usize = 0x7FFF_FFFF;
 
 impl Copy {
-    /// A copy of one row.
+    /// Returns a copy of one row.
     pub(crate) fn row(to: End, from: End, bytes: usize) -> Self {
         Self { to, from, bytes, volume: None }
     }
 
-    /// A copy of a box of rows. The driver API says when a corner is good: "If specified, srcPitch must be greater than or
-    /// equal to `WidthInBytes` + srcXInBytes", "srcHeight must be greater than or equal to Height + srcY", and likewise for
-    /// the destination. A pitch or height of 0 where one is needed is taken for a mistake; the documentation is silent.
+    /// Returns a copy of a box of rows. The driver API defines valid corners: "If specified,
+    /// srcPitch must be greater than or equal to `WidthInBytes` + srcXInBytes", "srcHeight must be
+    /// greater than or equal to Height + srcY", and the same for the destination. A pitch or height
+    /// of 0 where one is needed counts as a mistake; the documentation is silent.
     pub(crate) fn of_rows(to: End, from: End, bytes: usize, volume: Volume) -> Outcome<Self> {
         for (end, corner) in [(&to, volume.to), (&from, volume.from)] {
             corner.check(end, bytes, volume.height, volume.depth).ok_or(Code::INVALID_VALUE)?;
@@ -78,22 +80,22 @@ impl Copy {
         Ok(Self { to, from, bytes, volume: Some(Box::new(volume)) })
     }
 
-    /// The rows that are written.
+    /// Returns the rows that are written.
     pub(crate) fn written(&self) -> Rows {
         self.rows(&self.to, self.volume.as_ref().map(|volume| volume.to))
     }
 
-    /// The rows that are read.
+    /// Returns the rows that are read.
     pub(crate) fn read(&self) -> Rows {
         self.rows(&self.from, self.volume.as_ref().map(|volume| volume.from))
     }
 
-    /// How many bytes are copied.
+    /// Returns the number of bytes copied.
     pub(crate) fn total(&self) -> usize {
         self.volume.as_ref().map_or(self.bytes, |own| self.bytes * own.height * own.depth)
     }
 
-    /// The same copy, its boxes beginning at the addresses of the ends.
+    /// Returns the same copy with its boxes at the addresses of the ends.
     pub(crate) fn without_offsets(mut self) -> Self {
         let (to, from) = (self.written().start, self.read().start);
         let Some(volume) = &mut self.volume else { return self };
@@ -122,7 +124,7 @@ impl Copy {
 }
 
 impl End {
-    /// Bytes that were taken have none.
+    /// Returns the address; staged bytes have none.
     fn address(&self) -> u64 {
         match self {
             Self::Device(address) | Self::Host(address) => *address,
@@ -140,7 +142,7 @@ impl End {
 }
 
 impl Corner {
-    /// Rows that follow each other without a gap.
+    /// Returns rows that follow each other without a gap.
     pub(crate) fn packed(bytes: usize, height: usize) -> Self {
         Self { pitch: bytes, height, ..Self::default() }
     }
@@ -151,7 +153,8 @@ impl Corner {
         u64::try_from(offset).ok()
     }
 
-    /// Whether a box of this size lies in memory of this pitch and height, and its end has an address.
+    /// Checks that a box of this size fits memory of this pitch and height, and that its end has an
+    /// address.
     fn check(self, end: &End, bytes: usize, height: usize, depth: usize) -> Option<()> {
         let row_ends = self.x.checked_add(bytes)?;
         let plane_ends = self.y.checked_add(height)?;
@@ -171,22 +174,22 @@ impl Corner {
 }
 
 impl Rows {
-    /// One row.
+    /// Returns one row.
     pub(crate) fn one(start: u64, bytes: usize) -> Self {
         Self::in_plane(start, bytes, 1, 0)
     }
 
-    /// Rows of one plane.
+    /// Returns rows of one plane.
     pub(crate) fn in_plane(start: u64, bytes: usize, height: usize, pitch: usize) -> Self {
         Self { start, bytes, height, pitch, depth: 1, plane: 0 }
     }
 
-    /// The first byte.
+    /// Returns the address of the first byte.
     pub(crate) fn start(&self) -> u64 {
         self.start
     }
 
-    /// The bytes from the first to the last, gaps included.
+    /// Returns the bytes from the first to the last, gaps included.
     pub(crate) fn hull(&self) -> usize {
         if self.bytes == 0 || self.height == 0 || self.depth == 0 {
             return 0;
@@ -194,7 +197,7 @@ impl Rows {
         (self.depth - 1) * self.plane + (self.height - 1) * self.pitch + self.bytes
     }
 
-    /// The address and length of each row; rows without a gap are one.
+    /// Returns the address and length of each row; rows without a gap are one.
     pub(crate) fn each(&self) -> impl Iterator<Item = (u64, usize)> {
         let Self { start, bytes, height, pitch, depth, plane } = *self;
         let gapless = pitch == bytes || height == 1;

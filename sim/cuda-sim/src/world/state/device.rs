@@ -1,4 +1,4 @@
-//! Devices, their primary contexts, and how much memory each has left.
+//! State of devices: primary contexts, memory in use, output of kernels.
 
 use std::collections::HashMap;
 
@@ -8,10 +8,10 @@ use crate::kernel::Buffer;
 /// A device with its primary context.
 #[derive(Debug)]
 pub(crate) struct Device {
-    /// How often the context is retained; at 0 there is none.
+    /// The number of retains of the context; 0 if there is none.
     pub(crate) retained: u32,
     pub(crate) flags: u32,
-    /// The error that every call of the context answers from now on.
+    /// The error that every later call of the context returns.
     pub(crate) sticky: Option<Code>,
     pub(crate) legacy: Option<usize>,
     pub(crate) per_thread: HashMap<u64, usize>,
@@ -22,7 +22,7 @@ pub(crate) struct Device {
     pub(crate) small: usize,
     /// Bytes of large allocations and of pages, in whole pages.
     pub(crate) large: usize,
-    /// What its kernels have printed, and nobody has seen yet.
+    /// Output of its kernels that was not shown yet.
     pub(crate) printed: Buffer,
 }
 

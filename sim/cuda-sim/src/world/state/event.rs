@@ -1,9 +1,9 @@
-//! Events: a moment of a stream, or of a capture, that others can wait for.
+//! State of events.
 
 use super::clock::Clock;
 use super::position::Position;
 
-/// A place in a stream, and what is known there.
+/// A place in a stream, and the clock there.
 #[derive(Clone, Debug)]
 pub(crate) struct Moment {
     pub(crate) position: Position,
@@ -19,11 +19,11 @@ pub(crate) struct Event {
     pub(crate) mark: Mark,
     /// Counts the records, so that only the last one sets the time.
     pub(crate) record: u64,
-    /// When the last record ran, in nanoseconds of the simulated device.
+    /// The time of the last record, in nanoseconds of the simulated device.
     pub(crate) time: Option<u64>,
 }
 
-/// What an event marks.
+/// The place that an event marks.
 #[derive(Clone, Debug)]
 pub(crate) enum Mark {
     Never,

@@ -1,11 +1,11 @@
-//! Graphs that can be launched, and how they are made from a graph.
+//! State of executable graphs.
 
 use super::event::Moment;
 use super::graph::EdgeData;
 use super::graph_memory::Allocation;
 use super::work::Work;
 
-/// An executable graph: a copy, which what happens to the graph later does not change.
+/// An executable graph. It is a copy: later changes of the graph do not affect it.
 #[derive(Debug)]
 pub(crate) struct Exec {
     pub(crate) lives: bool,
@@ -16,19 +16,19 @@ pub(crate) struct Exec {
     pub(crate) allocations: Vec<Allocation>,
     /// Its last launch, for which the next one waits.
     pub(crate) last: Option<Moment>,
-    /// For each node all that come before it.
+    /// For each node, all nodes that precede it.
     pub(crate) before: Vec<Vec<bool>>,
-    /// Whether its branches were compared with each other.
+    /// `true` once its branches were compared with each other.
     pub(crate) compared: bool,
 }
 
-/// A node of it.
+/// A node of an executable graph.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ExecNode {
     pub(crate) node: usize,
     pub(crate) work: Work,
-    /// Its edges, from places in the vector.
+    /// Its edges, from indices in the vector.
     pub(in crate::world) edges: Vec<(usize, EdgeData)>,
-    /// Those that it waits for, by their places.
+    /// The nodes that it waits for, by index.
     pub(crate) before: Vec<usize>,
 }

@@ -1,4 +1,4 @@
-//! Graphs: nodes, what each depends on, and reading them back.
+//! State of graphs: nodes and their dependencies.
 
 use super::graph_memory::Allocation;
 use super::work::Work;
@@ -7,7 +7,7 @@ use super::work::Work;
 #[derive(Debug)]
 pub(crate) struct Graph {
     pub(crate) lives: bool,
-    /// The graph that it is in, where it is in a node.
+    /// The graph that contains it, if it is a child graph.
     pub(crate) parent: Option<usize>,
     pub(crate) nodes: Vec<usize>,
     pub(crate) allocations: Vec<Allocation>,
@@ -19,11 +19,11 @@ pub(crate) struct Node {
     pub(crate) lives: bool,
     pub(crate) graph: usize,
     pub(crate) work: Work,
-    /// What it depends on.
+    /// The node's dependencies.
     pub(crate) before: Vec<(usize, EdgeData)>,
 }
 
-/// What an edge waits for: all of the node before it, unless it is programmatic.
+/// The dependency that an edge expresses: on the whole source node, unless it is programmatic.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct EdgeData {
     pub(crate) from_port: u8,
@@ -32,14 +32,15 @@ pub(crate) struct EdgeData {
 }
 
 impl EdgeData {
-    /// From a kernel that lets the next one start before it ends.
+    /// An edge from a kernel that lets the next one start before it ends.
     pub(crate) const PROGRAMMATIC: Self = Self { from_port: 1, to_port: 0, kind: 1 };
 
     pub(crate) fn is_plain(self) -> bool {
         self == Self::default()
     }
 
-    /// Whether it is an edge between kernels that CUDA knows: behind the trigger, or behind the start.
+    /// Returns `true` for an edge between kernels that CUDA defines: after the trigger, or after
+    /// the start.
     pub(in crate::world) fn is_programmatic(self) -> bool {
         self.kind == 1 && matches!(self.from_port, 1 | 2) && self.to_port == 0
     }

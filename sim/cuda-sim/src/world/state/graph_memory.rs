@@ -1,10 +1,10 @@
-//! Memory that graphs allocate: addresses fixed when a node is added, bytes when it is launched.
+//! State of memory that graphs allocate.
 
 use std::collections::BTreeMap;
 
 use super::event::Moment;
 
-/// What a graph allocates.
+/// An allocation of a graph.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Allocation {
     pub(crate) address: u64,
@@ -16,7 +16,7 @@ pub(crate) struct Allocation {
     pub(crate) free: Option<usize>,
 }
 
-/// The bytes behind the addresses of graphs, kept from launch to launch.
+/// The bytes at the addresses of graphs, kept from launch to launch.
 #[derive(Debug, Default)]
 pub(crate) struct GraphMemory {
     pub(in crate::world) blocks: BTreeMap<u64, Physical>,

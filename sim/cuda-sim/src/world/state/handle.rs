@@ -1,9 +1,9 @@
-//! Handles: what callers get for a stream, an event, a graph. Never an address of anything.
+//! Handles of streams, events, graphs and other objects. No handle is an address of memory.
 //!
-//! A handle names its kind, its index and the test that it belongs to, and no handle is given
-//! twice: a stale one is always noticed.
+//! A handle encodes its kind, its index and its test. No handle is reused: a stale one is always
+//! detected.
 
-/// What a handle stands for.
+/// The kind of object that a handle names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Kind {
@@ -28,11 +28,11 @@ pub(crate) struct Handles {
     epoch: u8,
 }
 
-/// No address on any machine, so that following a handle ends at once.
+/// This prefix is no valid address on any machine, so that dereferencing a handle faults at once.
 const MARK: u64 = 0x00E5 << 48;
 
 impl Handles {
-    /// Those of the next world: none of the old ones fits.
+    /// Returns the handles of the next world, which match none of the old ones.
     pub(crate) fn next(self) -> Self {
         Self { epoch: self.epoch.wrapping_add(1) }
     }

@@ -1,5 +1,4 @@
-//! Launches of kernels: checked when they are asked for, run in their stream's order, and their
-//! accesses compared with all others once they have run.
+//! State of kernel launches: parameters, visible memory, place.
 
 use std::sync::Arc;
 
@@ -8,19 +7,19 @@ use super::memory::{Region, Regions};
 use super::position::Position;
 use crate::kernel::Launch;
 
-/// A kernel with its parameters, as a stream or a node has it.
+/// A kernel with its parameters, in a stream or a node.
 #[derive(Clone, Debug)]
 pub(crate) struct KernelCall {
     pub(crate) function: usize,
     pub(crate) launch: Arc<Launch>,
 }
 
-/// A launch that waits: it sees the addresses that were good when it was submitted.
+/// A launch that waits. It sees the addresses that were valid at its submission.
 #[derive(Debug)]
 pub(crate) struct ReadyKernel {
     pub(in crate::world) launch: Arc<Launch>,
     pub(in crate::world) regions: Arc<Regions>,
-    /// Regions that only this node knows, of its graph.
+    /// Regions that only this node sees: those of its graph.
     pub(in crate::world) visible: Vec<Region>,
 }
 
@@ -32,12 +31,12 @@ pub(crate) struct Shape {
     pub(crate) shared: u32,
 }
 
-/// Where a kernel runs.
+/// The place in which a kernel runs.
 #[derive(Clone, Debug)]
 pub(crate) struct KernelPlace {
     pub(crate) position: Position,
     pub(crate) node: Option<usize>,
-    /// What is known to be done when it begins.
+    /// The clock at its beginning.
     pub(crate) clock: Clock,
 }
 

@@ -1,4 +1,4 @@
-//! A launch of a graph: one operation of its stream, whose nodes run in an order that is drawn.
+//! State of a graph launch: one operation of its stream, whose nodes run in a drawn order.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,18 +13,18 @@ use crate::random::Random;
 #[derive(Debug)]
 pub(crate) struct GraphRun {
     units: Vec<Unit>,
-    /// How many nodes each still waits for.
+    /// The number of nodes that each still waits for.
     waiting: Vec<usize>,
     after: Vec<Vec<usize>>,
     ready: Vec<usize>,
     left: usize,
-    /// What each node touches, as far as it is known.
+    /// The known accesses of each node.
     touched: Vec<Vec<Touch>>,
-    /// For each node all that come before it.
+    /// For each node, all nodes that precede it.
     ordered: Vec<Vec<bool>>,
 }
 
-/// Bytes of a block that a node touches.
+/// Bytes of a block that a node accesses.
 #[derive(Clone, Debug)]
 pub(crate) struct Touch {
     block: usize,
@@ -51,12 +51,12 @@ impl GraphRun {
         Self { left: units.len(), units, waiting, after, ready, touched, ordered }
     }
 
-    /// Kernels that have not run.
+    /// Returns the number of kernels that have not run.
     pub(crate) fn kernels(&self) -> usize {
         self.units.iter().filter(|unit| matches!(unit, Unit::Kernel(_))).count()
     }
 
-    /// Notes what a kernel touched and says with which nodes beside it that is a race.
+    /// Notes the accesses of a kernel. Returns the unordered nodes with which they race.
     pub(crate) fn compare(&mut self, node: usize, touched: &[Touched]) -> Vec<String> {
         let mut own = Vec::new();
         for Touched { block, reads, writes } in touched {
@@ -96,7 +96,7 @@ impl GraphRun {
         Some((node, std::mem::replace(&mut self.units[node], Unit::Nothing)))
     }
 
-    /// What waited for it may run, after whatever the caller does now.
+    /// Lets dependent nodes run, after the caller's current work.
     pub(crate) fn finish(&mut self, node: usize) {
         self.left -= 1;
         for after in std::mem::take(&mut self.after[node]) {
@@ -111,7 +111,7 @@ impl GraphRun {
         self.left == 0
     }
 
-    /// Whether a host function may be drawn next.
+    /// Returns `true` if a host function may be drawn next.
     pub(crate) fn calls_host(&self) -> bool {
         self.ready.iter().any(|node| matches!(self.units[*node], Unit::Host(_)))
     }

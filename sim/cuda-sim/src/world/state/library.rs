@@ -1,4 +1,4 @@
-//! Libraries: modules that belong to no context. On each device that needs one it becomes a module there.
+//! State of libraries and their kernels.
 
 use crate::ptx;
 
@@ -8,9 +8,9 @@ pub(crate) struct Library {
     pub(crate) lives: bool,
     pub(in crate::world) text: String,
     pub(in crate::world) module: ptx::Module,
-    /// What it is on each device that has needed it.
+    /// Its module on each device that has needed it.
     pub(in crate::world) instances: Vec<usize>,
-    /// Its kernels, in their order.
+    /// Its kernels, in order.
     pub(in crate::world) kernels: Vec<usize>,
 }
 

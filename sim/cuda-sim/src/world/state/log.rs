@@ -1,15 +1,15 @@
-//! Calls: their counts, their log, and the ones that are made to fail.
+//! Calls: their counts, their log, and planned failures.
 
 use std::collections::HashMap;
 
 use crate::code::Code;
 
-/// Which call is to fail, counted from when it was asked for.
+/// A planned failure, counted from its registration.
 #[derive(Debug)]
 struct Fault {
-    /// This function, or any.
+    /// The function's name, or `None` for any.
     name: Option<String>,
-    /// Calls that are left until then; the call that makes it 0 fails.
+    /// The number of calls left; the call that makes it 0 fails.
     left: u64,
     code: Code,
 }
@@ -21,21 +21,21 @@ pub(crate) struct Log {
     total: u64,
     faults: Vec<Fault>,
     lines: Vec<String>,
-    /// What ran, in the order in which it ran.
+    /// Executed operations, in order.
     trace: Vec<String>,
 }
 
-/// Lines that are kept of log and trace each.
+/// The limit of lines in the log and in the trace.
 const KEPT: usize = 1 << 18;
 
 impl Log {
-    /// Lets the n-th call from now fail; `name` empty is any call.
+    /// Lets the n-th call from now fail. An empty `name` matches any call.
     pub(crate) fn fail(&mut self, name: &str, nth: u64, code: Code) {
         let name = Some(name.to_owned()).filter(|name| !name.is_empty());
         self.faults.push(Fault { name, left: nth.max(1), code });
     }
 
-    /// Counts a call and answers the code with which it is to fail.
+    /// Counts a call. Returns the code of its planned failure as an error.
     pub(crate) fn enter(&mut self, name: &'static str) -> Result<(), Code> {
         *self.counts.entry(name).or_default() += 1;
         self.total += 1;
@@ -65,7 +65,7 @@ impl Log {
         }
     }
 
-    /// How often it was called; empty is all calls.
+    /// Returns the number of calls of a name; empty counts all calls.
     pub(crate) fn count(&self, name: &str) -> u64 {
         if name.is_empty() { self.total } else { self.counts.get(name).copied().unwrap_or(0) }
     }
@@ -78,12 +78,12 @@ impl Log {
         self.trace.join("\n")
     }
 
-    /// Nothing is to fail any more.
+    /// Forgets all planned failures.
     pub(crate) fn forget_faults(&mut self) {
         self.faults.clear();
     }
 
-    /// Forgets calls and trace; what is to fail stays.
+    /// Forgets calls and trace, and keeps planned failures.
     pub(crate) fn forget_calls(&mut self) {
         self.counts.clear();
         self.total = 0;

@@ -1,9 +1,9 @@
-//! Addresses and what lies behind them: regions of addresses, blocks of bytes.
+//! Addresses and their bytes: regions of addresses, blocks of bytes.
 //!
-//! A block is the bytes of one allocation. A region is a range of addresses that leads to a block;
-//! mapped pages may have several. Device addresses are no addresses of the host. Addresses of plain
-//! allocations are never given twice, so a stale one is always noticed; those of pools and graphs
-//! come again, as they do on hardware.
+//! A block is the bytes of one allocation. A region is a range of addresses that maps to a block;
+//! mapped pages may have several. Device addresses are not addresses of the host. Addresses of
+//! plain allocations are never reused, so a stale one is always detected. Those of pools and graphs
+//! are reused, as on hardware.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -12,14 +12,14 @@ use std::sync::Arc;
 use super::shadow::Shadow;
 use crate::report::Mistake;
 
-/// Written into new device memory.
+/// The pattern of new device memory.
 pub(crate) const POISON_NEW: u8 = 0xA5;
-/// Written into freed device memory, in stream order.
+/// The pattern of freed device memory, written in stream order.
 pub(crate) const POISON_FREED: u8 = 0xDD;
 
-/// Bytes that the driver hands out at least, and their alignment.
+/// The granularity and alignment of an allocation by the driver, in bytes.
 pub(crate) const UNIT: usize = 512;
-/// Bytes that the device hands to the driver at least.
+/// The granularity of an allocation of the device, in bytes.
 pub(crate) const PAGE: usize = 2 << 20;
 
 /// Part of a block.
@@ -30,7 +30,7 @@ pub(crate) struct Piece {
     pub(crate) len: usize,
 }
 
-/// Where a region comes from, which says who may free it.
+/// The source of a region, which decides how it may be freed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
     Plain,
@@ -41,20 +41,20 @@ pub(crate) enum Origin {
         allowed: bool,
     },
     Pinned,
-    /// Memory that the program has got elsewhere and had page-locked.
+    /// Memory of the program that it has page-locked.
     Registered,
     /// A variable of a module.
     Module,
 }
 
 impl Origin {
-    /// Whether the bytes are the host's, and none of a block's.
+    /// Returns `true` if the bytes are the host's, and not a block's.
     pub(crate) fn is_of_the_host(self) -> bool {
         matches!(self, Self::Pinned | Self::Registered)
     }
 }
 
-/// A range of addresses that leads to a block.
+/// A range of addresses that maps to a block.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Region {
     pub(crate) start: u64,
@@ -67,39 +67,39 @@ pub(crate) struct Region {
 /// The bytes of one allocation.
 #[derive(Debug, Default)]
 pub(crate) struct Block {
-    /// Empty for host memory, whose bytes are elsewhere, and once it is gone.
+    /// The bytes; empty for host memory, which is elsewhere, and after the block was dropped.
     pub(crate) bytes: Vec<u8>,
     pub(crate) shadow: Shadow,
 }
 
-/// What lies where, and what lay where.
+/// All current and former regions.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Regions {
     live: BTreeMap<u64, Region>,
     freed: BTreeMap<u64, Region>,
 }
 
-/// All of it.
+/// The whole memory.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
-    /// Shared with kernels that wait: they see what was there when they were launched.
+    /// The regions, shared with waiting kernels, which see the regions at their launch.
     regions: Arc<Regions>,
     pub(crate) blocks: Vec<Block>,
     next_address: u64,
 }
 
-/// No address of any host: bits 48 and up of those are all equal.
+/// Not an address of any host, where bits 48 and up are all equal.
 const FIRST_ADDRESS: u64 = 0x00D0_0000_0000_0000;
 
-/// More than this is never reserved: addresses must not come to an end.
+/// The largest reservation, so that addresses are never exhausted.
 pub(crate) const LARGEST: usize = 1 << 40;
 
-/// Whether an address may be one of a device.
+/// Returns `true` if an address may be one of a device.
 pub(crate) fn is_device_address(address: u64) -> bool {
     address >= FIRST_ADDRESS
 }
 
-/// What is wrong with an address.
+/// The description of an invalid address.
 #[derive(Debug)]
 pub(crate) struct Trouble {
     pub(crate) mistake: Mistake,
@@ -107,13 +107,13 @@ pub(crate) struct Trouble {
 }
 
 impl Regions {
-    /// The region that an address lies in.
+    /// Returns the region that contains an address.
     pub(crate) fn at(&self, address: u64) -> Option<&Region> {
         let (_, region) = self.live.range(..=address).next_back()?;
         region.contains(address).then_some(region)
     }
 
-    /// What is wrong with bytes at an address.
+    /// Describes the mistake with bytes at an address.
     pub(crate) fn trouble(&self, address: u64, len: usize) -> Trouble {
         let what = format!("{len} bytes at {address:#x}");
         if let Some(region) = self.at(address) {
@@ -137,7 +137,7 @@ impl Regions {
 }
 
 impl Memory {
-    /// Addresses that nobody had before, with a gap behind them; for at most `LARGEST` bytes.
+    /// Returns new addresses with a gap after them, for at most `LARGEST` bytes.
     pub(crate) fn fresh_address(&mut self, bytes: usize) -> u64 {
         let align = if bytes >= PAGE { PAGE } else { UNIT } as u64;
         let next = self.next_address.max(FIRST_ADDRESS);
@@ -146,18 +146,18 @@ impl Memory {
         start
     }
 
-    /// Whether an address was ever given to somebody, for all that is known.
+    /// Returns `true` if an address may have been allocated before.
     pub(crate) fn was_given(&self, address: u64) -> bool {
         address < self.next_address
     }
 
-    /// A block of device bytes.
+    /// Adds a block of device bytes.
     pub(crate) fn block(&mut self, bytes: usize) -> usize {
         self.blocks.push(Block { bytes: vec![POISON_NEW; bytes], shadow: Shadow::default() });
         self.blocks.len() - 1
     }
 
-    /// A region that leads to a new block.
+    /// Adds a region that maps to a new block.
     pub(crate) fn allocate(
         &mut self,
         start: u64,
@@ -181,12 +181,12 @@ impl Memory {
         Arc::make_mut(&mut self.regions)
     }
 
-    /// What lies where now, whatever comes later.
+    /// Returns the current regions, unaffected by later changes.
     pub(crate) fn snapshot(&self) -> Arc<Regions> {
         Arc::clone(&self.regions)
     }
 
-    /// The region that starts at this address.
+    /// Returns the region that starts at this address.
     pub(crate) fn starting_at(&self, start: u64) -> Option<Region> {
         self.regions.live.get(&start).copied()
     }
@@ -195,7 +195,7 @@ impl Memory {
         self.regions_mut().live.get_mut(&start)
     }
 
-    /// Ends a region; its block stays for what is in flight.
+    /// Ends a region. Its block stays for work in flight.
     pub(crate) fn remove(&mut self, start: u64) -> Option<Region> {
         let regions = self.regions_mut();
         let region = regions.live.remove(&start)?;
@@ -203,18 +203,18 @@ impl Memory {
         Some(region)
     }
 
-    /// Whether a region has bytes in this range.
+    /// Returns `true` if a region has bytes in this range.
     pub(crate) fn is_taken(&self, start: u64, len: usize) -> bool {
         let end = start.saturating_add(len as u64);
         self.regions.live.range(..end).next_back().is_some_and(|(_, region)| region.end() > start)
     }
 
-    /// Remembers a range as freed that never was a region, as memory inside a graph.
+    /// Remembers a range as freed that never was a region, such as memory inside a graph.
     pub(crate) fn remember_freed(&mut self, region: Region) {
         self.regions_mut().freed.insert(region.start, region);
     }
 
-    /// The bytes of a block go.
+    /// Drops the bytes of a block.
     pub(crate) fn drop_block(&mut self, block: usize) {
         self.blocks[block] = Block::default();
     }
@@ -227,18 +227,18 @@ impl Memory {
         self.regions.at(address)
     }
 
-    /// Whether this lies in page-locked host memory, and where.
+    /// Returns the bytes in page-locked host memory, if they are there.
     pub(crate) fn pinned(&self, address: u64, len: usize) -> Option<Piece> {
         let region = self.region_at(address).filter(|region| region.origin.is_of_the_host())?;
         let start = offset(region.start, address);
         (len <= region.len - start).then_some(Piece { block: region.block, start, len })
     }
 
-    /// What is wrong with host memory: it was page-locked and is freed, or it ends before.
+    /// Describes a mistake with host memory: it was page-locked and is freed, or it ends before.
     pub(crate) fn host_trouble(&self, address: u64, len: usize) -> Option<Trouble> {
         let what = format!("{len} bytes at {address:#x} of the host");
         if let Some(region) = self.region_at(address) {
-            // What lies behind registered memory is the program's, too.
+            // Bytes after registered memory are the program's, too.
             let fits = region.origin == Origin::Registered || len <= offset(address, region.end());
             let text = format!("{what}: {region} ends before");
             return (!fits).then_some(Trouble { mistake: Mistake::OutOfBounds, text });
@@ -249,19 +249,19 @@ impl Memory {
         freed.then_some(Trouble { mistake: Mistake::UseAfterFree, text })
     }
 
-    /// The region that an address lies in, for a caller who asks about it.
+    /// Returns the region that contains an address, for a caller's query.
     pub(crate) fn around(&self, address: u64) -> Option<Region> {
         self.region_at(address).copied()
     }
 
-    /// The pieces of blocks behind a range of addresses.
+    /// Returns the pieces of blocks at a range of addresses.
     pub(crate) fn resolve(&self, address: u64, len: usize) -> Result<Vec<Piece>, Trouble> {
         let mut pieces = Vec::new();
         let mut range = Range { start: address, end: address.saturating_add(len as u64) };
         let mut inside_pages = false;
         while range.start < range.end {
             let found = self.region_at(range.start).filter(|region| region.is_on_device());
-            // A range may go on from pages to pages, but not from one allocation to the next.
+            // A range may extend from pages to pages, but not from one allocation to the next.
             let region =
                 found.filter(|region| pieces.is_empty() || (inside_pages && region.is_pages()));
             let Some(region) = region else { return Err(self.regions.trouble(address, len)) };
@@ -278,7 +278,7 @@ impl Memory {
         Ok(pieces)
     }
 
-    /// What is wrong with freeing this address.
+    /// Describes the mistake in freeing this address.
     pub(crate) fn trouble_with_free(&self, address: u64) -> Trouble {
         if let Some(region) = self.regions.freed.get(&address) {
             let text = format!("{address:#x}: {region} was freed before");
@@ -294,7 +294,7 @@ impl Memory {
         for piece in pieces {
             match self.blocks[piece.block].bytes.get(piece.start..piece.start + piece.len) {
                 Some(found) => bytes.extend_from_slice(found),
-                // The block has gone: who still reads it was reported when it was submitted.
+                // The block was dropped: pending reads were reported at their submission.
                 None => bytes.resize(bytes.len() + piece.len, POISON_FREED),
             }
         }
@@ -314,7 +314,7 @@ impl Memory {
     }
 }
 
-/// Both lie in one range whose length is a `usize`.
+/// Returns the distance of two addresses in one range, whose length is a `usize`.
 fn offset(start: u64, address: u64) -> usize {
     usize::try_from(address - start).unwrap_or(usize::MAX)
 }

@@ -1,4 +1,4 @@
-//! What the driver knows: the parts of its state, and what they hold to. No part knows the whole.
+//! The parts of the driver's state, with their invariants. No part knows the whole.
 
 pub(super) mod capture;
 pub(super) mod child;

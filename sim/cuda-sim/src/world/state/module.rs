@@ -1,4 +1,4 @@
-//! Modules: PTX that was read, the memory of its variables, and its kernels.
+//! State of modules and their kernels.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::ptx::Program;
 pub(crate) struct Module {
     pub(crate) lives: bool,
     pub(crate) device: usize,
-    /// Whether it is what a library is on its device.
+    /// `true` if it is a library's module on its device.
     pub(crate) is_of_a_library: bool,
     pub(in crate::world) functions: Vec<usize>,
     /// Address and size of each variable.
@@ -23,8 +23,8 @@ pub(crate) struct Function {
     pub(crate) lives: bool,
     pub(crate) module: usize,
     pub(crate) program: Arc<Program>,
-    /// Bytes of its module's constants.
+    /// The bytes of its module's constants.
     pub(crate) constant_bytes: usize,
-    /// Dynamic shared memory that a launch may ask for.
+    /// The limit of dynamic shared memory for a launch.
     pub(crate) dynamic_limit: usize,
 }

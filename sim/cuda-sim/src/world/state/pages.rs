@@ -1,14 +1,14 @@
-//! Addresses and pages apart: reserved ranges, pages of a device, and what is mapped where.
+//! State of virtual memory: reserved address ranges, pages of a device, and mappings.
 
 /// Pages of a device.
 #[derive(Debug)]
 pub(crate) struct Pages {
-    /// Whether somebody holds the handle.
+    /// `true` while the handle is held.
     pub(crate) lives: bool,
     pub(in crate::world) device: usize,
     pub(in crate::world) bytes: usize,
     pub(in crate::world) block: usize,
-    /// How often they are mapped.
+    /// The number of mappings.
     pub(in crate::world) mapped: usize,
 }
 

@@ -1,21 +1,19 @@
-//! Peers: kernels of which devices may reach memory of which others. Plain memory is opened from one context to
-//! another, that of a memory pool for a device; neither opens the other ("Peer access", "Device accessibility for
-//! multi-GPU support" in the CUDA Programming Guide).
+//! State of peer access.
 
 use std::collections::BTreeSet;
 
 use super::memory::{Origin, Region};
 
-/// What was opened.
+/// The accesses that were enabled.
 #[derive(Debug)]
 pub(crate) struct Peers {
-    /// Whether devices can reach each other's memory at all.
+    /// `true` if devices can reach each other's memory at all.
     pub(in crate::world) can_be: bool,
-    /// Pairs of contexts: who reaches, and whose memory.
+    /// Pairs of contexts: the accessing one, and the owner of the memory.
     pub(in crate::world) enabled: BTreeSet<(usize, usize)>,
 }
 
-/// What kernels of a device may reach on others.
+/// The memory of other devices that a device's kernels may reach.
 #[derive(Debug)]
 pub(crate) struct Reach {
     pub(in crate::world) device: usize,
@@ -30,13 +28,14 @@ impl Reach {
             || match region.origin {
                 Origin::Plain | Origin::Module => self.plain.contains(&region.device),
                 Origin::Pool(pool) => self.pools.contains(&pool),
-                // Those of pages are asked elsewhere, those of graphs cannot be given here.
+                // Access to pages is checked elsewhere, and access to graph memory cannot be
+                // enabled here.
                 Origin::Mapped { .. } | Origin::Pinned | Origin::Registered => true,
                 Origin::Graph => false,
             }
     }
 
-    /// What is to be said of a region that is out of reach.
+    /// Describes a region that is out of reach.
     pub(in crate::world) fn refusal(&self, region: &Region) -> String {
         let (owner, device) = (region.device, self.device);
         format!("{region} is of device {owner}, which gave device {device} no access")
@@ -48,7 +47,7 @@ impl Peers {
         Self { can_be, enabled: BTreeSet::new() }
     }
 
-    /// A context ends, and what it opened and was opened to it.
+    /// Forgets what a context enabled, and what was enabled for it, at its end.
     pub(in crate::world) fn forget(&mut self, device: usize) {
         self.enabled.retain(|&(reader, owner)| reader != device && owner != device);
     }

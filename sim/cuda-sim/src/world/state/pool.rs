@@ -1,4 +1,4 @@
-//! The driver's memory pools: what they keep, what they give back, and who gets freed addresses.
+//! State of memory pools.
 
 use std::collections::BTreeSet;
 
@@ -11,29 +11,29 @@ pub(crate) struct Pool {
     pub(crate) device: usize,
     pub(crate) lives: bool,
     pub(in crate::world) is_default: bool,
-    /// 0 is no limit.
+    /// The limit in bytes; 0 is no limit.
     pub(in crate::world) maximum: usize,
     pub(in crate::world) threshold: u64,
-    /// Bytes taken from the device, and the most ever.
+    /// Bytes taken from the device, and their peak.
     pub(crate) reserved: usize,
     pub(in crate::world) reserved_high: usize,
-    /// Bytes handed out, and the most ever.
+    /// Bytes allocated, and their peak.
     pub(in crate::world) used: usize,
     pub(in crate::world) used_high: usize,
     pub(in crate::world) free: Vec<Freed>,
-    /// Whether freed memory goes to other streams: behind an event, once its free has run, and, where there is no
-    /// other memory, by a wait for its free that the driver adds.
+    /// Policies by which freed memory is reused on other streams: after an event, after its free
+    /// has run, and by a dependency that the driver adds if there is no other memory.
     pub(in crate::world) reuse: [u32; 3],
     /// Other devices whose kernels may use its memory.
     pub(in crate::world) readers: BTreeSet<usize>,
 }
 
-/// A range of addresses that came back.
+/// A range of addresses that was freed.
 #[derive(Clone, Debug)]
 pub(in crate::world) struct Freed {
     pub(in crate::world) address: u64,
     pub(in crate::world) len: usize,
-    /// When it is free; at once, where this is missing.
+    /// The moment at which it is free; `None` if it is already.
     pub(in crate::world) moment: Option<Moment>,
 }
 
@@ -59,13 +59,13 @@ impl Pool {
         self.lives && !self.is_default
     }
 
-    /// Gives pages back, down to this and to what is needed.
+    /// Releases pages, down to `keep` and to the pages needed.
     pub(in crate::world) fn shrink(&mut self, keep: usize) {
         let keep = keep.checked_next_multiple_of(PAGE).unwrap_or(usize::MAX);
         self.reserved = self.reserved.min(self.needed().max(keep));
     }
 
-    /// Pages for what is used or whose free is still to run.
+    /// Returns the pages for used memory and for memory with a pending free.
     pub(in crate::world) fn needed(&self) -> usize {
         let pending = self.free.iter().filter(|freed| freed.moment.is_some());
         let bytes = self.used + pending.map(|freed| freed.len).sum::<usize>();

@@ -1,4 +1,4 @@
-//! Where an operation is: a stream and a number in it.
+//! The place of an operation: a stream and a number in it.
 
 /// An operation's place: the number-th one of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

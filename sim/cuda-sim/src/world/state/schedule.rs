@@ -1,26 +1,26 @@
-//! Who runs next: a stream drawn by the seed among those that can, until a goal is reached.
+//! State of the scheduler: goals and steps.
 
 use super::clock::Clock;
 use super::host_call::HostCall;
 use super::position::Position;
 
-/// Operations that somebody waits for, and what is known once they are done.
+/// Operations to wait for, and the clock after them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Goal {
     pub(in crate::world) positions: Vec<Position>,
     pub(in crate::world) clock: Clock,
-    /// For each stream how far it must come, with all that those operations wait for.
+    /// The number of operations that each stream must complete, dependencies included.
     pub(in crate::world) needed: Option<Vec<u64>>,
 }
 
-/// What a step did, or what the caller has to do.
+/// The outcome of a step, or the next duty of the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     /// The goal is reached.
     Done,
     /// Something ran.
     Ran,
-    /// The caller calls the host without holding the lock, and says so to `host_call_returned`.
+    /// The caller must call the host without the lock, and then `host_call_returned`.
     Call(usize, HostCall),
     /// Another thread runs a host function that the goal needs.
     Busy,

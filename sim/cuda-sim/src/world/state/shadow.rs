@@ -1,4 +1,4 @@
-//! Who touched which bytes of a block: two accesses without order, of which one writes, are a race.
+//! Accesses to the bytes of a block. Two accesses without order are a race if one of them writes.
 
 use std::fmt;
 use std::ops::Range;
@@ -6,24 +6,24 @@ use std::sync::Arc;
 
 use super::clock::{Clock, Stamp};
 
-/// Who makes an access, for the report.
+/// The source of an access, for the report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Actor {
-    /// The largest number stands for the host.
+    /// The stream's number; the largest number is the host.
     pub(crate) stream: usize,
     pub(crate) number: u64,
     pub(crate) what: &'static str,
-    /// The kernel, where it is one.
+    /// The kernel, if it is one.
     pub(crate) kernel: Option<Arc<str>>,
-    /// The node of a graph, where it is one.
+    /// The node, if it is one of a graph.
     pub(crate) node: Option<usize>,
 }
 
-/// An access that is remembered.
+/// A recorded access.
 #[derive(Clone, Debug)]
 pub(crate) struct Record {
     pub(crate) bytes: Range<usize>,
-    /// Which of them, where it is not all: sorted, and never empty.
+    /// The bytes, if they are not all: sorted, and never empty.
     parts: Option<Arc<[Range<usize>]>>,
     pub(crate) writes: bool,
     pub(crate) actor: Actor,
@@ -31,14 +31,14 @@ pub(crate) struct Record {
     clock: Arc<Clock>,
 }
 
-/// An access to be noted.
+/// An access to be recorded.
 #[derive(Clone, Debug)]
 pub(crate) struct Noted {
     pub(crate) bytes: Range<usize>,
     pub(crate) parts: Option<Arc<[Range<usize>]>>,
     pub(crate) writes: bool,
     pub(crate) actor: Actor,
-    /// Whether what it covers may be forgotten.
+    /// `true` if records that it covers may be dropped.
     pub(crate) prunes: bool,
 }
 
@@ -47,10 +47,10 @@ pub(crate) struct Noted {
 pub(crate) struct Shadow(Vec<Record>);
 
 impl Shadow {
-    /// Notes an access and answers one that it races with.
+    /// Records an access, and returns one that it races with.
     ///
-    /// What a kernel touches is known once it has run: accesses that were noted before may have been
-    /// submitted after it, and know of it.
+    /// The accesses of a kernel are known once it has run. Accesses recorded earlier may have been
+    /// submitted after it, and be ordered after it.
     pub(crate) fn access(
         &mut self,
         noted: Noted,
@@ -66,14 +66,14 @@ impl Shadow {
             (old.writes || writes) && !ordered && old.overlaps(&new)
         };
         let found = self.0.iter().find(races).cloned();
-        // Whoever comes after this access comes after those, too: they are no longer needed.
+        // Every access after this one is after those, too: they are not needed any more.
         if prunes && new.parts.is_none() {
             self.0.retain(|old| {
                 let inside = new.bytes.start <= old.bytes.start && old.bytes.end <= new.bytes.end;
                 !(inside && (writes || !old.writes) && clock.has_seen(old.stamp))
             });
         }
-        // The same again, as by a graph that is launched many times, replaces what it was.
+        // A repeated access, such as that of a graph launched many times, replaces its record.
         self.0.retain(|old| {
             let same = old.bytes == new.bytes && old.parts == new.parts && old.writes == writes;
             !(prunes && same && clock.has_seen(old.stamp))
@@ -82,7 +82,7 @@ impl Shadow {
         found
     }
 
-    /// An access that this clock does not know to be done.
+    /// Returns an access that this clock is not ordered after.
     pub(crate) fn unknown_to(&self, clock: &Clock) -> Option<&Record> {
         self.0.iter().find(|record| !clock.has_seen(record.stamp))
     }
@@ -99,12 +99,12 @@ impl Record {
     }
 }
 
-/// Whether two ranges have bytes in common.
+/// Returns `true` if two ranges have bytes in common.
 pub(crate) fn overlap(one: &Range<usize>, two: &Range<usize>) -> bool {
     one.start < two.end && two.start < one.end
 }
 
-/// Whether two sorted lists of ranges have bytes in common.
+/// Returns `true` if two sorted lists of ranges have bytes in common.
 pub(crate) fn any_overlap(mut one: &[Range<usize>], mut two: &[Range<usize>]) -> bool {
     while let ([first, others_of_one @ ..], [second, others_of_two @ ..]) = (one, two) {
         if overlap(first, second) {

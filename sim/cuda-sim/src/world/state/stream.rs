@@ -1,4 +1,4 @@
-//! Streams: queues of operations, and what each operation has to wait for.
+//! State of streams: queues of operations, and the waits of each operation.
 
 use std::collections::VecDeque;
 
@@ -8,29 +8,29 @@ use super::launch::GraphRun;
 use super::position::Position;
 use super::work::Unit;
 
-/// Which streams it waits for without being told.
+/// The streams that it implicitly waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
-    /// The legacy default stream: for all blocking ones, and they for it.
+    /// The legacy default stream: it waits for all blocking streams, and they wait for it.
     Legacy,
-    /// The default stream of a thread: a blocking one.
+    /// The default stream of a thread, which is a blocking one.
     PerThread,
     Blocking,
     NonBlocking,
 }
 
-/// What waits in a queue.
+/// An operation in a queue.
 #[derive(Debug)]
 pub(crate) struct Operation {
     pub(crate) number: u64,
     pub(crate) what: &'static str,
     pub(crate) after: Vec<Position>,
-    /// What is known to be done when it begins.
+    /// The clock at its beginning.
     pub(crate) clock: Clock,
     pub(crate) body: Body,
 }
 
-/// What an operation does.
+/// The work of an operation.
 #[derive(Debug)]
 pub(crate) enum Body {
     Unit(Unit),
@@ -38,7 +38,7 @@ pub(crate) enum Body {
 }
 
 impl Body {
-    /// Kernels in it, whose accesses are not known yet.
+    /// Returns the number of its kernels, whose accesses are not known yet.
     pub(in crate::world) fn kernels(&self) -> usize {
         match self {
             Self::Unit(unit) => usize::from(matches!(unit, Unit::Kernel(_))),
@@ -55,10 +55,10 @@ pub(crate) struct Stream {
     pub(crate) priority: i32,
     pub(crate) lives: bool,
     pub(crate) queue: VecDeque<Operation>,
-    /// How many operations have entered it, and how many are done.
+    /// The numbers of submitted and of completed operations.
     pub(crate) submitted: u64,
     pub(crate) completed: u64,
-    /// A thread runs a host function of it just now.
+    /// `true` while a thread runs a host function of it.
     pub(crate) busy: bool,
     pub(crate) clock: Clock,
     pub(crate) capture: Option<Membership>,

@@ -1,19 +1,21 @@
-//! Updates: an executable graph takes the parameters of another graph of the same shape, or refuses. What CUDA
-//! allows a driver to refuse is refused here, always: a program that relies on more works on some drivers alone.
+//! State of updates: an executable graph takes the parameters of another graph of the same shape,
+//! or refuses. Every change that CUDA allows a driver to refuse is refused here: a program that
+//! relies on more works on some drivers alone.
 //!
 //! - The number of nodes, their edges and their kinds (driver API, `cuGraphExecUpdate`).
 //! - Memsets: "Changing other aspects of the memset (width, height, element size or pitch) may cause the update to be
 //!   rejected", and "Zero sized operations are not supported" (`cuGraphExecMemsetNodeSetParams`).
-//! - Copies: "Changing either the source or destination memory type" (`cuGraphExecUpdate`). Those of several rows stay
-//!   as they are: "either the original or new memory operands are multidimensional" (`cuGraphExecMemcpyNodeSetParams`).
-//! - Both: the device that an operand is on; kernels: the context of the function (`cuGraphExecUpdate`).
+//! - Copies: "Changing either the source or destination memory type" (`cuGraphExecUpdate`). Copies
+//!   of several rows stay unchanged: "either the original or new memory operands are
+//!   multidimensional" (`cuGraphExecMemcpyNodeSetParams`).
+//! - Both: the device of an operand; kernels: the context of the function (`cuGraphExecUpdate`).
 
-/// Why an executable graph does not take another one's parameters, as CUDA tells it.
+/// The reason for which an executable graph refuses an update, in CUDA's terms.
 #[derive(Debug)]
 pub(crate) struct UpdateRefusal {
     /// `CUgraphExecUpdateResult`.
     pub(crate) result: u32,
-    /// The node, or the later one of the edge; 0 where it is about none.
+    /// The node, or the later one of the edge; 0 if no node is concerned.
     pub(crate) node: u64,
     /// The earlier node of the edge.
     pub(crate) from: u64,

@@ -1,14 +1,14 @@
-//! What a stream or a graph's node does: as the caller says it, and ready to run.
+//! The work of a stream or of a graph's node: as the caller requests it, and ready to run.
 //!
-//! `Work` names addresses. When it is submitted, addresses become pieces of blocks (`Unit`), and the
-//! bytes that it touches become accesses for the race checker.
+//! `Work` names addresses. At its submission, addresses become pieces of blocks (`Unit`), and the
+//! bytes that it accesses become records of the race checker.
 
 use super::copy::{Copy, Rows};
 use super::host_call::HostCall;
 use super::kernel::{KernelCall, ReadyKernel};
 use super::memory::Piece;
 
-/// What a caller asks for.
+/// Requested work.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Work {
     Empty,
@@ -16,16 +16,16 @@ pub(crate) enum Work {
     Copy(Copy),
     Host(HostCall),
     Kernel(KernelCall),
-    /// Runs a graph that is in it.
+    /// Runs a child graph.
     Child(usize),
-    /// Runs graphs of its own or not; those are shown by their handles. It is captured and read back, and not made
-    /// executable.
+    /// Runs child graphs by a condition; the fields are their handles. It can be added and read
+    /// back, and not instantiated.
     Conditional(Vec<u64>),
-    /// Something with resources of other APIs. It is added by hand and read back, and not made executable.
+    /// Work of another API. It can be added and read back, and not instantiated.
     Opaque(NodeKind),
-    /// Waits for an event from outside, at each launch of a graph.
+    /// Waits for an external event, at each launch of a graph.
     Wait(usize),
-    /// Records one, at each launch of a graph.
+    /// Records an external event, at each launch of a graph.
     Record(usize),
     Allocate {
         address: u64,
@@ -37,15 +37,15 @@ pub(crate) enum Work {
     },
 }
 
-/// Equal elements in rows.
+/// A fill of rows with equal elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Fill {
     pub(crate) address: u64,
     pub(crate) pitch: usize,
     pub(crate) value: u32,
-    /// Bytes of an element: 1, 2 or 4.
+    /// The bytes of an element: 1, 2 or 4.
     pub(crate) element: usize,
-    /// Elements of a row.
+    /// The elements of a row.
     pub(crate) width: usize,
     pub(crate) height: usize,
 }
@@ -70,7 +70,7 @@ pub(crate) enum NodeKind {
     Conditional = 13,
 }
 
-/// What runs in one go.
+/// A unit of work, which runs at once.
 #[derive(Debug)]
 pub(crate) enum Unit {
     Nothing,
@@ -84,13 +84,13 @@ pub(crate) enum Unit {
     },
     Host(HostCall),
     Kernel(Box<ReadyKernel>),
-    /// A block's bytes are overwritten, and go.
+    /// Overwrites a block's bytes and drops them.
     Free(usize),
-    /// A block's bytes are overwritten, and stay for the next launch.
+    /// Overwrites a block's bytes, and keeps them for the next launch.
     Poison(usize),
-    /// An event's record.
+    /// Records an event.
     Mark(usize, u64),
-    /// The device comes upon an address without memory.
+    /// Accesses an address without memory, which breaks the device's context.
     Fault(usize),
 }
 
@@ -103,7 +103,7 @@ pub(crate) enum Place {
     Staged(Vec<u8>),
 }
 
-/// Bytes that are touched.
+/// Bytes that work accesses.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Access {
     pub(crate) piece: Piece,
@@ -131,18 +131,18 @@ impl Work {
 }
 
 impl Fill {
-    /// One row of bytes, or of wider elements.
+    /// Returns a fill of one row of elements.
     pub(crate) fn row(address: u64, value: u32, element: usize, width: usize) -> Self {
         Self { address, pitch: 0, value, element, width, height: 1 }
     }
 
-    /// The same but for the value and the address.
+    /// Returns `true` if only value and address differ.
     pub(in crate::world) fn has_shape_of(&self, other: &Self) -> bool {
         let shape = |fill: &Self| (fill.element, fill.width, fill.height, fill.pitch);
         shape(self) == shape(other)
     }
 
-    /// Its rows; good where it [is valid](Self::is_valid).
+    /// Returns its rows, which are correct if it [is valid](Self::is_valid).
     pub(in crate::world) fn rows(&self) -> Rows {
         Rows::in_plane(self.address, self.width * self.element, self.height, self.pitch)
     }

@@ -1,4 +1,4 @@
-//! Page-locked memory of the host as kernels, fills and copies of a device reach it.
+//! Page-locked host memory, accessed by kernels, fills and copies of a device.
 
 use std::sync::{Arc, Mutex};
 
@@ -8,11 +8,11 @@ use super::super::{Fill, HostMemory, Order, Settings, Shape, World};
 use super::{THREAD, bytes, reach};
 use crate::code::{Code, Outcome};
 
-/// Where the host's bytes are.
+/// The address of the host's bytes.
 const START: u64 = 0x10_0000;
 const BYTES: usize = 256;
 
-/// Bytes of a host, which a test reads and writes as well.
+/// Bytes of a host, shared with a test.
 #[derive(Clone)]
 struct Host(Arc<Mutex<Vec<u8>>>);
 
@@ -114,7 +114,7 @@ fn copies_and_fills_take_it_by_its_address_on_a_device() {
     reach(&mut world, goal).unwrap();
     finish(&mut world).unwrap();
     assert_eq!(bytes(&world, device, 64), [[2, 1].repeat(16), vec![7; 32]].concat());
-    // From there to other memory of the host, of which the device knows nothing: the host waits.
+    // The target is ordinary host memory, which the device does not know: the host waits.
     let stream = world.create_stream(THREAD, Order::NonBlocking, 0).unwrap();
     for asynchronous in [false, true] {
         let copy = Copy::row(End::Host(START + 64), End::Device(pinned), 8);
@@ -149,7 +149,7 @@ fn memory_of_the_program_is_registered_and_goes_on_without() {
     };
     end(&mut world, 16).unwrap();
     assert_eq!(end(&mut world, 16), Err(Code::HOST_MEMORY_NOT_REGISTERED));
-    // It is ordinary memory again, and no stale address.
+    // It is ordinary memory again, and not a stale address.
     let device = world.allocate_plain(THREAD, 16).unwrap();
     let copy = Copy::row(End::Device(device), End::Host(START + 16), 16);
     let goal = world.copy(THREAD, copy, "copy").unwrap();

@@ -1,8 +1,8 @@
-//! Kernels that are run, one element to a thread, with what the host computes in their place.
+//! Kernels that run with one thread for each element, with the host's computation.
 
 #![expect(
     clippy::cast_possible_truncation,
-    reason = "sizes are small, and conversions are what some cases are about"
+    reason = "sizes are small, and some cases are about conversions"
 )]
 
 use super::super::driver::{Driver, Kernel, Parameters, Shape};
@@ -10,12 +10,12 @@ use super::cases_of_many as many;
 use super::host::{COUNT, ROUNDING, bytes, exact, numbers, singles, sizes, within};
 use tasks::TaskError;
 
-/// A kernel that is run.
+/// A kernel to run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Case {
     pub(super) source: &'static str,
     pub(super) kernel: &'static str,
-    /// What is compared, and how closely.
+    /// The compared property and its precision.
     pub(super) what: &'static str,
     pub(super) run: fn(&Driver, &Kernel<'_>) -> Result<(), TaskError>,
 }
@@ -32,7 +32,7 @@ pub(super) const CASES: [Case; 18] = [
     case("cast", "cast_f64_f32", "to the bit", narrow),
     case("cast", "cast_f32_i64", "to the bit", whole),
     case("fill", "copy2d_f32", "to the bit", many::copy),
-    case("reduce", "fast_sum_f32", "as many roundings as additions", many::sum),
+    case("reduce", "fast_sum_f32", "one rounding for each addition", many::sum),
     case("reduce", "fast_argmin_f32", "the same places", many::least),
     case("reduce", "softmax_f32", "within 2^-17, relatively", many::softmax),
     case("reduce", "layernorm_f32", "within 2^-16", many::layer_norm),
@@ -53,12 +53,13 @@ const fn case(
 
 const THREADS: u32 = 64;
 
-/// So many threads that some of them have several elements.
+/// Returns a shape with enough threads that some of them have several elements.
 fn shape() -> Shape {
     Shape::row(3, THREADS)
 }
 
-/// The parameters that most kernels start with: how many elements, and no dimensions, as for contiguous tensors.
+/// Returns the first parameters of most kernels: the number of elements, and no dimensions, as for
+/// contiguous tensors.
 fn contiguous() -> Parameters {
     Parameters::default()
         .and((COUNT as u64).to_le_bytes())
@@ -80,7 +81,7 @@ fn affine(driver: &Driver, kernel: &Kernel<'_>) -> Result<(), TaskError> {
     exact(&output.bytes()?, &singles(&expected))
 }
 
-/// A matrix and the transpose of another.
+/// Adds a matrix and the transpose of another.
 fn add(driver: &Driver, kernel: &Kernel<'_>) -> Result<(), TaskError> {
     const ROWS: usize = 12;
     const COLUMNS: usize = COUNT / ROWS;
@@ -102,12 +103,12 @@ fn add(driver: &Driver, kernel: &Kernel<'_>) -> Result<(), TaskError> {
     exact(&output.bytes()?, &singles(&(0..COUNT).map(of).collect::<Vec<_>>()))
 }
 
-/// What a kernel of one tensor makes of these numbers.
+/// Returns the results of a kernel of one tensor for these numbers.
 fn unary(driver: &Driver, kernel: &Kernel<'_>, numbers: &[f32]) -> Result<Vec<u8>, TaskError> {
     mapped::<4>(driver, kernel, &singles(numbers))
 }
 
-/// What a kernel makes of the elements of one tensor, in so many bytes each.
+/// Returns the results of a kernel for the elements of one tensor, of `BYTES` bytes each.
 fn mapped<const BYTES: usize>(
     driver: &Driver,
     kernel: &Kernel<'_>,
@@ -132,7 +133,7 @@ fn exponential(driver: &Driver, kernel: &Kernel<'_>) -> Result<(), TaskError> {
     within(&unary(driver, kernel, &numbers)?, &expected, 4.0 * ROUNDING, 0.0)
 }
 
-/// The sum in it cancels where the number is negative, hence the part that is not relative.
+/// The sum in it cancels for negative numbers, hence the absolute part of the bound.
 fn gelu(driver: &Driver, kernel: &Kernel<'_>) -> Result<(), TaskError> {
     let numbers = numbers(COUNT);
     let of = |x: f64| {

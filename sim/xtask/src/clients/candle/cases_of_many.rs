@@ -1,19 +1,19 @@
-//! Kernels whose threads work together, or look elements up: sums, sorted orders, indices.
+//! Kernels with cooperating threads or lookups: sums, sorted orders, indices.
 
 #![expect(
     clippy::cast_possible_truncation,
     clippy::cast_precision_loss,
-    reason = "sizes are small, and conversions are what some cases are about"
+    reason = "sizes are small, and some cases are about conversions"
 )]
 
 use super::super::driver::{Buffer, Driver, Kernel, Parameters, Shape};
 use super::host::{COUNT, ROUNDING, bytes, exact, numbers, singles, sizes, within};
 use tasks::TaskError;
 
-/// Rows of the matrix that the numbers are, where it is one.
+/// The rows of the matrix, if the numbers are one.
 const ROWS: usize = 3;
 const COLUMNS: usize = COUNT / ROWS;
-/// Threads of a block that reduces.
+/// The threads of a reducing block.
 const THREADS: u32 = 64;
 const WARP: u32 = 32;
 
@@ -21,7 +21,7 @@ fn rows(numbers: &[f32]) -> impl Iterator<Item = Vec<f64>> + '_ {
     numbers.chunks_exact(COLUMNS).map(|row| row.iter().map(|x| f64::from(*x)).collect())
 }
 
-/// The four parameters of a reduction of rows.
+/// Returns the four parameters of a reduction of rows.
 fn reduction(info: &Buffer<'_>) -> Parameters {
     Parameters::default()
         .and((COUNT as u64).to_le_bytes())
@@ -30,7 +30,7 @@ fn reduction(info: &Buffer<'_>) -> Parameters {
         .and_buffer(info)
 }
 
-/// What a reduction leaves of each row, in four bytes.
+/// Returns the reduction of each row, in four bytes.
 fn reduced(driver: &Driver, kernel: &Kernel<'_>, numbers: &[f32]) -> Result<Vec<u8>, TaskError> {
     let columns = COLUMNS as u64;
     let info = driver.upload(&sizes(&[ROWS as u64, columns, columns, 1]))?;
@@ -61,7 +61,8 @@ pub(super) fn least(driver: &Driver, kernel: &Kernel<'_>) -> Result<(), TaskErro
     exact(&found, &bytes(&expected, u32::to_le_bytes))
 }
 
-/// What a kernel makes of rows: source, destination, more buffers, and what follows.
+/// Returns the results of a kernel of rows. Its parameters are source, destination, more buffers,
+/// and further values.
 fn of_rows(
     driver: &Driver,
     kernel: &Kernel<'_>,
@@ -82,8 +83,8 @@ fn of_rows(
     output.bytes()
 }
 
-/// Differences from the greatest are below 8, so a rounding there is worth 8 in the power; the sum has four additions in
-/// each thread and five in the warp.
+/// Differences from the maximum are below 8, so a rounding there counts as 8 in the power. The sum
+/// has four additions in each thread and five in the warp.
 pub(super) fn softmax(driver: &Driver, kernel: &Kernel<'_>) -> Result<(), TaskError> {
     let numbers = numbers(COUNT);
     let shape = Shape { grid: [ROWS as u32, 1, 1], block: [1, WARP, 1], shared: 0 };
@@ -99,7 +100,8 @@ pub(super) fn softmax(driver: &Driver, kernel: &Kernel<'_>) -> Result<(), TaskEr
     within(&found, &expected, 128.0 * ROUNDING, 0.0)
 }
 
-/// The variance is the difference of two numbers of the same size, so its rounding counts some times.
+/// The variance is the difference of two numbers of the same size, so its rounding counts several
+/// times.
 pub(super) fn layer_norm(driver: &Driver, kernel: &Kernel<'_>) -> Result<(), TaskError> {
     const EPSILON: f32 = 1e-5;
     let numbers = numbers(COUNT);
@@ -122,9 +124,9 @@ pub(super) fn layer_norm(driver: &Driver, kernel: &Kernel<'_>) -> Result<(), Tas
     within(&found, &expected, 0.0, 256.0 * ROUNDING)
 }
 
-/// Rotary embedding: pairs of elements half a head apart are turned by an angle.
+/// Rotary embedding: pairs of elements half a head apart are rotated by an angle.
 pub(super) fn rotation(driver: &Driver, kernel: &Kernel<'_>) -> Result<(), TaskError> {
-    /// Positions and the size of a head, in each of `ROWS` heads.
+    /// The positions and the size of a head, in each of `ROWS` heads.
     const STEPS: usize = 10;
     const HEAD: usize = COLUMNS / STEPS;
     let numbers = numbers(COUNT);
@@ -157,7 +159,7 @@ pub(super) fn rotation(driver: &Driver, kernel: &Kernel<'_>) -> Result<(), TaskE
     within(&output.bytes()?, &expected, 0.0, 16.0 * ROUNDING)
 }
 
-/// Bitonic, in shared memory, with a barrier in each round.
+/// Sorts by a bitonic network in shared memory, with a barrier in each round.
 pub(super) fn sort(driver: &Driver, kernel: &Kernel<'_>) -> Result<(), TaskError> {
     const PADDED: u32 = 128;
     let numbers = numbers(COUNT);
@@ -175,7 +177,7 @@ pub(super) fn sort(driver: &Driver, kernel: &Kernel<'_>) -> Result<(), TaskError
     exact(&found, &bytes(&expected, u32::to_le_bytes))
 }
 
-/// The rows that indices name, one of them twice.
+/// The rows that the indices name, one of them twice.
 const CHOSEN: [u32; 4] = [2, 0, 1, 2];
 
 pub(super) fn select(driver: &Driver, kernel: &Kernel<'_>) -> Result<(), TaskError> {
@@ -221,7 +223,7 @@ pub(super) fn index_add(driver: &Driver, kernel: &Kernel<'_>) -> Result<(), Task
     exact(&output.bytes()?, &singles(&expected))
 }
 
-/// A part of each row, into rows that lie closer together.
+/// Copies a part of each row into rows that are closer together.
 pub(super) fn copy(driver: &Driver, kernel: &Kernel<'_>) -> Result<(), TaskError> {
     const PART: usize = COLUMNS - 7;
     let numbers = numbers(COUNT);

@@ -1,41 +1,41 @@
-//! Numbers for the kernels, and what the host's results allow.
+//! Numbers for the kernels, and comparisons with the host's results.
 
 use fastrand::Rng;
 
 use tasks::TaskError;
 
-/// Half the distance from 1 to the next `f32`: what rounding once does at most, relatively.
+/// Half the distance from 1 to the next `f32`: the largest relative error of one rounding.
 pub(super) const ROUNDING: f64 = 1.0 / 16_777_216.0;
 
-/// How many numbers a case has: more than a block's threads, and not a multiple of anything.
+/// The numbers of a case: more than a block's threads, and not a multiple of a block.
 pub(super) const COUNT: usize = 300;
 
-/// Numbers from -4 to 4, the same each time.
+/// Returns numbers from -4 to 4, the same each time.
 pub(super) fn numbers(count: usize) -> Vec<f32> {
     let mut random = Rng::with_seed(0x5EED);
     (0..count).map(|_| random.f32().mul_add(8.0, -4.0)).collect()
 }
 
-/// The bytes of numbers.
+/// Returns the bytes of numbers.
 pub(super) fn bytes<T: Copy, const N: usize>(values: &[T], of: fn(T) -> [u8; N]) -> Vec<u8> {
     values.iter().flat_map(|value| of(*value)).collect()
 }
 
-/// The bytes of `f32`s.
+/// Returns the bytes of `f32`s.
 pub(super) fn singles(values: &[f32]) -> Vec<u8> {
     bytes(values, f32::to_le_bytes)
 }
 
-/// The `u64`s of dimensions and strides.
+/// Returns the `u64`s of dimensions and strides.
 pub(super) fn sizes(values: &[u64]) -> Vec<u8> {
     bytes(values, u64::to_le_bytes)
 }
 
-/// That the bits are those of the host.
+/// Checks that the bits are those of the host.
 ///
 /// # Errors
 ///
-/// The first place at which they are not.
+/// Fails with the first place at which they differ.
 pub(super) fn exact(found: &[u8], expected: &[u8]) -> Result<(), TaskError> {
     if found.len() != expected.len() {
         return Err(format!("{} bytes and not {}", found.len(), expected.len()).into());
@@ -46,11 +46,11 @@ pub(super) fn exact(found: &[u8], expected: &[u8]) -> Result<(), TaskError> {
     }
 }
 
-/// That `f32`s are within bounds: a part of the host's number, and a number.
+/// Checks that `f32`s are within a relative and an absolute bound of the host's.
 ///
 /// # Errors
 ///
-/// The first place at which they are not.
+/// Fails with the first place at which they are not.
 pub(super) fn within(
     found: &[u8],
     expected: &[f64],
@@ -63,7 +63,7 @@ pub(super) fn within(
     for (index, (found, expected)) in found.chunks_exact(4).zip(expected).enumerate() {
         let found = f64::from(f32::from_le_bytes(found.try_into()?));
         let bound = relative * expected.abs() + absolute;
-        // A comparison with what is no number does not hold.
+        // A comparison with NaN is false.
         let fits = (found - expected).abs() <= bound;
         if !fits {
             return Err(

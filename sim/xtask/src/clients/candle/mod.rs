@@ -1,4 +1,4 @@
-//! The kernels of candle-kernels: compiled by NVRTC, loaded, and some of them run against results of the host.
+//! The kernels of candle-kernels: compiled by NVRTC, loaded, and partly compared with the host.
 
 mod cases;
 mod cases_of_many;
@@ -19,8 +19,8 @@ use tasks::checks::{Checks, same};
 use tasks::source;
 
 const VERSION: &str = "0.11.1";
-/// The sources that NVRTC can compile, in the order of the time that it takes. The others of the crate have functions of
-/// the host beside their kernels.
+/// The sources that NVRTC can compile, in order of their compile time. The crate's other sources
+/// mix kernels with host functions.
 const SOURCES: [&str; 11] = [
     "quantized",
     "binary",
@@ -34,16 +34,16 @@ const SOURCES: [&str; 11] = [
     "affine",
     "sort",
 ];
-/// Those that take longer than all others together, or have no case: left out where little time may be taken.
+/// Sources that take longer than all others together, or have no case; left out of a short run.
 const LONG: [&str; 3] = ["quantized", "binary", "conv"];
-/// How many kernels all the sources have.
+/// The number of kernels in all sources.
 const KERNELS: usize = 705;
 
-/// Gets the sources, compiles and loads them, and runs the cases.
+/// Downloads the sources, compiles and loads them, and runs the cases.
 ///
 /// # Errors
 ///
-/// When a source does not compile, and when something cannot be read, written or started.
+/// Fails if a source does not compile, or if an input, output or process fails.
 pub(super) fn run(place: &Place, short: bool, checks: &mut Checks) -> Result<(), TaskError> {
     let name = format!("candle-kernels {VERSION}");
     let start = Instant::now();
@@ -80,19 +80,19 @@ pub(super) fn run(place: &Place, short: bool, checks: &mut Checks) -> Result<(),
                 .map_err(|error| error.to_string());
             tried += usize::from(outcome.is_ok());
             checks.that(
-                &format!("{name}: {} is as on the host: {}", case.kernel, case.what),
+                &format!("{name}: {} equals the host's result: {}", case.kernel, case.what),
                 outcome,
             );
         }
     }
     if !short {
         checks.that(
-            &format!("{name}: the sources have as many kernels as are known"),
+            &format!("{name}: the sources have the expected number of kernels"),
             same(&all, &KERNELS),
         );
     }
     println!(
-        "{name}: {all} kernels in {} sources, {loaded} loaded, {tried} run and as on the host; compiled in {compiled:.0} s, all \
+        "{name}: {all} kernels in {} sources, {loaded} loaded, {tried} run with the host's results; compiled in {compiled:.0} s, all \
          in {:.0} s",
         modules.len(),
         start.elapsed().as_secs_f64()
@@ -107,7 +107,7 @@ struct Ptx {
     text: String,
 }
 
-/// Gets compiler, headers and sources, and compiles; the inner error says what could not be had.
+/// Downloads compiler, headers and sources, and compiles. The inner error names a missing download.
 fn obtain(place: &Place, short: bool) -> Result<Result<Vec<Ptx>, String>, TaskError> {
     let toolkit = match Toolkit::obtain(&place.compilers)? {
         Ok(toolkit) => toolkit,
@@ -132,18 +132,18 @@ fn obtain(place: &Place, short: bool) -> Result<Result<Vec<Ptx>, String>, TaskEr
     making.all(&wanted.collect::<Vec<_>>()).map(Ok)
 }
 
-/// Where sources are compiled.
+/// Directories of the compilation.
 #[derive(Debug)]
 struct Making {
     compiler: Compiler,
     sources: PathBuf,
     headers: PathBuf,
-    /// Where the PTX is kept: the same sources, options and stand-ins give the same.
+    /// The cache of PTX by the same sources, options and stand-ins.
     kept: PathBuf,
 }
 
 impl Making {
-    /// Compiles sources, as many at a time as there are processors.
+    /// Compiles sources, in parallel by the number of processors.
     fn all(&self, sources: &[&'static str]) -> Result<Vec<Ptx>, TaskError> {
         let left = Mutex::new(sources.iter().rev().copied().collect::<Vec<_>>());
         let done = Mutex::new(Vec::new());
@@ -178,7 +178,7 @@ impl Making {
         let options: Vec<&str> =
             stand_ins::OPTIONS.into_iter().chain([own.as_str(), &cuda]).collect();
         let (ptx, _) = self.compiler.compile((&name, &text), &stand_ins::HEADERS, &options)?;
-        // Whole, or not there at all.
+        // The file is complete, or missing.
         let part = kept.with_extension("part");
         fs::write(&part, &ptx)?;
         fs::rename(part, kept)?;
@@ -186,7 +186,7 @@ impl Making {
     }
 }
 
-/// The names of a module's kernels.
+/// Returns the names of a module's kernels.
 fn entries(ptx: &str) -> Vec<&str> {
     let lines = ptx.lines().filter_map(|line| line.split_once(".entry "));
     lines.map(|(_, rest)| rest.split(['(', ' ']).next().unwrap_or(rest)).collect()

@@ -2,12 +2,12 @@
 
 use super::values::Type;
 
-/// An operation, what it does to a cell, and of what bits.
+/// An operation, its effect on a cell, and its type.
 pub(super) struct Atomic {
     /// C++ with the place `p` and the number `x`.
     pub(super) text: &'static str,
     pub(super) ty: Type,
-    /// The number of a thread, made of its input: small ones where sums must be exact.
+    /// Computes the number of a thread from its input: a small one where sums must be exact.
     pub(super) number: fn(u64) -> u64,
     pub(super) change: fn(u64, u64) -> u64,
 }
@@ -24,7 +24,7 @@ fn word(bits: u64) -> i32 {
     Type::S32.whole(bits) as i32
 }
 
-/// A whole number below 64, as a number with a point of a type.
+/// Returns a whole number below 64 as a floating-point number of a type.
 fn small<const TYPE: usize>(bits: u64) -> u64 {
     super::values::TYPES[TYPE].of_float((bits % 64) as f64)
 }
@@ -34,7 +34,7 @@ fn sum<const TYPE: usize>(a: u64, b: u64) -> u64 {
     ty.of_float(ty.float(a) + ty.float(b))
 }
 
-/// Places in the list of types.
+/// Indices in the list of types.
 const F16: usize = 6;
 const F32: usize = 8;
 const F64: usize = 9;
@@ -48,7 +48,7 @@ const fn atomic(
     Atomic { text, ty, number, change }
 }
 
-/// All of them.
+/// All atomic operations.
 pub(super) const ATOMICS: [Atomic; 26] = [
     atomic("atomicAdd(p, x)", Type::U32, any, u64::wrapping_add),
     atomic("atomicAdd(p, x)", Type::S32, any, u64::wrapping_add),
@@ -74,7 +74,7 @@ pub(super) const ATOMICS: [Atomic; 26] = [
     atomic("atomicXor(p, x)", Type::U64, any, |a, b| a ^ b),
     atomic("atomicInc(p, 5u)", Type::U32, any, |a, _| if a >= 5 { 0 } else { a + 1 }),
     atomic("atomicDec(p, 5u)", Type::U32, any, |a, _| if a == 0 || a > 5 { 5 } else { a - 1 }),
-    // A loop of exchanges if equal.
+    // A loop of compare-and-swap.
     atomic(
         "for (unsigned a = *(volatile unsigned *)p, b; (b = atomicCAS(p, a, a * 3 + 1)) != a; a = b) {}",
         Type::U32,
@@ -90,7 +90,7 @@ pub(super) const ATOMICS: [Atomic; 26] = [
 ];
 
 impl Atomic {
-    /// Two kernels: on global memory, and on shared memory that is copied there and back.
+    /// Returns two kernels: on global memory, and on shared memory that is copied in and out.
     pub(super) fn source(&self, index: usize, cells: usize) -> String {
         let (name, _) = self.ty.names();
         let Self { text, .. } = self;

@@ -1,11 +1,11 @@
-//! Operations of all threads of a block: barriers, and what threads hand each other between two of them.
+//! Operations of all threads of a block: barriers, and exchanges between two of them.
 
 use super::collective::{Collective, Member, Party, QUESTIONS};
 use super::prelude::bits_of;
 use super::program::THREADS;
 use super::values::{TYPES, Type};
 
-/// Two barriers each: the one of C++, and instructions that C++ has no function for.
+/// Pairs of barriers: that of C++, and instructions without a function in C++.
 const BARRIERS: [[&str; 2]; 2] = [
     ["__syncthreads();"; 2],
     [
@@ -14,7 +14,7 @@ const BARRIERS: [[&str; 2]; 2] = [
     ],
 ];
 
-/// All of them.
+/// Returns all such operations.
 pub(super) fn operations() -> Vec<Collective> {
     let mut all = Vec::new();
     for (question, holds) in QUESTIONS {
@@ -53,7 +53,7 @@ pub(super) fn operations() -> Vec<Collective> {
     all
 }
 
-/// Each reads what any other has written.
+/// Lets each thread read another thread's write.
 fn exchange(ty: Type, before: &str, after: &str) -> Collective {
     let (name, bits) = (ty.names().0, bits_of(ty.bits()));
     let text = format!(

@@ -1,4 +1,4 @@
-//! An operation of many threads: what CUDA C++ writes, and what the host computes for all of them at once.
+//! An operation of many threads: its CUDA C++, and the host's computation for all of them at once.
 
 use std::collections::HashSet;
 
@@ -7,18 +7,18 @@ use super::values::Type;
 /// A thread that takes part.
 #[derive(Clone, Debug)]
 pub(super) struct Member {
-    /// Its lane in the warp; of an operation of blocks, its place in the block.
+    /// Its lane in the warp, or its place in the block for an operation of blocks.
     pub(super) place: usize,
     pub(super) operands: Vec<u64>,
 }
 
-/// Of all that take part, in the order of their places, the results in that order; none where nothing defines one.
+/// Computes the results of all participants, in the order of their places; `None` if undefined.
 pub(super) type Function = Box<dyn Fn(&[Member]) -> Vec<Option<u64>>>;
 
-/// Whom an operation brings together.
+/// The participants of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Party {
-    /// Threads of a warp that a mask names.
+    /// Threads of a warp in a mask.
     Lanes,
     /// All threads of the block.
     Block,
@@ -26,18 +26,19 @@ pub(super) enum Party {
 
 /// An operation of many threads.
 pub(super) struct Collective {
-    /// Statements that set `value`, of operands `a0` and `a1`. They know their thread `i` of the block, its `lane`, the
-    /// mask `m` of those that take part, the mask `whole` of all that the warp has, and cells `slots` of shared memory.
+    /// Statements that set `value` from the operands `a0` and `a1`. They use the thread `i` of the
+    /// block, its `lane`, and cells `slots` of shared memory. `m` is the mask of the participants,
+    /// `whole` that of all lanes of the warp.
     pub(super) text: String,
     pub(super) party: Party,
     pub(super) operands: Vec<Type>,
     pub(super) result: Type,
     pub(super) function: Function,
-    /// What it has in common with those that differ from it in types and widths alone.
+    /// The family, whose members differ in types and widths alone.
     family: String,
 }
 
-/// Leaves one of each family, the first.
+/// Keeps the first of each family.
 pub(super) fn one_of_each_family(all: &mut Vec<Collective>) {
     let mut families = HashSet::new();
     all.retain(|one| families.insert(one.family.clone()));
@@ -56,12 +57,12 @@ impl Collective {
         Self { text, party, operands, result, function: Box::new(function), family }
     }
 
-    /// Of a family with others, and not of one by itself.
+    /// Assigns a family.
     pub(super) fn in_family(self, family: &str) -> Self {
         Self { family: family.to_owned(), ..self }
     }
 
-    /// One that gives everybody the same, of the first operands of all.
+    /// Returns an operation with the same result for all, computed from the first operands of all.
     pub(super) fn of_all(
         party: Party,
         text: &str,
@@ -76,10 +77,10 @@ impl Collective {
     }
 }
 
-/// A question about `a0`: as C++, and by the host.
+/// A predicate of `a0`: as C++, and on the host.
 type Question = (&'static str, fn(u64) -> bool);
 
-/// Questions that few threads answer with yes, and nearly all.
+/// Predicates that few threads satisfy, and nearly all.
 pub(super) const QUESTIONS: [Question; 2] =
     [("a0 % 64u == 7u", |a| a % 64 == 7), ("a0 % 64u != 7u", |a| a % 64 != 7)];
 
@@ -100,7 +101,7 @@ mod tests {
         for mode in ["up", "down", "bfly", "idx"] {
             assert_eq!(count(&format!("shfl.sync.{mode}.b32")), 1, "{mode}");
         }
-        // Each question, and the ballot also for ranks.
+        // Each predicate, and the ballot also for ranks.
         for (vote, expected) in [("__all", 2), ("__any", 2), ("__uni", 2), ("__ballot", 4)] {
             assert_eq!(count(&format!("{vote}_sync(")), expected, "{vote}");
         }

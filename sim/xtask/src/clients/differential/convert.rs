@@ -14,7 +14,7 @@ const WHOLE: [(Type, &str); 6] = [
 const POINT: [(Type, &str); 4] =
     [(Type::F16, "f16"), (Type::Bf16, "bf16"), (Type::F32, "f32"), (Type::F64, "f64")];
 
-/// All of them.
+/// Returns all conversions.
 pub(super) fn operations() -> Vec<Operation> {
     let mut all = Vec::new();
     for (from, from_name) in WHOLE {
@@ -60,7 +60,7 @@ fn whole_to_whole(
     }));
 }
 
-/// Beyond the range it is the nearest number in it, and 0 where there is no number.
+/// Beyond the range it is the nearest number in it, and 0 for NaN.
 fn point_to_whole(
     all: &mut Vec<Operation>,
     (from, from_name): (Type, &str),
@@ -71,7 +71,7 @@ fn point_to_whole(
         let (least, greatest) = to.range();
         all.push(Operation::instruction(&name, &[from], to, move |a| {
             let value = from.float(a[0]);
-            // Rust's conversion keeps to the range of 128 bits, and answers 0 for none.
+            // Rust's conversion limits to the range of 128 bits, and returns 0 for NaN.
             (to_whole(value, direction) as i128).clamp(least, greatest) as u64
         }));
     }
@@ -117,7 +117,7 @@ fn point_to_point(
     }
 }
 
-/// Bytes, in registers of 32 bits.
+/// Adds bytes, in registers of 32 bits.
 fn bytes(all: &mut Vec<Operation>) {
     let word = Type::S32;
     for (name, signed) in [("u8", false), ("s8", true)] {

@@ -5,14 +5,14 @@ use fastrand::Rng;
 use super::operation::Operation;
 use super::values::{TYPES, Type};
 
-/// Inputs of each type that a thread has.
+/// The inputs of each type for a thread.
 pub(super) const INPUTS: usize = 3;
-/// Operations one inside the other, at most.
+/// The limit of nesting.
 const DEPTH: u32 = 3;
 
 /// A tree of operations.
 pub(super) enum Expression<'o> {
-    /// An input: the place of its type among all, and which of that type.
+    /// An input: the index of its type, and its index within the type.
     Input {
         ty: usize,
         index: usize,
@@ -24,7 +24,7 @@ pub(super) enum Expression<'o> {
 }
 
 impl<'o> Expression<'o> {
-    /// One with this operation outermost.
+    /// Draws one with this operation outermost.
     pub(super) fn random(root: &'o Operation, all: &'o [Operation], random: &mut Rng) -> Self {
         Self::applied(root, all, DEPTH - 1, random)
     }
@@ -41,7 +41,7 @@ impl<'o> Expression<'o> {
         Self::Applied { operation, operands }
     }
 
-    /// One of a type. What is only near to the host's result stands outermost alone.
+    /// Draws one of a type. An operation with an inexact result is used only outermost.
     pub(super) fn of(ty: Type, all: &'o [Operation], depth: u32, random: &mut Rng) -> Self {
         let fits = |one: &&Operation| one.result == ty && one.bound == super::values::Bound::Exact;
         let fitting: Vec<&Operation> = all.iter().filter(fits).collect();
@@ -54,7 +54,7 @@ impl<'o> Expression<'o> {
         Self::Input { ty: place, index: random.usize(..INPUTS) }
     }
 
-    /// In C++, with the names of inputs as the kernel declares them.
+    /// Returns the C++, with the names of inputs that the kernel declares.
     pub(super) fn text(&self) -> String {
         match self {
             Self::Input { ty, index } => format!("x{ty}_{index}"),
@@ -64,7 +64,7 @@ impl<'o> Expression<'o> {
         }
     }
 
-    /// The host's result, of inputs as bits: those of the first type come first.
+    /// Returns the host's result for inputs as bits, sorted by type.
     pub(super) fn value(&self, inputs: &[u64]) -> u64 {
         match self {
             Self::Input { ty, index } => TYPES[*ty].mask(inputs[ty * INPUTS + index]),
@@ -77,7 +77,7 @@ impl<'o> Expression<'o> {
     }
 }
 
-/// A number of a type: any bits, one near a power of two or zero, or one that is special.
+/// Draws a number of a type: any bits, one near a power of two or zero, or a special one.
 pub(super) fn input(ty: Type, random: &mut Rng) -> u64 {
     const OF_POINT: [f64; 14] = [
         0.0,
@@ -112,7 +112,7 @@ pub(super) fn input(ty: Type, random: &mut Rng) -> u64 {
             half(random) | half(random) << 16
         }
         3 | 4 => {
-            // Zero, the greatest, the least, and what lies beside them.
+            // Zero, the greatest, the least, and their neighbours.
             let edges = [0, u64::MAX, 1 << (ty.bits() - 1), (1 << (ty.bits() - 1)) - 1];
             edges[random.usize(..4)].wrapping_add(random.u64(..5)).wrapping_sub(2)
         }

@@ -1,12 +1,14 @@
-//! Random expressions of CUDA C++: compiled by NVRTC and run on the simulated driver, and computed by the host.
+//! Random expressions of CUDA C++: compiled by NVRTC and run on the simulated driver, and computed
+//! by the host.
 //!
-//! The host's side is Rust, from the same tree of operations and not from the C++: no compiler of the host has `__half`,
-//! `bfe.u32` or a sum rounded downwards, each has options that change what a sum of floats is, and not every machine has
-//! one. Its functions are written for this test, and share nothing with the simulator but the language.
+//! The host's side is Rust, from the same tree of operations and not from the C++. No compiler of
+//! the host has `__half`, `bfe.u32` or a sum rounded downwards. Each has options that change sums
+//! of floats, and not every machine has one. Its functions are written for this test, and share
+//! only the language with the simulator.
 
 #![expect(
     clippy::cast_possible_truncation,
-    reason = "numbers are bits, of which the low ones count, and conversions are what is tested"
+    reason = "only the low bits of a number count, and conversions are tested"
 )]
 
 mod atomics;
@@ -41,27 +43,28 @@ use tasks::TaskError;
 use tasks::checks::Checks;
 
 const NAME: &str = "differential";
-/// Threads, each with inputs of its own.
+/// Threads, each with separate inputs.
 const THREADS: usize = 32;
 /// Expressions of a kernel.
 const BATCH: usize = 64;
-/// How often each operation is the outermost.
+/// The number of expressions with each operation outermost.
 const ROUNDS: usize = 10;
-/// How often each operation of warps and blocks is tried; in the short way one of each family is, once.
+/// The number of trials of each operation of warps and blocks. A short run has one trial of one
+/// operation of each family.
 const ROUNDS_TOGETHER: usize = 3;
-/// Such operations of a kernel, and kernels of a module.
+/// The operations of a kernel, and the kernels of a module.
 const STEPS: usize = 6;
 const PROGRAMS: usize = 16;
-/// Cells of memory that all threads change.
+/// The memory cells that all threads change.
 const CELLS: usize = 4;
-/// The differences that are printed.
+/// The limit of printed differences.
 const PRINTED: usize = 20;
 
-/// Tries expressions: each operation outermost some times, or once.
+/// Tests expressions, with each operation outermost several times, or once.
 ///
 /// # Errors
 ///
-/// When the compiler refuses a kernel, and when something cannot be read, written or started.
+/// Fails if the compiler refuses a kernel, or if an input, output or process fails.
 pub(super) fn run(
     place: &Place,
     short: bool,
@@ -101,7 +104,7 @@ pub(super) fn run(
         count => Err(format!("{count} differences")),
     };
     let mut differences: Vec<&String> = tally.differences.iter().collect();
-    // What is short tells most.
+    // The shortest is the most helpful.
     differences.sort_by_key(|difference| difference.len());
     differences.into_iter().take(PRINTED).for_each(|difference| println!("differs: {difference}"));
     let bounded = operations.iter().filter(|one| one.bound != Bound::Exact).count();
@@ -114,22 +117,20 @@ pub(super) fn run(
         tally.differences.len(),
         start.elapsed().as_secs_f64(),
     );
+    checks
+        .that(&format!("{NAME}: {expressions} expressions equal the host's"), held(of_expressions));
     checks.that(
-        &format!("{NAME}: {expressions} expressions are as on the host"),
-        held(of_expressions),
-    );
-    checks.that(
-        &format!("{NAME}: {} atomic operations are as on the host", ATOMICS.len()),
+        &format!("{NAME}: {} atomic operations equal the host's", ATOMICS.len()),
         held(of_atomics),
     );
     checks.that(
-        &format!("{NAME}: {together} operations of warps and blocks are as on the host"),
+        &format!("{NAME}: {together} operations of warps and blocks equal the host's"),
         held(of_together),
     );
     Ok(())
 }
 
-/// The compiler, and where the headers are.
+/// The compiler, and the directory of headers.
 #[derive(Debug)]
 struct Compiling {
     compiler: Compiler,
@@ -137,7 +138,7 @@ struct Compiling {
 }
 
 impl Compiling {
-    /// The inner error says what could not be had.
+    /// Downloads the compiler. The inner error names a missing download.
     fn obtain(place: &Place) -> Result<Result<Self, String>, TaskError> {
         let toolkit = match Toolkit::obtain(&place.compilers)? {
             Ok(toolkit) => toolkit,
@@ -149,7 +150,7 @@ impl Compiling {
         })
     }
 
-    /// Products and sums stay apart unless a source fuses them.
+    /// Compiles without contraction: products and sums are fused only where a source does it.
     fn ptx(&self, source: &str) -> Result<String, TaskError> {
         let include = format!("--include-path={}", self.headers.display());
         let options = ["--gpu-architecture=compute_90", "--std=c++17", "--fmad=false", &include];
@@ -158,7 +159,7 @@ impl Compiling {
     }
 }
 
-/// What was tried, and what differs.
+/// Counts of trials, and the differences.
 #[derive(Debug, Default)]
 struct Tally {
     tried: usize,
@@ -166,7 +167,7 @@ struct Tally {
 }
 
 impl Tally {
-    /// Compiles and runs expressions, each with the operation that is outermost, and compares.
+    /// Compiles and runs expressions, each with its outermost operation, and compares.
     fn batch(
         &mut self,
         compiling: &Compiling,
@@ -184,7 +185,7 @@ impl Tally {
                 return Ok(());
             }
         };
-        // Those of a thread lie together.
+        // The inputs of a thread are adjacent.
         let inputs: Vec<Vec<u64>> = (0..THREADS)
             .map(|_| {
                 TYPES.iter().flat_map(|ty| [*ty; INPUTS]).map(|ty| input(ty, random)).collect()
@@ -252,7 +253,7 @@ impl Tally {
         Ok(())
     }
 
-    /// Runs programs of operations of warps and blocks; how many operations there were.
+    /// Runs programs of operations of warps and blocks. Returns the number of operations.
     fn together(
         &mut self,
         (compiling, driver): (&Compiling, &Driver),
@@ -315,7 +316,7 @@ impl Tally {
     }
 }
 
-/// What a kernel leaves in its outputs.
+/// Returns the outputs of a kernel.
 fn launched(
     (driver, module, kernel): (&Driver, &Module<'_>, &str),
     inputs: &[u8],
@@ -328,7 +329,7 @@ fn launched(
     output.bytes()
 }
 
-/// So many blocks of as many threads as expressions have.
+/// Returns a shape of `blocks` blocks with the threads of an expression.
 fn row(blocks: u32) -> Shape {
     Shape::row(blocks, THREADS as u32)
 }
@@ -338,7 +339,7 @@ fn words(bytes: &[u8]) -> Vec<u64> {
     words.map(|word| u64::from_le_bytes(word.try_into().unwrap_or_default())).collect()
 }
 
-/// The inputs that an expression names.
+/// Formats the inputs that an expression names.
 fn shown(expression: &Expression<'_>, inputs: &[u64]) -> String {
     let text = expression.text();
     let mut all = String::new();

@@ -1,25 +1,26 @@
-//! An operation: what it is called in CUDA C++, and what the host computes in its place.
+//! An operation: its name in CUDA C++, and the host's computation.
 
 use super::values::{Bound, Type};
 
-/// Of bits, bits.
+/// A function from bits to bits.
 pub(super) type Function = Box<dyn Fn(&[u64]) -> u64 + Send + Sync>;
 
 /// An operation on values.
 pub(super) struct Operation {
-    /// An expression with `$0`, `$1` for its operands, or an instruction of PTX, such as `bfe.u32`, on registers.
+    /// An expression with `$0`, `$1` for its operands, or an instruction of PTX, such as `bfe.u32`,
+    /// on registers.
     pub(super) text: String,
     pub(super) is_instruction: bool,
     pub(super) operands: Vec<Type>,
     pub(super) result: Type,
     pub(super) bound: Bound,
-    /// It looks at the sign of what may be no number, and so takes inputs alone, whose bits are known.
+    /// `true` if it depends on the sign of a NaN, and so takes only inputs, whose bits are known.
     pub(super) takes_inputs: bool,
     pub(super) function: Function,
 }
 
 impl Operation {
-    /// As C++ writes it.
+    /// Creates one from a C++ expression.
     pub(super) fn expression(
         text: &str,
         operands: &[Type],
@@ -37,7 +38,7 @@ impl Operation {
         }
     }
 
-    /// An instruction: a result, then the operands.
+    /// Creates one from an instruction: a result, then the operands.
     pub(super) fn instruction(
         name: &str,
         operands: &[Type],
@@ -47,18 +48,19 @@ impl Operation {
         Self { is_instruction: true, ..Self::expression(name, operands, result, function) }
     }
 
-    /// With a result that is not exact.
+    /// Sets the bound of an inexact result.
     pub(super) fn within(self, relative: f64, absolute: f64) -> Self {
         Self { bound: Bound::Within { relative, absolute }, ..self }
     }
 
-    /// The name of the C++ function that stands for an instruction.
+    /// Returns the name of the C++ function that wraps an instruction.
     fn name(&self) -> String {
         let letters = self.text.chars();
         letters.map(|letter| if letter.is_alphanumeric() { letter } else { '_' }).collect()
     }
 
-    /// That function, on the registers that inline PTX has: those of short numbers hold their bits.
+    /// Returns the definition of that function, on the registers of inline PTX. Short numbers are
+    /// passed as bits.
     pub(super) fn definition(&self) -> Option<String> {
         if !self.is_instruction {
             return None;
@@ -76,7 +78,7 @@ impl Operation {
             inputs.push(format!("\"{letter}\"(as<{raw_name}>(a{index}))"));
         }
         let (result, (raw_result, letter)) = (self.result.names().0, raw(self.result));
-        // An instruction with its own operands names them itself.
+        // The text of such an instruction contains its operands.
         let line = match self.text.contains('%') {
             true => self.text.clone(),
             false => format!("{} %0{};", self.text, places.concat()),
@@ -90,7 +92,7 @@ impl Operation {
         ))
     }
 
-    /// The expression with these operands.
+    /// Returns the expression with these operands.
     pub(super) fn apply(&self, operands: &[String]) -> String {
         if self.is_instruction {
             return format!("{}({})", self.name(), operands.join(", "));

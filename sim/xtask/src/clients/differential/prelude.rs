@@ -3,12 +3,12 @@
 use super::expression::{Expression, INPUTS};
 use super::values::TYPES;
 
-/// Stand-ins for headers of the host that those of CUDA include.
+/// Stand-ins for host headers that CUDA's headers include.
 pub(super) const HEADERS: [(&str, &str); 1] = [("stdint.h", "")];
 
 pub(super) const INCLUDES: &str = "#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n";
 
-/// What expressions call.
+/// Functions that expressions call.
 pub(super) const FUNCTIONS: &str = r#"
 template <typename T, typename U> __device__ inline T as(U value) {
     static_assert(sizeof(T) == sizeof(U), "another size");
@@ -32,7 +32,7 @@ OF_SIZE(rsqrt_approx, "rsqrt.approx.f32 %0, %1;")
 OF_SIZE(sqrt_approx, "sqrt.approx.f32 %0, %1;")
 "#;
 
-/// A kernel `k` whose threads write the bits of each expression.
+/// Returns a kernel `k` whose threads write the bits of each expression.
 pub(super) fn kernel(definitions: &str, batch: &[Expression<'_>], threads: usize) -> String {
     let mut text = format!("{INCLUDES}{FUNCTIONS}{definitions}");
     text.push_str(
@@ -52,7 +52,7 @@ pub(super) fn kernel(definitions: &str, batch: &[Expression<'_>], threads: usize
     text
 }
 
-/// The inputs of a thread `i` of a kernel that has them in `in`.
+/// Returns declarations of the inputs of thread `i` in a kernel with the parameter `in`.
 pub(super) fn declarations() -> String {
     let mut text = String::new();
     for (place, ty) in TYPES.iter().enumerate() {
@@ -68,7 +68,7 @@ pub(super) fn declarations() -> String {
     text
 }
 
-/// The type of as many bits.
+/// Returns the unsigned type of this width.
 pub(super) fn bits_of(bits: u32) -> &'static str {
     match bits {
         16 => "unsigned short",

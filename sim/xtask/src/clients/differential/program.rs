@@ -1,8 +1,9 @@
-//! Random programs of many threads: operations of warps and blocks one after the other, on expressions of what came before.
+//! Random programs of many threads: operations of warps and blocks in sequence, on expressions of
+//! earlier results.
 //!
-//! What an operation gives takes the place of an input, where every thread's result is defined, so later expressions read
-//! it. The operations of a warp stand in its straight way, in both ways of a branch that parts it by lanes, or are asked for
-//! by groups of threads that the data makes.
+//! If every thread's result is defined, it replaces an input, so later expressions read it. The
+//! operations of a warp are in straight code, in both branches of a divergence by lanes, or called
+//! by groups of threads that the data determines.
 
 use fastrand::Rng;
 
@@ -13,14 +14,14 @@ use super::prelude::{bits_of, declarations};
 use super::values::{Bound, TYPES, Type, agrees};
 use super::warp::LANES;
 
-/// Threads of the block: two warps and a half.
+/// The threads of the block: two warps and a half.
 pub(super) const THREADS: usize = 80;
-/// Operations inside each other in an operand, at most.
+/// The limit of nesting in an operand.
 const DEPTH: u32 = 2;
-/// Groups that data makes.
+/// The number of groups by data.
 const GROUPS: u64 = 3;
 
-/// A kernel, and what each of its steps writes.
+/// A kernel, and the expected results of its steps.
 pub(super) struct Program {
     pub(super) text: String,
     pub(super) steps: Vec<Step>,
@@ -28,23 +29,23 @@ pub(super) struct Program {
 
 /// An operation of many threads in a program.
 pub(super) struct Step {
-    /// As the kernel has it.
+    /// Its C++.
     pub(super) text: String,
     pub(super) result: Type,
-    /// Of each thread.
+    /// The expected result of each thread.
     pub(super) expected: Vec<Option<u64>>,
 }
 
-/// How threads of a warp come to an operation.
+/// The control flow that leads threads of a warp to an operation.
 enum Way<'o> {
     All,
-    /// Those of a mask on one way, the others on another.
+    /// Threads of a mask take one branch, the others the other.
     Parted(u32),
-    /// At the same place, and each names those whose number is like its own.
+    /// All are at the same place, and each names the threads with a number equal to its own.
     Grouped(Expression<'o>),
 }
 
-/// Inputs of each thread: those of a type lie together.
+/// Draws the inputs of each thread, sorted by type.
 pub(super) fn inputs(random: &mut Rng) -> Vec<Vec<u64>> {
     let of_thread = |random: &mut Rng| {
         let types = TYPES.iter().flat_map(|ty| [*ty; INPUTS]);
@@ -54,7 +55,7 @@ pub(super) fn inputs(random: &mut Rng) -> Vec<Vec<u64>> {
 }
 
 impl Program {
-    /// One with these operations in their order.
+    /// Draws a program with these operations in order.
     pub(super) fn random(
         name: &str,
         roots: &[Collective],
@@ -76,7 +77,8 @@ impl Program {
         Self { text, steps }
     }
 
-    /// The first step that has written what the host has not; what follows may come of it.
+    /// Returns the first step whose results differ from the host's; later differences may be its
+    /// consequences.
     pub(super) fn difference(&self, found: &[u64]) -> Option<String> {
         self.steps.iter().zip(found.chunks(THREADS)).find_map(|(step, found)| {
             let differs = |(found, expected): (&u64, &Option<u64>)| {
@@ -85,7 +87,7 @@ impl Program {
             let thread = found.iter().zip(&step.expected).position(differs)?;
             let expected = step.expected[thread].unwrap_or(0);
             Some(format!(
-                "thread {thread} has {:#x} and not {expected:#x} behind\n{}",
+                "thread {thread} has {:#x} and not {expected:#x} after\n{}",
                 step.result.mask(found[thread]),
                 step.text
             ))
@@ -93,7 +95,7 @@ impl Program {
     }
 }
 
-/// Draws operands and a way, and computes what becomes of all threads.
+/// Draws operands and control flow, and computes the results of all threads.
 fn step(
     (index, root): (usize, &Collective),
     operations: &[Operation],
@@ -133,13 +135,14 @@ fn step(
     Step { text, result: root.result, expected }
 }
 
-/// Whole numbers are expressions; others are inputs, whose bits are known also of what is no number.
+/// Draws an operand. Whole numbers are expressions; others are inputs, whose bits are known even
+/// for NaN.
 fn operand<'o>(ty: Type, operations: &'o [Operation], random: &mut Rng) -> Expression<'o> {
     let depth = if ty.is_float() || ty == Type::F16x2 { 0 } else { DEPTH };
     Expression::of(ty, operations, depth, random)
 }
 
-/// The threads that take part together.
+/// Returns the groups of threads that take part together.
 fn groups(party: Party, way: &Way<'_>, state: &[Vec<u64>]) -> Vec<Vec<usize>> {
     if party == Party::Block {
         return vec![(0..state.len()).collect()];
@@ -157,7 +160,7 @@ fn groups(party: Party, way: &Way<'_>, state: &[Vec<u64>]) -> Vec<Vec<usize>> {
     warps.flat_map(of_warp).collect()
 }
 
-/// A step in C++, without its end.
+/// Returns a step in C++, without its end.
 fn written(root: &Collective, operands: &[Expression<'_>], way: &Way<'_>, index: usize) -> String {
     let Collective { text: statements, result, .. } = root;
     let mut text = format!("{{ {} value;\n", result.names().0);

@@ -1,5 +1,5 @@
-//! Values as bits, what they mean, and how they are rounded: written for this test alone, in other ways than the simulated
-//! driver's own, so that both are not wrong together.
+//! Values as bits, their meaning and their rounding. They are written for this test alone, in other
+//! ways than the simulated driver's, so that both do not share a mistake.
 
 /// A type of CUDA C++.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -41,7 +41,7 @@ pub(super) enum Direction {
     Up,
 }
 
-/// Directions, as PTX ends their names.
+/// Directions, by the suffixes of PTX.
 pub(super) const DIRECTIONS: [(&str, Direction); 4] = [
     ("n", Direction::Nearest),
     ("z", Direction::Zero),
@@ -50,7 +50,7 @@ pub(super) const DIRECTIONS: [(&str, Direction); 4] = [
 ];
 
 impl Type {
-    /// Its name in C++, and the letter of its registers in inline PTX.
+    /// Returns its name in C++, and the letter of its registers in inline PTX.
     pub(super) fn names(self) -> (&'static str, &'static str) {
         match self {
             Self::U16 => ("unsigned short", "h"),
@@ -83,23 +83,23 @@ impl Type {
         matches!(self, Self::S16 | Self::S32 | Self::S64)
     }
 
-    /// The least and the greatest whole number.
+    /// Returns the least and the greatest whole number.
     pub(super) fn range(self) -> (i128, i128) {
         range(self.bits(), self.is_signed())
     }
 
-    /// The bits that count.
+    /// Returns the bits that count.
     pub(super) fn mask(self, bits: u64) -> u64 {
         bits & (u64::MAX >> (64 - self.bits()))
     }
 
-    /// The whole number that bits stand for.
+    /// Returns the whole number of these bits.
     pub(super) fn whole(self, bits: u64) -> i128 {
         let value = i128::from(self.mask(bits));
         if value > self.range().1 { value - (1 << self.bits()) } else { value }
     }
 
-    /// The number with a point that bits stand for: every type's are numbers of `f64`.
+    /// Returns the floating-point number of these bits. Every type's numbers are numbers of `f64`.
     pub(super) fn float(self, bits: u64) -> f64 {
         let bits = self.mask(bits);
         match self {
@@ -121,7 +121,7 @@ impl Type {
         }
     }
 
-    /// The bits of a number that the type has.
+    /// Returns the bits of a number of the type.
     pub(super) fn of_float(self, value: f64) -> u64 {
         match self {
             Self::F64 => value.to_bits(),
@@ -144,7 +144,8 @@ impl Type {
         }
     }
 
-    /// Bits of the fraction with the one that is not written, and the least exponent.
+    /// Returns the bits of the fraction including the implicit one, the least exponent, and the
+    /// greatest number.
     fn format(self) -> (i32, i32, f64) {
         match self {
             Self::F64 => (53, -1022, f64::MAX),
@@ -154,7 +155,7 @@ impl Type {
         }
     }
 
-    /// A number, rounded to the type.
+    /// Rounds a number to the type.
     pub(super) fn rounded(self, value: f64, direction: Direction) -> u64 {
         let (digits, least, _) = self.format();
         if self == Self::F64 || value == 0.0 || !value.is_finite() {
@@ -164,7 +165,7 @@ impl Type {
         self.limited(to_whole(value / unit, direction) * unit, direction)
     }
 
-    /// A whole number, rounded to the type.
+    /// Rounds a whole number to the type.
     pub(super) fn of_whole(self, value: i128, direction: Direction) -> u64 {
         let (digits, _, _) = self.format();
         let magnitude = value.unsigned_abs();
@@ -184,7 +185,7 @@ impl Type {
         self.limited(if value < 0 { -rounded } else { rounded }, direction)
     }
 
-    /// What becomes of a number beyond the greatest.
+    /// Returns the result for a number beyond the greatest.
     fn limited(self, value: f64, direction: Direction) -> u64 {
         let (_, _, greatest) = self.format();
         if value.abs() <= greatest || value.is_nan() {
@@ -205,22 +206,22 @@ pub(super) fn range(bits: u32, signed: bool) -> (i128, i128) {
     if signed { (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) } else { (0, (1 << bits) - 1) }
 }
 
-/// The low half.
+/// Returns the low half.
 pub(super) fn low(bits: u64) -> u32 {
     bits as u32
 }
 
-/// Two to a power that a normal `f64` has.
+/// Returns two to a power, within the range of normal `f64`.
 pub(super) fn power(exponent: i32) -> f64 {
     f64::from_bits(u64::try_from(exponent + 1023).unwrap_or(0) << 52)
 }
 
-/// The exponent of a number that is not zero; of subnormal ones one that is too small.
+/// Returns the exponent of a nonzero number; too small for subnormal ones.
 fn exponent_of(value: f64) -> i32 {
     i32::try_from(value.to_bits() >> 52 & 0x7FF).unwrap_or(0) - 1023
 }
 
-/// A number without its fraction.
+/// Rounds a number to a whole number.
 pub(super) fn to_whole(value: f64, direction: Direction) -> f64 {
     match direction {
         Direction::Nearest => value.round_ties_even(),
@@ -230,16 +231,16 @@ pub(super) fn to_whole(value: f64, direction: Direction) -> f64 {
     }
 }
 
-/// How far a result may be from the host's.
+/// The allowed difference between a result and the host's.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Bound {
-    /// The same bits; what is no number is like any other that is none.
+    /// The same bits; all NaNs count as equal.
     Exact,
-    /// A part of the number and an amount, by PTX's manual.
+    /// A relative and an absolute error, by PTX's manual.
     Within { relative: f64, absolute: f64 },
 }
 
-/// Whether a result is what the host has.
+/// Returns `true` if a result agrees with the host's.
 pub(super) fn agrees(ty: Type, found: u64, expected: u64, bound: Bound) -> bool {
     if ty == Type::F16x2 {
         let half = |shift: u32| agrees(Type::F16, found >> shift, expected >> shift, bound);

@@ -1,4 +1,4 @@
-//! Operations of the threads of a warp, as the CUDA C++ Programming Guide describes them.
+//! Operations of the threads of a warp, as the CUDA C++ Programming Guide defines them.
 
 use super::collective::{Collective, Member, Party, QUESTIONS};
 use super::prelude::bits_of;
@@ -7,7 +7,7 @@ use super::values::Type;
 /// Threads of a warp.
 pub(super) const LANES: usize = 32;
 const WIDTHS: [usize; 6] = [1, 2, 4, 8, 16, 32];
-/// What shuffles take.
+/// The types of shuffles.
 const SHUFFLED: [Type; 9] = [
     Type::U32,
     Type::S32,
@@ -20,7 +20,7 @@ const SHUFFLED: [Type; 9] = [
     Type::F16x2,
 ];
 
-/// How a shuffle finds the lane that it reads.
+/// The selection of a shuffle's source lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
     Up,
@@ -29,7 +29,7 @@ enum Mode {
     Index,
 }
 
-/// Modes, as C++ and PTX call them.
+/// Modes, by their names in C++ and PTX.
 const MODES: [(&str, &str, Mode); 4] = [
     ("_up", "up", Mode::Up),
     ("_down", "down", Mode::Down),
@@ -37,7 +37,7 @@ const MODES: [(&str, &str, Mode); 4] = [
     ("", "idx", Mode::Index),
 ];
 
-/// All of them.
+/// Returns all such operations.
 pub(super) fn operations() -> Vec<Collective> {
     let mut all = Vec::new();
     shuffles(&mut all);
@@ -45,7 +45,7 @@ pub(super) fn operations() -> Vec<Collective> {
     matches(&mut all);
     sums(&mut all);
     exchanges(&mut all);
-    // Which others are active nothing says.
+    // The set of other active threads is undefined.
     let text =
         "unsigned active = __activemask(); value = (active >> lane & 1u) | (active & ~whole);";
     all.push(Collective::new(Party::Lanes, text, &[], Type::U32, |members| {
@@ -54,20 +54,20 @@ pub(super) fn operations() -> Vec<Collective> {
     all
 }
 
-/// The lane that a lane reads, of those that lie in groups of `width`; none where it keeps its own value.
+/// Returns the source lane of a lane in groups of `width`, or `None` if it keeps its own value.
 fn source(mode: Mode, lane: usize, by: u64, width: usize) -> Option<usize> {
     let by = usize::try_from(by % 32).unwrap_or(0);
     let first = lane - lane % width;
     match mode {
         Mode::Up => lane.checked_sub(by).filter(|from| *from >= first),
         Mode::Down => Some(lane + by).filter(|from| *from < first + width),
-        // Groups that come before can be read, those that come after cannot.
+        // Earlier groups can be read, later ones cannot.
         Mode::Butterfly => Some(lane ^ by).filter(|from| *from < first + width),
         Mode::Index => Some(first + by % width),
     }
 }
 
-/// What each gets; of a thread that does not take part nothing is defined.
+/// Returns the result of each lane; a source that does not take part gives an undefined result.
 fn shuffled(members: &[Member], mode: Mode, width: usize) -> Vec<Option<u64>> {
     let of = |lane: usize| members.iter().find(|member| member.place == lane);
     let result = |member: &Member| {
@@ -87,7 +87,7 @@ fn shuffles(all: &mut Vec<Collective>) {
                 let shuffle = Collective::new(Party::Lanes, &text, &operands, ty, shuffle);
                 all.push(shuffle.in_family(name));
             }
-            // The predicate that C++ has no function for.
+            // This predicate has no function in C++.
             let clamp = ((32 - width) << 8) | if mode == Mode::Up { 0 } else { 31 };
             let text = format!(
                 "asm volatile(\"{{ .reg .pred p; .reg .b32 r; shfl.sync.{name}.b32 r|p, %1, %2, {clamp}, %3; \
@@ -104,7 +104,7 @@ fn shuffles(all: &mut Vec<Collective>) {
     }
 }
 
-/// The mask of members for which something holds.
+/// Returns the mask of members that satisfy `holds`.
 fn mask(members: &[Member], holds: impl Fn(&Member) -> bool) -> u64 {
     members.iter().filter(|member| holds(member)).map(|member| 1_u64 << member.place).sum()
 }
@@ -139,7 +139,7 @@ fn votes(all: &mut Vec<Collective>) {
                 vec![Some(ballot); members.len()]
             },
         ));
-        // How many that say yes come before: a place in a list.
+        // The number of earlier members that satisfy it: a place in a list.
         let text = format!(
             "unsigned before; asm(\"mov.u32 %0, %%lanemask_lt;\" : \"=r\"(before)); value = \
              __popc(__ballot_sync(m, {question}) & before);"
@@ -190,10 +190,10 @@ fn matches(all: &mut Vec<Collective>) {
     }
 }
 
-/// One number of those of all members.
+/// A reduction of all members' numbers to one.
 type Reduction = Box<dyn Fn(&[u64]) -> u64>;
 
-/// What CUDA calls `__reduce_…_sync`.
+/// Adds `__reduce_…_sync`.
 fn sums(all: &mut Vec<Collective>) {
     let signed = |bits: &u64| Type::S32.whole(*bits);
     let mut push = |name: &str, ty: Type, function: Reduction| {
@@ -214,7 +214,7 @@ fn sums(all: &mut Vec<Collective>) {
     push("xor", Type::U32, Box::new(|values| values.iter().fold(0, |a, b| a ^ b)));
 }
 
-/// Shared memory between two waits: each reads what the next that takes part has written.
+/// Adds exchanges in shared memory between two waits: each member reads the next member's write.
 fn exchanges(all: &mut Vec<Collective>) {
     for ty in [Type::U16, Type::U32, Type::U64, Type::F32] {
         let (name, bits) = (ty.names().0, bits_of(ty.bits()));
@@ -239,7 +239,7 @@ mod tests {
         lanes.map(member).collect()
     }
 
-    /// The examples of the guide: eight lanes a group.
+    /// Tests the examples of the guide: eight lanes a group.
     #[test]
     fn shuffles_stay_in_their_groups() {
         let all = members(0..LANES, 3);

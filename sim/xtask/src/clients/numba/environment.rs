@@ -1,4 +1,4 @@
-//! Python with numba-cuda and the compilers that it calls, in a virtual environment outside of the repository.
+//! Python with numba-cuda and its compilers, in a virtual environment outside the repository.
 
 use std::env;
 use std::fs;
@@ -8,21 +8,21 @@ use std::process::{Command, Stdio};
 use cuda_tasks::short_sum;
 use tasks::TaskError;
 
-/// What pip is given.
+/// The requirements file for pip.
 const PACKAGES: &str = include_str!("packages.txt");
-/// The same as a file, from the root of the workspace.
+/// The same file's path from the root of the workspace.
 const FILE: &str = "xtask/src/clients/numba/packages.txt";
-/// It is there once everything is installed.
+/// A file that exists once everything is installed.
 const COMPLETE: &str = "complete";
-/// How pip says that a package is another than the pinned one.
+/// Pip's message for a package that differs from the pinned one.
 const MISMATCH: &str = "DO NOT MATCH THE HASHES";
 
-/// Where Python is, with all packages; the inner error says why there is none. Other packages, another environment: one
-/// that was made before is taken again.
+/// Returns the path of Python with all packages; the inner error is the reason if there is none. An
+/// environment is reused as long as the packages are the same.
 ///
 /// # Errors
 ///
-/// When a package is not the pinned one, or a file cannot be written.
+/// Fails if a package is not the pinned one, or a file cannot be written.
 pub(super) fn obtain(root: &Path) -> Result<Result<PathBuf, String>, TaskError> {
     if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
         return Ok(Err("its packages are pinned for Linux on x86-64 only".to_owned()));
@@ -55,7 +55,7 @@ pub(super) fn obtain(root: &Path) -> Result<Result<PathBuf, String>, TaskError> 
     }
 }
 
-/// What it says on its standard error where it fails.
+/// Runs a command. Fails with its standard error.
 fn run(command: &mut Command) -> Result<(), String> {
     match command.stdin(Stdio::null()).output() {
         Ok(answer) if answer.status.success() => Ok(()),
@@ -68,7 +68,7 @@ fn run(command: &mut Command) -> Result<(), String> {
 }
 
 fn last_line(said: &str) -> &str {
-    said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it does not say why")
+    said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it gives no reason")
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! How long a module may take, and one test in it.
+//! Time limits of a module, and of one test in it.
 
 use std::fmt;
 use std::fs;
@@ -9,21 +9,23 @@ use std::time::{Duration, Instant};
 
 use tasks::TaskError;
 
-/// A module in which nothing ends for so long is stopped, and goes on behind the test that did not end.
+/// The time without a finished test after which a module is stopped. It then continues after the
+/// unfinished test.
 const OF_A_TEST: Duration = Duration::from_secs(300);
-/// A module is stopped after so long, and does not go on.
+/// The time after which a module is stopped for good.
 const OF_A_MODULE: Duration = Duration::from_secs(20 * 60);
-/// How often a module is looked at: at first often, for a process that ends at once.
+/// The pause between two checks of a module. It is short at first, for a process that ends at once.
 const FIRST_GLANCE: Duration = Duration::from_millis(5);
 const GLANCE: Duration = Duration::from_millis(200);
-/// The longest that counts from one glance to the next: where all of the machine stood still, its tests did, too.
+/// The limit of time counted between two checks: if the whole machine was suspended, its tests
+/// were, too.
 const LONGEST_GLANCE: Duration = Duration::from_secs(2);
 
-/// The time that a module has taken, over all its processes, and how much it may take.
+/// The time of a module over all its processes, and its limits.
 #[derive(Debug)]
 pub(super) struct Limits {
     taken: Duration,
-    /// How long nothing may end in a module.
+    /// The limit without a finished test.
     of_a_test: Duration,
 }
 
@@ -33,37 +35,37 @@ impl Default for Limits {
     }
 }
 
-/// How a process of a module has ended.
+/// The end of a module's process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
-    /// By itself, with an exit code of pytest's that says so.
+    /// It ended regularly, with such an exit code of pytest's.
     Whole,
-    /// By a signal, or because a test has ended it.
+    /// It ended by a signal, or a test ended it.
     Broken,
-    /// A test in it did not end.
+    /// A test did not end.
     Stuck,
-    /// The module has taken all its time.
+    /// The module used all its time.
     OutOfTime,
 }
 
 impl Limits {
-    /// With another limit of a test.
+    /// Creates limits with another limit of a test.
     pub(super) fn new(of_a_test: Duration) -> Self {
         Self { taken: Duration::ZERO, of_a_test }
     }
 
-    /// Waits for the end of a process that appends to a file of results; stops it at a limit.
+    /// Waits for the end of a process that appends to a file of results, and stops it at a limit.
     ///
     /// # Errors
     ///
-    /// When it cannot be waited for, or stopped.
+    /// Fails if it cannot be waited for, or stopped.
     pub(super) fn wait(&mut self, child: &mut Child, results: &Path) -> Result<End, TaskError> {
         let (mut bytes, mut stuck, mut glanced) = (0, Duration::ZERO, Instant::now());
         let mut pause = FIRST_GLANCE;
         loop {
             if let Some(status) = child.try_wait()? {
-                // Pytest's: all have passed, some have not, a file cannot be collected, no test. With 3 and 4 it has
-                // failed itself.
+                // Pytest's codes: all passed, some failed, a file could not be collected, no test.
+                // Codes 3 and 4 are pytest's own failures.
                 let is_whole = matches!(status.code(), Some(0 | 1 | 2 | 5));
                 return Ok(if is_whole { End::Whole } else { End::Broken });
             }
@@ -92,7 +94,7 @@ impl Limits {
         }
     }
 
-    /// Seconds that the module has taken.
+    /// Returns the seconds that the module has used.
     pub(super) fn seconds(&self) -> f64 {
         self.taken.as_secs_f64()
     }

@@ -1,4 +1,5 @@
-//! numba-cuda's own tests: its modules side by side, each in a process of pytest that takes the simulator for a driver.
+//! numba-cuda's own tests: its modules in parallel, each in a process of pytest with the simulator
+//! as its driver.
 
 mod environment;
 mod limits;
@@ -23,19 +24,19 @@ use tasks::TaskError;
 use tasks::checks::{Checks, same};
 use tasks::programs::output;
 
-/// The tests that cannot pass, and why.
+/// The tests that cannot pass, with the reason.
 const LIST: &str = include_str!("list.tsv");
-/// The plugin of pytest that writes how tests end: where it lies, from the root of the workspace.
+/// The path of pytest's plugin that writes the outcomes, from the root of the workspace.
 const PLUGIN: &str = "xtask/src/clients/numba";
-/// How the simulator's reports begin where they are printed, and those of modules that are not loaded.
+/// The prefixes of the simulator's printed reports, and of those of refused modules.
 const REPORT: &str = "simulated driver: ";
 const REFUSED_MODULE: &str = "invalid PTX: ";
 
-/// Gets the packages, and runs all modules, or those whose names contain one of the parts.
+/// Downloads the packages, and runs all modules, or those whose names contain one of the parts.
 ///
 /// # Errors
 ///
-/// When a package is not the pinned one, and when a process cannot be started.
+/// Fails if a package is not the pinned one, and if a process cannot be started.
 pub(super) fn run(
     place: &Place,
     slow: bool,
@@ -79,7 +80,7 @@ pub(super) fn run(
     Ok(())
 }
 
-/// How the tests ended.
+/// Counts of outcomes.
 #[derive(Debug, Default)]
 struct Tally {
     passed: usize,
@@ -88,7 +89,7 @@ struct Tally {
     wrong: usize,
 }
 
-/// Compares how tests ended with the list, and says why those that are listed cannot pass.
+/// Compares outcomes with the list, and prints why listed tests cannot pass.
 fn judge(list: &List, results: &BTreeMap<String, TestResult>, checks: &mut Checks) -> Tally {
     let mut tally = Tally::default();
     let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
@@ -123,11 +124,11 @@ fn judge(list: &List, results: &BTreeMap<String, TestResult>, checks: &mut Check
 #[derive(Debug)]
 struct Suite {
     python: PathBuf,
-    /// Where its tests lie.
+    /// The directory of its tests.
     tests: PathBuf,
-    /// Where the simulator has a driver's name.
+    /// The directory with the simulator under a driver's name.
     driver: PathBuf,
-    /// Where results, logs and what tests write go.
+    /// The directory for results, logs and output of tests.
     made: PathBuf,
     plugin: PathBuf,
 }
@@ -153,7 +154,7 @@ impl Suite {
         said(Command::new(&self.python).args(["-c", script]))
     }
 
-    /// Runs modules, as many at a time as there are processors.
+    /// Runs modules, in parallel by the number of processors.
     fn run(
         &self,
         modules: VecDeque<String>,
@@ -181,7 +182,7 @@ impl Suite {
         })
     }
 
-    /// Runs a module, on and on where a test ends the process or does not end.
+    /// Runs a module, and restarts it after a test that ends the process or does not end.
     fn run_module(
         &self,
         module: &str,
@@ -203,14 +204,14 @@ impl Suite {
             results.insert(test, TestResult::Ended(Ending::Failed(why)));
         };
         match ran.unfinished {
-            // Under a name that no list has, since no list excuses it.
+            // The name is in no list, since no list excuses it.
             Some(why) => fails(format!("{module}, to its end"), why),
             None if ran.text.is_empty() && !is_left_out => {
                 fails(module.to_owned(), "pytest finds no test in it".to_owned());
             }
             None => {}
         }
-        // Modules that are refused fail their tests by themselves.
+        // Refused modules make their tests fail.
         let said = String::from_utf8_lossy(&fs::read(&log)?).into_owned();
         for report in reports(&said).filter(|report| !report.starts_with(REFUSED_MODULE)) {
             println!("reported in {module}: {report}");
@@ -223,7 +224,7 @@ impl Suite {
         let mut command = Command::new(&self.python);
         command.args(["-m", "pytest", "-q", "-W", "ignore", "--tb=short", "--capture=sys"]);
         command.args(["-p", "suite", "-p", "no:cacheprovider", "--import-mode=importlib"]);
-        // Its package is named otherwise than the directories that it lies in.
+        // Its package has another name than its directories.
         command.args(["-o", "consider_namespace_packages=true", "--rootdir"]).arg(&self.tests);
         command.arg("--pyargs").arg(format!("numba.cuda.tests.{dotted}"));
         command.current_dir(&self.made).env("PYTHONPATH", &self.plugin);
@@ -234,12 +235,12 @@ impl Suite {
     }
 }
 
-/// The reports in a log. In front of one, pytest may have put the signs of tests that have ended.
+/// Returns the reports in a log. Pytest may have printed progress characters before one.
 fn reports(log: &str) -> impl Iterator<Item = &str> {
     log.lines().filter_map(|line| line.split_once(REPORT).map(|(_, report)| report))
 }
 
-/// What a program says on its standard output, without the end of the line.
+/// Returns the standard output of a program, without the end of the line.
 fn said(command: &mut Command) -> Result<String, TaskError> {
     Ok(String::from_utf8(output(command)?)?.trim().to_owned())
 }

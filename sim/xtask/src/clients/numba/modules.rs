@@ -1,15 +1,15 @@
-//! The modules of tests that the package has.
+//! The package's modules of tests.
 
 use std::fs;
 use std::path::Path;
 
 use tasks::TaskError;
 
-/// Their paths from the directory of tests, in order, with `/` between the parts.
+/// Returns their paths from the directory of tests, in order, with `/` between the parts.
 ///
 /// # Errors
 ///
-/// When a directory cannot be read, or a name is not Unicode.
+/// Fails if a directory cannot be read, or a name is not Unicode.
 pub(super) fn all(tests: &Path) -> Result<Vec<String>, TaskError> {
     let mut found = Vec::new();
     let mut directories = vec![String::new()];
@@ -17,7 +17,7 @@ pub(super) fn all(tests: &Path) -> Result<Vec<String>, TaskError> {
         for entry in fs::read_dir(tests.join(&directory))? {
             let entry = entry?;
             let name = entry.file_name().into_string();
-            let name = name.map_err(|name| format!("no name of a module: {name:?}"))?;
+            let name = name.map_err(|name| format!("not a name of a module: {name:?}"))?;
             if entry.file_type()?.is_dir() {
                 directories.push(format!("{directory}{name}/"));
             } else if name.starts_with("test_") && name.ends_with(".py") {

@@ -1,4 +1,4 @@
-//! One module run to its end: started again behind each test that ends the process or does not end.
+//! One module run to its end: restarted after each test that ends the process or does not end.
 
 use std::path::Path;
 use std::process::Child;
@@ -6,23 +6,23 @@ use std::process::Child;
 use super::limits::{End, Limits};
 use tasks::TaskError;
 
-/// How often a module may go on.
+/// The limit of restarts.
 const STARTS: usize = 40;
 
-/// What is known of a module.
+/// The results of a module.
 #[derive(Debug)]
 pub(super) struct Module {
     /// The lines of its file of results.
     pub(super) text: String,
-    /// Why not all of its tests have been run, with the last one of which something is known.
+    /// The reason if tests did not run, with the last test that has a result.
     pub(super) unfinished: Option<String>,
 }
 
-/// Starts processes that append to a file of results until one of them has come to the end.
+/// Starts processes that append to a file of results until one of them finishes.
 ///
 /// # Errors
 ///
-/// When a process cannot be started, waited for or stopped.
+/// Fails if a process cannot be started, waited for or stopped.
 pub(super) fn run(
     limits: &mut Limits,
     results: &Path,
@@ -35,7 +35,7 @@ pub(super) fn run(
         let why = match end {
             End::Whole => return Ok(Module { text, unfinished: None }),
             End::OutOfTime => limits.to_string(),
-            // Nothing new is known where it did not begin, either.
+            // There is no new result, so no further test began.
             End::Broken if text == known => {
                 "its process ends before another test begins".to_owned()
             }
@@ -50,7 +50,7 @@ pub(super) fn run(
     ))
 }
 
-/// What a file of results says; there is none before the first test begins.
+/// Reads a file of results, which is missing until the first test begins.
 fn read(results: &Path) -> Result<String, TaskError> {
     match results.exists() {
         true => Ok(std::fs::read_to_string(results)?),
@@ -60,8 +60,7 @@ fn read(results: &Path) -> Result<String, TaskError> {
 
 fn unfinished(text: String, why: &str) -> Module {
     let last = text.lines().last().and_then(|line| line.split('\t').nth(1)).unwrap_or("none");
-    let why =
-        format!("{why}; tests have not been run; the last of which something is known: {last}");
+    let why = format!("{why}; tests have not been run; the last test with a result: {last}");
     Module { text, unfinished: Some(why) }
 }
 
@@ -74,7 +73,7 @@ mod tests {
     use super::super::limits::Limits;
     use super::{Module, STARTS, TaskError, run};
 
-    /// Runs a module that is a script of the shell, which finds its file of results in `$0`.
+    /// Runs a module that is a shell script, which finds its file of results in `$0`.
     fn module(name: &str, script: &str) -> Result<Module, TaskError> {
         let file = format!("pool-numba-restarts-{name}-{}", std::process::id());
         let results: PathBuf = std::env::temp_dir().join(file);
@@ -110,7 +109,7 @@ mod tests {
     fn a_module_whose_process_does_not_come_to_a_test_is_unfinished() {
         let why = module("broken", "exit 3").unwrap().unfinished.unwrap();
         assert!(why.starts_with("its process ends before another test begins"), "{why}");
-        assert!(why.ends_with("something is known: none"), "{why}");
+        assert!(why.ends_with("the last test with a result: none"), "{why}");
     }
 
     #[test]

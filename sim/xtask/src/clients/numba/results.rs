@@ -1,20 +1,20 @@
-//! How the tests of a module ended, as `suite.py` writes it.
+//! The outcomes of a module's tests, as `suite.py` writes them.
 
 use std::collections::BTreeMap;
 
 use super::super::listed::Ending;
 
-/// What became of a test.
+/// The outcome of a test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Result {
     Ended(Ending),
-    /// It says itself that it does not run here, and why.
+    /// It skips itself, with this reason.
     Skipped(String),
 }
 
-/// Reads the lines of a file of results: by test, in the order of their names.
+/// Parses a file of results: by test, in the order of their names.
 ///
-/// A test that has begun and of which nothing more is said has ended its process, or did not end.
+/// A test that has begun without a further line has ended its process, or did not end.
 pub(super) fn parse(text: &str) -> BTreeMap<String, Result> {
     let mut results = BTreeMap::new();
     for line in text.lines() {
@@ -22,7 +22,7 @@ pub(super) fn parse(text: &str) -> BTreeMap<String, Result> {
         let [kind, test, _, why] = fields[..] else { continue };
         let result = match kind {
             "started" => Result::Ended(Ending::Failed("it did not end".to_owned())),
-            // A test of which a part has failed passes in the end.
+            // A test counts as failed even if a later part of it passes.
             "passed" | "expected" if has_failed(&results, test) => continue,
             "passed" | "expected" => Result::Ended(Ending::Passed),
             "skipped" => Result::Skipped(why.to_owned()),
@@ -33,7 +33,7 @@ pub(super) fn parse(text: &str) -> BTreeMap<String, Result> {
     results
 }
 
-/// Whether more is known of a failure than that the test has begun.
+/// Returns `true` if a test has failed for another reason than a missing end.
 fn has_failed(results: &BTreeMap<String, Result>, test: &str) -> bool {
     let begun = Result::Ended(Ending::Failed("it did not end".to_owned()));
     results

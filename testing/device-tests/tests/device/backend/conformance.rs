@@ -1,4 +1,4 @@
-//! What every backend passes, on a device.
+//! The tests of all backends, on a device.
 
 use crate::require_device;
 use device_tests::{CudaProbe, StackedCudaProbe};

@@ -1,10 +1,10 @@
-//! Other streams, and memory that goes back, on a device.
+//! Other streams, and memory that is released, on a device.
 
 use crate::require_device;
 use pool_core::{Pool, PoolView};
 use pool_cuda::{Cuda, announce};
 
-/// Enough that a device is busy with it for a while.
+/// Enough elements to keep a device busy for a while.
 const N: usize = 4 << 20;
 
 #[test]

@@ -1,5 +1,5 @@
-//! Who would take a graph's memory away, run it beside another one, or bring memory of others into it:
-//! each is told so, on whatever device there is.
+//! Attempts to free a graph's memory, to run beside another graph, or to bring foreign memory into
+//! it: each is refused, on any device.
 
 use std::sync::Barrier;
 
@@ -31,7 +31,7 @@ fn a_graph_replays_after_trim_reset_and_disposal() {
     assert_eq!(memory().take_unanswered(), None);
 }
 
-/// An arena that a session has is no other session's, by whatever handle; and what shares it does so on
+/// An arena of a session cannot enter another session, by any handle. Graphs may share it only on
 /// the stream of its graph.
 #[test]
 #[ignore = "needs a CUDA device"]
@@ -62,7 +62,7 @@ fn two_graphs_of_one_arena_never_run_at_once() {
     drop(CaptureSession::new(&other).unwrap().prepare(cleared).unwrap());
 }
 
-/// Each of two threads captures and, in its body, drops the graph of the other one's stream.
+/// Each of two threads captures and, in its body, drops the graph of the other thread's stream.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn each_capture_drops_the_graph_of_the_other_s_stream() {
@@ -70,7 +70,7 @@ fn each_capture_drops_the_graph_of_the_other_s_stream() {
     for mode in [CaptureMode::Global, CaptureMode::ThreadLocal, CaptureMode::Relaxed] {
         let (streams, pool) = ([stream(), stream()], pool());
         let [(first, _), (second, _)] = streams.each_ref().map(|stream| captured(stream, &pool));
-        // What waits for the whole device comes before.
+        // Calls that wait for the whole device come before.
         let sessions = streams.each_ref().map(|stream| {
             let blocks = [(); 2].map(|()| pool.allocate(BYTES as u64).unwrap());
             let lease = pool.lease(&blocks.map(|block| block.id())).unwrap();
@@ -100,8 +100,8 @@ fn each_capture_drops_the_graph_of_the_other_s_stream() {
     }
 }
 
-/// One thread replays on a stream as another one captures it again and again: a run is refused or is
-/// one, and none becomes a part of a capture.
+/// One thread replays on a stream while another one captures it repeatedly. A run is refused or
+/// executes, and none becomes part of a capture.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn replays_and_captures_of_one_stream_on_two_threads() {
@@ -137,8 +137,8 @@ fn replays_and_captures_of_one_stream_on_two_threads() {
     runs(&mut graph, blocks, 9);
 }
 
-/// A graph ends on one thread while another one captures its stream: its state goes once its runs are
-/// over, whichever comes first.
+/// A graph ends on one thread while another one captures its stream: its state is dropped once its
+/// runs are over.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn a_graph_that_ends_while_its_stream_is_captured() {
@@ -154,7 +154,7 @@ fn a_graph_that_ends_while_its_stream_is_captured() {
     runs(&mut graph.unwrap(), blocks, 3);
 }
 
-/// Views that are forgotten, and a panic in work that the body catches.
+/// Bodies forget views, and catch a panic in their work.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn bodies_that_forget_and_catch() {
@@ -166,7 +166,7 @@ fn bodies_that_forget_and_catch() {
         std::mem::forget(capture.block::<u8>(&blocks[0])?);
         let panics = || {
             let work = |_: &_| panic!("as it should");
-            // SAFETY: nothing is put on the stream.
+            // SAFETY: no work is put on the stream.
             unsafe { capture.enqueue(capture.main(), &[], work) }
         };
         let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(panics));
@@ -179,7 +179,7 @@ fn bodies_that_forget_and_catch() {
     runs(&mut graph, blocks, 6);
 }
 
-/// More than there are addresses, in a dry run, where no memory says no.
+/// A dry run requests more than the address space, where no memory limits it.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn dry_runs_of_more_than_there_are_addresses() {
@@ -211,7 +211,7 @@ fn dry_runs_of_more_than_there_are_addresses() {
     assert_eq!(empty.unwrap().temporaries(), 3);
 }
 
-/// What another body was probed for is not what this one does, in number, order or size.
+/// A body differs from the probed one in number, order or size.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn a_probe_of_another_body() {
@@ -234,7 +234,7 @@ fn a_probe_of_another_body() {
         let diverged = CaptureError::Diverged { step, planned: 4 };
         assert_eq!(made.map(|_| ()), Err(diverged), "{sizes:?}");
     }
-    // Fresh bytes for what is not in the plan: there are none behind an arena of the plan's size.
+    // Temporaries outside the plan need fresh bytes, and an arena of the plan's size has none.
     let fresh = probe.on_divergence(pool_graph::Divergence::FreshBytes);
     let made: Made = session().planned(&fresh).unwrap().capture((), fill(&[512, 512]));
     assert!(
@@ -243,7 +243,7 @@ fn a_probe_of_another_body() {
     );
 }
 
-/// An arena is one stream's, whoever asks and from which thread; dropped, it stays there.
+/// An arena belongs to one stream, from any thread; a dropped handle leaves it there.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn an_installed_arena_that_is_dropped_and_cleared_by_others() {

@@ -1,4 +1,4 @@
-//! Graph memory and captures: bytes that a graph really uses, replayed.
+//! Graph memory and captures: a graph's real bytes, replayed.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ fn stream() -> Arc<CudaStream> {
 }
 
 fn fill(stream: &CudaStream, address: u64, value: u8, bytes: usize) {
-    // SAFETY: the callers give ranges of blocks that they have, and use them on this stream alone.
+    // SAFETY: the callers pass ranges of live blocks, and use them on this stream alone.
     unsafe { result::memset_d8_async(address, value, bytes, stream.cu_stream()) }.unwrap();
 }
 
@@ -34,7 +34,7 @@ fn copy(stream: &CudaStream, to: u64, from: u64, bytes: usize) {
 
 fn read(address: u64, bytes: usize) -> Vec<u8> {
     let mut host = vec![0; bytes];
-    // SAFETY: the host range is as long as is said, and the work on the device range is done.
+    // SAFETY: the host range has the stated length, and the work on the device range is done.
     let copied = unsafe { cuMemcpyDtoH_v2(host.as_mut_ptr().cast(), address, bytes) };
     assert_eq!(copied, CUresult::CUDA_SUCCESS);
     host
@@ -42,8 +42,8 @@ fn read(address: u64, bytes: usize) -> Vec<u8> {
 
 const NO_FLAGS: CUgraphInstantiate_flags = CUgraphInstantiate_flags(0);
 
-/// Pool and arena allocate, free and grow in the middle of a capture, from the thread that captures and
-/// from another one; neither spoils it nor enters it.
+/// Pool and arena allocate, free and grow in the middle of a capture, from the capturing thread and
+/// from another one. Neither invalidates the capture nor enters it.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn a_capture_does_not_notice() {
@@ -74,8 +74,7 @@ fn a_capture_does_not_notice() {
     }
 }
 
-/// The memory of a graph outlives its pool, and nothing that is allocated meanwhile is written by
-/// replays.
+/// The memory of a graph outlives its pool, and replays do not write memory allocated meanwhile.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn replays_after_the_pool_is_gone() {
@@ -111,8 +110,8 @@ fn replays_after_the_pool_is_gone() {
     drop(lease);
 }
 
-/// Whoever has only the stream finds its arena; a capture on one stream is cleared, and replays right
-/// although its temporaries share bytes.
+/// Code that has only the stream finds its arena. A capture on one stream is verified, and replays
+/// correctly although its temporaries share bytes.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn an_arena_on_a_stream() {
@@ -157,7 +156,7 @@ fn an_arena_on_a_stream() {
     drop(lease);
 }
 
-/// An arena that rewinds refuses a capture that forks; one that never reuses does not mind.
+/// An arena that rewinds refuses a capture that forks; one that never reuses accepts it.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn a_capture_that_forks() {

@@ -1,4 +1,5 @@
-//! Steps in flight: a replay is fed, and its output fetched, without waiting for the device.
+//! Steps in flight: a replay gets its input, and its output is read, without waiting for the
+//! device.
 
 use std::collections::VecDeque;
 
@@ -15,7 +16,7 @@ use crate::{memory, require_device};
 const ROUNDS: u32 = 24;
 const IN_FLIGHT: usize = 3;
 
-/// The step of scopes and kernels as a graph, and buffers for it.
+/// Returns the step of scopes and kernels as a graph, and buffers for it.
 fn fed() -> (CapturedGraph, Ends, StagingPool) {
     let stream = stream();
     let axpy = Axpy::load(stream.context());
@@ -66,7 +67,7 @@ fn three_steps_in_flight_give_what_one_by_one_gives() {
     }
 }
 
-/// The ticket waits on a thread that has no context, after graph and pool are gone.
+/// The ticket waits on a thread without a context, after graph and pool were dropped.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn a_ticket_outlives_graph_and_pool_on_another_thread() {

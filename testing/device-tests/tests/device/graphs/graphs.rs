@@ -1,4 +1,4 @@
-//! A captured graph and its memory: what it owns, and who is told what when they would take it away.
+//! A captured graph and its memory: ownership, and errors for code that would release it.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ pub(crate) fn arena() -> CudaArena {
     CudaArena::new(memory(), 1 << 16, ArenaPolicy::Monotone).unwrap()
 }
 
-/// A session on a stream with two blocks of a pool, with an arena.
+/// Returns a session on a stream with two blocks of a pool, with an arena.
 pub(crate) fn prepared(
     stream: &Arc<CudaStream>,
     pool: &CUDAGraphMemoryPool,
@@ -37,7 +37,7 @@ pub(crate) fn prepared(
     (session.prepare(arena()).unwrap(), blocks)
 }
 
-/// From the one block to the other one through a temporary.
+/// Copies from one block to the other through a temporary.
 pub(crate) fn through(
     capture: &Capture<'_>,
     blocks: [GraphMemoryBlock; 2],
@@ -121,10 +121,10 @@ fn a_reset_arena_stops_its_graph() {
         .capture((), |capture, ()| through(capture, blocks))
         .unwrap_or_else(|error: CaptureError| panic!("{}", error_chain(&error)));
     runs(&mut graph, blocks, 1);
-    // Whoever has the arena besides cannot capture with it …
+    // Another holder of the arena cannot capture with it …
     let shared = CaptureSession::new(&stream).unwrap().prepare(second);
     assert!(matches!(shared, Err(CaptureError::ArenaInUse { .. })));
-    // … and a reset is noticed.
+    // … and a reset is detected.
     third.reset();
     for refused in [graph.replay(), graph.upload()] {
         let stale = GraphMemoryError::StaleLease { leased: 0, current: 1 };
@@ -132,7 +132,7 @@ fn a_reset_arena_stops_its_graph() {
     }
     third.clear(&stream).unwrap();
     drop((graph, prepared));
-    // With the graph gone, and what it was made from, the arena is free.
+    // Once the graph and its sources are dropped, the arena is free.
     drop(CaptureSession::new(&stream).unwrap().prepare(third).unwrap());
 }
 
@@ -189,7 +189,7 @@ fn what_cannot_be_captured_is_refused_by_name() {
     let (prepared, _) = prepared(&stream, &pool);
     let unleased = pool.allocate(256).unwrap();
     let made: Result<CapturedGraph, CaptureError> = prepared.capture((), |capture, ()| {
-        // The stream of the other graph is captured: nothing of it may enter.
+        // The stream of the other graph is captured: none of that graph's work may enter.
         for (refused, operation) in [
             (graph.replay(), "be replayed"),
             (graph.upload(), "be uploaded"),
@@ -226,12 +226,12 @@ fn a_graph_with_memory_nodes_is_refused() {
     let made: Result<CapturedGraph, CaptureError> = session.capture((), |capture, ()| {
         let allocate = |stream: &Arc<CudaStream>| {
             let stream = stream.cu_stream();
-            // SAFETY: what is allocated is used by nothing.
+            // SAFETY: no work uses the allocation.
             let address = unsafe { cudarc::driver::result::malloc_async(stream, 4096) }?;
             // SAFETY: it was allocated in this graph.
             Ok(unsafe { cudarc::driver::result::free_async(address, stream) }?)
         };
-        // SAFETY: nothing is read or written.
+        // SAFETY: the work reads and writes no memory.
         unsafe { capture.enqueue(capture.main(), &[], allocate) }
     });
     let error = made.expect_err("it has memory nodes");
@@ -239,7 +239,7 @@ fn a_graph_with_memory_nodes_is_refused() {
     assert!(error.to_string().contains("Acquire from the capture"));
 }
 
-/// Work that goes where it did not say is found by the addresses in its nodes.
+/// Addresses in nodes reveal work outside its declared views.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn work_outside_of_its_views_is_refused() {
@@ -254,7 +254,7 @@ fn work_outside_of_its_views_is_refused() {
             // SAFETY: the arena has the byte, and the graph is never run.
             Ok(unsafe { cudarc::driver::result::memset_d8_async(behind, 1, 1, stream) }?)
         };
-        // SAFETY: it is not as it says, which is what is to be found; the graph is never run.
+        // SAFETY: the declaration is wrong, which the test checks; the graph is never run.
         unsafe { capture.enqueue(capture.main(), &[view.write()], stray) }
     });
     let error = made.expect_err("it strays");
@@ -289,13 +289,13 @@ fn arguments_of_the_host_change_between_replays() {
     assert_eq!(graph.into_state().unwrap(), Some(argument));
 }
 
-/// Two threads capture at once, and drop graphs meanwhile: neither notices the other.
+/// Two threads capture at once, and drop graphs meanwhile, without effect on each other.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn two_captures_at_once_on_two_threads() {
     let _present = require_device();
     for mode in [CaptureMode::Global, CaptureMode::ThreadLocal, CaptureMode::Relaxed] {
-        // What waits for the whole device, as making a stream does, comes before.
+        // Calls that wait for the whole device, such as creating a stream, come before.
         let parts = [10, 20].map(|value| {
             let (own, pool, past) = (stream(), pool(), stream());
             let (old, _) = captured(&past, &pool);
@@ -327,7 +327,7 @@ fn two_captures_at_once_on_two_threads() {
     }
 }
 
-/// Graphs on one stream share an arena, whatever the order in which they are replayed.
+/// Graphs on one stream share an arena, in any order of replays.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn graphs_of_one_stream_share_an_arena() {

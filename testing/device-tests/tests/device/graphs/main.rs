@@ -1,5 +1,5 @@
-//! Graph memory on whatever device there is: hardware under `cargo xtask gpu-test`, the simulated
-//! driver under `cargo xtask sim-test`.
+//! Graph memory on any device: hardware under `cargo xtask gpu-test`, the simulated driver under
+//! `cargo xtask sim-test`.
 
 #![allow(
     clippy::unwrap_used,
@@ -34,12 +34,12 @@ use driver_conformance::driver::Device;
 use pool_cuda::Cuda;
 use pool_graph::DeviceMemory;
 
-/// The first device's memory.
+/// Returns the first device's memory.
 fn memory() -> DeviceMemory {
     DeviceMemory::new(&Cuda::device(0).unwrap())
 }
 
-/// The device, opened for a test that is no question.
+/// Opens the device for a test that is not a question to the driver.
 fn require_device() -> Device {
     driver_conformance::open().unwrap_or_else(|why| panic!("GPU REQUIRED: {why}"))
 }

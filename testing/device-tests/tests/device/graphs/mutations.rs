@@ -1,5 +1,6 @@
-//! The verifier on graphs of a driver, each changed in one place: an edge gone, an edge programmatic, a
-//! temporary 256 bytes further on. What it accepts must be harmless by a plain search of the graph.
+//! The verifier on graphs of a driver with one mutation each: an edge removed, an edge made
+//! programmatic, a temporary moved by 256 bytes. A plain search of the graph must confirm every
+//! acceptance.
 
 use driver_conformance::driver::Attribute;
 use pool_graph::{ArenaPlan, ArenaPolicy, CaptureError, DeviceMemory};
@@ -10,14 +11,14 @@ use crate::opened::{Edge, Opened, Work};
 use crate::programs::Program;
 use crate::{memory, require_device};
 
-/// What became of the mutations of a kind.
+/// Counts of the outcomes of one kind of mutation.
 #[derive(Debug, Default)]
 struct Outcomes {
-    /// Temporaries that share bytes are no longer ordered, and the verifier says so.
+    /// Temporaries that share bytes are not ordered any more, and the verifier refuses.
     found: usize,
-    /// They still are, and it is content.
+    /// They are still ordered, and the verifier accepts.
     harmless: usize,
-    /// They still are, by another way than the one that was planned.
+    /// They are still ordered by another path than the planned one, and the verifier refuses.
     strict: usize,
 }
 
@@ -37,7 +38,7 @@ impl Outcomes {
     }
 }
 
-/// Short programs of the generator, with many temporaries, on 1, 2 and 4 streams.
+/// Returns short programs of the generator, with many temporaries, on 1, 2 and 4 streams.
 fn programs() -> Vec<Program> {
     let setting = |streams, seed| generator::Capture {
         operations: 50,
@@ -52,7 +53,7 @@ fn programs() -> Vec<Program> {
         .into()
 }
 
-/// Any offsets at all as a policy: by intervals that say that no two live at once.
+/// Returns a policy with arbitrary offsets, by intervals in which no two temporaries live at once.
 fn at(offsets: &[u64], program: &Program) -> (u64, ArenaPolicy) {
     let buffer = |(number, &size): (usize, &usize)| {
         let begin = i64::try_from(number).unwrap();
@@ -72,7 +73,8 @@ fn works(memory: &DeviceMemory) -> [Work; 2] {
     [Work::Plain, Work::kernels(memory)]
 }
 
-/// Each program, as each sort of work, with its plan; the check is given each of its edges in turn.
+/// Captures each program, with each kind of work and its plan, and passes each of its edges to the
+/// check.
 fn for_each_edge(kernels_alone: bool, mut check: impl FnMut(&Opened, &[Edge], usize)) {
     let memory = memory();
     for program in programs() {

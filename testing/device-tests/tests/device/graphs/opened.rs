@@ -1,5 +1,5 @@
-//! A capture taken apart: its graph, to be changed through the driver, and what the test itself knows of
-//! it. Nothing here asks `pool-graph` what it has recorded or read.
+//! A capture taken apart: its graph, to be changed through the driver, and the test's own model of
+//! it. Nothing here uses `pool-graph`'s records or reads.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -15,9 +15,9 @@ use pool_kernels::{Launch, elementwise};
 
 use crate::programs::{Kept, Program, Step, session};
 
-/// What the nodes do.
+/// The work of the nodes.
 pub(crate) enum Work {
-    /// Fills and copies of the driver, whose nodes name addresses.
+    /// Fills and copies of the driver, whose nodes contain addresses.
     Plain,
     /// Kernels, whose nodes do not.
     Kernels { fill: CudaFunction, copy: CudaFunction },
@@ -36,11 +36,11 @@ pub(crate) struct Used {
 pub(crate) struct Edge {
     pub(crate) from: sys::CUgraphNode,
     pub(crate) to: sys::CUgraphNode,
-    /// Whether it orders memory.
+    /// `true` if it orders memory.
     pub(crate) full: bool,
 }
 
-/// The graph, and what uses what.
+/// The graph, and the uses of its bytes.
 pub(crate) struct Opened {
     pub(crate) capture: UnverifiedCapture,
     pub(crate) temporaries: Vec<Used>,
@@ -60,7 +60,7 @@ impl Work {
 
     fn fill(&self, stream: &Arc<CudaStream>, to: u64, bytes: usize) -> Result<(), CaptureError> {
         match self {
-            // SAFETY: the callers give temporaries of so many bytes; and no graph is run.
+            // SAFETY: the callers pass temporaries of `bytes` bytes; and no graph is run.
             Self::Plain => unsafe { result::memset_d8_async(to, 1, bytes, stream.cu_stream()) }?,
             Self::Kernels { fill, .. } => {
                 let count = bytes as u64 / 4;
@@ -82,8 +82,8 @@ impl Work {
     ) -> Result<(), CaptureError> {
         match self {
             Self::Plain => {
-                // SAFETY: the callers give a temporary of so many bytes and a sink of no less; and no
-                // graph is run.
+                // SAFETY: the callers pass a temporary of `bytes` bytes and a sink that is no
+                // shorter; and no graph is run.
                 unsafe { result::memcpy_dtod_async(to, from, bytes, stream.cu_stream()) }?;
             }
             Self::Kernels { copy, .. } => {
@@ -104,7 +104,7 @@ fn over(bytes: usize) -> LaunchConfig {
 }
 
 impl Opened {
-    /// Captures a program into an arena of so many bytes.
+    /// Captures a program into an arena of `bytes` bytes.
     pub(crate) fn new(
         memory: &DeviceMemory,
         program: &Program,
@@ -120,7 +120,7 @@ impl Opened {
         Self { capture: capture.unwrap(), temporaries: used.into_inner(), _kept: kept }
     }
 
-    /// Where the planner puts a program's temporaries.
+    /// Returns the planner's offsets of a program's temporaries.
     pub(crate) fn planned_offsets(memory: &DeviceMemory, program: &Program) -> Vec<u64> {
         let (session, kept) = session(memory, program);
         let used = RefCell::new(Vec::new());
@@ -134,7 +134,7 @@ impl Opened {
         addresses().map(|address| address - base).collect()
     }
 
-    /// Its edges, asked for here.
+    /// Returns its edges, read from the driver.
     pub(crate) fn edges(&self) -> Vec<Edge> {
         let (graph, none) = (self.capture.graph(), ptr::null_mut());
         let mut count = 0;
@@ -145,7 +145,7 @@ impl Opened {
         let (mut from, mut data) = (vec![ptr::null_mut(); count], vec![edge_data(true); count]);
         let mut to = from.clone();
         let (sources, targets) = (from.as_mut_ptr(), to.as_mut_ptr());
-        // SAFETY: the graph lives, and there is room for so many.
+        // SAFETY: the graph lives, and the arrays have `count` entries.
         unsafe {
             sys::cuGraphGetEdges_v2(graph, sources, targets, data.as_mut_ptr(), &raw mut count)
         }
@@ -155,7 +155,7 @@ impl Opened {
         ends.map(|((from, to), data)| Edge { from, to, full: data.type_ == 0 }).collect()
     }
 
-    /// Takes an edge out of the graph.
+    /// Removes an edge from the graph.
     pub(crate) fn remove(&self, edge: Edge) {
         let data = edge_data(edge.full);
         // SAFETY: the graph and its nodes live, and each array has one entry.
@@ -172,7 +172,7 @@ impl Opened {
         .unwrap();
     }
 
-    /// Puts an edge into it.
+    /// Adds an edge to it.
     pub(crate) fn add(&self, edge: Edge) {
         let data = edge_data(edge.full);
         // SAFETY: as above.
@@ -189,8 +189,8 @@ impl Opened {
         .unwrap();
     }
 
-    /// Whether with these edges of its graph every two temporaries that share bytes are used one after
-    /// the other, found the plain way: from each node along all edges.
+    /// Returns `true` if these edges order all uses of every two temporaries that share bytes. It
+    /// searches plainly, from each node along all edges.
     pub(crate) fn is_ordered(&self, edges: &[Edge]) -> bool {
         let mut next: HashMap<sys::CUgraphNode, Vec<sys::CUgraphNode>> = HashMap::new();
         for edge in edges.iter().filter(|edge| edge.full) {
@@ -224,18 +224,19 @@ impl Opened {
     }
 }
 
-/// Full completion, or a kernel that may begin once all blocks of the one before have said so.
+/// Returns the data of a full edge, or of a programmatic one, whose kernel may begin at the
+/// predecessor's trigger.
 fn edge_data(full: bool) -> sys::CUgraphEdgeData {
     let kind = u8::from(!full);
     sys::CUgraphEdgeData { from_port: kind, to_port: 0, type_: kind, reserved: [0; 5] }
 }
 
-/// The node that was put on a stream last.
+/// Returns the node that was added last on a stream.
 fn last_node(stream: &CudaStream) -> sys::CUgraphNode {
     let mut status = sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
     let (mut nodes, mut count) = (ptr::null(), 0);
     let none = ptr::null_mut();
-    // SAFETY: the stream lives, and the places outlive the call; what is not wanted has none.
+    // SAFETY: the stream lives, and the places outlive the call; unneeded results have null places.
     unsafe {
         sys::cuStreamGetCaptureInfo_v3(
             stream.cu_stream(),
@@ -250,11 +251,11 @@ fn last_node(stream: &CudaStream) -> sys::CUgraphNode {
     .result()
     .unwrap();
     assert_eq!(count, 1);
-    // SAFETY: the driver says that there is one.
+    // SAFETY: the driver returned that there is one.
     unsafe { *nodes }
 }
 
-/// Puts a program into a capture, and notes which node uses what.
+/// Puts a program into a capture, and records which node uses which bytes.
 fn run(
     program: &Program,
     work: &Work,
@@ -273,7 +274,7 @@ fn run(
                 let mut view = capture.acquire((stream(on)?, bytes))?;
                 let address = view.address();
                 let uses = [view.write()];
-                // SAFETY: it uses what it says, on this stream.
+                // SAFETY: it uses the declared bytes, on this stream.
                 unsafe {
                     capture.enqueue(stream(on)?, &uses, |stream| {
                         work.fill(stream, address, bytes)?;

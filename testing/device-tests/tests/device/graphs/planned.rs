@@ -10,14 +10,14 @@ use crate::generator;
 use crate::programs::{Program, Step, check_results, session};
 use crate::{memory, require_device};
 
-/// How many random captures of each number of streams. On the simulated driver, with its checkers,
+/// Returns the number of random captures for each number of streams. On the simulated driver,
 /// `tests/simulated/captured_graphs` has more of them, of full length.
 fn captures() -> usize {
     let number = std::env::var("POOL_DEVICE_CAPTURES").ok();
     number.map_or(3, |number| number.parse().unwrap())
 }
 
-/// Programs of 1, 2, 4 and 8 streams.
+/// Returns programs of 1, 2, 4 and 8 streams.
 fn programs() -> impl Iterator<Item = (u64, Program)> {
     generator::settings(4 * captures(), false).map(|setting| {
         let shorter = generator::Capture { operations: 1000, ..setting };
@@ -46,7 +46,7 @@ fn planned_captures_are_right_and_near_the_bound() {
         let mut graph: CapturedGraph = prepared
             .capture((), body)
             .unwrap_or_else(|error: CaptureError| panic!("seed {seed}: {}", error_chain(&error)));
-        assert_eq!(graph.footprint(), footprint, "what was foreseen is what it is");
+        assert_eq!(graph.footprint(), footprint, "the prediction equals the capture");
         assert!(graph.verified().sharing > 0 && graph.verified().accesses > 0);
         check_results(&mut graph, &program, &outputs, 3);
         ratios.push(footprint.ratio());
@@ -92,8 +92,8 @@ fn monotone_is_right_and_linear_is_refused_where_it_forks() {
     }
 }
 
-/// Reuse by the order of calls, as interval packing does it: in captures that fork the verifier finds
-/// it wrong, each time.
+/// Reuse by the order of calls, as interval packing does it, is wrong in captures that fork: the
+/// verifier refuses it each time.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn naive_reuse_is_refused_in_all_of_18_forked_captures() {
@@ -131,12 +131,12 @@ fn a_capture_that_leaves_its_plan() {
         let captured: Result<CapturedGraph, CaptureError> =
             prepared.capture((), |capture, ()| other.body(capture, &outputs));
         match divergence {
-            // One use less is another trace.
+            // A missing use is a different trace.
             Divergence::Refuse => assert!(
                 matches!(captured, Err(CaptureError::Diverged { .. })),
                 "{removed:?}: {captured:?}"
             ),
-            // It needs nothing that the plan has not.
+            // It needs nothing outside the plan.
             Divergence::FreshBytes => {
                 check_results(&mut captured.unwrap(), &other, &outputs, 1);
             }

@@ -1,7 +1,6 @@
-//! Random programs for captures: temporaries that come and go on several streams, by the generator of
-//! `pool-plan`, which has the shape of that in issue 158352 of `pytorch`. Each temporary is filled with
-//! a number of its own, and copied out, so that whoever writes where it should not is found in the data,
-//! too.
+//! Random programs for captures: temporaries with random lives on several streams. The generator is
+//! that of `pool-plan`, with the shape of the one in issue 158352 of `pytorch`. Each temporary is
+//! filled with a distinct number, and copied out, so that a stray write also shows in the data.
 
 use std::sync::Arc;
 
@@ -14,30 +13,30 @@ use pool_plan::{Buffer, IntervalProblem, Options};
 
 use crate::generator;
 
-/// One step of a program. Temporaries are named by the order in which they are taken.
+/// One step of a program. Temporaries are numbered in the order of their allocation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Step {
-    /// It is taken and filled.
+    /// Allocate it and fill it.
     Take {
         stream: usize,
         bytes: usize,
     },
-    /// It is filled again.
+    /// Fill it again.
     Use {
         stream: usize,
         temporary: usize,
     },
-    /// It is copied to where the stream throws things.
+    /// Copy it to the stream's sink.
     Read {
         stream: usize,
         temporary: usize,
     },
-    /// It is copied to its result.
+    /// Copy it to its result.
     CopyOut {
         stream: usize,
         temporary: usize,
     },
-    /// Its view is dropped.
+    /// Drop its view.
     End {
         temporary: usize,
     },
@@ -55,17 +54,17 @@ pub(crate) struct Program {
     pub(crate) sizes: Vec<usize>,
 }
 
-/// The blocks of a pool that a program writes: one for each stream, so that they order nothing. Such a
-/// block begins with room for the largest temporary, where things are thrown; behind it are results.
+/// The blocks of a pool that a program writes: one for each stream, so that they order nothing.
+/// Such a block begins with a sink for the largest temporary; results follow.
 #[derive(Clone, Debug)]
 pub(crate) struct Kept {
     blocks: Vec<GraphMemoryBlock>,
-    /// For each temporary that is copied out the stream, and where in its block.
+    /// For each temporary that is copied out, the stream and the offset in its block.
     results: Vec<Option<(usize, usize)>>,
 }
 
 impl Kept {
-    /// Blocks for a program. Results that nobody asks for are thrown away, too.
+    /// Allocates blocks for a program. Unneeded results go to the sink, too.
     fn new(pool: &CUDAGraphMemoryPool, program: &Program, results: bool) -> Self {
         let largest = program.sizes.iter().copied().max().unwrap_or(1);
         let mut bytes = vec![largest; program.streams];
@@ -80,15 +79,15 @@ impl Kept {
         Self { blocks, results: places }
     }
 
-    /// Where a stream throws things.
+    /// Returns the sink of a stream.
     pub(crate) fn sink(&self, stream: usize) -> &GraphMemoryBlock {
         &self.blocks[stream]
     }
 }
 
 impl Program {
-    /// What the generator makes: an operation reads the buffers that it uses, and writes the one that
-    /// it defines. The last to read a buffer copies it out.
+    /// Converts a capture of the generator: an operation reads the buffers that it uses, and writes
+    /// the one that it defines. The last reader of a buffer copies it out.
     pub(crate) fn generated(setting: &generator::Capture) -> Self {
         let operations = setting.operations();
         let mut last_use = Vec::new();
@@ -96,7 +95,7 @@ impl Program {
             operation.uses.iter().for_each(|&buffer| last_use[buffer] = number);
             last_use.extend(operation.allocates.map(|_| usize::MAX));
         }
-        // The first stream is the one from which others fork.
+        // The others fork from the first stream.
         let first = operations.first().map_or(0, |operation| operation.stream);
         let renamed = |stream: usize| match stream {
             0 => first,
@@ -124,11 +123,12 @@ impl Program {
         Self { streams: setting.streams, steps, sizes }
     }
 
-    /// A random one of so many operations on so many streams, which write what they use.
+    /// Returns a random program of `operations` operations on `streams` streams, which write the
+    /// buffers that they use.
     pub(crate) fn random(seed: u64, streams: usize, operations: usize) -> Self {
         let mut random = fastrand::Rng::with_seed(seed);
         let mut program = Self { streams, steps: Vec::new(), sizes: Vec::new() };
-        // Number and home of each.
+        // The number and home stream of each.
         let mut live: Vec<(usize, usize)> = Vec::new();
         for _ in 0..operations {
             let stream = random.usize(..streams);
@@ -143,7 +143,8 @@ impl Program {
                 program.steps.push(Step::Take { stream, bytes });
                 continue;
             }
-            // Mostly at home: whoever uses what others have made must wait for them.
+            // A temporary is mostly used on its home stream. A use on another stream must wait for
+            // it.
             let here: Vec<usize> =
                 (0..live.len()).filter(|&place| live[place].1 == stream).collect();
             let place = match random.choice(&here) {
@@ -199,12 +200,12 @@ impl Program {
         Ok(())
     }
 
-    /// Bytes of all temporaries.
+    /// Returns the bytes of all temporaries.
     pub(crate) fn sum(&self) -> u64 {
         self.sizes.iter().sum::<usize>() as u64
     }
 
-    /// A plan by the order of the calls, as interval packing makes it.
+    /// Returns a plan by the order of the calls, as interval packing makes it.
     pub(crate) fn planned_by_call_order(&self) -> ArenaPlan {
         let time = |step: usize| i64::try_from(step).expect("so many steps");
         let mut ends = vec![(0, time(self.steps.len())); self.sizes.len()];
@@ -226,7 +227,7 @@ impl Program {
         };
         let buffers = ends.iter().zip(&self.sizes).enumerate().map(buffer).collect();
         let problem = IntervalProblem::new(buffers).expect("they live for a while");
-        // Any plan will do.
+        // Any plan is sufficient.
         let options = Options { rounds: Some(0), ..Options::default() };
         let plan = problem.solve(&options).expect("there is always one");
         ArenaPlan::of_intervals(&problem, &plan).expect("of this problem")
@@ -244,26 +245,27 @@ fn copy_to_block(
     assert!(place + view.len() <= block.len());
     let (to, from) = (block.address() + place as u64, view.address());
     let copy = |stream: &Arc<CudaStream>| {
-        // SAFETY: there is room behind the place, and the two are apart: one is the arena's.
+        // SAFETY: the block has the bytes at that place, and the two are disjoint: one is the
+        // arena's.
         unsafe { result::memcpy_dtod_async(to, from, view.len(), stream.cu_stream()) }?;
         Ok(())
     };
     let uses = [view.read(), block.write()];
-    // SAFETY: it uses what it says, on this stream.
+    // SAFETY: it uses the declared bytes, on this stream.
     unsafe { capture.enqueue(stream, &uses, copy) }
 }
 
-/// What a temporary is filled with.
+/// Returns the byte with which a temporary is filled.
 pub(crate) fn value_of(temporary: usize) -> u8 {
     u8::try_from(temporary % 251).expect("less than 251") + 1
 }
 
-/// A session for a program, with the blocks that it writes.
+/// Returns a session for a program, with the blocks that it writes.
 pub(crate) fn session(memory: &DeviceMemory, program: &Program) -> (CaptureSession, Kept) {
     session_with(memory, program, true)
 }
 
-/// The same, with results or without.
+/// The same, with or without results.
 pub(crate) fn session_with(
     memory: &DeviceMemory,
     program: &Program,
@@ -280,7 +282,7 @@ pub(crate) fn session_with(
     (streams[1..].iter().fold(session, branch), kept)
 }
 
-/// Replays a graph some times; each time every result is what it must be.
+/// Replays a graph several times, and checks every result each time.
 pub(crate) fn check_results(
     graph: &mut pool_graph::CapturedGraph,
     program: &Program,

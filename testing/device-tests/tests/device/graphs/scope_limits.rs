@@ -1,5 +1,5 @@
-//! Where scopes in a body end: what cannot be captured, memory that is lent, arenas without room, and
-//! bodies that fail.
+//! Limits of scopes in a body: calls that cannot be captured, lent memory, full arenas, and failing
+//! bodies.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::scopes::{arena, captured, check_replays, stream};
 use crate::steps::{Axpy, BYTES, Ends, N, assert_same_bits, input};
 use crate::{memory, require_device};
 
-/// Each refusal leaves the capture as it is.
+/// Each refusal leaves the capture unchanged.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn what_cannot_be_captured_is_refused_by_name() {
@@ -22,7 +22,7 @@ fn what_cannot_be_captured_is_refused_by_name() {
     let outside = |stream: &Arc<CudaStream>| {
         Pool::<Cuda>::new(DeviceStream::from_stream(Arc::clone(stream)).unwrap())
     };
-    // One on the very stream, one on another.
+    // One is on the same stream, one on another.
     let (mut same, mut other) = (outside(&stream), outside(&elsewhere));
     let (same, other) = (same.scope(), other.scope());
     let mut strangers = [same.acquire_zeroed::<f64, _>(N), other.acquire_zeroed::<f64, _>(N)];
@@ -111,7 +111,7 @@ fn memory_is_lent_once_and_not_used_meanwhile() {
             assert_eq!(refused, Err(CaptureError::Lent { address }));
         }
         capture.copy(main, &mut scratch, &again)?;
-        // A temporary that is lent for good keeps its bytes.
+        // A temporary that is lent permanently keeps its bytes.
         let mut other = capture.acquire::<f64>(N)?;
         let kept = other.address();
         let mut lent = capture.lend(main, &mut other)?;
@@ -152,7 +152,7 @@ fn an_arena_without_room_is_a_pools_error() {
                 matches!(error, PoolError::OutOfMemory { source: CudaError::NoBlock { .. }, .. })
             };
             assert!(refused.as_ref().is_err_and(no_block), "{refused:?}");
-            // Whoever can do with less goes on.
+            // Code that can do with less continues.
             let mut view = scope.try_acquire::<f64, _>(N)?;
             view.copy_from(*from)?;
             Ok(to.copy_from(view.as_view())?)
@@ -189,7 +189,7 @@ fn a_body_that_fails_or_panics_in_a_scope() {
             Ok(answer) => assert_eq!(answer, Err(CaptureError::DefaultStream)),
             Err(_) => assert!(panics),
         }
-        // The streams are as before, and a body that catches goes on.
+        // The streams are as before, and a body that catches the panic continues.
         let caught = |capture: &Capture<'_>, ends: Ends| {
             let left = catch_unwind(AssertUnwindSafe(|| fail(capture, ends)));
             assert!(left.is_err() == panics);

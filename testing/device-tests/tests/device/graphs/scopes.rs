@@ -1,5 +1,5 @@
-//! Scopes in the body of a capture: the step of an eager run, captured unchanged, its memory, and the
-//! streams of the session.
+//! Scopes in the body of a capture: the step of an eager run, captured unchanged, its memory, and
+//! the streams of the session.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ pub(crate) fn arena(policy: ArenaPolicy) -> CudaArena {
     CudaArena::new(memory(), 1 << 17, policy).unwrap()
 }
 
-/// A session with an arena that never hands bytes out again, and its ends.
+/// Returns a session with an arena that never reuses bytes, and its ends.
 fn prepared(streams: &[&Arc<CudaStream>]) -> (PreparedCapture, Ends) {
     let (session, ends) = Ends::of_session(streams).unwrap();
     (session.prepare(arena(ArenaPolicy::Monotone)).unwrap(), ends)
@@ -58,7 +58,7 @@ fn a_step_is_the_same_eager_and_captured() {
         let (session, ends) = Ends::of_session(&[&stream]).unwrap();
         let body = |capture: &Capture<'_>, (): &mut ()| ends.body(capture, &axpy);
         let probe = session.probe(&mut (), body).unwrap();
-        // Three blocks: two of the outer scope, one that the inner ones have in turn.
+        // Three blocks: two of the outer scope, and one that the inner scopes use in turn.
         assert_eq!(probe.temporaries(), 3);
         assert_eq!(probe.footprint().peak, probe.footprint().sum, "blocks share nothing");
         let prepared = match policy {
@@ -66,12 +66,12 @@ fn a_step_is_the_same_eager_and_captured() {
             None => session.planned(&probe),
         };
         let mut graph: CapturedGraph = prepared.unwrap().capture((), body).unwrap();
-        assert_eq!(graph.footprint(), probe.footprint(), "what was foreseen is what it is");
+        assert_eq!(graph.footprint(), probe.footprint(), "the prediction equals the capture");
         check_replays(&mut graph, &ends, &axpy, &other);
     }
 }
 
-/// What is acquired before and after scopes shares bytes with its like, never with their blocks.
+/// Temporaries outside scopes share bytes among themselves, never with blocks of scopes.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn blocks_of_scopes_are_used_again_by_scopes_alone() {
@@ -107,13 +107,14 @@ fn blocks_of_scopes_are_used_again_by_scopes_alone() {
     let of = |found: Vec<(usize, &u64)>| found.into_iter().map(|(_, &at)| at).collect::<Vec<u64>>();
     let (temporaries, blocks) = (of(temporaries), of(blocks));
     assert!(blocks.iter().all(|&block| block == blocks[0]), "{blocks:x?}");
-    // The first one's bytes may be the block's: it was over by then. The later ones' are their own.
+    // The first one may have the block's bytes, because it was dropped by then. The later ones have
+    // other bytes.
     assert_eq!(temporaries[1], temporaries[2]);
     assert!(temporaries[1].abs_diff(blocks[0]) >= BYTES);
     assert_same_bits(&ends.run(&mut graph, &input(5)).unwrap(), &input(5));
 }
 
-/// What a slot leaves behind when it grows, and what is trimmed, is the same pool's again.
+/// A block that a growing slot or a trim frees is reused by the same pool.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn what_a_scope_frees_is_used_again_by_its_pool() {
@@ -196,7 +197,7 @@ fn a_stream_has_one_scope_at_a_time() {
     let (mut graph, ends) = captured(&[&stream, &side], body).unwrap();
     assert_same_bits(&ends.run(&mut graph, &input(0)).unwrap(), &[2.0; N]);
 
-    // The same by a plan: in the dry run both scopes are on one stream, which is thrown away.
+    // The same by a plan: in the dry run both scopes are on one stream, whose capture is discarded.
     let (session, ends) = Ends::of_session(&[&stream, &side]).unwrap();
     let body = |capture: &Capture<'_>, (): &mut ()| body(capture, ends);
     let probe = session.probe(&mut (), body).unwrap();
@@ -204,7 +205,7 @@ fn a_stream_has_one_scope_at_a_time() {
     assert_same_bits(&ends.run(&mut graph, &input(0)).unwrap(), &[2.0; N]);
 }
 
-/// A view is used on the session's other stream; whoever comes later comes after that.
+/// A view is used on the session's other stream; later uses are ordered after that.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn another_stream_of_the_session_uses_a_view() {
@@ -219,12 +220,12 @@ fn another_stream_of_the_session_uses_a_view() {
             for _ in 0..2 {
                 let inner = scope.scope();
                 let mut sum = inner.try_acquire_filled(N, 0.5_f64)?;
-                // The branch is no part of the capture yet the first time.
+                // The first time, the branch is not part of the capture yet.
                 axpy.on_stream(&side, 2.0, from, &mut sum)?;
             }
             Ok(())
         })?;
-        // The model must know that the branch holds more than it has seen.
+        // The model must record that the branch has unseen work.
         let mut after = capture.acquire::<f64>((branch, N))?;
         capture.copy(branch, &mut after, &capture.block(&ends.from)?)?;
         capture.wait(capture.main(), branch)?;
@@ -241,7 +242,7 @@ fn another_stream_of_the_session_uses_a_view() {
     let fork = CaptureError::Memory(GraphMemoryError::ForkedCapture { rewinds: 0 });
     assert_eq!(forked.expect_err("it forks"), fork);
 
-    // A dry run has no such stream: nothing may be put there.
+    // A dry run has no such stream, so no work may go there.
     let (session, ends) = Ends::of_session(&[&stream, &side]).unwrap();
     let dry: Result<_, CaptureError> =
         session.probe(&mut (), |capture, ()| body(capture, ends)).map(|_| ());

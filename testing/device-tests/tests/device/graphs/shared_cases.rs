@@ -1,4 +1,4 @@
-//! The cases that every source passes, on a device; afterwards its memory is what it was.
+//! The cases of all sources, on a device; afterwards its free memory is as before.
 
 use pool_cuda::Cuda;
 use pool_graph::DeviceMemory;
@@ -11,7 +11,7 @@ fn on_the_device(case: impl FnOnce(&Subject<DeviceMemory>)) {
     let source = memory();
     let device = Cuda::device(0).unwrap();
     let free = device.memory().unwrap().free as u64;
-    // A quarter of what is free, and 1 GiB at most: the simulated device has no more than that.
+    // A quarter of the free memory, and at most 1 GiB, the simulated device's memory.
     let largest = (free / 4).min(1 << 30);
     case(&Subject { source: source.clone(), largest });
     assert_eq!(source.take_unanswered(), None);
@@ -27,7 +27,7 @@ fn sixteen_threads_never_overlap() {
     on_the_device(|subject| threads::no_overlap(subject, 16, 10_000));
 }
 
-/// More than the device has: the pool stops early, and what it has is used.
+/// Requests more than the device has: the pool stops early, and its memory is usable.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn stops_early_where_the_device_ends() {

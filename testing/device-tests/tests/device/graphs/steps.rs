@@ -1,4 +1,4 @@
-//! A step that knows scopes and views alone, run eagerly and captured.
+//! A step that uses scopes and views alone, run eagerly and captured.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use pool_graph::{
 };
 use pool_kernels::elementwise;
 
-/// Elements of the arrays.
+/// The elements of the arrays.
 pub(crate) const N: usize = 200;
 
-/// Bytes of an array.
+/// The bytes of an array.
 pub(crate) const BYTES: u64 = (N * size_of::<f64>()) as u64;
 
 const GRID: LaunchConfig =
@@ -40,12 +40,12 @@ impl Axpy {
         let count = N as u64;
         let mut launch = scope.launch(&self.0);
         launch.arg(&factor).arg(x).arg(y).arg(&count);
-        // SAFETY: the parameters are those of `AXPY`, and both arrays have as many elements.
+        // SAFETY: the parameters are those of `AXPY`, and both arrays have `N` elements.
         unsafe { launch.launch(GRID) }?;
         Ok(())
     }
 
-    /// The same on a stream that is not the views' own.
+    /// The same on another stream than the views'.
     pub(crate) fn on_stream(
         &self,
         stream: &Arc<CudaStream>,
@@ -63,8 +63,8 @@ impl Axpy {
     }
 }
 
-/// The step: nothing in it knows whether it is captured. Its elements of 8 bytes are filled with what no
-/// fill of the driver can repeat.
+/// The step, which does not depend on being captured. Its 8-byte elements are filled with values
+/// that no fill of the driver can repeat.
 pub(crate) fn step(
     scope: &mut Scope<'_, Cuda>,
     axpy: &Axpy,
@@ -84,7 +84,7 @@ pub(crate) fn step(
     output.copy_from(total.as_view()).map_err(CaptureError::from)
 }
 
-/// What the step makes of an input, eagerly.
+/// Returns the step's result for an input, eagerly.
 pub(crate) fn eager(axpy: &Axpy, stream: &Arc<CudaStream>, input: &[f64]) -> Vec<f64> {
     let mut pool = Pool::<Cuda>::new(DeviceStream::from_stream(Arc::clone(stream)).unwrap());
     let mut scope = pool.scope();
@@ -94,12 +94,12 @@ pub(crate) fn eager(axpy: &Axpy, stream: &Arc<CudaStream>, input: &[f64]) -> Vec
     output.copy_to_vec().unwrap()
 }
 
-/// Some input that is different in each round.
+/// Returns an input that differs in each round.
 pub(crate) fn input(round: u32) -> Vec<f64> {
     (0..N).map(|place| f64::from(round) + (place as f64).sin()).collect()
 }
 
-/// Two blocks, from one of which a graph reads and to the other of which it writes.
+/// Two blocks: a graph reads one and writes the other.
 #[derive(Clone, Copy)]
 pub(crate) struct Ends {
     pub(crate) from: GraphMemoryBlock,
@@ -107,7 +107,7 @@ pub(crate) struct Ends {
 }
 
 impl Ends {
-    /// The ends of a session on these streams, which leases them.
+    /// Returns the ends of a session on these streams, which leases them.
     pub(crate) fn of_session(
         streams: &[&Arc<CudaStream>],
     ) -> Result<(CaptureSession, Self), CaptureError> {
@@ -121,12 +121,12 @@ impl Ends {
         Ok((streams[1..].iter().try_fold(session, branch)?, ends))
     }
 
-    /// The step as a body, on the session's stream.
+    /// Runs the step as a body, on the session's stream.
     pub(crate) fn body(&self, capture: &Capture<'_>, axpy: &Axpy) -> Result<(), CaptureError> {
         self.with_views(capture, |scope, from, to| step(scope, axpy, from, to))
     }
 
-    /// A body on the session's stream, with both ends as device views.
+    /// Runs a body on the session's stream, with both ends as device views.
     pub(crate) fn with_views(
         &self,
         capture: &Capture<'_>,
@@ -142,7 +142,7 @@ impl Ends {
         capture.scope(main, |scope| body(scope, &from.view()?, &mut to.view_mut()?))
     }
 
-    /// One replay.
+    /// Replays once.
     pub(crate) fn run<S>(
         &self,
         graph: &mut CapturedGraph<S>,
@@ -156,7 +156,7 @@ impl Ends {
     }
 }
 
-/// That two arrays are the same, bit by bit.
+/// Checks that two arrays are equal, bit by bit.
 #[track_caller]
 pub(crate) fn assert_same_bits(one: &[f64], other: &[f64]) {
     let bits = |numbers: &[f64]| numbers.iter().map(|number| number.to_bits()).collect::<Vec<_>>();

@@ -1,5 +1,5 @@
-//! Other parameters for captured graphs: what a replay uses before and after an update, and that a
-//! refused one changes nothing.
+//! Updates of captured graphs: the parameters of replays before and after one, and refused updates,
+//! which change nothing.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -28,15 +28,15 @@ struct Place {
     scale: CudaFunction,
 }
 
-/// What the body is to do; it is the graph's state.
+/// The graph's state: the parameters of the body.
 #[derive(Clone, Debug)]
 struct Wanted {
     factor: f64,
-    /// How often the kernel is launched.
+    /// The number of kernel launches.
     launches: usize,
-    /// A fill with zeros in the place of the kernel.
+    /// `true` for a fill with zeros instead of the kernel.
     fills: bool,
-    /// Elements of a temporary.
+    /// The elements of a temporary.
     temporary: usize,
     fails: bool,
     panics: bool,
@@ -64,13 +64,13 @@ impl Place {
         CaptureSession::new(&self.stream).unwrap().lease(lease)
     }
 
-    /// A graph that multiplies the numbers, in an arena of its own.
+    /// Returns a graph that multiplies the numbers, in a separate arena.
     fn graph(&self, wanted: Wanted) -> CapturedGraph<Wanted> {
         let prepared = self.session().prepare(arena()).unwrap();
         prepared.capture(wanted, |capture, wanted: &mut Wanted| self.body(capture, wanted)).unwrap()
     }
 
-    /// Takes a temporary, fills it, and multiplies the numbers by the factor.
+    /// Acquires a temporary, fills it, and multiplies the numbers by the factor.
     fn body(&self, capture: &Capture<'_>, wanted: &Wanted) -> Result<(), CaptureError> {
         let mut scratch = capture.acquire::<f64>(wanted.temporary)?;
         capture.fill_bytes(capture.main(), &mut scratch, 1)?;
@@ -85,7 +85,7 @@ impl Place {
 
     fn work(&self, stream: &Arc<CudaStream>, at: u64, wanted: &Wanted) -> Result<(), CaptureError> {
         if wanted.fills {
-            // SAFETY: the block has as many bytes.
+            // SAFETY: the block has `8 * COUNT` bytes.
             return Ok(unsafe { result::memset_d8_async(at, 0, 8 * COUNT, stream.cu_stream()) }?);
         }
         let (count, factor) = (COUNT as u64, wanted.factor);
@@ -93,7 +93,7 @@ impl Place {
             let config = LaunchConfig::for_num_elems(u32::try_from(COUNT).unwrap());
             let mut launch = stream.launch_builder(&self.scale);
             launch.arg(&factor).arg(&at).arg(&count);
-            // SAFETY: the parameters are those of `SCALE`, and the block has as many elements.
+            // SAFETY: the parameters are those of `SCALE`, and the block has `COUNT` elements.
             unsafe { launch.launch(config) }?;
         }
         Ok(())
@@ -112,7 +112,7 @@ impl Place {
         graph.write(&self.numbers, &[1.0; COUNT]).unwrap();
     }
 
-    /// One replay on ones multiplies by this.
+    /// Checks that one replay on ones multiplies by this factor.
     fn multiplies_by(&self, graph: &mut CapturedGraph<Wanted>, factor: f64) {
         self.start(graph);
         graph.replay().unwrap();
@@ -137,7 +137,7 @@ fn replays_before_an_update_use_the_old_scalar_those_after_it_the_new_one() {
     let mut expected = 1.0;
     for factor in [3.0, 5.0, 0.25, 7.0] {
         let before = graph.state().unwrap().factor;
-        // They are under way when the update is asked for.
+        // They are running during the update.
         for _ in 0..3 {
             graph.replay().unwrap();
             expected *= before;
@@ -151,7 +151,7 @@ fn replays_before_an_update_use_the_old_scalar_those_after_it_the_new_one() {
     assert_eq!(graph.into_state().unwrap().factor, 7.0);
 }
 
-/// Whatever is refused, and whenever, the graph does what it did, and can be updated afterwards.
+/// After any refusal, at any time, the graph works as before, and can be updated.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn a_refused_update_leaves_the_graph_as_it_was() {
@@ -210,7 +210,7 @@ fn an_update_is_no_part_of_another_capture_and_no_use_of_a_reset_arena() {
     drop(other.unwrap());
     place.update(&mut graph, Wanted::factor(3.0)).unwrap();
     place.multiplies_by(&mut graph, 3.0);
-    // The other graph took nothing; the update gave back what it took a second time.
+    // The other graph took nothing; the update returned its second request.
     assert!(second.stats().live_regions == 0 && numbers.sum_bytes > 0);
     second.reset();
     let stale = GraphMemoryError::StaleLease { leased: 0, current: 1 };
@@ -246,7 +246,7 @@ fn one_of_two_graphs_of_an_arena_is_updated() {
     place.multiplies_by(&mut second, 99.0);
 }
 
-/// Copies from the host: the values of the update, or, where it is refused, those before.
+/// Copies from the host use the values of the last successful update.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn host_arguments_are_those_of_the_last_update() {
@@ -288,7 +288,7 @@ fn host_arguments_are_those_of_the_last_update() {
     copies(&mut graph, 3);
 }
 
-/// Where an arena rewinds by the order of drops, that is a part of what an update has to repeat.
+/// If an arena rewinds by the order of drops, an update must repeat that order.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn temporaries_that_would_move_are_refused() {
@@ -322,7 +322,7 @@ fn a_graph_with_a_scope_is_updated() {
     let stream = stream();
     let axpy = Axpy::load(stream.context());
     let (session, ends) = Ends::of_session(&[&stream]).unwrap();
-    // What the view is filled with, and what the input is multiplied by; a factor of 0 panics.
+    // The value of the view's fill, and the factor of the input; a factor of 0 panics.
     let body = |capture: &Capture<'_>, &mut (fill, factor): &mut (f64, f64)| {
         ends.with_views(capture, |scope, from, to| {
             let mut sum = scope.try_acquire_filled(N, fill)?;
@@ -345,7 +345,7 @@ fn a_graph_with_a_scope_is_updated() {
     *graph.state().unwrap() = (0.7, 0.0);
     assert!(catch_unwind(AssertUnwindSafe(|| graph.update(body))).is_err());
     check(&mut graph, 0.3, 5.0);
-    // Zeros are a value like any other.
+    // Zeros are valid values.
     *graph.state().unwrap() = (0.0, 1.0);
     graph.update(body).unwrap();
     check(&mut graph, 0.0, 1.0);

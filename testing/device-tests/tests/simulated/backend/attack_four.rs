@@ -1,4 +1,4 @@
-//! What the fourth attack tried on pools of the device, a test each.
+//! Attempts of the fourth attack on pools of the device, a test each.
 
 use std::sync::Arc;
 use std::thread;
@@ -15,8 +15,9 @@ use crate::support::{function, orders, pool, start, start_anew};
 
 const N: usize = 1000;
 
-/// Another thread captures a pool's stream by hand in the middle of a copy: the pool's page-locked buffer is that
-/// graph's from then on, and its event answers nothing any more. Every later copy of the pool asked it, and failed.
+/// Another thread captures a pool's stream in the middle of a copy. The pool's page-locked buffer
+/// belongs to that graph from then on, and its event has no result any more. Every later copy of
+/// the pool queried it, and failed.
 fn a_copy_that_is_captured(reads: bool) {
     let simulator = start();
     let device = Cuda::device(0).unwrap();
@@ -56,17 +57,18 @@ fn a_pool_copies_again_after_a_read_that_somebody_captured() {
     a_copy_that_is_captured(true);
 }
 
-/// Fills what the argument is, on the stream that `on` was told of.
+/// Fills the argument, on the stream given to `on`.
 fn launch(fill: &CudaFunction, stream: &Arc<CudaStream>, arg: &OnStream<'_>, value: f32, n: usize) {
     let count = n as u64;
     let mut launch = stream.launch_builder(fill);
     launch.arg(arg).arg(&value).arg(&count);
     let threads = u32::try_from(n).unwrap();
-    // SAFETY: the parameters are those of `FILL`, and the view of the argument has so many elements.
+    // SAFETY: the parameters are those of `FILL`, and the view of the argument has that many
+    // elements.
     unsafe { launch.launch(LaunchConfig::for_num_elems(threads)) }.unwrap();
 }
 
-/// Streams of a peer, of every sort, use blocks that grow, are freed, handed out again, copied and dropped.
+/// Streams of a peer, of every kind, use blocks that grow, are freed, reused, copied and dropped.
 fn peers(random: &mut Rng) {
     let [mut near, far] = [0, 1].map(|ordinal| Cuda::device(ordinal).unwrap());
     if random.bool() {
@@ -128,8 +130,8 @@ fn streams_of_a_peer_are_ordered_with_all_that_a_pool_does() {
     }
 }
 
-/// The context of a peer is lost while a pool has lent it memory: nothing runs there any more, and the pool, whose own
-/// device is well, asked it for ever, before every hand-out and free of the block.
+/// The context of a peer breaks while a pool has lent it memory. No work runs there any more. The
+/// pool, whose device works, queried it forever, before every reuse and free of the block.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_pool_goes_on_when_a_peer_is_lost() {
@@ -151,7 +153,7 @@ fn a_pool_goes_on_when_a_peer_is_lost() {
         let (value, count, nowhere) = (1.0_f32, 1_u64, 8_u64);
         let mut lost = stream.launch_builder(&fill);
         lost.arg(&nowhere).arg(&value).arg(&count);
-        // SAFETY: the memory is the simulator's, where an access without leave is a report.
+        // SAFETY: the memory is the simulator's, which reports an access without access rights.
         unsafe { lost.launch(LaunchConfig::for_num_elems(1)) }.unwrap();
         assert!(stream.synchronize().is_err());
         let scope = pool.scope();
@@ -166,9 +168,9 @@ fn a_pool_goes_on_when_a_peer_is_lost() {
     }
 }
 
-/// A default stream of a peer is given the memory of a pool by cudarc's safe calls: the handle of a default stream is
-/// the same number in every context, and the pool had left its own one current, so the work ran on the default stream
-/// of the pool's device, which nothing was ordered with.
+/// cudarc's safe calls pass a pool's memory to a default stream of a peer. The handle of a default
+/// stream is the same number in every context, and the pool had left its own context current. So
+/// the work ran on the default stream of the pool's device, without order.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn work_on_a_default_stream_of_a_peer_runs_there() {

@@ -1,5 +1,5 @@
-//! Captures that begin and end by hand around whatever a pool does: on its stream, on another one, on
-//! several. No capture is spoiled by a pool, no block is lost to one, and no work slips out of its order.
+//! Manual captures around all operations of a pool: on its stream, on another one, on several. No
+//! pool invalidates a capture, no block is lost to one, and no work loses its order.
 
 use std::sync::Arc;
 use std::thread;
@@ -17,10 +17,10 @@ use pool_facade::with_pool;
 
 use crate::support::{in_many_orders, orders, pool, start, start_anew};
 
-/// Elements of the arrays.
+/// The elements of the arrays.
 const N: usize = 1000;
 
-/// A pool that has copied from the host and has a shape on the device.
+/// Returns a pool that has copied from the host and has a shape on the device.
 fn used_pool(device: &CudaDevice) -> Pool<Cuda> {
     let mut pool = pool(device);
     pool.scope().acquire_from(&[1_u8; N]);
@@ -34,7 +34,7 @@ fn another_stream(device: &CudaDevice) -> Arc<CudaStream> {
     stream
 }
 
-/// Ends a capture, which is whole.
+/// Ends a capture, which must be valid.
 fn end(stream: &Arc<CudaStream>) -> Option<CudaGraph> {
     match stream.end_capture(Flags(0)) {
         Ok(graph) => graph,
@@ -65,7 +65,7 @@ fn a_pool_is_dropped_while_its_stream_is_captured() {
     });
 }
 
-/// The next pool that allocates gives back what is left, whatever device that was on.
+/// The next pool that allocates frees deferred blocks, of any device.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn what_a_pool_left_on_one_device_is_given_back_by_one_of_another() {
@@ -88,7 +88,7 @@ fn what_a_pool_left_on_one_device_is_given_back_by_one_of_another() {
     }
 }
 
-/// Such a capture forbids page-locked memory and waiting to every thread.
+/// Such a capture forbids page-locked memory and waits to every thread.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_pool_works_beside_a_global_capture() {
@@ -109,7 +109,7 @@ fn a_pool_works_beside_a_global_capture() {
     });
 }
 
-/// The first stream of a context is one for which cudarc would wait for the whole context.
+/// For the first stream of a context, cudarc would wait for the whole context.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_threads_first_pool_is_made_beside_a_capture() {
@@ -126,8 +126,8 @@ fn a_threads_first_pool_is_made_beside_a_capture() {
     });
 }
 
-/// A graph that is launched on the pool's stream would not wait for what another stream had to do when
-/// the capture began, though that stream took part in it.
+/// A graph launch on the pool's stream would not wait for another stream's work from before the
+/// capture, though that stream took part in it.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn work_before_a_capture_is_not_taken_for_a_part_of_it() {

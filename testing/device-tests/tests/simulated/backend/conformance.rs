@@ -1,4 +1,4 @@
-//! What every backend passes, with device memory: the acceptance cases and random programs.
+//! The tests of all backends, with device memory: the acceptance cases and random programs.
 
 use std::cell::Cell;
 
@@ -12,11 +12,12 @@ use pool_cuda::{Cuda, CudaDevice};
 
 use crate::support::{in_many_orders, orders, start, start_anew};
 
-/// Each is hundreds of calls of the simulated driver, and they are the same in every order.
+/// The number of programs. Each makes hundreds of calls of the simulated driver, the same in every
+/// order.
 const PROGRAMS: u32 = 60;
 
-/// Runs the acceptance cases, all of them in the first order. The long arrays are many bytes of one copy or
-/// fill each, which the others have as well.
+/// Runs the acceptance cases, all of them in the first order only. The long arrays are many bytes
+/// of one copy or fill each, which the other cases have as well.
 fn run_cases<P: Probe>(probe: &P, is_first: bool) {
     if is_first {
         return run_all(probe);
@@ -97,7 +98,7 @@ fn random_dynamic_programs_agree_with_the_model() {
     });
 }
 
-/// The acceptance cases whose outcome could depend on the device's order.
+/// Runs the acceptance cases whose outcome could depend on the device's order.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn what_an_outer_scope_holds_survives_in_many_orders() {

@@ -6,7 +6,7 @@ use pool_cuda::{Cuda, CudaError};
 
 use crate::support::{in_many_orders, orders, pool, start, start_anew};
 
-/// More than all staging buffers together hold.
+/// More than the capacity of all staging buffers.
 const LARGE: usize = (5 << 20) + 3;
 
 fn there_and_back<T: PodElement + PartialEq + std::fmt::Debug>(
@@ -70,7 +70,7 @@ fn a_copy_has_left_its_source_when_it_returns() {
     in_many_orders(|device| {
         let mut pool = pool(device);
         let scope = pool.scope();
-        // Page-locked memory of the user's own is read by the device itself if nobody sees to it.
+        // Unless the pool prevents it, the device reads a user's page-locked memory directly.
         // SAFETY: it is written before it is read.
         let mut pinned = unsafe { device.context().alloc_pinned::<u32>(5000) }.unwrap();
         pinned.as_mut_slice().unwrap().fill(5);
@@ -124,8 +124,8 @@ fn copies_between_devices_are_ordered_both_ways() {
     }
 }
 
-/// cudarc orders such a copy behind the source's stream, and tells the source nothing of the stream that
-/// it runs on.
+/// cudarc orders such a copy after the source's stream, and does not pass the source the stream
+/// that it runs on.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn cudarc_copies_a_view_to_another_device() {
@@ -149,7 +149,7 @@ fn cudarc_copies_a_view_to_another_device() {
     }
 }
 
-/// A copy on the pool's own stream needs no such care, though it asks a question as well.
+/// A copy on the pool's own stream needs no wait, though it also queries the stream.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn cudarc_copies_a_view_on_its_own_stream_without_waiting() {

@@ -1,5 +1,5 @@
-//! Default streams of two devices, whose handle is the same number: every call is about the one that was meant,
-//! whatever context is current.
+//! Default streams of two devices, whose handle is the same number: every call reaches the intended
+//! one, under any current context.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use pool_cuda::{Cuda, CudaDevice, DeviceStream, record_use};
 
 use crate::support::{orders, pool, start, start_anew};
 
-/// Elements of the arrays.
+/// The elements of the arrays.
 const N: usize = 4096;
 
-/// A pool on a device's default stream.
+/// Returns a pool on a device's default stream.
 fn pool_on_default(device: &CudaDevice) -> Pool<Cuda> {
     let stream = device.context().default_stream();
     Pool::new(DeviceStream::new(device, stream).unwrap())
@@ -34,7 +34,7 @@ fn on_two_devices(program: impl Fn(Simulator, &[CudaDevice; 2])) {
     }
 }
 
-/// With plain allocations and without.
+/// Returns a device with stream-ordered allocations and one with plain ones.
 fn of_both_kinds(device: &CudaDevice) -> [CudaDevice; 2] {
     [device.clone(), device.clone().without_memory_pool()]
 }
@@ -91,8 +91,8 @@ fn default_streams_of_two_devices_copy_to_and_fro() {
     });
 }
 
-/// The pool has the last hold on a stream of the other device: waiting for it ends it, and that makes the other
-/// context the current one in the middle of an allocation.
+/// The pool has the last handle of a stream of the other device. Waiting for it destroys it, which
+/// makes the other context current in the middle of an allocation.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_stream_of_the_other_device_ends_in_the_middle_of_an_allocation() {
@@ -107,7 +107,7 @@ fn a_stream_of_the_other_device_ends_in_the_middle_of_an_allocation() {
                 let source = from.acquire_filled(N, 7_u8);
                 to.acquire::<u8, _>(N).copy_from(source.as_view()).unwrap();
             }
-            // Freed at the next allocation.
+            // It is freed at the next allocation.
             stream.begin_capture(LOCAL).unwrap();
             assert_eq!(from.trim().slots, 1);
             drop(stream.end_capture(CUgraphInstantiate_flags(0)).unwrap());
@@ -120,7 +120,8 @@ fn a_stream_of_the_other_device_ends_in_the_middle_of_an_allocation() {
     });
 }
 
-/// cudarc makes the stream's context the current one, asks for the pointer, and goes on with the bare handle.
+/// cudarc makes the stream's context current, requests the pointer, and continues with the bare
+/// handle.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_pointer_is_given_out_with_the_pools_context_current() {

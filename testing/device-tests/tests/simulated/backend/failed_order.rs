@@ -1,5 +1,6 @@
-//! Calls that order two streams, and fail: the use that needed the order fails, whatever the code is, or is ordered by
-//! another call. `attacks/device3/gone.rs` had races here for the codes of a context that is gone.
+//! Failing calls that order two streams: the use that needed the order fails, for any code, or
+//! another call orders it. `attacks/device3/gone.rs` had races here for the codes of a destroyed
+//! context.
 
 use cuda_sim_control::{Settings, Simulator};
 use pool_core::{Pool, PoolView, PoolViewMut};
@@ -7,14 +8,16 @@ use pool_cuda::{Cuda, announce};
 
 use crate::support::{pool, start, start_anew};
 
-/// Elements of the arrays.
+/// The elements of the arrays.
 const N: usize = 5000;
-/// Orders of the device's work for each code.
+/// The orders of the device's work for each code.
 const SEEDS: u64 = 10;
-/// What a driver may return: of a call that was wrong, of memory, of a context that is gone or lost, and unknown.
+/// Codes that a driver may return: for an invalid call, for memory, for a destroyed or broken
+/// context, and an unknown one.
 pub(crate) const CODES: [u32; 7] = [1, 2, 4, 201, 400, 700, 999];
 
-/// Copies from a pool to another one whose stream goes on reading, makes a call fail, and overwrites the source.
+/// Copies from a pool to another one whose stream continues to read, makes a call fail, and
+/// overwrites the source.
 fn overwritten_behind_a_failure(far: bool, call: &str, nth: u64) {
     let simulator = start();
     for code in CODES {
@@ -33,7 +36,8 @@ fn overwritten_behind_a_failure(far: bool, call: &str, nth: u64) {
     }
 }
 
-/// Whether the source could be overwritten. The copy has the former elements in either case.
+/// Returns `true` if the source could be overwritten. The copy has the former elements in either
+/// case.
 fn overwrite(
     simulator: Simulator,
     [from, to]: [&mut Pool<Cuda>; 2],
@@ -75,8 +79,8 @@ fn a_context_that_is_not_told_fails_no_order() {
     overwritten_behind_a_failure(false, "cuCtxGetCurrent", 4);
 }
 
-/// cudarc copies to a stream of the other device that nobody knows; then that device's context cannot be retained, made
-/// the current one, or waited for.
+/// cudarc copies to an unknown stream of the other device. Then that device's context cannot be
+/// retained, made current, or waited for.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_device_that_is_not_waited_for_fails_the_use() {
@@ -112,7 +116,8 @@ fn a_device_that_is_not_waited_for_fails_the_use() {
     }
 }
 
-/// The guard of an unknown stream has recorded its event, or could not; or it is not told which.
+/// The guard of an unknown stream has recorded its event, or could not; or the pool cannot find
+/// out.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn the_end_of_an_unknown_use_that_is_not_known_fails_or_waits() {
@@ -128,7 +133,7 @@ fn the_end_of_an_unknown_use_that_is_not_known_fails_or_waits() {
             other.synchronize().unwrap();
             let scope = pool.scope();
             let mut view = scope.acquire_filled::<u32, _>(N, 1);
-            // Of the two records the first is the pool's own, and the guard's is the next.
+            // The first of the two records is the pool's own, the second is the guard's.
             simulator.fail_call(call, if call == "cuEventRecord" { 2 } else { 1 }, code);
             if call == "cuStreamWaitEvent" {
                 simulator.forget_failures();
@@ -153,7 +158,7 @@ fn the_end_of_an_unknown_use_that_is_not_known_fails_or_waits() {
     }
 }
 
-/// A code alone does not excuse a free either: the block is left over, and freed later.
+/// A code alone does not excuse a free either: the block is deferred, and freed later.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_free_that_fails_with_the_code_of_a_context_that_is_gone_is_made_later() {

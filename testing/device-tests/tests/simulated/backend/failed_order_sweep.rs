@@ -9,7 +9,8 @@ use crate::sweep::{Programs, sweep};
 
 const N: usize = 2000;
 
-/// Copies between two pools, of one device or of two, and overwrites behind each: `gone.rs`, with more of it.
+/// Copies between two pools, of one device or of two, and overwrites after each: `gone.rs`,
+/// extended.
 fn copies(number: u64, arm: &dyn Fn()) -> (usize, usize) {
     let devices = [0, 1].map(|ordinal| Cuda::device(ordinal).unwrap());
     let on = |ordinal: usize| Pool::<Cuda>::new(devices[ordinal].new_stream().unwrap());

@@ -1,5 +1,5 @@
-//! One call of the driver fails, each in turn: an error with a name or none at all, a pool that goes on,
-//! nothing lost, and no later call that answers for it.
+//! Each call of the driver fails in turn. The result is a typed error or success, the pool
+//! continues, nothing leaks, and no later call returns the error.
 
 use std::sync::Arc;
 
@@ -10,14 +10,14 @@ use pool_cuda::{AcquireShaped, Cuda, CudaDevice, CudaError, announce};
 
 use crate::support::{start, start_anew};
 
-/// What a run ended with.
+/// The result of a run.
 type Ended = Result<(), PoolError<CudaError>>;
 
 fn told(source: CudaError) -> PoolError<CudaError> {
     PoolError::Backend { operation: "run the script", source }
 }
 
-/// Grow, scopes, a stream that the pool knows and one that it does not, transfers, shapes, trim.
+/// Growth, scopes, a stream that the pool knows and an unknown one, transfers, shapes, trim.
 fn script(pool: &mut Pool<Cuda>, [other, unknown]: &[Arc<CudaStream>; 2]) -> Ended {
     for length in [100, 300] {
         let mut outer = pool.scope();
@@ -53,7 +53,7 @@ fn another_stream(device: &CudaDevice) -> Result<Arc<CudaStream>, PoolError<Cuda
     made.map_err(|error| told(CudaError::Call { call: "cuStreamCreate", code: error.into() }))
 }
 
-/// Everything from the device on; the pool must work after the script, whatever became of it.
+/// Runs everything from the device on. The pool must work after the script, even after a failure.
 fn run(simulator: Simulator) -> Ended {
     let device: CudaDevice = Cuda::device(0).map_err(told)?;
     let others = [another_stream(&device)?, another_stream(&device)?];
@@ -64,24 +64,25 @@ fn run(simulator: Simulator) -> Ended {
     let was_to_fail = ended.is_err();
     if was_to_fail {
         simulator.forget_failures();
-        // Nobody answers for what failed: the same script runs through.
+        // The failure has no later effect: the same script succeeds.
         let _ = pool.context().take_unanswered();
         if let Err(error) = script(&mut pool, &others) {
-            panic!("after {ended:?} the script answers {}", error_chain(&error));
+            panic!("after {ended:?} the script fails with {}", error_chain(&error));
         }
         assert_eq!(pool.context().take_unanswered(), None);
     }
     ended
 }
 
-/// The calls whose failure loses something for good: each by its name, and which of that name it is in a run.
+/// The calls whose failure leaks an object: each by its name, and its index among the calls of that
+/// name in a run.
 ///
-/// They are the ends of the run's three streams. A stream is cudarc's, as users have it in their hands;
-/// cudarc destroys it in a destructor, notes an error with its context, and lets the handle go.
+/// They destroy the run's three streams. A stream is cudarc's, as in user code. cudarc destroys it
+/// in a destructor, stores an error with its context, and drops the handle.
 const GIVEN_UP: &[(&str, usize)] =
     &[("cuStreamDestroy_v2", 0), ("cuStreamDestroy_v2", 1), ("cuStreamDestroy_v2", 2)];
 
-/// Which call failed: its name, and how many of that name came before it.
+/// Returns the failed call: its name, and the number of earlier calls of that name.
 fn failed_call(simulator: Simulator) -> Option<(String, usize)> {
     let log = simulator.log();
     let at = log.iter().position(|call| call.code == 999)?;
@@ -121,7 +122,7 @@ fn every_call_may_fail() {
             lossy.push((name, before));
         }
     }
-    println!("{failures} failures answered, {absorbed} absorbed, {put_off} put off");
+    println!("{failures} failures returned, {absorbed} absorbed, {put_off} deferred");
     assert!(failures > 30);
     let lossy: Vec<_> = lossy.iter().map(|(name, before)| (name.as_str(), *before)).collect();
     assert_eq!(lossy, GIVEN_UP);
@@ -142,7 +143,7 @@ fn out_of_memory_says_how_much_there_is() {
     }
     let mut scope = pool.scope();
     let held = scope.acquire_filled(1000, 5_u8);
-    // Only to be had when the idle block was given back, which takes waiting for the stream.
+    // It fits only after the idle block was freed, which requires a wait for the stream.
     let large = scope.acquire::<u8, _>(40 << 20);
     assert_eq!(large.len(), 40 << 20);
     match scope.scope().try_acquire::<u8, _>(30 << 20) {

@@ -1,4 +1,4 @@
-//! Other streams that use a pool's memory: ordered both ways, whatever is dropped or forgotten.
+//! Other streams that use a pool's memory: ordered both ways, even after drops and forgets.
 
 use std::mem;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::support::{
     calls_like, in_many_orders, orders, pool, races_in_every_order, start, start_anew,
 };
 
-/// Elements of the arrays.
+/// The elements of the arrays.
 const N: usize = 1000;
 
 fn another_stream(device: &CudaDevice) -> Arc<CudaStream> {
@@ -21,7 +21,8 @@ fn another_stream(device: &CudaDevice) -> Arc<CudaStream> {
     stream
 }
 
-/// Rounds in which the pool's stream writes, another one reads and then writes, and nobody joins.
+/// Runs rounds in which the pool's stream writes, another one reads and then writes, without
+/// explicit joins.
 fn rounds(pool: &mut Pool<Cuda>, other: &Arc<CudaStream>) {
     // SAFETY: it is written before it is read.
     let mut copy = unsafe { other.alloc::<u32>(N) }.unwrap();
@@ -71,7 +72,7 @@ fn without_the_order_it_is_a_race() {
     races_in_every_order(|device| {
         let other = another_stream(device);
         let mut pool = pool(device);
-        // SAFETY: the memory is the simulator's, where a race is a report.
+        // SAFETY: the memory is the simulator's, which reports races.
         unsafe { pool.context().order_foreign_streams(false) };
         // SAFETY: it is written before it is read.
         let mut copy = unsafe { other.alloc::<u32>(N) }.unwrap();
@@ -96,14 +97,14 @@ fn foreign_stream_view_forgotten_then_slot_reused() {
             let mut view = scope.acquire::<u8, _>(N);
             let (address, guard) = view.device_ptr_mut(&other);
             mem::forget(guard);
-            // SAFETY: the view is in use, and `other` comes after the pool's stream.
+            // SAFETY: the view is in use, and `other` is ordered after the pool's stream.
             unsafe { result::memset_d8_async(address, round, N, other.cu_stream()) }.unwrap();
         }
         assert_eq!(pool.scope().acquire::<u8, _>(N).copy_to_vec().unwrap(), [3; N]);
     });
 }
 
-/// What was enqueued late, with a pointer that was taken early, comes before the next use of the slot.
+/// Work enqueued late, with a pointer taken early, precedes the next use of the slot.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn work_that_is_enqueued_late_is_ordered() {
@@ -116,7 +117,7 @@ fn work_that_is_enqueued_late_is_ordered() {
             let scope = pool.scope();
             let view = scope.acquire_filled(N, 1_u8);
             let (from, _guard) = view.device_ptr(&other);
-            // Reading joins the other stream, before it has any work on the view.
+            // The read joins the other stream, before that has any work on the view.
             assert_eq!(view.copy_to_vec().unwrap(), [1; N]);
             // SAFETY: both are allocated, and the view is in use.
             unsafe { result::memcpy_dtod_async(to, from, N, other.cu_stream()) }.unwrap();
@@ -185,7 +186,7 @@ fn two_other_streams_in_turn() {
     });
 }
 
-/// A pool cannot tell them apart.
+/// A pool cannot distinguish them.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn two_unknown_streams_in_turn() {
@@ -234,7 +235,7 @@ fn raw_pointers_are_ordered_when_their_use_is_recorded() {
             let scope = pool.scope();
             let view = scope.acquire_filled(N, round);
             record_use(&view, &other).unwrap();
-            // SAFETY: the view is in use, and `other` comes after the pool's stream.
+            // SAFETY: the view is in use, and `other` is ordered after the pool's stream.
             unsafe { result::memset_d8_async(view.address(), 5, N, other.cu_stream()) }.unwrap();
         }
         assert_eq!(pool.scope().acquire::<u8, _>(N).copy_to_vec().unwrap(), [5; N]);
@@ -256,7 +257,7 @@ fn two_pools_on_two_streams() {
     });
 }
 
-/// cudarc's traits cannot answer an error: where an event cannot be had, the host waits.
+/// cudarc's traits cannot return an error: if an event cannot be recorded, the host waits.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn an_event_that_fails_is_made_up_for_by_waiting() {
@@ -284,7 +285,7 @@ fn an_event_that_fails_is_made_up_for_by_waiting() {
     }
 }
 
-/// The host waits for the stream that could not be ordered, also where that is a stream of another device.
+/// The host waits for the stream that could not be ordered, even for a stream of another device.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn an_event_that_fails_is_made_up_for_across_devices() {
@@ -306,8 +307,8 @@ fn an_event_that_fails_is_made_up_for_across_devices() {
     }
 }
 
-/// A block that another stream uses is not handed out in a capture, which waiting would spoil, and is
-/// freed after it.
+/// A block in use by another stream is not reused in a capture, which a wait would invalidate, and
+/// is freed after it.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_capture_is_not_spoiled_by_other_streams_uses() {
@@ -325,7 +326,7 @@ fn a_capture_is_not_spoiled_by_other_streams_uses() {
         assert_eq!(pool.trim().slots, 1);
         let mut kept = other.alloc_zeros::<u8>(N).unwrap();
         let (address, _guard) = kept.device_ptr_mut(&other);
-        // SAFETY: it is allocated, and nobody else uses it.
+        // SAFETY: it is allocated, and no other work uses it.
         unsafe { result::memset_d8_async(address, 1, N, stream.cu_stream()) }.unwrap();
         let graph = stream.end_capture(cudarc::driver::sys::CUgraphInstantiate_flags(0)).unwrap();
         assert!(graph.is_some(), "the capture is whole");

@@ -1,5 +1,5 @@
-//! Safe code that does what it likes with scopes, views, guards, streams and threads: nothing is used
-//! too early or too late, and nothing is lost.
+//! Safe code with arbitrary use of scopes, views, guards, streams and threads: no use is too early
+//! or too late, and nothing leaks.
 
 use std::cell::RefCell;
 use std::mem;
@@ -16,12 +16,12 @@ use pool_facade::prelude::*;
 
 use crate::support::{in_many_orders, orders, pool, start, start_anew};
 
-/// Elements of the arrays.
+/// The elements of the arrays.
 const N: usize = 1000;
 
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
-#[expect(clippy::forget_non_drop, reason = "this holds for whatever they may come to drop")]
+#[expect(clippy::forget_non_drop, reason = "this holds for all that they may later drop")]
 fn scopes_views_and_guards_are_forgotten() {
     in_many_orders(|device| {
         let other = device.context().new_stream().unwrap();
@@ -52,7 +52,7 @@ fn a_pool_moves_between_threads_while_other_streams_use_it() {
         let mut pool = pool(device);
         for value in 0..4_u8 {
             let device = device.clone();
-            // A per-thread stream ends with its thread, with work left to do.
+            // A per-thread stream ends with its thread, with pending work.
             let used = move || {
                 {
                     let scope = pool.scope();
@@ -68,7 +68,7 @@ fn a_pool_moves_between_threads_while_other_streams_use_it() {
     });
 }
 
-/// What the destructor of a thread-local value does: it takes pools, and gives one back.
+/// A thread-local value whose destructor takes pools, and returns one.
 struct AtExit(RefCell<Option<LocalGuard<Cuda>>>);
 
 impl Drop for AtExit {
@@ -214,7 +214,7 @@ fn parts_of_one_slot_are_copied_to_each_other_on_several_streams() {
     });
 }
 
-/// A stream that only the pool still has gets no more work, so it is waited for once and let go.
+/// A stream that only the pool still holds gets no more work, so it is waited for once and dropped.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn streams_that_come_and_go_are_not_collected() {

@@ -7,7 +7,7 @@ use pool_kernels::{elementwise, gather, reduction};
 
 use crate::support::{function, in_many_orders, pool, races_in_every_order};
 
-/// Elements of the arrays.
+/// The elements of the arrays.
 const N: usize = 100;
 
 const BLOCK: LaunchConfig =
@@ -39,13 +39,13 @@ fn launches_of_a_scope_are_in_the_pools_order() {
     });
 }
 
-/// Each round, kernels of another stream read one view and write another, and nobody joins.
+/// Each round, kernels of another stream read one view and write another, without explicit joins.
 fn on_another_stream(device: &CudaDevice, ordered: bool) {
     let axpy = function(device.context(), elementwise::MODULE, elementwise::AXPY.f32);
     let other = device.context().new_stream().unwrap();
     announce(&other);
     let mut pool = pool(device);
-    // SAFETY: the memory is the simulator's, where a race is a report.
+    // SAFETY: the memory is the simulator's, which reports races.
     unsafe { pool.context().order_foreign_streams(ordered) };
     for round in 0..4_u8 {
         let scope = pool.scope();
@@ -81,7 +81,7 @@ fn without_the_order_such_launches_race() {
     races_in_every_order(|device| on_another_stream(device, false));
 }
 
-/// A view that another stream uses is an argument of the pool's own launch next.
+/// A view in use by another stream is then an argument of the pool's own launch.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn an_argument_waits_for_other_streams() {

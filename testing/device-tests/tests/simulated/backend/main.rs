@@ -1,6 +1,6 @@
 //! `pool-cuda` on the simulated driver, whose checkers watch for races, stale addresses and leaks.
 //!
-//! Each test needs a process of its own: `cargo xtask sim-test` runs them.
+//! Each test needs a separate process: `cargo xtask sim-test` runs them.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "this is how tests fail")]
 

@@ -1,4 +1,4 @@
-//! Owned arrays of device memory: freed and used again in the order of the stream that used them last.
+//! Owned arrays of device memory: freed and reused in the order of the stream that used them last.
 
 use std::thread;
 
@@ -10,7 +10,7 @@ use pool_kernels::elementwise;
 use crate::support::{calls_like, function, in_many_orders, start, start_anew};
 use cuda_sim_control::Settings;
 
-/// Elements of the arrays.
+/// The elements of the arrays.
 const N: usize = 1000;
 
 const BLOCK: LaunchConfig =
@@ -43,7 +43,8 @@ fn arrays_used_on_other_streams_are_used_again_in_order() {
                 // SAFETY: the parameters are those of `AXPY`, and the count is that of the views.
                 unsafe { launch.launch(BLOCK) }.unwrap();
             }
-            // The input goes while the kernel may still read it, and its memory is taken at once.
+            // The input is dropped while the kernel may still read it, and its memory is reused at
+            // once.
             drop(x);
             let mut next = pool.take::<f32>(N);
             next.view_mut().fill_with_value(-1.0).unwrap();
@@ -62,7 +63,7 @@ fn cudarc_takes_owned_arrays_as_slices() {
         let mut array = pool.take_from(&[1_u32; N]);
         other.memset_zeros(&mut array.view_mut()).unwrap();
         assert_eq!(other.clone_dtoh(&array.view()).unwrap(), [0; N]);
-        // Nothing depends on a destructor.
+        // The order does not depend on a destructor.
         record_use(&array.view(), &other).unwrap();
         drop(array);
         let again = pool.take_from(&[2_u32; N]);

@@ -1,5 +1,5 @@
-//! Memory of one device in kernels of another: opened by one call, refused without it, ordered like any other
-//! stream's use.
+//! Memory of one device in kernels of another: enabled by one call, refused without it, ordered
+//! like any other stream's use.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ fn axpy(device: &CudaDevice) -> CudaFunction {
     function(device.context(), elementwise::MODULE, elementwise::AXPY.f32)
 }
 
-/// `y += 3 x`, on a stream of another device than the pool's, through addresses that were ordered for it.
+/// Runs `y += 3 x` on a stream of another device than the pool's, through addresses ordered for it.
 fn on_the_other(
     stream: &Arc<CudaStream>,
     axpy: &CudaFunction,
@@ -61,7 +61,7 @@ fn kernels_of_the_other(plain: bool) {
         start_anew(simulator, two_devices(), seed);
         let [near, far] = devices(plain);
         let (stream, axpy) = (far.context().new_stream().unwrap(), axpy(&far));
-        // One that was there before, and one that comes after.
+        // One pool exists before the call, one is created after it.
         let mut before = pool(&near);
         before.scope().acquire_zeroed::<f32, _>(N);
         near.let_peer(&far).unwrap();
@@ -92,7 +92,7 @@ fn kernels_of_a_peer_use_plain_memory() {
     kernels_of_the_other(true);
 }
 
-/// What was let stays let though all that was known of the other device is gone for a while.
+/// Access stays enabled even if all objects of the other device are dropped for a while.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_peer_that_comes_back() {
@@ -112,8 +112,8 @@ fn a_peer_that_comes_back() {
     }
 }
 
-/// The way there is not the way back, another device object has a memory pool of its own, and what was not let is
-/// refused before the driver is asked.
+/// Access in one direction does not enable the other, another device object has a separate memory
+/// pool, and access that is not enabled is refused before any call of the driver.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn what_was_not_let_is_refused() {
@@ -132,7 +132,7 @@ fn what_was_not_let_is_refused() {
     simulator.assert_clean();
 }
 
-/// A kernel that is given the bare address all the same faults, and that is reported.
+/// A kernel that gets the bare address without access rights faults, which is reported.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_kernel_without_leave_faults() {
@@ -148,7 +148,7 @@ fn a_kernel_without_leave_faults() {
         let (factor, count, address) = (3.0_f32, N as u64, view.address());
         let mut launch = stream.launch_builder(&axpy);
         launch.arg(&factor).arg(&address).arg(&address).arg(&count);
-        // SAFETY: the memory is the simulator's, where an access without leave is a report.
+        // SAFETY: the memory is the simulator's, which reports an access without access rights.
         unsafe { launch.launch(BLOCK) }.unwrap();
         assert!(stream.synchronize().is_err(), "the context of the other device is lost");
         let reports = simulator.reports();
@@ -177,7 +177,7 @@ fn devices_that_are_no_peers() {
     simulator.assert_clean();
 }
 
-/// One call fails, each in turn: an error with a name or none, and the same again runs through.
+/// Each call fails in turn: the result is a typed error or success, and a repetition succeeds.
 fn every_call_fails(simulator: Simulator, plain: bool) -> usize {
     let mut failures = 0;
     for nth in 1.. {
@@ -218,6 +218,6 @@ fn every_call_fails(simulator: Simulator, plain: bool) -> usize {
 fn every_call_for_a_peer_may_fail() {
     let simulator = start();
     let failures = [false, true].map(|plain| every_call_fails(simulator, plain));
-    println!("FIGURE: {failures:?} failures answered");
+    println!("FIGURE: {failures:?} failures returned");
     assert!(failures.iter().all(|&failures| failures > 10));
 }

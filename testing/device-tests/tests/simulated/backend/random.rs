@@ -1,5 +1,6 @@
-//! Random programs over two devices: pools, other streams, copies between pools and devices, guards and scopes
-//! that are forgotten. After each nothing is reported, all is given back, and every view holds what it should.
+//! Random programs over two devices: pools, other streams, copies between pools and devices,
+//! forgotten guards and scopes. After each there are no reports and no leaks, and every view has
+//! the right contents.
 
 use std::mem;
 use std::sync::Arc;
@@ -13,9 +14,9 @@ use pool_cuda::{Cuda, CudaDevice, DevicePool, DeviceStream, DeviceViewMut, annou
 use crate::shrink;
 use crate::support::{start, start_anew};
 
-/// Elements of the longest view.
+/// The elements of the longest view.
 const N: usize = 4096;
-/// Pools: two of the first device, one of the second.
+/// The pools: two of the first device, one of the second.
 const POOLS: usize = 3;
 
 /// The backends that programs run on.
@@ -25,12 +26,12 @@ impl Layout for Cuda {}
 
 impl Layout for Stacked<Cuda> {}
 
-/// What is the same for all of a program.
+/// The constant parameters of a program.
 #[derive(Clone, Copy, Debug)]
 struct Setup {
-    /// Without memory pools of the driver.
+    /// `true` to disable the driver's memory pools.
     plain: bool,
-    /// The second pool is on its device's default stream.
+    /// `true` if the second pool is on its device's default stream.
     on_default: bool,
 }
 
@@ -41,8 +42,8 @@ impl Setup {
     }
 }
 
-/// A step. Its numbers count what there is when it is taken, and begin anew behind the last: what is left of a
-/// program after steps were left out is a program, too.
+/// A step. Its numbers are indices modulo the current number of objects. So a program with some
+/// steps left out is a program, too.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Acquire {
@@ -68,7 +69,7 @@ enum Step {
     Read {
         view: usize,
     },
-    /// By cudarc, on some stream.
+    /// A fill by cudarc, on some stream.
     Zero {
         view: usize,
         stream: usize,
@@ -82,7 +83,7 @@ enum Step {
         view: usize,
         stream: usize,
     },
-    /// A pointer is given out, and its guard forgotten.
+    /// Takes a pointer, and forgets its guard.
     Forget {
         view: usize,
         stream: usize,
@@ -94,11 +95,11 @@ enum Step {
     Announce {
         stream: usize,
     },
-    /// A stream ends, and another one comes in its place.
+    /// Drops a stream, and creates another one in its place.
     Replace {
         stream: usize,
     },
-    /// All scopes end; their pools are trimmed, or forgotten are the scopes.
+    /// Ends all scopes. Trims their pools, or forgets the scopes.
     Close {
         trim: bool,
         forget: bool,
@@ -136,7 +137,7 @@ impl Step {
     }
 }
 
-/// What there is while scopes are open.
+/// The objects while scopes are open.
 struct Open<'s, B: Layout> {
     scopes: Vec<Scope<'s, B>>,
     views: Vec<View<'s>>,
@@ -144,22 +145,22 @@ struct Open<'s, B: Layout> {
 
 struct View<'s> {
     elements: DeviceViewMut<'s, u8>,
-    /// What each element is; `None` where a call failed that was to write them.
+    /// The value of each element; `None` after a failed write.
     value: Option<u8>,
 }
 
-/// What there is for all of a program.
+/// The objects of the whole program.
 struct World {
     devices: [CudaDevice; 2],
     streams: Vec<Arc<CudaStream>>,
 }
 
-/// Why a step ended otherwise than it should.
+/// The reason for which a step failed.
 #[derive(Debug)]
 enum Fault {
-    /// A call of the pool's failed.
+    /// A call of the pool failed.
     Refused(String),
-    /// Elements are not what was written.
+    /// Elements have other values than written.
     Wrong(String),
 }
 
@@ -198,11 +199,11 @@ impl World {
         &self.streams[number % self.streams.len()]
     }
 
-    /// Another stream in the place of one of the last, which are nobody's own.
+    /// Replaces one of the last streams, which belong to no pool.
     fn replace(&mut self, number: usize) {
         let place = self.streams.len() - 1 - number % 3;
         let device = if place + 1 == self.streams.len() { 1 } else { 0 };
-        // In a sweep the driver may refuse one.
+        // In a sweep the driver may refuse it.
         if let Ok(stream) = self.devices[device].context().new_stream() {
             self.streams[place] = stream;
         }
@@ -226,7 +227,8 @@ impl<'s, B: Layout> Open<'s, B> {
         self.views.get_mut(number % count)
     }
 
-    /// What is refused changes nothing; what an error may be is not the matter here.
+    /// Executes a step. A refused step changes nothing; this function does not check the kind of an
+    /// error.
     fn take(&mut self, step: Step, world: &mut World) -> Checked {
         match step {
             Step::Acquire { pool, length, value } => {
@@ -316,7 +318,7 @@ impl View<'_> {
 }
 
 impl Step {
-    /// The view that it is about.
+    /// Returns the view of the step.
     fn view(self) -> usize {
         match self {
             Self::Fill { view, .. }
@@ -355,17 +357,17 @@ fn take_all<B: Layout>(setup: Setup, steps: &[Step]) -> Checked {
     Ok(())
 }
 
-/// Whether a report is of a call with the address 0: cudarc makes such calls where a stream is refused, and that the
-/// driver refuses them, too, is meant.
+/// Returns `true` if a report is of a call with the address 0. cudarc makes such calls if a stream
+/// is refused, and the driver is expected to refuse them.
 pub(crate) fn is_meant(report: &str) -> bool {
     report.contains("at 0x0: nothing")
 }
 
-/// Takes all steps of a program in which calls of the driver fail from `arm` on: after an error it goes on. How many
-/// errors there were, and how much was wrong. Steps in which cudarc copies from or to the host are left out: those it
-/// orders itself.
+/// Executes all steps of a program in which calls of the driver fail from `arm` on; it continues
+/// after an error. Returns the number of errors and of wrong results. It leaves out steps in which
+/// cudarc copies from or to the host, because cudarc orders those itself.
 pub(crate) fn take_in_spite_of_failures(number: u64, arm: &dyn Fn()) -> (usize, usize) {
-    // Every second program is on stacks.
+    // Every second program runs on stacks.
     if number.is_multiple_of(2) {
         take_on::<Cuda>(number, arm)
     } else {
@@ -399,7 +401,7 @@ fn take_on<B: Layout>(number: u64, arm: &dyn Fn()) -> (usize, usize) {
     (refused, wrong)
 }
 
-/// Panics with what is wrong with a program.
+/// Panics with the mistake of a program.
 fn run<B: Layout>(simulator: Simulator, number: u64, setup: Setup, steps: &[Step]) {
     let devices = Settings { devices: 2, ..Settings::default() };
     start_anew(simulator, devices, number);
@@ -428,7 +430,7 @@ fn random_programs_on_stacks_over_two_devices() {
     println!("FIGURE: two devices, stacks, {}", run_all::<Stacked<Cuda>>());
 }
 
-/// Runs all programs; returns how many.
+/// Runs all programs, and returns their number.
 fn run_all<B: Layout>() -> impl std::fmt::Display {
     let simulator = start();
     let program = |number| (Setup::of(number), Step::all_of(number));

@@ -1,5 +1,6 @@
-//! Before an allocation of a device pool fails: idle blocks of the pool are freed, frees that are pending on other streams
-//! are waited for, and idle pools of the thread give their memory back. The error tells what was tried and what pools hold.
+//! Attempts before an allocation of a device pool fails. Idle blocks of the pool are freed, pending
+//! frees on other streams are waited for, and idle pools of the thread are trimmed. The error lists
+//! the attempts and the memory that pools hold.
 
 use std::sync::Arc;
 
@@ -16,11 +17,13 @@ use crate::support::{calls_like, orders, start, start_anew};
 /// An eighth of the device's page.
 const UNIT: usize = 256 << 10;
 
-/// The device has this many units. Half of it and a little more is asked for, so that it is there once.
+/// The units of the device's memory. The tests request a little more than half, so that it fits
+/// once.
 const DEVICE: usize = 64;
 const MOST: usize = 40 * UNIT;
 
-/// A device with memory for one large block, and another object of the same device, with a memory pool of its own.
+/// Returns a device with memory for one large block, and another object of the same device, with a
+/// separate memory pool.
 fn devices() -> [CudaDevice; 2] {
     let device = Cuda::device(0).unwrap();
     let other = CudaDevice::of_context(Arc::clone(device.context())).unwrap();
@@ -31,7 +34,7 @@ fn settings() -> Settings {
     Settings { bytes: (DEVICE * UNIT) as u64, ..Settings::default() }
 }
 
-/// Runs a program in many orders on a small device. After each, nothing is reported and all is given back.
+/// Runs a program in many orders on a small device. After each, there are no reports and no leaks.
 fn in_many_orders_on_a_small_device(program: impl Fn()) {
     let simulator = start();
     for seed in 0..orders() {
@@ -41,7 +44,7 @@ fn in_many_orders_on_a_small_device(program: impl Fn()) {
     }
 }
 
-/// Runs a program with pools of the thread, whose device lasts as long as the process.
+/// Runs a program with pools of the thread, whose device lives as long as the process.
 fn on_a_small_device(program: impl Fn()) {
     let simulator = start();
     start_anew(simulator, settings(), 0);
@@ -53,7 +56,7 @@ fn acquire(pool: &mut Pool<Cuda>, bytes: usize) -> Result<usize, PoolError<CudaE
     Ok(pool.scope().try_acquire::<u8, _>(bytes)?.len())
 }
 
-/// What the error of an acquire tells of the attempts before it.
+/// Returns the attempts in the error of an acquire.
 fn reclaim_of(failed: Result<usize, PoolError<CudaError>>) -> Reclaim {
     match failed {
         Err(PoolError::OutOfMemory { source: CudaError::OutOfMemory { reclaim, .. }, .. }) => {
@@ -63,13 +66,14 @@ fn reclaim_of(failed: Result<usize, PoolError<CudaError>>) -> Reclaim {
     }
 }
 
-/// A pool that is gone, whose blocks are freed on a stream that is still at work.
+/// Drops a pool whose blocks are freed on a stream with running work.
 fn leave_pending_frees(device: &CudaDevice, stream: &Arc<CudaStream>) {
     let mut pool = Pool::<Cuda>::new(DeviceStream::new(device, stream.clone()).unwrap());
     acquire(&mut pool, MOST).unwrap();
 }
 
-/// cudarc's own slices, as users have them: two streams that live, each of which takes and frees the larger half.
+/// Uses cudarc's own slices like user code: two live streams, each of which allocates and frees the
+/// larger half.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn another_stream_has_freed_the_memory() {
@@ -85,7 +89,7 @@ fn another_stream_has_freed_the_memory() {
     }
 }
 
-/// The pools of one device share its memory pool, which reuses what another stream has freed.
+/// The pools of one device share its memory pool, which reuses memory freed on another stream.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn pools_one_after_the_other_have_the_same_memory() {
@@ -109,7 +113,7 @@ fn pending_frees_of_other_streams_are_waited_for() {
         let [device, other] = devices();
         let stream = other.context().new_stream().unwrap();
         leave_pending_frees(&other, &stream);
-        // Its memory pool keeps what is free until it is trimmed.
+        // Its memory pool keeps free memory until it is trimmed.
         let keeper = Pool::<Cuda>::new(other.new_stream().unwrap());
         acquire(&mut Pool::new(device.new_stream().unwrap()), MOST).unwrap();
         drop(keeper);
@@ -125,7 +129,7 @@ fn idle_pools_of_the_thread_are_trimmed() {
         });
         let device = Cuda::device(0).unwrap();
         acquire(&mut Pool::new(device.new_stream().unwrap()), MOST).unwrap();
-        // And the other way round: a pool of the user's keeps its block, and the thread's pool cannot have one.
+        // In reverse: a pool of the user keeps its block, and the thread's pool cannot get one.
         let mut pool = Pool::<Cuda>::new(device.new_stream().unwrap());
         acquire(&mut pool, MOST).unwrap();
         let failed =
@@ -155,19 +159,20 @@ fn the_error_lists_what_was_tried_and_what_pools_hold() {
         let reclaim = reclaim_of(acquire(&mut pool, MOST));
         assert!(reclaim.is_made());
         assert!(reclaim.trimmed_bytes() >= 4 * UNIT, "{reclaim}");
-        // Those of the two pools, of the thread, and the first one, which cudarc's context had for the device.
+        // The streams of the two pools and of the thread, and the first one, which cudarc's context
+        // had for the device.
         assert!(reclaim.streams_waited() >= 3, "{reclaim}");
         assert_eq!((reclaim.streams_captured(), reclaim.pools()), (0, 2));
         let held: Vec<usize> = reclaim.largest_pools().collect();
         assert!(held[0] >= 24 * UNIT && held[1] >= 8 * UNIT && held.len() == 2);
         assert_eq!(reclaim.held_bytes(), held.iter().sum::<usize>());
-        // What was tried before does not harm the pools.
+        // The earlier attempts do not harm the pools.
         acquire(&mut pool, 8 * UNIT).unwrap();
         acquire(&mut holders[0], 8 * UNIT).unwrap();
     });
 }
 
-/// A stream that is captured is not waited for, and its capture goes on.
+/// A captured stream is not waited for, and its capture continues.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn captured_streams_are_left_alone() {
@@ -187,7 +192,8 @@ fn captured_streams_are_left_alone() {
     });
 }
 
-/// A block that a pool can do without, and one that it has where its idle blocks are freed, disturb nobody.
+/// An optional block, and one that fits once the pool's idle blocks are freed, do not affect other
+/// pools.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn nothing_outside_is_touched_before_the_last_attempt() {
@@ -200,10 +206,10 @@ fn nothing_outside_is_touched_before_the_last_attempt() {
     assert!(held() >= UNIT);
     let device = Cuda::device(0).unwrap();
     let mut pool = Pool::<Cuda>::new(device.new_stream().unwrap());
-    // Its growth factor asks for more than there is.
+    // Its growth factor requests more than the device has.
     acquire(&mut pool, 25 * UNIT).unwrap();
     acquire(&mut pool, 32 * UNIT).unwrap();
-    // Its own idle block makes room.
+    // Its own idle block is freed first.
     acquire(&mut pool, 52 * UNIT).unwrap();
     assert!(held() >= UNIT);
     let waits = calls_like(simulator, "cuStreamSynchronize");
@@ -214,7 +220,7 @@ fn nothing_outside_is_touched_before_the_last_attempt() {
     simulator.assert_clean();
 }
 
-/// The last attempt for memory of shapes is made, too.
+/// The last attempt also applies to memory of shapes.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn memory_of_shapes_is_reclaimed() {
@@ -231,7 +237,8 @@ fn memory_of_shapes_is_reclaimed() {
     });
 }
 
-/// Each call of the driver fails in turn while memory is reclaimed: an error or success, and never a leak.
+/// Each call of the driver fails in turn while memory is reclaimed: the result is an error or
+/// success, and never a leak.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn every_call_of_an_attempt_may_fail() {

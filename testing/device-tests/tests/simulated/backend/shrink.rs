@@ -1,6 +1,6 @@
-//! Random programs, one after the other, until enough steps were taken. Of one that fails steps are left out, each
-//! try in a process of its own, until it does not fail in the same way without any one of those that are left; these
-//! are printed, with what runs them again.
+//! Runs random programs until they have taken enough steps. A failing program is shrunk: steps are
+//! left out, each attempt in a separate process, until every remaining step is needed for the same
+//! failure. The result is printed with the command to run it again.
 
 use std::env;
 use std::fmt::{self, Debug, Display, Formatter};
@@ -11,17 +11,17 @@ use std::time::Duration;
 
 use cuda_sim_control::Settings;
 
-/// How many steps are taken at least, else [`STEPS`].
+/// The minimum of steps, by default [`STEPS`].
 const STEPS_VARIABLE: &str = "POOL_ATTACK_STEPS";
 const STEPS: usize = 10_000;
 
-/// The one program that is run, as [`Chosen`] is printed.
+/// The only program to run, in the format of [`Chosen`].
 const PROGRAM_VARIABLE: &str = "POOL_ATTACK_PROGRAM";
 
-/// How long a program that was shortened may take: it may wait for what was left out.
+/// The time limit of a shrunk program, which may wait for a step that was left out.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What was run.
+/// The counts of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Taken {
     pub(crate) programs: usize,
@@ -34,13 +34,13 @@ struct Chosen {
     steps: Vec<usize>,
 }
 
-/// What the random numbers of a program begin with; programs of a run lie apart from those of the next run's.
+/// Returns the first seed of a program. The seeds of a run differ from those of the next run.
 pub(crate) fn seed(number: u64) -> u64 {
     Settings::default().seed.wrapping_mul(1_000_003).wrapping_add(number)
 }
 
-/// Runs programs, each made of its number: what is the same for all of it, and its steps. One that is wrong panics,
-/// and says first, up to a colon, what sort of mistake it is.
+/// Runs programs, each made from its number: its constant parameters, and its steps. A failing one
+/// panics with a message that starts with the kind of mistake, up to a colon.
 pub(crate) fn run_programs<P: Debug, S: Clone + Debug>(
     program: impl Fn(u64) -> (P, Vec<S>),
     mut run: impl FnMut(u64, &P, &[S]),
@@ -49,7 +49,7 @@ pub(crate) fn run_programs<P: Debug, S: Clone + Debug>(
         let chosen = Chosen::parse(&chosen).unwrap();
         let (setup, steps) = program(chosen.number);
         let steps = chosen.of(&steps);
-        // Nobody else looks whether it ends.
+        // This thread detects a hang.
         thread::spawn(|| {
             thread::sleep(PATIENCE);
             process::exit(1);
@@ -80,7 +80,7 @@ fn print_shrunk<P: Debug, S: Debug>(number: u64, setup: &P, steps: &[S]) {
     let of = |steps: &[usize]| Chosen { number, steps: steps.to_vec() };
     let all: Vec<usize> = (0..steps.len()).collect();
     let Some(failure) = of(&all).failure() else {
-        println!("program {number} fails behind those before it alone: {setup:?} {steps:#?}");
+        println!("program {number} fails only after the earlier ones: {setup:?} {steps:#?}");
         return;
     };
     let left = shrunk(all, |fewer| of(fewer).failure().as_ref() == Some(&failure));
@@ -91,7 +91,7 @@ fn print_shrunk<P: Debug, S: Debug>(number: u64, setup: &P, steps: &[S]) {
     println!("again: {PROGRAM_VARIABLE}='{}', and --first-seed {run}", of(&left));
 }
 
-/// What of these still fails, and does not without any one of them.
+/// Returns a subset of steps that still fails, and in which every step is needed.
 fn shrunk(mut steps: Vec<usize>, mut fails: impl FnMut(&[usize]) -> bool) -> Vec<usize> {
     let mut size = (steps.len() / 2).max(1);
     loop {
@@ -129,7 +129,7 @@ impl Chosen {
         self.steps.iter().map(|step| steps[*step].clone()).collect()
     }
 
-    /// How these steps fail in a process of their own, if they do.
+    /// Returns the failure of these steps in a separate process, if there is one.
     fn failure(&self) -> Option<String> {
         let mut again = Command::new(env::current_exe().unwrap());
         again.args(env::args_os().skip(1)).env(PROGRAM_VARIABLE, self.to_string());
@@ -146,7 +146,8 @@ impl Display for Chosen {
     }
 }
 
-/// Where a program panicked first, and with what sort of mistake; nothing, where something else ended it.
+/// Returns the place and the kind of the first panic; an empty string if the process ended
+/// otherwise.
 fn first_panic(printed: &str) -> String {
     let Some((_, panic)) = printed.split_once("panicked at ") else { return String::new() };
     let (place, message) = panic.split_once('\n').unwrap_or((panic, ""));
@@ -168,7 +169,7 @@ mod tests {
         assert_eq!(shrunk(steps.clone(), needs(&[7, 23])), [7, 23]);
         assert_eq!(shrunk(steps.clone(), needs(&[])), [0_usize; 0]);
         assert_eq!(shrunk(steps.clone(), needs(&[39])), [39]);
-        // Each of the others goes once the next one is gone.
+        // A step can only be left out once the next one is.
         let in_a_row = |fewer: &[usize]| {
             fewer.first() == Some(&0) && fewer.windows(2).all(|two| two[1] == two[0] + 1)
         };

@@ -9,7 +9,7 @@ use crate::support::{calls_like, in_many_orders, start, start_anew};
 
 const N: usize = 1000;
 
-/// A stacked pool that is settled in one chunk with room for eight arrays.
+/// Returns a stacked pool that has settled in one chunk for eight arrays.
 fn settled(device: &CudaDevice) -> Pool<Stacked<Cuda>> {
     let mut pool = Pool::new(device.new_stream().unwrap());
     for _ in 0..3 {
@@ -19,7 +19,7 @@ fn settled(device: &CudaDevice) -> Pool<Stacked<Cuda>> {
     pool
 }
 
-/// What one array's notes are forgotten for, the other's stay.
+/// Records of one array can be dropped while those of the other stay.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn two_arrays_of_a_chunk_on_one_stream_are_ordered_apart() {
@@ -62,14 +62,14 @@ fn an_array_waits_for_uses_of_its_own_bytes_alone() {
         lent.fill_with_value(4).unwrap();
         assert_eq!(calls_like(simulator, "cuStreamWaitEvent"), 1);
     }
-    // The next array of these bytes waits for the stream, which still might use them.
+    // The next array of these bytes waits for the stream, which might still use them.
     simulator.forget_calls();
     let scope = pool.scope();
     scope.acquire_filled(N, 5_u32);
     assert_eq!(calls_like(simulator, "cuStreamWaitEvent"), 1);
 }
 
-/// The events that end uses on unknown streams are destroyed when their bytes are handed out again.
+/// The events that end uses on unknown streams are destroyed when their bytes are reused.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn events_of_guards_do_not_pile_up_in_a_chunk() {
@@ -87,12 +87,12 @@ fn events_of_guards_do_not_pile_up_in_a_chunk() {
     }
     let created = calls_like(simulator, "cuEventCreate");
     let destroyed = calls_like(simulator, "cuEventDestroy");
-    // One for each of four arrays may be waiting for the next pass, beside cudarc's own and the pool's.
+    // Each of four arrays may have one event for the next pass, beside cudarc's own and the pool's.
     assert!(created >= 400 && created - destroyed < 20, "{created} created, {destroyed} destroyed");
     assert_eq!(calls_like(simulator, "cuCtxSynchronize"), 0);
 }
 
-/// One block holds what is live, in steady state without a call of the driver that allocates.
+/// One block holds all live arrays, without an allocating call of the driver in steady state.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_stack_holds_one_block_of_the_peak() {
@@ -119,7 +119,7 @@ fn a_stack_holds_one_block_of_the_peak() {
     assert!(held * 100 <= live * 105, "{held} bytes for {live}");
 }
 
-/// A thread has stacked pools of a device, too.
+/// A thread also has stacked pools of a device.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_thread_has_stacked_pools() {

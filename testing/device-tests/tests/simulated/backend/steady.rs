@@ -1,4 +1,4 @@
-//! Steady state: no call of the driver is the pool's, no byte is allocated, no address changes.
+//! Steady state: no call of the driver by the pool, no allocation, no change of an address.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use pool_kernels::elementwise;
 
 use crate::support::{calls_like, function, orders, pool, start, start_anew};
 
-/// How many scopes: the driver's log holds the calls of that many.
+/// The number of scopes, whose calls fit the driver's log.
 const SCOPES: usize = 10_000;
 
-/// The lengths of a scope's five arrays, changing from scope to scope.
+/// Returns the lengths of a scope's five arrays, which change from scope to scope.
 fn lengths(scope: usize) -> [usize; 5] {
     [1, 2, 3, 4, 5].map(|slot| 100 * slot + (scope * 7 * slot) % 50)
 }
@@ -67,7 +67,7 @@ fn without_a_pool(
     }
 }
 
-/// Few threads: each of them is interpreted.
+/// Few threads, because each of them is interpreted.
 const BLOCK: LaunchConfig =
     LaunchConfig { grid_dim: (1, 1, 1), block_dim: (32, 1, 1), shared_mem_bytes: 0 };
 
@@ -91,7 +91,7 @@ fn every_call_of_the_driver_is_the_users() {
 
     let device = Cuda::device(0).unwrap();
     let mut pool = pool(&device);
-    // Every length that comes, once; blocks grow, so addresses stay only afterwards.
+    // Each length occurs once; blocks grow, so addresses are constant only afterwards.
     for number in 0..50 {
         with_a_pool(&mut pool, &axpy, number..number + 1);
     }
@@ -123,7 +123,7 @@ fn a_shape_on_the_device_is_written_once() {
     assert_eq!(simulator.all_calls(), 0);
     assert_eq!((pool.stats().shape_misses, pool.stats().shape_hits), (4, 400));
 
-    // A fifth evicts the first, whose place on the device it gets.
+    // A fifth evicts the first, and gets its place on the device.
     assert_eq!(shape_address(&mut pool, &[12, 2]), first[0]);
     assert_eq!(numbers_at(&mut pool, &[12, 2]), [2, 0, 12, 2, 2, 1]);
     assert_eq!(numbers_at(&mut pool, &[2, 3, 4]), [3, 0, 2, 3, 4, 12, 4, 1]);
@@ -141,13 +141,13 @@ fn shape_address(pool: &mut Pool<Cuda>, dims: &[usize]) -> u64 {
     shaped.shape.address()
 }
 
-/// What a kernel would read there.
+/// Returns the numbers that a kernel would read there.
 fn numbers_at(pool: &mut Pool<Cuda>, dims: &[usize]) -> Vec<u64> {
     let scope = pool.scope();
     let shaped = scope.try_acquire_shaped::<f32>(dims).unwrap();
     let stream = scope.context().stream();
     let mut numbers = vec![0_u64; 2 + 2 * dims.len()];
-    // SAFETY: the shape holds as many numbers, and was written on this stream.
+    // SAFETY: the shape has that many numbers, and was written on this stream.
     let copied = unsafe {
         cudarc::driver::result::memcpy_dtoh_async(
             &mut numbers,

@@ -1,5 +1,5 @@
-//! Subscribers of `tracing` that use the pool whose growth they are told of, through a scope that was leaked to
-//! them: they are refused, and no two views are of the same memory.
+//! Subscribers of `tracing` that use the growing pool in the event of its growth, through a leaked
+//! scope. They are refused, and no two views share memory.
 
 use std::cell::{Cell, RefCell};
 
@@ -9,7 +9,7 @@ use tracing::{Event, Metadata, Subscriber, span, subscriber};
 
 use crate::support::{orders, pool, start, start_anew};
 
-/// Elements of what a subscriber acquires.
+/// The elements of a subscriber's array.
 const N: usize = 1000;
 
 thread_local! {
@@ -18,12 +18,12 @@ thread_local! {
     static REFUSED: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Acquires whenever it is told anything.
+/// A subscriber that acquires in every event.
 struct Acquiring;
 
 impl Acquiring {
     fn acquire() {
-        // Not in its own acquires.
+        // It does not acquire in events of its own acquires.
         let Some(scope) = SCOPE.take() else { return };
         match scope.try_acquire_filled(N, 9_u8) {
             Ok(view) => VIEWS.with_borrow_mut(|views| views.push(view)),
@@ -61,7 +61,7 @@ impl Subscriber for Acquiring {
     }
 }
 
-/// Grows slots of a leaked pool, trims it, and goes on.
+/// Grows slots of a leaked pool, trims it, and continues.
 fn use_a_leaked_pool(device: &CudaDevice) -> Result<(), PoolError<CudaError>> {
     let pool: &'static mut Pool<Cuda> = Box::leak(Box::new(pool(device)));
     let other = device.context().new_stream().unwrap();
@@ -100,7 +100,7 @@ fn a_subscriber_that_enters_the_pool_that_grows_is_refused() {
         start_anew(simulator, cuda_sim_control::Settings::default(), seed);
         let device = Cuda::device(0).unwrap();
         subscriber::with_default(Acquiring, || use_a_leaked_pool(&device)).unwrap();
-        assert!(REFUSED.take() > 0, "nobody was told of growth");
+        assert!(REFUSED.take() > 0, "there was no event of growth");
         simulator.assert_clean();
     }
 }

@@ -1,4 +1,4 @@
-//! What the tests share: a simulator, many orders, and what must hold after each.
+//! Helpers of the tests: a simulator, many orders, and the checks after each.
 
 use std::sync::Arc;
 
@@ -14,21 +14,21 @@ pub(crate) fn start() -> Simulator {
     Simulator::start(Settings::default()).unwrap()
 }
 
-/// Starts anew with a seed of this run. The seeds of a run lie apart from those of the next run's.
+/// Starts anew with a seed of this run. The seeds of a run differ from those of the next run.
 pub(crate) fn start_anew(simulator: Simulator, settings: Settings, seed: u64) {
     let seed = settings.seed.wrapping_mul(1_000_003).wrapping_add(seed);
     assert!(simulator.reset(Settings { seed, ..settings }));
-    // A driver is started once in a process; this one forgets that.
+    // A process starts a driver once, and this resets that.
     cudarc::driver::result::init().unwrap();
 }
 
-/// How many orders a test runs in: the variable `POOL_SIM_ORDERS`, else 20.
+/// Returns the number of orders of a test: the variable `POOL_SIM_ORDERS`, else 20.
 pub(crate) fn orders() -> u64 {
     let number = std::env::var("POOL_SIM_ORDERS").ok();
     number.map_or(20, |number| number.parse().unwrap())
 }
 
-/// Runs a program in many orders. After each, nothing is reported and all is given back.
+/// Runs a program in many orders. After each, there are no reports and no leaks.
 pub(crate) fn in_many_orders(program: impl Fn(&CudaDevice)) {
     let simulator = start();
     for seed in 0..orders() {
@@ -41,7 +41,7 @@ pub(crate) fn in_many_orders(program: impl Fn(&CudaDevice)) {
     }
 }
 
-/// Runs a program in many orders, and checks that races, and nothing else, are reported in each.
+/// Runs a program in many orders, and checks that each reports races, and nothing else.
 pub(crate) fn races_in_every_order(program: impl Fn(&CudaDevice)) {
     let simulator = start();
     for seed in 0..orders() {
@@ -55,17 +55,17 @@ pub(crate) fn races_in_every_order(program: impl Fn(&CudaDevice)) {
     }
 }
 
-/// A pool on a stream of its own.
+/// Returns a pool on a separate stream.
 pub(crate) fn pool(device: &CudaDevice) -> Pool<Cuda> {
     Pool::new(device.new_stream().unwrap())
 }
 
-/// How often a call was made since the calls were forgotten, for calls that start with this.
+/// Returns the number of calls since the last reset whose names have this prefix.
 pub(crate) fn calls_like(simulator: Simulator, start: &str) -> usize {
     simulator.log().iter().filter(|call| call.name.starts_with(start)).count()
 }
 
-/// A kernel, ready for launches in a context.
+/// Returns a kernel, ready for launches in a context.
 pub(crate) fn function(context: &Arc<CudaContext>, module: Module, name: &str) -> CudaFunction {
     context.load_module(Ptx::from_src(module.text())).unwrap().load_function(name).unwrap()
 }

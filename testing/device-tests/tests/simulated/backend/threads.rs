@@ -1,4 +1,5 @@
-//! Threads, each with its own pools, or with streams that use the memory of another's: they keep their data.
+//! Threads, each with its own pools, or with streams that use another thread's memory: their data
+//! is right.
 
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,14 +14,14 @@ use pool_kernels::elementwise;
 use crate::support::{function, in_many_orders, orders, pool, start, start_anew};
 
 const SCOPES: u32 = 100;
-/// In how many rounds two threads meet, each a little later than in the one before.
+/// The number of rounds in which two threads meet, each a little later than in the previous one.
 const MEETINGS: u32 = 400;
 
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn eight_threads_keep_their_data() {
     in_many_orders(|_| {
-        // Not scoped threads, whose end is not waited for to the last destructor.
+        // They are not scoped threads, because a scope does not wait for the last destructor.
         let threads = [0, 1, 2, 3, 4, 5, 6, 7].map(|number| thread::spawn(move || work(number)));
         for thread in threads {
             thread.join().unwrap();
@@ -44,8 +45,8 @@ fn work(thread: u32) {
     assert_eq!(kept.copy_to_vec().unwrap(), [thread; 64]);
 }
 
-/// Another thread launches on a stream, and lets it go, while the pool looks at who uses the block: what was
-/// launched is waited for, whichever of the two came first.
+/// Another thread launches on a stream, and drops it, while the pool checks the users of the block.
+/// The launch is waited for in any interleaving.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_last_launch_is_waited_for_when_its_thread_lets_the_stream_go() {
@@ -82,8 +83,8 @@ fn meet(device: &CudaDevice) {
                 let count = N as u64;
                 let mut launch = stream.launch_builder(copy);
                 launch.arg(argument).arg(&to).arg(&count);
-                // SAFETY: the parameters of `COPY`; it reads the view, on the stream that it was given to,
-                // and writes as many elements that nobody else uses.
+                // SAFETY: the parameters are those of `COPY`. It reads the view, on the stream that
+                // it was given to, and writes elements that no other work uses.
                 unsafe { launch.launch(LaunchConfig::for_num_elems(8)) }.unwrap();
             });
             while !is_there.load(Ordering::SeqCst) {

@@ -1,5 +1,5 @@
-//! Uses on streams that a pool does not know. Each ends in an event, so that no capture of the context is spoiled; what
-//! has no event is waited for as a whole context.
+//! Uses on streams that a pool does not know. Each ends in an event, so that no capture of the
+//! context is invalidated. Without an event, the pool waits for the whole context.
 
 use std::mem;
 use std::sync::Arc;
@@ -19,8 +19,9 @@ fn unknown(device: &CudaDevice) -> [Arc<CudaStream>; 3] {
     [context.new_stream().unwrap(), context.per_thread_stream(), context.default_stream()]
 }
 
-/// `an_eager_pool_spoils_hand_made_captures` of `att/hand.rs`: a capture that cudarc makes by hand, in each mode, while
-/// an eager pool fills, reads, reuses, trims and drops what an unknown stream used.
+/// `an_eager_pool_spoils_hand_made_captures` of `att/hand.rs`: a manual capture of cudarc's, in
+/// each mode, while an eager pool fills, reads, reuses, trims and drops memory that an unknown
+/// stream used.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn an_eager_pool_spoils_no_hand_made_capture() {
@@ -64,8 +65,8 @@ fn an_eager_pool_spoils_no_hand_made_capture() {
     }
 }
 
-/// Guards that are dropped, in loops of reads and of writes: the host never waits for the context, and a block has a
-/// bounded number of events.
+/// Drops guards in loops of reads and of writes: the host never waits for the context, and a block
+/// has a bounded number of events.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn uses_on_an_unknown_stream_end_in_events() {
@@ -86,7 +87,7 @@ fn uses_on_an_unknown_stream_end_in_events() {
         assert!(made - destroyed < 8, "{made} events made, {destroyed} destroyed");
         assert_eq!(simulator.calls("cuCtxSynchronize"), 0);
         assert_eq!(view.copy_to_vec().unwrap(), [99; N]);
-        // Readers beside each other keep their events, up to a number.
+        // Concurrent readers keep their events, up to a limit.
         let mut copy = other.alloc_zeros::<u32>(N).unwrap();
         for _ in 0..100 {
             other.memcpy_dtod(&view, &mut copy).unwrap();
@@ -102,7 +103,7 @@ fn uses_on_an_unknown_stream_end_in_events() {
     simulator.assert_no_leaks();
 }
 
-/// A guard that is forgotten, or that is there still, leaves no event: the host waits for the context.
+/// A forgotten or live guard has no event: the host waits for the context.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_forgotten_guard_is_waited_for() {
@@ -113,7 +114,7 @@ fn a_forgotten_guard_is_waited_for() {
                 let scope = pool.scope();
                 let view = scope.acquire_filled::<u8, _>(N, 1);
                 let (address, guard) = view.device_ptr(&other);
-                // SAFETY: the view is in use, and `other` comes after the pool's stream.
+                // SAFETY: the view is in use, and `other` is ordered after the pool's stream.
                 unsafe { result::memset_d8_async(address, 5, N, other.cu_stream()) }.unwrap();
                 if is_forgotten {
                     mem::forget(guard);
@@ -129,8 +130,8 @@ fn a_forgotten_guard_is_waited_for() {
     });
 }
 
-/// A guard of cudarc's is public: its event may be recorded by hand, early, and the guard dropped after the next use. The
-/// event must be there then.
+/// A guard of cudarc's is public: user code may record its event early, and drop the guard after
+/// the next use. The event must exist then.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn the_event_of_a_guard_lives_as_long_as_the_guard() {
@@ -155,7 +156,7 @@ fn the_event_of_a_guard_lives_as_long_as_the_guard() {
     });
 }
 
-/// Without cudarc's event tracking no guard records anything: as before, the host waits for the context.
+/// Without cudarc's event tracking no guard records an event, so the host waits for the context.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn without_event_tracking_the_context_is_waited_for() {
@@ -168,7 +169,7 @@ fn without_event_tracking_the_context_is_waited_for() {
             let scope = pool.scope();
             let mut view = scope.acquire_filled::<u8, _>(N, round);
             let (address, guard) = view.device_ptr_mut(&other);
-            // SAFETY: the view is in use, and `other` comes after the pool's stream.
+            // SAFETY: the view is in use, and `other` is ordered after the pool's stream.
             unsafe { result::memset_d8_async(address, 7, N, other.cu_stream()) }.unwrap();
             drop(guard);
             assert_eq!(view.copy_to_vec().unwrap(), [7; N]);
@@ -176,7 +177,8 @@ fn without_event_tracking_the_context_is_waited_for() {
     });
 }
 
-/// While a session captures (here: says so), an unknown use without an event fails by name, and the driver is not asked.
+/// While a session captures (the test registers one), an unknown use without an event fails with a
+/// typed error, and makes no call of the driver.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn an_unknown_use_names_the_stream_while_a_session_captures() {

@@ -1,4 +1,4 @@
-//! Views in cudarc's hands, and what views can do.
+//! Views passed to cudarc, and the operations of views.
 
 use cudarc::driver::{DeviceSlice, PushKernelArg};
 use pool_core::{PoolView, PoolViewMut};
@@ -53,7 +53,7 @@ fn parts_and_shapes() {
     });
 }
 
-/// Every kind of argument is one for cudarc's builder.
+/// Pushes every kind of argument to cudarc's builder.
 #[expect(dead_code, reason = "compiled, never run")]
 fn arguments<'a>(
     builder: &mut cudarc::driver::LaunchArgs<'a>,

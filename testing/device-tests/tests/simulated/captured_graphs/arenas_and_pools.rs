@@ -1,4 +1,4 @@
-//! Handles of an arena that a session has, arenas that are exhausted, and names of blocks of other pools: `arenas` and
+//! Handles of a session's arena, exhausted arenas, and names of blocks of other pools: `arenas` and
 //! `pools` of `attacks/device3/cases.rs`.
 
 use pool_cuda::Cuda;
@@ -56,7 +56,7 @@ fn a_second_handle_of_an_arena_takes_nothing_of_a_session() {
     });
 }
 
-/// An arena that a body exhausts, past the scopes and in one; then a body that fits.
+/// A body exhausts an arena, outside scopes and in one; then a body fits.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn an_exhausted_arena_serves_the_next_body() {
@@ -93,7 +93,7 @@ fn an_exhausted_arena_serves_the_next_body() {
     });
 }
 
-/// Names of another pool's blocks, of leased ones, and of ones that a reset took back.
+/// Names of another pool's blocks, of leased ones, and of ones freed by a reset.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn names_of_blocks_are_of_their_pool_and_of_their_time() {

@@ -1,5 +1,5 @@
-//! What the fourth attack broke in captured graphs, a test each. It is named for what holds now; its comment says
-//! what happened.
+//! Bugs found by the fourth attack in captured graphs, a test each. Names state the present
+//! behaviour; comments describe the bug.
 
 use std::sync::Arc;
 
@@ -21,16 +21,17 @@ const N: usize = 1000;
 type Body<'b> =
     dyn Fn(&Capture<'_>, &GraphMemoryBlock, &CudaFunction) -> Result<(), CaptureError> + 'b;
 
-/// Fills what the argument is, on the stream that `on` was told of.
+/// Fills the argument, on the stream given to `on`.
 fn launch(fill: &CudaFunction, stream: &Arc<CudaStream>, arg: &OnStream<'_>) {
     let (value, count) = (5.0_f32, N as u64);
     let mut launch = stream.launch_builder(fill);
     launch.arg(arg).arg(&value).arg(&count);
-    // SAFETY: the parameters are those of `FILL`, and the view of the argument has so many elements.
+    // SAFETY: the parameters are those of `FILL`, and the view of the argument has that many
+    // elements.
     unsafe { launch.launch(LaunchConfig::for_num_elems(1000)) }.unwrap();
 }
 
-/// A body whose plan gives the bytes of what is over to what comes later, which is right, becomes a graph.
+/// A body becomes a graph if its plan correctly reuses the bytes of dropped temporaries.
 fn shares_bytes(body: &Body<'_>) {
     let simulator = start();
     for other_answers in [false, true] {
@@ -60,14 +61,14 @@ fn shares_bytes_under(simulator: Simulator, settings: Settings, body: &Body<'_>)
     }
 }
 
-/// A temporary that is over.
+/// Uses a temporary and drops it.
 fn use_bytes(capture: &Capture<'_>) -> Result<(), CaptureError> {
     let mut over = capture.acquire::<u8>(4096)?;
     capture.fill_bytes(capture.main(), &mut over, 2)
 }
 
-/// A scope took a block and did nothing with it, and nothing came behind it: the last node of its stream, which had
-/// come before the block, was taken for its last use, and the capture was refused.
+/// A scope took a block and did not use it, and no work followed. The last node of its stream,
+/// which preceded the block, counted as its last use, and the capture was refused.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_block_of_a_scope_that_is_never_used() {
@@ -80,8 +81,8 @@ fn a_block_of_a_scope_that_is_never_used() {
     });
 }
 
-/// A body that ends with a wait for its branch: the branch's last node, which had nothing to do with the scope, was
-/// taken for a use of the scope's block, and the capture was refused.
+/// A body ends with a wait for its branch. The branch's last node, unrelated to the scope, counted
+/// as a use of the scope's block, and the capture was refused.
 fn ends_with_a_wait(is_later: bool) {
     shares_bytes(&|capture, block, _| {
         let (main, side) = (capture.main(), capture.branch(0)?);
@@ -128,8 +129,8 @@ fn a_wait_while_a_view_is_lent() {
     });
 }
 
-/// A view was lent, used on a branch and forgotten: what the branch had done by then was taken for a use of what a
-/// scope took later, and the capture was refused.
+/// A view was lent, used on a branch and forgotten. The branch's earlier work counted as a use of
+/// later blocks of a scope, and the capture was refused.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_scope_behind_a_forgotten_view_that_a_branch_has() {
@@ -151,11 +152,11 @@ fn a_scope_behind_a_forgotten_view_that_a_branch_has() {
     });
 }
 
-/// A view was lent and forgotten, and a branch goes on with it to the end.
+/// A view was lent and forgotten, and a branch uses it to the end.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_branch_ends_with_a_forgotten_view() {
-    // In a dry run, cudarc's fill of what is no memory may be refused.
+    // In a dry run, the driver may refuse cudarc's fill of an address without memory.
     let settings = Settings { other_answers: false, ..Settings::default() };
     shares_bytes_under(start(), settings, &|capture, _, _| {
         use_bytes(capture)?;
@@ -172,8 +173,8 @@ fn a_branch_ends_with_a_forgotten_view() {
     });
 }
 
-/// A view is lent, and ordered for a branch that then does nothing with it: what the branch had done before was taken
-/// for a use of the view.
+/// A view is lent, and ordered for a branch that then does not use it. The branch's earlier work
+/// counted as a use of the view.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_branch_that_is_given_a_view_and_does_nothing_with_it() {
@@ -191,8 +192,8 @@ fn a_branch_that_is_given_a_view_and_does_nothing_with_it() {
     });
 }
 
-/// What a lent view did is before what the stream is made to wait for: there the driver may tell of the one node alone
-/// that implies the other.
+/// A lent view's work precedes the node that the stream must wait for. There the driver may list
+/// only the node that implies the other.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_wait_for_what_comes_behind_a_lent_view() {
@@ -209,7 +210,7 @@ fn a_wait_for_what_comes_behind_a_lent_view() {
     });
 }
 
-/// What a branch does with a view of a scope stays within its region, also where the capture was made to wait for the
+/// A branch's use of a scope's view stays within its region, even if the capture waited for the
 /// branch before the scope ended.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
@@ -228,9 +229,9 @@ fn what_a_branch_does_with_a_view_is_before_its_end() {
     });
 }
 
-/// B7, its other side: a branch takes part already, and the driver fails to make it wait for a scope's stream. The
-/// books had it behind that stream, and behind all that the stream had come behind, so it read what another branch
-/// was still writing.
+/// B7, reversed: a branch takes part already, and the driver fails to make it wait for a scope's
+/// stream. The records had it after that stream, and after all that the stream was after. So it
+/// read memory that another branch was still writing.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_branch_that_was_to_wait_in_vain_is_made_to_wait() {
@@ -268,8 +269,8 @@ fn a_branch_that_was_to_wait_in_vain_is_made_to_wait() {
     }
 }
 
-/// A write that was refused, because the stream was captured, counted as one for good: another stream could not have
-/// the block any more.
+/// A write that was refused because of a capture of its stream counted as a permanent one: another
+/// stream could not get the block any more.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_write_that_was_refused_is_none() {
@@ -296,8 +297,8 @@ fn a_write_that_was_refused_is_none() {
     });
 }
 
-/// The driver fails behind a copy, and the staging pool is dropped while something is captured: the whole context was
-/// waited for, which spoiled the capture.
+/// The driver fails after a copy, and the staging pool is dropped during a capture. It waited for
+/// the whole context, which invalidated the capture.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_staging_pool_is_dropped_beside_a_capture() {

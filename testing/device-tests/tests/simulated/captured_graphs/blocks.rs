@@ -1,4 +1,4 @@
-//! Blocks of pools in graphs: which of their names are good, and who else may have them.
+//! Blocks of pools in graphs: valid names, and other holders.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use pool_graph::{
 use crate::common::{BYTES, Made, arena, pool, stream, without_a_report};
 use crate::support::{start, start_anew};
 
-/// A block value from before, of bytes that lie in a leased block, is another name for these bytes.
+/// An old block value, of bytes in a leased block, is another name for these bytes.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_stale_block_value_is_not_what_was_leased() {
@@ -45,7 +45,7 @@ fn a_stale_block_value_is_not_what_was_leased() {
     });
 }
 
-/// Graphs on two streams that have one block, which one of them writes: nothing orders their runs.
+/// Graphs on two streams share a block, which one of them writes: their runs are not ordered.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_block_of_two_graphs_on_two_streams() {
@@ -69,7 +69,7 @@ fn a_block_of_two_graphs_on_two_streams() {
             }
             assert!(matches!(refused, Err(CaptureError::SharedBlock { .. })), "{refused:?}");
         }
-        // What both only read is no hazard, until somebody writes it.
+        // Two readers are no hazard, until one of them writes.
         first.write(&blocks[0], &[5_u8]).unwrap();
         let mut second = captured(&streams[1], 0, 2).unwrap();
         for graph in [&mut first, &mut second] {
@@ -82,13 +82,13 @@ fn a_block_of_two_graphs_on_two_streams() {
         assert_eq!(byte, [5]);
         drop(first);
         second.write(&blocks[0], &[6_u8]).unwrap();
-        // On one stream, all is in a row.
+        // On one stream, all runs are ordered.
         let _third = captured(&streams[1], 2, 0).unwrap();
     });
 }
 
-/// D2: an update whose body writes another block that is leased, or one that it only read: a graph of another
-/// stream reads that one, and was told that nobody writes it.
+/// D2: an update's body writes another leased block, or one that it only read. A graph of another
+/// stream reads that block, and was allowed to because it had no writer.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn an_update_that_writes_another_block() {

@@ -1,6 +1,6 @@
-//! The body's own error comes first: an error of its own, one of the driver, or a panic, at each place where a body is in
-//! a closure or a guard is open, in probes, captures and updates, whatever the arena does with its bytes. After each the
-//! streams, the memory and the graph are as before.
+//! The body's own error has priority: its own type, a driver's error, or a panic. It occurs
+//! wherever a body is in a closure or a guard is open, in probes, captures and updates, under every
+//! policy. Afterwards the streams, the memory and the graph are as before.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -34,15 +34,15 @@ impl From<CaptureError> for Own {
     }
 }
 
-/// Where a body fails.
+/// The place at which a body fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Begin,
     Lent,
     Scope,
-    /// Behind a block of the scope's pool, before the next.
+    /// After a block of the scope's pool, before the next.
     BetweenBlocks,
-    /// In a scope of another stream inside of it; where there is one stream, in a scope of the scope.
+    /// In a scope of another stream inside it; with one stream, in a nested scope.
     InnerScope,
     LentInScope,
     Enqueued,
@@ -62,7 +62,7 @@ const PLACES: [Place; 9] = [
     Place::End,
 ];
 
-/// How it fails.
+/// The kind of failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
     Own,
@@ -77,7 +77,7 @@ enum Policy {
     Planned,
 }
 
-/// What fails next, if anything does.
+/// The next failure, if any.
 #[derive(Clone, Copy, Debug, Default)]
 struct State {
     fails: Option<(Place, Fault)>,
@@ -86,7 +86,7 @@ struct State {
 struct World {
     simulator: Simulator,
     block: GraphMemoryBlock,
-    /// Whether the session has a branch.
+    /// `true` if the session has a branch.
     forks: bool,
 }
 
@@ -102,7 +102,7 @@ impl World {
         (Self { simulator, block, forks }, session)
     }
 
-    /// Does something, or fails here.
+    /// Works, or fails at this place.
     fn at(
         &self,
         state: State,
@@ -156,7 +156,8 @@ impl World {
         })
     }
 
-    /// The closure returns a `CaptureError`: the one that stands for the body's own is none that the pool makes here.
+    /// Enqueues work. Its closure returns a `CaptureError`; the one for the body's own error is a
+    /// variant that the pool does not make here.
     fn enqueue(&self, capture: &Capture<'_>, state: State) -> Result<(), Own> {
         let mut temporary = capture.acquire::<u32>(N)?;
         let address = temporary.address();
@@ -169,13 +170,13 @@ impl World {
                 Own::Capture(error) => error,
             })
         };
-        // SAFETY: it writes its view and nothing else, on this stream.
+        // SAFETY: it only writes its view, on this stream.
         let done = unsafe { capture.enqueue(capture.main(), &[temporary.write()], set) };
         done.map_err(|error| if error == own() { Own::Error } else { error.into() })
     }
 }
 
-/// An error that no call in these bodies makes.
+/// Returns an error that no call in these bodies makes.
 fn own() -> CaptureError {
     CaptureError::Driver(CudaError::WrongContext { ordinal: 7 })
 }
@@ -187,7 +188,7 @@ fn fill(
     capture.fill_bytes(capture.main(), block, 6)
 }
 
-/// What came of a body that fails.
+/// Returns the error of a failing body.
 fn outcome<T>(run: impl FnOnce() -> Result<T, Own>) -> Option<Own> {
     match catch_unwind(AssertUnwindSafe(run)) {
         Ok(done) => Some(done.map(drop).unwrap_err()),
@@ -288,7 +289,7 @@ fn an_update_returns_the_error_of_its_body() {
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_probe_returns_the_error_of_its_body() {
     with_each_fault(|world, session, _, place, fault| {
-        // A dry run calls no driver for fills of the capture, nor for what is enqueued.
+        // In a dry run, fills of the capture and enqueued work make no calls of the driver.
         if fault == Fault::Driver || place == Place::Enqueued {
             return;
         }
@@ -300,7 +301,8 @@ fn a_probe_returns_the_error_of_its_body() {
     });
 }
 
-/// A body that goes on from the error of a scope does other steps than its dry run: the next one says so, or the end.
+/// A body that continues after the error of a scope takes other steps than its dry run. The next
+/// step, or the end, reports that.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_scope_that_ends_early_lets_the_next_step_diverge() {
@@ -340,8 +342,8 @@ fn a_scope_that_ends_early_lets_the_next_step_diverge() {
     }
 }
 
-/// A pool of the body is refused a block, and knows no `CaptureError`: the scope returns the reason, once, and an error
-/// that the body makes of it is the body's own.
+/// A pool of the body is refused a block, and has no `CaptureError`. The scope returns the reason,
+/// once, and an error that the body makes from it is the body's own.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_scope_returns_why_its_pool_got_no_block() {
@@ -369,7 +371,7 @@ fn a_scope_returns_why_its_pool_got_no_block() {
     drop(prepared.capture(N, body).unwrap());
 }
 
-/// Work that spoils the capture and fails has its own error returned, and not that of the capture.
+/// Work that invalidates the capture and fails returns its own error, and not that of the capture.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn enqueued_work_that_spoils_its_capture_returns_its_own_error() {
@@ -382,7 +384,7 @@ fn enqueued_work_that_spoils_its_capture_returns_its_own_error() {
             let _ = stream.end_capture(NO_FLAGS);
             Err(own())
         };
-        // SAFETY: it puts nothing there.
+        // SAFETY: it puts no work there.
         unsafe { capture.enqueue(capture.main(), &[], spoil) }
     });
     assert_eq!(made.map(drop), Err(own()));

@@ -1,5 +1,5 @@
-//! Bodies that end a capture by hand, which is a safe call of cudarc's: whoever had the graph could run it
-//! whenever he liked, on memory that others have by then.
+//! Bodies that end a capture explicitly, by a safe call of cudarc's. With the graph, other code
+//! could run it at any time, on memory reused by then.
 
 use std::sync::Arc;
 
@@ -9,8 +9,8 @@ use pool_graph::{Capture, CaptureError, CaptureSession, Probe};
 
 use crate::common::{BYTES, Made, NO_FLAGS, RELAXED, arena, pool, stream, without_a_report};
 
-/// D7: the body ends the capture by hand. There is no graph for it; the stream stays captured, so nothing runs
-/// beside the capture, to its end; and the same memory serves the next capture.
+/// D7: the body ends the capture explicitly. It gets no graph. The stream stays captured, so no
+/// work runs beside the capture, to its end. The same memory serves the next capture.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_capture_that_its_body_ends_by_hand() {
@@ -21,7 +21,7 @@ fn a_capture_that_its_body_ends_by_hand() {
             let mut view = capture.acquire::<u8>(100)?;
             capture.fill_bytes(capture.main(), &mut view, 1)?;
             assert!(stream.end_capture(NO_FLAGS).is_err(), "it did not begin on this stream");
-            // Neither is there room for another one in its place.
+            // Another capture cannot begin in its place, either.
             assert!(stream.begin_capture(RELAXED).is_err());
             let refused = capture.fill_bytes(capture.main(), &mut view, 1);
             assert!(matches!(refused, Err(CaptureError::Invalidated { .. })), "{refused:?}");
@@ -36,7 +36,7 @@ fn a_capture_that_its_body_ends_by_hand() {
     });
 }
 
-/// What was captured by then writes a block that a graph of another stream reads.
+/// The work captured so far writes a block that a graph of another stream reads.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_graph_that_was_ended_by_hand_shares_no_block() {
@@ -66,8 +66,8 @@ fn a_graph_that_was_ended_by_hand_shares_no_block() {
     });
 }
 
-/// A scope on a branch goes on after the end: what it does must not run while a graph of the same arena does,
-/// neither another one nor, after an update that failed, the graph itself.
+/// A scope on a branch continues after the end. Its work must not run beside a graph of the same
+/// arena: neither another one nor, after a failed update, the graph itself.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_branch_goes_on_after_the_end() {
@@ -95,7 +95,7 @@ fn a_branch_goes_on_after_the_end() {
     });
 }
 
-/// D8: the stream of a dry run is given out; its addresses are of no memory.
+/// D8: the stream of a dry run is exposed; its addresses have no memory.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn the_stream_of_a_dry_run_is_ended_by_hand() {
@@ -106,7 +106,7 @@ fn the_stream_of_a_dry_run_is_ended_by_hand() {
                 let mut view = scope.try_acquire::<u8, _>(1000)?;
                 let dry = Arc::clone(scope.context().stream());
                 if dry.memset_zeros(&mut view).is_err() {
-                    // A driver may look at the address when it is captured.
+                    // A driver may check the address when it is captured.
                     assert!(Settings::default().other_answers);
                 }
                 let graph = dry.end_capture(NO_FLAGS);

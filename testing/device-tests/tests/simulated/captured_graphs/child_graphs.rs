@@ -1,5 +1,5 @@
-//! Child graphs that are launched in a capture: what they do with the arena's memory is checked as if their node
-//! did it, and memory nodes in them are refused.
+//! Child graphs that are launched in a capture: their uses of the arena's memory are checked like
+//! uses of their node, and memory nodes in them are refused.
 
 use std::ptr;
 use std::sync::Arc;
@@ -15,15 +15,15 @@ use crate::common::{
     BYTES, Made, NO_FLAGS, RELAXED, arena, memory, pool, stream, without_a_report,
 };
 
-/// A graph of one fill.
+/// Returns a graph of one fill.
 fn fill(stream: &Arc<CudaStream>, address: u64, value: u8, bytes: usize) -> CudaGraph {
     stream.begin_capture(RELAXED).unwrap();
-    // SAFETY: whoever launches it has so many bytes there.
+    // SAFETY: code that launches it has `bytes` bytes there.
     unsafe { result::memset_d8_async(address, value, bytes, stream.cu_stream()) }.unwrap();
     stream.end_capture(NO_FLAGS).unwrap().unwrap()
 }
 
-/// A graph of a launch of another one.
+/// Returns a graph of a launch of another one.
 fn around(stream: &Arc<CudaStream>, graph: &CudaGraph) -> CudaGraph {
     stream.begin_capture(RELAXED).unwrap();
     launch(stream, graph);
@@ -31,11 +31,12 @@ fn around(stream: &Arc<CudaStream>, graph: &CudaGraph) -> CudaGraph {
 }
 
 fn launch(stream: &Arc<CudaStream>, graph: &CudaGraph) {
-    // SAFETY: both are live, and what the graph writes is the caller's.
+    // SAFETY: both are live, and the caller owns the memory that the graph writes.
     unsafe { sys::cuGraphLaunch(graph.cu_graph_exec(), stream.cu_stream()) }.result().unwrap();
 }
 
-/// What a library has captured writes a temporary, whole or with bytes behind it, from a graph or from one in that.
+/// A library's captured graph writes a temporary, exactly or with bytes beyond it, from a graph or
+/// from one in that.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn what_a_child_graph_writes_is_verified() {
@@ -52,7 +53,7 @@ fn what_a_child_graph_writes_is_verified() {
                 if nested {
                     child = around(&other, &child);
                 }
-                // SAFETY: the graph writes the view; with bytes behind it, which the capture refuses.
+                // SAFETY: the graph writes the view; with bytes beyond it, the capture refuses it.
                 unsafe {
                     capture.enqueue(capture.main(), &[view.write()], |stream| {
                         launch(stream, &child);
@@ -77,7 +78,8 @@ fn what_a_child_graph_writes_is_verified() {
     });
 }
 
-/// Adds a node with a graph that has memory nodes, which a graph may take over since CUDA 12.9.
+/// Adds a node with a graph that has memory nodes, whose ownership a graph may take since CUDA
+/// 12.9.
 fn add_memory_nodes(graph: sys::CUgraph) {
     let (mut child, mut node) = (ptr::null_mut(), ptr::null_mut());
     // SAFETY: integers and pointers: all zero is a value, here and below.
@@ -86,13 +88,13 @@ fn add_memory_nodes(graph: sys::CUgraph) {
     wanted.poolProps.location.type_ = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE;
     wanted.bytesize = 64;
     let place = &raw mut wanted;
-    // SAFETY: the places outlive the calls, the graphs live; so below. No dependencies are given.
+    // SAFETY: the places outlive the calls, the graphs live; so below. No dependencies are passed.
     unsafe { sys::cuGraphCreate(&raw mut child, 0) }.result().unwrap();
     // SAFETY: as above.
     let added = unsafe { sys::cuGraphAddMemAllocNode(&raw mut node, child, ptr::null(), 0, place) };
     added.result().unwrap();
     let (before, address) = (node, wanted.dptr);
-    // SAFETY: as above; one dependency is given.
+    // SAFETY: as above; one dependency is passed.
     let added =
         unsafe { sys::cuGraphAddMemFreeNode(&raw mut node, child, &raw const before, 1, address) };
     added.result().unwrap();
@@ -104,13 +106,13 @@ fn add_memory_nodes(graph: sys::CUgraph) {
     (words[0], words[1]) = (child.addr() as i64, 1);
     parameters.__bindgen_anon_1.reserved1 = words;
     let (place, none) = (&raw mut parameters, ptr::null());
-    // SAFETY: as above; the child is the other graph's from here on.
+    // SAFETY: as above; the other graph owns the child from here on.
     unsafe { sys::cuGraphAddNode_v2(&raw mut node, graph, ptr::null(), none, 0, place) }
         .result()
         .unwrap();
 }
 
-/// The graph that a stream is captured into.
+/// Returns the graph that a stream is captured into.
 fn captured_graph(stream: &CudaStream) -> sys::CUgraph {
     let mut status = sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
     let (mut id, mut graph, mut count) = (0, ptr::null_mut(), 0);
@@ -138,7 +140,7 @@ fn memory_nodes_in_a_child_graph_are_refused() {
         let main = stream();
         let session = CaptureSession::new(&main).unwrap();
         let made: Made = session.prepare(arena()).unwrap().capture((), |capture, ()| {
-            // SAFETY: nothing that is put there uses memory of anybody.
+            // SAFETY: the work put there uses no memory.
             unsafe {
                 capture.enqueue(capture.main(), &[], |stream| {
                     add_memory_nodes(captured_graph(stream));
@@ -150,7 +152,7 @@ fn memory_nodes_in_a_child_graph_are_refused() {
     });
 }
 
-/// A linear arena rewinds by the order of calls, which is that of no fork, whichever graph it is in.
+/// A linear arena rewinds by the order of calls, which is not the order of a fork, in any graph.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_fork_in_a_child_graph_is_seen_by_the_arena() {

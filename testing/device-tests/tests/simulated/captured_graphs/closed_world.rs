@@ -1,5 +1,5 @@
-//! Every kind of node, put into a capture by hand: wherever, and by whichever thread it comes, it is refused,
-//! or something answers for it.
+//! Every kind of node, put into a capture explicitly, at any place and by any thread: it is
+//! refused, or attributed to a call that is responsible for it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,17 +14,17 @@ use crate::common::{BYTES, Made, arena, pool, stream, without_a_report};
 use crate::hand_made::{Foreign, KINDS, Kind};
 use crate::support::start;
 
-/// Where something comes into a capture.
+/// The place at which a node enters a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Place {
-    /// Before the capture does anything.
+    /// Before the capture's first work.
     First,
-    /// While an operation of the capture is putting its node there: before, and after.
+    /// While an operation of the capture puts its node there: before, and after.
     InFill,
     BehindFill,
     /// While one stream is made to wait for another.
     InWait,
-    /// On a branch that takes no part yet.
+    /// On a branch that does not take part yet.
     OnBranch,
     /// At the end of the body.
     Last,
@@ -46,7 +46,7 @@ const PLACES: [Place; 9] = [
     Place::InWork,
 ];
 
-/// Puts a node there when the body comes by.
+/// Puts a node there when the body reaches the place.
 struct Meddler {
     kind: Kind,
     place: Place,
@@ -81,7 +81,7 @@ impl Meddler {
         }
     }
 
-    /// Acts right before what the capture asks after the driver's next call of this name.
+    /// Acts right before the capture's query after the driver's next call of this name.
     fn waits_behind(&self, call: &'static str, place: Place) {
         if place == self.place {
             let (simulator, act) = (Simulator::attach().unwrap(), self.act());
@@ -110,7 +110,7 @@ impl Meddler {
             self.comes_by(Place::InLent);
             lent.view_mut()?.fill_with_value(3)?;
         }
-        // SAFETY: the memory that is put there by hand stays.
+        // SAFETY: the memory put there lives long enough.
         unsafe {
             capture.enqueue(main, &[], |_| {
                 self.comes_by(Place::InWork);
@@ -123,7 +123,7 @@ impl Meddler {
     }
 }
 
-/// What became of it: accounted for, or refused by which error.
+/// Returns the outcome: accounted for, or the error of the refusal.
 fn outcome(kind: Kind, place: Place, by_another: bool) -> String {
     let (main, branch, third) = (stream(), stream(), stream());
     let on = if place == Place::OnBranch { &branch } else { &main };
@@ -134,7 +134,7 @@ fn outcome(kind: Kind, place: Place, by_another: bool) -> String {
     let session = session.branch(&branch).unwrap().branch(&third).unwrap();
     let made: Made = session.prepare(arena()).unwrap().capture((), |capture, ()| {
         if place == Place::OnBranch {
-            // Somebody makes it a part of the capture by hand.
+            // The test makes it a part of the capture explicitly.
             branch.join(&main)?;
         }
         meddler.body(capture)
@@ -158,14 +158,15 @@ fn outcome(kind: Kind, place: Place, by_another: bool) -> String {
     }
 }
 
-/// What must become of it.
+/// Returns `true` if the outcome is the required one.
 fn is_right(kind: Kind, place: Place, outcome: &str) -> bool {
     let accounted = outcome == "accounted for";
     match (place, kind) {
-        // A launch says nothing of who made it; whoever enqueues answers for everything but memory.
+        // A launch does not identify its caller. The caller of `enqueue` is responsible for
+        // everything but memory.
         (Place::InScope | Place::InLent, Kind::Kernel) => accounted,
         (Place::InWork, Kind::Allocate) => outcome == "MemoryNodes",
-        // Not hung onto any stream.
+        // It is on no stream.
         (Place::InWork, Kind::Empty) => outcome == "ForeignNode Empty",
         (
             Place::InWork,
@@ -203,8 +204,8 @@ fn every_kind_of_node_at_every_place() {
     simulator.assert_clean();
 }
 
-/// D3: a fill of foreign memory comes in while an operation of the capture puts its own there, by another
-/// thread, and the memory goes before a replay.
+/// D3: a fill of foreign memory enters while an operation of the capture puts its own node there,
+/// by another thread. The memory is freed before a replay.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_fill_of_another_thread_in_the_window_of_an_operation() {
@@ -238,8 +239,8 @@ fn a_fill_of_another_thread_in_the_window_of_an_operation() {
     });
 }
 
-/// A kernel that came in while a fill was put there, and that the stream is made to wait for once more while a
-/// scope is open, has not come in by the scope.
+/// A kernel entered while a fill was put there. The stream waits for it again while a scope is
+/// open. It was not put there by the scope.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn nothing_answers_for_what_came_in_before_it() {

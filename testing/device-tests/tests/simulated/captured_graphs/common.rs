@@ -1,4 +1,4 @@
-//! What tests of captures begin with: streams, pools and arenas of the one device, and many orders.
+//! Common setup of tests of captures: streams, pools and arenas of one device, and many orders.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ pub(crate) fn arena() -> CudaArena {
     CudaArena::new(memory(), 1 << 16, ArenaPolicy::Monotone).unwrap()
 }
 
-/// Runs an attack in many orders; nothing is reported, and all is given back.
+/// Runs an attack in many orders, without reports and without leaks.
 pub(crate) fn without_a_report(attack: impl Fn()) {
     let simulator = start();
     for seed in 0..orders() {

@@ -1,4 +1,4 @@
-//! Probes and captures under either answer of a driver to what NVIDIA's documentation leaves open.
+//! Probes and captures under both choices that NVIDIA's documentation leaves open to a driver.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use pool_graph::{CaptureError, CaptureSession, Probe};
 use crate::common::{Made, arena, stream};
 use crate::support::{start, start_anew};
 
-/// cudarc's own fill of a view, in a probe, whose addresses are of no memory: where the driver looks at them, the
-/// probe says so, and the session goes on; the view's own fill is right under both.
+/// cudarc's own fill of a view, in a probe, whose addresses have no memory. If the driver checks
+/// them, the probe fails, and the session continues. The view's own fill is right under both.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_fill_of_cudarcs_in_a_probe() {
@@ -41,8 +41,8 @@ fn a_fill_of_cudarcs_in_a_probe() {
             Err(other) => panic!("{other:?}"),
         }
         assert_eq!(probe(false).unwrap().temporaries(), 1);
-        // A copy of no elements from the host, for which there is no page-locked memory; and captures one after the
-        // other, whose events were recorded in the one before.
+        // An empty copy from the host, without page-locked memory; and consecutive captures, whose
+        // events were recorded in the previous one.
         let prepared = session.prepare(arena()).unwrap();
         for _ in 0..2 {
             let made: Made = prepared.capture((), |capture, ()| {

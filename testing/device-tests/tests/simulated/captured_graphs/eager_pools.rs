@@ -1,5 +1,6 @@
-//! Eager pools beside captures: whatever an eager pool does with memory that an unknown stream used, it spoils no capture
-//! of a session. The attacks are those of `att/hand.rs` and of `last.rs`, part 1.
+//! Eager pools beside captures: no operation of an eager pool on memory that an unknown stream used
+//! invalidates a capture of a session. The attacks are those of `att/hand.rs` and of `last.rs`,
+//! part 1.
 
 use std::mem;
 use std::sync::Arc;
@@ -22,7 +23,7 @@ const CAPTURED: CUstreamCaptureStatus = CUstreamCaptureStatus::CU_STREAM_CAPTURE
 const MODES: [CaptureMode; 3] =
     [CaptureMode::Global, CaptureMode::ThreadLocal, CaptureMode::Relaxed];
 
-/// How the memory of an eager pool is used past the pool.
+/// The use of an eager pool's memory without the pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Past {
     Unannounced,
@@ -50,7 +51,7 @@ impl Past {
     }
 }
 
-/// What an eager pool does in a capture: its memory is used past it, it fills, and it is dropped.
+/// Runs an eager pool in a capture: its memory is used without it, it fills, and it is dropped.
 fn eager(past: Past, [device, far]: &[CudaDevice; 2]) -> Result<(), CudaError> {
     let mut eager = Pool::<Cuda>::new(device.new_stream()?);
     let filled = {
@@ -76,7 +77,8 @@ fn eager(past: Past, [device, far]: &[CudaDevice; 2]) -> Result<(), CudaError> {
     filled
 }
 
-/// `an_eager_pool_spoils_captures`: on another thread, in each mode, and on the capturing thread in the relaxed one.
+/// `an_eager_pool_spoils_captures`: on another thread, in each mode, and on the capturing thread in
+/// the relaxed one.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn an_eager_pool_spoils_no_capture() {
@@ -84,7 +86,7 @@ fn an_eager_pool_spoils_no_capture() {
     for (seed, mode) in (0..4).flat_map(|seed| MODES.map(|mode| (seed, mode))) {
         for (past, is_beside) in ALL.into_iter().flat_map(|past| [(past, true), (past, false)]) {
             if !is_beside && mode != CaptureMode::Relaxed {
-                // The driver refuses the pool's calls to the capturing thread, and says so.
+                // The driver refuses the pool's calls to the capturing thread.
                 continue;
             }
             start_anew(simulator, Settings { devices: 2, ..Settings::default() }, seed);
@@ -117,7 +119,8 @@ fn an_eager_pool_spoils_no_capture() {
     }
 }
 
-/// Row 5: the fill of device 0 after cudarc's copy to device 1, in the body of a capture on device 1.
+/// Row 5: the fill of device 0 after cudarc's copy to device 1, in the body of a capture on
+/// device 1.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_fill_on_one_device_spoils_no_capture_on_another() {
@@ -154,8 +157,9 @@ fn a_fill_on_one_device_spoils_no_capture_on_another() {
     }
 }
 
-/// `a_leftover_spoils_capture_after_capture`: blocks that are left over, with a user that cannot be waited for, are tried
-/// again by each pool that allocates in a capture. They go when the last capture is over.
+/// `a_leftover_spoils_capture_after_capture`: each pool that allocates in a capture retries
+/// deferred blocks with a user that cannot be waited for. They are freed when the last capture is
+/// over.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_leftover_spoils_no_capture_after_capture() {
@@ -191,7 +195,7 @@ fn a_leftover_spoils_no_capture_after_capture() {
     simulator.assert_no_leaks();
 }
 
-/// An error of a pool in a body is the body's own to handle.
+/// A body handles an error of a pool itself.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn an_unknown_use_is_an_error_of_the_body() {
@@ -211,7 +215,8 @@ fn an_unknown_use_is_an_error_of_the_body() {
     simulator.assert_no_leaks();
 }
 
-/// The dry capture of a scope in a probe is one of a session, too: an eager pool beside it waits for no context.
+/// The dry capture of a scope in a probe belongs to a session, too: an eager pool beside it waits
+/// for no context.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn an_eager_pool_spoils_no_probe() {

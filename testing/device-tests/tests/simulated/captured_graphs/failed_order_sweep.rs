@@ -1,5 +1,5 @@
-//! The [sweep](crate::sweep) over graphs: fed and read with and without waiting, updated, with blocks that are returned
-//! and given to graphs of another stream, beside eager pools; and over tame random bodies.
+//! The [sweep](crate::sweep) over graphs: fed and read with and without waiting, updated, with
+//! blocks that pass to graphs of another stream, beside eager pools; and over tame random bodies.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::wild;
 const N: usize = 256;
 const BYTES: u64 = 4 * N as u64;
 
-/// What a block holds; `None` where a call that writes it failed.
+/// The contents of a block; `None` after a failed write.
 type Holds = Option<u32>;
 
 struct World {
@@ -30,7 +30,7 @@ struct World {
     streams: [Arc<CudaStream>; 3],
 }
 
-/// A graph that copies its input to its output, over a branch, and what its blocks hold.
+/// A graph that copies its input to its output, over a branch, and the contents of its blocks.
 struct Copier {
     graph: CapturedGraph<u8>,
     blocks: [GraphMemoryBlock; 2],
@@ -47,7 +47,7 @@ impl World {
         Self { device, pool, streams }
     }
 
-    /// On one of the first two streams, with the last one as its branch.
+    /// Creates a graph on one of the first two streams, with the last one as its branch.
     fn copier(&self, on: usize, blocks: [GraphMemoryBlock; 2]) -> Result<Copier, CaptureError> {
         let lease = self.pool.lease(&blocks.map(|block| block.id()))?;
         let session = CaptureSession::new(&self.streams[on])?.branch(&self.streams[2])?;
@@ -76,7 +76,7 @@ fn body(capture: &Capture<'_>, blocks: &[GraphMemoryBlock; 2]) -> Result<(), Cap
     capture.copy(main, &mut capture.block::<u32>(&blocks[1])?, &next)
 }
 
-/// What a program counts.
+/// The counters of a program.
 #[derive(Default)]
 struct Counts {
     errors: usize,
@@ -119,7 +119,7 @@ impl Copier {
             }
             5 => match self.graph.enqueue_read::<u32>(staging, &to, N) {
                 Ok(ticket) => tickets.push((ticket, self.output)),
-                // All buffers may be out.
+                // All buffers may be in use.
                 Err(CaptureError::StagingExhausted { .. }) => {}
                 Err(_) => counts.errors += 1,
             },
@@ -160,7 +160,7 @@ fn wait_for_one(
     }
 }
 
-/// Graphs of two streams that are fed; of one that is dropped another stream's graph gets the blocks.
+/// Feeds graphs of two streams. One is dropped, and another stream's graph gets its blocks.
 fn feeding(number: u64, arm: &dyn Fn()) -> (usize, usize) {
     let (world, mut random, mut counts) = (World::new(), Rng::with_seed(number), Counts::default());
     let config = StagingConfig { buffers: 4, bytes: 4 * N };
@@ -174,7 +174,7 @@ fn feeding(number: u64, arm: &dyn Fn()) -> (usize, usize) {
         let on = random.usize(..2);
         match (&mut graphs[on], random.u8(..12)) {
             (graph @ Some(_), 0) => {
-                // The blocks go to a graph of the other stream while runs may be under way.
+                // The blocks pass to a graph of the other stream while runs may be pending.
                 let Some(Copier { graph, blocks, .. }) = graph.take() else { continue };
                 drop(graph);
                 if graphs[1 - on].is_none() {
@@ -209,7 +209,7 @@ fn feeding(number: u64, arm: &dyn Fn()) -> (usize, usize) {
     (counts.errors, counts.wrong)
 }
 
-/// Tame random bodies: a step that fails ends the program, in the middle of what it has.
+/// Runs tame random bodies. A failing step ends the program in its current state.
 fn bodies(number: u64, arm: &dyn Fn()) -> (usize, usize) {
     let ended = catch_unwind(AssertUnwindSafe(|| wild::run_tame(number, arm)));
     (usize::from(ended.is_err()), 0)
@@ -223,7 +223,7 @@ fn ordering_calls_that_fail_in_programs_of_graphs() {
         Programs { name: "bodies", devices: 1, run: &bodies },
     ];
     let simulator = start();
-    // A body that is refused panics, which is an end like another one here.
+    // A refused body panics, which is an ordinary end here.
     let hook = take_hook();
     set_hook(Box::new(|_| {}));
     let swept = catch_unwind(AssertUnwindSafe(|| sweep(simulator, &kinds)));

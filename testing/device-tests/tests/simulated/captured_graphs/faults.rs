@@ -1,5 +1,5 @@
-//! Every call of the driver fails once, in captures and updates: nothing leaks, and what there was before
-//! is as good as before.
+//! Every call of the driver fails once, in captures and updates: nothing leaks, and all earlier
+//! objects work as before.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use pool_graph::{CUDAGraphMemoryPool, Capture, CaptureSession, DeviceMemory, Gra
 use crate::cases::{BYTES, body, graph_of, replay, script, streams, update};
 use crate::support::{start, start_anew};
 
-/// Calls of destructors, which nobody tries again.
+/// Calls of destructors, which are not repeated.
 pub(crate) const GIVEN_UP: [&str; 8] = [
     "cuStreamDestroy_v2",
     "cuDevicePrimaryCtxRelease_v2",
@@ -42,14 +42,14 @@ fn every_call_from_probe_to_drop_may_fail() {
         match &ended {
             Err(error) => {
                 failures += 1;
-                // Where a thread cannot be told not to mind captures, the call after that is refused.
+                // If the capture mode of a thread cannot be exchanged, the next call is refused.
                 let refused = failed.name == "cuThreadExchangeStreamCaptureMode";
                 let named = error_chain(error).to_string().contains("999 UNKNOWN");
                 assert!(named || refused, "{}: {error:?}", failed.name);
             }
             Ok(()) => absorbed += 1,
         }
-        // Nobody answers for what failed: the same streams do the same again.
+        // The failure has no later effect: the same streams succeed.
         let again = script(&streams);
         assert_eq!(again, Ok(()), "after call {nth}, {}: {ended:?}", failed.name);
         drop(streams);
@@ -59,11 +59,11 @@ fn every_call_from_probe_to_drop_may_fail() {
             assert!(leaks.is_empty(), "{} as call {nth}: {leaks:?}", failed.name);
         }
     }
-    println!("{failures} failures answered, {absorbed} absorbed");
+    println!("{failures} failures returned, {absorbed} absorbed");
     assert!(failures > 50);
 }
 
-/// Whichever call of an update fails: what was refused changes nothing, and the next one succeeds.
+/// Any call of an update fails: a refused update changes nothing, and the next one succeeds.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_graph_stays_whichever_call_of_its_update_fails() {
@@ -101,7 +101,7 @@ fn a_graph_stays_whichever_call_of_its_update_fails() {
     assert!(refused > 30);
 }
 
-/// Whichever call of a capture fails, the same prepared capture then makes a graph, without another
+/// Any call of a capture fails: the same prepared capture then makes a graph, without another
 /// allocation of memory.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]

@@ -1,5 +1,5 @@
-//! The nodes of fills: they depend on the type of an element and on the length, never on the value, so that an
-//! update of the graph may have any other one.
+//! The nodes of fills: they depend on the element type and on the length, never on the value, so
+//! that an update of the graph may have any other value.
 
 use cuda_sim_control::Settings;
 use cudarc::driver::sys;
@@ -14,10 +14,10 @@ use pool_graph::{
 use crate::common::{NO_FLAGS, RELAXED, memory, pool, stream};
 use crate::support::{pool as eager_pool, start, start_anew};
 
-/// Graphs, and fills of each.
+/// The number of graphs, and of fills in each.
 const GRAPHS: u64 = 100;
 const FILLS: usize = 100;
-/// Sizes of elements.
+/// The sizes of elements.
 const SIZES: [usize; 6] = [1, 2, 4, 8, 12, 16];
 
 /// A fill of a block, through a lent view or through memory of a scope.
@@ -25,15 +25,15 @@ struct Fill {
     size: usize,
     block: GraphMemoryBlock,
     in_scope: bool,
-    /// As many of them as an element has.
+    /// The value, in the first bytes up to the element's size.
     value: [u8; 16],
 }
 
-/// What an update may not change of a node: the kind; the size, width and height of what is set, or the bytes of
-/// what is copied.
+/// The properties of a node that an update may not change: the kind, and the size, width and height
+/// of a fill, or the bytes of a copy.
 type Shape = (u32, [usize; 3]);
 
-/// Zeros, equal bytes, equal halves, equal words, or any bytes.
+/// Draws zeros, equal bytes, equal halves, equal words, or any bytes.
 fn value(random: &mut Rng) -> [u8; 16] {
     let mut value = [0; 16];
     let period = [0, 1, 2, 4, 16][random.usize(0..5)];
@@ -44,7 +44,7 @@ fn value(random: &mut Rng) -> [u8; 16] {
     value
 }
 
-/// Mostly short, and some so long that what is written first is copied on more than once.
+/// Draws a mostly short length; some are so long that the first elements are copied more than once.
 fn length(random: &mut Rng) -> usize {
     let most = if random.u8(0..20) == 0 { 3000 } else { 100 };
     random.usize(1..=most)
@@ -76,7 +76,7 @@ impl Fill {
         })
     }
 
-    /// The bytes that the block has then.
+    /// Returns the block's bytes after the fill.
     fn bytes(&self) -> Vec<u8> {
         let bytes = usize::try_from(self.block.size()).unwrap() / self.size * self.size;
         self.value[..self.size].iter().copied().cycle().take(bytes).collect()
@@ -92,10 +92,10 @@ fn body(capture: &Capture<'_>, fills: &mut Vec<Fill>) -> Result<(), CaptureError
     fills.iter().try_for_each(|fill| fill.put(capture))
 }
 
-/// The shapes of all nodes, in the order in which the driver tells them.
+/// Returns the shapes of all nodes, in the driver's order.
 fn shapes(graph: sys::CUgraph) -> Vec<Shape> {
     let mut count = 0;
-    // SAFETY: the graph is live, the places outlive the calls and have room for so many.
+    // SAFETY: the graph is live, the places outlive the calls, and the array has `count` entries.
     unsafe { sys::cuGraphGetNodes(graph, std::ptr::null_mut(), &raw mut count) }.result().unwrap();
     let mut nodes = vec![std::ptr::null_mut(); count];
     // SAFETY: as above.
@@ -105,7 +105,7 @@ fn shapes(graph: sys::CUgraph) -> Vec<Shape> {
 
 fn shape(node: sys::CUgraphNode) -> Shape {
     let mut kind = sys::CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY;
-    // SAFETY: the node is of a live graph, and the place outlives the call. So below.
+    // SAFETY: the node is of a live graph, and the place outlives the call. The same holds below.
     unsafe { sys::cuGraphNodeGetType(node, &raw mut kind) }.result().unwrap();
     let parts = match kind {
         sys::CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMSET => {
@@ -120,7 +120,7 @@ fn shape(node: sys::CUgraphNode) -> Shape {
             let place = copy.as_mut_ptr();
             // SAFETY: as above.
             unsafe { sys::cuGraphMemcpyNodeGetParams(node, place) }.result().unwrap();
-            // SAFETY: the call has succeeded, so it wrote all of it.
+            // SAFETY: the call succeeded, so it wrote all of it.
             let copy = unsafe { copy.assume_init() };
             [copy.WidthInBytes, copy.Height, copy.Depth]
         }
@@ -129,7 +129,7 @@ fn shape(node: sys::CUgraphNode) -> Shape {
     (kind as u32, parts)
 }
 
-/// A graph of fills, captured, updated and captured anew: the sizes of its elements.
+/// Captures, updates and recaptures a graph of fills. Returns the sizes of its elements.
 fn fills_of_a_graph(seed: u64) -> Vec<usize> {
     let (mut random, stream, pool) = (Rng::with_seed(seed), stream(), pool());
     let mut fill = |_| {
@@ -157,7 +157,7 @@ fn fills_of_a_graph(seed: u64) -> Vec<usize> {
     fills.iter().map(|fill| fill.size).collect()
 }
 
-/// Replays, and looks at every byte.
+/// Replays, and checks every byte.
 fn assert_replayed(graph: &mut CapturedGraph<Vec<Fill>>) {
     graph.replay().unwrap();
     let fills = graph.state().unwrap().iter();
@@ -189,7 +189,8 @@ fn an_update_of_a_fill_to_any_other_value() {
     }
 }
 
-/// Fills of a pool whose stream is captured by hand, and the executable graph updated by a call of the driver.
+/// Fills of a pool whose stream is captured explicitly, with the executable graph updated by a call
+/// of the driver.
 fn by_hand<T: PodElement + PartialEq>(device: &CudaDevice, random: &mut Rng) {
     let mut pool = eager_pool(device);
     let stream = pool.context().stream().clone();

@@ -1,10 +1,11 @@
-//! The first failure is returned. A closure of the caller's fails, and everything behind it fails, too: each call of the
-//! driver in turn. What is returned is the closure's own error.
+//! The first failure is returned. A closure of the caller fails, and so does each later call of the
+//! driver in turn. The returned error is the closure's own.
 //!
-//! Every function of the crates that runs a closure of the caller's which can fail is in the table [`CLOSURES`]. What else
-//! runs closures cannot hide an error: those of `pool-core` and `pool-cpu` that make elements cannot fail, and the macros
-//! of `pool-facade` do nothing that can fail behind their body. `Stream::record` of `pool-wgpu` drops what its closure
-//! returns where wgpu refuses the commands, which its documentation says.
+//! The table [`CLOSURES`] has every function of the crates that runs a fallible closure of the
+//! caller. The other closures cannot hide an error. Those of `pool-core` and `pool-cpu` that make
+//! elements cannot fail, and the macros of `pool-facade` do nothing fallible after their body.
+//! `Stream::record` of `pool-wgpu` drops the closure's result if wgpu refuses the commands, as
+//! documented.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -33,19 +34,20 @@ impl From<CaptureError> for Own {
     }
 }
 
-/// An error that no call in these bodies makes.
+/// Returns an error that no call in these bodies makes.
 fn own() -> CaptureError {
     CaptureError::Driver(CudaError::WrongContext { ordinal: 7 })
 }
 
-/// What the closures have.
+/// The objects that the closures use.
 struct World {
     simulator: Simulator,
     stream: Arc<CudaStream>,
     block: GraphMemoryBlock,
-    /// Which call of the driver behind a closure that fails is to fail; 0 where the closure does not fail.
+    /// The number of the call of the driver to fail after the closure's failure; 0 if the closure
+    /// does not fail.
     fails_behind: Cell<u64>,
-    /// How many calls had been made when the closure failed.
+    /// The number of calls before the closure failed.
     calls: Cell<u64>,
 }
 
@@ -60,7 +62,7 @@ impl World {
         (Self { simulator, stream, block, fails_behind, calls }, session)
     }
 
-    /// Fails, and plants a failure behind.
+    /// Fails, and plants a later failure.
     fn fail<E>(&self, error: E) -> Result<(), E> {
         match self.fails_behind.get() {
             0 => Ok(()),
@@ -72,7 +74,7 @@ impl World {
         }
     }
 
-    /// Uses a scope on the branch, the block and a temporary, so that there is something behind the closure.
+    /// Uses a scope on the branch, the block and a temporary, so that work follows the closure.
     fn work(&self, capture: &Capture<'_>) -> Result<(), CaptureError> {
         let mut temporary = capture.acquire::<u8>(100)?;
         capture.fill_bytes(capture.main(), &mut temporary, 1)?;
@@ -83,7 +85,7 @@ impl World {
         capture.fill_bytes(capture.main(), &mut capture.block::<u8>(&self.block)?, 1)
     }
 
-    /// A body that fails at its end.
+    /// Runs a body that fails at its end.
     fn body(&self, capture: &Capture<'_>) -> Result<(), Own> {
         self.work(capture)?;
         self.fail(Own::Error)
@@ -106,7 +108,7 @@ impl World {
             unsafe { result::memset_d8_async(address, 1, 100, stream.cu_stream()) }?;
             self.fail(own())
         };
-        // SAFETY: it writes its view alone, which nothing else uses.
+        // SAFETY: it writes its view alone, which no other work uses.
         let done = unsafe { capture.enqueue(capture.main(), &[temporary.write()], work) };
         done.map_err(|error| if error == own() { Own::Error } else { error.into() })
     }
@@ -114,7 +116,7 @@ impl World {
 
 type Run = fn(&World, CaptureSession) -> Result<(), Own>;
 
-/// Each function that runs a closure of the caller's which can fail, with a closure that does.
+/// Each function that runs a fallible closure of the caller, with a failing one.
 const CLOSURES: [(&str, Run); 8] = [
     ("PreparedCapture::capture", |world, session| {
         let prepared = session.prepare(arena()).unwrap();
@@ -171,7 +173,7 @@ fn the_closures_own_error_is_returned_whatever_fails_behind_it() {
             let found = run(&world, session);
             let behind = simulator.all_calls() - world.calls.get();
             simulator.forget_failures();
-            assert_eq!(found, Err(Own::Error), "{name}, with call {nth} behind it failing");
+            assert_eq!(found, Err(Own::Error), "{name}, with call {nth} after it failing");
             drop(world);
             assert_eq!(Cuda::give_back_leftovers(), 0, "{name}, call {nth}");
             simulator.assert_clean();
@@ -180,14 +182,14 @@ fn the_closures_own_error_is_returned_whatever_fails_behind_it() {
             }
             planted += 1;
         }
-        // A dry run has the driver for its scopes alone.
-        println!("FIGURE: {name}: {planted} failures behind the closure");
+        // A dry run uses the driver for its scopes alone.
+        println!("FIGURE: {name}: {planted} failures after the closure");
         assert!(planted >= 2, "{name}: {planted}");
     }
 }
 
-/// A pool of the body is refused a block, the body goes on without it, and then the capture is spoiled: the refusal came
-/// first.
+/// A pool of the body is refused a block, the body continues without it, and then the capture is
+/// invalidated: the refusal was first.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_refusal_comes_before_what_spoils_the_capture_later() {
@@ -210,8 +212,8 @@ fn a_refusal_comes_before_what_spoils_the_capture_later() {
     simulator.assert_clean();
 }
 
-/// A view of a scope is given to a stream of no session, which fails without an error of its own, and then the capture is
-/// spoiled: the first failure is returned.
+/// A view of a scope is passed to a stream outside the session, which fails without its own error,
+/// and then the capture is invalidated: the first failure is returned.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn what_a_pointer_failed_for_comes_before_what_spoils_the_capture_later() {
@@ -235,7 +237,7 @@ fn what_a_pointer_failed_for_comes_before_what_spoils_the_capture_later() {
     simulator.assert_clean();
 }
 
-/// A capture that another thread invalidates makes its body skip steps: the invalidation came first.
+/// A capture that another thread invalidates makes its body skip steps: the invalidation was first.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn an_invalidation_comes_before_the_steps_that_it_made_the_body_skip() {

@@ -1,5 +1,5 @@
-//! Nodes that are put into a capture by hand, by calls of the driver: memory, kernels, graphs and events that
-//! no session knows of.
+//! Nodes put into a capture explicitly, by calls of the driver: memory, kernels, graphs and events
+//! that no session knows.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -13,7 +13,7 @@ use pool_kernels::elementwise;
 use crate::common::{NO_FLAGS, RELAXED};
 use crate::support::function;
 
-/// What is put there.
+/// The kind of node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
     Kernel,
@@ -24,7 +24,7 @@ pub(crate) enum Kind {
     Empty,
     Wait,
     Record,
-    /// With its free.
+    /// An allocation with its free.
     Allocate,
     Conditional,
     ExternalSignal,
@@ -48,22 +48,23 @@ pub(crate) const KINDS: [Kind; 13] = [
     Kind::BatchMemoryOperations,
 ];
 
-/// Of `cuEventRecordWithFlags` and `cuStreamWaitEvent`: a node, and not an order of the capture.
+/// The flag of `cuEventRecordWithFlags` and `cuStreamWaitEvent` that makes a node, and not a
+/// dependency of the capture.
 const EXTERNAL: u32 = 1;
-/// Of foreign memory.
+/// The bytes of foreign memory.
 const BYTES: usize = 777;
 
-/// What nodes are made of, none of it a graph's; and the stream that they are put on.
+/// The objects that nodes use, none of them a graph's, and the stream that they are put on.
 pub(crate) struct Foreign {
     stream: Arc<CudaStream>,
-    /// Twice as many bytes.
+    /// Memory of twice `BYTES` bytes.
     address: u64,
     event: sys::CUevent,
     kernel: CudaFunction,
     child: CudaGraph,
 }
 
-// SAFETY: the handles are used by one thread at a time, as the tests wait for each other's.
+// SAFETY: one thread at a time uses the handles, because the tests wait for each other's.
 unsafe impl Send for Foreign {}
 // SAFETY: as above.
 unsafe impl Sync for Foreign {}
@@ -72,10 +73,10 @@ impl Foreign {
     pub(crate) fn new(stream: &Arc<CudaStream>) -> Self {
         let context = stream.context();
         context.bind_to_thread().unwrap();
-        // SAFETY: nobody has it, and what it holds are bytes.
+        // SAFETY: no other code uses it, and its contents are bytes.
         let address = unsafe { result::malloc_sync(2 * BYTES) }.unwrap();
         stream.begin_capture(RELAXED).unwrap();
-        // SAFETY: the memory stays as long as this value, and with it the graph.
+        // SAFETY: the memory lives as long as this value, and so does the graph.
         unsafe { result::memset_d8_async(address, 1, BYTES, stream.cu_stream()) }.unwrap();
         let child = stream.end_capture(NO_FLAGS).unwrap().unwrap();
         let event = sys::CUevent_flags_enum::CU_EVENT_DISABLE_TIMING;
@@ -85,12 +86,12 @@ impl Foreign {
         Self { stream: Arc::clone(stream), address, event, kernel, child }
     }
 
-    /// Puts a node on the stream, or where it may be put beside it.
+    /// Puts a node on the stream, or beside it if the kind allows that.
     pub(crate) fn put(&self, kind: Kind) {
         self.try_put(kind).unwrap();
     }
 
-    /// The same where the driver may refuse it.
+    /// The same if the driver may refuse it.
     pub(crate) fn try_put(&self, kind: Kind) -> Result<(), DriverError> {
         self.stream.context().bind_to_thread()?;
         let (stream, address) = (self.stream.cu_stream(), self.address);
@@ -98,13 +99,13 @@ impl Foreign {
             Kind::Kernel => self.launch(),
             Kind::Copy => {
                 let to = address + BYTES as u64;
-                // SAFETY: memory of this value, twice as many bytes.
+                // SAFETY: memory of this value, of twice `BYTES` bytes.
                 unsafe { result::memcpy_dtod_async(to, address, BYTES, stream) }
             }
             // SAFETY: memory of this value.
             Kind::Fill => unsafe { result::memset_d8_async(address, 7, BYTES, stream) },
             Kind::Host => {
-                // SAFETY: a function that does nothing, and no data.
+                // SAFETY: a function that does nothing, without data.
                 unsafe { sys::cuLaunchHostFunc(stream, Some(nothing), ptr::null_mut()) }.result()
             }
             Kind::ChildGraph => {
@@ -129,7 +130,7 @@ impl Foreign {
                 unsafe { sys::cuEventRecordWithFlags(self.event, stream, EXTERNAL) }.result()
             }
             Kind::Allocate => {
-                // SAFETY: nobody uses what is allocated.
+                // SAFETY: the allocation is not used.
                 let allocated = unsafe { result::malloc_async(stream, BYTES) }?;
                 // SAFETY: it is freed once.
                 unsafe { result::free_async(allocated, stream) }
@@ -137,7 +138,7 @@ impl Foreign {
         }
     }
 
-    /// By cudarc's safe call, on the stream that the graph was captured from.
+    /// Launches the child by cudarc's safe call, on the stream that the graph was captured from.
     pub(crate) fn launch_child(&self) {
         self.child.launch().unwrap();
     }
@@ -150,18 +151,18 @@ impl Foreign {
         unsafe { launch.launch(LaunchConfig::for_num_elems(8)) }.map(drop)
     }
 
-    /// Into the graph of the capture, and behind nothing.
+    /// Adds an empty node to the graph of the capture, without dependencies.
     fn add_empty(&self) -> Result<(), DriverError> {
         let (graph, mut node) = (self.captured_graph()?, ptr::null_mut());
-        // SAFETY: the graph is that of a capture under way, and the place outlives the call.
+        // SAFETY: the graph is that of a capture in progress, and the place outlives the call.
         unsafe { sys::cuGraphAddEmptyNode(&raw mut node, graph, ptr::null(), 0) }.result()
     }
 
-    /// Behind what the stream holds, as its last node.
+    /// Adds a conditional node after the stream's nodes, as its last one.
     fn add_conditional(&self) -> Result<(), DriverError> {
         let (graph, context) = (self.captured_graph()?, self.stream.context().cu_ctx());
         let mut handle = 0;
-        // SAFETY: the graph is that of a capture under way, and the place outlives the call.
+        // SAFETY: the graph is that of a capture in progress, and the place outlives the call.
         unsafe { sys::cuGraphConditionalHandleCreate(&raw mut handle, graph, context, 0, 0) }
             .result()?;
         let conditional = sys::CUDA_CONDITIONAL_NODE_PARAMS {
@@ -178,7 +179,7 @@ impl Foreign {
         self.add_with(parameters)
     }
 
-    /// A node of a kind that the simulated driver takes without looking at it.
+    /// Adds a node of a kind that the simulated driver accepts unread.
     fn add(&self, kind: sys::CUgraphNodeType) -> Result<(), DriverError> {
         // SAFETY: integers and pointers: all zero is a value, of the first kind of nodes.
         let mut parameters: sys::CUgraphNodeParams = unsafe { std::mem::zeroed() };
@@ -190,26 +191,28 @@ impl Foreign {
         let (graph, before) = self.captured()?;
         let (mut node, place) = (ptr::null_mut(), &raw mut parameters);
         let (first, count) = (before.as_ptr(), before.len());
-        // SAFETY: the graph is that of a capture under way, the nodes are its own, and the places outlive the call.
+        // SAFETY: the graph is that of a capture in progress, the nodes are its own, and the places
+        // outlive the call.
         unsafe { sys::cuGraphAddNode_v2(&raw mut node, graph, first, ptr::null(), count, place) }
             .result()?;
         self.set_last(node)
     }
 
-    /// An empty node behind what the stream holds, as its last node.
+    /// Adds an empty node after the stream's nodes, as its last one.
     pub(crate) fn put_empty(&self) {
         let (graph, before) = self.captured().unwrap();
         let mut node = ptr::null_mut();
         let (first, count) = (before.as_ptr(), before.len());
-        // SAFETY: the graph is that of a capture under way, the nodes are its own, and the place outlives the call.
+        // SAFETY: the graph is that of a capture in progress, the nodes are its own, and the place
+        // outlives the call.
         unsafe { sys::cuGraphAddEmptyNode(&raw mut node, graph, first, count) }.result().unwrap();
         self.set_last(node).unwrap();
     }
 
-    /// Behind the node of a captured graph, or of one that was captured.
+    /// Adds a node after the only node of a graph, captured or in capture.
     pub(crate) fn add_behind(graph: sys::CUgraph, kind: sys::CUgraphNodeType) {
         let (mut before, mut node, mut count) = (ptr::null_mut(), ptr::null_mut(), 1);
-        // SAFETY: the graph lives, and has one node, for which there is room.
+        // SAFETY: the graph lives, and has one node, for which the array has an entry.
         unsafe { sys::cuGraphGetNodes(graph, &raw mut before, &raw mut count) }.result().unwrap();
         // SAFETY: integers and pointers: all zero is a value, of the first kind of nodes.
         let mut parameters: sys::CUgraphNodeParams = unsafe { std::mem::zeroed() };
@@ -221,7 +224,7 @@ impl Foreign {
             .unwrap();
     }
 
-    /// A copy of a graph in a node behind what the stream holds, as its last node.
+    /// Adds a copy of a graph in a node after the stream's nodes, as its last one.
     pub(crate) fn put_child(&self, child: sys::CUgraph) {
         let (graph, before) = self.captured().unwrap();
         let mut node = ptr::null_mut();
@@ -233,7 +236,7 @@ impl Foreign {
         self.set_last(node).unwrap();
     }
 
-    /// A graph of a node with a copy of another one. The caller destroys it.
+    /// Returns a graph of a node with a copy of another one. The caller destroys it.
     pub(crate) fn around(child: sys::CUgraph) -> sys::CUgraph {
         let (mut graph, mut node) = (ptr::null_mut(), ptr::null_mut());
         // SAFETY: the place outlives the call.
@@ -259,7 +262,7 @@ impl Foreign {
         self.captured().map(|(graph, _)| graph)
     }
 
-    /// The graph of the stream's capture, and the nodes that the next one comes behind.
+    /// Returns the graph of the stream's capture, and the nodes that the next one depends on.
     fn captured(&self) -> Result<(sys::CUgraph, Vec<sys::CUgraphNode>), DriverError> {
         let mut status = sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
         let (mut id, mut graph, mut count) = (0, ptr::null_mut(), 0);
@@ -280,7 +283,7 @@ impl Foreign {
         if count == 0 {
             return Ok((graph, Vec::new()));
         }
-        // SAFETY: so many handles, until the next call on the stream.
+        // SAFETY: the array has `count` handles, until the next call on the stream.
         Ok((graph, unsafe { std::slice::from_raw_parts(nodes, count) }.to_vec()))
     }
 }
@@ -288,8 +291,8 @@ impl Foreign {
 impl Drop for Foreign {
     fn drop(&mut self) {
         self.stream.context().bind_to_thread().unwrap();
-        // SAFETY: the memory is this value's, and nothing uses it any more, but for a graph that a test
-        // replays all the same.
+        // SAFETY: the memory is this value's. No work uses it any more, except for a graph that a
+        // test replays regardless.
         unsafe { result::free_sync(self.address) }.unwrap();
         // SAFETY: the event is this value's.
         unsafe { result::event::destroy(self.event) }.unwrap();

@@ -1,5 +1,5 @@
-//! Host functions in captured work: each replay calls them, in their order, and the verifier takes them for uses like
-//! any other node.
+//! Host functions in captured work: each replay calls them in order, and the verifier treats them
+//! as uses like any other node.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -16,9 +16,9 @@ use pool_graph::{
 use crate::common::{BYTES, Made, arena, memory, pool, stream};
 use crate::support::{orders, start, start_anew};
 
-/// Numbers of the host that copies write and read, and what a host function does to them.
+/// Numbers of the host that copies write and read, and the factor of a host function.
 struct Numbers {
-    /// 16 of them, page-locked.
+    /// A page-locked array of 16 numbers.
     place: *mut u32,
     factor: u32,
     calls: AtomicU32,
@@ -26,7 +26,7 @@ struct Numbers {
 
 impl Numbers {
     fn new(factor: u32) -> Rc<Self> {
-        // SAFETY: nothing is asked of the memory; 16 numbers are written before any is read.
+        // SAFETY: the memory has no preconditions; 16 numbers are written before any is read.
         let place = unsafe { result::malloc_host(64, 0) }.unwrap().cast();
         Rc::new(Self { place, factor, calls: AtomicU32::new(0) })
     }
@@ -34,7 +34,7 @@ impl Numbers {
 
 impl Drop for Numbers {
     fn drop(&mut self) {
-        // SAFETY: from `malloc_host`; the graph that copies from and to it is gone.
+        // SAFETY: from `malloc_host`; the graph that copies from and to it was dropped.
         unsafe { result::free_host(self.place.cast()) }.unwrap();
     }
 }
@@ -43,7 +43,8 @@ impl Drop for Numbers {
 unsafe extern "C" fn multiply(numbers: *mut c_void) {
     // SAFETY: the state of the graph keeps it for as long as this may be called.
     let numbers = unsafe { &*numbers.cast_const().cast::<Numbers>() };
-    // SAFETY: 16 numbers, which the copy before has written, and the one behind reads once this has returned.
+    // SAFETY: 16 numbers, which the earlier copy has written, and which the later one reads once
+    // this has returned.
     let place = unsafe { &mut *numbers.place.cast::<[u32; 16]>() };
     place.iter_mut().for_each(|number| *number *= numbers.factor);
     numbers.calls.fetch_add(1, Ordering::SeqCst);
@@ -51,11 +52,11 @@ unsafe extern "C" fn multiply(numbers: *mut c_void) {
 
 fn call(stream: &Arc<CudaStream>, numbers: *const Numbers) -> Result<(), CaptureError> {
     let data = numbers.cast_mut().cast();
-    // SAFETY: a function of that type, and what it points to lives as long as the graph or is not looked at.
+    // SAFETY: a function of that type, and its data lives as long as the graph or is not read.
     Ok(unsafe { sys::cuLaunchHostFunc(stream.cu_stream(), Some(multiply), data) }.result()?)
 }
 
-/// A view goes down to the host, is multiplied there, and comes up again.
+/// Copies a view to the host, multiplies it there, and copies it back.
 fn body(
     capture: &Capture<'_>,
     numbers: &Rc<Numbers>,
@@ -68,19 +69,19 @@ fn body(
     let (address, host) = (view.address(), numbers.place.cast::<c_void>());
     let work = |stream: &Arc<CudaStream>| {
         let raw = stream.cu_stream();
-        // SAFETY: the first 64 bytes of the view, and as many that the state keeps.
+        // SAFETY: the first 64 bytes of the view, and 64 bytes that the state keeps.
         unsafe { sys::cuMemcpyDtoHAsync_v2(host, address, 64, raw) }.result()?;
         call(stream, Rc::as_ptr(numbers))?;
         // SAFETY: as above.
         Ok(unsafe { sys::cuMemcpyHtoDAsync_v2(address, host, 64, raw) }.result()?)
     };
-    // SAFETY: the view, and memory that the state keeps, which nothing else uses.
+    // SAFETY: the view, and memory that the state keeps, which no other work uses.
     unsafe { capture.enqueue(branch, &[view.write()], work) }?;
     capture.copy(main, &mut output, &view)
 }
 
-/// Each replay calls the function once, behind what writes its data and before what reads them; an update calls another
-/// one with other data.
+/// Each replay calls the function once, after the writer of its data and before the reader. An
+/// update calls another one with other data.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_host_function_keeps_its_place() {
@@ -98,7 +99,7 @@ fn a_host_function_keeps_its_place() {
         let mut graph = made.unwrap();
         for (factor, calls) in [(3, 4), (5, 2)] {
             if factor == 5 {
-                // The old numbers stay until the update has replaced the function.
+                // The old numbers live until the update has replaced the function.
                 let _old = std::mem::replace(graph.state().unwrap(), Numbers::new(5));
                 graph.update(run).unwrap();
             }
@@ -117,13 +118,13 @@ fn a_host_function_keeps_its_place() {
     }
 }
 
-/// The one edge of a graph is removed.
+/// Removes the only edge of a graph.
 fn remove_the_edge(unverified: &UnverifiedCapture) {
     let (mut from, mut to, mut count) = (ptr::null_mut(), ptr::null_mut(), 1);
     let mut data = sys::CUgraphEdgeData { from_port: 0, to_port: 0, type_: 0, reserved: [0; 5] };
     let graph = unverified.graph();
     let (sources, targets, place) = (&raw mut from, &raw mut to, &raw mut data);
-    // SAFETY: the graph lives, and each place has room for one.
+    // SAFETY: the graph lives, and each place has one entry.
     unsafe { sys::cuGraphGetEdges_v2(graph, sources, targets, place, &raw mut count) }
         .result()
         .unwrap();
@@ -133,7 +134,8 @@ fn remove_the_edge(unverified: &UnverifiedCapture) {
         .unwrap();
 }
 
-/// Two temporaries with the same bytes, each used by one host function: their order is what the layout rests on.
+/// Two temporaries with the same bytes, each used by one host function: the layout depends on their
+/// order.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_host_function_is_a_use() {

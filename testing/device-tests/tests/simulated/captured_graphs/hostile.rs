@@ -1,5 +1,6 @@
-//! Safe calls of cudarc in a body, one kind at a time: what comes into the graph past the capture is refused, by a typed
-//! error, and whatever is accepted runs clean. The same session captures a right body afterwards.
+//! Safe calls of cudarc in a body, one kind at a time: foreign work in the graph is refused by a
+//! typed error, and every accepted graph runs without reports. The same session captures a right
+//! body afterwards.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -28,13 +29,13 @@ struct World {
     host: RefCell<Vec<u32>>,
 }
 
-/// What becomes of the capture.
+/// The required outcome of the capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
     Refused,
-    /// Nothing came into the graph.
+    /// No foreign work entered the graph.
     Accepted,
-    /// By how far cudarc and the driver let it go.
+    /// The outcome depends on cudarc and the driver.
     Either,
 }
 
@@ -52,7 +53,7 @@ impl World {
         (Self { streams, blocks, foreign, host: RefCell::new(vec![7; N]) }, session)
     }
 
-    /// A stream outside of the session comes behind the capture, does something, and is joined.
+    /// A stream outside the session waits for the capture, works, and is joined.
     fn fork(&self, joins: bool, work: impl FnOnce(&Arc<CudaStream>) -> Done) {
         let outside = stream();
         let _ = outside.join(&self.streams[0]);
@@ -167,7 +168,7 @@ const ATTACKS: [Attack; 16] = [
         drop(view);
         world.right(capture)
     }),
-    ("a stream outside comes behind the capture, and stays", Verdict::Refused, |capture, world| {
+    ("a stream outside comes after the capture, and stays", Verdict::Refused, |capture, world| {
         world.fork(false, |outside| outside.memset_zeros(&mut *world.foreign.borrow_mut()));
         world.right(capture)
     }),
@@ -190,7 +191,7 @@ fn safe_calls_of_cudarc_in_a_body_are_refused_or_do_no_harm() {
             graph.replay().unwrap();
             graph.synchronize().unwrap();
         }
-        // What cudarc keeps of an error for its next call is not the next body's.
+        // An error that cudarc stores for its next call must not affect the next body.
         let _ = world.streams[0].context().check_err();
         let again = prepared.capture((), |capture, (): &mut ()| world.right(capture));
         let mut again = again.unwrap_or_else(|error| panic!("behind {name}: {error:?}"));

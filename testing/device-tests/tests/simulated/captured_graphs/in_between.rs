@@ -1,6 +1,6 @@
-//! A capture that another thread begins by hand, right before a call of the driver that a graph, its staging or its drop
-//! makes: for each call and each time it is made. Nothing is reported, and nothing leaks once that capture is over. The
-//! attack is `between` of `attacks/device3/cases.rs`.
+//! A capture that another thread begins right before a call of the driver that a graph, its staging
+//! or its drop makes: for each call and each time it is made. There are no reports, and no leaks
+//! once that capture is over. The attack is `between` of `attacks/device3/cases.rs`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -51,7 +51,7 @@ const CALLS: [&str; 24] = [
     "cuEventDestroy_v2",
 ];
 
-/// When the capture ends that came in between.
+/// The end of the intervening capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     AtOnce,
@@ -93,7 +93,7 @@ impl World {
     }
 }
 
-/// A thread that begins a capture when it is told to, and ends it when it is told again, or at once.
+/// A thread that begins a capture on request, and ends it on the next request, or at once.
 struct Meddler {
     tell: Sender<()>,
     thread: JoinHandle<()>,
@@ -137,7 +137,7 @@ impl Meddler {
         }
     }
 
-    /// Ends what it has begun, and the thread.
+    /// Ends its captures, and the thread.
     fn leave(self) {
         self.armed.store(false, Ordering::SeqCst);
         for _ in 0..2 {
@@ -147,7 +147,7 @@ impl Meddler {
     }
 }
 
-/// Errors by the step that they came from.
+/// Errors by the step that returned them.
 type Errors = BTreeMap<&'static str, usize>;
 
 fn note<T>(errors: &mut Errors, step: &'static str, taken: Result<T, CaptureError>) -> Option<T> {
@@ -155,7 +155,7 @@ fn note<T>(errors: &mut Errors, step: &'static str, taken: Result<T, CaptureErro
     taken.ok()
 }
 
-/// Everything that a graph does. What is refused is left out.
+/// Runs all operations of a graph. Refused ones are left out.
 fn program(simulator: Simulator, call: (&str, u64), end: End, errors: &mut Errors) {
     let world = World::new();
     let prepared = world.prepare();
@@ -199,8 +199,8 @@ fn program(simulator: Simulator, call: (&str, u64), end: End, errors: &mut Error
     meddler.into_iter().for_each(Meddler::leave);
 }
 
-/// Checks that nothing is reported or leaks, but for a buffer whose copy the other thread's graph may name: it is kept.
-/// Returns how many there are.
+/// Checks that there are no reports and no leaks, except for buffers whose copy the other thread's
+/// graph may contain, which are kept. Returns their number.
 fn check(simulator: Simulator, before: usize) -> Result<usize, String> {
     let lost = Cuda::give_back_leftovers();
     simulator.assert_clean();

@@ -1,6 +1,7 @@
-//! What invalidates a capture, in each mode and with cudarc's event tracking on and off, and what the pool tells of it. A
-//! body that returns the error of the call gets that error, whose text names the cause. For a body that goes on, the text
-//! of `Invalidated` has the cause among those that are possible.
+//! Calls that invalidate a capture, in each mode and with cudarc's event tracking on and off, and
+//! the pool's errors. A body that returns the error of the call gets that error, whose text names
+//! the cause. For a body that continues, the text of `Invalidated` lists the cause among the
+//! possible ones.
 
 use std::sync::Arc;
 
@@ -19,9 +20,9 @@ const MODES: [CaptureMode; 3] = [Global, ThreadLocal, Relaxed];
 /// A call in the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Call {
-    /// A slice from before is read.
+    /// Read a slice from before.
     UseSlice,
-    /// A slice of another stream is read.
+    /// Read a slice of another stream.
     UseSliceOfOtherStream,
     AllocateSlice,
     DropSlice,
@@ -48,7 +49,7 @@ const CALLS: [Call; 11] = [
     Call::EndByHand,
 ];
 
-/// What there is before the capture.
+/// The objects from before the capture.
 struct Before {
     context: Arc<CudaContext>,
     stream: Arc<CudaStream>,
@@ -67,10 +68,10 @@ impl Before {
         let (slice, target, of_other_stream) =
             (Some(zeros(&stream)), zeros(&stream), zeros(&other));
         let event = other.record_event(None).unwrap();
-        // SAFETY: nothing reads it.
+        // SAFETY: it is never read.
         let plain = unsafe { result::malloc_sync(512) }.unwrap();
         if !event_tracking {
-            // SAFETY: all is on one stream, or done by then.
+            // SAFETY: all work is on one stream, or done by then.
             unsafe { context.disable_event_tracking() };
         }
         context.synchronize().unwrap();
@@ -92,7 +93,7 @@ impl Before {
                 drop(self.slice.take());
                 self.context.check_err()
             }
-            // SAFETY: nothing reads it.
+            // SAFETY: it is never read.
             Call::AllocatePlain => unsafe { result::malloc_sync(512) }.map(drop),
             Call::FreePlain => self.free_plain(),
             Call::FreePlainOnOtherThread => {
@@ -107,12 +108,12 @@ impl Before {
 
     fn free_plain(&self) -> Result<(), DriverError> {
         self.context.bind_to_thread()?;
-        // SAFETY: it was allocated, and nothing uses it.
+        // SAFETY: it was allocated, and no work uses it.
         unsafe { result::free_sync(self.plain) }
     }
 }
 
-/// Captures a body that makes a call, and goes on or returns its error.
+/// Captures a body that makes a call, and continues or returns its error.
 fn capture(
     before: &mut Before,
     mode: CaptureMode,
@@ -132,13 +133,13 @@ fn capture(
     made.map(drop)
 }
 
-/// What comes of a call.
+/// The outcome of a call.
 #[derive(Clone, Copy)]
 enum Outcome {
-    /// The capture goes on.
+    /// The capture continues.
     Graph,
-    /// The capture is invalidated. A body that goes on gets `Invalidated` with these words; one that returns the call's
-    /// error, this code with these words.
+    /// The capture is invalidated. A body that continues gets `Invalidated` with these words; one
+    /// that returns the call's error gets this code with these words.
     Invalidated(&'static str, (u32, &'static str)),
     /// The call put work on the stream that the graph does not own.
     ForeignWork,
@@ -157,7 +158,8 @@ fn expected(call: Call, mode: CaptureMode, event_tracking: bool) -> Outcome {
         Call::AllocateSlice | Call::DropSlice if event_tracking => {
             Invalidated("a cudarc slice was allocated or dropped", silent)
         }
-        // The driver refuses to free memory of others in a capture. The call's error is that of the slice.
+        // In a capture the driver refuses to free other memory. The call's error is that of the
+        // slice.
         Call::DropSlice => Graph,
         Call::UseSlice | Call::UseSliceOfOtherStream | Call::AllocateSlice => ForeignWork,
         Call::AllocatePlain | Call::FreePlain if mode == Relaxed => Graph,
@@ -173,12 +175,12 @@ fn expected(call: Call, mode: CaptureMode, event_tracking: bool) -> Outcome {
             Invalidated("an event from before the capture: wait for it before", earlier)
         }
         Call::EndByHand => {
-            Invalidated("begun or ended by hand", (903, "leave that to the session"))
+            Invalidated("begun or ended without the session", (903, "leave that to the session"))
         }
     }
 }
 
-/// Checks what a body gets that goes on after the call.
+/// Checks the error of a body that continues after the call.
 fn check_going_on(found: &Result<(), CaptureError>, outcome: Outcome, what: &str) {
     match (outcome, found) {
         (Outcome::Graph, Ok(()))
@@ -190,12 +192,12 @@ fn check_going_on(found: &Result<(), CaptureError>, outcome: Outcome, what: &str
     }
 }
 
-/// Checks what a body gets that returns the error of the call.
+/// Checks the error of a body that returns the error of the call.
 fn check_returning(found: &Result<(), CaptureError>, outcome: Outcome, what: &str) {
     match (outcome, found) {
         (Outcome::Graph, Ok(()))
         | (Outcome::ForeignWork, Err(CaptureError::ForeignWork { .. })) => {}
-        // What a destructor could not free is not of the capture.
+        // A free that failed in a destructor is not part of the capture.
         (Outcome::Graph, Err(CaptureError::Driver(error))) => {
             assert_eq!(error.code().unwrap().number(), 1, "{what}: {error}");
         }
@@ -232,7 +234,7 @@ fn each_cause_in_each_mode_with_and_without_event_tracking() {
     }
 }
 
-/// cudarc keeps the error of a destructor, and the next call returns it that has nothing to do with it. Where the capture
+/// cudarc stores the error of a destructor, and the next unrelated call returns it. If the capture
 /// was its cause, it ends with the capture.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
@@ -248,7 +250,7 @@ fn errors_of_destructors_end_with_the_capture() {
     assert!(matches!(made, Err(CaptureError::Driver(_) | CaptureError::Invalidated { .. })));
     drop(before.stream.alloc_zeros::<f32>(100).unwrap());
 
-    // An error that has another cause stays.
+    // An error with another cause stays.
     let other = DriverError(cudarc::driver::sys::CUresult::CUDA_ERROR_NOT_FOUND);
     before.context.record_err::<()>(Err(other));
     let session = CaptureSession::new(&before.stream).unwrap();

@@ -1,6 +1,6 @@
 //! Captured graphs on the simulated driver, whose checkers watch for races, stale addresses and leaks.
 //!
-//! Each test needs a process of its own: `cargo xtask sim-test` runs them.
+//! Each test needs a separate process: `cargo xtask sim-test` runs them.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! Every `CUgraphNodeType`: supported or refused, as the table in docs/graphs.md says.
+//! Every `CUgraphNodeType`: supported or refused, as in the table of docs/graphs.md.
 
 use std::sync::Arc;
 
@@ -16,8 +16,8 @@ use crate::hand_made::{Foreign, Kind};
 /// The table's text.
 const DOCUMENT: &str = include_str!("../../../../../docs/graphs.md");
 
-/// The kinds by their numbers, how a test puts one into a graph, and what becomes of it in work that is enqueued and in
-/// a scope.
+/// The kinds by their numbers, with the way to put one into a graph, and the outcome in enqueued
+/// work and in a scope.
 const TABLE: [(u32, Kind, &str, &str); 14] = [
     (0, Kind::Kernel, "supported", "supported"),
     (1, Kind::Copy, "supported", "ForeignMemory"),
@@ -35,7 +35,7 @@ const TABLE: [(u32, Kind, &str, &str); 14] = [
     (13, Kind::Conditional, "UnreadableNode", "ForeignNode"),
 ];
 
-/// A node on the stream that it is put on; an empty one, too.
+/// Puts a node on its stream, which may be an empty one.
 fn put(foreign: &Foreign, kind: Kind) {
     match kind {
         Kind::Empty => foreign.put_empty(),
@@ -55,7 +55,7 @@ fn outcome(kind: Kind, in_scope: bool) -> &'static str {
                 Ok::<(), CaptureError>(view.fill_with_value(1)?)
             });
         }
-        // SAFETY: what is put there by hand uses memory that stays.
+        // SAFETY: the work put there uses memory that lives long enough.
         unsafe {
             capture.enqueue(capture.main(), &[], |_| {
                 put(&foreign, kind);
@@ -79,8 +79,9 @@ fn outcome(kind: Kind, in_scope: bool) -> &'static str {
     }
 }
 
-/// The document has a row for each kind, with what becomes of it; other numbers are `UnreadableNode` by the unit test
-/// `every_kind_of_node_is_known_or_refused_by_its_number`.
+/// The document has a row for each kind, with its outcome. The unit test
+/// `every_kind_of_node_is_known_or_refused_by_its_number` checks that other numbers are
+/// `UnreadableNode`.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn every_kind_of_node_is_as_its_row_says() {
@@ -95,7 +96,7 @@ fn every_kind_of_node_is_as_its_row_says() {
                 row.split(" | ").map(|cell| cell.trim_matches(['|', ' ', '`'])).collect();
             let told = |cell: &str, outcome: &str| {
                 let is_named = cell.split(['`', ' ', ',', ':']).any(|word| word == outcome);
-                assert!(is_named, "{number}: {cell:?} does not say {outcome}");
+                assert!(is_named, "{number}: {cell:?} does not contain {outcome}");
             };
             told(cells[2], in_work);
             told(cells[3], in_scope);
@@ -105,7 +106,7 @@ fn every_kind_of_node_is_as_its_row_says() {
     });
 }
 
-/// A child graph's nodes are held against the same rows, and so are those of a graph in it.
+/// A child graph's nodes follow the same rows, and so do those of a graph nested in it.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_node_that_cannot_be_read_in_a_child_graph() {
@@ -141,15 +142,16 @@ fn a_node_that_cannot_be_read_in_a_child_graph() {
                 let reason = UnreadableReason::Kind;
                 let refused = CaptureError::UnreadableNode { kind: named, reason };
                 assert_eq!(made.map(drop), Err(refused), "nested: {nested}");
-                // SAFETY: the graph is this test's, and copied where it was put.
+                // SAFETY: the graph is this test's, and its node has a copy.
                 unsafe { sys::cuGraphDestroy(outer) }.result().unwrap();
             }
         }
     });
 }
 
-/// Memory nodes stay refused whichever flag the caller's own graph has; the flag is of a graph's instantiation, and this
-/// crate's has none. A graph of them is no node of a capture either: the driver refuses its launch there.
+/// Memory nodes are refused under any flag of the caller's own graph. The flag belongs to a graph's
+/// instantiation, and this crate's has none. A graph with them cannot be a node of a capture
+/// either: the driver refuses its launch there.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn memory_nodes_with_and_without_auto_free() {
@@ -158,7 +160,7 @@ fn memory_nodes_with_and_without_auto_free() {
         for frees in [false, true] {
             let (main, other) = (stream(), stream());
             let allocate = |stream: &Arc<CudaStream>| {
-                // SAFETY: nobody uses what is allocated.
+                // SAFETY: the allocation is not used.
                 let address = unsafe { result::malloc_async(stream.cu_stream(), 64) }?;
                 if frees {
                     // SAFETY: it is freed once.
@@ -168,7 +170,7 @@ fn memory_nodes_with_and_without_auto_free() {
             };
             let prepared = CaptureSession::new(&main).unwrap().prepare(arena()).unwrap();
             let made: Made = prepared.capture((), |capture, ()| {
-                // SAFETY: nothing is used.
+                // SAFETY: no memory is used.
                 unsafe { capture.enqueue(capture.main(), &[], allocate) }
             });
             let nodes = if frees { 2 } else { 1 };
@@ -195,7 +197,8 @@ fn memory_nodes_with_and_without_auto_free() {
     });
 }
 
-/// What a node of a kind that is not read does inside may fork: a linear arena takes it for a fork, in a child graph, too.
+/// A node of an unreadable kind may contain a fork: a linear arena treats it as one, in a child
+/// graph, too.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_linear_arena_refuses_what_it_cannot_read() {

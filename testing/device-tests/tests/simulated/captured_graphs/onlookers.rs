@@ -1,6 +1,7 @@
-//! Other threads call the driver for the streams of a capture while it is under way, by safe calls. These may be
-//! refused, or spoil the capture; the capture reads nothing that such a call may change meanwhile, which
-//! ThreadSanitizer sees (`cargo xtask sim-test --sanitizer thread --only onlookers`).
+//! Other threads call the driver for the streams of a capture in progress, by safe calls. Such
+//! calls may be refused, or invalidate the capture. The capture reads nothing that such a call may
+//! change meanwhile, which ThreadSanitizer checks
+//! (`cargo xtask sim-test --sanitizer thread --only onlookers`).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -13,11 +14,12 @@ use pool_graph::CaptureSession;
 use crate::common::{BYTES, Made, arena, pool, without_a_report};
 use crate::support;
 
-/// Captures of each order, and fills of each.
+/// The captures of each order, and the fills of each.
 const CAPTURES: usize = 4;
 const FILLS: u8 = 40;
 
-/// Captures on two streams, while other threads do this with them until it is over. How many became graphs.
+/// Captures on two streams, while other threads run this work on them until it is over. Returns the
+/// number of graphs.
 fn captures_beside(work: impl Fn(&[Arc<CudaStream>; 2], &AtomicBool) + Sync) -> usize {
     let context = Arc::clone(Cuda::device(0).unwrap().context());
     let streams = [(); 2].map(|()| context.new_stream().unwrap());
@@ -32,7 +34,7 @@ fn captures_beside(work: impl Fn(&[Arc<CudaStream>; 2], &AtomicBool) + Sync) -> 
     })
 }
 
-/// Whether a capture becomes a graph, which then does what it was to do.
+/// Returns `true` if a capture becomes a graph, which then has the right effect.
 fn is_made(streams: &[Arc<CudaStream>; 2]) -> bool {
     let pool = pool();
     let block = pool.allocate(BYTES).unwrap();
@@ -50,7 +52,7 @@ fn is_made(streams: &[Arc<CudaStream>; 2]) -> bool {
     });
     let Ok(mut graph) = graph else { return false };
     let mut bytes = [0_u8; 16];
-    // Another thread may be in the middle of a call that a replay would be in the way of.
+    // A call of another thread may conflict with a replay.
     if graph.replay().is_ok() && graph.read(&block, &mut bytes).is_ok() {
         assert_eq!(bytes, [FILLS - 1; 16]);
     }
@@ -67,8 +69,8 @@ fn other_threads_ask_about_the_streams_of_a_capture() {
             let scope = pool.scope();
             let view = scope.acquire::<u8, _>(100);
             while !is_over.load(Ordering::Relaxed) {
-                // It is asked which capture the stream is in; where that changes meanwhile, waiting for
-                // work from outside spoils it.
+                // Each query returns the stream's capture. If that changes meanwhile, a wait for
+                // outside work invalidates it.
                 for stream in streams {
                     let _ = record_use(&view, stream);
                 }

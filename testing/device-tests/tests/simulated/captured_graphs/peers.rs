@@ -1,5 +1,5 @@
-//! Graphs of one device with memory of another: a block of the other device that is lent to its kernels, and a view of
-//! a pool of the other device.
+//! Graphs of one device with memory of another: a block of the other device with access for its
+//! kernels, and a view of a pool of the other device.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ fn launch(
     Ok(unsafe { launch.launch(LaunchConfig::for_num_elems(64)) }.map(drop)?)
 }
 
-/// A pool of plain memory of a device, and a block of it.
+/// Returns a pool of plain memory of a device, and a block of it.
 fn block_of(device: &CudaDevice) -> (CUDAGraphMemoryPool, GraphMemoryBlock) {
     let config = GraphPoolConfig { initial: 0, maximum: u64::MAX };
     let pool = CUDAGraphMemoryPool::with_config(DeviceMemory::new(device), config);
@@ -38,8 +38,9 @@ fn block_of(device: &CudaDevice) -> (CUDAGraphMemoryPool, GraphMemoryBlock) {
     (pool, block)
 }
 
-/// `y += 3 x` in each replay, with `x` on device 1 and `y` on device 0, whose graph holds a lease of both: right once
-/// device 1 has let device 0 use its memory, and an access of the driver's to report before.
+/// Computes `y += 3 x` in each replay, with `x` on device 1 and `y` on device 0, whose graph holds
+/// a lease of both. It is right once device 1 has enabled access for device 0, and a reported
+/// access before.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_graph_with_a_block_that_a_peer_lets() {
@@ -55,7 +56,8 @@ fn a_graph_with_a_block_that_a_peer_lets() {
         let main = near.context().new_stream().unwrap();
         let axpy = function(near.context(), elementwise::MODULE, elementwise::AXPY.f32);
         let ((lent_pool, x), (pool, y)) = (block_of(&far), block_of(&near));
-        // The graph of device 1 fills the block that device 0 reads: a stream of its own, waited for.
+        // The graph of device 1 fills the block that device 0 reads: on a separate stream, waited
+        // for.
         let there = far.context().new_stream().unwrap();
         let session = CaptureSession::new(&there).unwrap();
         let session = session.lease(lent_pool.lease(&[x.id()]).unwrap());
@@ -78,7 +80,8 @@ fn a_graph_with_a_block_that_a_peer_lets() {
             assert_eq!(capture.block::<f32>(&x).map(drop), Err(refused));
             let mut y = capture.block::<f32>(&y)?;
             let addresses = [x.address(), y.address()];
-            // SAFETY: the graph has a lease of the block of the other device, which nothing writes meanwhile.
+            // SAFETY: the graph has a lease of the block of the other device, and no work writes it
+            // meanwhile.
             unsafe {
                 capture.enqueue(capture.main(), &[y.write()], |stream| {
                     launch(stream, &axpy, addresses)
@@ -87,7 +90,7 @@ fn a_graph_with_a_block_that_a_peer_lets() {
         });
         let mut graph = made.unwrap();
         graph.write(&y, &[1.0_f32; 64]).unwrap();
-        // The pool and its names go; the graph's lease keeps the block.
+        // The pool and its names are dropped; the graph's lease keeps the block.
         drop(lent_pool);
         for _ in 0..3 {
             graph.replay().unwrap();
@@ -109,8 +112,9 @@ fn a_graph_with_a_block_that_a_peer_lets() {
     }
 }
 
-/// A view of an ordinary pool of device 1, used in a scope of a capture of device 0, lent or not: its pool's stream is
-/// in no capture, so that no event orders the two. The body gets an error, and the session captures again.
+/// A view of an ordinary pool of device 1, used in a scope of a capture of device 0, lent or not.
+/// Its pool's stream is in no capture, so that no event orders the two. The body gets an error, and
+/// the session captures again.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_view_of_a_pool_of_another_device_in_a_capture() {

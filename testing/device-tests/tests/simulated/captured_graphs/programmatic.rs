@@ -1,5 +1,5 @@
-//! Kernels that may begin before the one before them is complete: a temporary that takes the bytes of
-//! another one over such an edge is refused, by what the graph says of itself.
+//! Kernels that may begin before the previous one is complete: a temporary that reuses bytes over
+//! such an edge is refused, by the data in the graph.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -16,11 +16,12 @@ use crate::support::{function, start};
 
 const COUNT: u64 = 64;
 
-/// Fills so many numbers at an address; says whether it may begin before what is before it is complete.
+/// Fills `count` numbers at an address. `early` allows it to begin before the previous work is
+/// complete.
 ///
 /// # Safety
 ///
-/// The stream is live, and the address is of as many numbers on its device.
+/// The stream must be live, and the address must have `count` numbers on its device.
 unsafe fn fill(
     kernel: &CudaFunction,
     stream: &CudaStream,
@@ -76,11 +77,11 @@ fn bytes_that_change_hands_over_a_programmatic_edge() {
             for programmatic in [false, programmatic] {
                 let mut view = capture.acquire::<f32>(64)?;
                 let address = view.address();
-                // SAFETY: the view has as many numbers.
+                // SAFETY: the view has `count` numbers.
                 let work = |stream: &Arc<CudaStream>| unsafe {
                     fill(&kernel, stream, address, programmatic)
                 };
-                // SAFETY: it writes its view and nothing else, on this stream.
+                // SAFETY: it only writes its view, on this stream.
                 unsafe { capture.enqueue(capture.main(), &[view.write()], work) }?;
             }
             Ok(())

@@ -1,5 +1,5 @@
-//! Random captures of the planner's generator, under each policy, replayed in random orders while the
-//! checkers look on; and the same with reuse by call order, which they must report.
+//! Random captures of the planner's generator, under each policy, replayed in random orders under
+//! the checkers; and the same with reuse by call order, which they must report.
 
 use std::collections::BTreeMap;
 use std::ptr;
@@ -18,19 +18,20 @@ use crate::generator;
 use crate::programs::{Kept, Program, Step, check_results, session};
 use crate::support::{start, start_anew};
 
-/// Replays of each capture; each runs in an order of its own.
+/// The replays of each capture, each in its own order.
 const REPLAYS: usize = 3;
-/// Captures that fork and reuse by call order, and in how many orders each runs.
+/// The captures that fork and reuse by call order, and the orders of each.
 const NAIVE: usize = 18;
 const NAIVE_ORDERS: usize = 2;
 
-/// How many captures of each number of streams: the variable `POOL_GRAPH_CAPTURES`, else 5.
+/// Returns the number of captures for each number of streams: the variable `POOL_GRAPH_CAPTURES`,
+/// else 5.
 fn captures() -> usize {
     let number = std::env::var("POOL_GRAPH_CAPTURES").ok();
     number.map_or(5, |number| number.parse().unwrap())
 }
 
-/// Each of them on a simulator that starts anew, and must be clean and empty afterwards.
+/// Runs each of them on a simulator that starts anew, and checks for reports and leaks afterwards.
 pub(crate) fn in_random_orders(mut check: impl FnMut(&DeviceMemory, &Program)) {
     let simulator = start();
     for setting in generator::settings(4 * captures(), false) {
@@ -43,13 +44,13 @@ pub(crate) fn in_random_orders(mut check: impl FnMut(&DeviceMemory, &Program)) {
     }
 }
 
-/// A hundredth above the bound is near enough, and so many rounds of search are enough whatever the
-/// machine: planning is most of what these tests take.
+/// Returns options. A hundredth above the bound is near enough, and the limit of rounds does not
+/// depend on the machine. Planning takes most of the time of these tests.
 pub(crate) fn options() -> Options {
     Options { tolerance: 1.01, rounds: Some(10), ..Options::default() }
 }
 
-/// Of ascending numbers the one below which so many of a hundred are.
+/// Returns a percentile of ascending numbers.
 fn percentile(ascending: &[f64], hundredths: usize) -> f64 {
     ascending[(ascending.len() * hundredths).div_ceil(100).max(1) - 1]
 }
@@ -63,7 +64,7 @@ fn planned_captures_do_not_race_and_are_near_the_bound() {
         let body = |capture: &Capture<'_>, (): &mut ()| program.body(capture, &kept);
         let probe = session.probe_with::<_, CaptureError>(&options(), &mut (), body).unwrap();
         let mut graph = session.planned(&probe).unwrap().capture((), body).unwrap();
-        assert_eq!(graph.footprint(), probe.footprint(), "what was foreseen is what it is");
+        assert_eq!(graph.footprint(), probe.footprint(), "the prediction equals the capture");
         assert_eq!(probe.footprint().sum, program.sum());
         assert!(graph.verified().sharing > 0 && graph.verified().accesses > 0);
         check_results(&mut graph, program, &kept, REPLAYS);
@@ -83,7 +84,7 @@ fn planned_captures_do_not_race_and_are_near_the_bound() {
     assert!(median <= 1.05 && late <= 1.15, "{ratios:?}");
 }
 
-/// A capture with an arena of as many bytes as its temporaries have together.
+/// Captures with an arena as large as all temporaries together.
 pub(crate) fn with_policy(
     memory: &DeviceMemory,
     program: &Program,
@@ -109,7 +110,7 @@ fn monotone_captures_do_not_race() {
     println!("FIGURE: {count} monotone captures, {REPLAYS} replays of each, 0 races");
 }
 
-/// What an arena that rewinds comes to need, by another model of it.
+/// Returns the bytes that an arena that rewinds needs, by another model of it.
 fn peak_of_rewinding(program: &Program) -> u64 {
     let (mut live, mut starts) = (BTreeMap::new(), Vec::new());
     let (mut top, mut peak) = (0, 0);
@@ -160,7 +161,8 @@ fn linear_captures_are_exact_in_one_row_and_refused_where_they_fork() {
     assert!(below_sum > 0, "no byte is used twice");
 }
 
-/// A capture whose plan is by the order of the calls, as interval packing makes it; not verified.
+/// Captures with a plan by the order of the calls, as interval packing makes it, without
+/// verification.
 fn naive(memory: &DeviceMemory, program: &Program) -> (UnverifiedCapture, Kept) {
     let (session, kept) = session(memory, program);
     let plan = program.planned_by_call_order();
@@ -171,22 +173,23 @@ fn naive(memory: &DeviceMemory, program: &Program) -> (UnverifiedCapture, Kept) 
     (prepared.capture_unverified::<_, CaptureError>(&mut (), body).unwrap(), kept)
 }
 
-/// Runs a graph past the verifier.
+/// Runs a graph without the verifier.
 fn run(unverified: &UnverifiedCapture, stream: &CudaStream) {
     let mut executable = ptr::null_mut();
     // SAFETY: the graph lives, and the place outlives the call.
     unsafe { sys::cuGraphInstantiateWithFlags(&raw mut executable, unverified.graph(), 0) }
         .result()
         .unwrap();
-    // SAFETY: the executable is new, and the arena and the blocks that it names live. That its nodes
-    // may be in each other's way is what the simulator is to say.
+    // SAFETY: the executable graph is new, and the arena and the blocks in it live. Its nodes may
+    // conflict, which the simulator must report.
     unsafe { sys::cuGraphLaunch(executable, stream.cu_stream()) }.result().unwrap();
     stream.synchronize().unwrap();
-    // SAFETY: it is over, and this is its last use.
+    // SAFETY: it has finished, and this is its last use.
     unsafe { sys::cuGraphExecDestroy(executable) }.result().unwrap();
 }
 
-/// How many races of a naive capture are reported; nothing else is.
+/// Returns the number of reported races of a naive capture, and checks that there are no other
+/// reports.
 fn races(simulator: Simulator, setting: &generator::Capture, seed: u64) -> usize {
     start_anew(simulator, Settings::default(), seed);
     let memory = DeviceMemory::new(&Cuda::device(0).unwrap());
@@ -207,8 +210,8 @@ fn races(simulator: Simulator, setting: &generator::Capture, seed: u64) -> usize
     reports.len()
 }
 
-/// The checks can fail: reuse by call order is reported by the race checker in all of the captures that
-/// fork, in every order, and refused by the verifier; in one row it is neither.
+/// The checks can fail. The race checker reports reuse by call order in all captures that fork, in
+/// every order, and the verifier refuses it. On one stream both accept it.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn naive_reuse_races_in_all_of_18_forked_captures() {

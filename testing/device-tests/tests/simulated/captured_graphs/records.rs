@@ -1,5 +1,5 @@
-//! Records of probes and captured graphs: the planning problem and the plan are those of the capture, and come back from
-//! the file.
+//! Records of probes and captured graphs: problem and plan are those of the capture, and survive a
+//! write and a read of the file.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use crate::programs::session;
 use crate::random::{in_random_orders, options, with_policy};
 use crate::support::start;
 
-/// What is written and read again.
+/// Writes a record and reads it again.
 pub(crate) fn round_trip(record: &GraphRecord) -> GraphRecord {
     let mut file = Vec::new();
     record.write_to(&mut file).unwrap();
@@ -22,7 +22,8 @@ pub(crate) fn round_trip(record: &GraphRecord) -> GraphRecord {
     read
 }
 
-/// A record says of its capture what the footprint says, and its offsets are a plan of its problem.
+/// Checks that a record has the numbers of the capture's footprint, and that its offsets are a plan
+/// of its problem.
 fn check(record: &GraphRecord, footprint: Footprint, streams: usize) {
     let problem = record.problem();
     let sum: u64 = problem.buffers().iter().map(|buffer| buffer.size).sum();
@@ -47,7 +48,7 @@ fn random_captures_record_their_problem_and_plan() {
         let [foreseen, found] =
             [probe.record(), graph.record()].map(|one| round_trip(&one.unwrap()));
         check(&found, graph.footprint(), program.streams);
-        assert_eq!(foreseen, found, "a dry run foresees all of it");
+        assert_eq!(foreseen, found, "a dry run predicts all of it");
         assert_eq!(found.problem().buffers().len(), program.sizes.len());
         for buffer in 0..program.sizes.len() {
             let caller = found.caller(buffer).unwrap();
@@ -56,7 +57,7 @@ fn random_captures_record_their_problem_and_plan() {
         drop(graph);
         for policy in [ArenaPolicy::Monotone, ArenaPolicy::Linear] {
             let (graph, _kept) = with_policy(memory, program, policy);
-            // A linear arena refuses what forks.
+            // A linear arena refuses a fork.
             let Ok(graph) = graph else { continue };
             let record = graph.record().unwrap();
             check(&round_trip(&record), graph.footprint(), program.streams);
@@ -65,10 +66,11 @@ fn random_captures_record_their_problem_and_plan() {
     });
 }
 
-/// Elements of a vector of the encoder.
+/// The elements of an encoder's vector.
 const WIDTH: usize = 4096;
 
-/// Layers of an encoder on one stream: what they need is what an encoder of a network needs, and they fill it.
+/// Adds layers of an encoder on one stream: their temporaries are those of a network's encoder, and
+/// are filled.
 fn encode<'c>(
     capture: &'c Capture<'_>,
     stream: CaptureStream,
@@ -96,7 +98,7 @@ fn encode<'c>(
     Ok(hidden)
 }
 
-/// An encoder of images beside one of texts, whose results a scope works on together.
+/// Runs an encoder of images beside one of texts; a scope combines their results.
 fn two_encoders(capture: &Capture<'_>) -> Result<(), CaptureError> {
     let (main, branch) = (capture.main(), capture.branch(0)?);
     let mut logits = capture.acquire::<f32>(2 * WIDTH)?;
@@ -111,7 +113,7 @@ fn two_encoders(capture: &Capture<'_>) -> Result<(), CaptureError> {
     })
 }
 
-/// The file with which `pool-plan` is tested and which `docs/replay.md` shows is this capture's record.
+/// The file in the tests of `pool-plan` and in `docs/replay.md` is this capture's record.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn two_encoders_are_the_record_in_the_repository() {
@@ -133,7 +135,7 @@ fn two_encoders_are_the_record_in_the_repository() {
         record.write_to(std::fs::File::create(&path).unwrap()).unwrap();
     }
     let kept = GraphRecord::from_json(&std::fs::read_to_string(&path).unwrap()).unwrap();
-    assert_eq!(kept, record, "with POOL_WRITE_RECORD=1 it is written anew");
+    assert_eq!(kept, record, "POOL_WRITE_RECORD=1 rewrites it");
 }
 
 #[test]

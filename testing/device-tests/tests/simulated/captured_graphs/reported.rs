@@ -1,4 +1,4 @@
-//! Programs that users of other projects reported, each as a test of what it gets here.
+//! Programs from bug reports of other projects, each as a test of its outcome here.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ const INVALIDATED: CUstreamCaptureStatus =
 const CONFIG: LaunchConfig =
     LaunchConfig { grid_dim: (1, 1, 1), block_dim: (N, 1, 1), shared_mem_bytes: 0 };
 
-/// A slice that was made before the capture, and a kernel that reads it.
+/// A slice made before the capture, and a kernel that reads it.
 struct Weights {
     stream: Arc<CudaStream>,
     weights: CudaSlice<f32>,
@@ -59,7 +59,7 @@ impl Weights {
         })
     }
 
-    /// Launches in work that is enqueued.
+    /// Launches in enqueued work.
     fn enqueued(&self, capture: &Capture<'_>) -> Result<(), CaptureError> {
         let mut y = capture.acquire::<f32>(N as usize)?;
         capture.fill_bytes(capture.main(), &mut y, 0)?;
@@ -84,8 +84,8 @@ fn is_isolation(error: &CaptureError) -> bool {
     matches!(error, CaptureError::Driver(CudaError::Call { code, .. }) if code.number() == 905)
 }
 
-/// Work that fails in a capture has its own error returned, also where it invalidated the capture. What the capture would
-/// have said at its end comes second.
+/// Work that fails in a capture returns its own error, even if it invalidated the capture. The
+/// capture's error at its end has lower priority.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn the_error_of_the_work_is_returned() {
@@ -104,7 +104,7 @@ fn the_error_of_the_work_is_returned() {
     let body = |capture: &Capture<'_>, (): &mut ()| with.in_scope(capture);
     let error = with.session().probe(&mut (), body).map(drop).unwrap_err();
     assert!(is_isolation(&error), "{error:?}");
-    // An error type of the body's own keeps what it was made of.
+    // The body's own error type keeps its source.
     let prepared = with.session().prepare(arena()).unwrap();
     let made: Result<CapturedGraph<()>, Box<dyn Error>> = prepared.capture((), |capture, ()| {
         capture.fill_bytes(capture.main(), &mut capture.acquire::<u8>(100)?, 0)?;
@@ -116,8 +116,8 @@ fn the_error_of_the_work_is_returned() {
     simulator.assert_clean();
 }
 
-/// After a destructor of cudarc's has failed in a capture, cudarc's `end_capture` returns that error and ends nothing. A
-/// session ends its capture all the same, and the stream is as before.
+/// After a destructor of cudarc's has failed in a capture, cudarc's `end_capture` returns that
+/// error and ends nothing. A session ends its capture all the same, and the stream is as before.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn cudarc_leaves_a_capture_invalidated_and_the_pool_does_not() {
@@ -150,8 +150,8 @@ fn cudarc_leaves_a_capture_invalidated_and_the_pool_does_not() {
     simulator.assert_clean();
 }
 
-/// A slice from before the capture, used in it: the error names the cause while cudarc tracks events. Without the tracking
-/// it is captured, and its drop leaves later pools as they were.
+/// A slice from before the capture is used in it. The error names the cause while cudarc tracks
+/// events. Without the tracking it is captured, and its drop does not affect later pools.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_slice_from_before_is_used_in_a_body() {
@@ -191,8 +191,8 @@ fn a_slice_from_before_is_used_in_a_body() {
     }
 }
 
-/// Graphs of ascending lengths, each beside the first: the refusal has the advice for that, and not the one for an arena
-/// that never reuses.
+/// Graphs of ascending lengths, each beside the first: the refusal has the advice for that, and not
+/// the advice for an arena that never reuses.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_larger_graph_beside_a_smaller_one() {

@@ -1,7 +1,8 @@
-//! Copies and fills of several rows in captured work: their bytes are verified from the first to the last, whatever
-//! offsets, pitches and heights they are given by.
+//! Copies and fills of several rows in captured work: their bytes are verified from the first to
+//! the last, for any offsets, pitches and heights.
 //!
-//! Random bodies of such copies are held against a model of bytes. A copy that leaves its view is refused.
+//! Random bodies of such copies are compared with a model of bytes. A copy that leaves its view is
+//! refused.
 
 use std::ptr;
 use std::sync::Arc;
@@ -32,13 +33,13 @@ impl RowBox {
         ((plane + z) * self.height + row + y) * self.pitch + first + x
     }
 
-    /// From the first byte to the last.
+    /// Returns offset and length from the first byte to the last.
     fn hull(&self, [bytes, rows, planes]: [usize; 3]) -> (usize, usize) {
         let first = self.offset([0; 3]);
         (first, self.offset([bytes, rows - 1, planes - 1]) - first)
     }
 
-    /// The places of its bytes.
+    /// Returns the places of its bytes.
     fn places(self, [bytes, rows, planes]: [usize; 3]) -> impl Iterator<Item = usize> {
         (0..planes).flat_map(move |z| {
             (0..rows).flat_map(move |y| (0..bytes).map(move |x| self.offset([x, y, z])))
@@ -46,7 +47,7 @@ impl RowBox {
     }
 }
 
-/// A copy of a box from one address to another.
+/// Returns the parameters of a copy of a box from one address to another.
 fn parameters(
     (to, to_box): (u64, RowBox),
     (from, from_box): (u64, RowBox),
@@ -83,12 +84,13 @@ fn parameters(
 }
 
 fn put(stream: &Arc<CudaStream>, copy: &sys::CUDA_MEMCPY3D) -> Result<(), CaptureError> {
-    // SAFETY: the stream is live; what is copied is the test's to answer for.
+    // SAFETY: the stream is live; the test is responsible for the copied memory.
     let asked = unsafe { sys::cuMemcpy3DAsync_v2(&raw const *copy, stream.cu_stream()) };
     Ok(asked.result()?)
 }
 
-/// What copies or fills a box of an acquired view of so many bytes, by the view's address.
+/// Captures work that copies or fills a box of an acquired view of `bytes` bytes, by the view's
+/// address.
 fn with_view(
     bytes: usize,
     work: impl FnOnce(&Arc<CudaStream>, u64, u64) -> Result<(), CaptureError>,
@@ -99,7 +101,7 @@ fn with_view(
     let session = CaptureSession::new(&main).unwrap().lease(lease);
     let made: Made = session.prepare(arena()).unwrap().capture((), |capture, ()| {
         let (input, mut output) = (capture.block::<u8>(&input)?, capture.block::<u8>(&output)?);
-        // Another temporary lies before the view, and one behind it.
+        // One temporary is before the view, and another one after it.
         let mut before = capture.acquire::<u8>(4096)?;
         let mut view = capture.acquire::<u8>(bytes)?;
         let mut behind = capture.acquire::<u8>(4096)?;
@@ -108,12 +110,12 @@ fn with_view(
         capture.fill_bytes(capture.main(), &mut behind, 3)?;
         let (from, to) = (input.address(), view.address());
         let uses = &[input.read(), view.write()];
-        // SAFETY: it reads the input and writes the view, or is to be refused.
+        // SAFETY: it reads the input and writes the view, or must be refused.
         unsafe { capture.enqueue(capture.main(), uses, |stream| work(stream, to, from)) }?;
         let (from, to) = (view.address(), output.address());
         let uses = &[view.read(), output.write()];
         let row = RowBox { begin: [0; 3], pitch: bytes, height: 1 };
-        // SAFETY: as many bytes as both have.
+        // SAFETY: both have `bytes` bytes.
         unsafe {
             capture.enqueue(capture.main(), uses, |stream| {
                 put(stream, &parameters((to, row), (from, row), [bytes, 1, 1]))
@@ -129,10 +131,11 @@ fn with_view(
     Ok(read)
 }
 
-/// Where the view of `with_view` begins in the arena.
+/// The offset of the view of `with_view` in the arena.
 const VIEW: u64 = 4096;
 
-/// Runs a test with both answers: the offsets of a node come back as they were given, or as parts of its address.
+/// Runs a test with both choices: a node's offsets are read back unchanged, or added to its
+/// address.
 fn with_both_answers(test: impl Fn()) {
     let simulator = start();
     for other_answers in [false, true] {
@@ -147,8 +150,8 @@ fn stray(offset: u64, bytes: usize) -> CaptureError {
     CaptureError::Layout(LayoutViolation::StrayAccess { node: 3, offset, bytes })
 }
 
-/// A box at every place of its view that has room for it, by every way of saying so; and one byte, row or plane further
-/// on either side, which is not the view's.
+/// Copies a box at every place of its view, in every representation. One byte, row or plane further
+/// on either side is not the view's.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_copy_of_rows_is_verified_to_the_byte() {
@@ -170,7 +173,7 @@ fn a_copy_of_rows_is_verified_to_the_byte() {
             ([16, 0, 0], 0),
             ([16, 7, 0], 0),
             ([0, 0, 0], 240),
-            // The address is before the view, and the offsets lead into it.
+            // The address is before the view, and the offsets point into it.
             ([0, 3, 2], -(2 * 15 + 3) * 32),
             ([5, 0, 1], -(15 * 32 + 5)),
         ] {
@@ -188,7 +191,7 @@ fn a_copy_of_rows_is_verified_to_the_byte() {
             ([16, 7, 0], 1),
             ([0, 0, 0], -1),
             ([0, 0, 0], 241),
-            // The address is the view's, and the offsets lead out of it.
+            // The address is in the view, and the offsets point out of it.
             ([0, 12, 2], 0),
             ([0, 0, 2], 1200),
         ] {
@@ -199,7 +202,7 @@ fn a_copy_of_rows_is_verified_to_the_byte() {
     });
 }
 
-/// The same of what is read, and of an address before the arena.
+/// The same for reads, and for an address before the arena.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn what_rows_are_read_is_verified_too() {
@@ -218,7 +221,7 @@ fn what_rows_are_read_is_verified_too() {
         assert_eq!(copied(37 + 300, -300 * 32).unwrap(), [2; 1280]);
         assert_eq!(copied(38, 0), Err(stray(VIEW + 38 * 32, bytes)));
         assert_eq!(copied(299, -300 * 32), Err(stray(VIEW - 32, bytes)));
-        // It begins before the arena and reaches into it.
+        // It begins before the arena and extends into it.
         let reaches =
             |refused| matches!(refused, Err(CaptureError::ForeignMemory { bytes: 80, .. }));
         assert!(reaches(copied(0, -(4096 + 79))) && reaches(copied(0, -(4096 + 1))));
@@ -232,7 +235,7 @@ fn a_fill_of_rows_is_verified_to_the_byte() {
         let filled = |shift: i64, pitch: usize, rows: usize| {
             with_view(1280, |stream, view, _| {
                 let (to, stream) = (view.wrapping_add_signed(shift), stream.cu_stream());
-                // SAFETY: the stream is live; what is filled is the test's to answer for.
+                // SAFETY: the stream is live; the test is responsible for the filled memory.
                 let asked = unsafe { sys::cuMemsetD2D16Async(to, pitch, 0x0907, 8, rows, stream) };
                 Ok(asked.result()?)
             })
@@ -262,7 +265,8 @@ fn a_copy_whose_addresses_wrap_is_refused_by_name() {
             put(stream, &parameters((view, rows), (from, rows), [16, 3, 1]))?;
             put(stream, &parameters((to, rows), (from, rows), [16, 3, 1]))
         });
-        // The simulated driver refuses it before it is a node; one that does not is met by the unit tests.
+        // The simulated driver refuses it before it is a node; unit tests cover a driver that does
+        // not.
         let Err(CaptureError::Driver(error)) = made else { panic!("{made:?}") };
         assert_eq!(error.code(), Some(sys::CUresult::CUDA_ERROR_INVALID_VALUE.into()));
         let reason = UnreadableReason::Overflow;
@@ -279,7 +283,7 @@ enum Step {
         on: usize,
         bytes: usize,
     },
-    /// What has no further use ends.
+    /// Drops a view without further use.
     Drop {
         view: usize,
     },
@@ -298,7 +302,7 @@ enum Step {
         from_box: RowBox,
         size: [usize; 3],
     },
-    /// A row of a view, to the output.
+    /// Copies a row of a view to the output.
     Keep {
         on: usize,
         view: usize,
@@ -306,13 +310,13 @@ enum Step {
     },
 }
 
-/// Bytes that are kept of a view.
+/// The bytes that are kept of a view.
 const KEPT: usize = 64;
 
 /// Draws bodies in which every step is right.
 struct Draw {
     random: Rng,
-    /// The bytes of each view, none where it was dropped.
+    /// The bytes of each view; `None` if it was dropped.
     views: Vec<Option<usize>>,
 }
 
@@ -338,7 +342,7 @@ impl Draw {
         Step::Acquire { on: self.on(), bytes }
     }
 
-    /// A view that lives: its bytes and its number.
+    /// Picks a live view. Returns its bytes and its number.
     fn pick(&mut self) -> (usize, usize) {
         let live =
             self.views.iter().enumerate().filter_map(|(view, bytes)| Some(((*bytes)?, view)));
@@ -346,7 +350,7 @@ impl Draw {
         live[self.random.usize(..live.len())]
     }
 
-    /// A box of this size that fits so many bytes.
+    /// Draws a box of this size that fits `all` bytes.
     fn rows(&mut self, [bytes, rows, planes]: [usize; 3], all: usize) -> RowBox {
         loop {
             let random = &mut self.random;
@@ -398,7 +402,7 @@ impl Draw {
     }
 }
 
-/// What the output has after the steps, by a model of bytes.
+/// Returns the output after the steps, by a model of bytes.
 fn model(steps: &[Step]) -> Vec<u8> {
     let (mut views, mut output) = (Vec::<Vec<u8>>::new(), vec![0; 4096]);
     for step in steps {
@@ -420,17 +424,17 @@ fn model(steps: &[Step]) -> Vec<u8> {
     output
 }
 
-/// What a view is filled with at first.
+/// Returns the byte with which a view is first filled.
 fn number_of(view: usize) -> u8 {
     u8::try_from(view + 1).unwrap()
 }
 
-/// A copy that leaves its view: which copy of the body it is, and by how many bytes.
+/// A copy that leaves its view: its index in the body, and the number of bytes.
 #[derive(Clone, Copy, Debug)]
 struct Lie {
     copy: usize,
     shift: i64,
-    /// Whether it is what the copy reads, and not what it writes.
+    /// `true` for the source of the copy, and `false` for its target.
     reads: bool,
 }
 
@@ -476,7 +480,7 @@ fn body(
                 let address = to.address().wrapping_add_signed(shift(false));
                 let source = from.address().wrapping_add_signed(shift(true));
                 let copy = parameters((address, to_box), (source, from_box), size);
-                // SAFETY: both boxes are the views', or the copy is to be refused.
+                // SAFETY: both boxes are the views', or the copy must be refused.
                 unsafe {
                     capture.enqueue(streams[on], &[from.read(), to.write()], |stream| {
                         put(stream, &copy)
@@ -500,7 +504,8 @@ fn body(
     Ok(())
 }
 
-/// A copy of a body, one end of which lies over an end of its view's region, with one byte or more on either side.
+/// Returns a faulty copy of a body: one end overlaps an end of its view's region, with at least one
+/// byte on either side.
 fn lie(steps: &[Step], random: &mut Rng) -> Option<Lie> {
     let (mut sizes, mut ends) = (Vec::new(), Vec::new());
     for step in steps {
@@ -529,7 +534,8 @@ fn lie(steps: &[Step], random: &mut Rng) -> Option<Lie> {
     }
 }
 
-/// Every right body becomes a graph, planned or not, without a race, with the model's bytes; no body with a lie does.
+/// Every correct body becomes a graph, planned or not, without a race, with the model's bytes; no
+/// body with a faulty copy does.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn random_bodies_of_rows_are_the_models() {

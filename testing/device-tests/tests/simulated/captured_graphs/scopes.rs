@@ -1,5 +1,5 @@
-//! Scopes in captures, on the simulated driver: random orders under the race checker, every call failing
-//! in turn, and what a replay asks.
+//! Scopes in captures on the simulated driver: random orders under the race checker, each call
+//! failing in turn, and the calls of a replay.
 
 use std::sync::Arc;
 
@@ -19,8 +19,8 @@ fn streams() -> [Arc<CudaStream>; 2] {
     [context.new_stream().unwrap(), context.new_stream().unwrap()]
 }
 
-/// Scopes on both streams, temporaries of the capture between them, and memory that goes from the one to
-/// the other: as much as a capture can have at once.
+/// Scopes on both streams, temporaries of the capture between them, and memory that passes from one
+/// to the other: a combination of everything.
 fn body(capture: &Capture<'_>, ends: Ends, axpy: &Axpy) -> Result<(), CaptureError> {
     let (main, branch) = (capture.main(), capture.branch(0)?);
     for _ in 0..2 {
@@ -39,7 +39,7 @@ fn body(capture: &Capture<'_>, ends: Ends, axpy: &Axpy) -> Result<(), CaptureErr
         capture.copy(main, &mut scratch, &side)?;
         ends.body(capture, axpy)?;
     }
-    // On one stream with memory of another: a pool each, ordered by them.
+    // On one stream with memory of another: one pool each, which order the two.
     capture.scope(main, |outer| {
         let mut kept = outer.try_acquire_zeroed::<f64, _>(N)?;
         for _ in 0..2 {
@@ -53,7 +53,7 @@ fn body(capture: &Capture<'_>, ends: Ends, axpy: &Axpy) -> Result<(), CaptureErr
     })
 }
 
-/// A little of it: each call that a scope makes in a capture, once or twice.
+/// A small part of it: each call of a scope in a capture, once or twice.
 fn small_body(capture: &Capture<'_>, ends: Ends, axpy: &Axpy) -> Result<(), CaptureError> {
     ends.with_views(capture, |scope, from, to| {
         let mut sum = scope.try_acquire_filled(N, 0.1_f64)?;
@@ -64,7 +64,7 @@ fn small_body(capture: &Capture<'_>, ends: Ends, axpy: &Axpy) -> Result<(), Capt
     })
 }
 
-/// What that makes of an input.
+/// Returns the result of `small_body` for an input.
 fn small_result(input: &[f64]) -> Vec<f64> {
     input.iter().map(|&number| 2.0_f64.mul_add(number, 0.1)).collect()
 }
@@ -119,7 +119,7 @@ fn a_thousand_replays_of_a_scope_ask_for_launches_alone() {
     assert_eq!(free_bytes(), before);
 }
 
-/// A probe puts nothing where it would run: the device does nothing, whatever is launched.
+/// A probe puts no work where it would run: the device stays idle, whatever is launched.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_probe_of_scopes_runs_nothing_and_takes_no_memory() {
@@ -137,8 +137,8 @@ fn a_probe_of_scopes_runs_nothing_and_takes_no_memory() {
     for name in ["cuMemAlloc_v2", "cuMemAllocFromPoolAsync", "cuMemHostAlloc", "cuMemPoolCreate"] {
         assert_eq!(simulator.calls(name), 0, "{name}");
     }
-    assert!(simulator.calls("cuLaunchKernel") > 0, "recorded on a stream that is thrown away");
-    // One that is captured, and one that the capture began on.
+    assert!(simulator.calls("cuLaunchKernel") > 0, "recorded on a stream that is discarded");
+    // One stream is captured, and the capture began on the other.
     assert_eq!(simulator.calls("cuStreamCreate"), 2);
     drop((session, axpy, streams));
     simulator.assert_clean();
@@ -172,18 +172,18 @@ fn every_call_of_captured_scopes_may_fail() {
             Err(_) => failures += 1,
             Ok(()) => absorbed += 1,
         }
-        // What cudarc keeps of an error for its next call is not the next script's.
+        // An error that cudarc stores for its next call must not affect the next script.
         let _ = streams[0].context().check_err();
         let again = script(&streams, &axpy);
         assert_eq!(again, Ok(()), "after call {nth}, {}: {ended:?}", failed.name);
         drop((streams, axpy));
         simulator.assert_clean();
-        // The last one is of modules, which cudarc makes.
+        // The last one is a call for modules, which cudarc makes.
         if !GIVEN_UP.contains(&failed.name.as_str()) && failed.name != "cuModuleUnload" {
             let leaks = simulator.leaks();
             assert!(leaks.is_empty(), "{} as call {nth}: {leaks:?}", failed.name);
         }
     }
-    println!("{failures} failures answered, {absorbed} absorbed");
+    println!("{failures} failures returned, {absorbed} absorbed");
     assert!(failures > 50);
 }

@@ -1,5 +1,5 @@
-//! Workspaces of libraries. A library that stands in for cuBLAS: its handle has a stream and a workspace, setting the stream
-//! takes the workspace away, and a call without one allocates.
+//! Workspaces of libraries, with a stand-in for cuBLAS: its handle has a stream and a workspace,
+//! setting the stream removes the workspace, and a call without one allocates.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ impl Library {
         self.workspace.set(Some((address, bytes)));
     }
 
-    /// `to += factor * from`, by way of the workspace.
+    /// Computes `to += factor * from`, by way of the workspace.
     fn add(
         &self,
         stream: &Arc<CudaStream>,
@@ -53,22 +53,22 @@ impl Library {
             // SAFETY: it is freed in this stream, below.
             None => (unsafe { result::malloc_async(handle, BYTES) }?, N as u64),
         };
-        // SAFETY: both have as many bytes, and the stream orders all three.
+        // SAFETY: both have `BYTES` bytes, and the stream orders all three.
         unsafe { result::memcpy_dtod_async(scratch, from, BYTES, handle) }?;
         let mut launch = stream.launch_builder(&self.axpy);
         launch.arg(&factor).arg(&scratch).arg(&to).arg(&length);
-        // SAFETY: the parameters are those of `AXPY`, and both have as many elements.
+        // SAFETY: the parameters are those of `AXPY`, and both have `N` elements.
         unsafe { launch.launch(LaunchConfig::for_num_elems(256)) }?;
         if own.is_none() {
-            // SAFETY: its users come before in the stream.
+            // SAFETY: its users are earlier in the stream.
             unsafe { result::free_async(scratch, handle) }?;
         }
         Ok(())
     }
 }
 
-/// `y += 2 x` on the session's stream and `y += 3 x` on its branch, by one handle with one workspace. Temporaries come and
-/// go around the calls.
+/// Computes `y += 2 x` on the session's stream and `y += 3 x` on its branch, by one handle with one
+/// workspace. Temporaries are acquired and dropped around the calls.
 fn body(
     capture: &Capture<'_>,
     library: &Library,
@@ -97,7 +97,7 @@ fn body(
         unsafe { capture.enqueue(stream, &uses, call) }?;
     }
     drop(workspace);
-    // The handle has the address still: what comes now has other bytes.
+    // The handle still has the address, so later temporaries have other bytes.
     let mut after = capture.acquire::<f32>(N)?;
     let is_apart =
         after.address() >= address + bytes as u64 || after.address() + 4 * N as u64 <= address;
@@ -105,7 +105,8 @@ fn body(
     capture.fill_bytes(main, &mut after, 0xFF)?;
     let uses = [x.read(), y.write()];
     let call = |stream: &Arc<CudaStream>| library.add(stream, 1.0, places);
-    // SAFETY: the workspace is the handle's to the end of the graph, and this stream comes after its last use.
+    // SAFETY: the workspace is the handle's to the end of the graph, and this stream is ordered
+    // after its last use.
     unsafe { capture.enqueue(capture.branch(0)?, &uses, call) }
 }
 
@@ -152,7 +153,7 @@ fn a_library_uses_a_workspace_of_the_graph() {
     }
 }
 
-/// The bytes of a workspace are no other temporary's: the footprint has them beside the largest temporary.
+/// The bytes of a workspace are not reused: the footprint has them beside the largest temporary.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_workspace_is_in_the_footprint_to_the_end() {

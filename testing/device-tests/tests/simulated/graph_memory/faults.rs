@@ -1,5 +1,5 @@
-//! One call of the driver fails, each in turn: an error with a name or none at all, nothing lost, and
-//! pool and arena go on.
+//! Each call of the driver fails in turn: the result is a typed error or success, nothing leaks,
+//! and pool and arena continue.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use pool_graph::{
 use crate::support::{start, start_anew};
 use crate::{MIB, capture, fill};
 
-/// What a run ended with.
+/// The result of a run.
 type Ended = Result<(), GraphMemoryError<CudaError>>;
 
 fn told(source: CudaError) -> GraphMemoryError<CudaError> {
@@ -26,7 +26,7 @@ fn by_cudarc(error: DriverError) -> GraphMemoryError<CudaError> {
     told(CudaError::Call { call: "a call of cudarc", code: error.into() })
 }
 
-/// A pool that grows, is leased from, reset, trimmed and dropped before the lease.
+/// Runs a pool that grows, is leased from, reset, trimmed and dropped before the lease.
 fn pool_script(memory: &DeviceMemory) -> Ended {
     let config = GraphPoolConfig { initial: 16 * MIB, maximum: 36 * MIB };
     let pool = CUDAGraphMemoryPool::with_config(memory.clone(), config);
@@ -41,7 +41,7 @@ fn pool_script(memory: &DeviceMemory) -> Ended {
     lease.check()
 }
 
-/// An arena on a stream, a capture that takes from it, and a replay.
+/// Runs an arena on a stream, a capture that allocates from it, and a replay.
 fn arena_script(memory: &DeviceMemory, stream: &Arc<CudaStream>) -> Ended {
     let arena = CudaArena::new(memory.clone(), MIB, ArenaPolicy::Linear)?;
     arena.install(stream)?;
@@ -65,8 +65,8 @@ fn arena_script(memory: &DeviceMemory, stream: &Arc<CudaStream>) -> Ended {
     lease.check()
 }
 
-/// Calls that only free or unmake, which nobody tries again: what they should have freed is lost, and
-/// of ours `take_unanswered` tells.
+/// Calls that only free or destroy, which are not repeated. Their objects leak, and
+/// `take_unanswered` returns the error of those of this crate.
 const GIVEN_UP: [&str; 4] =
     ["cuMemFree_v2", "cuGraphExecDestroy", "cuGraphDestroy", "cuStreamDestroy_v2"];
 
@@ -99,7 +99,7 @@ fn every_call_may_fail() {
         }
         assert_eq!(memory.take_unanswered().is_some(), name == "cuMemFree_v2", "{name}");
         simulator.forget_failures();
-        // What cudarc's destructors left for the next call is not that call's.
+        // Errors that cudarc's destructors stored for the next call must not affect that call.
         let _ = device.context().check_err();
         let again = pool_script(&memory).and_then(|()| arena_script(&memory, &stream));
         assert_eq!(again, Ok(()), "after {name} as call {nth}");
@@ -110,6 +110,6 @@ fn every_call_may_fail() {
             assert!(leaks.is_empty(), "{name} as call {nth}: {leaks:?}");
         }
     }
-    println!("{failures} failures answered, {absorbed} absorbed");
+    println!("{failures} failures returned, {absorbed} absorbed");
     assert!(failures > 10 && absorbed > 10, "{failures} and {absorbed}");
 }

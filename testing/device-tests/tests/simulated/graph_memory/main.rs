@@ -1,6 +1,6 @@
 //! `pool-graph` on the simulated driver, whose checkers watch for races, stale addresses and leaks.
 //!
-//! Each test needs a process of its own: `cargo xtask sim-test` runs them.
+//! Each test needs a separate process: `cargo xtask sim-test` runs them.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "this is how tests fail")]
 
@@ -19,7 +19,7 @@ use cudarc::driver::{CudaGraph, CudaStream};
 
 const MIB: u64 = 1 << 20;
 
-/// Captures what the body enqueues; ends the capture whatever becomes of it.
+/// Captures the work that the body enqueues, and ends the capture in any case.
 fn capture<T>(
     stream: &Arc<CudaStream>,
     body: impl FnOnce() -> Result<T, DriverError>,
@@ -27,14 +27,14 @@ fn capture<T>(
     stream.begin_capture(CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)?;
     let enqueued = body();
     let end = || stream.end_capture(CUgraphInstantiate_flags(0));
-    // What failed before the driver was asked has not ended the capture.
+    // A failure before the driver's call has not ended the capture.
     let graph = end().inspect_err(|_| drop(end()));
     let invalid = DriverError(cudarc::driver::sys::CUresult::CUDA_ERROR_INVALID_VALUE);
     Ok((enqueued?, graph?.ok_or(invalid)?))
 }
 
 fn fill(stream: &CudaStream, address: u64, value: u8) -> Result<(), DriverError> {
-    // SAFETY: the callers give addresses of blocks and regions of 4096 bytes that they have.
+    // SAFETY: the callers pass addresses of live blocks and regions of 4096 bytes.
     unsafe { result::memset_d8_async(address, value, 4096, stream.cu_stream()) }
 }
 

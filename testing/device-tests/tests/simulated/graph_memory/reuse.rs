@@ -1,4 +1,4 @@
-//! Bytes that are handed out twice within one graph: right in one row of nodes, a race where the graph
+//! Bytes that are allocated twice within one graph: right in a chain of nodes, a race if the graph
 //! forks.
 
 use std::sync::Arc;
@@ -16,8 +16,8 @@ use pool_graph::{
 use crate::support::{in_many_orders, races_in_every_order};
 use crate::{MIB, capture, copy, fill};
 
-/// Fills a scratch region and copies it, on each of these streams in turn; every region is deallocated
-/// before the next is allocated.
+/// Fills a scratch region and copies it, on each of these streams in turn; every region is
+/// deallocated before the next is allocated.
 fn through_scratch(
     arena: &CudaArena,
     streams: &[&Arc<CudaStream>],
@@ -58,7 +58,7 @@ fn a_linear_arena_in_one_row() {
     });
 }
 
-/// The capture that `Linear` refuses, replayed all the same.
+/// Replays the capture that `Linear` refuses.
 fn forked(device: &pool_cuda::CudaDevice, policy: ArenaPolicy) {
     let [stream, branch] = [(); 2].map(|()| device.context().new_stream().unwrap());
     let refuses = policy == ArenaPolicy::Linear;
@@ -93,7 +93,7 @@ fn a_monotone_arena_in_a_fork() {
     in_many_orders(|device| forked(device, ArenaPolicy::Monotone));
 }
 
-/// A graph writes its leased block whenever it likes; nobody else ever gets that block.
+/// A graph may write its leased block at any time; no other allocation ever gets that block.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn replays_beside_other_uses_of_the_pool() {
@@ -115,7 +115,8 @@ fn replays_beside_other_uses_of_the_pool() {
             }
             pool.trim().unwrap();
         }
-        // What `other` writes is not the graph's, so the pool may go before the graph is done.
+        // The graph does not own the memory that `other` writes, so the pool may be dropped before
+        // the graph is done.
         other.synchronize().unwrap();
         drop(pool);
         graph.launch().unwrap();
@@ -124,8 +125,8 @@ fn replays_beside_other_uses_of_the_pool() {
     });
 }
 
-/// Whoever has the stream may end a capture that was begun in relaxed mode, and drop its graph, while another
-/// thread clears the arena: nothing of that graph is read.
+/// A holder of the stream may end a capture that was begun in relaxed mode, and drop its graph,
+/// while another thread clears the arena. The clear must not read that graph.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn an_arena_is_cleared_while_another_thread_ends_the_capture() {
@@ -139,7 +140,8 @@ fn an_arena_is_cleared_while_another_thread_ends_the_capture() {
         let end = |stream: &Arc<CudaStream>| {
             drop(stream.end_capture(CUgraphInstantiate_flags(0)).unwrap());
         };
-        // Right before the graph is looked at, if it is; whoever waits for that does not keep the stream.
+        // This runs right before the graph is read, if it is. The waiting thread does not keep the
+        // stream alive.
         let waiting = Arc::downgrade(&stream);
         let in_between = move || {
             let by_another = move || waiting.upgrade().iter().for_each(end);

@@ -1,5 +1,6 @@
-//! The system's allocator, which refuses the n-th allocation of a thread, or all from there on. What cudarc
-//! allocates is not refused, nor what is excepted by name in the documentation: who asks is read off the stack.
+//! The system's allocator, which refuses the n-th allocation of a thread, or all from there on. It
+//! does not refuse cudarc's allocations, nor the exceptions in the documentation. It finds the
+//! caller on the stack.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::backtrace::Backtrace;
@@ -14,7 +15,7 @@ const EXCEPTED: [&str; 4] = [
     "staging_pool::ReturnBox::counted",
 ];
 
-/// Who may be the one who asks, besides.
+/// The other callers.
 const OURS: [&str; 4] = ["pool_cuda::", "pool_core::", "pool_graph::", "out_of_memory::"];
 
 #[derive(Clone, Copy, Debug)]
@@ -29,14 +30,15 @@ thread_local! {
     static PLAN: Cell<Option<Plan>> = const { Cell::new(None) };
 }
 
-/// Runs something while memory is out from the n-th allocation on, or at it alone; what was refused of it.
+/// Runs a closure while memory is exhausted from the n-th allocation on, or at it alone. Returns
+/// the refused layout.
 pub(crate) fn without_memory<R>(nth: usize, for_good: bool, run: impl FnOnce() -> R) -> (R, Plan) {
     PLAN.set(Some(Plan { left: nth, for_good, refused: 0, excepted: 0 }));
     let answer = run();
     (answer, PLAN.take().unwrap())
 }
 
-/// Runs a part that is the test's own.
+/// Runs a part that belongs to the test.
 pub(crate) fn with_memory<R>(run: impl FnOnce() -> R) -> R {
     let plan = PLAN.take();
     let answer = run();
@@ -76,7 +78,7 @@ fn is_refused() -> bool {
     is_refused
 }
 
-/// Whether the innermost of those that are told apart is one that is excepted.
+/// Returns `true` if the innermost recognised caller is an exception.
 fn is_excepted() -> bool {
     let stack = Backtrace::force_capture().to_string();
     let frames = stack.lines().filter(|line| !line.contains("allocator::"));

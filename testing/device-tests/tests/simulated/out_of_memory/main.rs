@@ -1,8 +1,9 @@
-//! Host memory that is out at the n-th allocation, or from there on, for n = 0, 1, 2, 3 … until a program passes:
-//! a typed error each time, never an abort, and everything is usable after it. Excepted is what the
-//! documentation excepts: what cudarc allocates within, and the making of devices and their streams.
+//! Host memory is exhausted at the n-th allocation, or from there on, for n = 0, 1, 2, 3 … until a
+//! program passes. Each time there is a typed error, never an abort, and all objects are usable
+//! afterwards. The documented exceptions are cudarc's internal allocations, and the creation of
+//! devices and their streams.
 //!
-//! Needs a process of its own: `cargo xtask sim-test` runs it.
+//! It needs a separate process: `cargo xtask sim-test` runs it.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "this is how tests fail")]
 
@@ -25,7 +26,7 @@ use pool_graph::{
 
 const N: usize = 100;
 
-/// What every error comes to.
+/// The common form of all errors.
 #[derive(Debug)]
 enum Failure {
     Pool(PoolError<CudaError>),
@@ -61,7 +62,7 @@ impl From<CaptureError> for Failure {
 }
 
 impl Failure {
-    /// The bytes that the host did not have.
+    /// Returns the bytes of the failed request.
     fn requested(&self) -> Option<usize> {
         let of_cuda = |error: &CudaError| match *error {
             CudaError::Bookkeeping { requested } => Some(requested),
@@ -73,7 +74,7 @@ impl Failure {
                 PoolError::OutOfMemory { source, .. } | PoolError::Backend { source, .. },
             ) => of_cuda(source),
             Self::Cuda(source) | Self::Capture(CaptureError::Driver(source)) => of_cuda(source),
-            // The place among the leftovers that the source makes for each allocation.
+            // The entry among the deferred frees that the source creates for each allocation.
             Self::Memory(GraphMemoryError::OutOfMemory { source, .. })
             | Self::Capture(CaptureError::Memory(GraphMemoryError::OutOfMemory {
                 source, ..
@@ -87,8 +88,8 @@ impl Failure {
     }
 }
 
-/// Runs a program on fresh ground for every n, both ways, each on a thread of its own, and something afterwards,
-/// with memory to be had.
+/// Runs a program on fresh objects for every n, both ways, each on a separate thread, and a check
+/// afterwards, with memory available.
 fn sweep<G>(
     simulator: Simulator,
     name: &str,
@@ -108,7 +109,7 @@ fn sweep<G>(
                 after(on);
                 (ended, plan)
             };
-            // Joined, so that what a thread keeps is gone, too.
+            // The thread is joined, so that its thread-local values are dropped, too.
             let (ended, plan) = std::thread::scope(|scope| scope.spawn(once).join().unwrap());
             if let Err(failure) = &ended {
                 let requested = failure.requested().filter(|_| plan.refused > 0);
@@ -131,7 +132,7 @@ fn another_stream(device: &CudaDevice) -> Arc<CudaStream> {
     device.context().new_stream().unwrap()
 }
 
-/// A pool, a stream that it knows, and one that it does not.
+/// Returns a pool, a stream that it knows, and an unknown one.
 fn pool_and_streams(device: &CudaDevice) -> (Pool<Cuda>, [Arc<CudaStream>; 2]) {
     let streams = [another_stream(device), another_stream(device)];
     (Pool::new(device.new_stream().unwrap()), streams)
@@ -192,7 +193,7 @@ fn foreign_streams((pool, [known, unknown]): &mut WithStreams) -> Ended {
     Ok(())
 }
 
-/// Blocks and shapes that cannot be freed when they are to be, because the stream is captured.
+/// Drops blocks and shapes that cannot be freed at that time, because the stream is captured.
 fn drops((pool, _): &mut (Option<Pool<Cuda>>, CudaDevice)) -> Ended {
     let Some(mut own) = pool.take() else { return Ok(()) };
     let stream = Arc::clone(own.context().stream());
@@ -293,7 +294,8 @@ fn graph_memory(on: &mut WithGraph) -> Ended {
     Ok(())
 }
 
-/// Nothing of this takes memory: what a graph needs for its runs and its end it has.
+/// Replays. None of this allocates: a graph has reserved all that it needs for its runs and its
+/// end.
 fn replays(on: &mut WithGraph) -> Ended {
     let Some(mut graph) = on.graph.take() else { return Ok(()) };
     graph.upload()?;
@@ -307,7 +309,7 @@ fn replays(on: &mut WithGraph) -> Ended {
     Ok(())
 }
 
-/// Two steps in flight; one ticket is dropped before it was waited for.
+/// Runs two steps in flight; one ticket is dropped before it was waited for.
 fn feeding(on: &mut WithGraph) -> Ended {
     let Some(graph) = &mut on.graph else { return Ok(()) };
     let config = StagingConfig { buffers: 4, bytes: 4096 };
@@ -347,7 +349,7 @@ fn graph_memory_without_host_memory() {
 fn replays_take_no_host_memory() {
     let simulator = Simulator::start(Settings::default()).unwrap();
     let device = Cuda::device(0).unwrap();
-    // What loads the driver's functions is cudarc's, and is done by the first one.
+    // cudarc loads the driver's functions at the first use, which happens here.
     replays(&mut with_graph(&device)).unwrap();
     let mut on = with_graph(&device);
     let (ended, plan) = without_memory(0, true, || replays(&mut on));
@@ -358,13 +360,15 @@ fn replays_take_no_host_memory() {
     simulator.assert_no_leaks();
 }
 
-/// A graph that is dropped while another one is captured waits for its end without memory.
+/// A graph that is dropped during another one's capture is kept until the capture's end, without an
+/// allocation.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_graph_that_is_dropped_in_a_capture_takes_no_host_memory() {
     let simulator = Simulator::start(Settings::default()).unwrap();
     let device = Cuda::device(0).unwrap();
-    // What loads the driver's functions is cudarc's: its memory is freed in the capture, as the first one's is here.
+    // cudarc loads the driver's functions at the first use, which happens here: it would free
+    // memory in the capture.
     drop(with_graph(&device));
     let (mut on, other) = (with_graph(&device), with_graph(&device));
     let session = CaptureSession::new(&other.stream).unwrap().mode(CaptureMode::Relaxed);

@@ -1,5 +1,5 @@
-//! Attacks on the feeding of graphs with nothing but safe functions: each ends in a typed error or in the right
-//! result, and the checkers of the simulated driver have nothing to report.
+//! Attacks on the feeding of graphs with safe functions alone: each ends in a typed error or in the
+//! right result, and the checkers of the simulated driver report nothing.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -60,13 +60,14 @@ fn what_is_asked_wrongly_is_refused_with_its_numbers() {
         );
         let one = StagingConfig { buffers: 1, bytes: 0 };
         drop(StagingPool::with_config(&context, one).unwrap());
-        // After all that, the buffers are there.
+        // After all that, the buffers are available.
         graph.enqueue_write(&mut staging, &input, &[1_u8]).unwrap();
         drop(graph.enqueue_read::<u8>(&mut staging, &input, 1).unwrap());
     });
 }
 
-/// The error says how many there are and who has them; what a dropped ticket had is there again once it is done.
+/// The error has the number of buffers and their holders. The buffer of a dropped ticket is
+/// available again once its copy is done.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn when_all_buffers_are_out() {
@@ -78,7 +79,7 @@ fn when_all_buffers_are_out() {
         let second = fed.graph.enqueue_read::<f64>(&mut staging, &fed.output, OUT).unwrap();
         let out =
             |held| Err(CaptureError::StagingExhausted { buffers: 4, held, pending: 4 - held });
-        // The writes may be done by now: each question lets the device go on.
+        // The writes may be done by now: each query lets the device make progress.
         let mut more = Vec::new();
         let refused = loop {
             match fed.graph.enqueue_read::<f64>(&mut staging, &fed.output, OUT) {
@@ -101,12 +102,13 @@ fn when_all_buffers_are_out() {
         for ticket in &mut tickets {
             assert_eq!(bits(ticket.wait().unwrap()), expected);
         }
-        // Waited for is not given back.
+        // A buffer that was waited for is not returned yet.
         assert_eq!(fed.begin(&mut staging), out(4));
     });
 }
 
-/// A graph of another stream may not have what is being written, also after the call has returned.
+/// A graph of another stream cannot get a block that is being written, even after the call has
+/// returned.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_block_that_is_fed_and_read_on_another_stream() {
@@ -141,7 +143,8 @@ fn a_block_that_is_fed_and_read_on_another_stream() {
     });
 }
 
-/// An update waits for what was written, and begins anew: another stream may have the block until it is fed again.
+/// An update waits for the writes, and starts anew: another stream may have the block until it is
+/// fed again.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_block_that_was_fed_before_an_update() {
@@ -192,7 +195,8 @@ fn a_staging_pool_of_another_device() {
     simulator.assert_no_leaks();
 }
 
-/// While the stream is captured, by a session or by hand, nothing is put on it; and buffers stay where they are.
+/// While the stream is captured, by a session or explicitly, no work is put on it, and buffers stay
+/// in place.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_stream_that_is_captured() {
@@ -232,7 +236,8 @@ fn a_stream_that_is_captured() {
     });
 }
 
-/// Other threads capture, in the strictest mode, while a graph is fed and its tickets are waited for.
+/// Other threads capture, in the strictest mode, while a graph is fed and its tickets are waited
+/// for.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn while_another_thread_captures() {
@@ -259,7 +264,8 @@ fn while_another_thread_captures() {
     });
 }
 
-/// What was enqueued before an update has the old numbers, what comes after it the new ones; a ticket waits over it.
+/// Work enqueued before an update has the old numbers, later work the new ones. A ticket waits
+/// across it.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn an_update_between_two_steps() {
@@ -277,7 +283,7 @@ fn an_update_between_two_steps() {
     });
 }
 
-/// A panic between two steps drops all that there is, in flight or not.
+/// A panic between two steps drops all objects, in flight or not.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_panic_between_two_steps() {
@@ -317,7 +323,7 @@ fn one_pool_for_two_streams() {
     });
 }
 
-/// They may go to other threads, and graphs with them.
+/// Buffers may be sent to other threads, and graphs with them.
 #[test]
 fn what_may_go_to_another_thread() {
     fn sends<T: Send>() {}

@@ -1,5 +1,5 @@
-//! Every call of the driver fails once while a graph is fed: a typed error, nothing leaks, and the same graph and
-//! the same buffers serve afterwards.
+//! Every call of the driver fails once while a graph is fed: a typed error, no leak, and the same
+//! graph and the same buffers work afterwards.
 
 use cuda_sim_control::Settings;
 use pool_core::error_chain;
@@ -12,7 +12,7 @@ use crate::support::{start, start_anew};
 
 const STEPS: usize = 3;
 
-/// Three steps in flight, the first of which is polled; the pool is made where there is none.
+/// Runs three steps in flight, the first of which is polled. Creates the pool if there is none.
 fn script(fed: &mut Fed, staging: &mut Option<StagingPool>) -> Result<Vec<Vec<u64>>, CaptureError> {
     if staging.is_none() {
         *staging = Some(fed.staging(2 * (STEPS + 1))?);
@@ -35,7 +35,7 @@ fn every_call_of_feeding_may_fail() {
     let simulator = start();
     let expected = Fed::on(&stream()).one_by_one(STEPS);
     let (mut answered, mut absorbed) = (0, 0);
-    // A pool that is dropped may fail, too.
+    // The drop of a pool may fail, too.
     for drops_pool in [false, true] {
         for nth in 1.. {
             start_anew(simulator, Settings::default(), nth);
@@ -52,7 +52,8 @@ fn every_call_of_feeding_may_fail() {
                 Err(error) => {
                     let text = error_chain(error).to_string();
                     let named = text.contains("999 UNKNOWN");
-                    // Where a thread cannot be told not to mind captures, nothing else is refused here.
+                    // If the capture mode of a thread cannot be exchanged, no other call is refused
+                    // here.
                     assert!(named, "{failed:?}: {text}");
                     answered += 1;
                 }
@@ -75,18 +76,18 @@ fn every_call_of_feeding_may_fail() {
             }
         }
     }
-    println!("FIGURE: {answered} failures answered, {absorbed} absorbed");
+    println!("FIGURE: {answered} failures returned, {absorbed} absorbed");
     assert!(answered > 100 && absorbed > 10);
 }
 
-/// The copy is made, and no event can be recorded behind it: the buffer is not used again before one is.
+/// The copy is made, and no event can be recorded after it: the buffer is not reused before one is.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_copy_that_cannot_be_marked_keeps_its_buffer() {
     let simulator = start();
     let expected = Fed::on(&stream()).one_by_one(1);
     for reads in [false, true] {
-        // So that nothing runs before it is asked for.
+        // Without background work, no work runs before a call requests it.
         start_anew(simulator, Settings { background: false, ..Settings::default() }, 0);
         let mut fed = Fed::on(&stream());
         let mut staging = fed.staging(1).unwrap();
@@ -97,7 +98,7 @@ fn a_copy_that_cannot_be_marked_keeps_its_buffer() {
         } else {
             assert!(fed.graph.enqueue_write(&mut staging, &fed.previous, &[0.0; 2]).is_err());
         }
-        // Nothing has run: neither of the two is free.
+        // No work has run: neither of the two buffers is free.
         simulator.fail_call("cuEventRecord", 1, 999);
         let refused = fed.begin(&mut staging);
         assert!(
@@ -107,7 +108,7 @@ fn a_copy_that_cannot_be_marked_keeps_its_buffer() {
         let refused = fed.begin(&mut staging);
         let all = CaptureError::StagingExhausted { buffers: 2, held: 0, pending: 2 };
         assert_eq!(refused, Err(all));
-        // When the next one is taken, there is one; and it comes.
+        // The next take records one; and it completes.
         for _ in 0..2 {
             fed.graph.synchronize().unwrap();
             fed.begin(&mut staging).unwrap();

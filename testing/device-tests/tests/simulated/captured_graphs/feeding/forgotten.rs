@@ -1,4 +1,5 @@
-//! Tickets that are forgotten, thousands of them: each keeps its buffer, as `ReadTicket` says, and nothing else is lost.
+//! Thousands of forgotten tickets: each keeps its buffer, as `ReadTicket` documents, and nothing
+//! else leaks.
 
 use cuda_sim_control::{Settings, Simulator};
 use pool_graph::{CaptureError, StagingConfig, StagingPool};
@@ -7,10 +8,10 @@ use super::{Fed, N, OUT, bits, output_of};
 use crate::common::stream;
 use crate::support::{start, start_anew};
 
-/// How many tickets are forgotten.
+/// The number of forgotten tickets.
 const TICKETS: usize = 10_000;
 
-/// So many buffers were not given back, each with its event, and nothing else.
+/// Checks that this many buffers leak, each with its event, and nothing else.
 fn assert_kept(simulator: Simulator, tickets: usize) {
     let leaks = simulator.leaks();
     let (buffers, others): (Vec<&String>, Vec<&String>) =
@@ -20,9 +21,9 @@ fn assert_kept(simulator: Simulator, tickets: usize) {
     assert_eq!(others, events.iter().collect::<Vec<_>>());
 }
 
-/// One pool loses all of its buffers, one ticket after the other, while one is always left for the work between them;
-/// then it says that all are out, and how many tickets have. A pool made after that serves, and all of it goes but for
-/// the buffers that were forgotten.
+/// One pool loses all of its buffers, one ticket after the other, with one left for the work
+/// between them. Then it fails: all are in use, and it reports how many tickets have. A later pool
+/// works, and frees all but the forgotten buffers.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn ten_thousand_forgotten_tickets() {
@@ -34,7 +35,7 @@ fn ten_thousand_forgotten_tickets() {
     fed.begin(&mut staging).unwrap();
     fed.graph.synchronize().unwrap();
     for forgotten in 0..TICKETS {
-        // The write's buffer comes back, and is the last that a read may have.
+        // The write's buffer comes back, and is the last available to a read.
         if forgotten % 1000 == 0 && forgotten + 1 < TICKETS {
             fed.graph.enqueue_write(&mut staging, &fed.input, &[1.0; N]).unwrap();
             fed.graph.replay().unwrap();
@@ -59,8 +60,8 @@ fn ten_thousand_forgotten_tickets() {
     assert_kept(simulator, TICKETS);
 }
 
-/// Some are forgotten and some dropped, before and after their copies are done: what is dropped serves again, and the
-/// pool goes on until none is left.
+/// Some are forgotten and some dropped, before and after their copies are done. Dropped buffers are
+/// reused, and the pool works until none is left.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_pool_recovers_what_is_dropped() {

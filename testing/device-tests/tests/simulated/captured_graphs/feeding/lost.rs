@@ -1,4 +1,4 @@
-//! Buffers whose copy went into a graph of somebody else's, and such as no event could be recorded behind.
+//! Buffers whose copy entered a foreign graph, and buffers without an event after their copy.
 
 use std::sync::Arc;
 
@@ -14,7 +14,8 @@ use super::{Fed, OUT, bits, output_of};
 use crate::common::{NO_FLAGS, RELAXED, stream, without_a_report};
 use crate::support::{orders, start, start_anew};
 
-/// Another thread begins to capture the stream right before the next call of this name, unless it is captured then.
+/// Makes another thread begin to capture the stream right before the next call of this name, unless
+/// it is captured then.
 fn capture_before(simulator: Simulator, call: &str, stream: &Arc<CudaStream>) {
     let stream = Arc::clone(stream);
     simulator.before_call(call, 1, move || {
@@ -23,8 +24,8 @@ fn capture_before(simulator: Simulator, call: &str, stream: &Arc<CudaStream>) {
     });
 }
 
-/// Another thread begins to capture the stream right before the copy: it would be a node of that graph, which
-/// knows nothing of the buffer. It is never used again, and the others serve.
+/// Another thread begins to capture the stream right before the copy, which would be a node of that
+/// graph, without a hold of the buffer. The buffer is never reused, and the others work.
 fn a_capture_that_begins_before(call: &str, feed: impl FnOnce(&mut Fed, &mut StagingPool)) {
     let simulator = start();
     let stream = stream();
@@ -62,7 +63,8 @@ fn a_capture_that_begins_in_the_middle_of_a_read() {
     });
 }
 
-/// What is lost stays so, and is no reason to refuse what waiting would bring; without any other buffer it is.
+/// A lost buffer stays lost. It is no reason to refuse while a wait can free another buffer;
+/// without any other one it is.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn what_is_lost_counts_as_out() {
@@ -90,8 +92,8 @@ fn what_is_lost_counts_as_out() {
     simulator.assert_clean();
 }
 
-/// The copy went into the other graph, and the event could not be recorded: the end of that capture is not the end
-/// of the copy.
+/// The copy entered the other graph, and the event could not be recorded: the end of that capture
+/// is not the end of the copy.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_copy_in_a_capture_that_cannot_be_marked() {
@@ -116,7 +118,8 @@ fn a_copy_in_a_capture_that_cannot_be_marked() {
     simulator.assert_clean();
 }
 
-/// Who gives back what could not be marked waits for no context: somebody else may be capturing.
+/// The return of a buffer without an event waits for no context, because other code may be
+/// capturing.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn what_could_not_be_marked_spoils_no_capture() {
@@ -139,7 +142,8 @@ fn what_could_not_be_marked_spoils_no_capture() {
     });
 }
 
-/// Calls that a step makes, of which one is refused, and one has a capture begin right before it.
+/// Calls of a step. One of them is refused, and another thread begins a capture right before
+/// another.
 const CALLS: [&str; 5] = [
     "cuMemcpyHtoDAsync_v2",
     "cuMemcpyDtoHAsync_v2",
@@ -148,8 +152,8 @@ const CALLS: [&str; 5] = [
     "cuStreamIsCapturing",
 ];
 
-/// Steps in random order, with refusals and with captures of another thread in their middle: what these captured is
-/// launched once the pool of buffers is gone, and names nothing that is.
+/// Runs steps in random order, with refusals and with captures of another thread in between. Their
+/// graphs are launched once the staging pool was dropped, and use no freed memory.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn random_refusals_and_captures() {

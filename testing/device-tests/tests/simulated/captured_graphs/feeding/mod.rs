@@ -1,5 +1,5 @@
-//! Graphs that are fed without waiting: the same results as one step after the other, whatever is dropped,
-//! forgotten, refused or comes in between.
+//! Graphs that are fed without waiting: the results equal those of one step after the other, with
+//! any drops, forgets, refusals or intervening calls.
 
 mod attacks;
 mod faults;
@@ -19,13 +19,14 @@ use pool_graph::{
 
 use crate::common::{arena, pool};
 
-/// Elements of an input.
+/// The elements of an input.
 pub(super) const N: usize = 64;
 
-/// Elements of an output: the input of the step and of the one before, and the graph's own number.
+/// The elements of an output: the input of the step and of the previous one, and the graph's own
+/// number.
 pub(super) const OUT: usize = 2 * N + 1;
 
-/// A graph whose output depends on the step before, too.
+/// A graph whose output also depends on the previous step.
 pub(super) struct Fed {
     pub(super) graph: CapturedGraph<f64>,
     pub(super) input: GraphMemoryBlock,
@@ -34,7 +35,8 @@ pub(super) struct Fed {
 }
 
 impl Fed {
-    /// On a stream, with blocks of a pool that goes before the graph. Its number is 0.5.
+    /// Creates it on a stream, with blocks of a pool that is dropped before the graph. Its number
+    /// is 0.5.
     pub(super) fn on(stream: &Arc<CudaStream>) -> Self {
         let pool = pool();
         let sizes = [N, N, OUT].map(|elements| (elements * size_of::<f64>()) as u64);
@@ -47,25 +49,25 @@ impl Fed {
         Self { graph, input, previous, output }
     }
 
-    /// Another number from now on.
+    /// Sets another number.
     pub(super) fn set_number(&mut self, number: f64) -> Result<(), CaptureError> {
         *self.graph.state()? = number;
         let blocks = [self.input, self.previous, self.output];
         self.graph.update(|capture, number| body(capture, &blocks, *number))
     }
 
-    /// A pool for so many steps in flight.
+    /// Creates a staging pool for `steps` steps in flight.
     pub(super) fn staging(&self, steps: usize) -> Result<StagingPool, CaptureError> {
         let config = StagingConfig { buffers: 2 * steps, bytes: OUT * size_of::<f64>() };
         StagingPool::with_config(self.graph.stream().context(), config)
     }
 
-    /// The step before was of zeros.
+    /// Begins as if the previous step had been of zeros.
     pub(super) fn begin(&mut self, staging: &mut StagingPool) -> Result<(), CaptureError> {
         self.graph.enqueue_write(staging, &self.previous, &[0.0; N])
     }
 
-    /// A step that waits for nothing.
+    /// Enqueues a step that waits for nothing.
     pub(super) fn enqueue(
         &mut self,
         staging: &mut StagingPool,
@@ -76,7 +78,7 @@ impl Fed {
         self.graph.enqueue_read(staging, &self.output, OUT)
     }
 
-    /// What so many steps give, one after the other, each waited for.
+    /// Returns the outputs of `steps` steps, one after the other, each waited for.
     pub(super) fn one_by_one(&mut self, steps: usize) -> Vec<Vec<u64>> {
         self.graph.write(&self.previous, &[0.0_f64; N]).unwrap();
         let step = |step: usize| {
@@ -116,12 +118,12 @@ fn body(
     Ok(())
 }
 
-/// What the first step gives after a step of zeros, in bits.
+/// Returns the output of a step after a step of zeros, in bits.
 pub(super) fn output_of(step: usize, number: f64) -> Vec<u64> {
     bits(&[&input(step)[..], &[0.0; N], &[number]].concat())
 }
 
-/// Numbers that no two steps have in common.
+/// Returns numbers that no two steps share.
 #[expect(clippy::cast_precision_loss, reason = "small numbers")]
 pub(super) fn input(step: usize) -> [f64; N] {
     std::array::from_fn(|place| (step * N + place) as f64 * 0.1)

@@ -1,4 +1,4 @@
-//! Who drops or forgets what, and when: no race, and nothing stays but what was forgotten.
+//! Drops and forgets in every order: no race, and only forgotten objects leak.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::{Fed, OUT, bits, input, output_of};
 use crate::common::{stream, without_a_report};
 use crate::support::{orders, start, start_anew};
 
-/// What a fed graph is made of.
+/// The parts of a fed graph.
 #[derive(Default)]
 struct Things {
     stream: Option<Arc<CudaStream>>,
@@ -22,7 +22,7 @@ struct Things {
 }
 
 impl Things {
-    /// Two steps in flight, of two graphs' worth of buffers.
+    /// Creates two steps in flight, of two graphs' buffers.
     fn new() -> Self {
         let stream = stream();
         let mut fed = Fed::on(&stream);
@@ -42,7 +42,7 @@ impl Things {
     }
 }
 
-/// All orders of so many things.
+/// Returns all orders of `things` things.
 fn permutations(things: usize) -> Vec<Vec<usize>> {
     if things == 0 {
         return vec![Vec::new()];
@@ -66,7 +66,7 @@ fn things_are_dropped_in_every_order() {
         start_anew(simulator, Settings::default(), seed);
         let mut things = Things::new();
         for which in &order {
-            // What is left of the tickets is good, whatever else is gone.
+            // The remaining tickets are valid, whatever else was dropped.
             for (ticket, expected) in things.tickets.iter_mut().zip(&expected).skip(1) {
                 let Some(ticket) = ticket else { continue };
                 if seed % 2 == 0 {
@@ -80,7 +80,8 @@ fn things_are_dropped_in_every_order() {
     }
 }
 
-/// A forgotten ticket keeps its buffer and nothing else of the pool; a forgotten pool keeps what is in it.
+/// A forgotten ticket keeps its buffer and nothing else of the pool; a forgotten pool keeps its own
+/// buffers.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn what_is_forgotten_keeps_its_buffers_alone() {
@@ -105,13 +106,13 @@ fn what_is_forgotten_keeps_its_buffers_alone() {
     }
 }
 
-/// A graph that is forgotten runs on: what is in flight arrives.
+/// A forgotten graph runs on: its copies in flight arrive.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_forgotten_graph_still_delivers() {
     let simulator = start();
     let expected = Fed::on(&stream()).one_by_one(2);
-    // In one world: what a forgotten graph has is nobody else's for as long as the process lives.
+    // It uses one world: a forgotten graph's objects stay its own for the life of the process.
     for _ in 0..orders() {
         let mut things = Things::new();
         std::mem::forget(things.fed.take());
@@ -125,8 +126,8 @@ fn a_forgotten_graph_still_delivers() {
     }
 }
 
-/// All that can be done, in random order: each result that arrives is that of its step, and only forgotten
-/// tickets keep buffers.
+/// All operations in random order: each result is that of its step, and only forgotten tickets keep
+/// buffers.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn random_programs() {
@@ -190,7 +191,7 @@ fn random_programs() {
     assert!(refusals > 0);
 }
 
-/// False where all buffers are out, whose number must be right.
+/// Returns `false` if all buffers are in use, and checks their number.
 fn is_done_or_exhausted(
     answer: Result<(), CaptureError>,
     tickets: usize,
@@ -207,7 +208,7 @@ fn is_done_or_exhausted(
     }
 }
 
-/// A ticket goes to another thread, and the graph ends meanwhile.
+/// A ticket goes to another thread, and the graph is dropped meanwhile.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn tickets_on_another_thread() {

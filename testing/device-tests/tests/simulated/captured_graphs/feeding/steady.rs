@@ -1,4 +1,4 @@
-//! Many steps in flight: the same bits in every order, and nothing that waits but the tickets.
+//! Many steps in flight: the same bits in every order, and only the tickets wait.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -12,7 +12,7 @@ use crate::support::{orders, start, start_anew};
 const STEPS: usize = 1000;
 const IN_FLIGHT: usize = 3;
 
-/// What a step may ask of the driver: none of it waits, allocates or frees.
+/// The driver's calls that a step may make: none of them waits, allocates or frees.
 const ASKED: [&str; 9] = [
     "cuCtxGetCurrent",
     "cuStreamIsCapturing",
@@ -25,7 +25,7 @@ const ASKED: [&str; 9] = [
     "cuEventSynchronize",
 ];
 
-/// How often each call was made.
+/// Returns the number of each call.
 fn counts(simulator: Simulator) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
     for call in simulator.log() {
@@ -34,7 +34,7 @@ fn counts(simulator: Simulator) -> BTreeMap<String, usize> {
     counts
 }
 
-/// A graph that steps can be put on, in an order of its own, and nothing in flight.
+/// Returns a graph that is ready for steps, in an order of the seed, with nothing in flight.
 fn begun(simulator: Simulator, seed: u64) -> (Fed, StagingPool) {
     start_anew(simulator, Settings::default(), seed);
     let mut fed = Fed::on(&stream());
@@ -73,7 +73,7 @@ fn a_thousand_steps_three_in_flight() {
     }
 }
 
-/// The same, asked for and never waited for; each ticket twice, and in the other order.
+/// The same with queries and without waits; each ticket twice, and in the reverse order.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn steps_that_are_polled() {

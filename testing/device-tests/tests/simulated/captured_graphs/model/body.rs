@@ -1,4 +1,5 @@
-//! A body that takes its steps, dry or not, and notes for the model what it takes, and which node uses what.
+//! A body that takes its steps, dry or not, and records its regions and their uses by nodes for the
+//! model.
 
 use std::sync::Arc;
 
@@ -11,35 +12,37 @@ use pool_graph::{Capture, CaptureError, CaptureStream, CaptureView, GraphMemoryB
 use super::order::Life;
 use super::steps::{By, Step};
 
-/// Blocks that the graph keeps.
+/// The blocks that the graph keeps.
 pub(super) const BLOCKS: usize = 2;
-/// Elements of a block, and of a view of one granule: a pool asks for a word more than it shows.
+/// The elements of a block, and of a view of one granule: a pool requests a word more than it
+/// shows.
 pub(super) const ELEMENTS: usize = 60;
 
 type Result<T = ()> = std::result::Result<T, CaptureError>;
 
-/// What bodies run on.
+/// The objects that bodies use.
 pub(super) struct World {
     pub(super) streams: Vec<Arc<CudaStream>>,
     pub(super) blocks: [GraphMemoryBlock; BLOCKS],
-    /// Writes so many numbers; none where views are filled without it.
+    /// A kernel that writes `count` numbers; `None` if views are filled without it.
     pub(super) fill: Option<CudaFunction>,
-    /// Whether guards are forgotten.
+    /// `true` if guards are forgotten.
     pub(super) forgets: bool,
 }
 
-/// What a body noted.
+/// The records of a body.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Log {
     pub(super) lives: Vec<Life>,
     /// The uses of each block of the graph.
     pub(super) blocks: [Vec<(u64, bool)>; BLOCKS],
-    /// How many things were taken or dropped when each region was taken; and when its view was dropped, if it was.
+    /// For each region, the number of earlier takes and drops; and that at the drop of its view, if
+    /// it was dropped.
     pub(super) called_from: Vec<usize>,
     pub(super) called_until: Vec<Option<usize>>,
     calls: usize,
-    /// The region of each view that scopes have acquired. A dry run finds it by the address, which is no other's; a
-    /// capture, whose plan may be wrong, has it from the dry run.
+    /// The region of each view that scopes have acquired. A dry run finds it by its unique address.
+    /// A capture, whose plan may be wrong, takes it from the dry run.
     views: Vec<usize>,
     next_view: usize,
 }
@@ -50,35 +53,35 @@ struct Held<'c> {
     memory: Memory,
 }
 
-/// Memory, as the log names it.
+/// Memory, by its index in the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Memory {
     Region(usize),
     Block(usize),
 }
 
-/// A device view, of a pool on a stream.
+/// A device view of a pool on a stream.
 struct View<'v> {
     view: DeviceViewMut<'v, f32>,
     memory: Memory,
     on: usize,
 }
 
-/// A body under way.
+/// A body in progress.
 struct Body<'b, 'c> {
     capture: &'c Capture<'c>,
     world: &'b World,
     log: &'b mut Log,
     temporaries: Vec<Held<'c>>,
-    /// Whether each block is lent now, and may not be used by the capture.
+    /// `true` for each block that is lent now, and must not be used by the capture.
     lent: [bool; BLOCKS],
-    /// How many scopes and lent views are open on each stream, and whether a scope is.
+    /// The number of open scopes and lent views on each stream, and `true` if a scope is open.
     guards: Vec<usize>,
     scopes: Vec<bool>,
 }
 
 impl Log {
-    /// For a capture of the body that this log is of a dry run of.
+    /// Returns a log for the capture of the body whose dry run this log records.
     pub(super) fn to_follow(&self) -> Self {
         Self { views: self.views.clone(), ..Self::default() }
     }
@@ -114,10 +117,10 @@ pub(super) fn body(capture: &Capture<'_>, world: &World, log: &mut Log, steps: &
     body.run(steps, &mut Vec::new(), None)
 }
 
-/// The handles of the nodes that a stream has come to in the capture; none where it is in none.
+/// Returns the handles of the last nodes of a stream in the capture; empty if it is in none.
 fn frontier(stream: &CudaStream) -> Vec<u64> {
-    // SAFETY: the stream is live. The array is read before anything is called for the stream again, by this thread,
-    // which alone has it.
+    // SAFETY: the stream is live. The array is read before the next call for the stream, by this
+    // thread, which alone uses it.
     let info = unsafe { capture_info(stream.cu_stream()) }.unwrap();
     if info.count == 0 || info.nodes.is_null() {
         return Vec::new();
@@ -144,7 +147,7 @@ impl<'b, 'c> Body<'b, 'c> {
         if self.capture.is_dry() { Vec::new() } else { frontier(&self.world.streams[stream]) }
     }
 
-    /// The one node that was put on a stream last; none in a dry run.
+    /// Returns the node that was put on a stream last; `None` in a dry run.
     fn put_on(&self, stream: usize) -> Option<u64> {
         let nodes = self.frontier(stream);
         assert_eq!(nodes.len(), usize::from(!self.capture.is_dry()), "what was put there is last");
@@ -191,7 +194,7 @@ impl<'b, 'c> Body<'b, 'c> {
         if fills { self.fill(on, BLOCKS + self.temporaries.len() - 1, false) } else { Ok(()) }
     }
 
-    /// Every other time the last one: an arena that rewinds has its bytes again.
+    /// Drops one; every other time the last one, so that an arena that rewinds gets its bytes back.
     fn drop_one(&mut self, which: usize) {
         let Some(last) = self.temporaries.len().checked_sub(1) else { return };
         let held = if which.is_multiple_of(2) { last } else { which % (last + 1) };
@@ -201,7 +204,8 @@ impl<'b, 'c> Body<'b, 'c> {
         }
     }
 
-    /// A block that is not lent, or a temporary, which is away until it is [put back](Self::put_back).
+    /// Picks a block that is not lent, or a temporary, which is removed until it is [put
+    /// back](Self::put_back).
     fn pick(&mut self, which: usize) -> Result<Option<Held<'c>>> {
         let index = which % (BLOCKS + self.temporaries.len());
         if let Some(place) = index.checked_sub(BLOCKS) {
@@ -230,7 +234,7 @@ impl<'b, 'c> Body<'b, 'c> {
                 unsafe { result::memset_d8_async(address, 1, bytes, stream.cu_stream()) }?;
                 Ok(())
             };
-            // SAFETY: it writes its view and nothing else, on this stream.
+            // SAFETY: it only writes its view, on this stream.
             unsafe { self.capture.enqueue(stream, &[held.view.write()], set) }?;
         } else {
             self.capture.fill_bytes(stream, &mut held.view, 2)?;
@@ -317,7 +321,7 @@ impl<'b, 'c> Body<'b, 'c> {
         granules: usize,
         scope: &'v Scope<'_, Cuda>,
     ) -> Result<View<'v>> {
-        // Its pool takes a larger block before it waits for those that use the smaller one.
+        // Its pool takes a larger block before it waits for the users of the smaller one.
         let taken_at = self.frontier(on);
         let view = scope.try_acquire::<f32, _>(granules * 64 - 64 + ELEMENTS)?;
         let address = view.address();
@@ -361,7 +365,7 @@ impl<'b, 'c> Body<'b, 'c> {
                 let (value, count) = (1.0_f32, one.view.len() as u64);
                 let mut launch = scope.launch(fill);
                 launch.arg(&mut one.view).arg(&value).arg(&count);
-                // SAFETY: the parameters are those of `FILL`, and the view has so many elements.
+                // SAFETY: the parameters are those of `FILL`, and the view has 64 elements.
                 unsafe { launch.launch(LaunchConfig::for_num_elems(64)) }?;
                 self.put_on(on)
             }

@@ -1,6 +1,7 @@
-//! Random bodies, and a naive model of what each of their graphs orders: the pool accepts a graph exactly where the
-//! model does. Bodies fork and join, lend views, open scopes on branches, use device views by cudarc on other streams;
-//! their memory is planned by their own probe, or by a plan that may be wrong.
+//! Random bodies, and a naive model of the order in each of their graphs: the pool accepts a graph
+//! exactly if the model does. Bodies fork and join, lend views, open scopes on branches, use device
+//! views by cudarc on other streams. Their memory is planned by their own probe, or by a plan that
+//! may be wrong.
 
 mod body;
 mod order;
@@ -30,17 +31,17 @@ const GRANULE: u64 = 256;
 #[derive(Clone, Copy, Debug, Default)]
 struct Verdicts {
     accepted: usize,
-    /// Of these, graphs in which regions share bytes.
+    /// Accepted graphs in which regions share bytes.
     sharing: usize,
     refused: usize,
-    /// Of these, graphs in which nodes that the body put there are in each other's way.
+    /// Refused graphs in which nodes of the body conflict.
     clashing: usize,
 }
 
 impl World {
     fn new(setup: Setup) -> (Self, CaptureSession) {
         let streams: Vec<_> = (0..setup.streams).map(|_| stream()).collect();
-        // Of a size that is set to zero for each program in no time.
+        // The size is small, so that it is zeroed quickly for each program.
         let config = GraphPoolConfig { initial: 0, maximum: 4096 };
         let pool = CUDAGraphMemoryPool::with_config(memory(), config);
         let load = || function(streams[0].context(), elementwise::MODULE, elementwise::FILL.f32);
@@ -54,7 +55,7 @@ impl World {
     }
 }
 
-/// A capture whose regions lie as the policy of the program wants it.
+/// Prepares a capture with the regions of the program's policy.
 fn prepared(
     setup: Setup,
     session: CaptureSession,
@@ -94,8 +95,8 @@ fn prepared(
     session.prepare(CudaArena::new(memory(), bytes, ArenaPolicy::Planned(plan))?)
 }
 
-/// Whether a plan gives two blocks of one pool the same address: the pool tells its blocks apart by their addresses, and
-/// would ask for others than in the dry run.
+/// Returns `true` if a plan gives two blocks of one pool the same address. The pool identifies its
+/// blocks by address, and would request others than in the dry run.
 fn is_one_block_twice(dry: &Log, offsets: &[u64]) -> bool {
     let pools = dry.lives.iter().zip(offsets).filter_map(|(life, at)| Some((life.pool?, at)));
     let mut blocks: Vec<_> = pools.collect();
@@ -103,7 +104,7 @@ fn is_one_block_twice(dry: &Log, offsets: &[u64]) -> bool {
     blocks.windows(2).any(|two| two[0] == two[1])
 }
 
-/// The lowest place for each region that is free of those whose views live when it is taken.
+/// Places each region at the lowest address that no live view uses when it is taken.
 fn by_call_order(dry: &Log, sizes: &[u64]) -> Vec<u64> {
     let mut offsets: Vec<u64> = Vec::new();
     for (region, &size) in sizes.iter().enumerate() {
@@ -122,7 +123,7 @@ fn by_call_order(dry: &Log, sizes: &[u64]) -> Vec<u64> {
     offsets
 }
 
-/// A plan that places regions anywhere: the planner is told that none lives beside another one.
+/// Returns a plan with arbitrary places: the planner gets lives that never overlap.
 fn plan(offsets: &[u64], sizes: &[u64]) -> ArenaPlan {
     let buffer = |(number, &size): (usize, &u64)| {
         let begin = i64::try_from(number).unwrap();
@@ -136,7 +137,7 @@ fn plan(offsets: &[u64], sizes: &[u64]) -> ArenaPlan {
     ArenaPlan::of_intervals(&problem, &plan).unwrap()
 }
 
-/// Captures a body; the pool's verdict on its graph is the model's.
+/// Captures a body, and checks that the pool's verdict on its graph equals the model's.
 fn run(setup: Setup, steps: &[Step], verdicts: &mut BTreeMap<Policy, Verdicts>) {
     let (world, session) = World::new(setup);
     let mut dry = Log::default();
@@ -174,8 +175,8 @@ fn run(setup: Setup, steps: &[Step], verdicts: &mut BTreeMap<Policy, Verdicts>) 
     }
 }
 
-/// Whatever the plan: the uses of each region, and of each block, are ordered among themselves, and come after its
-/// taking.
+/// Checks under any plan that the uses of each region, and of each block, are ordered among
+/// themselves, and after its take.
 fn check_uses(order: &Order, log: &Log) {
     let regions = log.lives.iter().map(|life| &life.uses);
     for uses in regions.chain(&log.blocks) {

@@ -1,5 +1,6 @@
-//! A naive model of a finished graph: the nodes and edges that the driver says, a matrix of all nodes by all nodes, and
-//! for each region of the arena the nodes that may use it. It shares no code with the pool.
+//! A naive model of a finished graph: the driver's nodes and edges, a matrix of all nodes by all
+//! nodes, and for each region of the arena the nodes that may use it. It shares no code with the
+//! pool.
 
 use std::collections::HashMap;
 use std::ptr;
@@ -12,36 +13,37 @@ use pool_driver::versioned::{EdgeData, graph_edges};
 pub(super) struct Life {
     pub(super) address: u64,
     pub(super) bytes: u64,
-    /// The nodes at which the stream stood that took the region.
+    /// The stream's last nodes when it took the region.
     pub(super) taken_at: Vec<u64>,
-    /// The nodes that use it, as the body put them there, and whether they write.
+    /// The nodes that the body put there to use it, and `true` for a write.
     pub(super) uses: Vec<(u64, bool)>,
-    /// For each time that it was lent, the nodes at which the stream stood when it came back.
+    /// For each loan, the stream's last nodes when it was returned.
     pub(super) returned_at: Vec<Vec<u64>>,
-    /// Whether it is a scope's, or lent to a guard that was forgotten: it may be used to the end of the graph.
+    /// `true` if it is a scope's, or lent to a forgotten guard: it may be used to the end of the
+    /// graph.
     pub(super) is_kept: bool,
     /// The stream of the scope's pool that has it.
     pub(super) pool: Option<usize>,
 }
 
-/// Which nodes are complete before which.
+/// The order of completion among nodes.
 pub(super) struct Order {
     numbers: HashMap<u64, usize>,
-    /// For each node a bit for each node before it.
+    /// For each node, a bit for each earlier node.
     before: Vec<Vec<u64>>,
 }
 
 impl Order {
     /// # Safety
     ///
-    /// The graph is live.
+    /// The graph must be live.
     pub(super) unsafe fn of(graph: sys::CUgraph) -> Self {
         let mut count = 0;
         // SAFETY: the graph is live (caller), and the places outlive the calls, here and below.
         unsafe { sys::cuGraphGetNodes(graph, ptr::null_mut(), &raw mut count) }.result().unwrap();
         let mut nodes = vec![ptr::null_mut(); count];
         if count > 0 {
-            // SAFETY: as above, with room for so many.
+            // SAFETY: as above, with an array of `count` entries.
             let read = unsafe { sys::cuGraphGetNodes(graph, nodes.as_mut_ptr(), &raw mut count) };
             read.result().unwrap();
         }
@@ -54,7 +56,7 @@ impl Order {
         let mut to = from.clone();
         if edges > 0 {
             let (from, to, data) = (from.as_mut_ptr(), to.as_mut_ptr(), data.as_mut_ptr());
-            // SAFETY: as above, with room for so many.
+            // SAFETY: as above, with arrays of `edges` entries.
             unsafe { graph_edges(graph, from, to, data, &mut edges) }.unwrap();
         }
         let number = |node: &sys::CUgraphNode| numbers[&(node.addr() as u64)];
@@ -85,7 +87,8 @@ impl Order {
         earlier == later || self.is_before(earlier, later)
     }
 
-    /// The nodes that may use a region: those that do, and whatever lies between its taking and its return.
+    /// Returns the nodes that may use a region: its recorded users, and all nodes between its take
+    /// and its return.
     fn may_use(&self, life: &Life) -> Vec<u64> {
         let is_over = |node: u64| {
             let mut cuts = life.returned_at.iter().flatten();
@@ -96,7 +99,7 @@ impl Order {
         life.uses.iter().map(|&(node, _)| node).chain(between).collect()
     }
 
-    /// Two regions that share bytes, and whose lives the graph does not order.
+    /// Returns two regions that share bytes without order between their lives.
     pub(super) fn unordered(&self, lives: &[Life]) -> Option<(usize, usize)> {
         let may_use: Vec<Vec<u64>> = lives.iter().map(|life| self.may_use(life)).collect();
         let is_before = |one: usize, other: usize| {
@@ -111,8 +114,8 @@ impl Order {
         })
     }
 
-    /// Two regions that share bytes, of which nodes that the body put there use the one neither before nor after the
-    /// other: a race, or data that is overwritten before it is read.
+    /// Returns two regions that share bytes with unordered uses by nodes of the body: a race, or
+    /// data that is overwritten before it is read.
     pub(super) fn clashing(&self, lives: &[Life]) -> Option<(usize, usize)> {
         let is_before = |one: usize, other: usize| {
             let all =
@@ -122,7 +125,7 @@ impl Order {
         pairs(lives).find(|&(one, other)| !is_before(one, other) && !is_before(other, one))
     }
 
-    /// Two uses of the same bytes, one of them a write, that the graph does not order.
+    /// Returns two unordered uses of the same bytes, one of them a write.
     pub(super) fn race(&self, uses: &[(u64, bool)]) -> Option<(u64, u64)> {
         let each = uses.iter().enumerate();
         let mut pairs =
@@ -134,7 +137,7 @@ impl Order {
         pairs.find(races).map(|((one, _), (other, _))| (one, other))
     }
 
-    /// A region with a use that the graph does not order behind its taking.
+    /// Returns a region with a use that is not ordered after its take.
     pub(super) fn early(&self, lives: &[Life]) -> Option<usize> {
         lives.iter().position(|life| {
             let mut uses = life.uses.iter();
@@ -143,7 +146,7 @@ impl Order {
     }
 }
 
-/// The pairs of regions that share bytes.
+/// Returns the pairs of regions that share bytes.
 fn pairs(lives: &[Life]) -> impl Iterator<Item = (usize, usize)> {
     let share = |&(one, other): &(usize, usize)| {
         let (one, other) = (&lives[one], &lives[other]);

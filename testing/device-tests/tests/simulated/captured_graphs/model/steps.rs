@@ -4,19 +4,19 @@ use fastrand::Rng;
 
 use super::super::shrink;
 
-/// How memory of a body is handed out.
+/// The placement of a body's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Policy {
     Monotone,
     /// On one stream.
     Linear,
-    /// As the probe of the same body plans it.
+    /// The plan of the same body's probe.
     Own,
     /// By the order of the calls.
     CallOrder,
-    /// As the probe plans it, but for one region, which has the place of another one.
+    /// The plan of the probe, except that one region has the place of another one.
     Moved,
-    /// Anywhere.
+    /// Arbitrary places.
     Anywhere,
 }
 
@@ -25,29 +25,30 @@ pub(super) enum Policy {
 pub(super) struct Setup {
     pub(super) streams: usize,
     pub(super) policy: Policy,
-    /// Whether kernels are launched, whose module takes longer to load than all else takes.
+    /// `true` to launch kernels, whose module takes longer to load than everything else.
     pub(super) launches: bool,
-    /// Whether guards are forgotten, whose streams the process keeps for ever.
+    /// `true` to forget guards, whose streams the process keeps forever.
     pub(super) forgets: bool,
-    /// Chooses the places of regions.
+    /// The seed of the regions' places.
     pub(super) seed: u64,
 }
 
-/// A stream that does something with device views.
+/// The stream that uses device views.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum By {
     /// The stream of the view that is written.
     Itself,
-    /// A stream of the session, by a call of cudarc; in a dry run, nothing.
+    /// A stream of the session, by a call of cudarc; in a dry run, no call.
     Cudarc(usize),
     /// A kernel on the stream of the innermost scope.
     Launch,
 }
 
-/// A step of a body. What it names is looked for among what there is, and the step is left out where that is nothing.
+/// A step of a body. Its operands are picked from the existing objects; without any, the step is
+/// left out.
 #[derive(Clone, Debug)]
 pub(super) enum Step {
-    /// Of a temporary, which is filled or not.
+    /// Acquires a temporary, which is filled or not.
     Take {
         on: usize,
         granules: usize,
@@ -56,7 +57,7 @@ pub(super) enum Step {
     Drop {
         which: usize,
     },
-    /// Of a temporary or a block; enqueued by hand, or by the capture.
+    /// Fills a temporary or a block; enqueued by the test, or by the capture.
     Fill {
         on: usize,
         which: usize,
@@ -71,7 +72,8 @@ pub(super) enum Step {
         later: usize,
         earlier: usize,
     },
-    /// A temporary or a block, to device views for some steps; in the end it comes back, or the guard is forgotten.
+    /// Lends a temporary or a block to device views for some steps. In the end it is returned, or
+    /// the guard is forgotten.
     Lend {
         on: usize,
         which: usize,
@@ -82,7 +84,7 @@ pub(super) enum Step {
         on: usize,
         steps: Vec<Step>,
     },
-    /// Of the innermost scope.
+    /// Acquires a view in the innermost scope.
     View {
         granules: usize,
     },
@@ -95,7 +97,7 @@ pub(super) enum Step {
         from: usize,
         by: By,
     },
-    /// Of streams of which both have scopes or lent views, by a call of cudarc.
+    /// Joins two streams with scopes or lent views, by a call of cudarc.
     Join {
         later: usize,
         earlier: usize,
@@ -150,7 +152,7 @@ impl Step {
         (0..random.usize(..6)).map(|_| Self::of_guard(random, streams, depth + 1)).collect()
     }
 
-    /// A step with device views, or of the capture in the middle of them.
+    /// Draws a step with device views, or of the capture between such steps.
     fn of_guard(random: &mut Rng, streams: usize, depth: usize) -> Self {
         let [which, from] = [(); 2].map(|()| random.usize(..1000));
         let by = match random.u32(..6) {

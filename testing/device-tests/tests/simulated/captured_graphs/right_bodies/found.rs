@@ -1,12 +1,12 @@
-//! Right bodies that were refused once, and others of their kinds.
+//! Correct bodies that were once refused, and others of their kinds.
 
 use pool_core::PoolViewMut;
 use pool_graph::{Capture, CaptureView};
 
 use super::{N, Named, Result, World, are_accepted, streams};
 
-/// A temporary of the branch is over before a scope there takes its bytes; a view of another loan of the branch was used
-/// on the main stream, which goes on.
+/// A temporary of the branch is dropped before a scope there takes its bytes. A view of another
+/// loan of the branch was used on the main stream, which continues.
 fn kept(capture: &Capture<'_>, world: &World) -> Result {
     let [main, branch, _] = streams(capture)?;
     let mut first = capture.acquire::<f32>((branch, N))?;
@@ -22,7 +22,7 @@ fn kept(capture: &Capture<'_>, world: &World) -> Result {
     Ok(x.view_mut()?.fill_with_value(9.0)?)
 }
 
-/// The same over and over.
+/// The same repeatedly.
 fn kept_in_turns(capture: &Capture<'_>, world: &World) -> Result {
     let [main, branch, _] = streams(capture)?;
     let mut first = capture.acquire::<f32>((branch, N))?;
@@ -43,7 +43,8 @@ fn kept_in_turns(capture: &Capture<'_>, world: &World) -> Result {
     Ok(())
 }
 
-/// While a temporary is lent again and not used, a slot of the scope waits for the branch that once had its view.
+/// While a temporary is lent again and not used, a slot of the scope waits for the branch that once
+/// had its view.
 fn stray(capture: &Capture<'_>, world: &World) -> Result {
     let [main, branch, _] = streams(capture)?;
     capture.scope(main, |scope| {
@@ -68,8 +69,8 @@ fn stray(capture: &Capture<'_>, world: &World) -> Result {
     Ok(())
 }
 
-/// What `view.on` and cudarc do with views of a scope needs no probe: here they bring the branch into the capture before
-/// the body takes its first step there, and in the dry run they do not.
+/// Uses of a scope's views by `view.on` and cudarc need no probe. In the capture they add the
+/// branch before the body's first step there; in the dry run they do not.
 fn a_branch_that_a_view_brings_in(capture: &Capture<'_>, world: &World) -> Result {
     let [main, branch, _] = streams(capture)?;
     capture.scope(main, |scope| {
@@ -88,7 +89,7 @@ fn a_branch_that_a_view_brings_in(capture: &Capture<'_>, world: &World) -> Resul
     capture.fill_bytes(branch, &mut second, 1)
 }
 
-/// Streams that change over, each step with scratch of a scope.
+/// Streams alternate, each step with scratch of a scope.
 fn pipeline_of_scopes(capture: &Capture<'_>, world: &World) -> Result {
     let on = streams(capture)?;
     let mut last: Option<CaptureView<'_, f32>> = None;
@@ -115,7 +116,7 @@ fn pipeline_of_scopes(capture: &Capture<'_>, world: &World) -> Result {
     capture.copy(capture.main(), &mut world.block(capture, 1)?, &last)
 }
 
-/// A library leaves a stream of its own in the capture, and joins it in its next call.
+/// A library leaves its own stream in the capture, and joins it in its next call.
 fn side_stream_over_two_calls(capture: &Capture<'_>, world: &World) -> Result {
     let side = &world.sides[0];
     let (x, mut y) = (world.block(capture, 0)?, world.block(capture, 1)?);
@@ -128,11 +129,11 @@ fn side_stream_over_two_calls(capture: &Capture<'_>, world: &World) -> Result {
             world.add_raw(side, from, to)
         })
     }?;
-    // SAFETY: it puts an order there, and no work.
+    // SAFETY: it adds a dependency there, and no work.
     unsafe { capture.enqueue(capture.main(), &uses, |stream| Ok(stream.join(side)?)) }
 }
 
-/// Two streams of scopes come together by cudarc's own events.
+/// cudarc's own events join two streams of scopes.
 fn streams_joined_by_hand(capture: &Capture<'_>, world: &World) -> Result {
     let [main, branch, _] = streams(capture)?;
     let mut out = world.block(capture, 1)?;
@@ -153,7 +154,7 @@ fn streams_joined_by_hand(capture: &Capture<'_>, world: &World) -> Result {
     })
 }
 
-/// Branches with scratch of their own, and a scope behind their join.
+/// Branches with separate scratch, and a scope after their join.
 fn diamond(capture: &Capture<'_>, world: &World) -> Result {
     let [main, one, other] = streams(capture)?;
     let mut x = capture.acquire::<f32>(N)?;
@@ -188,21 +189,23 @@ macro_rules! named {
     };
 }
 
-/// `touched` was of a stream, not of a region.
+/// `touched` was per stream, and not per region.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_region_that_a_scope_keeps_is_not_used_by_who_has_another_view() {
     are_accepted(&[named!(kept, 9.0), named!(kept_in_turns, 9.0)]);
 }
 
-/// The end of a loan was what a join of a pool had brought to the stream, and not the stream's own work.
+/// The end of a loan was the nodes that a pool's join brought to the stream, and not the stream's
+/// own work.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_join_of_a_pool_does_not_hide_where_a_loan_ends() {
     are_accepted(&[named!(stray)]);
 }
 
-/// A stream that a view had brought into the capture counted as begun, and came behind nothing at its first step.
+/// A stream that a view had added to the capture counted as begun, and depended on nothing at its
+/// first step.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn uses_of_views_on_other_streams_need_no_probe() {

@@ -1,5 +1,5 @@
-//! Right bodies: a capture follows what its own probe planned, and a body that uses no byte twice is not refused. Each is
-//! captured with a plan and without one, replayed, updated and replayed again.
+//! Correct bodies: a capture follows the plan of its own probe, and a body without reused bytes is
+//! not refused. Each is captured with a plan and without one, replayed, updated and replayed again.
 
 mod found;
 mod natural;
@@ -17,10 +17,10 @@ use pool_kernels::elementwise;
 use crate::common::{memory, pool, stream};
 use crate::support::{function, start, start_anew};
 
-/// Elements of each view and block.
+/// The elements of each view and block.
 const N: usize = 512;
 
-/// How many orders of the device each body runs in.
+/// The number of orders for each body.
 const ORDERS: u64 = 3;
 
 type Result<T = ()> = std::result::Result<T, CaptureError>;
@@ -33,7 +33,7 @@ struct World {
     axpy: CudaFunction,
 }
 
-/// A body by its name; and what the second block holds in the end, where that is known.
+/// A body with its name, and the final contents of the second block, if known.
 struct Named {
     name: &'static str,
     body: fn(&Capture<'_>, &World) -> Result,
@@ -61,7 +61,8 @@ impl World {
         let (factor, count) = (1.0_f32, N as u64);
         let mut launch = stream.launch_builder(&self.axpy);
         launch.arg(&factor).arg(&x).arg(&y).arg(&count);
-        // SAFETY: the parameters are those of `AXPY`; both are views of so many elements, which the caller names.
+        // SAFETY: the parameters are those of `AXPY`; both are views of `N` elements, which the
+        // caller declares.
         unsafe { launch.launch(LaunchConfig::for_num_elems(64)) }?;
         Ok(())
     }
@@ -81,13 +82,13 @@ impl World {
     }
 }
 
-/// The names of the session's streams.
+/// Returns the names of the session's streams.
 fn streams(capture: &Capture<'_>) -> Result<[CaptureStream; 3]> {
     Ok([capture.main(), capture.branch(0)?, capture.branch(1)?])
 }
 
-/// Captures a body, replays it, updates it, and replays it again; each time its second block begins with zeroes, the
-/// others with ones.
+/// Captures a body, replays it, updates it, and replays it again. Each time its second block begins
+/// with zeroes, the others with ones.
 fn run(named: &Named, is_planned: bool) -> Result {
     let (world, session) = World::new();
     let body = |capture: &Capture<'_>, (): &mut ()| (named.body)(capture, &world);
@@ -116,8 +117,8 @@ fn run(named: &Named, is_planned: bool) -> Result {
     Ok(())
 }
 
-/// Runs bodies with a plan and without, where the simulated driver does as CUDA's documentation says and where it gives
-/// the other answers that this leaves open.
+/// Runs bodies with a plan and without. The simulated driver follows CUDA's documentation, with
+/// both choices that it leaves open.
 fn are_accepted(bodies: &[Named]) {
     let simulator = start();
     for (number, named) in bodies.iter().enumerate() {

@@ -1,5 +1,5 @@
-//! Bodies as people write them: forks, pipelines, trees, libraries with streams and graphs of their own, scopes beside
-//! temporaries.
+//! Typical bodies: forks, pipelines, trees, libraries with their own streams and graphs, scopes
+//! beside temporaries.
 
 use std::sync::Arc;
 
@@ -95,7 +95,7 @@ fn library_with_two_streams(capture: &Capture<'_>, world: &World) -> Result {
     Ok(())
 }
 
-/// A library captures a graph on a stream of its own, and launches it.
+/// A library captures a graph on its own stream, and launches it.
 fn library_with_a_graph(capture: &Capture<'_>, world: &World) -> Result {
     let (x, mut y) = (world.block(capture, 0)?, world.block(capture, 1)?);
     let (from, to) = (x.address(), y.address());
@@ -178,7 +178,7 @@ fn scopes_on_two_streams_at_once(capture: &Capture<'_>, world: &World) -> Result
     capture.fill_bytes(main, &mut world.block(capture, 1)?, 0)
 }
 
-/// A scope copies what one of another stream has.
+/// A scope copies from one of another stream.
 fn scope_reads_a_view_of_another(capture: &Capture<'_>, _: &World) -> Result {
     let [main, branch, _] = streams(capture)?;
     capture.scope(main, |scope| {

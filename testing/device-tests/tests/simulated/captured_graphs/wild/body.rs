@@ -1,4 +1,4 @@
-//! A body that takes its steps, the same ones dry or not, whoever meddles.
+//! A body that takes the same steps, dry or not, under any interference.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::N;
 use super::meddler::Meddler;
 use super::steps::{Act, Body, InBody, What};
 
-/// What a body has, an update with another one of it.
+/// The state of a body, which an update replaces.
 #[derive(Clone)]
 pub(super) struct State {
     pub(super) setup: Body,
@@ -31,7 +31,7 @@ pub(super) fn body(capture: &Capture<'_>, state: &mut State) -> Result<(), Captu
             }
             (InBody::Meddle(_), _) => {}
             (InBody::Act(act), _) => match take(capture, state, *act, &mut views) {
-                // By somebody who forgot it.
+                // A forgotten view may have lent it.
                 Err(CaptureError::Lent { .. }) if state.forgets => {}
                 done => done?,
             },
@@ -102,7 +102,7 @@ fn take<'c>(
     Ok(())
 }
 
-/// A scope, whose shapes lie in the arena, too.
+/// Runs a scope, whose shapes are in the arena, too.
 fn one_scope(capture: &Capture<'_>, value: u8) -> Result<(), CaptureError> {
     capture.scope(capture.main(), |scope| {
         let mut view = scope.try_acquire_zeroed::<u8, _>(N)?;
@@ -113,7 +113,8 @@ fn one_scope(capture: &Capture<'_>, value: u8) -> Result<(), CaptureError> {
     })
 }
 
-/// A scope on one stream, and another one inside of it on the other, which uses the first one's memory.
+/// Runs a scope on one stream, and in it another one on the other stream, which uses the first
+/// one's memory.
 fn scopes(
     capture: &Capture<'_>,
     [outer, inner]: [usize; 2],
@@ -124,7 +125,7 @@ fn scopes(
         let mut view = scope.try_acquire_zeroed::<u8, _>(N)?;
         capture.scope(on[inner], |other| {
             let mut beside = other.try_acquire_filled(N, value)?;
-            // In a probe a driver may refuse cudarc's own fills, for there is no memory.
+            // In a probe a driver may refuse cudarc's own fills, because there is no memory.
             let is_refused = capture.is_dry() && Settings::default().other_answers;
             if is_refused {
                 view.on(other.context().stream())?;

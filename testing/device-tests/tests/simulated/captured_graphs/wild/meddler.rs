@@ -1,4 +1,4 @@
-//! Somebody who has the streams of a session, too, and another handle of its arena.
+//! Interference by code that also holds the streams of a session, and a second handle of its arena.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -14,11 +14,11 @@ use crate::hand_made::Foreign;
 
 pub(super) struct Meddler {
     pub(super) streams: [Arc<CudaStream>; 2],
-    /// On each of them.
+    /// Foreign objects on each stream.
     foreign: [Foreign; 2],
-    /// Another handle of the arena, and where that begins.
+    /// A second handle of the arena, and the arena's start.
     pub(super) arena: OnceLock<(CudaArena, u64)>,
-    /// Whether there is something to be meddled with.
+    /// `true` while there is a capture to interfere with.
     armed: AtomicBool,
 }
 
@@ -30,7 +30,7 @@ impl Meddler {
         Arc::new(Self { streams, foreign, arena, armed })
     }
 
-    /// The capture is over.
+    /// Ends the interference: the capture is over.
     pub(super) fn leave(&self) {
         self.armed.store(false, Ordering::SeqCst);
         for stream in &self.streams {
@@ -40,7 +40,7 @@ impl Meddler {
         }
     }
 
-    /// Does something now, or when the driver is called next.
+    /// Interferes now, or at the next call of the driver.
     pub(super) fn meddle(self: &Arc<Self>, meddling: Meddling) {
         match meddling {
             Meddling::EndRegions => self.end_regions(),

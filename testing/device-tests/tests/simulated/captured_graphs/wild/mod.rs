@@ -1,7 +1,8 @@
-//! Random bodies, tame ones and such as are meddled with: scopes in scopes, lent views, things forgotten,
-//! updates with other blocks, captures ended and begun by hand, other threads in the middle of a call, graphs
-//! of two streams with common blocks. A tame body becomes a graph; and whatever became one runs without a
-//! race, a stale address or a leak, also when the memory of those who meddled is gone.
+//! Random bodies, tame ones and ones with interference. They nest scopes, lend views, forget
+//! objects, update with other blocks, and end and begin captures explicitly. Other threads act in
+//! the middle of a call, and graphs of two streams share blocks. A tame body becomes a graph. Every
+//! graph runs without a race, a stale address or a leak, even after the interfering memory was
+//! freed.
 
 mod body;
 mod meddler;
@@ -25,10 +26,11 @@ use body::{State, body};
 use meddler::Meddler;
 use steps::{InBody, Meddling, Setup, Step};
 
-/// Elements of each view.
+/// The elements of each view.
 const N: usize = 4096;
 
-/// What a program has: two graphs of two streams each, where they came to be, and the same blocks.
+/// The objects of a program: two graphs of two streams each, the call sites of their captures, and
+/// the shared blocks.
 struct World {
     setup: Setup,
     streams: [[Arc<CudaStream>; 2]; 2],
@@ -45,7 +47,7 @@ impl World {
         Self { setup, streams, pool, blocks, graphs: [None, None], meddlers: Vec::new() }
     }
 
-    /// Captures a graph, or is told why there is none; the same memory serves again.
+    /// Captures a graph, or checks its refusal. The same memory is used again.
     fn capture(&mut self, graph: usize, steps: Arc<[InBody]>) -> Result<(), CaptureError> {
         let [main, branch] = &self.streams[graph];
         let Setup { is_tame, forgets, is_apart, bodies } = self.setup;
@@ -75,7 +77,7 @@ impl World {
 
     fn take(&mut self, step: Step) {
         match step {
-            // Taken by the capture.
+            // The capture takes these steps.
             Step::InBody { .. } => {}
             Step::Replay { graph } => {
                 self.graphs[graph].iter_mut().for_each(|graph| graph.replay().unwrap());
@@ -85,20 +87,21 @@ impl World {
                 let state = graph.state().unwrap();
                 (state.value, state.meddler) = (2, None);
                 state.blocks.rotate_left(usize::from(turned));
-                // An order of others, which does no harm: the graph has it, and its update has not.
+                // An order of other code is harmless: the graph has it, and its update does not.
                 let is_join = |step: &InBody| matches!(step, InBody::Meddle(Meddling::Join { .. }));
                 let is_joined = state.steps.iter().any(is_join);
                 let updated = graph.update(body);
                 let may_fail = turned || (is_joined && is_of_other_form(&updated));
                 assert!(updated.is_ok() || may_fail, "with the same blocks: {updated:?}");
             }
-            // The memory that came into a graph past its capture would be gone now.
+            // Memory that had entered a graph without its capture would be freed now.
             Step::Leave => self.meddlers.clear(),
         }
     }
 }
 
-/// The record of a graph that anything may have happened to is a problem that reads back, and its plan is right.
+/// Checks that the record of a graph, after any interference, is a problem that reads back, and
+/// that its plan is right.
 fn check_record(graph: &CapturedGraph<State>) {
     let footprint = graph.footprint();
     let Some(record) = graph.record() else {
@@ -136,17 +139,17 @@ fn prepared(session: CaptureSession, state: &State) -> Result<PreparedCapture, C
     session.planned(&probe)
 }
 
-/// Whether a body that nobody meddled with may be refused so: the other graph has the block.
+/// Returns `true` if a tame body may be refused for this reason: the other graph has the block.
 fn is_shared(made: &Made<State>) -> bool {
     matches!(made, Err(CaptureError::SharedBlock { .. }))
 }
 
-/// Whether the driver does not update a graph to this one.
+/// Returns `true` if the driver does not support this update of a graph.
 fn is_of_other_form(updated: &Result<(), CaptureError>) -> bool {
     matches!(updated, Err(CaptureError::Update(_)))
 }
 
-/// How many graphs came to be, and what was said of the others.
+/// The number of graphs, and the errors of the others.
 #[derive(Default)]
 struct Outcomes {
     made: usize,
@@ -162,7 +165,8 @@ impl Outcomes {
     }
 }
 
-/// A program of tame bodies in which nothing is forgotten; `arm` is called when its streams and blocks are there.
+/// Runs a program of tame bodies that forget nothing. `arm` is called once its streams and blocks
+/// exist.
 pub(crate) fn run_tame(number: u64, arm: &dyn Fn()) {
     let setup = Setup { is_tame: true, forgets: false, ..Setup::of(number) };
     let is_tame = |step: &Step| !matches!(step, Step::InBody { step: InBody::Meddle(_), .. });
@@ -170,7 +174,7 @@ pub(crate) fn run_tame(number: u64, arm: &dyn Fn()) {
     run(setup, &steps, &mut Outcomes::default(), arm);
 }
 
-/// Two graphs of two streams with the same blocks, replayed beside each other and updated.
+/// Runs two graphs of two streams with the same blocks, replayed side by side and updated.
 fn run(setup: Setup, steps: &[Step], outcomes: &mut Outcomes, arm: &dyn Fn()) {
     let mut world = World::new(setup);
     arm();
@@ -190,7 +194,8 @@ fn check(simulator: Simulator, setup: Setup) {
     if let Some(report) = simulator.reports().first() {
         panic!("{report}");
     }
-    // What was forgotten leaks; and an event of cudarc's that a spoiled capture refused.
+    // Forgotten objects leak, and so does an event of cudarc's whose destruction an invalidated
+    // capture refused.
     if setup.is_tame && !setup.forgets {
         let leaks = simulator.leaks();
         assert!(leaks.is_empty(), "leak: {leaks:?}");

@@ -1,32 +1,34 @@
-//! Random programs of two graphs, as lists of steps: what is left of one after steps were left out is a program, too.
+//! Random programs of two graphs, as lists of steps: a program with some steps left out is a
+//! program, too.
 
 use fastrand::Rng;
 
 use crate::hand_made::Kind;
 use crate::shrink;
 
-/// What is the same for all of a program.
+/// The constant parameters of a program.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Setup {
-    /// Whether nobody meddles.
+    /// `true` without interference.
     pub(super) is_tame: bool,
-    /// Whether bodies forget guards and views.
+    /// `true` if bodies forget guards and views.
     pub(super) forgets: bool,
-    /// Whether the first graph writes a block and has a second one, which the other graph reads.
+    /// `true` if the first graph writes a block and has a second one, which the other graph reads.
     pub(super) is_apart: bool,
     pub(super) bodies: [Body; 2],
 }
 
-/// What is the same for all of a body.
+/// The constant parameters of a body.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Body {
-    /// Whether it keeps to one stream, so that its arena may rewind.
+    /// `true` if it uses one stream, so that its arena may rewind.
     pub(super) is_single: bool,
-    /// Whether its memory is planned: where no use of a view comes any more, another one has its bytes.
+    /// `true` if its memory is planned: after the last use of a view, another one may have its
+    /// bytes.
     pub(super) is_planned: bool,
-    /// The one block that it uses, where it does not use all of them: another graph may have the others.
+    /// The only block that it uses, or `None` for all: another graph may have the others.
     pub(super) keeps_to: Option<usize>,
-    /// Whether it reads blocks, and writes none.
+    /// `true` if it reads blocks, and writes none.
     pub(super) reads: bool,
 }
 
@@ -40,12 +42,12 @@ pub(super) enum Step {
     Replay {
         graph: usize,
     },
-    /// With the same blocks, or in turned places.
+    /// Updates with the same blocks, or with swapped ones.
     Update {
         graph: usize,
         turned: bool,
     },
-    /// The memory of those who meddled goes.
+    /// Frees the memory of the interfering code.
     Leave,
 }
 
@@ -56,10 +58,10 @@ pub(super) enum InBody {
     Meddle(Meddling),
 }
 
-/// What a body does itself.
+/// An action of a body itself.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Act {
-    /// On the first stream or the second.
+    /// The first stream or the second.
     pub(super) on: usize,
     pub(super) block: usize,
     pub(super) forgets: bool,
@@ -77,16 +79,16 @@ pub(super) enum What {
     CopyFromHost,
     Scopes,
     Lend,
-    /// For the other stream.
+    /// Waits for the other stream.
     Wait,
-    /// A scope takes a block and does nothing with it.
+    /// A scope takes a block and does not use it.
     TakeInScope,
 }
 
-/// What is done to a capture by others.
+/// Interference of other code with a capture.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Meddling {
-    /// What others have in the arena is ended, by a handle of its own.
+    /// Ends regions in the arena, by a second handle.
     EndRegions,
     EndCapture {
         stream: usize,
@@ -101,7 +103,7 @@ pub(super) enum Meddling {
         stream: usize,
         kind: Kind,
     },
-    /// By another thread, when the driver is called next.
+    /// Puts a node by another thread, at the next call of the driver.
     PutBefore {
         call: &'static str,
         stream: usize,
@@ -129,7 +131,7 @@ impl Body {
 }
 
 impl Step {
-    /// All steps of a program: two bodies, and what is done with their graphs.
+    /// Returns all steps of a program: two bodies, and the uses of their graphs.
     pub(super) fn all_of(number: u64) -> Vec<Self> {
         let mut random = Rng::with_seed(!shrink::seed(number));
         let setup = Setup::of(number);
@@ -174,7 +176,7 @@ impl Act {
 
 impl Meddling {
     fn random(random: &mut Rng, may_end_regions: bool) -> Self {
-        // Not kernels: nothing tells those of a scope from others.
+        // Kernels are excluded: they cannot be distinguished from a scope's.
         let kinds = [Kind::Fill, Kind::Copy, Kind::Host, Kind::Record, Kind::ChildGraph];
         let calls = ["cuMemsetD8Async", "cuMemcpyDtoDAsync_v2", "cuStreamWaitEvent"];
         let (stream, kind) = (random.usize(..2), kinds[random.usize(..kinds.len())]);
