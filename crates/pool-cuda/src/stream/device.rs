@@ -40,7 +40,8 @@ struct FirstStream {
 impl FirstStream {
     fn new(context: &Arc<CudaContext>) -> Result<Self, CudaError> {
         // cudarc would wait for slices of the context that were used before this stream was
-        // created; there are none. SAFETY: no slice is created meanwhile, because no other code has
+        // created; there are none.
+        // SAFETY: no slice is created meanwhile, because no other code has
         // the context.
         unsafe { context.disable_event_tracking() };
         let made = context.new_stream();
@@ -63,7 +64,8 @@ impl CudaDevice {
         let number = i32::try_from(ordinal).unwrap_or(i32::MAX);
         let device = answer("cuDeviceGet", result::device::get(number))?;
         // cudarc leaks a context if it fails after it retained the context. So the attributes that
-        // cudarc will query are queried before. SAFETY: the device came from the driver.
+        // cudarc will query are queried before.
+        // SAFETY: the device came from the driver.
         answer("cuDeviceGetAttribute", unsafe {
             result::device::get_attribute(
                 device,

@@ -29,7 +29,8 @@ fn a_query_does_not_run_a_host_function_on_the_thread_that_asks() {
         let put = unsafe { sys::cuLaunchHostFunc(raw, Some(wait), place.cast_mut().cast()) };
         assert_eq!(put as u32, 0);
         for _ in 0..3 {
-            // If the function ran on this thread, it would wait forever. SAFETY: the stream is
+            // If the function ran on this thread, it would wait forever.
+            // SAFETY: the stream is
             // live.
             let answer = unsafe { sys::cuStreamQuery(raw) };
             assert_eq!(answer, sys::CUresult::CUDA_ERROR_NOT_READY);

@@ -320,7 +320,8 @@ fn what_a_host_function_tells_is_known() {
         let put = unsafe { sys::cuLaunchHostFunc(raw, Some(tell), place.cast_mut().cast()) };
         assert_eq!(put as u32, 0);
         while receiver.try_recv().is_err() {
-            // The query lets the stream make progress. SAFETY: the stream is live.
+            // The query lets the stream make progress.
+            // SAFETY: the stream is live.
             let _ = unsafe { sys::cuStreamQuery(raw) };
         }
         driver::fill_behind(&second, span, 2)?;
