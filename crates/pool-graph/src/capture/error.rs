@@ -162,6 +162,39 @@ pub enum CaptureError {
         /// Its bytes.
         bytes: u64,
     },
+    /// Memory that the session does not own.
+    #[error(
+        "the session does not own the {bytes} bytes at {address:#x}: give them to `own` or `own_mut` of this session \
+         before the capture"
+    )]
+    NotOwned {
+        /// Where it begins.
+        address: u64,
+        /// Its bytes.
+        bytes: u64,
+    },
+    /// A fill or a copy of the graph writes memory that the session owns to be read.
+    #[error(
+        "a fill or a copy of {bytes} bytes at {address:#x} writes what the session owns to be read: give the memory to \
+         `own_mut` where graphs write it"
+    )]
+    ReadOnly {
+        /// Where the bytes that are written begin.
+        address: u64,
+        /// How many are written.
+        bytes: u64,
+    },
+    /// Two uses of memory that the session owns are not ordered in the graph that came out, and one of them writes.
+    #[error(
+        "two uses of the {bytes} bytes at {address:#x}, which the session owns, are not ordered in the graph, and one of \
+         them writes: name the memory in `enqueue`, and leave its order to the capture"
+    )]
+    UnorderedUses {
+        /// Where the memory begins.
+        address: u64,
+        /// Its bytes.
+        bytes: u64,
+    },
     /// Two lengths differ that must agree.
     #[error("{from} elements cannot be copied to {to}: the lengths must agree")]
     LengthMismatch {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use pool_driver::cudarc::driver::CudaContext;
 
 use super::error::CaptureError;
+use super::owned_memory::{OwnedMemory, OwnedName, OwnedSlice, OwnedSliceMut, find_owned};
 use super::registry::{give_arena_back, take_arena};
 use crate::arena::{ArenaMark, ArenaPolicy, CudaArena};
 use crate::base::block::GraphMemoryBlock;
@@ -16,14 +17,55 @@ use crate::source::DeviceMemory;
 pub(crate) struct GraphMemory {
     /// The lease of the arena first, then those of blocks.
     pub(crate) leases: Vec<Lease>,
+    pub(crate) owned: Vec<OwnedMemory>,
     pub(crate) arena: Arc<OwnArena>,
 }
 
+/// What a session keeps besides an arena.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Kept<'k> {
+    pub(crate) leases: &'k [Lease],
+    pub(crate) owned: &'k [OwnedMemory],
+}
+
 impl GraphMemory {
-    pub(crate) fn new(arena: Arc<OwnArena>, blocks: Vec<Lease>) -> Self {
+    pub(crate) fn new(arena: Arc<OwnArena>, blocks: Vec<Lease>, owned: Vec<OwnedMemory>) -> Self {
         let mut leases = vec![arena.arena().lease()];
         leases.extend(blocks);
-        Self { leases, arena }
+        Self { leases, owned, arena }
+    }
+
+    pub(crate) fn kept(&self) -> Kept<'_> {
+        Kept { leases: &self.leases, owned: &self.owned }
+    }
+
+    /// Whether all of a range is memory that the graph keeps.
+    pub(crate) fn contains(&self, address: u64, bytes: u64) -> bool {
+        self.leases.iter().any(|lease| lease.contains(address, bytes))
+            || self.owned.iter().any(|memory| memory.name.range.contains(address, bytes))
+    }
+
+    /// The address of memory that the graph keeps, which has as many bytes and is of this context.
+    pub(crate) fn address_of(
+        &self,
+        kept: KeptPlace,
+        bytes: u64,
+        own: &CudaContext,
+    ) -> Result<u64, CaptureError> {
+        match kept {
+            KeptPlace::Block(block) => {
+                self.check_block(&block, bytes, own)?;
+                Ok(block.address())
+            }
+            KeptPlace::Owned(name) => {
+                find_owned(&self.owned, &name)?;
+                let address = name.range.address;
+                if bytes <= name.range.bytes {
+                    return Ok(address);
+                }
+                Err(CaptureError::NotOwned { address, bytes })
+            }
+        }
     }
 
     /// Checks that nobody was given any of the memory since it was leased.
@@ -39,6 +81,54 @@ impl GraphMemory {
         own: &CudaContext,
     ) -> Result<(), CaptureError> {
         check_block(&self.leases, block, bytes, own)
+    }
+}
+
+/// Memory that a graph keeps, and that is read through it: a block of a pool, an [`OwnedSlice`], or an
+/// [`OwnedSliceMut`].
+pub trait KeptMemory: sealed::KeptMemory {}
+
+/// Memory that a graph keeps, and that is written through it: a block of a pool, or an [`OwnedSliceMut`].
+pub trait KeptMemoryMut: KeptMemory {}
+
+/// What names memory that a graph keeps.
+#[derive(Clone, Copy, Debug)]
+pub enum KeptPlace {
+    Block(GraphMemoryBlock),
+    Owned(OwnedName),
+}
+
+mod sealed {
+    use super::KeptPlace;
+
+    pub trait KeptMemory {
+        fn place(&self) -> KeptPlace;
+    }
+}
+
+impl KeptMemory for GraphMemoryBlock {}
+impl KeptMemoryMut for GraphMemoryBlock {}
+
+impl sealed::KeptMemory for GraphMemoryBlock {
+    fn place(&self) -> KeptPlace {
+        KeptPlace::Block(*self)
+    }
+}
+
+impl<T> KeptMemory for OwnedSlice<T> {}
+
+impl<T> sealed::KeptMemory for OwnedSlice<T> {
+    fn place(&self) -> KeptPlace {
+        KeptPlace::Owned(self.name)
+    }
+}
+
+impl<T> KeptMemory for OwnedSliceMut<T> {}
+impl<T> KeptMemoryMut for OwnedSliceMut<T> {}
+
+impl<T> sealed::KeptMemory for OwnedSliceMut<T> {
+    fn place(&self) -> KeptPlace {
+        KeptPlace::Owned(self.name)
     }
 }
 

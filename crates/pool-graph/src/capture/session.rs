@@ -11,7 +11,8 @@ use super::body::{Account, Capture, Trace};
 use super::error::CaptureError;
 use super::footprint::Probe;
 use super::graph::CapturedGraph;
-use super::memory::{GraphMemory, OwnArena};
+use super::memory::{GraphMemory, Kept, OwnArena};
+use super::owned_memory::{OwnedMemory, OwnedSlice, OwnedSliceMut, OwnedSource, OwnedSourceMut};
 use super::prepared::PreparedCapture;
 use super::registry::RunStream;
 use super::resources::SessionResources;
@@ -63,6 +64,7 @@ use crate::source::DeviceMemory;
 pub struct CaptureSession {
     streams: Vec<Arc<CudaStream>>,
     leases: Vec<Lease>,
+    owned: Vec<OwnedMemory>,
     mode: CaptureMode,
 }
 
@@ -75,9 +77,8 @@ impl CaptureSession {
     /// before CUDA 12.3, whose graphs do not say what their edges order.
     pub fn new(stream: &Arc<CudaStream>) -> Result<Self, CaptureError> {
         require_driver(EDGE_DATA)?;
-        let session =
-            Self { streams: Vec::new(), leases: Vec::new(), mode: CaptureMode::default() };
-        session.with(stream)
+        let (streams, leases, owned) = (Vec::new(), Vec::new(), Vec::new());
+        Self { streams, leases, owned, mode: CaptureMode::default() }.with(stream)
     }
 
     /// One more stream, for work that may run beside that of the others: the next
@@ -102,6 +103,76 @@ impl CaptureSession {
     pub fn lease(mut self, lease: Lease) -> Self {
         self.leases.push(lease);
         self
+    }
+
+    /// Takes memory that others allocated, for graphs that read it: weights. The graphs keep it alive, and the body gets
+    /// [shared views](Capture::owned) of it. Others that have the `Arc`, too, may read it meanwhile.
+    ///
+    /// Waits, on the host, for all work of the context, so that every write before this call is over when a capture
+    /// begins. It does not matter whether cudarc tracks events. A context that is captured by hand is invalidated by the
+    /// wait.
+    ///
+    /// The memory is freed when neither a graph of the session nor the session has it any more, and no session captures.
+    ///
+    /// ```no_run
+    /// use std::sync::Arc;
+    ///
+    /// use pool_cuda::cudarc::driver::{CudaSlice, CudaStream};
+    /// use pool_graph::{Capture, CaptureError, CaptureSession, CapturedGraph};
+    ///
+    /// fn graph(
+    ///     stream: &Arc<CudaStream>,
+    ///     weights: &Arc<CudaSlice<f32>>,
+    ///     cache: CudaSlice<f32>,
+    /// ) -> Result<CapturedGraph, CaptureError> {
+    ///     let mut session = CaptureSession::new(stream)?;
+    ///     let weights = session.own(Arc::clone(weights))?;
+    ///     let cache = session.own_mut(cache)?;
+    ///     let body = |capture: &Capture<'_>, (): &mut ()| {
+    ///         let main = capture.main();
+    ///         let mut scratch = capture.acquire::<f32>(weights.len())?;
+    ///         capture.copy(main, &mut scratch, &capture.owned(&weights)?)?;
+    ///         capture.copy(main, &mut capture.owned_mut(&cache)?, &scratch)
+    ///     };
+    ///     let probe = session.probe(&mut (), body)?;
+    ///     session.planned(&probe)?.capture((), body)
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`CaptureError::WrongContext`] for memory of another device, [`CaptureError::AlreadyCapturing`] where the stream of
+    /// the slice is captured, [`CudaError::Capturing`](pool_cuda::CudaError::Capturing) while a session captures, and what
+    /// the driver refuses. The memory is dropped then: keep an `Arc` of it where it must survive.
+    pub fn own<M: OwnedSource>(
+        &mut self,
+        memory: M,
+    ) -> Result<OwnedSlice<M::Element>, CaptureError> {
+        self.take(memory, false).map(OwnedSlice::new)
+    }
+
+    /// Takes memory that others allocated, for graphs that read and write it: state that each replay updates, such as a
+    /// cache of keys and values. The body gets [views](Capture::owned_mut) of it.
+    ///
+    /// The session is the only one that has it. [`CapturedGraph::read`] and [`CapturedGraph::write`] copy it between
+    /// replays. Otherwise as [`own`](Self::own).
+    ///
+    /// ```compile_fail,E0277
+    /// # use std::sync::Arc;
+    /// # use pool_cuda::cudarc::driver::CudaSlice;
+    /// # fn f(session: &mut pool_graph::CaptureSession, slice: Arc<CudaSlice<f32>>) {
+    /// session.own_mut(slice); // shared_memory_is_not_written
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`own`](Self::own).
+    pub fn own_mut<M: OwnedSourceMut>(
+        &mut self,
+        memory: M,
+    ) -> Result<OwnedSliceMut<M::Element>, CaptureError> {
+        self.take(memory, true).map(OwnedSliceMut::new)
     }
 
     /// Runs the body dry: what it acquires, and what it orders, is noted and planned; nothing is put on
@@ -130,7 +201,7 @@ impl CaptureSession {
         state: &mut S,
         body: impl FnOnce(&Capture<'_>, &mut S) -> Result<(), E>,
     ) -> Result<Probe, E> {
-        let capture = Capture::new(Account::dry(&self.streams), &self.leases);
+        let capture = Capture::new(Account::dry(&self.streams), self.kept());
         body(&capture, state)?;
         capture.join_all()?;
         let record = capture.into_record();
@@ -177,7 +248,7 @@ impl CaptureSession {
                 GraphMemoryError::ArenaExhausted { requested, used, capacity, shortage };
             return Err(exhausted.into());
         }
-        let memory = GraphMemory::new(Arc::clone(graph.arena()), self.leases);
+        let memory = GraphMemory::new(Arc::clone(graph.arena()), self.leases, self.owned);
         let begin = memory.arena.mark_anew(probe.policy())?;
         let (streams, mode): (Arc<[_]>, _) = (self.streams.into(), self.mode);
         let planned = probe.followed();
@@ -211,14 +282,28 @@ impl CaptureSession {
             return Err(CaptureError::WrongContext { session, other });
         }
         let arena = OwnArena::new(arena)?;
-        let Self { streams, leases, mode } = self;
+        let Self { streams, leases, owned, mode } = self;
         // Leased before it is marked: where it is reset in between, the lease says so.
-        let memory = GraphMemory::new(Arc::new(arena), leases);
+        let memory = GraphMemory::new(Arc::new(arena), leases, owned);
         let begin = memory.arena.arena().mark()?;
         let streams: Arc<[_]> = streams.into();
         let runs_on = RunStream::new(&streams[0])?;
         let resources = Arc::new(SessionResources::new(memory, runs_on, streams));
         Ok(PreparedCapture::new(CaptureSetup { mode, planned, begin, resources }))
+    }
+
+    fn take<M: OwnedSource>(
+        &mut self,
+        memory: M,
+        is_written: bool,
+    ) -> Result<&OwnedMemory, CaptureError> {
+        let memory = OwnedMemory::new(memory, self.streams[0].context(), is_written)?;
+        self.owned.push(memory);
+        Ok(&self.owned[self.owned.len() - 1])
+    }
+
+    fn kept(&self) -> Kept<'_> {
+        Kept { leases: &self.leases, owned: &self.owned }
     }
 
     fn with(mut self, stream: &Arc<CudaStream>) -> Result<Self, CaptureError> {

@@ -30,6 +30,8 @@ pub(crate) enum Memory {
     Temporary(usize),
     /// A block of a pool. Another one is another step, for graphs share blocks with graphs.
     Block(BlockId),
+    /// The n-th memory that the session owns.
+    Owned(usize),
 }
 
 /// What a body did: the hash after each of its steps.

@@ -6,13 +6,13 @@ use pool_driver::host_buffer::HostBuffer;
 
 use super::captured_graph::CapturedGraph;
 use super::runs::Parts;
-use crate::base::block::GraphMemoryBlock;
 use crate::capture::body::HostArgument;
 use crate::capture::error::CaptureError;
+use crate::capture::memory::{KeptMemory, KeptMemoryMut, KeptPlace};
 use crate::capture::sharing::Shares;
 
 impl<S> CapturedGraph<S> {
-    /// Copies elements of a block that the graph keeps to the host, after all runs so far: its first
+    /// Copies elements of a block or slice that the graph keeps to the host, after all runs so far: its first
     /// ones, as many as there is room for.
     ///
     /// Waits for them; [`enqueue_read`](Self::enqueue_read) does not. The graph keeps page-locked memory for the bytes
@@ -21,14 +21,14 @@ impl<S> CapturedGraph<S> {
     /// # Errors
     ///
     /// [`CaptureError::NotLeased`] where the graph does not keep the block, or the block is smaller,
-    /// [`CaptureError::WrongContext`] where it is another device's; where there is no page-locked memory; and as
+    /// [`CaptureError::NotOwned`] for a slice likewise, [`CaptureError::WrongContext`] where it is another device's; where there is no page-locked memory; and as
     /// [`synchronize`](Self::synchronize).
     pub fn read<T: PodElement>(
         &mut self,
-        block: &GraphMemoryBlock,
+        memory: &impl KeptMemory,
         elements: &mut [T],
     ) -> Result<(), CaptureError> {
-        let address = self.kept(block, size_of_val(elements))?;
+        let address = self.kept(memory, size_of_val(elements))?;
         let operation = "be read from";
         drop(self.check_stream(operation)?);
         let bytes = bytemuck::cast_slice_mut(elements);
@@ -48,7 +48,7 @@ impl<S> CapturedGraph<S> {
         self.unstage(staged, copied)
     }
 
-    /// Copies elements from the host to the start of a block that the graph keeps, after all runs so
+    /// Copies elements from the host to the start of a block or slice that the graph keeps for writing, after all runs so
     /// far and before those to come. Waits for the copy; [`enqueue_write`](Self::enqueue_write) does not.
     ///
     /// # Errors
@@ -58,15 +58,17 @@ impl<S> CapturedGraph<S> {
     /// writes.
     pub fn write<T: PodElement>(
         &mut self,
-        block: &GraphMemoryBlock,
+        memory: &impl KeptMemoryMut,
         elements: &[T],
     ) -> Result<(), CaptureError> {
-        let address = self.kept(block, size_of_val(elements))?;
+        let address = self.kept(memory, size_of_val(elements))?;
         let operation = "be written to";
         drop(self.check_stream(operation)?);
         // A graph of another stream may read the block whenever it likes.
         let mut alone = Shares::default();
-        alone.add(block.id(), self.stream(), true)?;
+        if let KeptPlace::Block(block) = memory.place() {
+            alone.add(block.id(), self.stream(), true)?;
+        }
         let bytes: &[u8] = bytemuck::cast_slice(elements);
         if bytes.is_empty() {
             return Ok(());
@@ -114,14 +116,10 @@ impl<S> CapturedGraph<S> {
         }
     }
 
-    /// The address of a block that the graph keeps, and that has as many bytes.
-    pub(super) fn kept(&self, block: &GraphMemoryBlock, bytes: usize) -> Result<u64, CaptureError> {
-        self.setup.resources().memory().check_block(
-            block,
-            bytes as u64,
-            self.stream().context(),
-        )?;
-        Ok(block.address())
+    /// The address of memory that the graph keeps, and that has as many bytes.
+    pub(super) fn kept(&self, memory: &impl KeptMemory, bytes: usize) -> Result<u64, CaptureError> {
+        let own = self.stream().context();
+        self.setup.resources().memory().address_of(memory.place(), bytes as u64, own)
     }
 
     /// Page-locked memory for a copy of so many bytes; the context is bound.

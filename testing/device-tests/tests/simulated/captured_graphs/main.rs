@@ -35,6 +35,7 @@ mod lent;
 mod model;
 mod node_kinds;
 mod onlookers;
+mod owned;
 mod peers;
 mod programmatic;
 mod random;
