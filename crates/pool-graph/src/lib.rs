@@ -81,8 +81,8 @@ pub use capture::UnverifiedCapture;
 pub use capture::{
     Capture, CaptureError, CaptureSession, CaptureStream, CaptureView, CapturedGraph,
     FailedCapture, Footprint, HostArgument, KeptMemory, KeptMemoryMut, OwnedSlice, OwnedSliceMut,
-    OwnedSource, OwnedSourceMut, PreparedCapture, Probe, ReadTicket, SharedLoan, SharedView,
-    StagingConfig, StagingPool, Temporary, TemporaryName, Use, ViewLoan, Workspace,
+    OwnedSource, OwnedSourceMut, PreparedCapture, Probe, ReadTicket, ReadView, SharedLoan,
+    SharedView, StagingConfig, StagingPool, Temporary, TemporaryName, Use, ViewLoan, Workspace,
 };
 #[cfg(feature = "cuda")]
 pub use driver::{CaptureMode, NodeKind, UnreadableReason, UpdateReason, UpdateRefusal};

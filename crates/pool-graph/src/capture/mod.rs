@@ -43,8 +43,8 @@ mod temporary_name;
 mod unverified;
 
 pub use body::{
-    Capture, CaptureStream, CaptureView, HostArgument, SharedLoan, SharedView, Temporary, Use,
-    ViewLoan, Workspace,
+    Capture, CaptureStream, CaptureView, HostArgument, ReadView, SharedLoan, SharedView, Temporary,
+    Use, ViewLoan, Workspace,
 };
 pub use error::CaptureError;
 pub use footprint::{Footprint, Probe};

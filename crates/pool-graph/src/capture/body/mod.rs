@@ -42,5 +42,5 @@ pub use names::{CaptureStream, HostArgument};
 pub(super) use region::Region;
 pub(super) use span::{NodeOwner, Span};
 pub(super) use trace::Trace;
-pub use view::{CaptureView, SharedView, Temporary};
+pub use view::{CaptureView, ReadView, SharedView, Temporary};
 pub use workspace::Workspace;

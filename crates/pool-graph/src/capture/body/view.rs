@@ -184,6 +184,34 @@ impl<'c, T> Deref for SharedView<'c, T> {
     }
 }
 
+/// A view that work may read: a [`CaptureView`] or a [`SharedView`].
+pub trait ReadView<T>: read_view::ReadView<T> {}
+
+mod read_view {
+    use super::Use;
+
+    pub trait ReadView<T> {
+        /// The address, the number of elements, and the use that reads them.
+        fn parts(&self) -> (u64, usize, Use<'_>);
+    }
+}
+
+impl<T> ReadView<T> for CaptureView<'_, T> {}
+
+impl<T> read_view::ReadView<T> for CaptureView<'_, T> {
+    fn parts(&self) -> (u64, usize, Use<'_>) {
+        (self.address(), self.len(), self.read())
+    }
+}
+
+impl<T> ReadView<T> for SharedView<'_, T> {}
+
+impl<T> read_view::ReadView<T> for SharedView<'_, T> {
+    fn parts(&self) -> (u64, usize, Use<'_>) {
+        self.0.parts()
+    }
+}
+
 impl<T> fmt::Debug for SharedView<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)

@@ -733,12 +733,15 @@ fn graphs_beside_each_other_own_memory_of_their_own() {
         let mut first = first.planned(&probe).unwrap().capture((), ones).unwrap();
         let probe = second.probe(&mut (), zeroes).unwrap();
         let mut second = second.beside(&first, &probe).unwrap().capture((), zeroes).unwrap();
-        for (graph, value) in [(&mut first, 1.0_f32), (&mut second, 0.0), (&mut first, 1.0)] {
+        let check = |graph: &mut CapturedGraph<()>, value: f32| {
             graph.replay().unwrap();
             let mut found = [7.0_f32; N];
             graph.read(&block, &mut found).unwrap();
             assert_eq!(found, [value; N]);
-        }
+        };
+        check(&mut first, 1.0);
+        check(&mut second, 0.0);
+        check(&mut first, 1.0);
         drop((first, second, pool));
         simulator.assert_clean();
     }
