@@ -238,8 +238,8 @@ impl Stream {
     /// slots may grow; what must be recorded itself (fills, copies, dispatches, other calls of `record`) is refused there
     /// with [`WgpuError::Reentered`]. Other threads go on with the stream meanwhile; what they record comes before the
     /// closure's commands. Where the closure panics, or is refused, nothing of it is recorded, and what was recorded
-    /// before stays. What a refused closure returns is dropped, an error in it included: keep such an error outside of
-    /// the closure.
+    /// before stays. What a refused closure returns is dropped: a closure that may fail belongs into
+    /// [`try_record`](Self::try_record).
     ///
     /// # Errors
     ///
@@ -250,6 +250,19 @@ impl Stream {
         &self,
         code: impl FnOnce(&mut wgpu::CommandEncoder) -> R,
     ) -> Result<R, WgpuError> {
+        self.try_record(|encoder| Ok(code(encoder)))
+    }
+
+    /// Runs your code as [`record`](Self::record) does, where the code may fail: then nothing of it is recorded, and its
+    /// error is returned, whatever wgpu would say of its commands.
+    ///
+    /// # Errors
+    ///
+    /// The closure's own error, before any other; and as [`record`](Self::record).
+    pub fn try_record<R, E: From<WgpuError>>(
+        &self,
+        code: impl FnOnce(&mut wgpu::CommandEncoder) -> Result<R, E>,
+    ) -> Result<R, E> {
         self.with(|_| Ok(()))?;
         let barred = self.shared.recording.bar()?;
         let (buffer, answer) = record_apart(&self.shared.setup.calls, code)?;

@@ -29,6 +29,12 @@ pub unsafe trait BlockSource: Send + 'static {
     /// left out, and pointers are given out for the pool's own stream alone.
     fn is_dry(&self) -> bool;
 
+    /// Whether the pool's stream is captured for as long as the pool lives: then what waits on the host, and what copies
+    /// host memory that nobody keeps, is refused. A source of memory that is used eagerly says no.
+    fn is_captured(&self) -> bool {
+        true
+    }
+
     /// The address of so many bytes, a multiple of 256.
     ///
     /// # Errors
@@ -45,7 +51,7 @@ pub unsafe trait BlockSource: Send + 'static {
     unsafe fn free(&self, address: u64);
 
     /// Asked before another stream is made to come after the pool's stream, to use memory of the pool: whether
-    /// that other stream may be, or become, a part of the capture. Not asked where the source is dry.
+    /// that other stream may be, or become, a part of the capture. Not asked where the source is dry or not captured.
     ///
     /// # Errors
     ///

@@ -114,9 +114,10 @@ impl DeviceStream {
         Self::build(device.clone(), stream, None)
     }
 
-    /// A stream whose pool takes its blocks from a source: for streams that are captured.
+    /// A stream whose pool takes its blocks from a source: for streams that are captured, and for eager work in memory
+    /// that somebody lends.
     ///
-    /// An operation that would wait on the host, or copy host memory that nobody keeps, is refused by
+    /// Where the source is of a [capture](BlockSource::is_captured), an operation that would wait on the host, or copy host memory that nobody keeps, is refused by
     /// [`CudaError::Capturing`] without asking the driver: [`synchronize`](Self::synchronize), copies to
     /// the host, and copies of slices from the host. Fills, copies on the device, shapes and launches work.
     ///
@@ -289,6 +290,11 @@ impl DeviceStream {
         self.source.as_deref()
     }
 
+    /// The source of a pool whose stream is captured.
+    pub(crate) fn captured_source(&self) -> Option<&dyn BlockSource> {
+        self.source().filter(|source| source.is_captured())
+    }
+
     /// Whether nothing is put on the stream, and addresses are of no memory.
     pub(crate) fn is_dry(&self) -> bool {
         self.source().is_some_and(BlockSource::is_dry)
@@ -296,7 +302,7 @@ impl DeviceStream {
 
     /// Whether memory of both streams' pools lives and dies together, as far as graphs are concerned.
     pub(crate) fn check_owner(&self, other: &Self) -> Result<(), CudaError> {
-        let owner = |stream: &Self| stream.source().map(BlockSource::owner);
+        let owner = |stream: &Self| stream.captured_source().map(BlockSource::owner);
         if owner(self) == owner(other) {
             return Ok(());
         }
@@ -306,7 +312,7 @@ impl DeviceStream {
     /// Asks the source whether another stream may be made to come after this one, and so become a part of the capture;
     /// false where there is no source, so that nobody says so.
     pub(crate) fn admit(&self, other: &CudaStream) -> Result<bool, CudaError> {
-        match self.source() {
+        match self.captured_source() {
             None => Ok(false),
             Some(source) if source.is_dry() => {
                 Err(CudaError::Capturing { operation: "use memory of a dry run on a real stream" })
@@ -316,7 +322,7 @@ impl DeviceStream {
     }
 
     fn refuse_with_source(&self, operation: &'static str) -> Result<(), CudaError> {
-        match self.source {
+        match self.captured_source() {
             Some(_) => Err(CudaError::Capturing { operation }),
             None => Ok(()),
         }

@@ -142,10 +142,10 @@ pub enum CaptureError {
         /// The stream: 0 is the session's, 1 its first branch.
         stream: usize,
     },
-    /// Memory that is lent to device views, whose uses the capture does not see.
+    /// Memory that is lent: to device views, whose uses a capture does not see, or to a scope between replays.
     #[error(
-        "the memory at {address:#x} is lent to device views: drop the `ViewLoan` before the capture uses \
-         it"
+        "the memory at {address:#x} is lent: drop the `ViewLoan` before the capture uses it, or end the \
+         `CapturedGraph::scope` before a graph of the arena runs"
     )]
     Lent {
         /// Where it begins.

@@ -1,7 +1,9 @@
 //! What the nodes of a graph name, held for as long as it may run.
 
+use std::mem;
 use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use pool_driver::cudarc::driver::CudaContext;
 
 use super::error::CaptureError;
@@ -68,9 +70,20 @@ impl GraphMemory {
         }
     }
 
-    /// Checks that nobody was given any of the memory since it was leased.
+    /// Checks that nobody was given any of the memory since it was leased, and nobody is lent it now.
     pub(crate) fn check(&self) -> Result<(), CaptureError> {
-        Ok(self.leases.iter().try_for_each(Lease::check)?)
+        drop(self.begin_run()?);
+        Ok(())
+    }
+
+    /// As [`check`](Self::check). Nobody is lent the memory before the answer is dropped.
+    pub(crate) fn begin_run(&self) -> Result<MutexGuard<'_, bool>, CaptureError> {
+        self.leases.iter().try_for_each(Lease::check)?;
+        let lent = self.arena.lent.lock();
+        if *lent {
+            return Err(CaptureError::Lent { address: self.arena.address() });
+        }
+        Ok(lent)
     }
 
     /// Checks that a block of this context is leased, and has as many bytes.
@@ -157,6 +170,8 @@ pub(crate) fn check_block(
 pub(crate) struct OwnArena {
     /// How the arena stood when it was given away. Others may have captured with what lived then, by hand.
     given: ArenaMark,
+    /// Whether a scope between replays has the memory. Locked for a look, and until a launch has returned.
+    lent: Mutex<bool>,
     // Below the mark: the arena is as it stood then before others may have it.
     claim: ArenaClaim,
 }
@@ -171,7 +186,7 @@ struct ArenaClaim {
 impl OwnArena {
     pub(crate) fn new(arena: CudaArena<DeviceMemory>) -> Result<Self, CaptureError> {
         let claim = ArenaClaim::new(arena)?;
-        Ok(Self { given: claim.arena.mark()?, claim })
+        Ok(Self { given: claim.arena.mark()?, lent: Mutex::new(false), claim })
     }
 
     /// Where a session begins whose graph runs on the stream of this arena's graphs: behind what is not theirs.
@@ -184,12 +199,30 @@ impl OwnArena {
         self.claim.arena.used_before(&self.given)
     }
 
+    /// Lends the memory to a scope between replays.
+    pub(crate) fn lend(self: &Arc<Self>) -> Result<ArenaLoan, CaptureError> {
+        if mem::replace(&mut *self.lent.lock(), true) {
+            return Err(CaptureError::Lent { address: self.address() });
+        }
+        Ok(ArenaLoan(Arc::clone(self)))
+    }
+
     pub(crate) fn arena(&self) -> &CudaArena {
         &self.claim.arena
     }
 
     pub(crate) fn address(&self) -> u64 {
         self.claim.address
+    }
+}
+
+/// A loan of an arena's memory, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct ArenaLoan(Arc<OwnArena>);
+
+impl Drop for ArenaLoan {
+    fn drop(&mut self) {
+        *self.0.lent.lock() = false;
     }
 }
 

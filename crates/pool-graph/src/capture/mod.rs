@@ -2,7 +2,7 @@
 
 // Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
 //
-// copy_buffers, deferred_destruction, invalidation, temporary_name: nothing
+// copy_buffers, deferred_destruction, invalidation, ladder, temporary_name: nothing
 // error: invalidation, temporary_name
 // owned_memory, registry, sharing: error
 // memory: error, owned_memory, registry
@@ -12,7 +12,7 @@
 // closed_world: body, error, memory
 // graph_leftovers: copy_buffers, deferred_destruction, error, registry, resources, sharing
 // record: body, error
-// footprint: body, error, record
+// footprint: body, error, ladder, record
 // setup: body, closed_world, error, footprint, graph_leftovers, owned_layout, record, resources, sharing, temporary_name
 // graph: body, copy_buffers, error, footprint, graph_leftovers, memory, record, registry, resources, setup, sharing
 // prepared: body, copy_buffers, error, graph, graph_leftovers, setup
@@ -28,6 +28,7 @@ mod footprint;
 mod graph;
 mod graph_leftovers;
 mod invalidation;
+mod ladder;
 mod memory;
 mod owned_layout;
 mod owned_memory;

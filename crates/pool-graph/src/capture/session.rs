@@ -7,7 +7,7 @@ use pool_driver::library::require_driver;
 use pool_driver::versioned::EDGE_DATA;
 use pool_plan::Options;
 
-use super::body::{Account, Capture, Trace};
+use super::body::{Account, BodyRecord, Capture, Trace};
 use super::error::CaptureError;
 use super::footprint::Probe;
 use super::graph::CapturedGraph;
@@ -201,11 +201,53 @@ impl CaptureSession {
         state: &mut S,
         body: impl FnOnce(&Capture<'_>, &mut S) -> Result<(), E>,
     ) -> Result<Probe, E> {
-        let capture = Capture::new(Account::dry(&self.streams), self.kept());
-        body(&capture, state)?;
-        capture.join_all()?;
-        let record = capture.into_record();
+        let record = self.run_dry(state, body)?;
         Ok(Probe::new(&record.model, &record.regions, record.trace, options)?)
+    }
+
+    /// Runs the body dry once for each state, and makes one plan for all: for graphs that differ in a length alone, as those
+    /// of a ladder of buckets. The probes come in the order of the states.
+    ///
+    /// The planner searches for the member that needs most. The others have its temporaries in the same order, with their
+    /// own sizes. Each plan is checked against the member's own bound; a member whose plan comes out more than 2 % above
+    /// (or the tolerance of the options) is planned by itself.
+    ///
+    /// The arena of [`planned`](Self::planned) is large enough for every member. So the graphs are captured in any order,
+    /// the first by [`planned`](Self::planned) and the others [`beside`](Self::beside) it.
+    ///
+    /// ```no_run
+    /// # use pool_graph::{Capture, CaptureError, CapturedGraph, CaptureSession};
+    /// # fn f(new_session: impl Fn() -> Result<CaptureSession, CaptureError>) -> Result<(), CaptureError> {
+    /// let body = |capture: &Capture<'_>, length: &mut usize| {
+    ///     let mut scores = capture.acquire::<f32>(*length * *length)?;
+    ///     capture.fill_bytes(capture.main(), &mut scores, 0)
+    /// };
+    /// let mut lengths = [128, 256, 512];
+    /// let probes = new_session()?.probe_ladder(&Default::default(), &mut lengths, body)?;
+    /// let mut graphs: Vec<CapturedGraph<usize>> = Vec::new();
+    /// for (probe, length) in probes.iter().zip(lengths) {
+    ///     let prepared = match graphs.first() {
+    ///         None => new_session()?.planned(probe)?,
+    ///         Some(first) => new_session()?.beside(first, probe)?,
+    ///     };
+    ///     graphs.push(prepared.capture(length, body)?);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`probe`](Self::probe).
+    pub fn probe_ladder<S, E: From<CaptureError>>(
+        &self,
+        options: &Options,
+        states: &mut [S],
+        mut body: impl FnMut(&Capture<'_>, &mut S) -> Result<(), E>,
+    ) -> Result<Vec<Probe>, E> {
+        let record = |state: &mut S| self.run_dry(state, &mut body);
+        let members = states.iter_mut().map(record).collect::<Result<Vec<_>, E>>()?;
+        Ok(Probe::ladder(members, options)?)
     }
 
     /// The second state: with an arena, which is the graph's from here on.
@@ -229,7 +271,7 @@ impl CaptureSession {
     ///
     /// [`CaptureError::AnotherStream`], and
     /// [`ArenaExhausted`](crate::GraphMemoryError::ArenaExhausted) where the arena is less than the
-    /// plan needs: capture the larger graph first.
+    /// plan needs: capture the larger graph first, or plan all of them by [`probe_ladder`](Self::probe_ladder).
     pub fn beside<T>(
         self,
         graph: &CapturedGraph<T>,
@@ -240,7 +282,7 @@ impl CaptureSession {
             let (session, graph) = (number(&self.streams[0]), number(graph.stream()));
             return Err(CaptureError::AnotherStream { session, graph });
         }
-        let (requested, capacity) = (probe.arena_bytes(), graph.arena().arena().capacity());
+        let (requested, capacity) = (probe.plan_bytes(), graph.arena().arena().capacity());
         let used = graph.arena().used_before();
         if requested > capacity.saturating_sub(used) {
             let shortage = ArenaShortage::MadeForAnotherGraph;
@@ -290,6 +332,18 @@ impl CaptureSession {
         let runs_on = RunStream::new(&streams[0])?;
         let resources = Arc::new(SessionResources::new(memory, runs_on, streams));
         Ok(PreparedCapture::new(CaptureSetup { mode, planned, begin, resources }))
+    }
+
+    /// Runs a body dry; what it did.
+    fn run_dry<S, E: From<CaptureError>>(
+        &self,
+        state: &mut S,
+        body: impl FnOnce(&Capture<'_>, &mut S) -> Result<(), E>,
+    ) -> Result<BodyRecord, E> {
+        let capture = Capture::new(Account::dry(&self.streams), self.kept());
+        body(&capture, state)?;
+        capture.join_all()?;
+        Ok(capture.into_record())
     }
 
     fn take<M: OwnedSource>(

@@ -9,12 +9,13 @@ use pool_plan::{Buffer, IntervalProblem, Options};
 type Error = GraphMemoryError<SyntheticRefusal>;
 
 /// Words of each advice, which stand in no other one.
-const ADVICE: [(ArenaShortage, &str); 5] = [
+const ADVICE: [(ArenaShortage, &str); 6] = [
     (ArenaShortage::Monotone, "the sum of what a capture allocates"),
     (ArenaShortage::Linear, "drop views earlier"),
     (ArenaShortage::SmallerThanPlan, "as large as the plan's peak"),
     (ArenaShortage::NotInPlan, "probe it again"),
     (ArenaShortage::MadeForAnotherGraph, "capture the graph with the largest plan first"),
+    (ArenaShortage::IdleMemory, "take less at once"),
 ];
 
 /// A plan of two buffers, each of 512 bytes.

@@ -106,25 +106,33 @@ const LABEL: wgpu::CommandEncoderDescriptor<'static> =
 ///
 /// # Errors
 ///
-/// [`WgpuError::ExchangedEncoder`], [`WgpuError::DeviceLost`], and [`WgpuError::Refused`] for what wgpu does not accept.
-pub(crate) fn record_apart<R>(
+/// The code's own error; [`WgpuError::ExchangedEncoder`], [`WgpuError::DeviceLost`], and [`WgpuError::Refused`] for what
+/// wgpu does not accept.
+pub(crate) fn record_apart<R, E: From<WgpuError>>(
     calls: &Calls,
-    code: impl FnOnce(&mut wgpu::CommandEncoder) -> R,
-) -> Result<(wgpu::CommandBuffer, R), WgpuError> {
+    code: impl FnOnce(&mut wgpu::CommandEncoder) -> Result<R, E>,
+) -> Result<(wgpu::CommandBuffer, R), E> {
     calls.check()?;
     let mut encoder = calls.accepted(|| calls.device.create_command_encoder(&LABEL))?;
     let before = identity(&encoder);
     // In no error scope: what the code asks of wgpu besides recording is its own.
-    let answer = code(&mut encoder);
+    let answer = match code(&mut encoder) {
+        Ok(answer) => answer,
+        Err(error) => {
+            // It may be left with a pass that is not ended.
+            let _ = calls.scoped(|| drop(encoder));
+            return Err(error);
+        }
+    };
     if identity(&encoder) != before {
-        return Err(WgpuError::ExchangedEncoder);
+        return Err(WgpuError::ExchangedEncoder.into());
     }
     match calls.accepted(|| encoder.finish()) {
         Ok(commands) => Ok((commands, answer)),
         Err(error) => {
             // The answer may be a pass, whose end is an error, too.
             let _ = calls.scoped(|| drop(answer));
-            Err(error)
+            Err(error.into())
         }
     }
 }

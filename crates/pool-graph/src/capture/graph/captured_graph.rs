@@ -51,7 +51,9 @@ use crate::verify::Verification;
 ///    body that takes the same steps, and verified like the first. What it replaces, the old nodes and what
 ///    they read on the host, goes when no run uses it: runs were waited for, and those to come are of the
 ///    new ones. Where the driver does not say whether it was performed, both stay.
-/// 7. *What is fed without waiting is in the order of that stream, too.* The driver copies from and to buffers of
+/// 7. *Between two runs, the arena's memory may be lent.* A [scope](Self::scope) works on the same stream, and ends before the
+///    next run is asked for; graphs that share the arena ask for that, too.
+/// 8. *What is fed without waiting is in the order of that stream, too.* The driver copies from and to buffers of
 ///    a [`StagingPool`](crate::StagingPool) alone, and each stays as it is until an event behind its copy has come;
 ///    blocks and leases stay as for a run (3). Who forgets a buffer's ticket keeps the buffer.
 ///
@@ -71,11 +73,31 @@ use crate::verify::Verification;
 /// | a block that a graph was fed with, in a graph of another stream | `SharedBlock` |
 /// | graph, stream or staging pool dropped while steps are in flight | graph and pool wait; the tickets are good |
 /// | a ticket forgotten | its buffer is never used again; when none is left, `StagingExhausted` |
+/// | replay, update or another scope while a [`scope`](Self::scope) has the arena's memory | `Lent` |
+/// | a view of such a scope kept after it | does not compile |
 /// | an allocation that became a node | `MemoryNodes` |
 /// | a graph dropped, or updated, during a capture | its handles are destroyed when that is over, its memory goes back before |
 /// | an update that does other steps, or makes other nodes | `Diverged`, `Update`; the graph is as before |
 /// | an update of a graph from its own body, or while its state is borrowed | does not compile |
 ///
+/// ```compile_fail,E0521
+/// # use pool_core::Scope;
+/// # use pool_cuda::{Cuda, DeviceViewMut};
+/// # use pool_graph::{CaptureError, CapturedGraph};
+/// # fn f(mut graph: CapturedGraph<()>) {
+/// let mut kept: Option<DeviceViewMut<'_, f32>> = None;
+/// graph.scope(|scope: &mut Scope<'_, Cuda>| {
+///     kept = Some(scope.try_acquire::<f32, _>(8)?); // a view of idle memory stays in the scope
+///     Ok::<(), CaptureError>(())
+/// });
+/// # }
+/// ```
+/// ```compile_fail,E0499
+/// # use pool_graph::{CaptureError, CapturedGraph};
+/// # fn f(mut graph: CapturedGraph<()>) {
+/// graph.scope(|_| graph.replay()); // not while its memory is lent
+/// # }
+/// ```
 /// ```compile_fail,E0382
 /// # fn f(graph: pool_graph::CapturedGraph<Vec<u8>>) {
 /// let state = graph.into_state();
@@ -207,7 +229,7 @@ impl<S> CapturedGraph<S> {
     /// [`StaleLease`](crate::GraphMemoryError::StaleLease) after a reset of the arena,
     /// [`CaptureError::Capturing`], and what the driver refuses.
     pub fn replay(&mut self) -> Result<(), CaptureError> {
-        self.setup.resources().memory().check()?;
+        let _not_lent = self.setup.resources().memory().begin_run()?;
         let _in_use = self.check_sessions("be replayed")?;
         let stream = self.setup.resources().stream();
         Ok(self.runs.parts()?.executable.launch(stream)?)

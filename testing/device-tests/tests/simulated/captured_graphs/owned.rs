@@ -188,7 +188,7 @@ fn earlier_writes_come_before_the_first_replay() {
         let mut found = [0.0_f32; N];
         graph.read(&state, &mut found).unwrap();
         assert_eq!(found, from);
-        drop((graph, prepared));
+        drop((graph, prepared, one, own, writer));
         simulator.assert_clean();
         simulator.assert_no_leaks();
     }
