@@ -157,7 +157,7 @@ const CLOSURES: [(&str, Run); 10] = [
         let mut graph: CapturedGraph<()> =
             prepared.capture((), |capture, ()| world.work(capture)).unwrap();
         graph.scope(|scope| {
-            let view = scope.try_acquire_zeroed::<u32, _>(100).map_err(CaptureError::from)?;
+            let mut view = scope.try_acquire_zeroed::<u32, _>(100).map_err(CaptureError::from)?;
             let _used = view.on(&other).map_err(CaptureError::from)?;
             world.fail(Own::Error)
         })

@@ -13,11 +13,11 @@ use pool_graph::{
 };
 use pool_kernels::elementwise;
 
-use crate::common::{BYTES, pool, stream};
+use crate::common::{BYTES, byte, pool, stream};
 use crate::support::{function, orders, start, start_anew};
 
 /// Elements of a block and of each temporary.
-const N: usize = BYTES as usize / 4;
+const N: usize = 1024;
 
 type Result<T = ()> = std::result::Result<T, CaptureError>;
 
@@ -51,7 +51,7 @@ impl Graphs {
         };
         let run = |number: usize| {
             let block = blocks[number];
-            move |capture: &Capture<'_>, (): &mut ()| body(capture, &block, number as u8 + 1)
+            move |capture: &Capture<'_>, (): &mut ()| body(capture, &block, byte(number) + 1)
         };
         let first_session = session(&blocks[0]);
         let probe = first_session.probe(&mut (), run(0)).unwrap();
@@ -65,9 +65,9 @@ impl Graphs {
     fn check(&mut self) {
         for number in 0..2 {
             self.graphs[number].replay().unwrap();
-            let mut found = [0_u8; BYTES as usize];
+            let mut found = [0_u8; 4 * N];
             self.graphs[number].read(&self.blocks[number], &mut found).unwrap();
-            assert_eq!(found, [number as u8 + 1; BYTES as usize]);
+            assert_eq!(found, [byte(number) + 1; 4 * N]);
         }
     }
 
@@ -91,7 +91,7 @@ fn eager_work_comes_after_the_last_replay_and_before_the_next() {
         for _ in 0..3 {
             graphs.graphs[0].replay().unwrap();
             let result = graphs.graphs[1].scope(|scope| {
-                let input = scope.try_acquire_from(&[2.0_f32; N])?;
+                let mut input = scope.try_acquire_from(&[2.0_f32; N])?;
                 let mut sum = scope.try_acquire_zeroed::<f32, _>(N)?;
                 // On another stream, which nothing waits for here.
                 let count = N as u64;

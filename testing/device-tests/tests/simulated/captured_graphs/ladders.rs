@@ -11,7 +11,7 @@ use pool_graph::{
     Probe,
 };
 
-use crate::common::{pool, stream};
+use crate::common::{byte, pool, stream};
 use crate::random::options;
 use crate::support::{start, start_anew};
 
@@ -52,7 +52,7 @@ fn body(capture: &Capture<'_>, block: &GraphMemoryBlock, length: usize) -> Resul
     }
     // What must last is as long for each length.
     let mut last = capture.acquire::<f32>(WIDTH)?;
-    capture.fill_bytes(main, &mut last, (length / 16) as u8)?;
+    capture.fill_bytes(main, &mut last, byte(length / 16))?;
     capture.copy(main, &mut capture.block::<f32>(block)?, &last)
 }
 
@@ -73,7 +73,7 @@ fn run(graphs: &mut [CapturedGraph<usize>], block: &GraphMemoryBlock) {
             let mut found = [0_u8; 4 * WIDTH];
             graph.read(block, &mut found).unwrap();
             let length = *graph.state().unwrap();
-            assert_eq!(found, [(length / 16) as u8; 4 * WIDTH]);
+            assert_eq!(found, [byte(length / 16); 4 * WIDTH]);
         }
         let eager = graphs[round].scope(|scope| {
             let mut logits = scope.try_acquire_zeroed::<f32, _>(50_000)?;
@@ -162,10 +162,8 @@ fn without_a_ladder_the_larger_graph_is_refused() {
     let simulator = start();
     let (streams, pool) = ([stream(), stream()], pool());
     let block = pool.allocate(4 * WIDTH as u64).unwrap();
-    let of_length = |length: usize| {
-        let block = block;
-        move |capture: &Capture<'_>, (): &mut ()| body(capture, &block, length)
-    };
+    let of_length =
+        |length: usize| move |capture: &Capture<'_>, (): &mut ()| body(capture, &block, length);
     let own = session(&streams, &pool, &block);
     let small = own.probe_with::<_, CaptureError>(&options(), &mut (), of_length(16)).unwrap();
     let first: CapturedGraph<()> = own.planned(&small).unwrap().capture((), of_length(16)).unwrap();

@@ -12,12 +12,12 @@ use pool_core::SharedPool;
 use pool_cuda::{Cuda, CudaError, DeviceStream, Launch};
 use pool_driver::versioned::capture_info;
 use pool_graph::{
-    ArenaPolicy, Capture, CaptureError, CaptureSession, CaptureStream, CapturedGraph, CudaArena,
-    DeviceMemory, OwnedSlice, OwnedSliceMut,
+    ArenaPolicy, Capture, CaptureError, CaptureSession, CaptureStream, CaptureView, CapturedGraph,
+    CudaArena, DeviceMemory, OwnedSlice, OwnedSliceMut,
 };
 use pool_kernels::elementwise;
 
-use crate::common::{BYTES, Made, arena, memory, pool, stream};
+use crate::common::{BYTES, Made, arena, byte, memory, pool, stream};
 use crate::generator;
 use crate::random::options;
 use crate::support::{function, orders, start, start_anew};
@@ -441,7 +441,7 @@ fn run_model(moves: &[Move], states: &mut [u8; STATES]) {
     for one in moves {
         match *one {
             Move::Take { .. } => live.push(0),
-            Move::FromWeight { weight, temporary, .. } => live[temporary] = 100 + weight as u8,
+            Move::FromWeight { weight, temporary, .. } => live[temporary] = 100 + byte(weight),
             Move::FromState { state, temporary, .. } => live[temporary] = states[state],
             Move::ToState { temporary, state, .. } => states[state] = live[temporary],
             Move::FillState { state, value, .. } => states[state] = value,
@@ -462,11 +462,11 @@ fn with_foreign(
         session = session.branch(stream).unwrap();
     }
     let writer = memory.context().new_stream().unwrap();
-    let of = |value: usize| Arc::new(writer.clone_htod(&[value as u8; N]).unwrap());
+    let of = |value: usize| Arc::new(writer.clone_htod(&[byte(value); N]).unwrap());
     let shared: Vec<_> = (0..WEIGHTS).map(|weight| of(100 + weight)).collect();
     let weights = shared.iter().map(|slice| session.own(Arc::clone(slice)).unwrap()).collect();
     let states = (0..STATES)
-        .map(|state| session.own_mut(writer.clone_htod(&[state as u8; N]).unwrap()).unwrap())
+        .map(|state| session.own_mut(writer.clone_htod(&[byte(state); N]).unwrap()).unwrap())
         .collect();
     (session, Foreign { weights, states }, shared)
 }
@@ -500,7 +500,7 @@ fn random_graphs_with_owned_memory_do_not_race() {
             // Others read meanwhile.
             let weight = number % WEIGHTS;
             let found = reader.clone_dtoh(&*shared[weight]).unwrap();
-            assert_eq!(found, [100 + weight as u8; N]);
+            assert_eq!(found, [100 + byte(weight); N]);
             run_model(&moves, &mut expected);
         }
         for (state, expected) in foreign.states.iter().zip(expected) {
@@ -565,7 +565,7 @@ fn states_alone(
         for state in [from, to].into_iter().flatten() {
             views.push(capture.owned_mut(&foreign.states[state])?);
         }
-        let addresses: Vec<u64> = views.iter().map(|view| view.address()).collect();
+        let addresses: Vec<u64> = views.iter().map(CaptureView::address).collect();
         let last = views.len() - 1;
         let writes = to.is_some();
         let uses: Vec<_> = views
@@ -577,8 +577,8 @@ fn states_alone(
             // It never runs.
             add(stream, axpy, 1.0, addresses[0], addresses[last])?;
             for node in frontier(stream) {
-                from.map(|state| noted.borrow_mut()[state].push((node, false)));
-                to.map(|state| noted.borrow_mut()[state].push((node, true)));
+                from.into_iter().for_each(|state| noted.borrow_mut()[state].push((node, false)));
+                to.into_iter().for_each(|state| noted.borrow_mut()[state].push((node, true)));
             }
             Ok(())
         };
@@ -611,7 +611,7 @@ fn edges(graph: sys::CUgraph) -> Vec<Edge> {
 
 /// Takes an edge out of a graph, or puts it back.
 fn change(graph: sys::CUgraph, (from, to): Edge, adds: bool) {
-    let node = |number: u64| ptr::without_provenance_mut(number as usize);
+    let node = |number: u64| ptr::without_provenance_mut(usize::try_from(number).unwrap());
     let (from, to): (sys::CUgraphNode, sys::CUgraphNode) = (node(from), node(to));
     // SAFETY: integers alone: all zero is a value, an edge of full completion.
     let data: sys::CUgraphEdgeData = unsafe { std::mem::zeroed() };
