@@ -66,7 +66,9 @@ fn body(capture: &Capture<'_>, names: &Names) -> Result {
     let mut sum = capture.acquire::<f32>((side, N))?;
     capture.copy(side, &mut sum, &capture.owned(&names.shared)?)?;
     let (x, y) = (weights.address(), cache.address());
-    let uses = [weights.read(), cache.write()];
+    // The cache by two names in one operation.
+    let again = capture.owned_mut(&names.cache)?;
+    let uses = [weights.read(), again.read(), cache.write()];
     // SAFETY: the kernel reads the one and writes the other.
     unsafe { capture.enqueue(main, &uses, |stream| add(stream, &names.axpy, 1.0, x, y)) }?;
     let array = capture.owned(&names.array)?;
