@@ -25,11 +25,13 @@ pub enum LeftoverKind {
     /// The resources that a graph, or an update of one, left while a capture was under way or its
     /// runs could not be waited for.
     GraphRuns,
+    /// Memory of others that a session owned.
+    OwnedMemory,
 }
 
 impl LeftoverKind {
     /// Every kind.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::PoolBlocks,
         Self::Event,
         Self::MemoryPool,
@@ -39,6 +41,7 @@ impl LeftoverKind {
         Self::Graph,
         Self::Executable,
         Self::GraphRuns,
+        Self::OwnedMemory,
     ];
 
     fn name(self) -> &'static str {
@@ -52,6 +55,7 @@ impl LeftoverKind {
             Self::Graph => "graphs",
             Self::Executable => "executables",
             Self::GraphRuns => "dropped graphs with all they own",
+            Self::OwnedMemory => "slices that sessions owned",
         }
     }
 }

@@ -81,8 +81,9 @@ pub use capture::UnverifiedCapture;
 #[cfg(feature = "cuda")]
 pub use capture::{
     Capture, CaptureError, CaptureSession, CaptureStream, CaptureView, CapturedGraph,
-    FailedCapture, Footprint, HostArgument, PreparedCapture, Probe, ReadTicket, StagingConfig,
-    StagingPool, Temporary, TemporaryName, Use, ViewLoan, Workspace,
+    FailedCapture, Footprint, HostArgument, KeptMemory, KeptMemoryMut, OwnedSlice, OwnedSliceMut,
+    OwnedSource, OwnedSourceMut, PreparedCapture, Probe, ReadTicket, ReadView, SharedLoan,
+    SharedView, StagingConfig, StagingPool, Temporary, TemporaryName, Use, ViewLoan, Workspace,
 };
 #[cfg(feature = "cuda")]
 pub use driver::{CaptureMode, NodeKind, UnreadableReason, UpdateReason, UpdateRefusal};

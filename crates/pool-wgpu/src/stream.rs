@@ -250,7 +250,7 @@ impl Stream {
     /// are refused there with [`WgpuError::Reentered`]. Other threads may use the stream meanwhile;
     /// their commands run before the closure's. If the closure panics or is refused, none of its
     /// commands is recorded, and earlier commands stay. The return value of a refused closure is
-    /// dropped, including an error in it: keep such an error outside of the closure.
+    /// dropped: pass a closure that may fail to [`try_record`](Self::try_record).
     ///
     /// # Errors
     ///
@@ -262,6 +262,19 @@ impl Stream {
         &self,
         code: impl FnOnce(&mut wgpu::CommandEncoder) -> R,
     ) -> Result<R, WgpuError> {
+        self.try_record(|encoder| Ok(code(encoder)))
+    }
+
+    /// Runs your code as [`record`](Self::record) does, where the code may fail: then nothing of it is recorded, and its
+    /// error is returned, whatever wgpu would say of its commands.
+    ///
+    /// # Errors
+    ///
+    /// The closure's own error, before any other; and as [`record`](Self::record).
+    pub fn try_record<R, E: From<WgpuError>>(
+        &self,
+        code: impl FnOnce(&mut wgpu::CommandEncoder) -> Result<R, E>,
+    ) -> Result<R, E> {
         self.with(|_| Ok(()))?;
         let barred = self.shared.recording.bar()?;
         let (buffer, answer) = record_apart(&self.shared.setup.calls, code)?;

@@ -31,6 +31,13 @@ pub unsafe trait BlockSource: Send + 'static {
     /// copies are left out, and pointers are returned for the pool's own stream alone.
     fn is_dry(&self) -> bool;
 
+    /// Returns `true` if the pool's stream is captured for as long as the pool lives. Then
+    /// operations that wait on the host, or copy host memory without an owner, are refused. A source
+    /// of memory for eager work returns `false`.
+    fn is_captured(&self) -> bool {
+        true
+    }
+
     /// Returns the address of `bytes` bytes, a multiple of 256.
     ///
     /// # Errors
@@ -48,7 +55,7 @@ pub unsafe trait BlockSource: Send + 'static {
 
     /// Checks that another stream may be, or become, a part of the capture. It is called before
     /// that stream is ordered after the pool's stream, to use memory of the pool. It is not called
-    /// for a dry source.
+    /// for a source that is dry, or not captured.
     ///
     /// # Errors
     ///

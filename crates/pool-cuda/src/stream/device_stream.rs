@@ -118,12 +118,13 @@ impl DeviceStream {
         Self::build(device.clone(), stream, None)
     }
 
-    /// Wraps a stream whose pool takes its blocks from a source: for captured streams.
+    /// Wraps a stream whose pool takes its blocks from a source: for captured streams, and for eager
+    /// work in memory that is lent.
     ///
-    /// An operation that would wait on the host, or copy host memory without an owner, fails with
-    /// [`CudaError::Capturing`] before any call of the driver. These are
-    /// [`synchronize`](Self::synchronize), copies to the host, and copies of slices from the host.
-    /// Fills, copies on the device, shapes and launches work.
+    /// With the source of a [capture](BlockSource::is_captured), an operation that would wait on the
+    /// host, or copy host memory without an owner, fails with [`CudaError::Capturing`] before any
+    /// call of the driver. These are [`synchronize`](Self::synchronize), copies to the host, and
+    /// copies of slices from the host. Fills, copies on the device, shapes and launches work.
     ///
     /// # Errors
     ///
@@ -296,6 +297,11 @@ impl DeviceStream {
         self.source.as_deref()
     }
 
+    /// Returns the source of a pool whose stream is captured.
+    pub(crate) fn captured_source(&self) -> Option<&dyn BlockSource> {
+        self.source().filter(|source| source.is_captured())
+    }
+
     /// Returns `true` if no work is put on the stream, and addresses have no memory.
     pub(crate) fn is_dry(&self) -> bool {
         self.source().is_some_and(BlockSource::is_dry)
@@ -303,7 +309,7 @@ impl DeviceStream {
 
     /// Checks that memory of both streams' pools has the same lifetime with regard to graphs.
     pub(crate) fn check_owner(&self, other: &Self) -> Result<(), CudaError> {
-        let owner = |stream: &Self| stream.source().map(BlockSource::owner);
+        let owner = |stream: &Self| stream.captured_source().map(BlockSource::owner);
         if owner(self) == owner(other) {
             return Ok(());
         }
@@ -313,7 +319,7 @@ impl DeviceStream {
     /// Asks the source if another stream may be ordered after this one, and so become a part of the
     /// capture. Returns `false` without a source.
     pub(crate) fn admit(&self, other: &CudaStream) -> Result<bool, CudaError> {
-        match self.source() {
+        match self.captured_source() {
             None => Ok(false),
             Some(source) if source.is_dry() => {
                 Err(CudaError::Capturing { operation: "use memory of a dry run on a real stream" })
@@ -323,7 +329,7 @@ impl DeviceStream {
     }
 
     fn refuse_with_source(&self, operation: &'static str) -> Result<(), CudaError> {
-        match self.source {
+        match self.captured_source() {
             Some(_) => Err(CudaError::Capturing { operation }),
             None => Ok(()),
         }

@@ -43,7 +43,7 @@ pub(crate) unsafe fn fill(
         return Ok(());
     }
     let repetition = Repetition { queue: stream.stream(), to, element, length };
-    let done = match (repetition.only_unit(), stream.source()) {
+    let done = match (repetition.only_unit(), stream.captured_source()) {
         // SAFETY: the caller's promise.
         (Some(unit), _) => return unsafe { unit.set(to, length, repetition.queue) },
         // SAFETY: as above.

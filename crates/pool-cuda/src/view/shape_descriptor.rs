@@ -32,7 +32,7 @@ impl ShapeDescriptor {
             *number = length as u64;
         }
         let bytes = bytemuck::cast_slice(&numbers[..2 + 2 * rank]);
-        let cell = match stream.source() {
+        let cell = match stream.captured_source() {
             Some(source) => {
                 let cell = take_cell(stream)?;
                 stream.bind()?;

@@ -72,6 +72,16 @@ impl ArenaPlan {
         Self::new(&plan.offsets, problem.buffers().iter().map(|buffer| buffer.size), peak)
     }
 
+    /// A plan of these offsets for a capture that forks and joins.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn of_offsets(
+        problem: &HappensBeforeProblem,
+        offsets: &[u64],
+    ) -> Result<Self, ArenaPlanError> {
+        let peak = problem.validate(offsets).map_err(ArenaPlanError::Invalid)?;
+        Self::new(offsets, problem.buffers().iter().map(|buffer| buffer.size), peak)
+    }
+
     /// Returns the same plan, with another treatment of allocations outside it.
     #[must_use]
     pub fn on_divergence(self, divergence: Divergence) -> Self {

@@ -14,6 +14,8 @@ pub enum ArenaShortage {
     NotInPlan,
     /// The arena was made for another graph, whose plan needs fewer bytes.
     MadeForAnotherGraph,
+    /// A scope between replays takes more than the arena of its graph has.
+    IdleMemory,
 }
 
 impl ArenaShortage {
@@ -38,7 +40,11 @@ impl ArenaShortage {
             }
             Self::MadeForAnotherGraph => {
                 "The arena was made for another graph and is smaller than this plan: capture the graph with the largest \
-                 plan first, or prepare all of them with an arena of that size"
+                 plan first, or plan all of them together by `probe_ladder`"
+            }
+            Self::IdleMemory => {
+                "A scope between replays has the bytes of the graph's arena, which `idle_bytes` tells: take less at once, \
+                 or use a pool of the device"
             }
         }
     }

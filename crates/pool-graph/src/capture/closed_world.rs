@@ -99,7 +99,7 @@ impl ClosedWorld<'_> {
     }
 
     fn owns(&self, &(address, bytes): &(u64, u64)) -> bool {
-        self.memory.leases.iter().any(|lease| lease.contains(address, bytes))
+        self.memory.contains(address, bytes)
             || self.host.iter().flatten().any(|buffer| is_within(buffer, address, bytes))
     }
 

@@ -142,10 +142,10 @@ pub enum CaptureError {
         /// The stream: 0 is the session's, 1 its first branch.
         stream: usize,
     },
-    /// The memory is lent to device views, whose uses the capture does not see.
+    /// Memory that is lent: to device views, whose uses a capture does not see, or to a scope between replays.
     #[error(
-        "the memory at {address:#x} is lent to device views: drop the `ViewLoan` before the capture uses \
-         it"
+        "the memory at {address:#x} is lent: drop the `ViewLoan` before the capture uses it, or end the \
+         `CapturedGraph::scope` before a graph of the arena runs"
     )]
     Lent {
         /// The start of the memory.
@@ -158,6 +158,39 @@ pub enum CaptureError {
     )]
     NotLeased {
         /// The start of the memory.
+        address: u64,
+        /// Its bytes.
+        bytes: u64,
+    },
+    /// Memory that the session does not own.
+    #[error(
+        "the session does not own the {bytes} bytes at {address:#x}: give them to `own` or `own_mut` of this session \
+         before the capture"
+    )]
+    NotOwned {
+        /// Where it begins.
+        address: u64,
+        /// Its bytes.
+        bytes: u64,
+    },
+    /// A fill or a copy of the graph writes memory that the session owns to be read.
+    #[error(
+        "a fill or a copy of {bytes} bytes at {address:#x} writes what the session owns to be read: give the memory to \
+         `own_mut` where graphs write it"
+    )]
+    ReadOnly {
+        /// Where the bytes that are written begin.
+        address: u64,
+        /// How many are written.
+        bytes: u64,
+    },
+    /// Two uses of memory that the session owns are not ordered in the graph that came out, and one of them writes.
+    #[error(
+        "two uses of the {bytes} bytes at {address:#x}, which the session owns, are not ordered in the graph, and one of \
+         them writes: name the memory in `enqueue`, and leave its order to the capture"
+    )]
+    UnorderedUses {
+        /// Where the memory begins.
         address: u64,
         /// Its bytes.
         bytes: u64,

@@ -6,8 +6,9 @@ use std::fmt;
 use pool_plan::GraphRecord;
 use pool_plan::{Edge, GraphBuffer, HappensBeforeProblem, Options};
 
-use super::body::{Model, Region, Trace};
+use super::body::{BodyRecord, Model, Region, Trace};
 use super::error::CaptureError;
+use super::ladder::{MemberPlan, plan_all};
 #[cfg(feature = "record")]
 use super::record;
 use crate::arena::{ArenaPlan, ArenaPolicy, Divergence};
@@ -57,6 +58,8 @@ impl fmt::Display for Footprint {
 #[derive(Clone, Debug)]
 pub struct Probe {
     footprint: Footprint,
+    /// Bytes of an arena for all members of the ladder that it is one of; those of the plan where it is of none.
+    ladder_bytes: u64,
     /// The place of each temporary; `None` if the body allocates nothing.
     plan: Option<ArenaPlan>,
     trace: Trace,
@@ -72,10 +75,50 @@ impl Probe {
         trace: Trace,
         options: &Options,
     ) -> Result<Self, CaptureError> {
+        let planned = match problem(model, regions)? {
+            Some(problem) => {
+                let plan = problem.solve(options)?;
+                let (peak, bound) = (plan.certificate.peak, plan.certificate.bound);
+                Some((problem, MemberPlan { offsets: plan.offsets, peak, bound }))
+            }
+            None => None,
+        };
+        Self::of_plan(model, regions, trace, planned)
+    }
+
+    /// The members of a ladder, planned together: each with an arena that is large enough for all of them.
+    pub(super) fn ladder(
+        members: Vec<BodyRecord>,
+        options: &Options,
+    ) -> Result<Vec<Self>, CaptureError> {
+        let problem = |member: &BodyRecord| problem(&member.model, &member.regions);
+        let problems = members.iter().map(problem).collect::<Result<Vec<_>, _>>()?;
+        let own: Vec<HappensBeforeProblem> = problems.iter().flatten().cloned().collect();
+        let mut plans = plan_all(&own, options)?.into_iter();
+        let planned = |(member, problem): (BodyRecord, Option<HappensBeforeProblem>)| {
+            let planned = problem.and_then(|problem| Some((problem, plans.next()?)));
+            Self::of_plan(&member.model, &member.regions, member.trace, planned)
+        };
+        let mut probes =
+            members.into_iter().zip(problems).map(planned).collect::<Result<Vec<_>, _>>()?;
+        let most = probes.iter().map(Self::plan_bytes).max().unwrap_or(0);
+        probes.iter_mut().for_each(|probe| probe.ladder_bytes = most);
+        Ok(probes)
+    }
+
+    fn of_plan(
+        model: &Model,
+        regions: &[Region],
+        trace: Trace,
+        planned: Option<(HappensBeforeProblem, MemberPlan)>,
+    ) -> Result<Self, CaptureError> {
+        #[cfg(not(feature = "record"))]
+        let _ = model;
         let divergence = Divergence::default();
-        let Some(problem) = problem(model, regions)? else {
+        let Some((problem, MemberPlan { offsets, peak, bound })) = planned else {
             return Ok(Self {
                 footprint: Footprint::default(),
+                ladder_bytes: 0,
                 plan: None,
                 trace,
                 divergence,
@@ -83,20 +126,16 @@ impl Probe {
                 record: None,
             });
         };
-        let planned = problem.solve(options)?;
-        let footprint = Footprint {
-            sum: sum(regions),
-            peak: planned.certificate.peak,
-            lower_bound: planned.certificate.bound,
-        };
-        let plan = Some(ArenaPlan::of_graph(&problem, &planned)?);
+        let footprint = Footprint { sum: sum(regions), peak, lower_bound: bound };
+        let plan = Some(ArenaPlan::of_offsets(&problem, &offsets)?);
         #[cfg(feature = "record")]
         let record = {
             let record = record::of(&problem, model, regions, footprint.peak)?;
-            Some(record::with_offsets(&record, &planned.offsets))
+            Some(record::with_offsets(&record, &offsets))
         };
         Ok(Self {
             footprint,
+            ladder_bytes: peak,
             plan,
             trace,
             divergence,
@@ -143,9 +182,15 @@ impl Probe {
         Self { divergence, ..self }
     }
 
-    /// Returns the bytes of an arena that can follow the plan; at least those of one region.
+    /// Returns the bytes of an arena that can follow the plan; at least those of one region. For a
+    /// probe of a [ladder](crate::CaptureSession::probe_ladder) they are enough for each member.
     #[must_use]
     pub fn arena_bytes(&self) -> u64 {
+        self.ladder_bytes.max(GRANULE)
+    }
+
+    /// Bytes of an arena that can follow this plan alone.
+    pub(super) fn plan_bytes(&self) -> u64 {
         self.footprint.peak.max(GRANULE)
     }
 

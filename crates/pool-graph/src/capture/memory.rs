@@ -1,10 +1,13 @@
 //! The memory of a graph's nodes, held for as long as the graph may run.
 
+use std::mem;
 use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use pool_driver::cudarc::driver::CudaContext;
 
 use super::error::CaptureError;
+use super::owned_memory::{OwnedMemory, OwnedName, OwnedSlice, OwnedSliceMut, find_owned};
 use super::registry::{give_arena_back, take_arena};
 use crate::arena::{ArenaMark, ArenaPolicy, CudaArena};
 use crate::base::block::GraphMemoryBlock;
@@ -16,19 +19,71 @@ use crate::source::DeviceMemory;
 pub(crate) struct GraphMemory {
     /// The lease of the arena first, then those of blocks.
     pub(crate) leases: Vec<Lease>,
+    pub(crate) owned: Vec<OwnedMemory>,
     pub(crate) arena: Arc<OwnArena>,
 }
 
+/// What a session keeps besides an arena.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Kept<'k> {
+    pub(crate) leases: &'k [Lease],
+    pub(crate) owned: &'k [OwnedMemory],
+}
+
 impl GraphMemory {
-    pub(crate) fn new(arena: Arc<OwnArena>, blocks: Vec<Lease>) -> Self {
+    pub(crate) fn new(arena: Arc<OwnArena>, blocks: Vec<Lease>, owned: Vec<OwnedMemory>) -> Self {
         let mut leases = vec![arena.arena().lease()];
         leases.extend(blocks);
-        Self { leases, arena }
+        Self { leases, owned, arena }
     }
 
-    /// Checks that none of the memory was reused since it was leased.
+    pub(crate) fn kept(&self) -> Kept<'_> {
+        Kept { leases: &self.leases, owned: &self.owned }
+    }
+
+    /// Whether all of a range is memory that the graph keeps.
+    pub(crate) fn contains(&self, address: u64, bytes: u64) -> bool {
+        self.leases.iter().any(|lease| lease.contains(address, bytes))
+            || self.owned.iter().any(|memory| memory.name.range.contains(address, bytes))
+    }
+
+    /// The address of memory that the graph keeps, which has as many bytes and is of this context.
+    pub(crate) fn address_of(
+        &self,
+        kept: KeptPlace,
+        bytes: u64,
+        own: &CudaContext,
+    ) -> Result<u64, CaptureError> {
+        match kept {
+            KeptPlace::Block(block) => {
+                self.check_block(&block, bytes, own)?;
+                Ok(block.address())
+            }
+            KeptPlace::Owned(name) => {
+                find_owned(&self.owned, &name)?;
+                let address = name.range.address;
+                if bytes <= name.range.bytes {
+                    return Ok(address);
+                }
+                Err(CaptureError::NotOwned { address, bytes })
+            }
+        }
+    }
+
+    /// Checks that none of the memory was reused since it was leased, and that it is not lent now.
     pub(crate) fn check(&self) -> Result<(), CaptureError> {
-        Ok(self.leases.iter().try_for_each(Lease::check)?)
+        drop(self.begin_run()?);
+        Ok(())
+    }
+
+    /// As [`check`](Self::check). Nobody is lent the memory before the answer is dropped.
+    pub(crate) fn begin_run(&self) -> Result<MutexGuard<'_, bool>, CaptureError> {
+        self.leases.iter().try_for_each(Lease::check)?;
+        let lent = self.arena.lent.lock();
+        if *lent {
+            return Err(CaptureError::Lent { address: self.arena.address() });
+        }
+        Ok(lent)
     }
 
     /// Checks that a block of this context is leased, and has at least `bytes` bytes.
@@ -39,6 +94,54 @@ impl GraphMemory {
         own: &CudaContext,
     ) -> Result<(), CaptureError> {
         check_block(&self.leases, block, bytes, own)
+    }
+}
+
+/// Memory that a graph keeps, and that is read through it: a block of a pool, an [`OwnedSlice`], or an
+/// [`OwnedSliceMut`].
+pub trait KeptMemory: sealed::KeptMemory {}
+
+/// Memory that a graph keeps, and that is written through it: a block of a pool, or an [`OwnedSliceMut`].
+pub trait KeptMemoryMut: KeptMemory {}
+
+/// What names memory that a graph keeps.
+#[derive(Clone, Copy, Debug)]
+pub enum KeptPlace {
+    Block(GraphMemoryBlock),
+    Owned(OwnedName),
+}
+
+mod sealed {
+    use super::KeptPlace;
+
+    pub trait KeptMemory {
+        fn place(&self) -> KeptPlace;
+    }
+}
+
+impl KeptMemory for GraphMemoryBlock {}
+impl KeptMemoryMut for GraphMemoryBlock {}
+
+impl sealed::KeptMemory for GraphMemoryBlock {
+    fn place(&self) -> KeptPlace {
+        KeptPlace::Block(*self)
+    }
+}
+
+impl<T> KeptMemory for OwnedSlice<T> {}
+
+impl<T> sealed::KeptMemory for OwnedSlice<T> {
+    fn place(&self) -> KeptPlace {
+        KeptPlace::Owned(self.name)
+    }
+}
+
+impl<T> KeptMemory for OwnedSliceMut<T> {}
+impl<T> KeptMemoryMut for OwnedSliceMut<T> {}
+
+impl<T> sealed::KeptMemory for OwnedSliceMut<T> {
+    fn place(&self) -> KeptPlace {
+        KeptPlace::Owned(self.name)
     }
 }
 
@@ -68,6 +171,8 @@ pub(crate) struct OwnArena {
     /// The arena's state before the session. Other captures, made without a session, may use the
     /// regions that were live then.
     given: ArenaMark,
+    /// Whether a scope between replays has the memory. Locked for a look, and until a launch has returned.
+    lent: Mutex<bool>,
     // It is dropped after the mark: the arena gets its earlier state before other code may have it.
     claim: ArenaClaim,
 }
@@ -82,7 +187,7 @@ struct ArenaClaim {
 impl OwnArena {
     pub(crate) fn new(arena: CudaArena<DeviceMemory>) -> Result<Self, CaptureError> {
         let claim = ArenaClaim::new(arena)?;
-        Ok(Self { given: claim.arena.mark()?, claim })
+        Ok(Self { given: claim.arena.mark()?, lent: Mutex::new(false), claim })
     }
 
     /// Returns the start of another session whose graph runs on the stream of this arena's graphs:
@@ -96,12 +201,30 @@ impl OwnArena {
         self.claim.arena.used_before(&self.given)
     }
 
+    /// Lends the memory to a scope between replays.
+    pub(crate) fn lend(self: &Arc<Self>) -> Result<ArenaLoan, CaptureError> {
+        if mem::replace(&mut *self.lent.lock(), true) {
+            return Err(CaptureError::Lent { address: self.address() });
+        }
+        Ok(ArenaLoan(Arc::clone(self)))
+    }
+
     pub(crate) fn arena(&self) -> &CudaArena {
         &self.claim.arena
     }
 
     pub(crate) fn address(&self) -> u64 {
         self.claim.address
+    }
+}
+
+/// A loan of an arena's memory, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct ArenaLoan(Arc<OwnArena>);
+
+impl Drop for ArenaLoan {
+    fn drop(&mut self) {
+        *self.0.lent.lock() = false;
     }
 }
 

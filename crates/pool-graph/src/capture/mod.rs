@@ -2,20 +2,21 @@
 
 // Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
 //
-// copy_buffers, deferred_destruction, invalidation, temporary_name: nothing
+// copy_buffers, deferred_destruction, invalidation, ladder, temporary_name: nothing
 // error: invalidation, temporary_name
-// registry, sharing: error
-// memory: error, registry
-// body: deferred_destruction, error, memory, sharing
+// owned_memory, registry, sharing: error
+// memory: error, owned_memory, registry
+// body: deferred_destruction, error, memory, owned_memory, sharing
+// owned_layout: body, error
 // resources: memory, registry
 // closed_world: body, error, memory
 // graph_leftovers: copy_buffers, deferred_destruction, error, registry, resources, sharing
 // record: body, error
-// footprint: body, error, record
-// setup: body, closed_world, error, footprint, graph_leftovers, record, resources, sharing, temporary_name
+// footprint: body, error, ladder, record
+// setup: body, closed_world, error, footprint, graph_leftovers, owned_layout, record, resources, sharing, temporary_name
 // graph: body, copy_buffers, error, footprint, graph_leftovers, memory, record, registry, resources, setup, sharing
 // prepared: body, copy_buffers, error, graph, graph_leftovers, setup
-// session: body, error, footprint, graph, memory, prepared, registry, resources, setup
+// session: body, error, footprint, graph, memory, owned_memory, prepared, registry, resources, setup
 // unverified: body, error, prepared, setup
 
 mod body;
@@ -27,7 +28,10 @@ mod footprint;
 mod graph;
 mod graph_leftovers;
 mod invalidation;
+mod ladder;
 mod memory;
+mod owned_layout;
+mod owned_memory;
 mod prepared;
 #[cfg(feature = "record")]
 mod record;
@@ -40,11 +44,14 @@ mod temporary_name;
 mod unverified;
 
 pub use body::{
-    Capture, CaptureStream, CaptureView, HostArgument, Temporary, Use, ViewLoan, Workspace,
+    Capture, CaptureStream, CaptureView, HostArgument, ReadView, SharedLoan, SharedView, Temporary,
+    Use, ViewLoan, Workspace,
 };
 pub use error::CaptureError;
 pub use footprint::{Footprint, Probe};
 pub use graph::{CapturedGraph, ReadTicket, StagingConfig, StagingPool};
+pub use memory::{KeptMemory, KeptMemoryMut};
+pub use owned_memory::{OwnedSlice, OwnedSliceMut, OwnedSource, OwnedSourceMut};
 pub use prepared::{FailedCapture, PreparedCapture};
 pub use session::CaptureSession;
 pub use temporary_name::TemporaryName;

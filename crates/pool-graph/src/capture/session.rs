@@ -7,11 +7,12 @@ use pool_driver::library::require_driver;
 use pool_driver::versioned::EDGE_DATA;
 use pool_plan::Options;
 
-use super::body::{Account, Capture, Trace};
+use super::body::{Account, BodyRecord, Capture, Trace};
 use super::error::CaptureError;
 use super::footprint::Probe;
 use super::graph::CapturedGraph;
-use super::memory::{GraphMemory, OwnArena};
+use super::memory::{GraphMemory, Kept, OwnArena};
+use super::owned_memory::{OwnedMemory, OwnedSlice, OwnedSliceMut, OwnedSource, OwnedSourceMut};
 use super::prepared::PreparedCapture;
 use super::registry::RunStream;
 use super::resources::SessionResources;
@@ -63,6 +64,7 @@ use crate::source::DeviceMemory;
 pub struct CaptureSession {
     streams: Vec<Arc<CudaStream>>,
     leases: Vec<Lease>,
+    owned: Vec<OwnedMemory>,
     mode: CaptureMode,
 }
 
@@ -76,9 +78,8 @@ impl CaptureSession {
     /// graphs do not return the data of edges.
     pub fn new(stream: &Arc<CudaStream>) -> Result<Self, CaptureError> {
         require_driver(EDGE_DATA)?;
-        let session =
-            Self { streams: Vec::new(), leases: Vec::new(), mode: CaptureMode::default() };
-        session.with(stream)
+        let (streams, leases, owned) = (Vec::new(), Vec::new(), Vec::new());
+        Self { streams, leases, owned, mode: CaptureMode::default() }.with(stream)
     }
 
     /// Adds a stream, for work that may run beside that of the others: the next
@@ -105,6 +106,76 @@ impl CaptureSession {
     pub fn lease(mut self, lease: Lease) -> Self {
         self.leases.push(lease);
         self
+    }
+
+    /// Takes memory that others allocated, for graphs that read it: weights. The graphs keep it alive, and the body gets
+    /// [shared views](Capture::owned) of it. Others that have the `Arc`, too, may read it meanwhile.
+    ///
+    /// Waits, on the host, for all work of the context, so that every write before this call is over when a capture
+    /// begins. It does not matter whether cudarc tracks events. A context that is captured by hand is invalidated by the
+    /// wait.
+    ///
+    /// The memory is freed when neither a graph of the session nor the session has it any more, and no session captures.
+    ///
+    /// ```no_run
+    /// use std::sync::Arc;
+    ///
+    /// use pool_cuda::cudarc::driver::{CudaSlice, CudaStream};
+    /// use pool_graph::{Capture, CaptureError, CaptureSession, CapturedGraph};
+    ///
+    /// fn graph(
+    ///     stream: &Arc<CudaStream>,
+    ///     weights: &Arc<CudaSlice<f32>>,
+    ///     cache: CudaSlice<f32>,
+    /// ) -> Result<CapturedGraph, CaptureError> {
+    ///     let mut session = CaptureSession::new(stream)?;
+    ///     let weights = session.own(Arc::clone(weights))?;
+    ///     let cache = session.own_mut(cache)?;
+    ///     let body = |capture: &Capture<'_>, (): &mut ()| {
+    ///         let main = capture.main();
+    ///         let mut scratch = capture.acquire::<f32>(weights.len())?;
+    ///         capture.copy(main, &mut scratch, &capture.owned(&weights)?)?;
+    ///         capture.copy(main, &mut capture.owned_mut(&cache)?, &scratch)
+    ///     };
+    ///     let probe = session.probe(&mut (), body)?;
+    ///     session.planned(&probe)?.capture((), body)
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`CaptureError::WrongContext`] for memory of another device, [`CaptureError::AlreadyCapturing`] where the stream of
+    /// the slice is captured, [`CudaError::Capturing`](pool_cuda::CudaError::Capturing) while a session captures, and what
+    /// the driver refuses. The memory is dropped then: keep an `Arc` of it where it must survive.
+    pub fn own<M: OwnedSource>(
+        &mut self,
+        memory: M,
+    ) -> Result<OwnedSlice<M::Element>, CaptureError> {
+        self.take(memory, false).map(OwnedSlice::new)
+    }
+
+    /// Takes memory that others allocated, for graphs that read and write it: state that each replay updates, such as a
+    /// cache of keys and values. The body gets [views](Capture::owned_mut) of it.
+    ///
+    /// The session is the only one that has it. [`CapturedGraph::read`] and [`CapturedGraph::write`] copy it between
+    /// replays. Otherwise as [`own`](Self::own).
+    ///
+    /// ```compile_fail,E0277
+    /// # use std::sync::Arc;
+    /// # use pool_cuda::cudarc::driver::CudaSlice;
+    /// # fn f(session: &mut pool_graph::CaptureSession, slice: Arc<CudaSlice<f32>>) {
+    /// session.own_mut(slice); // shared_memory_is_not_written
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`own`](Self::own).
+    pub fn own_mut<M: OwnedSourceMut>(
+        &mut self,
+        memory: M,
+    ) -> Result<OwnedSliceMut<M::Element>, CaptureError> {
+        self.take(memory, true).map(OwnedSliceMut::new)
     }
 
     /// Runs the body dry: its acquires, and its order, are recorded and planned. No work is put on
@@ -134,11 +205,53 @@ impl CaptureSession {
         state: &mut S,
         body: impl FnOnce(&Capture<'_>, &mut S) -> Result<(), E>,
     ) -> Result<Probe, E> {
-        let capture = Capture::new(Account::dry(&self.streams), &self.leases);
-        body(&capture, state)?;
-        capture.join_all()?;
-        let record = capture.into_record();
+        let record = self.run_dry(state, body)?;
         Ok(Probe::new(&record.model, &record.regions, record.trace, options)?)
+    }
+
+    /// Runs the body dry once for each state, and makes one plan for all: for graphs that differ in a length alone, as those
+    /// of a ladder of buckets. The probes come in the order of the states.
+    ///
+    /// The planner searches for the member that needs most. The others have its temporaries in the same order, with their
+    /// own sizes. Each plan is checked against the member's own bound; a member whose plan comes out more than 2 % above
+    /// (or the tolerance of the options) is planned by itself.
+    ///
+    /// The arena of [`planned`](Self::planned) is large enough for every member. So the graphs are captured in any order,
+    /// the first by [`planned`](Self::planned) and the others [`beside`](Self::beside) it.
+    ///
+    /// ```no_run
+    /// # use pool_graph::{Capture, CaptureError, CapturedGraph, CaptureSession};
+    /// # fn f(new_session: impl Fn() -> Result<CaptureSession, CaptureError>) -> Result<(), CaptureError> {
+    /// let body = |capture: &Capture<'_>, length: &mut usize| {
+    ///     let mut scores = capture.acquire::<f32>(*length * *length)?;
+    ///     capture.fill_bytes(capture.main(), &mut scores, 0)
+    /// };
+    /// let mut lengths = [128, 256, 512];
+    /// let probes = new_session()?.probe_ladder(&Default::default(), &mut lengths, body)?;
+    /// let mut graphs: Vec<CapturedGraph<usize>> = Vec::new();
+    /// for (probe, length) in probes.iter().zip(lengths) {
+    ///     let prepared = match graphs.first() {
+    ///         None => new_session()?.planned(probe)?,
+    ///         Some(first) => new_session()?.beside(first, probe)?,
+    ///     };
+    ///     graphs.push(prepared.capture(length, body)?);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`probe`](Self::probe).
+    pub fn probe_ladder<S, E: From<CaptureError>>(
+        &self,
+        options: &Options,
+        states: &mut [S],
+        mut body: impl FnMut(&Capture<'_>, &mut S) -> Result<(), E>,
+    ) -> Result<Vec<Probe>, E> {
+        let record = |state: &mut S| self.run_dry(state, &mut body);
+        let members = states.iter_mut().map(record).collect::<Result<Vec<_>, E>>()?;
+        Ok(Probe::ladder(members, options)?)
     }
 
     /// Moves to the second state, with an arena, which is the graph's from here on.
@@ -162,7 +275,8 @@ impl CaptureSession {
     ///
     /// [`CaptureError::AnotherStream`], and
     /// [`ArenaExhausted`](crate::GraphMemoryError::ArenaExhausted) if the arena is smaller than the
-    /// plan: capture the larger graph first.
+    /// plan: capture the larger graph first, or plan all graphs by
+    /// [`probe_ladder`](Self::probe_ladder).
     pub fn beside<T>(
         self,
         graph: &CapturedGraph<T>,
@@ -173,7 +287,7 @@ impl CaptureSession {
             let (session, graph) = (number(&self.streams[0]), number(graph.stream()));
             return Err(CaptureError::AnotherStream { session, graph });
         }
-        let (requested, capacity) = (probe.arena_bytes(), graph.arena().arena().capacity());
+        let (requested, capacity) = (probe.plan_bytes(), graph.arena().arena().capacity());
         let used = graph.arena().used_before();
         if requested > capacity.saturating_sub(used) {
             let shortage = ArenaShortage::MadeForAnotherGraph;
@@ -181,7 +295,7 @@ impl CaptureSession {
                 GraphMemoryError::ArenaExhausted { requested, used, capacity, shortage };
             return Err(exhausted.into());
         }
-        let memory = GraphMemory::new(Arc::clone(graph.arena()), self.leases);
+        let memory = GraphMemory::new(Arc::clone(graph.arena()), self.leases, self.owned);
         let begin = memory.arena.mark_anew(probe.policy())?;
         let (streams, mode): (Arc<[_]>, _) = (self.streams.into(), self.mode);
         let planned = probe.followed();
@@ -215,14 +329,40 @@ impl CaptureSession {
             return Err(CaptureError::WrongContext { session, other });
         }
         let arena = OwnArena::new(arena)?;
-        let Self { streams, leases, mode } = self;
+        let Self { streams, leases, owned, mode } = self;
         // It is leased before the mark: if it is reset in between, the lease detects it.
-        let memory = GraphMemory::new(Arc::new(arena), leases);
+        let memory = GraphMemory::new(Arc::new(arena), leases, owned);
         let begin = memory.arena.arena().mark()?;
         let streams: Arc<[_]> = streams.into();
         let runs_on = RunStream::new(&streams[0])?;
         let resources = Arc::new(SessionResources::new(memory, runs_on, streams));
         Ok(PreparedCapture::new(CaptureSetup { mode, planned, begin, resources }))
+    }
+
+    /// Runs a body dry; what it did.
+    fn run_dry<S, E: From<CaptureError>>(
+        &self,
+        state: &mut S,
+        body: impl FnOnce(&Capture<'_>, &mut S) -> Result<(), E>,
+    ) -> Result<BodyRecord, E> {
+        let capture = Capture::new(Account::dry(&self.streams), self.kept());
+        body(&capture, state)?;
+        capture.join_all()?;
+        Ok(capture.into_record())
+    }
+
+    fn take<M: OwnedSource>(
+        &mut self,
+        memory: M,
+        is_written: bool,
+    ) -> Result<&OwnedMemory, CaptureError> {
+        let memory = OwnedMemory::new(memory, self.streams[0].context(), is_written)?;
+        self.owned.push(memory);
+        Ok(&self.owned[self.owned.len() - 1])
+    }
+
+    fn kept(&self) -> Kept<'_> {
+        Kept { leases: &self.leases, owned: &self.owned }
     }
 
     fn with(mut self, stream: &Arc<CudaStream>) -> Result<Self, CaptureError> {

@@ -17,6 +17,7 @@ use super::closed_world::ClosedWorld;
 use super::error::CaptureError;
 use super::footprint::{self, Footprint};
 use super::graph_leftovers::ActiveCapture;
+use super::owned_layout::OwnedLayout;
 #[cfg(feature = "record")]
 use super::record;
 use super::resources::SessionResources;
@@ -158,7 +159,7 @@ impl CaptureSetup {
         let frontiers = Frontiers::new(streams.len(), under_way.observer(), self.mode);
         let live = LiveCapture::new(arena, event, frontiers);
         let account = Account::live(streams, live, followed.cloned(), purpose.capture(), shares);
-        let capture = Capture::new(account, &self.resources.memory().leases);
+        let capture = Capture::new(account, self.resources.memory().kept());
         Ok(RunningCapture { under_way, capture })
     }
 
@@ -241,17 +242,32 @@ impl CaptureSetup {
         if let Some(&(_, address, bytes)) = contents.accesses.iter().find(before) {
             return Err(CaptureError::ForeignMemory { address, bytes });
         }
-        let in_arena = |&(node, address, bytes): &(usize, u64, u64)| {
-            let offset = address.checked_sub(base).filter(|&offset| offset < capacity)?;
+        let written = |&&(_, address, bytes): &&(usize, u64, u64)| {
+            memory.owned.iter().any(|owned| !owned.is_written && owned.meets(address, bytes))
+        };
+        if let Some(&(_, address, bytes)) = contents.writes.iter().find(written) {
+            return Err(CaptureError::ReadOnly { address, bytes });
+        }
+        let owned = OwnedLayout::new(regions, capacity, number);
+        let in_layout = |&(node, address, bytes): &(usize, u64, u64)| {
+            let in_arena = address.checked_sub(base).filter(|&offset| offset < capacity);
+            let offset = in_arena.or_else(|| owned.offset_of(address))?;
             Some(Access { node, offset, bytes })
         };
-        let accesses: Vec<Access> = contents.accesses.iter().filter_map(in_arena).collect();
+        let accesses: Vec<Access> = contents.accesses.iter().filter_map(in_layout).collect();
         let name = |number: usize| {
             let region = temporaries.get(number).map(|(region, _)| region);
             TemporaryName { number, taken_by: region.and_then(|region| region.site.call) }
         };
+        let layout = [layout, owned.layout.clone()].concat();
         let verified = verify_layout(&contents.order, &layout, &accesses);
         let verified = verified.map_err(|violation| match violation {
+            LayoutViolation::Unordered { first, .. } if first >= temporaries.len() => {
+                owned.refusal(layout[first].offset)
+            }
+            LayoutViolation::StrayAccess { offset, .. } if offset >= owned.begin => {
+                owned.refusal(offset)
+            }
             LayoutViolation::Unordered { first, second } => {
                 CaptureError::Unordered { first: name(first), second: name(second) }
             }

@@ -22,6 +22,8 @@ pub(crate) struct Contents {
     pub(crate) order: GraphOrder,
     /// Device memory of nodes, including those of child graphs: node, address, bytes.
     pub(crate) accesses: Vec<(usize, u64, u64)>,
+    /// Those of the accesses that write.
+    pub(crate) writes: Vec<(usize, u64, u64)>,
     /// Host memory of nodes, in the same form.
     pub(crate) host_accesses: Vec<(usize, u64, u64)>,
     /// The number of nodes that allocate or free memory, including those of child graphs.
@@ -111,7 +113,7 @@ impl Contents {
         let asked = unsafe { sys::cuGraphMemsetNodeGetParams(node, &raw mut fill) };
         answer("cuGraphMemsetNodeGetParams", asked.result())?;
         match node_memory::of_fill(&fill) {
-            Ok(named) => self.note(number, named),
+            Ok(named) => self.note(number, named, true),
             Err(reason) => self.note_unreadable(NodeKind::Fill, reason),
         }
         Ok(())
@@ -123,16 +125,22 @@ impl Contents {
         let asked = unsafe { sys::cuGraphMemcpyNodeGetParams(node, place.as_mut_ptr()) };
         answer("cuGraphMemcpyNodeGetParams", asked.result())?;
         match node_memory::of_copy(&place) {
-            Ok(both) => both.into_iter().for_each(|named| self.note(number, named)),
+            Ok([read, written]) => {
+                self.note(number, read, false);
+                self.note(number, written, true);
+            }
             Err(reason) => self.note_unreadable(NodeKind::Copy, reason),
         }
         Ok(())
     }
 
-    fn note(&mut self, number: usize, named: NamedMemory) {
+    fn note(&mut self, number: usize, named: NamedMemory, writes: bool) {
         let NamedMemory { is_host, address, bytes } = named;
         let list = if is_host { &mut self.host_accesses } else { &mut self.accesses };
         list.push((number, address, bytes));
+        if writes && !is_host {
+            self.writes.push((number, address, bytes));
+        }
     }
 
     fn note_unreadable(&mut self, kind: NodeKind, reason: UnreadableReason) {

@@ -9,12 +9,13 @@ use pool_plan::{Buffer, IntervalProblem, Options};
 type Error = GraphMemoryError<SyntheticRefusal>;
 
 /// Words of each advice that no other one has.
-const ADVICE: [(ArenaShortage, &str); 5] = [
+const ADVICE: [(ArenaShortage, &str); 6] = [
     (ArenaShortage::Monotone, "the sum of a capture's allocations"),
     (ArenaShortage::Linear, "drop views earlier"),
     (ArenaShortage::SmallerThanPlan, "as large as the plan's peak"),
     (ArenaShortage::NotInPlan, "probe it again"),
     (ArenaShortage::MadeForAnotherGraph, "capture the graph with the largest plan first"),
+    (ArenaShortage::IdleMemory, "take less at once"),
 ];
 
 /// Returns a plan of two buffers, each of 512 bytes.

@@ -108,26 +108,33 @@ const LABEL: wgpu::CommandEncoderDescriptor<'static> =
 ///
 /// # Errors
 ///
-/// [`WgpuError::ExchangedEncoder`], [`WgpuError::DeviceLost`], and [`WgpuError::Refused`] for
-/// commands that wgpu does not accept.
-pub(crate) fn record_apart<R>(
+/// The closure's own error; [`WgpuError::ExchangedEncoder`], [`WgpuError::DeviceLost`], and
+/// [`WgpuError::Refused`] for commands that wgpu does not accept.
+pub(crate) fn record_apart<R, E: From<WgpuError>>(
     calls: &Calls,
-    code: impl FnOnce(&mut wgpu::CommandEncoder) -> R,
-) -> Result<(wgpu::CommandBuffer, R), WgpuError> {
+    code: impl FnOnce(&mut wgpu::CommandEncoder) -> Result<R, E>,
+) -> Result<(wgpu::CommandBuffer, R), E> {
     calls.check()?;
     let mut encoder = calls.accepted(|| calls.device.create_command_encoder(&LABEL))?;
     let before = identity(&encoder);
     // In no error scope: errors of the code's other calls of wgpu are its own.
-    let answer = code(&mut encoder);
+    let answer = match code(&mut encoder) {
+        Ok(answer) => answer,
+        Err(error) => {
+            // The encoder may still have an open pass.
+            let _ = calls.scoped(|| drop(encoder));
+            return Err(error);
+        }
+    };
     if identity(&encoder) != before {
-        return Err(WgpuError::ExchangedEncoder);
+        return Err(WgpuError::ExchangedEncoder.into());
     }
     match calls.accepted(|| encoder.finish()) {
         Ok(commands) => Ok((commands, answer)),
         Err(error) => {
             // The result may be a pass, whose end may be an error, too.
             let _ = calls.scoped(|| drop(answer));
-            Err(error)
+            Err(error.into())
         }
     }
 }

@@ -239,6 +239,49 @@ fn wg2_a_leaked_pass_is_a_typed_error_and_fills_uploads_and_reads_go_on() {
     assert!(matches!(unbalanced, Err(WgpuError::Refused { .. })), "{unbalanced:?}");
 }
 
+/// A closure that fails is told its own error, whatever wgpu would say of its commands; nothing of it is recorded.
+#[test]
+fn the_closures_own_error_is_returned_and_nothing_of_it_is_recorded() {
+    #[derive(Debug, PartialEq)]
+    enum Own {
+        Error,
+        Wgpu(WgpuError),
+    }
+    impl From<WgpuError> for Own {
+        fn from(error: WgpuError) -> Self {
+            Self::Wgpu(error)
+        }
+    }
+    let Some((stream, _quiet)) = stream() else { return };
+    let mut pool = Pool::<Wgpu>::new(stream.clone());
+    let scope = pool.scope();
+    let view = scope.acquire_filled(100, 7.0_f32);
+    let target = buffer_of(&view.as_view().binding().unwrap());
+    let failed = stream.try_record(|encoder| {
+        encoder.clear_buffer(&target, 0, None);
+        Err::<(), _>(Own::Error)
+    });
+    assert_eq!(failed, Err(Own::Error));
+    assert_eq!(view.copy_to_vec(), Ok(vec![7.0; 100]), "its command is not recorded");
+    let refused_too = stream.try_record(|encoder| {
+        encoder.push_debug_group("never popped");
+        std::mem::forget(encoder.begin_compute_pass(&Default::default()).forget_lifetime());
+        Err::<(), _>(Own::Error)
+    });
+    assert_eq!(refused_too, Err(Own::Error));
+    let refused = stream.try_record(|encoder| {
+        encoder.push_debug_group("never popped");
+        Ok::<_, Own>(1)
+    });
+    assert!(matches!(refused, Err(Own::Wgpu(WgpuError::Refused { .. }))), "{refused:?}");
+    let done = stream.try_record(|encoder| {
+        encoder.clear_buffer(&target, 0, None);
+        Ok::<_, Own>(2)
+    });
+    assert_eq!(done, Ok(2));
+    assert_eq!(view.copy_to_vec(), Ok(vec![0.0; 100]));
+}
+
 #[test]
 fn wg3_an_exchanged_encoder_costs_its_own_commands_and_no_later_batch() {
     let Some((stream, _quiet)) = stream() else { return };

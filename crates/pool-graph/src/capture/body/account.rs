@@ -16,6 +16,7 @@ use super::scope_work::ScopeWork;
 use super::span::{NodeOwner, Span};
 use super::trace::{BodyStep, Memory, Trace};
 use crate::base::block::GraphMemoryBlock;
+use crate::base::range::LeasedRange;
 use crate::capture::error::CaptureError;
 use crate::capture::sharing::Shares;
 
@@ -299,6 +300,9 @@ impl Account {
         self.share_written(uses)?;
         self.begin(stream)?;
         for one in uses {
+            if self.record.regions[one.region].is_read_only() {
+                continue;
+            }
             for earlier in self.record.regions[one.region].waited_for(one.writes) {
                 self.order(stream, earlier)?;
             }
@@ -355,6 +359,22 @@ impl Account {
             return region;
         }
         regions.push(Region::block(block));
+        regions.len() - 1
+    }
+
+    /// The number of the region of memory that the session owns, at this place of its list.
+    pub(super) fn region_of_owned(
+        &mut self,
+        place: usize,
+        range: LeasedRange,
+        is_written: bool,
+    ) -> usize {
+        let regions = &mut self.record.regions;
+        let same = |region: &Region| region.name == Memory::Owned(place);
+        if let Some(region) = regions.iter().position(same) {
+            return region;
+        }
+        regions.push(Region::owned(place, range, is_written));
         regions.len() - 1
     }
 

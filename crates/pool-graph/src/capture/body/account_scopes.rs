@@ -43,7 +43,8 @@ impl Account {
     /// Lends a region to a device view on a stream.
     pub(super) fn lend(&mut self, stream: usize, region: usize) -> Result<(), CaptureError> {
         let at = self.expect(stream)?;
-        self.record.regions[region].lent = true;
+        let region = &mut self.record.regions[region];
+        region.lent = !region.is_read_only();
         self.open_work(stream, &at);
         Ok(())
     }
@@ -58,7 +59,9 @@ impl Account {
         let operation = self.record.model.operation(stream);
         let region = &mut self.record.regions[of.region];
         region.lent = false;
-        region.ended(stream, operation, &nodes);
+        if !region.is_read_only() {
+            region.ended(stream, operation, &nodes);
+        }
         if let Err(error) = closed {
             self.note_error_of_drop(error);
         }
@@ -174,7 +177,8 @@ impl Account {
                 self.end_span(stream, nodes.clone());
             }
         }
-        let stays = |region: &&mut Region| region.is_temporary() && (region.kept || region.lent);
+        let is_noted = |region: &Region| region.is_temporary() || region.turns().is_some();
+        let stays = |region: &&mut Region| region.kept || (region.lent && is_noted(region));
         let mut staying = self.record.regions.iter_mut().filter(stays).peekable();
         if staying.peek().is_some() {
             let operation = self.record.model.operation(0);

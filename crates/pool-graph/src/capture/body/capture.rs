@@ -16,7 +16,7 @@ use super::shared_account::SharedAccount;
 use super::span::NodeOwner;
 use super::trace::BodyStep;
 use crate::capture::error::CaptureError;
-use crate::lease::Lease;
+use crate::capture::memory::Kept;
 
 /// The body's side of a capture, or of a dry run: acquires come from the arena, and operations go
 /// to the streams of the session.
@@ -25,7 +25,7 @@ use crate::lease::Lease;
 /// writer before it reads, and also for readers before it writes. Streams without common memory
 /// stay independent, unless [`wait`](Self::wait) orders them.
 pub struct Capture<'c> {
-    pub(super) leases: &'c [Lease],
+    pub(super) kept: Kept<'c>,
     pub(super) account: SharedAccount,
     /// The pools of scopes.
     pub(super) pools: RefCell<Pools>,
@@ -41,10 +41,10 @@ pub(crate) struct Operation<'o> {
 }
 
 impl<'c> Capture<'c> {
-    /// Creates the body's side of an account, with the leases of the session.
-    pub(crate) fn new(account: Account, leases: &'c [Lease]) -> Self {
+    /// Creates the body's side of an account, with the memory that the session keeps.
+    pub(crate) fn new(account: Account, kept: Kept<'c>) -> Self {
         let pools = RefCell::new(Pools::new(account.streams().len()));
-        Self { leases, account: SharedAccount::new(account), pools }
+        Self { kept, account: SharedAccount::new(account), pools }
     }
 
     /// Ends the body, and returns its record.

@@ -14,7 +14,7 @@ use super::scopes::end_uses;
 use super::shared_account::SharedAccount;
 use super::source::FromView;
 use super::span::NodeOwner;
-use super::view::CaptureView;
+use super::view::{CaptureView, SharedView};
 use crate::capture::error::CaptureError;
 
 /// A view of the capture, lent to a stream. It gives device views, for launches and copies beside
@@ -104,13 +104,37 @@ impl Capture<'_> {
         stream: CaptureStream,
         view: &'v mut CaptureView<'_, T>,
     ) -> Result<ViewLoan<'v, T>, CaptureError> {
-        let (address, elements) = (view.address(), view.len());
-        let (uses, owner) = (&[view.write()], NodeOwner::NOTHING);
+        self.lend_use(stream, view.address(), view.len(), view.write())
+    }
+
+    /// Lends a view of memory that the session owns and only reads. The memory may be lent several
+    /// times at once, on the same stream and on others.
+    ///
+    /// # Errors
+    ///
+    /// As [`lend`](Self::lend).
+    pub fn lend_shared<'v, T: PodElement>(
+        &'v self,
+        stream: CaptureStream,
+        view: &'v SharedView<'_, T>,
+    ) -> Result<SharedLoan<'v, T>, CaptureError> {
+        self.lend_use(stream, view.address(), view.len(), view.read()).map(SharedLoan)
+    }
+
+    fn lend_use<'v, T: PodElement>(
+        &'v self,
+        stream: CaptureStream,
+        address: u64,
+        elements: usize,
+        of: Use<'v>,
+    ) -> Result<ViewLoan<'v, T>, CaptureError> {
+        let (uses, owner) = (&[of], NodeOwner::NOTHING);
         self.operation(&Operation { kind: "lend", stream, uses, owner }, |_| Ok(()))?;
-        let loan = LoanGuard::new(self, stream, view.write())?;
+        let loan = LoanGuard::new(self, stream, of)?;
         // SAFETY: the pool is private to the value that is created here, returns one view of the
         // region's elements, and is dropped before the loan ends. Until then the region is marked
-        // as lent, so that neither the capture nor another pool uses it; its view is borrowed.
+        // as lent, so that neither the capture nor another pool uses it; its view is borrowed. A
+        // region that is only read is not marked, and a `SharedLoan` gives no view that writes.
         let source = unsafe { FromView::new(&self.account, loan.place, address) };
         let context = DeviceStream::from_source(self.pool_stream(loan.place)?, source)?;
         let pool = DynamicPool::with_config(context, config())?;
@@ -137,6 +161,28 @@ impl<T: PodElement> ViewLoan<'_, T> {
     /// As [`view`](Self::view).
     pub fn view_mut(&mut self) -> Result<DeviceViewMut<'_, T>, CaptureError> {
         Ok(self.lender.pool.get_mut(self.handle)?)
+    }
+}
+
+/// A view of memory that the session owns and only reads, lent to a stream by
+/// [`Capture::lend_shared`].
+#[must_use = "its drop ends the loan"]
+pub struct SharedLoan<'v, T>(ViewLoan<'v, T>);
+
+impl<T: PodElement> SharedLoan<'_, T> {
+    /// Returns a view that reads the elements.
+    ///
+    /// # Errors
+    ///
+    /// The same as [`ViewLoan::view`].
+    pub fn view(&self) -> Result<DeviceView<'_, T>, CaptureError> {
+        self.0.view()
+    }
+}
+
+impl<T> fmt::Debug for SharedLoan<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("SharedLoan").field(&self.0).finish()
     }
 }
 

@@ -11,7 +11,7 @@ use super::capture::{Capture, Operation};
 use super::memory_use::Use;
 use super::names::{CaptureStream, HostArgument};
 use super::span::NodeOwner;
-use super::view::CaptureView;
+use super::view::{CaptureView, ReadView};
 use crate::capture::error::CaptureError;
 use crate::driver::NodeKind;
 
@@ -39,7 +39,7 @@ impl Capture<'_> {
         })
     }
 
-    /// Copies a view to another one of the same length.
+    /// Copies a view, of any kind, to another one of the same length.
     ///
     /// # Errors
     ///
@@ -49,16 +49,17 @@ impl Capture<'_> {
         &self,
         stream: CaptureStream,
         to: &mut CaptureView<'_, T>,
-        from: &CaptureView<'_, T>,
+        from: &impl ReadView<T>,
     ) -> Result<(), CaptureError> {
-        check_lengths(from.len(), to.len())?;
-        let (target, source) = (to.address(), from.address());
-        if target == source && from.region == to.region {
+        let (source, elements, read) = from.parts();
+        check_lengths(elements, to.len())?;
+        let target = to.address();
+        if target == source && read.region == to.region {
             return Err(CaptureError::SameMemory { address: target });
         }
         let bytes = to.bytes();
         let owner = NodeOwner::one(NodeKind::Copy, &[source, target], bytes);
-        let uses = &[from.read(), to.write()];
+        let uses = &[read, to.write()];
         self.operation(&Operation { kind: "copy", stream, uses, owner }, |stream| {
             if bytes == 0 {
                 return Ok(());

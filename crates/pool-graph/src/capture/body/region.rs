@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use super::call_site::CallSite;
 use super::trace::Memory;
 use crate::base::block::GraphMemoryBlock;
+use crate::base::range::LeasedRange;
 
 /// Memory that operations of a body use.
 #[derive(Clone, Debug)]
@@ -35,6 +36,29 @@ pub(crate) struct Region {
     pub(crate) lent: bool,
     /// The call that requested it.
     pub(crate) site: CallSite,
+    /// How the body shares it with others.
+    pub(crate) access: RegionAccess,
+}
+
+/// What is noted of the uses of a region, besides their streams.
+#[derive(Clone, Debug)]
+pub(crate) enum RegionAccess {
+    /// Nothing more.
+    Unlisted,
+    /// Nothing: the session owns the region, and nothing writes it. No use waits for another one.
+    ReadOnly,
+    /// All uses, in turns: the session owns the region, and the verifier checks that each turn comes after the one before.
+    Listed(Vec<Turn>),
+}
+
+/// Uses of a region that need no order among themselves: one that writes, or any number that read.
+#[derive(Clone, Debug)]
+pub(crate) struct Turn {
+    pub(crate) writes: bool,
+    /// The handles of the nodes that use the region; none where they are not known.
+    pub(crate) uses: Vec<u64>,
+    /// The handles of the nodes where the uses end.
+    pub(crate) until: Vec<u64>,
 }
 
 /// The place of a temporary.
@@ -71,6 +95,27 @@ impl Region {
         Self::new(Memory::Block(block.id()), block.address(), block.size())
     }
 
+    /// Memory that the session owns.
+    pub(crate) fn owned(place: usize, range: LeasedRange, is_written: bool) -> Self {
+        let access = match is_written {
+            true => RegionAccess::Listed(Vec::new()),
+            false => RegionAccess::ReadOnly,
+        };
+        Self { access, ..Self::new(Memory::Owned(place), range.address, range.bytes) }
+    }
+
+    pub(crate) fn is_read_only(&self) -> bool {
+        matches!(self.access, RegionAccess::ReadOnly)
+    }
+
+    /// The uses of memory that is owned and written; none of other memory.
+    pub(crate) fn turns(&self) -> Option<&[Turn]> {
+        match &self.access {
+            RegionAccess::Listed(turns) => Some(turns),
+            RegionAccess::Unlisted | RegionAccess::ReadOnly => None,
+        }
+    }
+
     fn new(name: Memory, address: u64, bytes: u64) -> Self {
         Self {
             name,
@@ -86,6 +131,7 @@ impl Region {
             kept: false,
             lent: false,
             site: CallSite::default(),
+            access: RegionAccess::Unlisted,
         }
     }
 
@@ -105,6 +151,9 @@ impl Region {
         on_stream.operation = operation;
         on_stream.known.extend_from_slice(nodes);
         on_stream.end_at(nodes);
+        if let RegionAccess::Listed(turns) = &mut self.access {
+            list(turns, writes, nodes);
+        }
         if writes {
             self.writer = stream;
             self.readers.clear();
@@ -117,6 +166,34 @@ impl Region {
     pub(crate) fn ended(&mut self, stream: usize, operation: usize, nodes: &[u64]) {
         self.used(stream, true, operation, &[]);
         self.users.entry(stream).or_default().end_at(nodes);
+        if let (RegionAccess::Listed(turns), false) = (&mut self.access, nodes.is_empty()) {
+            turns.push(Turn { writes: true, uses: Vec::new(), until: nodes.to_vec() });
+        }
+    }
+}
+
+/// Lists a use by these nodes.
+fn list(turns: &mut Vec<Turn>, writes: bool, nodes: &[u64]) {
+    if nodes.is_empty() {
+        return;
+    }
+    let new = || Turn { writes, uses: nodes.to_vec(), until: nodes.to_vec() };
+    match (turns.last_mut(), writes) {
+        // One operation that names the region twice is one use.
+        (Some(last), _) if last.writes && last.uses == nodes => {}
+        (Some(last), false) if !last.writes => {
+            last.uses.extend_from_slice(nodes);
+            last.until.extend_from_slice(nodes);
+        }
+        (Some(last), true) if !last.writes => {
+            last.uses.retain(|node| !nodes.contains(node));
+            last.until.retain(|node| !nodes.contains(node));
+            if last.until.is_empty() {
+                turns.pop();
+            }
+            turns.push(new());
+        }
+        _ => turns.push(new()),
     }
 }
 

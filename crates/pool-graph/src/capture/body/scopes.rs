@@ -157,7 +157,7 @@ impl<'c> Capture<'c> {
 
 /// Joins the other streams that used memory of a body's pool with the pool's stream. Returns the
 /// first error: if a stream could not be ordered earlier, a kernel may have got the address 0.
-pub(super) fn end_uses(stream: &DeviceStream) -> Result<(), CudaError> {
+pub(crate) fn end_uses(stream: &DeviceStream) -> Result<(), CudaError> {
     let unanswered = |stream: &DeviceStream| stream.take_unanswered().map_or(Ok(()), Err);
     let before = unanswered(stream);
     let joined = stream.join_other_streams();

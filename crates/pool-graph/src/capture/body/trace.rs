@@ -30,6 +30,8 @@ pub(crate) enum Memory {
     Temporary(usize),
     /// A block of a pool. A different block is a different step, because graphs share blocks.
     Block(BlockId),
+    /// The n-th memory that the session owns.
+    Owned(usize),
 }
 
 /// The trace of a body: the hash after each of its steps.

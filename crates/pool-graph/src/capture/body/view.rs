@@ -3,6 +3,7 @@
 
 use std::fmt;
 use std::marker::PhantomData;
+use std::ops::Deref;
 
 use pool_core::{Element, PodElement};
 
@@ -14,6 +15,7 @@ use crate::base::block::GraphMemoryBlock;
 use crate::base::request::GRANULE;
 use crate::capture::error::CaptureError;
 use crate::capture::memory::check_block;
+use crate::capture::owned_memory::{OwnedName, OwnedSlice, OwnedSliceMut, find_owned};
 
 /// Elements in device memory, in the body of a capture: a temporary whose bytes may be reused once
 /// it is dropped, or a block that the graph keeps.
@@ -149,11 +151,109 @@ impl<'c> Capture<'c> {
         let bytes = block.size();
         let region = {
             let mut account = self.account.open();
-            check_block(self.leases, block, bytes, account.streams()[0].context())?;
+            check_block(self.kept.leases, block, bytes, account.streams()[0].context())?;
             account.region_of_block(block)
         };
         let elements = usize::try_from(bytes).unwrap_or(usize::MAX) / size_of::<T>().max(1);
         Ok(CaptureView::new(self, region, elements))
+    }
+}
+
+/// Elements of memory that the session owns and only reads, in the body of a capture.
+///
+/// It gives what a [`CaptureView`] gives to those that read: nothing writes through it.
+///
+/// ```compile_fail,E0596
+/// # fn f(view: pool_graph::SharedView<'_, f32>) {
+/// let mut view = view;
+/// view.write(); // shared_view_is_not_written
+/// # }
+/// ```
+///
+/// ```compile_fail,E0308
+/// # use pool_graph::{Capture, SharedView};
+/// # fn f(capture: &Capture<'_>, mut view: SharedView<'_, f32>) {
+/// capture.fill_bytes(capture.main(), &mut view, 0); // shared_view_is_not_filled
+/// # }
+/// ```
+#[must_use]
+pub struct SharedView<'c, T>(CaptureView<'c, T>);
+
+impl<'c, T> Deref for SharedView<'c, T> {
+    type Target = CaptureView<'c, T>;
+
+    fn deref(&self) -> &CaptureView<'c, T> {
+        &self.0
+    }
+}
+
+/// A view that work may read: a [`CaptureView`] or a [`SharedView`].
+pub trait ReadView<T>: read_view::ReadView<T> {}
+
+mod read_view {
+    use super::Use;
+
+    pub trait ReadView<T> {
+        /// The address, the number of elements, and the use that reads them.
+        fn parts(&self) -> (u64, usize, Use<'_>);
+    }
+}
+
+impl<T> ReadView<T> for CaptureView<'_, T> {}
+
+impl<T> read_view::ReadView<T> for CaptureView<'_, T> {
+    fn parts(&self) -> (u64, usize, Use<'_>) {
+        (self.address(), self.len(), self.read())
+    }
+}
+
+impl<T> ReadView<T> for SharedView<'_, T> {}
+
+impl<T> read_view::ReadView<T> for SharedView<'_, T> {
+    fn parts(&self) -> (u64, usize, Use<'_>) {
+        self.0.parts()
+    }
+}
+
+impl<T> fmt::Debug for SharedView<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl<'c> Capture<'c> {
+    /// A slice that the session [owns](crate::CaptureSession::own), to be read. Streams that read it are not ordered
+    /// among each other.
+    ///
+    /// # Errors
+    ///
+    /// [`CaptureError::NotOwned`] where another session owns it.
+    pub fn owned<T: Element>(
+        &'c self,
+        slice: &OwnedSlice<T>,
+    ) -> Result<SharedView<'c, T>, CaptureError> {
+        self.view_of_owned(&slice.name).map(SharedView)
+    }
+
+    /// A slice that the session [owns](crate::CaptureSession::own_mut), to be read and written.
+    ///
+    /// The capture orders its uses, and the verifier checks that the graph does.
+    ///
+    /// # Errors
+    ///
+    /// As [`owned`](Self::owned).
+    pub fn owned_mut<T: Element>(
+        &'c self,
+        slice: &OwnedSliceMut<T>,
+    ) -> Result<CaptureView<'c, T>, CaptureError> {
+        self.view_of_owned(&slice.name)
+    }
+
+    fn view_of_owned<T>(&'c self, name: &OwnedName) -> Result<CaptureView<'c, T>, CaptureError> {
+        let place = find_owned(self.kept.owned, name)?;
+        let is_written = self.kept.owned[place].is_written;
+        let region = self.account.open().region_of_owned(place, name.range, is_written);
+        Ok(CaptureView::new(self, region, name.elements))
     }
 }
 

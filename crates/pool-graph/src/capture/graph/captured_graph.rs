@@ -52,7 +52,9 @@ use crate::verify::Verification;
 ///    a body that takes the same steps, and verified like the first. The replaced nodes and their
 ///    host memory are destroyed when no run uses them: earlier runs were waited for, and later runs
 ///    use the new ones. If the driver does not report whether the update was performed, both stay.
-/// 7. *Work that feeds the graph without waiting is in the order of that stream, too.* The driver
+/// 7. *Between two runs, the arena's memory may be lent.* A [scope](Self::scope) works on the same
+///    stream, and ends before the next run begins. Graphs that share the arena check this, too.
+/// 8. *Work that feeds the graph without waiting is in the order of that stream, too.* The driver
 ///    copies only from and to buffers of a [`StagingPool`](crate::StagingPool), and each stays
 ///    unchanged until an event after its copy has completed. Blocks and leases stay as for a run
 ///    (3). A forgotten ticket keeps its buffer.
@@ -73,11 +75,31 @@ use crate::verify::Verification;
 /// | a block that a graph was fed with, in a graph of another stream | `SharedBlock` |
 /// | graph, stream or staging pool dropped while steps are in flight | graph and pool wait; the tickets are good |
 /// | a ticket forgotten | its buffer is never used again; when none is left, `StagingExhausted` |
+/// | replay, update or another scope while a [`scope`](Self::scope) has the arena's memory | `Lent` |
+/// | a view of such a scope kept after it | does not compile |
 /// | an allocation that became a node | `MemoryNodes` |
 /// | a graph dropped, or updated, during a capture | its handles are destroyed when that is over, its memory goes back before |
 /// | an update that does other steps, or makes other nodes | `Diverged`, `Update`; the graph is as before |
 /// | an update of a graph from its own body, or while its state is borrowed | does not compile |
 ///
+/// ```compile_fail,E0521
+/// # use pool_core::Scope;
+/// # use pool_cuda::{Cuda, DeviceViewMut};
+/// # use pool_graph::{CaptureError, CapturedGraph};
+/// # fn f(mut graph: CapturedGraph<()>) {
+/// let mut kept: Option<DeviceViewMut<'_, f32>> = None;
+/// graph.scope(|scope: &mut Scope<'_, Cuda>| {
+///     kept = Some(scope.try_acquire::<f32, _>(8)?); // a view of idle memory stays in the scope
+///     Ok::<(), CaptureError>(())
+/// });
+/// # }
+/// ```
+/// ```compile_fail,E0499
+/// # use pool_graph::{CaptureError, CapturedGraph};
+/// # fn f(mut graph: CapturedGraph<()>) {
+/// graph.scope(|_| graph.replay()); // not while its memory is lent
+/// # }
+/// ```
 /// ```compile_fail,E0382
 /// # fn f(graph: pool_graph::CapturedGraph<Vec<u8>>) {
 /// let state = graph.into_state();
@@ -209,7 +231,7 @@ impl<S> CapturedGraph<S> {
     /// [`StaleLease`](crate::GraphMemoryError::StaleLease) after a reset of the arena,
     /// [`CaptureError::Capturing`], and the driver's error code.
     pub fn replay(&mut self) -> Result<(), CaptureError> {
-        self.setup.resources().memory().check()?;
+        let _not_lent = self.setup.resources().memory().begin_run()?;
         let _in_use = self.check_sessions("be replayed")?;
         let stream = self.setup.resources().stream();
         Ok(self.runs.parts()?.executable.launch(stream)?)

@@ -2,6 +2,7 @@
 
 mod captured_graph;
 mod feeding;
+mod idle_scope;
 mod runs;
 mod staging_pool;
 mod ticket;

@@ -7,14 +7,14 @@ use pool_driver::host_buffer::HostBuffer;
 
 use super::captured_graph::CapturedGraph;
 use super::runs::Parts;
-use crate::base::block::GraphMemoryBlock;
 use crate::capture::body::HostArgument;
 use crate::capture::error::CaptureError;
+use crate::capture::memory::{KeptMemory, KeptMemoryMut, KeptPlace};
 use crate::capture::sharing::Shares;
 
 impl<S> CapturedGraph<S> {
-    /// Copies the first elements of a block that the graph keeps to the host, after all earlier
-    /// runs. The destination's length is the number of elements.
+    /// Copies the first elements of a block or slice that the graph keeps to the host, after all
+    /// earlier runs. The destination's length is the number of elements.
     ///
     /// Waits for them; [`enqueue_read`](Self::enqueue_read) does not. The elements pass through
     /// page-locked memory of the graph, as large as its largest copy: after an error the caller's
@@ -22,15 +22,16 @@ impl<S> CapturedGraph<S> {
     ///
     /// # Errors
     ///
-    /// [`CaptureError::NotLeased`] if the graph does not keep the block, or the block is smaller.
-    /// [`CaptureError::WrongContext`] if it is another device's. An error if there is no
-    /// page-locked memory; and as [`synchronize`](Self::synchronize).
+    /// [`CaptureError::NotLeased`] if the graph does not keep the block, or the block is smaller;
+    /// [`CaptureError::NotOwned`] for a slice likewise. [`CaptureError::WrongContext`] if it is
+    /// another device's. An error if there is no page-locked memory; and as
+    /// [`synchronize`](Self::synchronize).
     pub fn read<T: PodElement>(
         &mut self,
-        block: &GraphMemoryBlock,
+        memory: &impl KeptMemory,
         elements: &mut [T],
     ) -> Result<(), CaptureError> {
-        let address = self.kept(block, size_of_val(elements))?;
+        let address = self.kept(memory, size_of_val(elements))?;
         let operation = "be read from";
         drop(self.check_stream(operation)?);
         let bytes = bytemuck::cast_slice_mut(elements);
@@ -50,8 +51,8 @@ impl<S> CapturedGraph<S> {
         self.unstage(staged, copied)
     }
 
-    /// Copies elements from the host to the start of a block that the graph keeps, after all
-    /// earlier runs and before later ones. Waits for the copy;
+    /// Copies elements from the host to the start of a block or slice that the graph keeps for
+    /// writing, after all earlier runs and before later ones. Waits for the copy;
     /// [`enqueue_write`](Self::enqueue_write) does not.
     ///
     /// # Errors
@@ -61,15 +62,17 @@ impl<S> CapturedGraph<S> {
     /// the graph writes.
     pub fn write<T: PodElement>(
         &mut self,
-        block: &GraphMemoryBlock,
+        memory: &impl KeptMemoryMut,
         elements: &[T],
     ) -> Result<(), CaptureError> {
-        let address = self.kept(block, size_of_val(elements))?;
+        let address = self.kept(memory, size_of_val(elements))?;
         let operation = "be written to";
         drop(self.check_stream(operation)?);
         // A graph of another stream may read the block at any time.
         let mut alone = Shares::default();
-        alone.add(block.id(), self.stream(), true)?;
+        if let KeptPlace::Block(block) = memory.place() {
+            alone.add(block.id(), self.stream(), true)?;
+        }
         let bytes: &[u8] = bytemuck::cast_slice(elements);
         if bytes.is_empty() {
             return Ok(());
@@ -117,14 +120,10 @@ impl<S> CapturedGraph<S> {
         }
     }
 
-    /// Returns the address of a block that the graph keeps, and that has at least `bytes` bytes.
-    pub(super) fn kept(&self, block: &GraphMemoryBlock, bytes: usize) -> Result<u64, CaptureError> {
-        self.setup.resources().memory().check_block(
-            block,
-            bytes as u64,
-            self.stream().context(),
-        )?;
-        Ok(block.address())
+    /// Returns the address of memory that the graph keeps, and that has at least `bytes` bytes.
+    pub(super) fn kept(&self, memory: &impl KeptMemory, bytes: usize) -> Result<u64, CaptureError> {
+        let own = self.stream().context();
+        self.setup.resources().memory().address_of(memory.place(), bytes as u64, own)
     }
 
     /// Returns page-locked memory for a copy of these bytes; the context must be bound.

@@ -21,6 +21,7 @@ mod feeding;
 mod graphs;
 mod mutations;
 mod opened;
+mod others;
 mod planned;
 mod programs;
 mod retries;

@@ -19,6 +19,11 @@ pub(crate) const NO_FLAGS: CUgraphInstantiate_flags = CUgraphInstantiate_flags(0
 
 pub(crate) type Made<S = ()> = Result<CapturedGraph<S>, CaptureError>;
 
+/// A small number as a byte.
+pub(crate) fn byte(number: usize) -> u8 {
+    u8::try_from(number).unwrap()
+}
+
 pub(crate) fn stream() -> Arc<CudaStream> {
     Cuda::device(0).unwrap().context().new_stream().unwrap()
 }

@@ -263,6 +263,152 @@ fn library_with_one_stream(capture: &Capture<'_>, world: &World) -> Result {
     world.add(capture, main, &sum, &mut y)
 }
 
+/// One event of a library, recorded twice: each wait is for the record before it.
+fn event_recorded_twice(capture: &Capture<'_>, world: &World) -> Result {
+    let [main, branch, _] = streams(capture)?;
+    let (x, mut y) = (world.block(capture, 0)?, world.block(capture, 1)?);
+    let mut sum = capture.acquire::<f32>(N)?;
+    capture.fill_bytes(main, &mut sum, 0)?;
+    let (from, to) = (x.address(), sum.address());
+    let work = |stream: &Arc<cudarc::driver::CudaStream>| {
+        let [one, other] = &world.sides;
+        let event = stream.context().new_event(None)?;
+        event.record(stream)?;
+        one.wait(&event)?;
+        world.add_raw(one, from, to)?;
+        event.record(one)?;
+        other.wait(&event)?;
+        world.add_raw(other, from, to)?;
+        event.record(other)?;
+        stream.wait(&event)?;
+        Ok(stream.join(one)?)
+    };
+    // SAFETY: it reads and writes these views, on streams that it joins.
+    unsafe { capture.enqueue(main, &[x.read(), sum.write()], work) }?;
+    world.add(capture, branch, &sum, &mut y)
+}
+
+/// Forks inside of a fork, joined from the inside out.
+fn nested_forks(capture: &Capture<'_>, world: &World) -> Result {
+    let [main, one, other] = streams(capture)?;
+    let (x, mut y) = (world.block(capture, 0)?, world.block(capture, 1)?);
+    let mut outer = capture.acquire::<f32>((one, N))?;
+    capture.copy(one, &mut outer, &x)?;
+    for _ in 0..3 {
+        let mut inner = capture.acquire::<f32>((other, N))?;
+        capture.copy(other, &mut inner, &outer)?;
+        let mut beside = capture.acquire::<f32>((one, N))?;
+        capture.copy(one, &mut beside, &x)?;
+        world.add(capture, other, &beside, &mut inner)?;
+        drop(beside);
+        world.add(capture, one, &inner, &mut outer)?;
+    }
+    world.add(capture, main, &outer, &mut y)
+}
+
+/// One value to all streams, and all partial results to one.
+fn broadcast_and_reduce(capture: &Capture<'_>, world: &World) -> Result {
+    let on = streams(capture)?;
+    let (x, mut y) = (world.block(capture, 0)?, world.block(capture, 1)?);
+    let mut value = capture.acquire::<f32>(N)?;
+    capture.copy(on[0], &mut value, &x)?;
+    let mut parts = Vec::new();
+    for stream in on {
+        let mut part = capture.acquire::<f32>((stream, N))?;
+        capture.fill_bytes(stream, &mut part, 0)?;
+        world.add(capture, stream, &value, &mut part)?;
+        world.add(capture, stream, &value, &mut part)?;
+        parts.push(part);
+    }
+    drop(value);
+    parts.iter().try_for_each(|part| world.add(capture, on[0], part, &mut y))
+}
+
+/// A value goes round three streams, each of which has a temporary of its own.
+fn ring(capture: &Capture<'_>, world: &World) -> Result {
+    let on = streams(capture)?;
+    let mut value = capture.acquire::<f32>(N)?;
+    capture.copy(on[0], &mut value, &world.block(capture, 0)?)?;
+    for step in 1..7 {
+        let stream = on[step % 3];
+        let mut next = capture.acquire::<f32>((stream, N))?;
+        capture.copy(stream, &mut next, &value)?;
+        world.add(capture, stream, &value, &mut next)?;
+        value = next;
+    }
+    world.add(capture, on[0], &value, &mut world.block(capture, 1)?)
+}
+
+/// The next input is copied while the last one is worked on, with a wait by hand for each buffer.
+fn prefetch_with_waits(capture: &Capture<'_>, world: &World) -> Result {
+    let [main, copies, _] = streams(capture)?;
+    let (x, mut y) = (world.block(capture, 0)?, world.block(capture, 1)?);
+    let mut ready = capture.acquire::<f32>((copies, N))?;
+    capture.copy(copies, &mut ready, &x)?;
+    for _ in 0..5 {
+        capture.wait(main, copies)?;
+        let mut next = capture.acquire::<f32>((copies, N))?;
+        capture.copy(copies, &mut next, &x)?;
+        world.add(capture, main, &ready, &mut y)?;
+        ready = next;
+    }
+    world.add(capture, main, &ready, &mut y)
+}
+
+/// A library's stream that stays behind the last call, and is joined again in the next one.
+fn side_stream_of_two_calls(capture: &Capture<'_>, world: &World) -> Result {
+    let [main, branch, _] = streams(capture)?;
+    let (x, mut y) = (world.block(capture, 0)?, world.block(capture, 1)?);
+    let from = x.address();
+    for on in [main, branch, main] {
+        let mut sum = capture.acquire::<f32>((on, N))?;
+        capture.fill_bytes(on, &mut sum, 0)?;
+        let to = sum.address();
+        let work = |stream: &Arc<_>| {
+            let side = &world.sides[1];
+            side.join(stream)?;
+            world.add_raw(side, from, to)?;
+            world.add_raw(side, from, to)?;
+            Ok(stream.join(side)?)
+        };
+        // SAFETY: it reads and writes these views, on a stream that it joins.
+        unsafe { capture.enqueue(on, &[x.read(), sum.write()], work) }?;
+        world.add(capture, on, &sum, &mut y)?;
+    }
+    Ok(())
+}
+
+/// Weights are read by three streams at once, and a scope on each uses what it made of them.
+fn scopes_of_three_streams(capture: &Capture<'_>, world: &World) -> Result {
+    let on = streams(capture)?;
+    let x = world.block(capture, 0)?;
+    for stream in on {
+        let mut copy = capture.acquire::<f32>((stream, N))?;
+        capture.copy(stream, &mut copy, &x)?;
+        let lent = capture.lend(stream, &mut copy)?;
+        capture.scope(stream, |scope| {
+            let mut sum = scope.try_acquire_filled(N, 1.0_f32)?;
+            Result::Ok(sum.copy_from(lent.view()?)?)
+        })?;
+    }
+    capture.fill_bytes(on[0], &mut world.block(capture, 1)?, 0)
+}
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn natural_bodies_of_several_streams_are_accepted() {
+    let named = |name, body, result| Named { name, body, result };
+    are_accepted(&[
+        named("an event recorded twice", event_recorded_twice, Some(2.0)),
+        named("forks in forks", nested_forks, None),
+        named("broadcast and reduce", broadcast_and_reduce, Some(6.0)),
+        named("ring", ring, Some(64.0)),
+        named("prefetch with waits", prefetch_with_waits, Some(6.0)),
+        named("a side stream of two calls", side_stream_of_two_calls, Some(6.0)),
+        named("scopes of three streams", scopes_of_three_streams, Some(0.0)),
+    ]);
+}
+
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn sixteen_natural_bodies_are_accepted() {

@@ -1,0 +1,168 @@
+//! One plan for a family of bodies that differ in a length alone: the graphs of a ladder of buckets.
+//!
+//! The planner works for the largest member. Its plan is a stack: which temporaries lie below which. Each other member has
+//! the same stack with its own sizes, pushed down as far as it goes. Two temporaries that share bytes in the plan may do
+//! so in every member; two that do not share keep their order. So where the members need their temporaries at the same
+//! times, the stack of one is a plan for all. That is checked for each member, and so is its peak against its own bound.
+
+use std::cmp::Reverse;
+
+use pool_plan::{HappensBeforeProblem, Options, Plan};
+
+use crate::base::request::GRANULE;
+
+/// Offsets and peak of a member of a family.
+#[derive(Clone, Debug)]
+pub(super) struct MemberPlan {
+    pub(super) offsets: Vec<u64>,
+    pub(super) peak: u64,
+    pub(super) bound: u64,
+}
+
+/// How far above its bound the peak of a stack may be, in hundredths of the bound, where `Options::tolerance` says less.
+const TOLERATED: f64 = 1.02;
+
+/// Plans for all members: the search is made for the one of the highest bound.
+pub(super) fn plan_all(
+    problems: &[HappensBeforeProblem],
+    options: &Options,
+) -> Result<Vec<MemberPlan>, pool_plan::PlanError> {
+    let bounds: Vec<u64> = problems.iter().map(|problem| problem.lower_bound().bytes).collect();
+    let largest = (0..problems.len()).min_by_key(|&member| Reverse(bounds[member]));
+    let Some(largest) = largest else { return Ok(Vec::new()) };
+    let solved = problems[largest].solve(options)?;
+    let stack = Stack::new(&problems[largest], &solved);
+    let of_member = |(problem, &bound): (&HappensBeforeProblem, &u64)| {
+        let stacked = stack.push_down(problem).and_then(|offsets| {
+            let peak = problem.validate(&offsets).ok()?;
+            Some(MemberPlan { offsets, peak, bound })
+        });
+        match stacked {
+            Some(plan) if is_near(plan.peak, bound, options) => Ok(plan),
+            stacked => {
+                let own = problem.solve(options)?;
+                let own = MemberPlan { peak: own.certificate.peak, offsets: own.offsets, bound };
+                Ok(stacked.filter(|plan| plan.peak <= own.peak).unwrap_or(own))
+            }
+        }
+    };
+    problems.iter().zip(&bounds).map(of_member).collect()
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a ratio of a few hundredths")]
+fn is_near(peak: u64, bound: u64, options: &Options) -> bool {
+    peak as f64 <= bound as f64 * options.tolerance.max(TOLERATED)
+}
+
+/// The order of temporaries in a plan.
+struct Stack {
+    /// The temporaries by where they begin.
+    by_begin: Vec<(u64, usize)>,
+    /// The temporaries by where they end.
+    by_end: Vec<(u64, usize)>,
+}
+
+impl Stack {
+    fn new(problem: &HappensBeforeProblem, plan: &Plan) -> Self {
+        let begins = plan.offsets.iter().copied().zip(0..);
+        let sizes = problem.buffers().iter().map(|buffer| buffer.size);
+        let ends = begins.clone().zip(sizes).map(|((begin, which), size)| (begin + size, which));
+        let (mut by_begin, mut by_end): (Vec<_>, Vec<_>) = (begins.collect(), ends.collect());
+        by_begin.sort_unstable();
+        by_end.sort_unstable();
+        Self { by_begin, by_end }
+    }
+
+    /// The same order for other sizes: each temporary at the end of the highest one below it. None where there are others.
+    fn push_down(&self, problem: &HappensBeforeProblem) -> Option<Vec<u64>> {
+        let buffers = problem.buffers();
+        if buffers.len() != self.by_begin.len() {
+            return None;
+        }
+        let mut offsets = vec![0_u64; buffers.len()];
+        let (mut below, mut floor) = (self.by_end.iter().peekable(), 0_u64);
+        for &(begin, which) in &self.by_begin {
+            // What ends at or before it began below it, so it has its offset.
+            while let Some(&(_, under)) = below.next_if(|(end, _)| *end <= begin) {
+                floor = floor.max(offsets[under].checked_add(buffers[under].size)?);
+            }
+            offsets[which] = floor.checked_next_multiple_of(GRANULE)?;
+        }
+        Some(offsets)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use pool_plan::{Edge, GraphBuffer, HappensBeforeProblem, Options};
+
+    use super::{Stack, plan_all};
+
+    fn random(state: &mut u64) -> u64 {
+        *state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        *state >> 33
+    }
+
+    /// A random graph whose temporaries have a part that grows with the length, and one that does not.
+    fn problem(seed: u64, length: u64) -> HappensBeforeProblem {
+        let mut state = seed;
+        let operations = 30;
+        let edges = (1..operations).flat_map(|to| {
+            let mut pick = seed ^ (to as u64) << 8;
+            let from = usize::try_from(random(&mut pick)).unwrap_or(0) % to;
+            [Edge::full(from, to), Edge::full(to - 1 - (to - 1) % 2, to)]
+        });
+        let buffers = (0..40).map(|number| {
+            let begin = usize::try_from(random(&mut state)).unwrap_or(0) % operations;
+            let until =
+                begin + usize::try_from(random(&mut state)).unwrap_or(0) % (operations - begin);
+            let size = 256 * (1 + random(&mut state) % 9 * length + random(&mut state) % 3);
+            let mut buffer = GraphBuffer::new(number.to_string(), size, begin, vec![until]);
+            buffer.alignment = 256;
+            buffer
+        });
+        let buffers: Vec<_> = buffers.collect();
+        HappensBeforeProblem::new(operations, edges.collect(), buffers).unwrap()
+    }
+
+    /// Every member's plan is valid, by code that shares nothing with it, and near its own bound or as good as a plan of
+    /// its own.
+    #[test]
+    fn a_stack_is_a_plan_for_every_length() {
+        let options =
+            Options { rounds: Some(5), budget: Duration::from_secs(60), ..Options::default() };
+        for seed in 1..if cfg!(miri) { 2 } else { 25 } {
+            let problems: Vec<_> = [3, 1, 8, 5].map(|length| problem(seed, length)).into();
+            let solved = problems[2].solve(&options).unwrap();
+            let stack = Stack::new(&problems[2], &solved);
+            for (problem, plan) in problems.iter().zip(plan_all(&problems, &options).unwrap()) {
+                assert_eq!(problem.validate(&plan.offsets), Ok(plan.peak));
+                assert!(plan.peak >= plan.bound);
+                let stacked = stack.push_down(problem).unwrap();
+                let peak = problem.validate(&stacked).unwrap();
+                assert!(plan.peak <= peak, "seed {seed}: no worse than the stack");
+            }
+            let pushed = stack.push_down(&problems[2]).unwrap();
+            let peak = problems[2].validate(&pushed).unwrap();
+            assert!(
+                peak <= solved.certificate.peak,
+                "the stack of a plan is no higher than the plan"
+            );
+        }
+    }
+
+    #[test]
+    fn another_number_of_temporaries_is_no_member() {
+        let [one, other] = [problem(1, 2), problem(2, 2)];
+        let fewer = other.buffers()[..39].to_vec();
+        let fewer = HappensBeforeProblem::new(30, other.edges().to_vec(), fewer).unwrap();
+        let options = Options { rounds: Some(5), ..Options::default() };
+        let solved = one.solve(&options).unwrap();
+        assert!(Stack::new(&one, &solved).push_down(&fewer).is_none());
+        let plans = plan_all(&[one, fewer], &options).unwrap();
+        assert_eq!(plans.iter().map(|plan| plan.offsets.len()).collect::<Vec<_>>(), [40, 39]);
+    }
+}

@@ -1,0 +1,62 @@
+//! Memory that a session owns and graphs write, as the verifier takes it. Each turn of uses becomes a region of its own, all
+//! turns of one memory at the same offset. So the verifier checks that each turn is complete before the next one begins, as
+//! it does for temporaries that share bytes.
+
+use super::body::Region;
+use super::error::CaptureError;
+use crate::base::range::LeasedRange;
+use crate::base::request::GRANULE;
+use crate::verify::RegionLayout;
+
+/// The turns of all owned memory, behind the arena's bytes.
+pub(super) struct OwnedLayout {
+    pub(super) layout: Vec<RegionLayout>,
+    /// The first offset that is not the arena's.
+    pub(super) begin: u64,
+    /// The memory, and the offset that stands for its first byte.
+    places: Vec<(LeasedRange, u64)>,
+}
+
+impl OwnedLayout {
+    /// The layout of the regions that are owned and written, behind so many bytes. `number` gives the number of a node.
+    pub(super) fn new(regions: &[Region], capacity: u64, number: impl Fn(&u64) -> usize) -> Self {
+        let begin = capacity.next_multiple_of(GRANULE);
+        let (mut layout, mut places, mut offset) = (Vec::new(), Vec::new(), begin);
+        let numbers = |nodes: &[u64]| nodes.iter().map(&number).collect::<Vec<_>>();
+        for region in regions {
+            let turns = region.turns().unwrap_or_default();
+            if turns.is_empty() || region.bytes == 0 {
+                continue;
+            }
+            let range = LeasedRange { address: region.address, bytes: region.bytes };
+            places.push((range, offset));
+            let mut after = Vec::new();
+            for turn in turns {
+                let until = numbers(&turn.until);
+                layout.push(RegionLayout {
+                    offset,
+                    bytes: region.bytes,
+                    uses: numbers(&turn.uses),
+                    after: std::mem::replace(&mut after, until.clone()),
+                    until,
+                });
+            }
+            offset = offset.saturating_add(region.bytes);
+        }
+        Self { layout, begin, places }
+    }
+
+    /// The offset that stands for an address; none where no owned memory that is written has it.
+    pub(super) fn offset_of(&self, address: u64) -> Option<u64> {
+        let has = |range: &LeasedRange| range.contains(address, 1);
+        let (range, offset) = self.places.iter().find(|(range, _)| has(range))?;
+        Some(offset + (address - range.address))
+    }
+
+    /// The refusal of uses at an offset.
+    pub(super) fn refusal(&self, offset: u64) -> CaptureError {
+        let before = self.places.iter().rev().find(|(_, begin)| *begin <= offset);
+        let (address, bytes) = before.map_or((0, 0), |(range, _)| (range.address, range.bytes));
+        CaptureError::UnorderedUses { address, bytes }
+    }
+}

@@ -1,0 +1,272 @@
+//! Memory that others allocated and a session owns: slices of cudarc, and owned arrays of device pools.
+//!
+//! What keeps it safe:
+//!
+//! 1. Everything that the context holds when the memory is given to a session is waited for. So every earlier write is
+//!    over before a capture begins, whichever stream it was on, with cudarc's event tracking on or off.
+//! 2. Memory that a session only reads may have other readers: they have an `Arc` of the slice, which gives nobody
+//!    `&mut`. Memory that graphs write belongs to the session alone.
+//! 3. The owner is dropped when nothing of the session's graphs runs any more, and no session captures: its drop may put
+//!    a free on a stream.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+use pool_core::{Element, Owned};
+use pool_cuda::Cuda;
+use pool_driver::calls::synchronize_context;
+use pool_driver::capture::is_capturing;
+use pool_driver::capture_mode::with_relaxed_capture_mode;
+use pool_driver::captures_under_way::is_capture_under_way;
+use pool_driver::context::bind;
+use pool_driver::cudarc::driver::{CudaContext, CudaSlice, DevicePtr};
+use pool_driver::error::CudaError;
+use pool_driver::leftovers::{LeftoverKind, Place, Resource, ResourceOwner};
+
+use super::error::CaptureError;
+use crate::base::range::LeasedRange;
+
+/// Device memory that a session can own: a `CudaSlice`, an `Arc` of one, or an [`Owned`] array of a device pool.
+#[diagnostic::on_unimplemented(
+    message = "a session cannot own `{Self}`",
+    label = "not device memory that a session can own",
+    note = "a session owns a `CudaSlice<T>`, an `Arc<CudaSlice<T>>`, or an `Owned<Cuda, T>` of a `SharedPool`"
+)]
+pub trait OwnedSource: sealed::OwnedSource {
+    /// The elements of the memory.
+    type Element: Element;
+}
+
+/// Device memory that a session can own for writing: nobody else has it.
+#[diagnostic::on_unimplemented(
+    message = "a session cannot own `{Self}` for writing",
+    label = "others may have this memory",
+    note = "memory that graphs write is given by value: a `CudaSlice<T>`, or an `Owned<Cuda, T>` of a `SharedPool`"
+)]
+pub trait OwnedSourceMut: OwnedSource {}
+
+mod sealed {
+    use std::sync::Arc;
+
+    use super::{CaptureError, CudaContext};
+
+    pub trait OwnedSource: Send + 'static {
+        /// The address and the number of elements.
+        fn place(&self) -> Result<(u64, usize), CaptureError>;
+
+        fn context(&self) -> Arc<CudaContext>;
+    }
+}
+
+impl<T: Element> OwnedSource for CudaSlice<T> {
+    type Element = T;
+}
+
+impl<T: Element> OwnedSourceMut for CudaSlice<T> {}
+
+impl<T: Element> sealed::OwnedSource for CudaSlice<T> {
+    fn place(&self) -> Result<(u64, usize), CaptureError> {
+        Ok((address_of(self)?, self.len()))
+    }
+
+    fn context(&self) -> Arc<CudaContext> {
+        Arc::clone(self.context())
+    }
+}
+
+impl<T: Element> OwnedSource for Arc<CudaSlice<T>> {
+    type Element = T;
+}
+
+impl<T: Element> sealed::OwnedSource for Arc<CudaSlice<T>> {
+    fn place(&self) -> Result<(u64, usize), CaptureError> {
+        sealed::OwnedSource::place(&**self)
+    }
+
+    fn context(&self) -> Arc<CudaContext> {
+        Arc::clone(CudaSlice::context(self))
+    }
+}
+
+impl<T: Element + Send> OwnedSource for Owned<Cuda, T> {
+    type Element = T;
+}
+
+impl<T: Element + Send> OwnedSourceMut for Owned<Cuda, T> {}
+
+impl<T: Element + Send> sealed::OwnedSource for Owned<Cuda, T> {
+    fn place(&self) -> Result<(u64, usize), CaptureError> {
+        Ok((self.view().address(), self.len()))
+    }
+
+    fn context(&self) -> Arc<CudaContext> {
+        Arc::clone(self.view().pool_stream().context())
+    }
+}
+
+/// The address of a slice. cudarc tells it to a stream alone, which it makes wait for the slice's last write: here that is
+/// the slice's own stream, which must not be captured.
+fn address_of<T>(slice: &CudaSlice<T>) -> Result<u64, CaptureError> {
+    let stream = slice.stream();
+    bind(stream.context())?;
+    if is_capturing(stream)? {
+        return Err(CaptureError::AlreadyCapturing { stream: stream.cu_stream().addr() as u64 });
+    }
+    // An error that earlier calls left with the context is not this call's. The context keeps it.
+    let earlier = stream.context().check_err();
+    let (address, guard) = slice.device_ptr(stream);
+    // Dropped, the guard would put its event in the place of the last reader's. This is no read.
+    std::mem::forget(guard);
+    // The wait is for order, which the wait for the whole context is, too.
+    let _order = stream.context().check_err();
+    stream.context().record_err(earlier);
+    Ok(address)
+}
+
+/// The name of a slice that a session owns and its graphs read; see [`CaptureSession::own`](crate::CaptureSession::own).
+pub struct OwnedSlice<T> {
+    pub(crate) name: OwnedName,
+    elements: PhantomData<fn() -> T>,
+}
+
+/// The name of a slice that a session owns and its graphs write; see
+/// [`CaptureSession::own_mut`](crate::CaptureSession::own_mut).
+pub struct OwnedSliceMut<T> {
+    pub(crate) name: OwnedName,
+    elements: PhantomData<fn() -> T>,
+}
+
+/// What tells owned memory from all other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OwnedName {
+    number: u64,
+    pub(crate) elements: usize,
+    pub(crate) range: LeasedRange,
+}
+
+macro_rules! name_of_a_slice {
+    ($name:ident) => {
+        impl<T> $name<T> {
+            pub(crate) fn new(memory: &OwnedMemory) -> Self {
+                Self { name: memory.name, elements: PhantomData }
+            }
+
+            /// How many elements the slice has.
+            #[must_use]
+            pub fn len(&self) -> usize {
+                self.name.elements
+            }
+
+            /// Whether the slice has no elements.
+            #[must_use]
+            pub fn is_empty(&self) -> bool {
+                self.name.elements == 0
+            }
+        }
+
+        impl<T> Clone for $name<T> {
+            fn clone(&self) -> Self {
+                *self
+            }
+        }
+
+        impl<T> Copy for $name<T> {}
+
+        impl<T> fmt::Debug for $name<T> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.debug_struct(stringify!($name))
+                    .field("address", &format_args!("{:#x}", self.name.range.address))
+                    .field("elements", &self.name.elements)
+                    .finish_non_exhaustive()
+            }
+        }
+    };
+}
+
+name_of_a_slice!(OwnedSlice);
+name_of_a_slice!(OwnedSliceMut);
+
+/// Memory that a session, and then its graphs, own.
+pub(crate) struct OwnedMemory {
+    pub(crate) name: OwnedName,
+    /// Whether graphs write it.
+    pub(crate) is_written: bool,
+    /// Never locked: the value is not `Sync`, and nothing uses it before its drop.
+    _keeper: Mutex<ResourceOwner<Keeper>>,
+}
+
+/// The value that frees the memory when it is dropped.
+struct Keeper(Option<Box<dyn Send>>);
+
+impl OwnedMemory {
+    /// Takes memory of a context, once all work that the context holds is done.
+    pub(crate) fn new<M: OwnedSource>(
+        memory: M,
+        own: &CudaContext,
+        is_written: bool,
+    ) -> Result<Self, CaptureError> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let other = memory.context();
+        if own.cu_ctx() != other.cu_ctx() {
+            let (session, other) = (own.ordinal(), other.ordinal());
+            return Err(CaptureError::WrongContext { session, other });
+        }
+        let (address, elements) = memory.place()?;
+        let place = Place::new()?;
+        let keeper = place.own(Keeper(Some(Box::new(memory))));
+        synchronize_context(own, None).map_err(|error| match error {
+            CudaError::UnknownUse { .. } => {
+                let operation = "wait for the work before what a session is to own";
+                CudaError::Capturing { operation }
+            }
+            error => error,
+        })?;
+        // Checked when it was allocated.
+        let bytes = (elements * size_of::<M::Element>()) as u64;
+        let range = LeasedRange { address, bytes };
+        let name = OwnedName { number: NEXT.fetch_add(1, Ordering::Relaxed), elements, range };
+        Ok(Self { name, is_written, _keeper: Mutex::new(keeper) })
+    }
+
+    /// Whether some of `[address, address + bytes)` is in the memory.
+    pub(crate) fn meets(&self, address: u64, bytes: u64) -> bool {
+        let LeasedRange { address: begin, bytes: length } = self.name.range;
+        let end = |begin: u64, bytes: u64| begin.saturating_add(bytes);
+        begin.max(address) < end(begin, length).min(end(address, bytes))
+    }
+}
+
+/// The place of owned memory among that of a session.
+pub(crate) fn find_owned(owned: &[OwnedMemory], name: &OwnedName) -> Result<usize, CaptureError> {
+    let LeasedRange { address, bytes } = name.range;
+    let found = owned.iter().position(|memory| memory.name == *name);
+    found.ok_or(CaptureError::NotOwned { address, bytes })
+}
+
+impl Resource for Keeper {
+    const KIND: LeftoverKind = LeftoverKind::OwnedMemory;
+
+    fn context(&self) -> Option<&CudaContext> {
+        None
+    }
+
+    unsafe fn give_back(&mut self) -> Result<(), CudaError> {
+        if is_capture_under_way() {
+            return Err(CudaError::Capturing { operation: "free what a session owned" });
+        }
+        with_relaxed_capture_mode(|| drop(self.0.take()));
+        Ok(())
+    }
+}
+
+impl fmt::Debug for OwnedMemory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OwnedMemory")
+            .field("name", &self.name)
+            .field("is_written", &self.is_written)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,750 @@
+//! Memory that others allocated and a session owns: weights that graphs read, and state that each replay updates.
+
+use std::collections::BTreeSet;
+use std::ptr;
+use std::sync::Arc;
+
+use cuda_sim_control::{Mistake, Settings};
+use cudarc::driver::{
+    CudaFunction, CudaSlice, CudaStream, LaunchConfig, PushKernelArg, result, sys,
+};
+use pool_core::SharedPool;
+use pool_cuda::{Cuda, CudaError, DeviceStream, Launch};
+use pool_driver::versioned::capture_info;
+use pool_graph::{
+    ArenaPolicy, Capture, CaptureError, CaptureSession, CaptureStream, CaptureView, CapturedGraph,
+    CudaArena, DeviceMemory, OwnedSlice, OwnedSliceMut,
+};
+use pool_kernels::elementwise;
+
+use crate::common::{BYTES, Made, arena, byte, memory, pool, stream};
+use crate::generator;
+use crate::random::options;
+use crate::support::{function, orders, start, start_anew};
+
+/// Elements of each slice.
+const N: usize = 512;
+
+type Result<T = ()> = std::result::Result<T, CaptureError>;
+
+fn context() -> Arc<cudarc::driver::CudaContext> {
+    Cuda::device(0).unwrap().context().clone()
+}
+
+/// A slice of ones, which a stream other than its own has written last.
+fn ones(own: &Arc<CudaStream>, writer: &Arc<CudaStream>) -> CudaSlice<f32> {
+    let from = writer.clone_htod(&[1.0_f32; N]).unwrap();
+    let mut slice = own.alloc_zeros(N).unwrap();
+    writer.memcpy_dtod(&from, &mut slice).unwrap();
+    slice
+}
+
+/// `y += factor * x`, on a stream of a capture.
+fn add(stream: &CudaStream, axpy: &CudaFunction, factor: f32, x: u64, y: u64) -> Result {
+    let count = N as u64;
+    let mut launch = stream.launch_builder(axpy);
+    launch.arg(&factor).arg(&x).arg(&y).arg(&count);
+    // SAFETY: the parameters are those of `AXPY`; the callers give memory of so many elements.
+    unsafe { launch.launch(LaunchConfig::for_num_elems(64)) }?;
+    Ok(())
+}
+
+/// What a body uses.
+struct Names {
+    weights: OwnedSlice<f32>,
+    shared: OwnedSlice<f32>,
+    array: OwnedSlice<f32>,
+    cache: OwnedSliceMut<f32>,
+    axpy: CudaFunction,
+}
+
+/// `cache += weights + shared + 2 array`: on two streams, by kernels and copies, in enqueued work and in scopes.
+fn body(capture: &Capture<'_>, names: &Names) -> Result {
+    let (main, side) = (capture.main(), capture.branch(0)?);
+    let weights = capture.owned(&names.weights)?;
+    let mut cache = capture.owned_mut(&names.cache)?;
+    let mut sum = capture.acquire::<f32>((side, N))?;
+    capture.copy(side, &mut sum, &capture.owned(&names.shared)?)?;
+    let (x, y) = (weights.address(), cache.address());
+    // The cache by two names in one operation.
+    let again = capture.owned_mut(&names.cache)?;
+    let uses = [weights.read(), again.read(), cache.write()];
+    // SAFETY: the kernel reads the one and writes the other.
+    unsafe { capture.enqueue(main, &uses, |stream| add(stream, &names.axpy, 1.0, x, y)) }?;
+    let array = capture.owned(&names.array)?;
+    {
+        // The same memory lent to two streams at once, and a view of the cache beside it.
+        let (here, there) =
+            (capture.lend_shared(main, &array)?, capture.lend_shared(side, &array)?);
+        let mut lent = capture.lend(main, &mut cache)?;
+        let config = LaunchConfig::for_num_elems(64);
+        capture.scope(side, |scope| {
+            let mut copy = scope.try_acquire::<f32, _>(N)?;
+            pool_core::PoolViewMut::copy_from(&mut copy, there.view()?)?;
+            Result::Ok(())
+        })?;
+        capture.scope(main, |scope| {
+            let mut launch = scope.launch(&names.axpy);
+            let (from, mut to) = (here.view()?, lent.view_mut()?);
+            launch.arg(&2.0_f32).arg(&from).arg(&mut to).arg(&(N as u64));
+            // SAFETY: as above.
+            unsafe { launch.launch(config) }?;
+            Result::Ok(())
+        })?;
+    }
+    let (x, y) = (sum.address(), cache.address());
+    let uses = [sum.read(), cache.write()];
+    // SAFETY: as above.
+    unsafe { capture.enqueue(side, &uses, |stream| add(stream, &names.axpy, 1.0, x, y)) }
+}
+
+/// Replays while another stream reads the memory that is shared, updates, and reads the cache.
+fn replay(
+    graph: &mut CapturedGraph<()>,
+    names: &Names,
+    shared: &Arc<CudaSlice<f32>>,
+    other: &Arc<CudaStream>,
+) {
+    let mut expected = 1.0;
+    for round in 0..4 {
+        if round == 2 {
+            graph.update(|capture, (): &mut ()| body(capture, names)).unwrap();
+        }
+        graph.replay().unwrap();
+        assert_eq!(other.clone_dtoh(&**shared).unwrap(), [1.0; N]);
+        expected += 4.0;
+        let mut found = [0.0_f32; N];
+        graph.read(&names.cache, &mut found).unwrap();
+        assert_eq!(found, [expected; N]);
+    }
+    graph.write(&names.cache, &[0.0_f32; N]).unwrap();
+    graph.replay().unwrap();
+    let mut found = [0.0_f32; N];
+    graph.read(&names.cache, &mut found).unwrap();
+    assert_eq!(found, [4.0; N]);
+    graph.read(&names.weights, &mut found).unwrap();
+    assert_eq!(found, [1.0; N]);
+}
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn weights_and_a_cache_of_others_are_used_with_and_without_event_tracking() {
+    let simulator = start();
+    for seed in 0..orders() {
+        start_anew(simulator, Settings::default(), seed);
+        let context = context();
+        let [one, two, other] = [(); 3].map(|()| stream());
+        if seed % 2 == 1 {
+            // SAFETY: all that is done with slices here is ordered by the session, or on one stream.
+            unsafe { context.disable_event_tracking() };
+        }
+        let axpy = function(&context, elementwise::MODULE, elementwise::AXPY.f32);
+        let mut session = CaptureSession::new(&one).unwrap().branch(&two).unwrap();
+        // The last writes are on other streams, and still under way.
+        let weights = session.own(ones(&other, &other)).unwrap();
+        let shared = Arc::new(ones(&two, &two));
+        let arrays = SharedPool::<Cuda>::new(DeviceStream::from_stream(other.clone()).unwrap());
+        let array = session.own(arrays.take_from(&[1.0_f32; N])).unwrap();
+        let cache = session.own_mut(ones(&one, &one)).unwrap();
+        let owned = session.own(Arc::clone(&shared)).unwrap();
+        let names = Names { weights, shared: owned, array, cache, axpy };
+        assert_eq!((names.weights.len(), names.cache.is_empty()), (N, false));
+        let body = |capture: &Capture<'_>, (): &mut ()| body(capture, &names);
+        let probe = session.probe_with(&options(), &mut (), body).unwrap();
+        let mut graph = session.planned(&probe).unwrap().capture((), body).unwrap();
+        replay(&mut graph, &names, &shared, &other);
+        assert_eq!(Arc::strong_count(&shared), 2);
+        drop(graph);
+        assert_eq!(Arc::strong_count(&shared), 1, "the graph has given it back");
+        drop((shared, arrays, one, two, other, names));
+        simulator.assert_clean();
+        simulator.assert_no_leaks();
+    }
+}
+
+/// The write that comes last before a session owns the slice is on a stream that nothing else orders.
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn earlier_writes_come_before_the_first_replay() {
+    let simulator = start();
+    for seed in 0..orders() {
+        start_anew(simulator, Settings::default(), seed);
+        let [one, own, writer] = [(); 3].map(|()| stream());
+        // SAFETY: the session is what orders the slices here.
+        unsafe { context().disable_event_tracking() };
+        let mut session = CaptureSession::new(&one).unwrap();
+        let state = own.alloc_zeros::<f32>(N).unwrap();
+        own.synchronize().unwrap();
+        let (mut weights, from) = (own.alloc_zeros::<f32>(N).unwrap(), [1.0_f32; N]);
+        own.synchronize().unwrap();
+        writer.memcpy_htod(&from, &mut weights).unwrap();
+        let (weights, state) = (session.own(weights).unwrap(), session.own_mut(state).unwrap());
+        let prepared = session.prepare(arena()).unwrap();
+        let mut graph: CapturedGraph<()> = prepared
+            .capture((), |capture, ()| {
+                let from = capture.owned(&weights)?;
+                capture.copy(capture.main(), &mut capture.owned_mut(&state)?, &from)
+            })
+            .unwrap();
+        graph.replay().unwrap();
+        let mut found = [0.0_f32; N];
+        graph.read(&state, &mut found).unwrap();
+        assert_eq!(found, from);
+        drop((graph, prepared, one, own, writer));
+        simulator.assert_clean();
+        simulator.assert_no_leaks();
+    }
+}
+
+/// A graph that is dropped in the capture of another one, on the stream that its slices are freed on: the free would
+/// become a part of that capture.
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn what_a_graph_owned_is_not_freed_in_a_capture() {
+    let simulator = start();
+    let (one, weights) = (stream(), stream());
+    let mut session = CaptureSession::new(&one).unwrap();
+    let shared = Arc::new(ones(&one, &weights));
+    let name = session.own(Arc::clone(&shared)).unwrap();
+    let alone = session.own(ones(&one, &one)).unwrap();
+    let body = |capture: &Capture<'_>, (): &mut ()| {
+        let mut to = capture.acquire::<f32>(N)?;
+        capture.copy(capture.main(), &mut to, &capture.owned(&name)?)?;
+        capture.copy(capture.main(), &mut to, &capture.owned(&alone)?)
+    };
+    let mut graph: Option<CapturedGraph<()>> =
+        Some(session.prepare(arena()).unwrap().capture((), body).unwrap());
+    graph.as_mut().unwrap().replay().unwrap();
+    let prepared = CaptureSession::new(&one).unwrap().prepare(arena()).unwrap();
+    let made: Made = prepared.capture((), |capture, ()| {
+        let mut to = capture.acquire::<f32>(N)?;
+        drop(graph.take());
+        assert_eq!(Arc::strong_count(&shared), 2, "not while a capture is under way");
+        capture.fill_bytes(capture.main(), &mut to, 0)
+    });
+    made.unwrap().replay().unwrap();
+    assert_eq!(Arc::strong_count(&shared), 1);
+    drop((prepared, shared, one, weights));
+    assert_eq!(Cuda::give_back_leftovers(), 0);
+    simulator.assert_clean();
+    simulator.assert_no_leaks();
+}
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn what_a_session_cannot_own_or_use_is_refused() {
+    let simulator = start();
+    start_anew(simulator, Settings { devices: 2, ..Settings::default() }, 0);
+    let [one, two] = [(); 2].map(|()| stream());
+    let mut session = CaptureSession::new(&one).unwrap();
+    // A slice of another device.
+    let elsewhere = Cuda::device(1).unwrap().context().new_stream().unwrap();
+    let refused = session.own(elsewhere.alloc_zeros::<f32>(N).unwrap()).unwrap_err();
+    assert_eq!(refused, CaptureError::WrongContext { session: 0, other: 1 });
+    // A slice whose stream is captured.
+    let slice = Arc::new(two.alloc_zeros::<f32>(N).unwrap());
+    two.begin_capture(crate::common::RELAXED).unwrap();
+    let refused = session.own(Arc::clone(&slice)).unwrap_err();
+    assert!(matches!(refused, CaptureError::AlreadyCapturing { .. }), "{refused}");
+    assert!(two.end_capture(crate::common::NO_FLAGS).is_ok());
+    // While a session captures; and the name of another session.
+    let mut others = CaptureSession::new(&two).unwrap();
+    let name = others.own(Arc::clone(&slice)).unwrap();
+    let prepared = session.prepare(arena()).unwrap();
+    let made: Made = prepared.capture((), |capture, ()| {
+        let mut late = CaptureSession::new(&two)?;
+        let refused = late.own(Arc::clone(&slice)).unwrap_err();
+        let expected = matches!(refused, CaptureError::Driver(CudaError::Capturing { .. }));
+        assert!(expected, "{refused}");
+        capture.owned(&name).map(drop)
+    });
+    let bytes = 4 * N as u64;
+    let error = made.map(drop).unwrap_err();
+    assert!(matches!(error, CaptureError::NotOwned { bytes: found, .. } if found == bytes));
+    assert!(error.to_string().contains("2048 bytes"), "{error}");
+    drop((prepared, others, slice));
+    simulator.assert_clean();
+}
+
+/// A fill that is enqueued writes what the session owns to be read.
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn a_fill_of_weights_is_refused() {
+    let simulator = start();
+    let one = stream();
+    let mut session = CaptureSession::new(&one).unwrap();
+    let weights = session.own(ones(&one, &one)).unwrap();
+    let prepared = session.prepare(arena()).unwrap();
+    let made: Made = prepared.capture((), |capture, ()| {
+        let weights = capture.owned(&weights)?;
+        let address = weights.address() + 4;
+        let fill = |stream: &Arc<CudaStream>| {
+            // SAFETY: it is memory of so many bytes. That it is not to be written is found.
+            Ok(unsafe { result::memset_d8_async(address, 1, 8, stream.cu_stream()) }?)
+        };
+        // SAFETY: no graph comes of it.
+        unsafe { capture.enqueue(capture.main(), &[weights.read()], fill) }
+    });
+    let error = made.map(drop).unwrap_err();
+    assert!(matches!(error, CaptureError::ReadOnly { bytes: 8, .. }), "{error}");
+    simulator.assert_clean();
+}
+
+/// A kernel that writes weights is not told by its node. The race with another reader is reported.
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn a_kernel_that_writes_weights_is_reported() {
+    let simulator = start();
+    for seed in 0..orders() {
+        start_anew(simulator, Settings::default(), seed);
+        let (one, other) = (stream(), stream());
+        let axpy = function(one.context(), elementwise::MODULE, elementwise::AXPY.f32);
+        let mut session = CaptureSession::new(&one).unwrap();
+        let shared = Arc::new(ones(&one, &one));
+        let weights = session.own(Arc::clone(&shared)).unwrap();
+        let prepared = session.prepare(arena()).unwrap();
+        let mut graph: CapturedGraph<()> = prepared
+            .capture((), |capture, ()| {
+                let weights = capture.owned(&weights)?;
+                let (x, uses) = (weights.address(), [weights.read()]);
+                // SAFETY: the promise is broken: it writes what it says to read.
+                unsafe {
+                    capture.enqueue(capture.main(), &uses, |stream| add(stream, &axpy, 1.0, x, x))
+                }
+            })
+            .unwrap();
+        let mut copy = other.alloc_zeros::<f32>(N).unwrap();
+        other.synchronize().unwrap();
+        graph.replay().unwrap();
+        other.memcpy_dtod(&*shared, &mut copy).unwrap();
+        other.synchronize().unwrap();
+        graph.synchronize().unwrap();
+        let reports = simulator.reports();
+        assert!(!reports.is_empty(), "seed {seed}: nothing is reported");
+        for report in reports {
+            assert_eq!(report.mistake(), Mistake::Race, "{report}");
+        }
+    }
+}
+
+/// How many random graphs there are: 40 for each capture that the other random tests make of each number of streams.
+fn graphs() -> usize {
+    let number = std::env::var("POOL_GRAPH_CAPTURES").ok();
+    40 * number.map_or(5, |number| number.parse::<usize>().unwrap())
+}
+
+/// A short capture of the generator.
+fn setting(number: usize) -> generator::Capture {
+    generator::Capture {
+        operations: 12 + number % 25,
+        streams: [1, 2, 4, 8][number % 4],
+        allocate: [0.2, 0.4][number / 4 % 2],
+        free: [0.2, 0.4][number / 8 % 2],
+        live_out: false,
+        seed: 1 + number as u64,
+    }
+}
+
+/// Memory of others that a random graph has: weights, shared and alone, and state.
+struct Foreign {
+    weights: Vec<OwnedSlice<u8>>,
+    states: Vec<OwnedSliceMut<u8>>,
+}
+
+/// What a random body does with one operation of the generator, on memory that it names by numbers.
+#[derive(Clone, Copy, Debug)]
+enum Move {
+    Wait { later: usize, earlier: usize },
+    Take { on: usize },
+    FromWeight { on: usize, weight: usize, temporary: usize },
+    FromState { on: usize, state: usize, temporary: usize },
+    ToState { on: usize, temporary: usize, state: usize },
+    FillState { on: usize, state: usize, value: u8 },
+    End { temporary: usize },
+}
+
+const WEIGHTS: usize = 3;
+const STATES: usize = 3;
+
+/// The moves of a program: each use of a temporary reads it to a state, each definition comes from a weight or a state.
+fn moves(setting: &generator::Capture) -> Vec<Move> {
+    let mut random = fastrand::Rng::with_seed(setting.seed);
+    let operations = setting.operations();
+    let first = operations.first().map_or(0, |operation| operation.stream);
+    // The first stream is the one that others fork from.
+    let renamed = |stream: usize| match stream {
+        0 => first,
+        _ if stream == first => 0,
+        other => other,
+    };
+    let (mut moves, mut taken) = (Vec::new(), 0);
+    for operation in operations {
+        let on = renamed(operation.stream);
+        moves
+            .extend(operation.joins.map(|other| Move::Wait { later: on, earlier: renamed(other) }));
+        for &temporary in &operation.uses {
+            let state = random.usize(..STATES);
+            moves.push(Move::ToState { on, temporary, state });
+        }
+        if operation.allocates.is_some() {
+            moves.push(Move::Take { on });
+            moves.push(match random.bool() {
+                true => Move::FromWeight { on, weight: random.usize(..WEIGHTS), temporary: taken },
+                false => Move::FromState { on, state: random.usize(..STATES), temporary: taken },
+            });
+            taken += 1;
+        } else if random.u8(..3) == 0 {
+            let (state, value) = (random.usize(..STATES), random.u8(..));
+            moves.push(Move::FillState { on, state, value });
+        }
+        moves.extend(operation.frees.map(|temporary| Move::End { temporary }));
+    }
+    moves
+}
+
+/// Captures the moves.
+fn take(capture: &Capture<'_>, moves: &[Move], foreign: &Foreign) -> Result {
+    let name = |number: usize| -> Result<CaptureStream> {
+        match number {
+            0 => Ok(capture.main()),
+            branch => capture.branch(branch - 1),
+        }
+    };
+    let mut live = Vec::new();
+    let state = |number: usize| capture.owned_mut(&foreign.states[number]);
+    for one in moves {
+        match *one {
+            Move::Wait { later, earlier } => capture.wait(name(later)?, name(earlier)?)?,
+            Move::Take { on } => live.push(Some(capture.acquire::<u8>((name(on)?, N))?)),
+            Move::FromWeight { on, weight, temporary } => {
+                let Some(to) = &mut live[temporary] else { continue };
+                capture.copy(name(on)?, to, &capture.owned(&foreign.weights[weight])?)?;
+            }
+            Move::FromState { on, state: from, temporary } => {
+                let Some(to) = &mut live[temporary] else { continue };
+                capture.copy(name(on)?, to, &state(from)?)?;
+            }
+            Move::ToState { on, temporary, state: to } => {
+                let Some(from) = &live[temporary] else { continue };
+                capture.copy(name(on)?, &mut state(to)?, from)?;
+            }
+            Move::FillState { on, state: to, value } => {
+                capture.fill_bytes(name(on)?, &mut state(to)?, value)?;
+            }
+            Move::End { temporary } => live[temporary] = None,
+        }
+    }
+    Ok(())
+}
+
+/// The values of the states after one run, by doing the moves one after the other.
+fn run_model(moves: &[Move], states: &mut [u8; STATES]) {
+    let mut live: Vec<u8> = Vec::new();
+    for one in moves {
+        match *one {
+            Move::Take { .. } => live.push(0),
+            Move::FromWeight { weight, temporary, .. } => live[temporary] = 100 + byte(weight),
+            Move::FromState { state, temporary, .. } => live[temporary] = states[state],
+            Move::ToState { temporary, state, .. } => states[state] = live[temporary],
+            Move::FillState { state, value, .. } => states[state] = value,
+            Move::Wait { .. } | Move::End { .. } => {}
+        }
+    }
+}
+
+/// A session with weights that others read, too, and states.
+fn with_foreign(
+    memory: &DeviceMemory,
+    streams: usize,
+) -> (CaptureSession, Foreign, Vec<Arc<CudaSlice<u8>>>) {
+    let streams: Vec<Arc<CudaStream>> =
+        (0..streams).map(|_| memory.context().new_stream().unwrap()).collect();
+    let mut session = CaptureSession::new(&streams[0]).unwrap();
+    for stream in &streams[1..] {
+        session = session.branch(stream).unwrap();
+    }
+    let writer = memory.context().new_stream().unwrap();
+    let of = |value: usize| Arc::new(writer.clone_htod(&[byte(value); N]).unwrap());
+    let shared: Vec<_> = (0..WEIGHTS).map(|weight| of(100 + weight)).collect();
+    let weights = shared.iter().map(|slice| session.own(Arc::clone(slice)).unwrap()).collect();
+    let states = (0..STATES)
+        .map(|state| session.own_mut(writer.clone_htod(&[byte(state); N]).unwrap()).unwrap())
+        .collect();
+    (session, Foreign { weights, states }, shared)
+}
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn random_graphs_with_owned_memory_do_not_race() {
+    let simulator = start();
+    let (mut planned, mut sharing) = (0, 0);
+    for number in 0..graphs() {
+        let setting = setting(number);
+        start_anew(simulator, Settings::default(), setting.seed);
+        let memory = memory();
+        let (session, foreign, shared) = with_foreign(&memory, setting.streams);
+        let moves = moves(&setting);
+        let body = |capture: &Capture<'_>, (): &mut ()| take(capture, &moves, &foreign);
+        let mut graph = if number % 2 == 0 {
+            let probe = session.probe_with::<_, CaptureError>(&options(), &mut (), body).unwrap();
+            planned += 1;
+            session.planned(&probe).unwrap().capture((), body)
+        } else {
+            let arena = CudaArena::new(memory.clone(), 1 << 18, ArenaPolicy::Monotone).unwrap();
+            session.prepare(arena).unwrap().capture((), body)
+        }
+        .unwrap();
+        sharing += usize::from(graph.verified().sharing > 0);
+        let reader = memory.context().new_stream().unwrap();
+        let mut expected = [0, 1, 2];
+        for _ in 0..2 {
+            graph.replay().unwrap();
+            // Others read meanwhile.
+            let weight = number % WEIGHTS;
+            let found = reader.clone_dtoh(&*shared[weight]).unwrap();
+            assert_eq!(found, [100 + byte(weight); N]);
+            run_model(&moves, &mut expected);
+        }
+        for (state, expected) in foreign.states.iter().zip(expected) {
+            let mut found = [0_u8; N];
+            graph.read(state, &mut found).unwrap();
+            assert_eq!(found, [expected; N], "{setting:?}");
+        }
+        drop((graph, shared, reader, memory));
+        simulator.assert_clean();
+        simulator.assert_no_leaks();
+    }
+    println!(
+        "FIGURE: {} random graphs with {WEIGHTS} owned weights and {STATES} owned states, {planned} of them planned: \
+         0 reports; in {sharing} of them memory is used in turns",
+        graphs()
+    );
+}
+
+/// The handles of the nodes at which a stream of a capture stands.
+fn frontier(stream: &CudaStream) -> Vec<u64> {
+    // SAFETY: the stream is live, and the array is read before anything else is called for the stream.
+    let info = unsafe { capture_info(stream.cu_stream()) }.unwrap();
+    if info.count == 0 || info.nodes.is_null() {
+        return Vec::new();
+    }
+    // SAFETY: as above.
+    let nodes = unsafe { std::slice::from_raw_parts(info.nodes, info.count) };
+    nodes.iter().map(|node| node.addr() as u64).collect()
+}
+
+/// Uses of one state by nodes: which, and whether it writes.
+type Uses = Vec<(u64, bool)>;
+
+/// States used on several streams by kernels, whose nodes name no memory; the nodes are noted.
+fn states_alone(
+    capture: &Capture<'_>,
+    moves: &[Move],
+    foreign: &Foreign,
+    axpy: &CudaFunction,
+    noted: &std::cell::RefCell<Vec<Uses>>,
+) -> Result {
+    let name = |number: usize| -> Result<CaptureStream> {
+        match number {
+            0 => Ok(capture.main()),
+            branch => capture.branch(branch - 1),
+        }
+    };
+    for one in moves {
+        let (on, from, to) = match *one {
+            Move::FromState { on, state, .. } => (on, Some(state), None),
+            Move::ToState { on, state, temporary } => {
+                (on, Some(temporary % STATES).filter(|from| *from != state), Some(state))
+            }
+            Move::FillState { on, state, .. } => (on, None, Some(state)),
+            Move::Wait { later, earlier } => {
+                capture.wait(name(later)?, name(earlier)?)?;
+                continue;
+            }
+            _ => continue,
+        };
+        let mut views = Vec::new();
+        for state in [from, to].into_iter().flatten() {
+            views.push(capture.owned_mut(&foreign.states[state])?);
+        }
+        let addresses: Vec<u64> = views.iter().map(CaptureView::address).collect();
+        let last = views.len() - 1;
+        let writes = to.is_some();
+        let uses: Vec<_> = views
+            .iter_mut()
+            .enumerate()
+            .map(|(place, view)| if writes && place == last { view.write() } else { view.read() })
+            .collect();
+        let work = |stream: &Arc<CudaStream>| {
+            // It never runs.
+            add(stream, axpy, 1.0, addresses[0], addresses[last])?;
+            for node in frontier(stream) {
+                from.into_iter().for_each(|state| noted.borrow_mut()[state].push((node, false)));
+                to.into_iter().for_each(|state| noted.borrow_mut()[state].push((node, true)));
+            }
+            Ok(())
+        };
+        // SAFETY: no graph is run.
+        unsafe { capture.enqueue(name(on)?, &uses, work) }?;
+    }
+    Ok(())
+}
+
+type Edge = (u64, u64);
+
+/// The edges of a graph.
+fn edges(graph: sys::CUgraph) -> Vec<Edge> {
+    let (none, mut count) = (ptr::null_mut(), 0);
+    // SAFETY: the graph lives; without arrays the driver counts.
+    unsafe { sys::cuGraphGetEdges_v2(graph, none, none, ptr::null_mut(), &raw mut count) }
+        .result()
+        .unwrap();
+    let (mut from, mut to) = (vec![ptr::null_mut(); count], vec![ptr::null_mut(); count]);
+    // SAFETY: integers alone: all zero is a value.
+    let mut data: Vec<sys::CUgraphEdgeData> = vec![unsafe { std::mem::zeroed() }; count];
+    let (sources, targets) = (from.as_mut_ptr(), to.as_mut_ptr());
+    // SAFETY: the graph lives, and there is room for so many.
+    unsafe { sys::cuGraphGetEdges_v2(graph, sources, targets, data.as_mut_ptr(), &raw mut count) }
+        .result()
+        .unwrap();
+    let number = |node: sys::CUgraphNode| node.addr() as u64;
+    from.into_iter().zip(to).map(|(from, to)| (number(from), number(to))).collect()
+}
+
+/// Takes an edge out of a graph, or puts it back.
+fn change(graph: sys::CUgraph, (from, to): Edge, adds: bool) {
+    let node = |number: u64| ptr::without_provenance_mut(usize::try_from(number).unwrap());
+    let (from, to): (sys::CUgraphNode, sys::CUgraphNode) = (node(from), node(to));
+    // SAFETY: integers alone: all zero is a value, an edge of full completion.
+    let data: sys::CUgraphEdgeData = unsafe { std::mem::zeroed() };
+    let call =
+        if adds { sys::cuGraphAddDependencies_v2 } else { sys::cuGraphRemoveDependencies_v2 };
+    // SAFETY: the graph and its nodes live, and each array has one entry.
+    unsafe { call(graph, &raw const from, &raw const to, &raw const data, 1) }.result().unwrap();
+}
+
+/// Whether a path leads from a node to another one.
+fn reaches(edges: &[Edge], from: u64, to: u64) -> bool {
+    let (mut open, mut seen) = (vec![from], BTreeSet::new());
+    while let Some(node) = open.pop() {
+        if node == to {
+            return true;
+        }
+        if seen.insert(node) {
+            open.extend(edges.iter().filter(|edge| edge.0 == node).map(|edge| edge.1));
+        }
+    }
+    false
+}
+
+/// Whether each two uses of a state, of which one writes, are ordered.
+fn is_ordered(edges: &[Edge], states: &[Uses]) -> bool {
+    states.iter().all(|uses| {
+        uses.iter().enumerate().all(|(place, &(one, writes))| {
+            uses[place + 1..].iter().all(|&(other, other_writes)| {
+                let conflict = one != other && (writes || other_writes);
+                !conflict || reaches(edges, one, other)
+            })
+        })
+    })
+}
+
+/// Each edge of random graphs is taken out in turn: the verifier refuses exactly those graphs in which two uses of a state
+/// are not ordered any more, by a plain search.
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn every_missing_edge_between_uses_of_owned_memory_is_refused() {
+    let simulator = start();
+    let (mut refused, mut harmless) = (0, 0);
+    for number in 0..graphs() / 4 {
+        let setting = generator::Capture { streams: [2, 3, 4, 8][number % 4], ..setting(number) };
+        start_anew(simulator, Settings::default(), setting.seed);
+        let memory = memory();
+        let axpy = function(memory.context(), elementwise::MODULE, elementwise::AXPY.f32);
+        let (session, foreign, _shared) = with_foreign(&memory, setting.streams);
+        let moves = moves(&setting);
+        let noted = std::cell::RefCell::new(vec![Uses::new(); STATES]);
+        let prepared = session.prepare(arena()).unwrap();
+        let capture = prepared
+            .capture_unverified::<_, CaptureError>(&mut (), |capture, ()| {
+                states_alone(capture, &moves, &foreign, &axpy, &noted)
+            })
+            .unwrap();
+        let states = noted.into_inner();
+        let all = edges(capture.graph());
+        assert!(is_ordered(&all, &states));
+        capture.verify().unwrap();
+        for place in 0..all.len() {
+            let mut left = all.clone();
+            let gone = left.remove(place);
+            change(capture.graph(), gone, false);
+            let verified = capture.verify();
+            if is_ordered(&left, &states) {
+                assert_eq!(verified.map(drop), Ok(()), "{setting:?}, without {gone:?}");
+                harmless += 1;
+            } else {
+                let unordered = matches!(verified, Err(CaptureError::UnorderedUses { .. }));
+                assert!(unordered, "{setting:?}, without {gone:?}: {verified:?}");
+                refused += 1;
+            }
+            change(capture.graph(), gone, true);
+        }
+        capture.verify().unwrap();
+        simulator.assert_clean();
+    }
+    println!(
+        "FIGURE: edges removed between uses of owned memory: {refused} refused, {harmless} harmless"
+    );
+    assert!(refused > graphs() / 2, "{refused}");
+}
+
+/// What a block of a pool is to a graph, a slice is, too: both may be in one body.
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn graphs_beside_each_other_own_memory_of_their_own() {
+    let simulator = start();
+    for seed in 0..orders() {
+        start_anew(simulator, Settings::default(), seed);
+        let one = stream();
+        let pool = pool();
+        let block = pool.allocate(BYTES).unwrap();
+        let copy = |weights: OwnedSlice<f32>| {
+            move |capture: &Capture<'_>, (): &mut ()| -> Result {
+                let mut temporary = capture.acquire::<f32>(N)?;
+                capture.copy(capture.main(), &mut temporary, &capture.owned(&weights)?)?;
+                let mut block = capture.block::<f32>(&block)?;
+                let y = block.address();
+                let (x, uses) = (temporary.address(), [temporary.read(), block.write()]);
+                let copy = |stream: &Arc<CudaStream>| {
+                    let bytes = 4 * N;
+                    // SAFETY: both have as many bytes.
+                    Ok(unsafe { result::memcpy_dtod_async(y, x, bytes, stream.cu_stream()) }?)
+                };
+                // SAFETY: it reads the one and writes the other.
+                unsafe { capture.enqueue(capture.main(), &uses, copy) }
+            }
+        };
+        let session = || {
+            let session = CaptureSession::new(&one).unwrap();
+            session.lease(pool.lease(&[block.id()]).unwrap())
+        };
+        let (mut first, mut second) = (session(), session());
+        let ones = copy(first.own(ones(&one, &one)).unwrap());
+        let zeroes = copy(second.own(one.alloc_zeros::<f32>(N).unwrap()).unwrap());
+        let probe = first.probe(&mut (), ones).unwrap();
+        let mut first = first.planned(&probe).unwrap().capture((), ones).unwrap();
+        let probe = second.probe(&mut (), zeroes).unwrap();
+        let mut second = second.beside(&first, &probe).unwrap().capture((), zeroes).unwrap();
+        let check = |graph: &mut CapturedGraph<()>, value: f32| {
+            graph.replay().unwrap();
+            let mut found = [7.0_f32; N];
+            graph.read(&block, &mut found).unwrap();
+            assert_eq!(found, [value; N]);
+        };
+        check(&mut first, 1.0);
+        check(&mut second, 0.0);
+        check(&mut first, 1.0);
+        drop((first, second, pool));
+        simulator.assert_clean();
+    }
+}
