@@ -6,33 +6,68 @@ use core::panic::Location;
 use crate::config::PoolConfig;
 use crate::warning::{PoolWarning, report};
 
-/// What one pool knows for its report.
+/// The passes in which one pool grew, for its report.
 pub(super) struct GrowthReport {
-    /// Passes that were begun.
-    passes: Cell<u64>,
-    /// The last pass in which the pool grew.
-    last_grown: Cell<u64>,
-    /// Consecutive passes that ended with that one, in each of which the pool grew.
-    consecutive: Cell<usize>,
+    /// First cursors.
+    passes: Streak,
+    /// Uses by a guard of a thread, each of which may have several first cursors.
+    entries: Streak,
     /// The address at which a call was about to acquire, and the call.
     caller: Cell<Option<(usize, &'static Location<'static>)>>,
     is_done: Cell<bool>,
 }
 
+/// Events of one kind, and the last ones in a row with growth.
+struct Streak {
+    /// Events until now.
+    count: Cell<u64>,
+    /// The last one with growth.
+    last_grown: Cell<u64>,
+    /// Consecutive ones with growth that ended with that one.
+    grown: Cell<usize>,
+}
+
+impl Streak {
+    const fn new() -> Self {
+        Self { count: Cell::new(0), last_grown: Cell::new(0), grown: Cell::new(0) }
+    }
+
+    /// Notes another event.
+    fn note(&self) {
+        self.count.set(self.count.get().wrapping_add(1));
+    }
+
+    /// Notes that the pool grew; returns how many consecutive events had growth.
+    fn note_growth(&self) -> usize {
+        let (now, last) = (self.count.get(), self.last_grown.replace(self.count.get()));
+        let grown = match now.wrapping_sub(last) {
+            0 => self.grown.get().max(1),
+            1 => self.grown.get() + 1,
+            _ => 1,
+        };
+        self.grown.set(grown);
+        grown
+    }
+}
+
 impl GrowthReport {
     pub(super) const fn new() -> Self {
         Self {
-            passes: Cell::new(0),
-            last_grown: Cell::new(0),
-            consecutive: Cell::new(0),
+            passes: Streak::new(),
+            entries: Streak::new(),
             caller: Cell::new(None),
             is_done: Cell::new(false),
         }
     }
 
-    /// Notes that a pass begins.
+    /// Notes that a first cursor is made.
     pub(super) fn note_pass(&self) {
-        self.passes.set(self.passes.get().wrapping_add(1));
+        self.passes.note();
+    }
+
+    /// Notes that a guard of a thread takes the pool.
+    pub(super) fn note_entry(&self) {
+        self.entries.note();
     }
 
     /// Notes which call is about to acquire where the cursor is at the address `at`.
@@ -41,15 +76,10 @@ impl GrowthReport {
     }
 
     /// Notes that the pool grew for an acquire at the address `at`, and reports the first time that it did so in very
-    /// many passes.
+    /// many passes, or uses by guards.
     pub(super) fn note_growth(&self, config: PoolConfig, at: usize, reserved_bytes: usize) {
-        let (pass, last) = (self.passes.get(), self.last_grown.replace(self.passes.get()));
-        let consecutive = match pass.wrapping_sub(last) {
-            0 => self.consecutive.get().max(1),
-            1 => self.consecutive.get() + 1,
-            _ => 1,
-        };
-        self.consecutive.set(consecutive);
+        let (passes, entries) = (self.passes.note_growth(), self.entries.note_growth());
+        let consecutive = passes.max(entries);
         // With `fresh` each acquire has a chunk of its own.
         if consecutive < PoolConfig::REPORTED_PASSES
             || !config.warnings

@@ -28,8 +28,8 @@
 //! 5. Cursors, ends and starts are multiples of [`PoolBackend::ALIGN`](crate::PoolBackend::ALIGN), a *line*; steps are
 //!    rounded up to lines.
 //! 6. **A byte at or above the cursor is initialised, or is in a dirty range** (`dirty`). `end` is at most the lowest
-//!    dirty byte, so an acquire whose elements may be read reaches no dirty byte without the cold function, which zeroes
-//!    it. `written_end` is the end of the chunk, for acquires whose elements are written first. The dirty ranges of lent
+//!    dirty byte, so an acquire whose elements may be read reaches no dirty byte without the cold function, which hands
+//!    out memory without dirty bytes above the lowest one at once, and zeroes the others. `written_end` is the end of the chunk, for acquires whose elements are written first. The dirty ranges of lent
 //!    memory are the borrower's.
 //! 7. Everything here runs on the thread that owns the pool.
 //! 8. **While foreign code runs inside an operation, the pool is marked as busy, and its ends are null**: acquires come

@@ -65,10 +65,11 @@ mod simulation;
 mod slots;
 mod stacked;
 mod stacked_attacks;
+mod stacked_bookkeeping;
+mod stacked_padding;
 mod stacked_probe;
 mod stacked_programs;
 mod stacked_vectors;
-
 mod stacks;
 mod stats;
 mod support;
