@@ -7,7 +7,7 @@ use core::ptr::NonNull;
 
 use super::chunk_memory::{allocate, free, free_above, lengthen};
 use super::chunks::{Chunk, Chunks};
-use super::memory::{Span, lines};
+use super::memory::{MOST_HOT_BYTES, Span, fit_bytes, lines};
 use super::settle::settle;
 use super::state::{STRAY, StackState};
 use crate::backend::FirstUse;
@@ -53,6 +53,24 @@ impl Demand {
     }
 }
 
+/// The span of `length` elements at a cursor below `written_end`, if no byte of it is dirty. `end` is below the lowest
+/// dirty byte, so acquires above live memory with padding fail the comparison with `end`, though they may be read.
+///
+/// Sound: the span ends at or below `written_end`, so it may be handed out (invariants 3 and 12), and its bytes are
+/// initialised (invariant 6).
+#[inline]
+fn clean_span<B: StackedBackend>(
+    state: &StackState<B>,
+    at: *mut u8,
+    length: usize,
+    element: Layout,
+) -> Option<Span> {
+    let bytes = length.checked_mul(element.size()).filter(|&bytes| bytes <= MOST_HOT_BYTES)?;
+    let span = fit_bytes::<B>(NonNull::new(at)?, state.written_end.get(), bytes)?;
+    let is_usual = bytes > 0 && element.align() <= B::ALIGN;
+    (is_usual && state.dirty.is_clean(&(at.addr()..span.next.addr()))).then_some(span)
+}
+
 /// Finds memory for a demand at a cursor, or in a later chunk.
 ///
 /// # Errors
@@ -65,6 +83,30 @@ impl Demand {
 #[cold]
 #[inline(never)]
 pub(super) unsafe fn prepare<B: StackedBackend>(
+    state: &StackState<B>,
+    at: *mut u8,
+    demand: Demand,
+) -> Result<Span, PoolError<B::Error>> {
+    if demand.first_use == FirstUse::Read
+        && let Some(span) = clean_span(state, at, demand.length, demand.element)
+    {
+        return Ok(span);
+    }
+    // SAFETY: the caller's promise.
+    unsafe { prepare_rarely(state, at, demand) }
+}
+
+/// As [`prepare`], where memory has to be allocated, zeroed, or otherwise put in order.
+///
+/// # Errors
+///
+/// As for an acquire.
+///
+/// # Safety
+///
+/// As for [`prepare`].
+#[inline(never)]
+unsafe fn prepare_rarely<B: StackedBackend>(
     state: &StackState<B>,
     at: *mut u8,
     demand: Demand,
@@ -115,6 +157,24 @@ pub(super) unsafe fn prepare_or_panic<B: StackedBackend>(
     length: usize,
     element: Layout,
 ) -> Span {
+    match clean_span(state, at, length, element) {
+        Some(span) => span,
+        // SAFETY: the caller's promise.
+        None => unsafe { prepare_rarely_or_panic(state, at, length, element) },
+    }
+}
+
+/// # Safety
+///
+/// As for [`prepare`].
+#[inline(never)]
+#[track_caller]
+unsafe fn prepare_rarely_or_panic<B: StackedBackend>(
+    state: &StackState<B>,
+    at: *mut u8,
+    length: usize,
+    element: Layout,
+) -> Span {
     let demand = Demand {
         length,
         least: length,
@@ -124,7 +184,7 @@ pub(super) unsafe fn prepare_or_panic<B: StackedBackend>(
         is_growth: false,
     };
     // SAFETY: the same contract, which the caller upholds.
-    match unsafe { prepare(state, at, demand) } {
+    match unsafe { prepare_rarely(state, at, demand) } {
         Ok(span) => span,
         Err(error) => panic_with(&error),
     }

@@ -6,7 +6,7 @@ use core::ops::Range;
 
 /// The number of ranges that are kept apart. Further ones are merged, so that readers zero slightly
 /// more.
-const RANGES: usize = 8;
+const RANGES: usize = 32;
 
 /// Disjoint ranges of addresses, in ascending order.
 pub(super) struct DirtyRanges {
@@ -27,7 +27,8 @@ impl DirtyRanges {
 
     /// Returns `true` if a whole range is already dirty.
     pub(super) fn contains(&self, range: &Range<usize>) -> bool {
-        self.iter().any(|dirty| dirty.start <= range.start && range.end <= dirty.end)
+        let after = self.first_ending_after(range.start);
+        after.is_some_and(|dirty| dirty.start <= range.start && range.end <= dirty.end)
     }
 
     /// Adds a range, which is not empty.
@@ -80,9 +81,32 @@ impl DirtyRanges {
 
     /// Returns the first part of a range that is dirty.
     pub(super) fn first_in(&self, range: &Range<usize>) -> Option<Range<usize>> {
-        self.iter()
-            .map(|dirty| dirty.start.max(range.start)..dirty.end.min(range.end))
-            .find(|part| part.start < part.end)
+        let dirty = self.first_ending_after(range.start)?;
+        let part = dirty.start.max(range.start)..dirty.end.min(range.end);
+        (part.start < part.end).then_some(part)
+    }
+
+    /// Whether no byte of a range is dirty. Quickest above all dirty bytes.
+    #[inline]
+    pub(super) fn is_clean(&self, range: &Range<usize>) -> bool {
+        for dirty in self.ranges[..self.count.get()].iter().rev() {
+            let (start, end) = dirty.get();
+            if end <= range.start {
+                return true;
+            }
+            if start < range.end {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// The lowest dirty range that has bytes at or above an address.
+    fn first_ending_after(&self, address: usize) -> Option<Range<usize>> {
+        let ranges = &self.ranges[..self.count.get()];
+        let (start, end) =
+            ranges.get(ranges.partition_point(|range| range.get().1 <= address))?.get();
+        Some(start..end)
     }
 
     fn iter(&self) -> impl Iterator<Item = Range<usize>> + '_ {
@@ -170,11 +194,23 @@ mod tests {
                 for (byte, &was_marked) in model.iter().enumerate() {
                     let is_dirty = dirty.first_in(&(byte..byte + 1)).is_some();
                     assert!(is_dirty || !was_marked, "byte {byte}");
+                    assert_eq!(dirty.is_clean(&(byte..byte + 1)), !is_dirty, "byte {byte}");
+                    assert_eq!(dirty.contains(&(byte..byte + 1)), is_dirty, "byte {byte}");
                     let lowest = dirty.first_in(&(0..96)).map(|range| range.start);
                     assert!(!is_dirty || lowest.is_some_and(|lowest| lowest <= byte));
                 }
-                let starts: Vec<_> = dirty.iter().map(|range| range.start).collect();
-                assert!(starts.is_sorted(), "{starts:?}");
+                let ranges: Vec<_> = dirty.iter().collect();
+                assert!(ranges.windows(2).all(|pair| pair[0].end < pair[1].start), "{ranges:?}");
+                let (first, last) = (below(90), below(6));
+                let range = first..first + 1 + last;
+                let overlaps =
+                    |dirty: &Range<usize>| dirty.start < range.end && range.start < dirty.end;
+                assert_eq!(dirty.is_clean(&range), !ranges.iter().any(overlaps), "{range:?}");
+                let lowest = ranges
+                    .iter()
+                    .find(|dirty| overlaps(dirty))
+                    .map(|dirty| dirty.start.max(range.start)..dirty.end.min(range.end));
+                assert_eq!(dirty.first_in(&range), lowest, "{range:?}");
             }
         }
     }

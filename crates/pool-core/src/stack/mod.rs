@@ -36,8 +36,9 @@
 //!    rounded up to lines.
 //! 6. **A byte at or above the cursor is initialised, or is in a dirty range** (`dirty`). `end` is
 //!    at most the lowest dirty byte. So an acquire for reading reaches no dirty byte without the
-//!    cold function, which zeroes it. `written_end` is the end of the chunk, for acquires whose
-//!    elements are written first. The borrower of lent memory has its dirty ranges.
+//!    cold function. That function first checks if the array has no dirty byte, and otherwise
+//!    zeroes its dirty bytes. `written_end` is the end of the chunk, for acquires whose elements are
+//!    written first. The borrower of lent memory has its dirty ranges.
 //! 7. Everything here runs on the thread that owns the pool.
 //! 8. **While foreign code runs inside an operation, the pool is marked as busy, and its ends are
 //!    null**: acquires go to the cold function and are refused. No reference into the lists of

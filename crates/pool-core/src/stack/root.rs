@@ -90,6 +90,8 @@ impl<B: StackedBackend> PoolRoot<Stacked<B>> for StackRoot<B> {
 
     #[inline(always)]
     unsafe fn enter(self, innermost: &Cell<*mut ()>) {
+        // SAFETY: the pool is live (caller).
+        unsafe { self.state() }.note_entry();
         if innermost.get().is_null() {
             innermost.set(self.into_raw());
             return;

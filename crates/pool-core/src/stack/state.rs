@@ -307,6 +307,13 @@ impl<B: StackedBackend> StackState<B> {
         self.growth_report.note_pass();
     }
 
+    /// Notes that the pool comes into use by a guard, for the same report.
+    #[inline(always)]
+    pub(super) fn note_entry(&self) {
+        #[cfg(debug_assertions)]
+        self.growth_report.note_entry();
+    }
+
     /// Counts bytes that the pool owns from now on.
     pub(super) fn add_reserved(&self, bytes: usize) {
         let reserved = self.reserved.get() + bytes;
@@ -381,11 +388,13 @@ impl<B: StackedBackend> StackState<B> {
         }
     }
 
-    /// Marks the bytes from `start` on as dirty.
+    /// Marks the bytes from `start` on as dirty, and the rest of their last line, so that arrays next to each other are
+    /// one range.
     #[inline]
     pub(super) fn mark(&self, start: *mut u8, bytes: usize) {
-        let range = start.addr()..start.addr() + bytes;
-        if range.is_empty() || self.dirty.contains(&range) {
+        // A chunk ends at a line.
+        let range = start.addr()..(start.addr() + bytes).next_multiple_of(B::ALIGN);
+        if bytes == 0 || self.dirty.contains(&range) {
             return;
         }
         self.dirty.add(range);

@@ -9,6 +9,8 @@ use pool_core::{
     DynamicPool, Pool, PoolConfig, PoolError, PoolWarning, Stacked, WarningHook, set_warning_hook,
 };
 
+use crate::nested_support::Stacks;
+
 type StackedHeap = Stacked<HeapBackend>;
 
 const PASSES: usize = PoolConfig::REPORTED_PASSES;
@@ -148,6 +150,49 @@ fn dynamic_pools_warn_as_well() {
         }
     });
     assert_eq!(told.len(), 1, "{told:?}");
+}
+
+/// A guard whose use has several scopes is one pass.
+#[test]
+#[cfg_attr(miri, ignore = "SKIPPED: counts passes, of which Miri takes long for so many")]
+fn each_use_by_a_guard_of_a_thread_is_a_pass() {
+    let stacks = Stacks::new();
+    let enter = |pass: usize| {
+        let mut guard = stacks.guard();
+        guard.scope().acquire::<u64, _>(1);
+        guard.scope().acquire::<u64, _>(length(pass));
+        guard.scope().acquire::<u64, _>(2);
+    };
+    assert_eq!(warnings(|| (0..PASSES - 1).for_each(enter)), [""; 0]);
+    let told = warnings(|| (PASSES - 1..2 * PASSES).for_each(enter));
+    let [told] = told.as_slice() else { panic!("{told:?}") };
+    assert!(told.contains("has grown in each of 64 passes"), "{told}");
+}
+
+/// Also inside a scope of another guard, and a use without growth begins the count anew.
+#[test]
+#[cfg_attr(miri, ignore = "SKIPPED: counts passes, of which Miri takes long for so many")]
+fn uses_by_a_nested_guard_are_passes_of_its_own_pool() {
+    let stacks = Stacks::new();
+    let mut outer = stacks.guard();
+    let scope = outer.scope();
+    scope.acquire::<u64, _>(1);
+    let enter = |pass: usize| {
+        let mut inner = stacks.guard();
+        inner.scope().acquire::<u64, _>(1);
+        inner.scope().acquire::<u64, _>(length(pass));
+        inner.scope().acquire::<u64, _>(2);
+    };
+    for _ in 0..2 {
+        let told = warnings(|| {
+            (0..PASSES - 1).for_each(enter);
+            (0..3).for_each(|_| enter(0));
+        });
+        assert_eq!(told, [""; 0]);
+        scope.trim();
+        stacks.trim_all();
+    }
+    assert_eq!(warnings(|| (0..2 * PASSES).for_each(enter)).len(), 1);
 }
 
 #[test]

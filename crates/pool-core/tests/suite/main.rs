@@ -67,6 +67,8 @@ mod simulation;
 mod slots;
 mod stacked;
 mod stacked_attacks;
+mod stacked_bookkeeping;
+mod stacked_padding;
 mod stacked_probe;
 mod stacked_programs;
 mod stacked_vectors;
