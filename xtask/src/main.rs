@@ -5,7 +5,7 @@
 
 // Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
 //
-// assembly, bench, cuda_versions, kernels, mutants, showcase, web: nothing
+// assembly, bench, cuda_versions, dlpack, kernels, mutants, showcase, web: nothing
 // test: web
 // gpu_test, imports, packages, quick: test
 // gpu_archive: gpu_test
@@ -14,6 +14,7 @@
 mod assembly;
 mod bench;
 mod cuda_versions;
+mod dlpack;
 mod gpu_archive;
 mod gpu_test;
 mod imports;
@@ -52,6 +53,8 @@ enum Task {
     CudaVersions(cuda_versions::Arguments),
     /// Run two real workloads with and without a pool, and print what the pool changes.
     Demo(showcase::Arguments),
+    /// Exchange arrays of a pool with numpy, and with torch, without copies.
+    Dlpack(dlpack::Arguments),
     /// Encode sentences with a model that runs in pools, and say how near they are.
     Encode(showcase::Arguments),
     /// Try the archive of GPU tests, its script and its reports, on the simulated CUDA driver.
@@ -94,6 +97,7 @@ fn main() -> ExitCode {
         Task::Bench(arguments) => bench::run(&arguments),
         Task::CudaVersions(arguments) => cuda_versions::run(&arguments),
         Task::Demo(arguments) => showcase::run("demo", &arguments),
+        Task::Dlpack(arguments) => dlpack::run(&arguments),
         Task::Encode(arguments) => showcase::run("encode", &arguments),
         Task::GpuArchive(arguments) => gpu_archive::run(&arguments),
         Task::GpuTest(arguments) => gpu_test::run(&arguments),

@@ -62,6 +62,7 @@
 //! | `graph` | memory of captured CUDA graphs, as `pool_graph`, for drivers of CUDA 12.3 and newer; turns on `cuda` | pool-graph, pool-plan and parking_lot |
 //! | `record` | captures and captured graphs give their temporaries as a file for `pool-plan`, as `pool_graph::GraphRecord`; turns on `graph` | serde and serde_json |
 //! | `wgpu` | the backend `Wgpu`: buffers of Vulkan, Metal and Direct3D 12, and of a browser's WebGPU | pool-wgpu, wgpu, and Rust 1.87 |
+//! | `dlpack` | owned arrays as DLPack tensors for numpy, torch and others, and their tensors as slices, as `pool_dlpack` | pool-dlpack, dlpark, and Rust 1.88 |
 //! | `ndarray` | arrays as `ndarray` views: `acquire_array((n, m))` for any shape that `ndarray` takes, `into_ndarray()`, and `acquire_array_dyn(&dims)` of dynamic rank | ndarray |
 //! | `allocator-api2` | [`Scope::allocator`]: `hashbrown` maps, vectors, boxes and strings in a scope | allocator-api2 0.2, which hashbrown uses, too |
 //! | `nightly` | the same through the standard library's trait; turns on `allocator-api2` | a nightly compiler |
@@ -118,6 +119,8 @@ pub use pool_cuda::{
     AcquireShaped, CudaDevice, CudaError, DeviceStream, DeviceView, DeviceViewMut, Launch,
     announce, record_use,
 };
+#[cfg(feature = "dlpack")]
+pub use pool_dlpack;
 #[cfg(feature = "graph")]
 pub use pool_graph;
 #[cfg(feature = "wgpu")]

@@ -32,7 +32,11 @@ pub(crate) const CLIPPY_SETS_IN_FULL: &[FeatureSet] = &[
     FeatureSet { package: "pool-cuda", default_features: true, features: &["any-cuda-version"] },
     FeatureSet { package: "pool-driver", default_features: true, features: &["any-cuda-version"] },
     with("pool-facade", &["cpu", "ndarray", "allocator-api2", "half", "complex", "tracing"]),
+    with("pool-dlpack", &[]),
+    with("pool-dlpack", &["half", "complex"]),
+    with("pool-dlpack", &["cuda", "any-cuda-version"]),
     with("pool-facade", &["record"]),
+    with("pool-facade", &["cpu", "dlpack"]),
     with("pool-graph", &["record"]),
     with("pool-graph", &["cuda", "any-cuda-version"]),
     with("pool-wgpu", &[]),
@@ -68,10 +72,15 @@ pub(crate) const ALL_FEATURES: &[&str] = &[
     "pool-core/tracing",
     "pool-cpu/ndarray",
     "pool-cuda/any-cuda-version",
+    "pool-dlpack/any-cuda-version",
+    "pool-dlpack/complex",
+    "pool-dlpack/cuda",
+    "pool-dlpack/half",
     "pool-driver/any-cuda-version",
     "pool-facade/allocator-api2",
     "pool-facade/cpu",
     "pool-facade/cuda",
+    "pool-facade/dlpack",
     "pool-facade/graph",
     "pool-facade/record",
     "pool-facade/ndarray",
@@ -122,6 +131,7 @@ pub(crate) const LIBRARIES: &[&str] = &[
     "pool-conformance",
     "pool-cpu",
     "pool-cuda",
+    "pool-dlpack",
     "pool-driver",
     "pool-facade",
     "pool-graph",
@@ -142,14 +152,18 @@ pub(crate) const WITH_WGPU: &[&str] = &["pool-wgpu", "pool-facade/wgpu"];
 /// Of these, those whose default features leave out code that the whole workspace has.
 pub(crate) const WITH_PLAIN_DEFAULTS: &[&str] = &["pool-core", "pool-cpu", "pool-facade"];
 
-/// What needs a newer compiler than the oldest supported one, because cudarc and wgpu do: the crates, and the
+/// What needs a newer compiler than the oldest supported one, because cudarc, dlpark and wgpu do: the crates, and the
 /// features that take one in.
 pub(crate) const MSRV_EXEMPT: &[&str] = &[
     "pool-cuda",
+    "pool-dlpack",
     "pool-driver",
     "pool-graph",
     "pool-wgpu",
+    "pool-dlpack/any-cuda-version",
+    "pool-dlpack/cuda",
     "pool-facade/cuda",
+    "pool-facade/dlpack",
     "pool-facade/graph",
     "pool-facade/record",
     "pool-facade/wgpu",
@@ -157,7 +171,7 @@ pub(crate) const MSRV_EXEMPT: &[&str] = &[
 
 /// Crates whose unsafe code runs under Miri and the sanitizers.
 pub(crate) const MIRI_CRATES: &[&str] =
-    &["pool-core", "pool-cpu", "pool-facade", "pool-conformance"];
+    &["pool-core", "pool-cpu", "pool-dlpack", "pool-facade", "pool-conformance"];
 
 /// Of these, those that run under Tree Borrows without `--full`: their tests drive the unsafe code of `pool-core` on real
 /// memory, which its own suite drives on the memory of tests.

@@ -43,6 +43,7 @@ const PUBLISHED: &[&str] = &["crates/"];
 const HOST: &[&str] = &[
     "crates/pool-core/",
     "crates/pool-cpu/",
+    "crates/pool-dlpack/",
     "crates/pool-facade/",
     "crates/pool-conformance/",
     "crates/pool-facade/src/compiler_errors.md",
@@ -79,6 +80,7 @@ pub(crate) const INPUTS: &[Inputs] = &[
     ("browser", &[CODE, &["tools/web-bindgen/"]]),
     ("sim", &[&["sim/", "sim/*.md", "testing/pool-kernels/cuda/", "docs/ptx.md"]]),
     ("adopt", &[&["crates/", "testing/adopt/"]]),
+    ("dlpack", &[HOST, &["testing/dlpack-python/"]]),
     ("no-std", &[HOST]),
     ("oldest-rust", &[PUBLISHED]),
     ("oldest-rust-for-devices", &[PUBLISHED]),

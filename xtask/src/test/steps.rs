@@ -76,6 +76,11 @@ pub(crate) const STEPS: &[Step<Setting>] = &[
     Step::beside("planner", "the planner's workspace, by its own tasks", planner),
     Step::beside("adopt", "other people's crates do with a pool what they did without", adopt),
     Step::beside(
+        "dlpack",
+        "arrays go to numpy and back without a copy, with --full also to torch",
+        dlpack,
+    ),
+    Step::beside(
         "no-std",
         "pool-core and pool-cpu build where there is no operating system",
         no_std,
@@ -172,6 +177,12 @@ fn adopt(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let measure = Invocation::tests("test --manifest-path testing/adopt/measure/Cargo.toml");
     let directory = setting.own_target_directory("adopt/build");
     Ok(vec![adopt, measure.variable("CARGO_TARGET_DIR", directory)])
+}
+
+/// Where Python or its packages cannot be had, the task says so and counts it.
+fn dlpack(setting: &Setting) -> Result<Vec<Invocation>, String> {
+    let check = Invocation::counted_task("xtask dlpack");
+    Ok(vec![if setting.full { check.with(["--full"]) } else { check }])
 }
 
 fn packages_alone(setting: &Setting) -> Result<Vec<Invocation>, String> {

@@ -9,6 +9,7 @@ mod captures;
 mod conformance;
 mod contents;
 mod contexts;
+mod dlpack;
 mod facade;
 mod failed_order;
 mod failed_order_sweep;

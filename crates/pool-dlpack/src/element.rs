@@ -1,0 +1,75 @@
+//! Elements of tensors: Rust's types and the data types of DLPack that describe them.
+
+use dlpark::ffi::{DLDataType, DLDataTypeCode};
+use pool_core::Element;
+
+/// An element that DLPack has a data type for. The trait is sealed.
+///
+/// Integers and floats from 8 to 64 bits, and `bool`; `f16` and `bf16` with the feature `half`, complex numbers with
+/// `complex`. A foreign tensor of `bool` is not imported: its bytes may have other values than 0 and 1.
+pub trait TensorElement: Element + sealed::Sealed {
+    /// DLPack's data type: native byte order, one lane.
+    const DATA_TYPE: DLDataType;
+}
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+macro_rules! elements {
+    ($($element:ty: $code:ident;)*) => {$(
+        impl sealed::Sealed for $element {}
+
+        impl TensorElement for $element {
+            const DATA_TYPE: DLDataType = data_type::<$element>(DLDataTypeCode::$code);
+        }
+    )*};
+}
+
+/// The data type of one lane that has the size of `T`.
+const fn data_type<T>(code: DLDataTypeCode) -> DLDataType {
+    assert!(size_of::<T>() <= 16);
+    #[expect(clippy::cast_possible_truncation, reason = "at most 128")]
+    DLDataType::scalar(code, (size_of::<T>() * 8) as u8)
+}
+
+elements! {
+    i8: INT;
+    i16: INT;
+    i32: INT;
+    i64: INT;
+    u8: UINT;
+    u16: UINT;
+    u32: UINT;
+    u64: UINT;
+    f32: FLOAT;
+    f64: FLOAT;
+    bool: BOOL;
+}
+
+#[cfg(feature = "half")]
+elements! {
+    pool_core::half::f16: FLOAT;
+    pool_core::half::bf16: BFLOAT;
+}
+
+#[cfg(feature = "complex")]
+elements! {
+    pool_core::num_complex::Complex<f32>: COMPLEX;
+    pool_core::num_complex::Complex<f64>: COMPLEX;
+}
+
+/// The name of a data type, as numpy writes it where it has it.
+pub(crate) fn name_of(data_type: DLDataType) -> String {
+    let DLDataType { code, bits, lanes } = data_type;
+    let kind = match code {
+        DLDataTypeCode::INT => "int",
+        DLDataTypeCode::UINT => "uint",
+        DLDataTypeCode::FLOAT => "float",
+        DLDataTypeCode::BFLOAT => "bfloat",
+        DLDataTypeCode::COMPLEX => "complex",
+        DLDataTypeCode::BOOL => "bool",
+        DLDataTypeCode(other) => return format!("type {other} of {bits} bits, {lanes} lanes"),
+    };
+    if lanes == 1 { format!("{kind}{bits}") } else { format!("{kind}{bits}x{lanes}") }
+}
