@@ -32,6 +32,7 @@ pub(crate) const ADOPTIONS: &[Adoption] = &[
         versions: &["pool", "bumpalo", "bump-scope", "kept"],
         ..adoption("bspline", "1.1.0")
     },
+    adoption("strsim", "0.11.1"),
     adoption("ndarray-ndimage", "0.6.0"),
     Adoption {
         // Tests of the feature `text` include a font that is not in the package.
