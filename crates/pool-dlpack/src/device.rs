@@ -40,7 +40,7 @@ where
     M: ManagedTensorBase,
     T: TensorElement + Send,
 {
-    let described = match Description::<M>::new::<T>(shape, array.len()) {
+    let described = match Description::<M>::new(shape, array.len()) {
         Ok(described) => described,
         Err(error) => return Err(Refused { array, error }),
     };

@@ -43,7 +43,7 @@ where
     B: SharedHostBackend,
     T: TensorElement + Send,
 {
-    let described = match Description::<M>::new::<T>(shape, array.len()) {
+    let described = match Description::<M>::new(shape, array.len()) {
         Ok(described) => described,
         Err(error) => return Err(Refused { array, error }),
     };
@@ -72,7 +72,7 @@ where
     B: SharedHostBackend,
     T: TensorElement + Send + Sync,
 {
-    let mut described = Description::<M>::new::<T>(shape, array.len())?;
+    let mut described = Description::<M>::new(shape, array.len())?;
     if !described.keeps(DlpackFlags::READ_ONLY) {
         return Err(TensorError::LegacyIsWritable);
     }
@@ -90,10 +90,7 @@ pub(crate) struct Description<M: ManagedTensorBase> {
 }
 
 impl<M: ManagedTensorBase> Description<M> {
-    pub(crate) fn new<T: TensorElement>(
-        shape: &[usize],
-        elements: usize,
-    ) -> Result<Self, TensorError> {
+    pub(crate) fn new(shape: &[usize], elements: usize) -> Result<Self, TensorError> {
         let product = if shape.contains(&0) {
             Some(0)
         } else {

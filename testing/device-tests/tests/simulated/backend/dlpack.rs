@@ -103,7 +103,7 @@ fn tensors_of_other_devices_and_streams_are_refused() {
     let refused = refused.err().unwrap();
     assert!(matches!(
         refused.error,
-        TensorError::Order(CudaError::WrongDevice { .. } | CudaError::WrongContext)
+        TensorError::Order(CudaError::WrongDevice { .. } | CudaError::WrongContext { .. })
     ));
     let refused = export_device::<DLManagedTensorVersioned, _>(refused.array, &[N + 1], &stream);
     let array = refused.err().unwrap().array;
