@@ -46,6 +46,12 @@ pub struct Buffer {
     pub gaps: Vec<Gap>,
 }
 
+impl AsRef<Self> for Buffer {
+    fn as_ref(&self) -> &Self {
+        self
+    }
+}
+
 impl Buffer {
     /// A buffer of `size` bytes that lives in `[lower, upper)`, at any offset.
     #[must_use]

@@ -41,6 +41,12 @@ pub struct MemoryBuffer {
     pub memory: Option<usize>,
 }
 
+impl AsRef<Buffer> for MemoryBuffer {
+    fn as_ref(&self) -> &Buffer {
+        &self.buffer
+    }
+}
+
 impl MemoryBuffer {
     /// A buffer that may lie in `memories`, with its size as traffic.
     #[must_use]

@@ -185,7 +185,7 @@ impl<'a> Search<'a> {
         }
         let members: Vec<usize> =
             (0..self.instance.len()).filter(|&one| self.sets[memory] >> one & 1 == 1).collect();
-        let packed = self.instance.pack(&members, self.effort)?;
+        let packed = self.instance.pack(memory, &members, self.effort)?;
         if self.packed.len() < MOST_KEPT {
             self.packed.insert(key, packed.clone());
         }

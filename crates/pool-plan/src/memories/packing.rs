@@ -38,24 +38,41 @@ pub(super) struct Effort<'a> {
 }
 
 impl Instance<'_> {
-    /// Packs some buffers of a memory, as low as the effort finds.
-    pub(super) fn pack(&self, members: &[usize], effort: Effort<'_>) -> Result<Packed, PlanError> {
+    /// Packs some buffers of a memory, as low as the effort finds; within the capacity where held bytes cost nothing. A
+    /// peak beyond the capacity then has no offsets.
+    pub(super) fn pack(
+        &self,
+        memory: usize,
+        members: &[usize],
+        effort: Effort<'_>,
+    ) -> Result<Packed, PlanError> {
         if members.is_empty() {
             return Ok(Packed::default());
         }
         let own = members.iter().map(|&one| self.problem.buffers()[one].buffer.clone());
         let problem = IntervalProblem::new(own.collect::<Vec<Buffer>>())?;
         let Effort { rounds, budget, threads, seed, monitor } = effort;
-        let options = Options { rounds, budget, threads, seed, ..Options::default() };
+        let capacity = self.memories()[memory].capacity;
+        let capacity = capacity.filter(|_| self.memories()[memory].cost == 0);
+        let options = Options { capacity, rounds, budget, threads, seed, ..Options::default() };
         // What others see of this plan is that of all memories; a stop is passed on before the next one.
         let own = Monitor::new();
         if monitor.is_cancelled() {
             own.cancel();
         }
-        let plan = problem.solve_watched(&options, &own)?;
+        let outcome = problem.solve_watched(&options, &own);
         monitor.add_steps(own.steps());
-        let (peak, least) = (plan.certificate.peak, plan.certificate.searched_bound);
-        Ok(Packed { offsets: plan.offsets, peak, least })
+        let none = |peak, least| Packed { offsets: vec![0; members.len()], peak, least };
+        match outcome {
+            Ok(plan) => {
+                let (peak, least) = (plan.certificate.peak, plan.certificate.searched_bound);
+                Ok(Packed { offsets: plan.offsets, peak, least })
+            }
+            Err(PlanError::Infeasible { bound, .. }) => Ok(none(bound, bound)),
+            Err(PlanError::ProvedInfeasible { best, .. }) => Ok(none(best, best)),
+            Err(PlanError::NotFound { bound, best, .. }) => Ok(none(best, bound)),
+            Err(error) => Err(error),
+        }
     }
 
     /// Packs all memories of an assignment.
@@ -71,8 +88,8 @@ impl Instance<'_> {
         let mut placements: Vec<Placement> =
             memory_of.iter().map(|&memory| Placement { memory, offset: 0 }).collect();
         let mut peaks = Vec::with_capacity(members.len());
-        for own in &members {
-            let packed = self.pack(own, effort)?;
+        for (memory, own) in members.iter().enumerate() {
+            let packed = self.pack(memory, own, effort)?;
             for (&buffer, offset) in own.iter().zip(packed.offsets) {
                 placements[buffer].offset = offset;
             }

@@ -33,6 +33,17 @@ pub(super) struct Proof {
 }
 
 impl Proof {
+    /// For each buffer, the memory that asks least.
+    // Uncounted: one pass over the buffers.
+    pub(super) fn cheapest(&self, instance: &Instance<'_>) -> Vec<usize> {
+        let least = |(buffer, asked): (usize, &Vec<i128>)| {
+            let choices = instance.choices(buffer);
+            let least = asked.iter().zip(choices).min_by_key(|(ask, _)| **ask);
+            least.map_or(choices[0], |(_, &memory)| memory)
+        };
+        self.asked.iter().enumerate().map(least).collect()
+    }
+
     /// The prices that are not 0.
     pub(super) fn prices(&self, instance: &Instance<'_>) -> Vec<Price> {
         let rows = self.prices.iter().enumerate();
@@ -54,14 +65,14 @@ pub(super) fn proof(instance: &Instance<'_>, cost: Option<u64>, limit: Limit<'_>
     let mut prices = first(instance);
     let mut length = 1.0;
     // The best prices, their value, and their loads.
-    let mut kept = (prices.clone(), f64::NEG_INFINITY, Vec::new());
+    let mut kept = (prices.clone(), 0.0_f64, Vec::new());
     let mut idle = 0;
     for _ in 0..steps {
         if limit.is_reached() || cost == Some(best.bound) {
             break;
         }
         let (mut value, mut loads) = relaxed(instance, &prices);
-        if value > kept.1 + 1e-9 * kept.1.abs() {
+        if kept.2.is_empty() || value > kept.1 + 1e-9 * kept.1.abs() {
             kept = (prices.clone(), value, loads.clone());
             (length, idle) = (length * LENGTHS[0], 0);
             let rounded = prove(instance, &round(instance, &prices));

@@ -26,7 +26,7 @@ const PACK_ROUNDS: u32 = 8;
 /// Rounds of local search before the exhaustive one.
 const FIRST_ROUNDS: u32 = 2;
 /// Moves of a round: [for each buffer, at least, at most].
-const MOVES: [usize; 3] = [20, 2_000, 200_000];
+const MOVES: [usize; 3] = [200, 2_000, 400_000];
 /// How often the capacities are lowered in a round, where a memory could not be packed into its own.
 const TIGHTENINGS: u32 = 6;
 
@@ -245,13 +245,16 @@ impl<'a> Solver<'a> {
         let mut random = Random::new(self.options.seed, u64::from(round), 0);
         let mut caps = self.capacities();
         for turn in 0..TIGHTENINGS {
-            let best = self.best.as_ref().filter(|_| (round + turn) % 3 != 2);
-            let mut assignment = match best {
-                Some(best) => {
+            let mut assignment = match (&self.best, (round + turn) % 3) {
+                (Some(best), 0) => {
                     let memory_of = best.placements.iter().map(|one| one.memory).collect();
                     Assignment::new(self.instance, memory_of, caps.clone())
                 }
-                None => Assignment::greedy(self.instance, caps.clone()),
+                (_, 1) => {
+                    let memory_of = self.proof.cheapest(self.instance);
+                    Assignment::new(self.instance, memory_of, caps.clone())
+                }
+                _ => Assignment::greedy(self.instance, caps.clone()),
             };
             assignment.improve(moves, &mut random, self.limit);
             let effort = self.effort(Some(round.saturating_add(1)), u64::from(round));
