@@ -2,10 +2,10 @@
 //! needed, so that they take as few bytes as possible together, and a certificate that says how
 //! few could do.
 //!
-//! There are two problems. In an [`IntervalProblem`] buffers live from one time to another, as on
+//! There are three problems. In an [`IntervalProblem`] buffers live from one time to another, as on
 //! one stream, in the order of calls. In a [`HappensBeforeProblem`] they are used by operations of
 //! an acyclic graph, as on several streams: two may share bytes only if every use of the one comes
-//! before the other is allocated. Both solve to a [`Plan`]: an offset for each buffer, the peak,
+//! before the other is allocated. These two solve to a [`Plan`]: an offset for each buffer, the peak,
 //! an exact lower bound, and the buffers that witness the bound.
 //!
 //! In a [`MemoryProblem`] buffers with lifetimes lie in one of several memories, each with a capacity and a cost. It

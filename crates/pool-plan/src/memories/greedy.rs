@@ -24,6 +24,8 @@ pub(super) enum Order {
     End,
     /// The most traffic for each byte first.
     Traffic,
+    /// The most traffic for each byte and unit of time first.
+    Density,
 }
 
 /// The rule by which one of the memories is taken that have room.
@@ -40,8 +42,15 @@ pub(super) enum Rule {
 }
 
 /// All orders.
-pub(super) const ORDERS: [Order; 6] =
-    [Order::Size, Order::Area, Order::Lifetime, Order::Start, Order::End, Order::Traffic];
+pub(super) const ORDERS: [Order; 7] = [
+    Order::Size,
+    Order::Area,
+    Order::Lifetime,
+    Order::Start,
+    Order::End,
+    Order::Traffic,
+    Order::Density,
+];
 /// All rules.
 pub(super) const RULES: [Rule; 4] = [Rule::First, Rule::Cheapest, Rule::Least, Rule::Lowest];
 
@@ -59,7 +68,9 @@ pub(super) fn ordered(instance: &Instance<'_>, order: Order) -> Vec<usize> {
             Order::Lifetime => u128::MAX - time,
             Order::Start => 0,
             Order::End => u128::from(i64::MAX.abs_diff(one.buffer.upper)),
-            Order::Traffic => u128::MAX - (u128::from(one.traffic) << 32) / size.max(1),
+            Order::Traffic => u128::MAX - (u128::from(one.traffic) << 60) / size.max(1),
+            // Sizes have at most 63 bits, and lifetimes 64.
+            Order::Density => u128::MAX - (u128::from(one.traffic) << 60) / (size * time).max(1),
         };
         (one.buffer.offset.is_none(), key, one.buffer.lower, buffer)
     };

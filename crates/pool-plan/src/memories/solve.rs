@@ -9,7 +9,7 @@ use crate::random::Random;
 use crate::work::{Limit, Watch};
 
 use super::exhaustive::{self, Search};
-use super::greedy::{self, ORDERS, RULES};
+use super::greedy::{self, ORDERS, RULES, Rule};
 use super::instance::Instance;
 use super::packing::{Effort, Standing};
 use super::plan::{MemoryCertificate, MemoryPlan};
@@ -27,6 +27,8 @@ const PACK_ROUNDS: u32 = 8;
 const FIRST_ROUNDS: u32 = 2;
 /// Moves of a round: [for each buffer, at least, at most].
 const MOVES: [usize; 3] = [200, 2_000, 400_000];
+/// Joint greedy plans of a round, with an order that is changed a little: [passes of all, at least, at most].
+const REORDERED: [usize; 3] = [20_000_000, 4, 400];
 /// How often the capacities are lowered in a round, where a memory could not be packed into its own.
 const TIGHTENINGS: u32 = 6;
 
@@ -64,6 +66,7 @@ impl MemoryProblem {
             options,
             limit,
             best: None,
+            best_order: None,
             proof: Proof::default(),
             searched: None,
         };
@@ -136,6 +139,8 @@ struct Solver<'a> {
     options: &'a Options,
     limit: Limit<'a>,
     best: Option<Standing>,
+    /// The cost of the best joint greedy plan, its order and its rule.
+    best_order: Option<(u64, Vec<usize>, Rule)>,
     proof: Proof,
     /// The cost that no plan is below, after an exhaustive search.
     searched: Option<u64>,
@@ -154,9 +159,7 @@ impl<'a> Solver<'a> {
                     let always = || true;
                     let watch = if is_first { Watch::new(&always) } else { Watch::new(&goes_on) };
                     is_first = false;
-                    if let Some(plan) = greedy::place(self.instance, &order, rule, &watch) {
-                        self.offer(plan);
-                    }
+                    self.try_order(&order, rule, &watch);
                 }
             }
         }
@@ -167,6 +170,44 @@ impl<'a> Solver<'a> {
         self.proof = prices::proof(self.instance, cost, self.limit);
         self.limit.monitor.set_bound(self.proof.bound);
         Ok(())
+    }
+
+    /// Places buffers in an order, and keeps the plan or the order if it is the best. Returns whether the order is.
+    fn try_order(&mut self, order: &[usize], rule: Rule, watch: &Watch<'_>) -> bool {
+        let Some(plan) = greedy::place(self.instance, order, rule, watch) else { return false };
+        let cost = plan.cost;
+        self.offer(plan);
+        // Equal ones are taken, too, so that a search goes on.
+        let is_best = self.best_order.as_ref().is_none_or(|best| cost <= best.0);
+        if is_best {
+            self.best_order = Some((cost, order.to_vec(), rule));
+        }
+        is_best
+    }
+
+    /// Moves buffers in the best order, one or two at a time.
+    fn reorder(&mut self, random: &mut Random) {
+        let [passes, least, most] = REORDERED;
+        let count = self.instance.len();
+        let Some((_, mut order, rule)) = self.best_order.clone().filter(|_| count > 1) else {
+            return;
+        };
+        let limit = self.limit;
+        let goes_on = || !limit.is_reached();
+        let watch = Watch::new(&goes_on);
+        for _ in 0..(passes / (count * count)).clamp(least, most) {
+            let before = order.clone();
+            for _ in 0..=random.below(2) {
+                let moved = order.remove(random.below(count));
+                order.insert(random.below(count), moved);
+            }
+            if !watch.count(count) {
+                return;
+            }
+            if !self.try_order(&order, rule, &watch) {
+                order = before;
+            }
+        }
     }
 
     /// A plan by live bytes alone, whose memories are packed after all buffers are assigned.
@@ -243,6 +284,7 @@ impl<'a> Solver<'a> {
         let [per_buffer, least, most] = MOVES;
         let moves = (per_buffer * self.instance.len()).clamp(least, most);
         let mut random = Random::new(self.options.seed, u64::from(round), 0);
+        self.reorder(&mut random);
         let mut caps = self.capacities();
         for turn in 0..TIGHTENINGS {
             let mut assignment = match (&self.best, (round + turn) % 3) {
