@@ -79,7 +79,7 @@ fn arguments_and_files_that_cannot_be_are_refused() {
     for (problem, arguments, text) in [
         (&json, &["--capacity", "9"][..], "each memory has its own"),
         (&json, &["--memory", "dram:9"], "no memory \"dram\""),
-        (&csv, &["--memory", "sram:64"], "line 4, column 15: there is no memory \"psram\""),
+        (&csv, &["--memory", "sram:64"], "line 4, column 16: there is no memory \"psram\""),
         (&csv, &["--memory", "a", "--memory", "a"], "there is no memory"),
         (&csv, &["--memory", "a:x"], "bytes: \"x\""),
         (&csv, &["--memory", "a:1:1:1:1"], "one field too many"),
