@@ -216,9 +216,6 @@ impl Simulator for RmmArena {
     fn allocate(&mut self, buffer: u64, stream: u64, bytes: u64) -> Result<u64, Full> {
         let bytes = round_up(bytes.max(1), ALIGNMENT)?;
         let own = self.arena_of(stream);
-        if bytes > self.size.unwrap_or(1 << 62) {
-            return Err(Full);
-        }
         let address = match self.place(own, bytes) {
             Some(address) => address,
             None => {
