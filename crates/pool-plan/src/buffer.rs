@@ -47,6 +47,12 @@ pub struct Buffer {
     pub gaps: Vec<Gap>,
 }
 
+impl AsRef<Self> for Buffer {
+    fn as_ref(&self) -> &Self {
+        self
+    }
+}
+
 impl Buffer {
     /// Makes a buffer of `size` bytes that lives in `[lower, upper)`, at any offset.
     #[must_use]

@@ -165,6 +165,84 @@ pub enum PlanError {
         /// The peak of the best plan found.
         best: u64,
     },
+    /// A problem of several memories has no memory.
+    #[error("there are no memories to place buffers in")]
+    NoMemories,
+    /// Two memories have the same name.
+    #[error("memories {first} and {second} are both called {name}")]
+    DuplicateMemory {
+        /// The name.
+        name: String,
+        /// Index of the first of them.
+        first: usize,
+        /// Index of the second.
+        second: usize,
+    },
+    /// A buffer may lie in no memory, or names one twice, or is fixed in one that it may not lie in, or has a
+    /// fixed offset and several memories.
+    #[error("buffer {id}: {what}")]
+    BadMemories {
+        /// The buffer.
+        id: String,
+        /// What is wrong with its memories.
+        what: &'static str,
+    },
+    /// A buffer names a memory that the problem does not have.
+    #[error("buffer {id}: there is no memory {memory}")]
+    UnknownMemory {
+        /// The buffer.
+        id: String,
+        /// The name or the index of the memory.
+        memory: String,
+    },
+    /// Costs do not fit the numbers: a plan could cost more than `i64::MAX`.
+    #[error("memory {memory}: cost {cost} times {amount} exceeds {}", i64::MAX)]
+    CostOverflow {
+        /// The memory with the largest cost.
+        memory: String,
+        /// Its cost of a byte.
+        cost: u64,
+        /// The bytes of all buffers.
+        amount: u64,
+    },
+    /// The options have a capacity, and the problem several memories, each with a capacity of its own.
+    #[error("a capacity of {capacity} bytes for several memories: each has its own")]
+    OneCapacity {
+        /// The capacity of the options.
+        capacity: u64,
+    },
+    /// Buffers that are live at once may lie in some memories alone, which are too small for them.
+    #[error(
+        "memories {memories:?} have {capacity} bytes, and {} buffers that may lie nowhere else need {bound} at time \
+         {time}",
+        witness.len()
+    )]
+    MemoriesTooSmall {
+        /// Indices of the memories.
+        memories: Vec<usize>,
+        /// The bytes that they have together.
+        capacity: u64,
+        /// The bytes that are needed at least.
+        bound: u64,
+        /// The time at which the buffers are live.
+        time: i64,
+        /// Indices of the buffers.
+        witness: Vec<usize>,
+    },
+    /// No plan within the capacities of all memories was found; an exhaustive search shows that there is none, or
+    /// the budget ended.
+    #[error(
+        "no plan of {buffers} buffers within the capacities of {memories} memories {}",
+        if *proved { "exists: every assignment was tried" } else { "was found in the budget: give it more time" }
+    )]
+    Unassigned {
+        /// How many buffers there are.
+        buffers: usize,
+        /// How many memories.
+        memories: usize,
+        /// Whether an exhaustive search has shown that there is no plan.
+        proved: bool,
+    },
     /// The tolerance is below 1 or not a number.
     #[error("tolerance {tolerance} must be a ratio of at least 1")]
     BadTolerance {

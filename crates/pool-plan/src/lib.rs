@@ -1,11 +1,14 @@
 //! An offline memory planner. It places buffers whose lifetimes are known in advance, so that they
 //! take as few bytes as possible together. A certificate states the lower bound.
 //!
-//! There are two problems. In an [`IntervalProblem`], buffers live from one time to another, as on
-//! one stream, in the order of calls. In a [`HappensBeforeProblem`], operations of an acyclic graph
-//! use them, as on several streams: two may share bytes only if every use of the one comes before
-//! the other is allocated. Both solve to a [`Plan`]: an offset for each buffer, the peak, an exact
-//! lower bound, and the buffers that prove the bound.
+//! There are three problems. In an [`IntervalProblem`] buffers live from one time to another, as on
+//! one stream, in the order of calls. In a [`HappensBeforeProblem`] they are used by operations of
+//! an acyclic graph, as on several streams: two may share bytes only if every use of the one comes
+//! before the other is allocated. These two solve to a [`Plan`]: an offset for each buffer, the peak,
+//! an exact lower bound, and the buffers that witness the bound.
+//!
+//! In a [`MemoryProblem`] buffers with lifetimes lie in one of several memories, each with a capacity and a cost. It
+//! solves to a [`MemoryPlan`], whose bound is witnessed by prices of bytes.
 //!
 //! ```
 //! use pool_plan::{Buffer, IntervalProblem, Options};
@@ -54,7 +57,8 @@
 // work: options
 // sorting: work
 // lists: error, limits
-// validate: buffer, graph, violation
+// memory: buffer, limits
+// validate: buffer, graph, memory, violation
 // happens_before: error, graph, limits, markers, operations, validate, violation
 // interval: buffer, error, limits, validate, violation
 // order: adjacency, bits, graph, happens_before, operations, tasks
@@ -65,6 +69,7 @@
 // greedy: adjacency, bits, heuristic, item, overlaps, sorting, timeline, work
 // search: adjacency, bits, item, overlaps, plan, random, timeline, work
 // portfolio: adjacency, bound, error, greedy, heuristic, item, options, overlaps, plan, random, search, tasks, work
+// memories: buffer, error, interval, limits, lists, memory, options, plan, random, validate, violation, work
 // solve: adjacency, bits, bound, error, graph, greedy, happens_before, interval, item, operations, options, order,
 //     overlaps, plan, portfolio, search, sorting, timeline, violation, work
 
@@ -83,6 +88,8 @@ mod limits;
 #[cfg(feature = "serde")]
 mod lists;
 mod markers;
+mod memories;
+mod memory;
 mod operations;
 mod options;
 mod order;
@@ -109,6 +116,8 @@ pub use graph::{Edge, EdgeKind, GraphBuffer, Role};
 pub use happens_before::HappensBeforeProblem;
 pub use heuristic::{GreedyFit, GreedyHeuristic, GreedyOrder};
 pub use interval::IntervalProblem;
+pub use memories::{MemoryCertificate, MemoryPlan, MemoryProblem};
+pub use memory::{Memory, MemoryBuffer, Placement, Price};
 pub use options::{Monitor, Options};
 pub use plan::{Certificate, Plan};
 #[cfg(feature = "record")]

@@ -62,4 +62,73 @@ pub enum Violation {
         /// The number of buffers.
         buffers: usize,
     },
+    /// A buffer lies in a memory that it may not lie in, or that does not exist.
+    #[error("buffer #{buffer} may not lie in memory #{memory}")]
+    ForbiddenMemory {
+        /// The buffer.
+        buffer: usize,
+        /// The memory.
+        memory: usize,
+    },
+    /// A memory holds more than its capacity.
+    #[error("memory #{memory}: {peak} bytes of {capacity}")]
+    OverCapacity {
+        /// The memory.
+        memory: usize,
+        /// The bytes that it would hold.
+        peak: u64,
+        /// The bytes that it has.
+        capacity: u64,
+    },
+    /// A certificate states another cost than the plan has.
+    #[error("the certificate states a cost of {stated}, but the plan costs {found}")]
+    WrongCost {
+        /// The cost that the certificate states.
+        stated: u64,
+        /// The cost of the plan.
+        found: u64,
+    },
+    /// A certificate states another bound than its prices prove.
+    #[error("the certificate states a bound of {stated}, but its prices prove {found}")]
+    WrongBound {
+        /// The bound that the certificate states.
+        stated: u64,
+        /// The bound that the prices prove.
+        found: u64,
+    },
+    /// The prices of a memory are too high to prove a bound.
+    #[error("memory #{memory}: the prices add up to {price}, and may to {most}")]
+    PricedTooHigh {
+        /// The memory.
+        memory: usize,
+        /// The sum of its prices.
+        price: u64,
+        /// The most that the sum may be.
+        most: u64,
+    },
+}
+
+impl Violation {
+    /// The same with other numbers for the buffers.
+    pub(crate) fn renamed(self, name: impl Fn(usize) -> usize) -> Self {
+        match self {
+            Self::LiveTogether { first, second, time } => {
+                Self::LiveTogether { first: name(first), second: name(second), time }
+            }
+            Self::Unordered { first, second } => {
+                Self::Unordered { first: name(first), second: name(second) }
+            }
+            Self::Misaligned { buffer, offset, alignment } => {
+                Self::Misaligned { buffer: name(buffer), offset, alignment }
+            }
+            Self::Moved { buffer, offset, fixed } => {
+                Self::Moved { buffer: name(buffer), offset, fixed }
+            }
+            Self::Overflow { buffer, offset } => Self::Overflow { buffer: name(buffer), offset },
+            Self::ForbiddenMemory { buffer, memory } => {
+                Self::ForbiddenMemory { buffer: name(buffer), memory }
+            }
+            other => other,
+        }
+    }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use pool_plan::Options;
+use pool_plan::{Memory, Options};
 use pool_replay::{Allocator, Format, Selection};
 
 /// Plan memory: offsets for buffers with known lifetimes, and an exact lower bound.
@@ -40,11 +40,15 @@ pub(crate) enum Task {
 #[derive(Args, Debug)]
 pub(crate) struct Solve {
     /// A CSV file with columns id, lower, upper, size [, alignment, gaps, offset], or a JSON file
-    /// with buffers, and with operations and edges for a happens-before problem.
+    /// with buffers, and with operations and edges for a happens-before problem, or with memories.
     pub(crate) file: PathBuf,
     /// Find any plan within this many bytes.
-    #[arg(long, value_name = "BYTES")]
+    #[arg(long, value_name = "BYTES", conflicts_with = "memories")]
     pub(crate) capacity: Option<u64>,
+    /// Place buffers in this memory too: a name, its bytes (none: no limit), the cost of a byte held [1] and of one read
+    /// or written [0], as in sram:65536:1:1 or psram::1:10. A memory of the file is replaced.
+    #[arg(long = "memory", value_name = "NAME[:BYTES[:COST[:TRAFFIC]]]", value_parser = memory)]
+    pub(crate) memories: Vec<Memory>,
     /// Align every buffer to at least this many bytes.
     #[arg(long, value_name = "BYTES", value_parser = power_of_two)]
     pub(crate) align: Option<u64>,
@@ -110,7 +114,7 @@ pub(crate) struct Replay {
     /// How many bytes each device has; for each allocator the first event is named that has no room.
     #[arg(long, value_name = "BYTES")]
     pub(crate) capacity: Option<u64>,
-    /// How many bytes RMM's pool begins with; no more than the capacity.
+    /// How many bytes RMM's pool begins with, and RMM's arena has; no more than the capacity.
     #[arg(long, value_name = "BYTES", default_value_t = 0)]
     pool_size: u64,
     /// Align every buffer of the plan to at least this many bytes.
@@ -225,6 +229,29 @@ fn power_of_two(text: &str) -> Result<u64, String> {
         return Ok(alignment);
     }
     Err(format!("{alignment} is not a power of two"))
+}
+
+/// A memory, such as `sram:65536:1:1` or `psram::1:10`.
+fn memory(text: &str) -> Result<Memory, String> {
+    let mut fields = text.split(':');
+    let mut memory = Memory::new(fields.next().unwrap_or_default());
+    if memory.name.is_empty() || memory.name.contains(char::is_whitespace) {
+        return Err("a memory has a name without blanks".to_owned());
+    }
+    let mut number = |what: &str| match fields.next() {
+        None | Some("") => Ok(None),
+        Some(field) => {
+            let error = |_| format!("{what}: {field:?} is no whole number that fits 64 bits");
+            field.parse().map(Some).map_err(error)
+        }
+    };
+    memory.capacity = number("bytes")?;
+    memory.cost = number("cost")?.unwrap_or(memory.cost);
+    memory.traffic_cost = number("traffic cost")?.unwrap_or(memory.traffic_cost);
+    match fields.next() {
+        Some(field) => Err(format!("{field:?} is one field too many")),
+        None => Ok(memory),
+    }
 }
 
 /// A time such as `10s`, `1.5s` or `1500ms`.

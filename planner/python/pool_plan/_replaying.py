@@ -17,10 +17,18 @@ from ._planning import wanted_of, whole
 Format = Literal[
     "rmm", "rmm-debug", "pytorch", "cupy", "minimalloc", "tflite", "xla", "json", "problem"
 ]
-Allocator = Literal["bump", "slots", "pool", "caching", "expandable", "planned"]
+Allocator = Literal["bump", "slots", "pool", "arena", "caching", "expandable", "planned"]
 Outcome = Literal["fits", "no-room", "left-out", "inconsistent"]
 
-ALLOCATORS: tuple[Allocator, ...] = ("bump", "slots", "pool", "caching", "expandable", "planned")
+ALLOCATORS: tuple[Allocator, ...] = (
+    "bump",
+    "slots",
+    "pool",
+    "arena",
+    "caching",
+    "expandable",
+    "planned",
+)
 
 
 @dataclass(frozen=True)

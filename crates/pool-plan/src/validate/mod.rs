@@ -6,3 +6,4 @@
 mod ends;
 pub(crate) mod graph;
 pub(crate) mod interval;
+pub(crate) mod memories;

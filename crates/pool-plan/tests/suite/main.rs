@@ -17,6 +17,8 @@ mod families;
 mod held_out;
 #[path = "../support/naive.rs"]
 mod naive;
+#[path = "../support/naive_memories.rs"]
+mod naive_memories;
 #[path = "../support/synthetic.rs"]
 mod synthetic;
 #[path = "../support/trace.rs"]
@@ -28,6 +30,7 @@ mod captures;
 mod errors;
 mod generated;
 mod hostile;
+mod memories;
 mod mutations;
 mod optimum;
 #[cfg(feature = "serde")]

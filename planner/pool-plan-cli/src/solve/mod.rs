@@ -1,5 +1,6 @@
 //! `pool-plan solve`: reads, plans with a progress bar, checks, writes, reports. Each step is a module, entered once.
 
+mod memories;
 mod problem;
 mod read;
 mod report;
@@ -16,7 +17,7 @@ use pool_plan::{PlanError, error_chain};
 use crate::arguments::Solve;
 use crate::output;
 
-use problem::Problem;
+use read::Contents;
 
 const NO_PLAN: u8 = 1;
 const BAD_INPUT: u8 = 2;
@@ -42,13 +43,17 @@ pub(crate) fn run(arguments: &Solve) -> ExitCode {
 fn solve(arguments: &Solve) -> Result<(), Failure> {
     write::check(arguments).map_err(Failure::bad)?;
     let name = arguments.file.display().to_string();
-    let problem =
+    let contents =
         read::read(arguments).map_err(|error| Failure::bad(format!("{name}: {error}")))?;
+    let problem = match contents {
+        Contents::One(problem) => problem,
+        Contents::Several(memories) => return memories.run(arguments, &name),
+    };
 
     let start = Instant::now();
-    let plan = watch::solve(&problem, arguments);
+    let plan = watch::solve(arguments, |options, monitor| problem.solve(options, monitor));
     let seconds = start.elapsed().as_secs_f64();
-    let plan = plan.map_err(|error| Failure::no_plan(&problem, &name, &error))?;
+    let plan = plan.map_err(|error| Failure::no_plan(&|index| problem.id(index), &name, &error))?;
     if let Err(violation) = problem.validate(&plan.offsets) {
         return Err(Failure::bad(error_chain(&PlanError::Rejected(violation))));
     }
@@ -63,14 +68,18 @@ impl Failure {
     }
 
     /// Why there is no plan, with the names of a bound's witness.
-    fn no_plan(problem: &Problem, name: &str, error: &PlanError) -> Self {
+    fn no_plan<'a>(id: &dyn Fn(usize) -> &'a str, name: &str, error: &PlanError) -> Self {
         let mut message = format!("{name}: {}", error_chain(error));
         let (code, witness) = match error {
-            PlanError::Infeasible { witness, .. } => (NO_PLAN, witness.as_slice()),
-            PlanError::NotFound { .. } | PlanError::ProvedInfeasible { .. } => (NO_PLAN, &[][..]),
+            PlanError::Infeasible { witness, .. } | PlanError::MemoriesTooSmall { witness, .. } => {
+                (NO_PLAN, witness.as_slice())
+            }
+            PlanError::NotFound { .. }
+            | PlanError::ProvedInfeasible { .. }
+            | PlanError::Unassigned { .. } => (NO_PLAN, &[][..]),
             _ => (BAD_INPUT, &[][..]),
         };
-        let ids: Vec<&str> = witness.iter().map(|&index| problem.id(index)).collect();
+        let ids: Vec<&str> = witness.iter().map(|&index| id(index)).collect();
         let (shown, others) = ids.split_at(ids.len().min(NAMES_SHOWN));
         if !shown.is_empty() {
             message = format!("{message}: {}", shown.join(" "));

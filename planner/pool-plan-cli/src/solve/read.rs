@@ -4,26 +4,36 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
-use pool_plan::{GraphRecord, IntervalProblem, PlanError, error_chain};
+use pool_plan::{GraphRecord, IntervalProblem, Memory, MemoryProblem, PlanError, error_chain};
 use pool_replay::csv::{self, CsvOptions};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use crate::arguments::Solve;
 
+use super::memories::Memories;
 use super::problem::{Problem, is_json};
 
 /// Bytes of a file that are read.
 const MOST_BYTES: usize = 1 << 28;
 
-/// The key by which the two kinds of problem differ in a JSON file.
+/// The keys by which the kinds of problem differ in a JSON file.
 #[derive(Deserialize)]
 struct Kind {
     operations: Option<IgnoredAny>,
+    memories: Option<IgnoredAny>,
+}
+
+/// What a file holds.
+pub(super) enum Contents {
+    /// A problem of one memory.
+    One(Problem),
+    /// A problem of several memories.
+    Several(Memories),
 }
 
 /// Reads the file that the arguments name.
-pub(super) fn read(arguments: &Solve) -> Result<Problem, String> {
+pub(super) fn read(arguments: &Solve) -> Result<Contents, String> {
     let path = &arguments.file;
     let text = read_text(path)?;
     let in_file = |error: String| format!("{} bytes: {error}", text.len());
@@ -31,24 +41,68 @@ pub(super) fn read(arguments: &Solve) -> Result<Problem, String> {
         return from_json(&text, arguments).map_err(in_file);
     }
     let options = CsvOptions { fixed: arguments.fixed, alignment: arguments.align };
-    let problem = csv::read(&text, options).map_err(|error| in_file(error_chain(&error)))?;
-    Ok(Problem::Interval(problem, Some(text)))
+    let located = |error: csv::CsvError| in_file(error_chain(&error));
+    if !arguments.memories.is_empty() {
+        let memories = arguments.memories.clone();
+        let problem = csv::read_memories(&text, options, memories).map_err(located)?;
+        return Ok(Contents::Several(Memories { problem, text: Some(text) }));
+    }
+    let problem = csv::read(&text, options).map_err(located)?;
+    Ok(Contents::One(Problem::Interval(problem, Some(text))))
 }
 
-fn from_json(text: &str, arguments: &Solve) -> Result<Problem, String> {
+fn from_json(text: &str, arguments: &Solve) -> Result<Contents, String> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let kind: Kind = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    if kind.memories.is_some() {
+        return several(text, arguments);
+    }
+    if !arguments.memories.is_empty() {
+        return Err("--memory: a JSON file names its memories by the key \"memories\"".to_owned());
+    }
     if kind.operations.is_some() {
         let record = GraphRecord::from_json_with(text, |buffer| {
             settle(&mut buffer.alignment, &mut buffer.offset, arguments);
         });
-        return record.map(Problem::HappensBefore).map_err(|error| error_chain(&error));
+        return record
+            .map(Problem::HappensBefore)
+            .map(Contents::One)
+            .map_err(|error| error_chain(&error));
     }
     let mut source = serde_json::Deserializer::from_str(text);
     let problem = IntervalProblem::deserialize_with(&mut source, |buffer| {
         settle(&mut buffer.alignment, &mut buffer.offset, arguments);
     });
-    Ok(Problem::Interval(problem.map_err(|error| error.to_string())?, None))
+    let problem = problem.map_err(|error| error.to_string())?;
+    Ok(Contents::One(Problem::Interval(problem, None)))
+}
+
+/// A problem of several memories; those that the arguments name replace those of the file.
+fn several(text: &str, arguments: &Solve) -> Result<Contents, String> {
+    if arguments.capacity.is_some() {
+        return Err("--capacity: each memory has its own; --memory NAME:BYTES caps one".to_owned());
+    }
+    let mut unknown = None;
+    let mut source = serde_json::Deserializer::from_str(text);
+    let problem = MemoryProblem::deserialize_with(&mut source, |memories, buffers| {
+        for given in &arguments.memories {
+            match memories.iter_mut().find(|memory| memory.name == given.name) {
+                Some(memory) => memory.clone_from(given),
+                None => unknown = Some(given),
+            }
+        }
+        for one in buffers {
+            settle(&mut one.buffer.alignment, &mut one.buffer.offset, arguments);
+            if !arguments.fixed {
+                one.memory = None;
+            }
+        }
+    });
+    if let Some(Memory { name, .. }) = unknown {
+        return Err(format!("--memory: the file has no memory {name:?}"));
+    }
+    let problem = problem.map_err(|error| error.to_string())?;
+    Ok(Contents::Several(Memories { problem, text: None }))
 }
 
 /// Applies `--align` and `--fixed` to a buffer, before anything of it is checked.

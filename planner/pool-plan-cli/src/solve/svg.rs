@@ -3,29 +3,40 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use pool_plan::Plan;
 use pool_replay::export::xml_text;
-
-use super::problem::Problem;
 
 const WIDTH: f64 = 1200.0;
 const HEIGHT: f64 = 700.0;
 const MARGIN: f64 = 40.0;
 
-/// Writes the picture.
-pub(crate) fn write(problem: &Problem, plan: &Plan, path: &Path) -> Result<(), String> {
-    let text = picture(problem, plan);
+/// A buffer of a picture.
+pub(super) struct Drawn {
+    /// The buffer's name.
+    pub(super) id: String,
+    /// Its size in bytes.
+    pub(super) size: u64,
+    /// The spans in which it is live.
+    pub(super) spans: Vec<(i64, i64)>,
+    /// Its offset in its memory.
+    pub(super) offset: u64,
+    /// The bytes of the picture below its memory.
+    pub(super) bottom: u64,
+}
+
+/// Writes the picture of buffers, with a line at each of some heights.
+pub(super) fn write(buffers: &[Drawn], lines: &[(u64, String)], path: &Path) -> Result<(), String> {
+    let text = picture(buffers, lines);
     std::fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
 }
 
 // Writing to a string cannot fail.
 #[expect(clippy::cast_precision_loss, reason = "pixels")]
-fn picture(problem: &Problem, plan: &Plan) -> String {
-    let buffers = problem.spans();
-    let spans = || buffers.iter().flat_map(|(_, spans)| spans);
+fn picture(buffers: &[Drawn], lines: &[(u64, String)]) -> String {
+    let spans = || buffers.iter().flat_map(|one| &one.spans);
     let begin = spans().map(|span| span.0).min().unwrap_or(0);
     let end = spans().map(|span| span.1).max().unwrap_or(1);
-    let (duration, top) = (end.abs_diff(begin).max(1) as f64, plan.certificate.peak.max(1) as f64);
+    let top = lines.iter().map(|line| line.0).max().unwrap_or(0);
+    let (duration, top) = (end.abs_diff(begin).max(1) as f64, top.max(1) as f64);
     let x = |time: i64| MARGIN + time.abs_diff(begin) as f64 / duration * WIDTH;
     let y = |address: u64| MARGIN + (1.0 - address as f64 / top) * HEIGHT;
     let (full_width, full_height) = (WIDTH + 2.0 * MARGIN, HEIGHT + 2.0 * MARGIN);
@@ -34,27 +45,28 @@ fn picture(problem: &Problem, plan: &Plan) -> String {
          font-family=\"sans-serif\" font-size=\"12\">\n\
          <rect width=\"{full_width}\" height=\"{full_height}\" fill=\"white\"/>\n"
     );
-    for (index, (size, spans)) in buffers.iter().enumerate() {
-        let (low, high) = (y(plan.offsets[index]), y(plan.offsets[index] + size));
+    for (index, Drawn { id, size, spans, offset, bottom }) in buffers.iter().enumerate() {
+        let start = bottom + offset;
+        let (low, high) = (y(start), y(start + size));
         // The golden angle keeps neighbours apart in colour.
         let hue = (index as f64 * 137.508) % 360.0;
-        let id = xml_text(problem.id(index));
+        let id = xml_text(id);
         for &(lower, upper) in spans {
             let (left, right) = (x(lower), x(upper));
             let _ = writeln!(
                 text,
                 "<rect x=\"{left:.2}\" y=\"{high:.2}\" width=\"{:.2}\" height=\"{:.2}\" \
                  fill=\"hsl({hue:.0},60%,70%)\" stroke=\"#333\" stroke-width=\"0.3\">\
-                 <title>{id}: {size} bytes at {}, [{lower}, {upper})</title></rect>",
+                 <title>{id}: {size} bytes at {offset}, [{lower}, {upper})</title></rect>",
                 right - left,
                 low - high,
-                plan.offsets[index],
             );
         }
     }
-    line(&mut text, y(plan.certificate.peak), "#c00", &format!("peak {}", plan.certificate.peak));
-    let bound = format!("bound {}", plan.certificate.bound);
-    line(&mut text, y(plan.certificate.bound), "#06c", &bound);
+    for (index, (height, label)) in lines.iter().enumerate() {
+        let colour = if index % 2 == 0 { "#c00" } else { "#06c" };
+        line(&mut text, y(*height), colour, &xml_text(label));
+    }
     let (bottom, right) = (MARGIN + HEIGHT, MARGIN + WIDTH);
     let _ = writeln!(
         text,

@@ -6,18 +6,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressStyle};
-use pool_plan::{Monitor, Plan, PlanError};
+use pool_plan::{Monitor, Options, PlanError};
 
 use crate::arguments::Solve;
 use crate::output::complain;
-
-use super::problem::Problem;
 
 /// As a shell has it of a process that an interrupt has ended.
 const INTERRUPTED: i32 = 130;
 
 /// Plans, and stops with the best plan so far on Ctrl-C. A second one ends the command.
-pub(super) fn solve(problem: &Problem, arguments: &Solve) -> Result<Plan, PlanError> {
+pub(super) fn solve<P>(
+    arguments: &Solve,
+    plan: impl FnOnce(&Options, &Monitor) -> Result<P, PlanError>,
+) -> Result<P, PlanError> {
     let monitor = Arc::new(Monitor::new());
     let stopper = Arc::clone(&monitor);
     let stop = move || {
@@ -29,24 +30,28 @@ pub(super) fn solve(problem: &Problem, arguments: &Solve) -> Result<Plan, PlanEr
     if let Err(error) = ctrlc::set_handler(stop) {
         complain(&format!("warning: Ctrl-C will not return the best plan so far: {error}"));
     }
-    let outcome = shown(problem, arguments, &monitor);
+    let outcome = shown(arguments, &monitor, plan);
     // From here on Ctrl-C ends the command.
     monitor.cancel();
     outcome
 }
 
 /// Plans, and shows how it goes on a terminal.
-fn shown(problem: &Problem, arguments: &Solve, monitor: &Monitor) -> Result<Plan, PlanError> {
+fn shown<P>(
+    arguments: &Solve,
+    monitor: &Monitor,
+    plan: impl FnOnce(&Options, &Monitor) -> Result<P, PlanError>,
+) -> Result<P, PlanError> {
     let options = arguments.options();
     if !std::io::stderr().is_terminal() {
-        return problem.solve(&options, monitor);
+        return plan(&options, monitor);
     }
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         // Without a thread there is no bar.
         let bar = || show(monitor, arguments.budget, &done);
         drop(std::thread::Builder::new().spawn_scoped(scope, bar));
-        let outcome = problem.solve(&options, monitor);
+        let outcome = plan(&options, monitor);
         done.store(true, Ordering::Release);
         outcome
     })

@@ -25,8 +25,23 @@ pub(super) fn check(arguments: &Solve) -> Result<(), String> {
 /// Writes the files that the arguments name, both of them even where the first one cannot be written.
 pub(super) fn write(arguments: &Solve, problem: &Problem, plan: &Plan) -> Result<(), String> {
     let written = arguments.out.as_ref().map_or(Ok(()), |path| write_plan(problem, plan, path));
-    let drawn = arguments.svg.as_ref().map_or(Ok(()), |path| svg::write(problem, plan, path));
+    let drawn = arguments.svg.as_ref().map_or(Ok(()), |path| draw(problem, plan, path));
     written.and(drawn)
+}
+
+/// Draws a plan, with lines at its peak and its bound.
+fn draw(problem: &Problem, plan: &Plan, path: &Path) -> Result<(), String> {
+    let buffers = problem.spans().into_iter().zip(&plan.offsets).enumerate();
+    let buffers = buffers.map(|(index, ((size, spans), &offset))| svg::Drawn {
+        id: problem.id(index).to_owned(),
+        size,
+        spans,
+        offset,
+        bottom: 0,
+    });
+    let (peak, bound) = (plan.certificate.peak, plan.certificate.bound);
+    let lines = [(peak, format!("peak {peak}")), (bound, format!("bound {bound}"))];
+    svg::write(&buffers.collect::<Vec<_>>(), &lines, path)
 }
 
 /// Writes a plan: JSON where the name of the file ends so, else CSV or a table.

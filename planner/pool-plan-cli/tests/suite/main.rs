@@ -17,6 +17,7 @@ mod placed;
 mod attacks;
 mod command;
 mod interrupt;
+mod memories;
 mod memory;
 mod memory_viz;
 mod outside;

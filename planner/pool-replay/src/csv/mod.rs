@@ -7,6 +7,10 @@
 //! A gap with a window, `9-10@1:17`, keeps these bytes of the buffer live meanwhile. The planner keeps all of its bytes
 //! live then: such a plan is valid, and may be larger than need be.
 //!
+//! A problem of several memories has up to three columns more: `memories`, the names of those that the buffer may lie
+//! in, separated by spaces, and all if the field is empty; `traffic`, the bytes read and written, which is the size if
+//! the field is empty; and `memory`, the one that a plan has chosen.
+//!
 //! Fields may be in quotes, with quotes in them doubled; blanks around other fields do not count, nor do
 //! blank lines. A lifetime is half-open: where `lower` is `upper` or more, the buffer is never live, and
 //! the file is refused.
@@ -17,7 +21,10 @@ mod records;
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use pool_plan::{Buffer, Gap, IntervalProblem, PlanError, Violation};
+use pool_plan::{
+    Buffer, Gap, IntervalProblem, Memory, MemoryBuffer, MemoryProblem, Placement, PlanError,
+    Violation,
+};
 
 pub use error::CsvError;
 pub use records::quoted;
@@ -37,6 +44,10 @@ enum Column {
     Gaps,
     Offset,
     Hint,
+    /// The memories that the buffer may lie in; these three are used where a problem has several.
+    Memories,
+    Memory,
+    Traffic,
     /// A column that the planner does not use.
     Other,
 }
@@ -53,6 +64,9 @@ impl Column {
             "gaps" => Self::Gaps,
             "offset" => Self::Offset,
             "hint" => Self::Hint,
+            "memories" => Self::Memories,
+            "memory" => Self::Memory,
+            "traffic" => Self::Traffic,
             _ => Self::Other,
         }
     }
@@ -78,6 +92,30 @@ pub struct CsvOptions {
 /// If the text is not such a file, with line and column; if there are more buffers than the planner
 /// takes; if they are no problem.
 pub fn read(text: &str, options: CsvOptions) -> Result<IntervalProblem, CsvError> {
+    let (columns, buffers) = rows(text, |columns, record| buffer(columns, record, options))?;
+    IntervalProblem::new(buffers).map_err(|error| located(error, &columns, text))
+}
+
+/// Reads a problem whose buffers lie in one of `memories`, as the columns `memories`, `traffic` and, where offsets are
+/// fixed, `memory` have it.
+///
+/// # Errors
+/// As [`read`], and if a field names a memory that is not one of `memories`.
+pub fn read_memories(
+    text: &str,
+    options: CsvOptions,
+    memories: Vec<Memory>,
+) -> Result<MemoryProblem, CsvError> {
+    let (columns, buffers) =
+        rows(text, |columns, record| memory_buffer(columns, record, options, &memories))?;
+    MemoryProblem::new(memories, buffers).map_err(|error| located(error, &columns, text))
+}
+
+/// The columns of a file, and the buffer of each of its lines.
+fn rows<T: AsRef<Buffer>>(
+    text: &str,
+    read: impl Fn(&[Column], &[Field<'_>]) -> Result<T, CsvError>,
+) -> Result<(Vec<Column>, Vec<T>), CsvError> {
     let mut records = Records::new(text);
     let columns = columns(&records.next().ok_or(CsvError::Problem(PlanError::Empty))?)?;
     let mut buffers = Vec::new();
@@ -88,8 +126,8 @@ pub fn read(text: &str, options: CsvOptions) -> Result<IntervalProblem, CsvError
             let message = format!("{} fields for {} columns", record.count, columns.len());
             return Err(CsvError::Field { line: record.line, column, message });
         }
-        let buffer = buffer(&columns, &record.fields, options)?;
-        spans = spans.saturating_add(1 + buffer.gaps.len());
+        let buffer = read(&columns, &record.fields)?;
+        spans = spans.saturating_add(1 + buffer.as_ref().gaps.len());
         if spans > IntervalProblem::MOST_SPANS {
             // The others are counted, and not kept.
             let (count, limit) =
@@ -98,7 +136,7 @@ pub fn read(text: &str, options: CsvOptions) -> Result<IntervalProblem, CsvError
         }
         buffers.push(buffer);
     }
-    IntervalProblem::new(buffers).map_err(|error| located(error, &columns, text))
+    Ok((columns, buffers))
 }
 
 /// An error of the problem, with the line and the field that it is about.
@@ -114,6 +152,7 @@ fn located(error: PlanError, columns: &[Column], text: &str) -> CsvError {
         PlanError::BadAlignment { id, .. } => (named(id), Column::Alignment),
         PlanError::MisalignedOffset { id, .. } => (named(id), Column::Offset),
         PlanError::SizeOverflow { id, .. } => (named(id), Column::Size),
+        PlanError::BadMemories { id, .. } => (named(id), Column::Memories),
         PlanError::DuplicateId { second, .. }
         | PlanError::FixedOverlap(Violation::LiveTogether { second, .. }) => {
             let is_name = matches!(error, PlanError::DuplicateId { .. });
@@ -174,11 +213,38 @@ fn buffer(
             Column::Offset if options.fixed && !field.text.is_empty() => {
                 buffer.offset = Some(field.number("offset")?);
             }
-            Column::Offset | Column::Hint | Column::Other => {}
+            // Those of memories are read by `memory_buffer`.
+            _ => {}
         }
     }
     buffer.alignment = buffer.alignment.max(options.alignment.unwrap_or(1));
     Ok(buffer)
+}
+
+/// A buffer with its memories.
+fn memory_buffer(
+    columns: &[Column],
+    fields: &[Field<'_>],
+    options: CsvOptions,
+    memories: &[Memory],
+) -> Result<MemoryBuffer, CsvError> {
+    let index = |field: &Field<'_>, name: &str| {
+        let found = memories.iter().position(|memory| memory.name == name);
+        found.ok_or_else(|| field.wrong(format!("there is no memory {name:?}")))
+    };
+    let mut one = MemoryBuffer::new(buffer(columns, fields, options)?, 0..memories.len());
+    for (column, field) in columns.iter().zip(fields).filter(|(_, field)| !field.text.is_empty()) {
+        match column {
+            Column::Memories => {
+                let names = field.text.split_whitespace().map(|name| index(field, name));
+                one.memories = names.collect::<Result<_, _>>()?;
+            }
+            Column::Traffic => one.traffic = field.number("traffic")?,
+            Column::Memory if options.fixed => one.memory = Some(index(field, &field.text)?),
+            _ => {}
+        }
+    }
+    Ok(one)
 }
 
 /// One that is no power of two is refused with the problem; 0 would be lost among the options.
@@ -233,31 +299,56 @@ fn gaps(field: &Field<'_>, inclusive: i64) -> Result<Vec<Gap>, CsvError> {
 /// # Errors
 /// If the header does not hold the columns, or there is not one offset for each line.
 pub fn write(text: &str, offsets: &[u64]) -> Result<String, CsvError> {
+    let fields = offsets.iter().map(u64::to_string);
+    with_columns(text, &[Column::Offset], "offset", fields)
+}
+
+/// Writes a plan for several memories: as [`write`], with the name of each buffer's memory in the column `memory`.
+///
+/// # Errors
+/// As [`write`].
+pub fn write_memories(
+    text: &str,
+    memories: &[Memory],
+    placements: &[Placement],
+) -> Result<String, CsvError> {
+    let name = |memory: usize| memories.get(memory).map_or("", |memory| memory.name.as_str());
+    let fields = placements.iter().map(|at| format!("{},{}", quoted(name(at.memory)), at.offset));
+    with_columns(text, &[Column::Memory, Column::Offset], "memory,offset", fields)
+}
+
+/// The lines of a text without some columns, and with others at their ends.
+fn with_columns(
+    text: &str,
+    without: &[Column],
+    header: &str,
+    fields: impl ExactSizeIterator<Item = String>,
+) -> Result<String, CsvError> {
     let mut records = Records::new(text);
-    let header = records.next().ok_or(CsvError::Problem(PlanError::Empty))?;
-    let columns = columns(&header)?;
+    let first = records.next().ok_or(CsvError::Problem(PlanError::Empty))?;
+    let columns = columns(&first)?;
     let kept: Vec<usize> =
-        (0..columns.len()).filter(|&one| columns[one] != Column::Offset).collect();
+        (0..columns.len()).filter(|&one| !without.contains(&columns[one])).collect();
     let mut output = String::new();
-    let mut add = |record: &Record<'_>, offset: &dyn std::fmt::Display| {
+    let mut add = |record: &Record<'_>, end: &str| {
         for field in kept.iter().filter_map(|&one| record.fields.get(one)) {
             output.push_str(&quoted(&field.text));
             output.push(',');
         }
         // Writing to a string cannot fail.
-        let _ = writeln!(output, "{offset}");
+        let _ = writeln!(output, "{end}");
     };
-    add(&header, &"offset");
-    let mut lines = 0;
+    add(&first, header);
+    let (expected, mut fields, mut lines) = (fields.len(), fields, 0);
     for record in records {
-        if let Some(offset) = offsets.get(lines) {
-            add(&record, offset);
+        if let Some(end) = fields.next() {
+            add(&record, &end);
         }
         lines += 1;
     }
-    if lines != offsets.len() {
-        let message = format!("{} offsets for {lines} lines", offsets.len());
-        return Err(CsvError::Field { line: header.line, column: 1, message });
+    if lines != expected {
+        let message = format!("{expected} offsets for {lines} lines");
+        return Err(CsvError::Field { line: first.line, column: 1, message });
     }
     Ok(output)
 }

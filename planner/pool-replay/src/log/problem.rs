@@ -21,8 +21,8 @@ use super::minimalloc;
 const MOST_BYTES: u64 = 1 << 28;
 
 /// The keys that a problem may begin with. A line of JSON lines has none of them.
-pub(super) const KEYS: [&str; 6] =
-    ["operations", "edges", "buffers", "capacity", "streams", "callers"];
+pub(super) const KEYS: [&str; 7] =
+    ["operations", "edges", "buffers", "capacity", "streams", "callers", "memories"];
 
 /// Which of the two kinds of problem a file holds.
 #[derive(Deserialize)]

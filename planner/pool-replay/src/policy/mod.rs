@@ -7,6 +7,7 @@ mod bump;
 mod caching;
 mod expandable;
 mod free_list;
+mod rmm_arena;
 mod rmm_pool;
 mod simulator;
 mod slots;
@@ -31,6 +32,8 @@ pub enum Allocator {
     Slots,
     /// RMM's pool: coalescing best fit, a list for each stream.
     Pool,
+    /// RMM's arenas: superblocks of 1 MiB or more, an arena for each stream, address-ordered first fit.
+    Arena,
     /// PyTorch's caching allocator: segments of 2 MiB, 20 MiB or more, which are split.
     Caching,
     /// PyTorch's caching allocator with expandable segments: pages of 2 or 20 MiB, which are mapped behind each other.
@@ -41,8 +44,15 @@ pub enum Allocator {
 
 impl Allocator {
     /// All of them, in the order in which they are shown.
-    pub const ALL: [Self; 6] =
-        [Self::Bump, Self::Slots, Self::Pool, Self::Caching, Self::Expandable, Self::Planned];
+    pub const ALL: [Self; 7] = [
+        Self::Bump,
+        Self::Slots,
+        Self::Pool,
+        Self::Arena,
+        Self::Caching,
+        Self::Expandable,
+        Self::Planned,
+    ];
 
     /// The name as it stands on the command line.
     #[must_use]
@@ -51,6 +61,7 @@ impl Allocator {
             Self::Bump => "bump",
             Self::Slots => "slots",
             Self::Pool => "pool",
+            Self::Arena => "arena",
             Self::Caching => "caching",
             Self::Expandable => "expandable",
             Self::Planned => "planned",
@@ -58,12 +69,13 @@ impl Allocator {
     }
 
     /// A simulator, with so many bytes of memory on the device; none for the planner, which sees all buffers at once.
-    /// RMM's pool begins with `initial` bytes.
+    /// RMM's pool begins with `initial` bytes, and its arena has them.
     pub(crate) fn simulator(self, capacity: u64, initial: u64) -> Option<Box<dyn Simulator>> {
         Some(match self {
             Self::Bump => Box::new(bump::Bump::new(capacity)),
             Self::Slots => Box::new(slots::Slots::new(capacity)),
             Self::Pool => Box::new(rmm_pool::RmmPool::new(capacity, initial)),
+            Self::Arena => Box::new(rmm_arena::RmmArena::new(capacity, initial)),
             Self::Caching => Box::new(caching::Caching::new(capacity)),
             Self::Expandable => Box::new(expandable::Expandable::new(capacity)),
             Self::Planned => return None,

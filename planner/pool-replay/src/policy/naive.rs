@@ -200,6 +200,105 @@ impl Simulator for RmmPool {
     }
 }
 
+/// RMM's arenas: every superblock with its owner and its live buffers; free ranges are what lies between these.
+#[derive(Debug)]
+pub(super) struct RmmArena {
+    pub(super) size: Option<u64>,
+    pub(super) used: u64,
+    /// Start, bytes, the stream that has it, and start, bytes and number of each buffer.
+    pub(super) superblocks: Vec<ArenaSuperblock>,
+}
+
+type ArenaSuperblock = (u64, u64, Option<u64>, Vec<(u64, u64, u64)>);
+
+impl RmmArena {
+    pub(super) fn new(size: Option<u64>) -> Self {
+        let bytes = size.unwrap_or(1 << 62);
+        let whole = (bytes >= 1 << 20).then(|| (0, bytes, None, Vec::new()));
+        Self { size, used: 0, superblocks: whole.into_iter().collect() }
+    }
+
+    /// The start of the first free range of a superblock that is large enough.
+    fn room(one: &ArenaSuperblock, bytes: u64) -> Option<u64> {
+        let mut at = one.0;
+        for &(start, length, _) in &one.3 {
+            if start - at >= bytes {
+                return Some(at);
+            }
+            at = start + length;
+        }
+        (one.0 + one.1 - at >= bytes).then_some(at)
+    }
+
+    fn first(&self, owner: Option<u64>, bytes: u64) -> Option<usize> {
+        let has_room = |one: &ArenaSuperblock| one.2 == owner && Self::room(one, bytes).is_some();
+        self.superblocks.iter().position(has_room)
+    }
+
+    fn place(&mut self, buffer: u64, stream: u64, bytes: u64) -> Option<u64> {
+        let is_small = bytes <= 1 << 20;
+        let own = if is_small { self.first(Some(stream), bytes) } else { None };
+        let at = match own {
+            Some(at) => at,
+            None => {
+                let at = self.first(None, bytes)?;
+                let least = bytes.max(1 << 20);
+                let (start, all, _, live) = &mut self.superblocks[at];
+                if live.is_empty() && *all >= least + (1 << 20) {
+                    let rest = (*start + least, *all - least, None, Vec::new());
+                    *all = least;
+                    self.superblocks.insert(at + 1, rest);
+                }
+                at
+            }
+        };
+        let one = &mut self.superblocks[at];
+        self.used = self.used.max(one.0 + one.1);
+        if is_small {
+            one.2 = Some(stream);
+        }
+        let address = Self::room(one, bytes)?;
+        one.3.push((address, bytes, buffer));
+        one.3.sort_unstable();
+        Some(address)
+    }
+
+    /// Merges empty neighbours that no stream has, those that were just emptied included.
+    fn merge(&mut self) {
+        let is_idle = |one: &ArenaSuperblock| one.2.is_none() && one.3.is_empty();
+        while let Some(at) = self.superblocks.windows(2).position(|two| two.iter().all(is_idle)) {
+            self.superblocks[at].1 += self.superblocks.remove(at + 1).1;
+        }
+    }
+}
+
+impl Simulator for RmmArena {
+    fn allocate(&mut self, buffer: u64, stream: u64, bytes: u64) -> Result<u64, Full> {
+        let bytes = up(bytes, 256);
+        if let Some(address) = self.place(buffer, stream, bytes) {
+            return Ok(address);
+        }
+        let idle = self.superblocks.iter_mut().filter(|one| one.3.is_empty());
+        idle.for_each(|one| one.2 = None);
+        self.merge();
+        self.place(buffer, stream, bytes).ok_or(Full)
+    }
+
+    fn free(&mut self, buffer: u64, _: u64) {
+        self.superblocks.iter_mut().for_each(|one| one.3.retain(|live| live.2 != buffer));
+        self.merge();
+    }
+
+    fn taken(&self, buffer: u64) -> u64 {
+        let mut live = self.superblocks.iter().flat_map(|one| &one.3);
+        live.find(|live| live.2 == buffer).map_or(0, |live| live.1)
+    }
+
+    fn held(&self) -> u64 {
+        self.size.unwrap_or(self.used)
+    }
+}
+
 /// PyTorch's allocator: segments in the order in which they were taken, each with all its blocks.
 #[derive(Debug)]
 pub(super) struct Caching {

@@ -75,6 +75,13 @@ fn simulators(
     let (live, held, next) = (Vec::new(), 0, 0);
     let begun = initial.div_ceil(256) * 256;
     let begun = begun.min(capacity / 256 * 256);
+    // An arena has the given size, or half of the capacity.
+    let arena = match initial {
+        0 if is_unlimited => None,
+        0 => Some(capacity / 2),
+        initial => Some(initial.min(capacity)),
+    };
+    let arena = arena.map(|size| size / 256 * 256);
     // What a pool begins with is in the list of stream 0.
     let (streams, blocks) = match begun {
         0 => (Vec::new(), Vec::new()),
@@ -84,6 +91,7 @@ fn simulators(
         (of(Allocator::Bump), Box::new(naive::Bump { capacity, live, held })),
         (of(Allocator::Slots), Box::new(naive::Slots { capacity, slots: Vec::new() })),
         (of(Allocator::Pool), Box::new(naive::RmmPool { capacity, is_unlimited, streams, blocks })),
+        (of(Allocator::Arena), Box::new(naive::RmmArena::new(arena))),
         (of(Allocator::Caching), Box::new(naive::Caching { capacity, next, segments: Vec::new() })),
         (of(Allocator::Expandable), Box::new(naive::Expandable { capacity, segments: Vec::new() })),
     ]
@@ -129,6 +137,25 @@ fn caching_takes_the_segments_of_pytorch() {
         }
         assert_eq!(caching.held(), expected, "{count} of {bytes} bytes");
     }
+}
+
+/// The superblocks of RMM's arenas: small buffers of two streams have one each, a large one has its own, and an empty
+/// one returns only where there is no room.
+#[test]
+fn arenas_share_superblocks_when_they_are_full() {
+    let mib: u64 = 1 << 20;
+    let mut arena = Allocator::Arena.simulator(u64::MAX, 4 * mib).unwrap();
+    assert_eq!(arena.held(), 4 * mib);
+    assert_eq!(arena.allocate(0, 1, 1000), Ok(0));
+    assert_eq!(arena.allocate(1, 2, 1000), Ok(mib));
+    assert_eq!(arena.allocate(2, 1, 1000), Ok(1024));
+    assert_eq!(arena.allocate(3, 1, mib + 1), Ok(2 * mib));
+    // The large one has both of the last MiB, of which a stream takes the rest.
+    assert_eq!(arena.allocate(4, 2, mib - 512), Ok(3 * mib + 256));
+    arena.free(0, 1);
+    arena.free(2, 2);
+    assert_eq!(arena.allocate(5, 3, mib), Ok(0), "stream 1 gives its superblock back");
+    assert_eq!(arena.allocate(6, 1, mib), Err(Full));
 }
 
 /// Growing buffers of which each is freed once the next is there: segments of their own add up, expandable ones grow.

@@ -1,0 +1,241 @@
+//! Exhaustive search over the assignments of up to 64 buffers: depth first, cut off where the prices or the bytes that
+//! are live at once show that no better plan follows. Each memory of a complete assignment is packed once.
+
+use std::collections::HashMap;
+
+use crate::error::PlanError;
+use crate::memory::{Placement, Price};
+use crate::work::Limit;
+
+use super::instance::Instance;
+use super::packing::{Effort, Packed, Standing};
+use super::prices::Proof;
+
+/// The most buffers: a set of them is one word.
+pub(super) const MOST_BUFFERS: usize = 64;
+/// Memories that were packed before and are kept, at most.
+const MOST_KEPT: usize = 200_000;
+/// Steps between two looks at the clock.
+const STEPS_A_LOOK: u64 = 64;
+
+/// The search, and what it has found.
+pub(super) struct Search<'a> {
+    instance: &'a Instance<'a>,
+    proof: &'a Proof,
+    effort: Effort<'a>,
+    limit: Limit<'a>,
+    steps_left: u64,
+    /// The buffers in the order in which they are assigned.
+    order: Vec<usize>,
+    /// For each place in the order, what the buffers from there on ask at least.
+    asked_after: Vec<i128>,
+    /// For each memory, its earlier twin: as large, as dear, and allowed to the same buffers.
+    twin: Vec<Option<usize>>,
+    memory_of: Vec<usize>,
+    /// For each memory, the live bytes of each section.
+    loads: Vec<Vec<u64>>,
+    sets: Vec<u64>,
+    packed: HashMap<(usize, u64), Packed>,
+    /// The best plan.
+    pub(super) best: Option<Standing>,
+    /// The least cost that an assignment may have whose memories were not packed optimally.
+    least_unproved: u64,
+    is_cut_short: bool,
+}
+
+impl<'a> Search<'a> {
+    /// A search of some steps for a plan that is better than `best`.
+    pub(super) fn new(
+        instance: &'a Instance<'a>,
+        proof: &'a Proof,
+        best: Option<Standing>,
+        effort: Effort<'a>,
+        limit: Limit<'a>,
+        steps: u64,
+    ) -> Self {
+        let weight = |buffer: usize| {
+            let sections: u64 =
+                instance.spans(buffer).iter().map(|span| u64::from(span.1 - span.0)).sum();
+            u128::from(instance.size(buffer)) * u128::from(sections)
+        };
+        let mut order: Vec<usize> = (0..instance.len()).collect();
+        order.sort_by_key(|&buffer| {
+            (instance.choices(buffer).len() > 1, std::cmp::Reverse(weight(buffer)))
+        });
+        let mut asked_after = vec![0; order.len() + 1];
+        for (place, &buffer) in order.iter().enumerate().rev() {
+            let least = proof.asked[buffer].iter().min().copied().unwrap_or(0);
+            asked_after[place] = asked_after[place + 1] + least;
+        }
+        let count = instance.memories().len();
+        Self {
+            instance,
+            proof,
+            effort,
+            limit,
+            steps_left: steps,
+            order,
+            asked_after,
+            twin: (0..count).map(|memory| twin(instance, memory)).collect(),
+            memory_of: vec![0; instance.len()],
+            loads: vec![vec![0; instance.times.len()]; count],
+            sets: vec![0; count],
+            packed: HashMap::new(),
+            best,
+            least_unproved: u64::MAX,
+            is_cut_short: false,
+        }
+    }
+
+    /// Searches. Returns the cost that no plan is below, if the search was not cut short; `u64::MAX` where there is
+    /// no plan.
+    ///
+    /// # Errors
+    /// As those of the planner of a memory.
+    pub(super) fn run(&mut self) -> Result<Option<u64>, PlanError> {
+        self.descend(0, self.proof.rest, 0)?;
+        let best = self.best.as_ref().map_or(u64::MAX, |best| best.cost);
+        Ok((!self.is_cut_short).then(|| best.min(self.least_unproved)))
+    }
+
+    /// Assigns the buffers from a place of the order on.
+    fn descend(&mut self, place: usize, asked: i128, traffic: u64) -> Result<(), PlanError> {
+        if self.is_over() {
+            return Ok(());
+        }
+        let Some(&buffer) = self.order.get(place) else { return self.finish(traffic) };
+        let instance = self.instance;
+        let mut choices: Vec<(i128, usize)> = self.proof.asked[buffer]
+            .iter()
+            .copied()
+            .zip(instance.choices(buffer).iter().copied())
+            .collect();
+        choices.sort_unstable();
+        for (ask, memory) in choices {
+            // Of empty twins, the first one is taken.
+            if self.twin[memory].is_some_and(|twin| self.sets[twin] == 0) {
+                continue;
+            }
+            let traffic = traffic + instance.traffic(buffer, memory);
+            self.add(buffer, memory);
+            let asked = asked + ask;
+            if !self.is_hopeless(asked + self.asked_after[place + 1], traffic) {
+                self.memory_of[buffer] = memory;
+                self.descend(place + 1, asked, traffic)?;
+            }
+            self.remove(buffer, memory);
+        }
+        Ok(())
+    }
+
+    fn is_over(&mut self) -> bool {
+        if self.steps_left == 0 || self.steps_left % STEPS_A_LOOK == 0 && self.limit.is_reached() {
+            self.is_cut_short = true;
+        }
+        self.steps_left = self.steps_left.saturating_sub(1);
+        self.is_cut_short
+    }
+
+    /// Returns whether no plan that is better than the best one follows.
+    fn is_hopeless(&self, asked: i128, traffic: u64) -> bool {
+        let mut cost = traffic;
+        for (index, memory) in self.instance.memories().iter().enumerate() {
+            let most = self.loads[index].iter().max().copied().unwrap_or(0);
+            let most = most.max(self.instance.floors[index]);
+            if memory.capacity.is_some_and(|capacity| most > capacity) {
+                return true;
+            }
+            cost += memory.cost * most;
+        }
+        let unit = i128::from(Price::UNIT);
+        let priced = (asked + unit - 1).max(0) / unit;
+        let best = self.best.as_ref().map_or(u64::MAX, |best| best.cost);
+        cost >= best || priced >= i128::from(best)
+    }
+
+    /// Packs the memories of a complete assignment.
+    fn finish(&mut self, traffic: u64) -> Result<(), PlanError> {
+        let (mut cost, mut least) = (traffic, traffic);
+        let (mut is_within, mut may_be_within) = (true, true);
+        for index in 0..self.instance.memories().len() {
+            let memory = &self.instance.memories()[index];
+            let packed = self.packed(index)?;
+            cost += memory.cost * packed.peak;
+            least += memory.cost * packed.least;
+            if let Some(capacity) = memory.capacity {
+                is_within &= packed.peak <= capacity;
+                may_be_within &= packed.least <= capacity;
+            }
+        }
+        if may_be_within && (least < cost || !is_within) {
+            self.least_unproved = self.least_unproved.min(least);
+        }
+        let best = self.best.as_ref().map_or(u64::MAX, |best| best.cost);
+        if is_within && cost < best {
+            self.best = Some(self.standing()?);
+        }
+        Ok(())
+    }
+
+    /// The buffers of a memory, packed.
+    fn packed(&mut self, memory: usize) -> Result<Packed, PlanError> {
+        let key = (memory, self.sets[memory]);
+        if let Some(packed) = self.packed.get(&key) {
+            return Ok(packed.clone());
+        }
+        let members: Vec<usize> =
+            (0..self.instance.len()).filter(|&one| self.sets[memory] >> one & 1 == 1).collect();
+        let packed = self.instance.pack(memory, &members, self.effort)?;
+        if self.packed.len() < MOST_KEPT {
+            self.packed.insert(key, packed.clone());
+        }
+        Ok(packed)
+    }
+
+    fn standing(&mut self) -> Result<Standing, PlanError> {
+        let mut placements: Vec<Placement> =
+            self.memory_of.iter().map(|&memory| Placement { memory, offset: 0 }).collect();
+        let mut peaks = Vec::new();
+        for memory in 0..self.instance.memories().len() {
+            let packed = self.packed(memory)?;
+            let own = placements.iter_mut().filter(|one| one.memory == memory);
+            own.zip(packed.offsets).for_each(|(one, offset)| one.offset = offset);
+            peaks.push(packed.peak);
+        }
+        Ok(self.instance.standing(placements, peaks))
+    }
+
+    fn add(&mut self, buffer: usize, memory: usize) {
+        self.sets[memory] |= 1 << buffer;
+        let size = self.instance.size(buffer);
+        for &(lower, upper) in self.instance.spans(buffer) {
+            let sections = &mut self.loads[memory][lower as usize..upper as usize];
+            sections.iter_mut().for_each(|bytes| *bytes += size);
+        }
+    }
+
+    fn remove(&mut self, buffer: usize, memory: usize) {
+        self.sets[memory] &= !(1 << buffer);
+        let size = self.instance.size(buffer);
+        for &(lower, upper) in self.instance.spans(buffer) {
+            let sections = &mut self.loads[memory][lower as usize..upper as usize];
+            sections.iter_mut().for_each(|bytes| *bytes -= size);
+        }
+    }
+}
+
+/// The memory before this one that no plan tells from it.
+fn twin(instance: &Instance<'_>, memory: usize) -> Option<usize> {
+    let memories = instance.memories();
+    let one = &memories[memory];
+    (0..memory).rev().find(|&other| {
+        let same = &memories[other];
+        let is_equal = (one.capacity, one.cost, one.traffic_cost)
+            == (same.capacity, same.cost, same.traffic_cost);
+        is_equal
+            && (0..instance.len()).all(|buffer| {
+                let choices = instance.choices(buffer);
+                choices.contains(&memory) == choices.contains(&other)
+            })
+    })
+}

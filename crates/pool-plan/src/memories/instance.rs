@@ -1,0 +1,93 @@
+//! The problem as the solvers see it: time cut into sections, one for each time at which a buffer begins to live.
+
+use crate::memory::Memory;
+
+use super::problem::MemoryProblem;
+
+/// A problem with its sections of time.
+pub(super) struct Instance<'a> {
+    pub(super) problem: &'a MemoryProblem,
+    /// The times at which the sections begin, ascending.
+    pub(super) times: Vec<i64>,
+    /// Spans of sections, grouped by buffer.
+    spans: Vec<(u32, u32)>,
+    /// For each buffer, the index of its first span.
+    starts: Vec<u32>,
+    /// The end of the highest fixed buffer in each memory.
+    pub(super) floors: Vec<u64>,
+}
+
+impl<'a> Instance<'a> {
+    /// The sections of a problem.
+    // Uncounted: some passes over the buffers, before the first plan.
+    pub(super) fn new(problem: &'a MemoryProblem) -> Self {
+        let live = || problem.buffers().iter().flat_map(|one| one.buffer.live_spans());
+        let mut times: Vec<i64> = live().map(|span| span.0).collect();
+        times.sort_unstable();
+        times.dedup();
+        // At most as many sections as there are spans, which are at most 1,048,576.
+        let at = |time: i64| {
+            u32::try_from(times.partition_point(|&begin| begin < time)).unwrap_or(u32::MAX)
+        };
+        let spans = live().map(|(lower, upper)| (at(lower), at(upper))).collect();
+        let mut starts = vec![0_u32];
+        for one in problem.buffers() {
+            let count = u32::try_from(one.buffer.live_spans().count()).unwrap_or(u32::MAX);
+            starts.push(starts.last().copied().unwrap_or(0) + count);
+        }
+        let mut floors = vec![0; problem.memories().len()];
+        for one in problem.buffers() {
+            if let (&[memory], Some(offset)) = (one.choices(), one.buffer.offset) {
+                floors[memory] = floors[memory].max(offset + one.buffer.size);
+            }
+        }
+        Self { problem, times, spans, starts, floors }
+    }
+
+    /// How many buffers there are.
+    pub(super) fn len(&self) -> usize {
+        self.problem.buffers().len()
+    }
+
+    /// The memories.
+    pub(super) fn memories(&self) -> &'a [Memory] {
+        self.problem.memories()
+    }
+
+    /// The memories that a buffer may lie in.
+    pub(super) fn choices(&self, buffer: usize) -> &'a [usize] {
+        self.problem.buffers()[buffer].choices()
+    }
+
+    /// The size of a buffer.
+    pub(super) fn size(&self, buffer: usize) -> u64 {
+        self.problem.buffers()[buffer].buffer.size
+    }
+
+    /// The cost of a buffer's traffic in a memory.
+    pub(super) fn traffic(&self, buffer: usize, memory: usize) -> u64 {
+        self.memories()[memory].traffic_cost * self.problem.buffers()[buffer].traffic
+    }
+
+    /// The spans of sections in which a buffer is live, in order.
+    pub(super) fn spans(&self, buffer: usize) -> &[(u32, u32)] {
+        &self.spans[self.starts[buffer] as usize..self.starts[buffer + 1] as usize]
+    }
+
+    /// Returns whether two buffers are live at one time, and both have bytes.
+    pub(super) fn conflict(&self, one: usize, other: usize) -> bool {
+        let (mut left, mut right) = (self.spans(one).iter(), self.spans(other).iter());
+        let (mut first, mut second) = (left.next(), right.next());
+        while let (Some(a), Some(b)) = (first, second) {
+            if a.0.max(b.0) < a.1.min(b.1) {
+                return self.size(one) > 0 && self.size(other) > 0;
+            }
+            if a.1 <= b.1 {
+                first = left.next();
+            } else {
+                second = right.next();
+            }
+        }
+        false
+    }
+}

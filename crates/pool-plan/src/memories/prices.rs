@@ -1,0 +1,303 @@
+//! The bound: prices of bytes, raised where memories are full, by the subgradient method on the dual of the linear
+//! program that assigns buffers to memories.
+//!
+//! Any prices prove a bound, so the method may stop after any step. Prices are floating-point numbers in it, and are
+//! rounded to whole parts of a unit before the bound is computed.
+
+use crate::memory::Price;
+use crate::work::Limit;
+
+use super::instance::Instance;
+
+/// Steps of the method, at most.
+const MOST_STEPS: usize = 600;
+/// Passes over buffers and sections of all steps together.
+const MOST_PASSES: usize = 60_000_000;
+/// Steps without progress before the step length is halved.
+const PATIENCE: usize = 6;
+/// What the step length is multiplied with: [after progress, after none].
+const LENGTHS: [f64; 2] = [1.25, 0.5];
+
+/// Prices, and the bound that they prove.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Proof {
+    pub(super) bound: u64,
+    /// For each memory, the prices of its sections in parts of a unit.
+    prices: Vec<Vec<u64>>,
+    /// The bound in parts of a unit, before it is rounded.
+    total: i128,
+    /// What each buffer asks in each memory, in parts of a unit.
+    pub(super) asked: Vec<Vec<i128>>,
+    /// The part of the bound that no buffer asks.
+    pub(super) rest: i128,
+}
+
+impl Proof {
+    /// For each buffer, the memory that asks least.
+    // Uncounted: one pass over the buffers.
+    pub(super) fn cheapest(&self, instance: &Instance<'_>) -> Vec<usize> {
+        let least = |(buffer, asked): (usize, &Vec<i128>)| {
+            let choices = instance.choices(buffer);
+            let least = asked.iter().zip(choices).min_by_key(|(ask, _)| **ask);
+            least.map_or(choices[0], |(_, &memory)| memory)
+        };
+        self.asked.iter().enumerate().map(least).collect()
+    }
+
+    /// The prices that are not 0.
+    pub(super) fn prices(&self, instance: &Instance<'_>) -> Vec<Price> {
+        let rows = self.prices.iter().enumerate();
+        let all = rows.flat_map(|(memory, row)| {
+            let priced = instance.times.iter().zip(row).filter(|(_, price)| **price > 0);
+            priced.map(move |(&time, &price)| Price { memory, time, price })
+        });
+        all.collect()
+    }
+}
+
+/// The best bound that the method finds. A plan of `cost`, if one is known, tells how far to go.
+// Uncounted: the clock is seen after each step.
+pub(super) fn proof(instance: &Instance<'_>, cost: Option<u64>, limit: Limit<'_>) -> Proof {
+    let mut best = prove(instance, &round(instance, &first(instance)));
+    let (count, sections) = (instance.len(), instance.times.len());
+    let passes = (count + sections) * instance.memories().len();
+    let steps = (MOST_PASSES / passes.max(1)).clamp(8, MOST_STEPS);
+    let mut prices = first(instance);
+    let mut length = 1.0;
+    // The best prices, their value, and their loads.
+    let mut kept = (prices.clone(), 0.0_f64, Vec::new());
+    let mut idle = 0;
+    for _ in 0..steps {
+        if limit.is_reached() || cost == Some(best.bound) {
+            break;
+        }
+        let (mut value, mut loads) = relaxed(instance, &prices);
+        if kept.2.is_empty() || value > kept.1 + 1e-9 * kept.1.abs() {
+            kept = (prices.clone(), value, loads.clone());
+            (length, idle) = (length * LENGTHS[0], 0);
+            let rounded = prove(instance, &round(instance, &prices));
+            if rounded.total > best.total {
+                best = rounded;
+            }
+        } else {
+            idle += 1;
+            if idle == PATIENCE {
+                (length, idle) = (length * LENGTHS[1], 0);
+                (prices, value, loads) = kept.clone();
+            }
+        }
+        let goal = cost.map_or(kept.1 * 1.05 + 1.0, as_number);
+        step(instance, &mut prices, &loads, length * (goal - value).max(1e-6 * goal.abs()));
+    }
+    best
+}
+
+#[expect(clippy::cast_precision_loss, reason = "prices are rounded before they prove anything")]
+fn as_number(bytes: u64) -> f64 {
+    bytes as f64
+}
+
+/// Prices to begin with: the cost of each memory at the time at which most bytes are live.
+fn first(instance: &Instance<'_>) -> Vec<Vec<f64>> {
+    let mut live = vec![0_i128; instance.times.len() + 1];
+    for buffer in 0..instance.len() {
+        for &(lower, upper) in instance.spans(buffer) {
+            live[lower as usize] += i128::from(instance.size(buffer));
+            live[upper as usize] -= i128::from(instance.size(buffer));
+        }
+    }
+    let (mut sum, mut heaviest) = (0, (0, 0));
+    for (section, bytes) in live.iter().take(instance.times.len()).enumerate() {
+        sum += bytes;
+        if sum > heaviest.0 {
+            heaviest = (sum, section);
+        }
+    }
+    let row = |cost: u64| {
+        let mut row = vec![0.0; instance.times.len()];
+        row[heaviest.1] = as_number(cost);
+        row
+    };
+    instance.memories().iter().map(|memory| row(memory.cost)).collect()
+}
+
+/// The bound of prices as a number, and the live bytes of each section where every buffer takes what asks least.
+fn relaxed(instance: &Instance<'_>, prices: &[Vec<f64>]) -> (f64, Vec<Vec<f64>>) {
+    let sections = instance.times.len();
+    let before: Vec<Vec<f64>> = prices
+        .iter()
+        .map(|row| {
+            let mut sum = 0.0;
+            let mut before = vec![0.0];
+            before.extend(row.iter().map(|price| {
+                sum += price;
+                sum
+            }));
+            before
+        })
+        .collect();
+    let mut loads = vec![vec![0.0; sections + 1]; prices.len()];
+    let mut value = 0.0;
+    for buffer in 0..instance.len() {
+        let size = as_number(instance.size(buffer));
+        let ask = |memory: usize| {
+            let live = instance.spans(buffer).iter();
+            let live =
+                live.map(|span| before[memory][span.1 as usize] - before[memory][span.0 as usize]);
+            as_number(instance.traffic(buffer, memory)) + size * live.sum::<f64>()
+        };
+        let asked = instance.choices(buffer).iter().map(|&memory| (ask(memory), memory));
+        let Some((least, memory)) = asked.min_by(|one, other| one.0.total_cmp(&other.0)) else {
+            continue;
+        };
+        value += least;
+        for &(lower, upper) in instance.spans(buffer) {
+            loads[memory][lower as usize] += size;
+            loads[memory][upper as usize] -= size;
+        }
+    }
+    for ((memory, before), floor) in instance.memories().iter().zip(&before).zip(&instance.floors) {
+        let excess = before[sections] - as_number(memory.cost);
+        let held = memory.capacity.map_or(0.0, as_number);
+        value -= excess.max(0.0) * held + excess.min(0.0) * as_number(*floor);
+    }
+    for row in &mut loads {
+        let mut sum = 0.0;
+        for load in row.iter_mut() {
+            sum += *load;
+            *load = sum;
+        }
+        row.pop();
+    }
+    (value, loads)
+}
+
+/// Raises the prices of full sections and lowers the others, to prices that may be.
+fn step(instance: &Instance<'_>, prices: &mut [Vec<f64>], loads: &[Vec<f64>], gain: f64) {
+    // Bytes that a memory holds beside the live ones of a section, as its prices weigh sections.
+    let excess = |memory: usize| {
+        let (row, load) = (&prices[memory], &loads[memory]);
+        let sum: f64 = row.iter().sum();
+        let is_capped = sum > as_number(instance.memories()[memory].cost) * (1.0 + 1e-9);
+        match instance.memories()[memory].capacity {
+            Some(capacity) if is_capped => as_number(capacity),
+            _ if sum > 0.0 => row.iter().zip(load).map(|(p, l)| p * l).sum::<f64>() / sum,
+            _ => 0.0,
+        }
+    };
+    let held: Vec<f64> = (0..prices.len()).map(excess).collect();
+    let slopes = loads.iter().zip(&held);
+    let norm: f64 = slopes
+        .map(|(load, held)| load.iter().map(|bytes| (bytes - held) * (bytes - held)).sum::<f64>())
+        .sum();
+    if norm <= 0.0 {
+        return;
+    }
+    let length = gain / norm;
+    for ((row, load), memory) in prices.iter_mut().zip(loads).zip(instance.memories()) {
+        let cost = as_number(memory.cost);
+        let raised = |held: f64| {
+            let both = row.iter().zip(load);
+            both.map(move |(price, bytes)| (price + length * (bytes - held)).max(0.0))
+        };
+        let full =
+            memory.capacity.map(|capacity| raised(as_number(capacity)).collect::<Vec<f64>>());
+        let next = match full {
+            Some(full) if full.iter().sum::<f64>() >= cost => full,
+            _ => onto_sum(raised(0.0).collect(), cost),
+        };
+        *row = next;
+    }
+}
+
+/// The nearest numbers, none of them negative, that add up to `sum`.
+fn onto_sum(values: Vec<f64>, sum: f64) -> Vec<f64> {
+    let mut sorted = values.clone();
+    sorted.sort_unstable_by(|one, other| other.total_cmp(one));
+    let (mut total, mut count, mut less) = (0.0, 0.0, 0.0);
+    for value in sorted {
+        total += value;
+        count += 1.0;
+        let candidate = (total - sum) / count;
+        if value - candidate <= 0.0 {
+            break;
+        }
+        less = candidate;
+    }
+    values.into_iter().map(|value| (value - less).max(0.0)).collect()
+}
+
+/// Prices in whole parts of a unit that may be: rounded down, and what that takes from a memory's cost added to its
+/// highest price.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "prices are not negative, and one that is too high saturates"
+)]
+fn round(instance: &Instance<'_>, prices: &[Vec<f64>]) -> Vec<Vec<u64>> {
+    let rows = prices.iter().zip(instance.memories()).map(|(row, memory)| {
+        let sections = row.len() as u64;
+        let unit = as_number(Price::UNIT);
+        // A sum of prices stays below the most that is allowed.
+        let most = Price::MOST / sections.max(1);
+        let mut row: Vec<u64> = row.iter().map(|price| ((price * unit) as u64).min(most)).collect();
+        let cost = memory.cost.saturating_mul(Price::UNIT).min(Price::MOST);
+        let sum: u64 = row.iter().sum();
+        if memory.capacity.is_none() && sum > cost {
+            // The sums of floating-point numbers are not exact.
+            let mut over = sum - cost;
+            for price in &mut row {
+                let less = over.min(*price);
+                (*price, over) = (*price - less, over - less);
+            }
+        }
+        let missing = cost.saturating_sub(sum);
+        if missing <= 2 * sections {
+            if let Some(highest) = row.iter_mut().max_by_key(|price| **price) {
+                *highest += missing;
+            }
+        }
+        row
+    });
+    rows.collect()
+}
+
+/// The bound of prices, in whole numbers.
+fn prove(instance: &Instance<'_>, prices: &[Vec<u64>]) -> Proof {
+    let unit = i128::from(Price::UNIT);
+    let before: Vec<Vec<u64>> = prices
+        .iter()
+        .map(|row| {
+            let mut sum = 0;
+            let sums = row.iter().map(|price| {
+                sum += price;
+                sum
+            });
+            std::iter::once(0).chain(sums).collect()
+        })
+        .collect();
+    let mut rest = 0;
+    for (memory, one) in instance.memories().iter().enumerate() {
+        let sum = before[memory].last().copied().unwrap_or(0);
+        let excess = i128::from(sum) - i128::from(one.cost) * unit;
+        let held = match one.capacity {
+            _ if excess <= 0 => instance.floors[memory],
+            capacity => capacity.unwrap_or(u64::MAX).min(i64::MAX as u64),
+        };
+        rest -= excess * i128::from(held);
+    }
+    let ask = |buffer: usize, memory: usize| {
+        let live = instance.spans(buffer).iter();
+        let live =
+            live.map(|span| before[memory][span.1 as usize] - before[memory][span.0 as usize]);
+        i128::from(live.sum::<u64>()) * i128::from(instance.size(buffer))
+            + i128::from(instance.traffic(buffer, memory)) * unit
+    };
+    let asked: Vec<Vec<i128>> = (0..instance.len())
+        .map(|buffer| instance.choices(buffer).iter().map(|&memory| ask(buffer, memory)).collect())
+        .collect();
+    let least = asked.iter().filter_map(|row| row.iter().min());
+    let total = rest + least.sum::<i128>();
+    let bound = u64::try_from((total + unit - 1).max(0) / unit).unwrap_or(0);
+    Proof { bound, prices: prices.to_vec(), total, asked, rest }
+}

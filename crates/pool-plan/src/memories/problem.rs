@@ -1,0 +1,319 @@
+//! The problem of several memories, and what a plan of it must satisfy.
+
+use std::collections::HashMap;
+
+use crate::error::PlanError;
+use crate::limits;
+use crate::memory::{Memory, MemoryBuffer, Placement};
+use crate::validate::memories as validate;
+use crate::violation::Violation;
+
+use super::plan::{MemoryCertificate, MemoryPlan};
+
+/// Buffers with lifetimes, each of which lies in one of several memories. In each memory two of them may share bytes
+/// if they are never live at the same time.
+///
+/// A plan costs, for each memory, its cost times the bytes up to the end of its highest buffer; and for each buffer,
+/// its traffic times the traffic cost of its memory.
+///
+/// ```
+/// use pool_plan::{Buffer, Memory, MemoryBuffer, MemoryProblem, Options};
+///
+/// let sram = Memory { capacity: Some(64), traffic_cost: 1, ..Memory::new("sram") };
+/// let psram = Memory { traffic_cost: 10, ..Memory::new("psram") };
+/// let problem = MemoryProblem::new(
+///     vec![sram, psram],
+///     vec![
+///         MemoryBuffer::new(Buffer::new("weights", 0, 4, 96), [0, 1]),
+///         MemoryBuffer::new(Buffer::new("input", 0, 2, 64), [0, 1]),
+///         MemoryBuffer::new(Buffer::new("output", 2, 4, 64), [0, 1]),
+///     ],
+/// )?;
+/// let plan = problem.solve(&Options::default())?;
+/// let memories: Vec<usize> = plan.placements.iter().map(|one| one.memory).collect();
+/// assert_eq!(memories, [1, 0, 0]);
+/// assert_eq!(plan.certificate.peaks, [64, 96]);
+/// // The validator checks the placements, the cost, and the prices that prove the bound.
+/// assert_eq!(problem.validate(&plan), Ok(64 + 96 + 2 * 64 + 10 * 96));
+/// # Ok::<(), pool_plan::PlanError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
+#[cfg_attr(feature = "serde", serde(try_from = "file::ProblemFile", into = "file::ProblemFile"))]
+pub struct MemoryProblem {
+    memories: Vec<Memory>,
+    buffers: Vec<MemoryBuffer>,
+}
+
+impl MemoryProblem {
+    /// The most memories that a problem may have.
+    pub const MOST_MEMORIES: usize = 64;
+
+    /// The problem of placing `buffers` in `memories`.
+    ///
+    /// # Errors
+    /// As [`IntervalProblem::new`](crate::IntervalProblem::new). If there are no memories or more than
+    /// [`MOST_MEMORIES`](Self::MOST_MEMORIES), or two of one name; if a buffer may lie in none, names one twice or one
+    /// that does not exist, or is fixed in one that it may not lie in; if a plan could cost more than `i64::MAX`.
+    pub fn new(memories: Vec<Memory>, buffers: Vec<MemoryBuffer>) -> Result<Self, PlanError> {
+        check_memories(&memories)?;
+        let gaps = buffers.iter().map(|one| one.buffer.gaps.len());
+        limits::check_intervals(buffers.len(), gaps)?;
+        limits::check(buffers.iter().map(|one| limits::Request {
+            id: &one.buffer.id,
+            size: one.buffer.size,
+            alignment: one.buffer.alignment,
+            offset: one.buffer.offset,
+        }))?;
+        for one in &buffers {
+            one.buffer.check()?;
+            check_choices(one, memories.len())?;
+        }
+        check_costs(&memories, &buffers)?;
+        validate::check_fixed(&memories, &buffers).map_err(PlanError::FixedOverlap)?;
+        Ok(Self { memories, buffers })
+    }
+
+    /// The cost of a plan. Checks the placements against the lifetimes, memories and capacities, the stated cost and
+    /// peaks, and the bound by its prices.
+    ///
+    /// # Errors
+    /// The first thing that is not as the problem or the certificate has it.
+    pub fn validate(&self, plan: &MemoryPlan) -> Result<u64, Violation> {
+        let MemoryCertificate { cost, bound, ref prices, ref peaks, .. } = plan.certificate;
+        let found = self.cost(&plan.placements)?;
+        let held = validate::peaks(&self.memories, &self.buffers, &plan.placements)?;
+        if found != cost || &held != peaks {
+            return Err(Violation::WrongCost { stated: cost, found });
+        }
+        let proved = validate::bound(&self.memories, &self.buffers, prices)?;
+        if proved != bound || bound > cost {
+            return Err(Violation::WrongBound { stated: bound, found: proved });
+        }
+        Ok(cost)
+    }
+
+    /// The cost of placing buffer `i` at `placements[i]`.
+    ///
+    /// # Errors
+    /// The first thing that makes the placements no plan: a memory that the buffer may not lie in, more bytes than a
+    /// memory has, and all that makes offsets no plan of an [`IntervalProblem`](crate::IntervalProblem).
+    pub fn cost(&self, placements: &[Placement]) -> Result<u64, Violation> {
+        let peaks = validate::peaks(&self.memories, &self.buffers, placements)?;
+        Ok(validate::cost(&self.memories, &self.buffers, placements, &peaks))
+    }
+
+    /// The memories.
+    #[must_use]
+    pub fn memories(&self) -> &[Memory] {
+        &self.memories
+    }
+
+    /// The buffers, in the order in which a plan's placements are listed.
+    #[must_use]
+    pub fn buffers(&self) -> &[MemoryBuffer] {
+        &self.buffers
+    }
+}
+
+fn check_memories(memories: &[Memory]) -> Result<(), PlanError> {
+    if memories.is_empty() {
+        return Err(PlanError::NoMemories);
+    }
+    limits::at_most("memories", memories.len(), MemoryProblem::MOST_MEMORIES)?;
+    let mut first_of = HashMap::new();
+    for (second, memory) in memories.iter().enumerate() {
+        if let Some(first) = first_of.insert(&memory.name, second) {
+            return Err(PlanError::DuplicateMemory { name: memory.name.clone(), first, second });
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a choice of memories that leaves none, or that is ambiguous.
+fn check_choices(one: &MemoryBuffer, count: usize) -> Result<(), PlanError> {
+    let bad = |what| Err(PlanError::BadMemories { id: one.buffer.id.clone(), what });
+    let mut seen = 0_u64;
+    for &memory in one.memories.iter().chain(&one.memory) {
+        if memory >= count {
+            let (id, memory) = (one.buffer.id.clone(), memory.to_string());
+            return Err(PlanError::UnknownMemory { id, memory });
+        }
+    }
+    for &memory in &one.memories {
+        if seen >> memory & 1 == 1 {
+            return bad("it names a memory twice");
+        }
+        seen |= 1 << memory;
+    }
+    if one.memories.is_empty() {
+        return bad("it may lie in no memory");
+    }
+    if one.memory.is_some_and(|memory| !one.memories.contains(&memory)) {
+        return bad("it is fixed in a memory that it may not lie in");
+    }
+    if one.buffer.offset.is_some() && one.choices().len() > 1 {
+        return bad("it has a fixed offset and may lie in several memories");
+    }
+    Ok(())
+}
+
+/// Refuses costs that the solver could not count with. The sums of bytes were checked before.
+fn check_costs(memories: &[Memory], buffers: &[MemoryBuffer]) -> Result<(), PlanError> {
+    let padded = buffers.iter().map(|one| one.buffer.size + (one.buffer.alignment - 1));
+    // The highest fixed end of each memory: all other buffers may come on top of it.
+    let mut fixed = vec![0_u64; memories.len()];
+    for one in buffers {
+        if let (&[memory], Some(offset)) = (one.choices(), one.buffer.offset) {
+            fixed[memory] = fixed[memory].max(offset + one.buffer.size);
+        }
+    }
+    let held = u128::from(padded.sum::<u64>()) + fixed.into_iter().map(u128::from).sum::<u128>();
+    let traffic: u128 = buffers.iter().map(|one| u128::from(one.traffic)).sum();
+    let dearest = |cost: fn(&Memory) -> u64| memories.iter().max_by_key(|memory| cost(memory));
+    let mut sum = 0_u128;
+    for (memory, cost, amount) in [
+        (dearest(|one| one.cost), (|one| one.cost) as fn(&Memory) -> u64, held),
+        (dearest(|one| one.traffic_cost), |one| one.traffic_cost, traffic),
+    ] {
+        let Some(memory) = memory else { continue };
+        sum = sum.saturating_add(u128::from(cost(memory)).saturating_mul(amount));
+        if sum > i64::MAX as u128 {
+            let amount = u64::try_from(amount).unwrap_or(u64::MAX);
+            let (name, cost) = (memory.name.clone(), cost(memory));
+            return Err(PlanError::CostOverflow { memory: name, cost, amount });
+        }
+    }
+    Ok(())
+}
+
+#[cfg(feature = "serde")]
+mod file {
+    //! The file of a problem: as that of an interval problem, with the key `memories`, and memories by their names.
+
+    use std::collections::HashMap;
+
+    use super::MemoryProblem;
+    use crate::buffer::{Buffer, Gap};
+    use crate::error::{PlanError, error_chain};
+    use crate::memory::{Memory, MemoryBuffer};
+
+    /// The content of a file, before it is checked.
+    #[derive(serde::Deserialize, serde::Serialize)]
+    #[serde(deny_unknown_fields)]
+    pub(super) struct ProblemFile {
+        memories: Vec<Memory>,
+        #[serde(deserialize_with = "crate::lists::buffers")]
+        buffers: Vec<BufferFile>,
+    }
+
+    /// A buffer as a file has it: of the memories that it does not name, it may lie in all.
+    #[derive(serde::Deserialize, serde::Serialize)]
+    #[serde(deny_unknown_fields)]
+    struct BufferFile {
+        id: String,
+        lower: i64,
+        upper: i64,
+        size: u64,
+        #[serde(default = "crate::limits::unaligned")]
+        alignment: u64,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        offset: Option<u64>,
+        #[serde(
+            default,
+            skip_serializing_if = "Vec::is_empty",
+            deserialize_with = "crate::lists::gaps"
+        )]
+        gaps: Vec<Gap>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        memories: Option<Vec<String>>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        traffic: Option<u64>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        memory: Option<String>,
+    }
+
+    impl MemoryProblem {
+        /// Deserialises a problem, and changes memories and buffers before anything of them is checked: a caller may
+        /// cap a memory, align all buffers, or drop their offsets.
+        ///
+        /// # Errors
+        /// If the input is not of the form of a problem, or [`new`](Self::new) refuses what was changed.
+        pub fn deserialize_with<'de, D: serde::Deserializer<'de>>(
+            from: D,
+            change: impl FnOnce(&mut [Memory], &mut [MemoryBuffer]),
+        ) -> Result<Self, D::Error> {
+            let file = <ProblemFile as serde::Deserialize>::deserialize(from)?;
+            let problem = file.parts().and_then(|(mut memories, mut buffers)| {
+                change(&mut memories, &mut buffers);
+                Self::new(memories, buffers)
+            });
+            problem.map_err(|error| serde::de::Error::custom(error_chain(&error)))
+        }
+    }
+
+    impl ProblemFile {
+        fn parts(self) -> Result<(Vec<Memory>, Vec<MemoryBuffer>), PlanError> {
+            let Self { memories, buffers } = self;
+            let mut index_of: HashMap<&str, usize> = HashMap::new();
+            for (index, memory) in memories.iter().enumerate() {
+                index_of.entry(&memory.name).or_insert(index);
+            }
+            let index = |id: &str, name: &str| {
+                let unknown = || PlanError::UnknownMemory { id: id.into(), memory: name.into() };
+                index_of.get(name).copied().ok_or_else(unknown)
+            };
+            let buffer = |one: BufferFile| {
+                let memory = one.memory.as_deref().map(|name| index(&one.id, name)).transpose()?;
+                let named = one.memories.map(|names| {
+                    names.iter().map(|name| index(&one.id, name)).collect::<Result<Vec<_>, _>>()
+                });
+                let allowed = named.transpose()?.unwrap_or_else(|| (0..memories.len()).collect());
+                let BufferFile { id, lower, upper, size, alignment, offset, gaps, .. } = one;
+                let traffic = one.traffic.unwrap_or(size);
+                let buffer = Buffer { id, lower, upper, size, alignment, offset, gaps };
+                Ok(MemoryBuffer { buffer, memories: allowed, traffic, memory })
+            };
+            let buffers = buffers.into_iter().map(buffer).collect::<Result<Vec<_>, PlanError>>()?;
+            Ok((memories, buffers))
+        }
+    }
+
+    impl TryFrom<ProblemFile> for MemoryProblem {
+        /// The text of the error and of its sources: a format keeps no more.
+        type Error = String;
+
+        fn try_from(file: ProblemFile) -> Result<Self, String> {
+            let problem = file.parts().and_then(|(memories, buffers)| Self::new(memories, buffers));
+            problem.map_err(|error| error_chain(&error))
+        }
+    }
+
+    impl From<MemoryProblem> for ProblemFile {
+        fn from(problem: MemoryProblem) -> Self {
+            let MemoryProblem { memories, buffers } = problem;
+            let name = |&memory: &usize| memories[memory].name.clone();
+            let buffers = buffers.iter().map(|one| {
+                let Buffer { id, lower, upper, size, alignment, offset, gaps } = one.buffer.clone();
+                let is_whole = one.memories.iter().copied().eq(0..memories.len());
+                let allowed = (!is_whole).then(|| one.memories.iter().map(name).collect());
+                let traffic = Some(one.traffic).filter(|&traffic| traffic != size);
+                let memory = one.memory.as_ref().map(name);
+                BufferFile {
+                    id,
+                    lower,
+                    upper,
+                    size,
+                    alignment,
+                    offset,
+                    gaps,
+                    memories: allowed,
+                    traffic,
+                    memory,
+                }
+            });
+            let buffers = buffers.collect();
+            Self { memories, buffers }
+        }
+    }
+}

@@ -1,0 +1,363 @@
+//! From a problem of several memories to a plan: greedy plans, the bound, and rounds of search until the budget ends.
+
+use std::time::{Duration, Instant};
+
+use crate::error::PlanError;
+use crate::memory::Price;
+use crate::options::{Monitor, Options};
+use crate::random::Random;
+use crate::work::{Limit, Watch};
+
+use super::exhaustive::{self, Search};
+use super::greedy::{self, ORDERS, RULES, Rule};
+use super::instance::Instance;
+use super::packing::{Effort, Standing};
+use super::plan::{MemoryCertificate, MemoryPlan};
+use super::prices::{self, Proof};
+use super::problem::MemoryProblem;
+use super::search::Assignment;
+
+/// Memories whose sets are all tried for one that is too small; of more, each one and all together are.
+const MOST_IN_SETS: usize = 10;
+/// Steps of the exhaustive search for each round of the options.
+const STEPS_A_ROUND: u64 = 50_000;
+/// Rounds of the planner of one memory in the exhaustive search.
+const PACK_ROUNDS: u32 = 8;
+/// Rounds of local search before the exhaustive one.
+const FIRST_ROUNDS: u32 = 2;
+/// Moves of a round: [for each buffer, at least, at most].
+const MOVES: [usize; 3] = [200, 2_000, 400_000];
+/// Joint greedy plans of a round, with an order that is changed a little: [passes of all, at least, at most].
+const REORDERED: [usize; 3] = [20_000_000, 4, 400];
+/// How often the capacities are lowered in a round, where a memory could not be packed into its own.
+const TIGHTENINGS: u32 = 6;
+
+impl MemoryProblem {
+    /// The plan of least cost that the budget finds.
+    ///
+    /// # Errors
+    /// [`PlanError::MemoriesTooSmall`] and [`PlanError::Unassigned`] where no plan is within all capacities, or none
+    /// was found in the budget. [`PlanError::OneCapacity`] if the options have a capacity, and
+    /// [`PlanError::BadTolerance`] if their tolerance is no ratio.
+    pub fn solve(&self, options: &Options) -> Result<MemoryPlan, PlanError> {
+        self.solve_watched(options, &Monitor::new())
+    }
+
+    /// As [`solve`](Self::solve), and another thread may watch and stop it by `monitor`, which counts costs as bytes.
+    ///
+    /// # Errors
+    /// As [`solve`](Self::solve).
+    pub fn solve_watched(
+        &self,
+        options: &Options,
+        monitor: &Monitor,
+    ) -> Result<MemoryPlan, PlanError> {
+        let start = Instant::now();
+        options.check()?;
+        if let Some(capacity) = options.capacity {
+            return Err(PlanError::OneCapacity { capacity });
+        }
+        let instance = Instance::new(self);
+        check_room(&instance)?;
+        let deadline = start.checked_add(options.budget);
+        let limit = Limit { deadline, monitor };
+        let mut solver = Solver {
+            instance: &instance,
+            options,
+            limit,
+            best: None,
+            best_order: None,
+            proof: Proof::default(),
+            searched: None,
+        };
+        solver.begin()?;
+        solver.search()?;
+        solver.finish()
+    }
+}
+
+/// Refuses buffers that are live at once and too large for all memories that they may lie in.
+// Uncounted: some passes over the buffers for each set of memories, before the first plan.
+fn check_room(instance: &Instance<'_>) -> Result<(), PlanError> {
+    let memories = instance.memories();
+    let mut sets: Vec<u64> = if memories.len() <= MOST_IN_SETS {
+        (1..1 << memories.len()).collect()
+    } else {
+        let all = u64::MAX >> (64 - memories.len());
+        (0..memories.len()).map(|memory| 1 << memory).chain([all]).collect()
+    };
+    // The smallest set is the clearest reason.
+    sets.sort_by_key(|set| set.count_ones());
+    for set in sets {
+        let members = || (0..memories.len()).filter(|memory| set >> memory & 1 == 1);
+        let capacity = members().map(|memory| memories[memory].capacity);
+        let Some(capacity) = capacity.collect::<Option<Vec<u64>>>() else { continue };
+        let capacity = capacity.into_iter().fold(0, u64::saturating_add);
+        let is_in =
+            |buffer: &usize| instance.choices(*buffer).iter().all(|memory| set >> memory & 1 == 1);
+        let bound: Vec<usize> = (0..instance.len()).filter(is_in).collect();
+        let Some((section, bytes)) = heaviest(instance, &bound).filter(|one| one.1 > capacity)
+        else {
+            continue;
+        };
+        let is_live = |&buffer: &usize| {
+            let mut spans = instance.spans(buffer).iter();
+            spans.any(|span| span.0 as usize <= section && section < span.1 as usize)
+        };
+        return Err(PlanError::MemoriesTooSmall {
+            memories: members().collect(),
+            capacity,
+            bound: bytes,
+            time: instance.times[section],
+            witness: bound.into_iter().filter(is_live).collect(),
+        });
+    }
+    Ok(())
+}
+
+/// The section in which some buffers have most bytes, and how many.
+fn heaviest(instance: &Instance<'_>, buffers: &[usize]) -> Option<(usize, u64)> {
+    let mut begun = vec![0_i128; instance.times.len() + 1];
+    for &buffer in buffers {
+        for &(lower, upper) in instance.spans(buffer) {
+            begun[lower as usize] += i128::from(instance.size(buffer));
+            begun[upper as usize] -= i128::from(instance.size(buffer));
+        }
+    }
+    let mut sum = 0;
+    let sums = begun.into_iter().take(instance.times.len()).map(|bytes| {
+        sum += bytes;
+        u64::try_from(sum).unwrap_or(0)
+    });
+    // Of equal ones the first.
+    sums.enumerate().max_by_key(|&(section, bytes)| (bytes, std::cmp::Reverse(section)))
+}
+
+/// The state of a solve.
+struct Solver<'a> {
+    instance: &'a Instance<'a>,
+    options: &'a Options,
+    limit: Limit<'a>,
+    best: Option<Standing>,
+    /// The cost of the best joint greedy plan, its order and its rule.
+    best_order: Option<(u64, Vec<usize>, Rule)>,
+    proof: Proof,
+    /// The cost that no plan is below, after an exhaustive search.
+    searched: Option<u64>,
+}
+
+impl<'a> Solver<'a> {
+    /// Greedy plans, of which the first is always finished, and the bound.
+    fn begin(&mut self) -> Result<(), PlanError> {
+        let limit = self.limit;
+        if self.instance.len() <= greedy::MOST_BUFFERS {
+            let mut is_first = true;
+            for order in ORDERS {
+                let order = greedy::ordered(self.instance, order);
+                for rule in RULES {
+                    let goes_on = || !limit.is_reached();
+                    let always = || true;
+                    let watch = if is_first { Watch::new(&always) } else { Watch::new(&goes_on) };
+                    is_first = false;
+                    self.try_order(&order, rule, &watch);
+                }
+            }
+        }
+        if self.best.is_none() || self.instance.len() > greedy::MOST_BUFFERS {
+            self.assign_greedily()?;
+        }
+        let cost = self.best.as_ref().map(|best| best.cost);
+        self.proof = prices::proof(self.instance, cost, self.limit);
+        self.limit.monitor.set_bound(self.proof.bound);
+        Ok(())
+    }
+
+    /// Places buffers in an order, and keeps the plan or the order if it is the best. Returns whether the order is.
+    fn try_order(&mut self, order: &[usize], rule: Rule, watch: &Watch<'_>) -> bool {
+        let Some(plan) = greedy::place(self.instance, order, rule, watch) else { return false };
+        let cost = plan.cost;
+        self.offer(plan);
+        // Equal ones are taken, too, so that a search goes on.
+        let is_best = self.best_order.as_ref().is_none_or(|best| cost <= best.0);
+        if is_best {
+            self.best_order = Some((cost, order.to_vec(), rule));
+        }
+        is_best
+    }
+
+    /// Moves buffers in the best order, one or two at a time.
+    fn reorder(&mut self, random: &mut Random) {
+        let [passes, least, most] = REORDERED;
+        let count = self.instance.len();
+        let Some((_, mut order, rule)) = self.best_order.clone().filter(|_| count > 1) else {
+            return;
+        };
+        let limit = self.limit;
+        let goes_on = || !limit.is_reached();
+        let watch = Watch::new(&goes_on);
+        for _ in 0..(passes / (count * count)).clamp(least, most) {
+            let before = order.clone();
+            for _ in 0..=random.below(2) {
+                let moved = order.remove(random.below(count));
+                order.insert(random.below(count), moved);
+            }
+            if !watch.count(count) {
+                return;
+            }
+            if !self.try_order(&order, rule, &watch) {
+                order = before;
+            }
+        }
+    }
+
+    /// A plan by live bytes alone, whose memories are packed after all buffers are assigned.
+    fn assign_greedily(&mut self) -> Result<(), PlanError> {
+        let mut caps = self.capacities();
+        for _ in 0..TIGHTENINGS {
+            let assignment = Assignment::greedy(self.instance, caps.clone());
+            let effort = self.effort(Some(0), 0);
+            let plan = self.instance.pack_all(&assignment.memory_of, effort)?;
+            let peaks = plan.peaks.clone();
+            self.offer(plan);
+            if self.best.is_some() {
+                break;
+            }
+            self.tighten(&mut caps, &peaks);
+        }
+        Ok(())
+    }
+
+    /// Lowers the caps of memories that were packed beyond their capacities: by what they exceed them, and by an
+    /// eighth at least.
+    fn tighten(&self, caps: &mut [Option<u64>], peaks: &[u64]) {
+        for ((cap, peak), memory) in caps.iter_mut().zip(peaks).zip(self.instance.memories()) {
+            let over = memory.capacity.map_or(0, |capacity| peak.saturating_sub(capacity));
+            if over > 0 {
+                *cap = cap.map(|cap| cap.saturating_sub(over).min(cap - cap / 8));
+            }
+        }
+    }
+
+    /// Rounds of local search, with the exhaustive one among them.
+    fn search(&mut self) -> Result<(), PlanError> {
+        let most = self.options.rounds.unwrap_or(u32::MAX);
+        let mut round = 0;
+        while round < most && !self.is_done() {
+            if round == FIRST_ROUNDS.min(most - 1)
+                && self.instance.len() <= exhaustive::MOST_BUFFERS
+            {
+                self.exhaust()?;
+                if self.is_done() {
+                    return Ok(());
+                }
+            }
+            self.improve(round)?;
+            round += 1;
+        }
+        Ok(())
+    }
+
+    /// Tries all assignments, as far as the budget goes.
+    fn exhaust(&mut self) -> Result<(), PlanError> {
+        let (deadline, steps) = match self.options.rounds {
+            Some(rounds) => (self.limit.deadline, STEPS_A_ROUND.saturating_mul(rounds.into())),
+            // The other half of the time is for local search.
+            None => {
+                let left = self.time_left() / 2;
+                (self.limit.deadline.and_then(|end| end.checked_sub(left)), u64::MAX)
+            }
+        };
+        let limit = Limit { deadline, monitor: self.limit.monitor };
+        let effort = Effort { threads: 1, ..self.effort(Some(PACK_ROUNDS), 0) };
+        let best = self.best.take();
+        let mut search = Search::new(self.instance, &self.proof, best, effort, limit, steps);
+        let least = search.run()?;
+        self.best = search.best;
+        if let Some(least) = least {
+            self.searched = Some(least);
+        }
+        Ok(())
+    }
+
+    /// Improves the assignment of the best plan, or a new one, and packs its memories.
+    fn improve(&mut self, round: u32) -> Result<(), PlanError> {
+        let [per_buffer, least, most] = MOVES;
+        let moves = (per_buffer * self.instance.len()).clamp(least, most);
+        let mut random = Random::new(self.options.seed, u64::from(round), 0);
+        self.reorder(&mut random);
+        let mut caps = self.capacities();
+        for turn in 0..TIGHTENINGS {
+            let mut assignment = match (&self.best, (round + turn) % 3) {
+                (Some(best), 0) => {
+                    let memory_of = best.placements.iter().map(|one| one.memory).collect();
+                    Assignment::new(self.instance, memory_of, caps.clone())
+                }
+                (_, 1) => {
+                    let memory_of = self.proof.cheapest(self.instance);
+                    Assignment::new(self.instance, memory_of, caps.clone())
+                }
+                _ => Assignment::greedy(self.instance, caps.clone()),
+            };
+            assignment.improve(moves, &mut random, self.limit);
+            let effort = self.effort(Some(round.saturating_add(1)), u64::from(round));
+            let plan = self.instance.pack_all(&assignment.memory_of, effort)?;
+            let peaks = plan.peaks.clone();
+            self.offer(plan);
+            if self.instance.excess(&peaks) == 0 || self.limit.is_reached() {
+                break;
+            }
+            self.tighten(&mut caps, &peaks);
+        }
+        Ok(())
+    }
+
+    /// Keeps a plan that is within all capacities, if it is the best one.
+    fn offer(&mut self, plan: Standing) {
+        let is_within = self.instance.excess(&plan.peaks) == 0;
+        if is_within && self.best.as_ref().is_none_or(|best| plan.cost < best.cost) {
+            self.limit.monitor.set_best(plan.cost);
+            self.best = Some(plan);
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        let cost = self.best.as_ref().map_or(u64::MAX, |best| best.cost);
+        let target = self.options.target(self.proof.bound);
+        let is_searched = self.searched.is_some_and(|least| least >= cost);
+        is_searched || cost <= target || self.limit.is_reached()
+    }
+
+    fn capacities(&self) -> Vec<Option<u64>> {
+        self.instance.memories().iter().map(|memory| memory.capacity).collect()
+    }
+
+    fn time_left(&self) -> Duration {
+        let left = self.limit.deadline.map(|end| end.saturating_duration_since(Instant::now()));
+        left.unwrap_or(Duration::MAX)
+    }
+
+    fn effort(&self, rounds: Option<u32>, seed: u64) -> Effort<'a> {
+        let Options { threads, seed: given, .. } = *self.options;
+        let (budget, monitor) = (self.time_left(), self.limit.monitor);
+        Effort { rounds, budget, threads, seed: given ^ seed, monitor }
+    }
+
+    /// The plan, which in debug builds must pass the validator.
+    fn finish(self) -> Result<MemoryPlan, PlanError> {
+        let problem = self.instance.problem;
+        let Some(Standing { placements, peaks, cost }) = self.best else {
+            let (buffers, memories) = (problem.buffers().len(), problem.memories().len());
+            let proved = self.searched == Some(u64::MAX);
+            return Err(PlanError::Unassigned { buffers, memories, proved });
+        };
+        let bound = self.proof.bound;
+        let searched_bound = self.searched.unwrap_or(bound).max(bound).min(cost);
+        let prices: Vec<Price> = self.proof.prices(self.instance);
+        let certificate = MemoryCertificate { peaks, cost, bound, prices, searched_bound };
+        let plan = MemoryPlan { placements, certificate };
+        if cfg!(debug_assertions) {
+            problem.validate(&plan).map_err(PlanError::Rejected)?;
+        }
+        Ok(plan)
+    }
+}
