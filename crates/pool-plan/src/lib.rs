@@ -48,8 +48,9 @@
 // plan: heuristic
 // transposed: tasks
 // bits: transposed
-// buffer, limits: error
-// markers: error, graph, operations
+// limits: error
+// buffer: error, limits
+// markers: error, graph, limits, operations
 // options: error, plan
 // work: options
 // sorting: work
@@ -110,7 +111,7 @@ pub use happens_before::HappensBeforeProblem;
 pub use heuristic::{GreedyFit, GreedyHeuristic, GreedyOrder};
 pub use interval::IntervalProblem;
 pub use options::{Monitor, Options};
-pub use plan::{Certificate, Plan};
+pub use plan::{Certificate, Plan, Proof, StopReason};
 #[cfg(feature = "record")]
 pub use record::{Caller, GraphRecord};
 pub use violation::Violation;

@@ -50,6 +50,40 @@ impl IntervalProblem {
     /// # Errors
     /// As [`solve`](Self::solve).
     pub fn solve_watched(&self, options: &Options, monitor: &Monitor) -> Result<Plan, PlanError> {
+        self.solve_from(&[], options, monitor)
+    }
+
+    /// As [`solve_watched`](Self::solve_watched), starting from an earlier plan: `last[i]` is the offset that buffer `i`
+    /// had in it, none where the buffer is new. `last` may be shorter than the problem.
+    ///
+    /// The first plan then takes the buffers in the order of these offsets, and is made whatever time it takes. It is no
+    /// worse than the earlier plan if all its buffers had an offset, and none has more bytes, a longer life or a larger
+    /// alignment than before.
+    ///
+    /// ```
+    /// use pool_plan::{Buffer, IntervalProblem, Monitor, Options, StopReason};
+    ///
+    /// let options = Options { tolerance: 1.05, ..Options::default() };
+    /// let mut buffers: Vec<Buffer> = (0..90).map(|i| Buffer::unnamed(i, i + 5, 64)).collect();
+    /// let mut last = Vec::new();
+    /// for step in 0..3 {
+    ///     buffers[step].size = 32; // few of them change
+    ///     let problem = IntervalProblem::new(buffers.clone())?;
+    ///     let plan = problem.solve_from(&last, &options, &Monitor::new())?;
+    ///     assert_ne!(plan.stopped, StopReason::Budget);
+    ///     last = plan.offsets.into_iter().map(Some).collect();
+    /// }
+    /// # Ok::<(), pool_plan::PlanError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`solve`](Self::solve).
+    pub fn solve_from(
+        &self,
+        last: &[Option<u64>],
+        options: &Options,
+        monitor: &Monitor,
+    ) -> Result<Plan, PlanError> {
         let start = Instant::now();
         options.check()?;
         let timeline = Timeline::new(self);
@@ -67,6 +101,7 @@ impl IntervalProblem {
             breadth: &breadth,
             named: places_by_name(self.buffers().iter().map(|buffer| buffer.id.as_str())),
             has_rough_plan: !timeline.is_plain(),
+            last,
         };
         let portfolio = Portfolio {
             items: &timeline.items,
@@ -100,6 +135,24 @@ impl HappensBeforeProblem {
     /// # Errors
     /// As [`solve`](Self::solve).
     pub fn solve_watched(&self, options: &Options, monitor: &Monitor) -> Result<Plan, PlanError> {
+        self.solve_from(&[], options, monitor)
+    }
+
+    /// As [`solve_watched`](Self::solve_watched), starting from an earlier plan: `last[i]` is the offset that buffer `i`
+    /// had in it, none where the buffer is new. `last` may be shorter than the problem.
+    ///
+    /// The first plan then takes the buffers in the order of these offsets, and is made whatever time it takes. It is no
+    /// worse than the earlier plan if all its buffers had an offset, and none has more bytes, a longer life or a larger
+    /// alignment than before, and no order between operations is missing.
+    ///
+    /// # Errors
+    /// As [`solve`](Self::solve).
+    pub fn solve_from(
+        &self,
+        last: &[Option<u64>],
+        options: &Options,
+        monitor: &Monitor,
+    ) -> Result<Plan, PlanError> {
         let start = Instant::now();
         options.check()?;
         let items = items(self.buffers());
@@ -123,6 +176,7 @@ impl HappensBeforeProblem {
             breadth: &breadth,
             named: places_by_name(self.buffers().iter().map(|buffer| buffer.id.as_str())),
             has_rough_plan: false,
+            last,
         };
         let witness = bound.witness.clone();
         let portfolio = Portfolio {

@@ -64,6 +64,8 @@ pub(crate) struct Measures<'a> {
     pub(crate) named: Option<Vec<u32>>,
     /// Whether some lifetimes have gaps or some offsets are fixed, so that a rough plan is made first.
     pub(crate) has_rough_plan: bool,
+    /// The offsets of items in an earlier plan, as far as they had one; those of the last items may be missing.
+    pub(crate) last: &'a [Option<u64>],
 }
 
 impl Recipe {
@@ -165,6 +167,22 @@ impl Measures<'_> {
         }
         let is_rough = recipe.ties == Ties::Rough;
         Some(Order { items, fit, is_by_start: order == Start, is_rough })
+    }
+
+    /// The order of offsets in an earlier plan, if there is one; new items come last, the largest first.
+    ///
+    /// An item in the lowest free range is no higher than it was: those placed before it are no higher than they were,
+    /// and each of them that is in its way was below it. So without new items the plan is no worse than the earlier one.
+    // Uncounted: two sorts, before the first plan.
+    pub(crate) fn last_order(&self) -> Option<Order> {
+        let last = |item: u32| self.last.get(item as usize).copied().flatten();
+        self.last.iter().any(Option::is_some).then(|| {
+            let mut items = self.by_begin.clone();
+            let watch = Watch::new(&|| true);
+            sort_by_number(&mut items, |item| !self.sizes[item as usize], &watch);
+            sort_by_number(&mut items, |item| last(item).unwrap_or(u64::MAX), &watch);
+            Order { items, fit: GreedyFit::First, is_by_start: false, is_rough: false }
+        })
     }
 
     /// The product of an item's size and lifetime: [the lower 64 bits, the higher ones].

@@ -35,10 +35,16 @@ impl<'a, P: Place, M: Fn() -> P + Sync> Heuristics<'a, M> {
         Self { measures, placer, threads, target, limit, recipes, tried: 0 }
     }
 
-    /// The plan of the first recipe or a better one, whatever time that takes; no plan is below `bound`.
+    /// The plan in the order of an earlier one, else that of the first recipe, whatever time that takes; no plan is
+    /// below `bound`.
     pub(super) fn first(&mut self, bound: u64) -> Result<Standing, PlanError> {
-        let made = self.make(0, u64::MAX, &Watch::new(&|| true));
-        self.tried = 1;
+        let watch = Watch::new(&|| true);
+        let made = if let Some(order) = self.measures.last_order() {
+            self.place(order, u64::MAX, &watch)
+        } else {
+            self.tried = 1;
+            self.make(0, u64::MAX, &watch)
+        };
         // There is always a recipe, and nothing ends it.
         let Made::Plan { order, offsets, peak } = made else {
             return Err(PlanError::Internal { what: "the first order was not placed" });
@@ -114,6 +120,10 @@ impl<'a, P: Place, M: Fn() -> P + Sync> Heuristics<'a, M> {
                 return Made::Higher;
             }
         }
+        self.place(order, below, watch)
+    }
+
+    fn place(&self, order: Order, below: u64, watch: &Watch<'_>) -> Made {
         match (self.placer)().place_while(&order, below, watch) {
             Placement::Done { offsets, peak } => Made::Plan { order, offsets, peak },
             Placement::Higher => Made::Higher,

@@ -21,7 +21,7 @@ use crate::greedy::{Measures, Place};
 use crate::item::Item;
 use crate::options::{Monitor, Options};
 use crate::overlaps::LazyOverlaps;
-use crate::plan::{Certificate, Plan};
+use crate::plan::{Certificate, Plan, Proof, StopReason};
 use crate::search::{Instance, Neighbours};
 use crate::work::Limit;
 
@@ -33,6 +33,9 @@ use standing::Standing;
 
 /// Recipes of greedy plans that are tried before anything else where a capacity is given.
 const FIRST_RECIPES: usize = 3;
+
+/// The ratio up to which a proof is likely.
+const MOST_LIKELY: f64 = 1.01;
 
 /// A problem, as the portfolio sees it.
 pub(crate) struct Portfolio<'a, M, I> {
@@ -123,8 +126,42 @@ where
                 let searched_bound = least.max(bytes).min(peak);
                 let certificate = Certificate { peak, bound: bytes, witness, searched_bound };
                 let untried = if certificate.is_optimal() { Vec::new() } else { untried };
-                Ok(Plan { offsets, certificate, untried })
+                let stopped = stop_reason(&certificate, target, limit);
+                let proof = proof(&certificate, self.items);
+                Ok(Plan { offsets, certificate, stopped, proof, untried })
             }
         }
+    }
+}
+
+/// The reason why a portfolio with this target ended.
+fn stop_reason(certificate: &Certificate, target: u64, limit: Limit<'_>) -> StopReason {
+    if certificate.is_optimal() {
+        StopReason::Optimal
+    } else if certificate.peak <= target {
+        StopReason::GoodEnough
+    } else if limit.monitor.is_cancelled() {
+        StopReason::Cancelled
+    } else if limit.is_reached() {
+        StopReason::Budget
+    } else {
+        StopReason::Rounds
+    }
+}
+
+/// The proof of a plan, or the prospect of one.
+///
+/// Alignments that force padding leave the bound below the optimum of most problems.
+// Uncounted: one pass over the items, at the end.
+fn proof(certificate: &Certificate, items: &[Item]) -> Proof {
+    let is_padded = |item: &Item| item.size % item.alignment != 0;
+    if certificate.peak == certificate.bound {
+        Proof::Witness
+    } else if certificate.is_optimal() {
+        Proof::Search
+    } else if certificate.ratio() <= MOST_LIKELY && !items.iter().any(is_padded) {
+        Proof::Likely
+    } else {
+        Proof::Unlikely
     }
 }

@@ -22,6 +22,7 @@ mod synthetic;
 #[path = "../support/trace.rs"]
 mod trace;
 
+mod again;
 mod brute;
 mod budget;
 mod captures;
