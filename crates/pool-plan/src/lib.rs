@@ -62,17 +62,19 @@
 // record: error, graph, happens_before, lists
 // timeline: adjacency, interval, item, sorting, work
 // overlaps: adjacency, timeline
+// bundles: adjacency, item, timeline, work
 // bound: bits, graph, happens_before, interval, item, order, timeline
 // greedy: adjacency, bits, heuristic, item, overlaps, sorting, timeline, work
 // search: adjacency, bits, item, overlaps, plan, random, timeline, work
 // portfolio: adjacency, bound, error, greedy, heuristic, item, options, overlaps, plan, random, search, tasks, work
-// solve: adjacency, bits, bound, error, graph, greedy, happens_before, interval, item, operations, options, order,
+// solve: adjacency, bits, bound, bundles, error, graph, greedy, happens_before, interval, item, operations, options, order,
 //     overlaps, plan, portfolio, search, sorting, timeline, violation, work
 
 mod adjacency;
 mod bits;
 mod bound;
 mod buffer;
+mod bundles;
 mod error;
 mod graph;
 mod greedy;

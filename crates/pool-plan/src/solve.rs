@@ -1,10 +1,12 @@
 //! From a problem to a plan: prepares what the portfolio needs, and checks what it returns.
 
+use std::cell::OnceCell;
 use std::time::Instant;
 
 use crate::adjacency::indices;
 use crate::bits::BitMatrix;
 use crate::bound::Bound;
+use crate::bundles::Bundles;
 use crate::error::PlanError;
 use crate::graph::{GraphBuffer, Role};
 use crate::greedy::{ConflictPlacer, Measures, TimelinePlacer, places_by_name};
@@ -16,7 +18,7 @@ use crate::options::{Monitor, Options};
 use crate::order::precedence;
 use crate::overlaps::LazyOverlaps;
 use crate::plan::Plan;
-use crate::portfolio::Portfolio;
+use crate::portfolio::{Coarse, Portfolio};
 use crate::search::Instance;
 use crate::sorting::{sort_by_number, unsigned};
 use crate::timeline::Timeline;
@@ -87,36 +89,103 @@ impl IntervalProblem {
         let start = Instant::now();
         options.check()?;
         let timeline = Timeline::new(self);
-        let (overlaps, degrees) = (LazyOverlaps::new(&timeline), timeline.degrees());
+        let bound = Bound::on(&timeline);
+        monitor.set_bound(bound.bytes);
+        let bundles = OnceCell::new();
+        let coarse = |share: (usize, usize), options: &Options| {
+            let is_needed = || !monitor.is_cancelled() && start.elapsed() < options.budget;
+            let make = || Bundles::of(&timeline, &Watch::new(&is_needed));
+            solve_bundles(bundles.get_or_init(make).as_ref()?, share, options, monitor)
+        };
+        let problem = Given {
+            timeline: &timeline,
+            begins: self.buffers().iter().map(|buffer| buffer.lower).collect(),
+            ends: self.buffers().iter().map(|buffer| buffer.upper).collect(),
+            named: places_by_name(self.buffers().iter().map(|buffer| buffer.id.as_str())),
+            last,
+            coarse: Some(&coarse),
+        };
+        let plan = problem.solve(bound, start, options, monitor)?;
+        checked(plan, |offsets| self.validate(offsets))
+    }
+}
+
+/// The plan of bundles, if their share of the items in quarters is above the first number and up to the second.
+fn solve_bundles(
+    bundles: &Bundles,
+    share: (usize, usize),
+    options: &Options,
+    monitor: &Monitor,
+) -> Option<Vec<u64>> {
+    let (items, outermost) = bundles.counts();
+    let is_wanted = share.0 * items < 4 * outermost && 4 * outermost <= share.1 * items;
+    if !is_wanted || outermost == 0 {
+        return None;
+    }
+    let start = Instant::now();
+    let (timeline, lifetimes) = bundles.timeline();
+    let problem = Given {
+        timeline: &timeline,
+        begins: lifetimes.iter().map(|lifetime| lifetime.0).collect(),
+        ends: lifetimes.iter().map(|lifetime| lifetime.1).collect(),
+        named: None,
+        last: &[],
+        coarse: None,
+    };
+    let plan = problem.solve(Bound::on(&timeline), start, options, monitor).ok()?;
+    Some(bundles.offsets(&plan.offsets))
+}
+
+/// An interval problem on its timeline.
+struct Given<'a> {
+    timeline: &'a Timeline,
+    begins: Vec<i64>,
+    ends: Vec<i64>,
+    named: Option<Vec<u32>>,
+    last: &'a [Option<u64>],
+    coarse: Option<Coarse<'a>>,
+}
+
+impl Given<'_> {
+    /// The best plan that the portfolio finds.
+    fn solve(
+        self,
+        bound: Bound,
+        start: Instant,
+        options: &Options,
+        monitor: &Monitor,
+    ) -> Result<Plan, PlanError> {
+        let Self { timeline, begins, ends, named, last, coarse } = self;
+        let (overlaps, degrees) = (LazyOverlaps::new(timeline), timeline.degrees());
         let total_degree = degrees.iter().copied().fold(0, u64::saturating_add);
-        let begins: Vec<i64> = self.buffers().iter().map(|buffer| buffer.lower).collect();
         let breadth = |watch: &Watch<'_>| timeline.breadth(watch);
         let measures = Measures {
             sizes: timeline.items.iter().map(|item| item.size).collect(),
             durations: timeline.durations.clone(),
             by_begin: by_number(&begins),
             begins,
-            ends: self.buffers().iter().map(|buffer| buffer.upper).collect(),
+            ends,
             degrees,
             breadth: &breadth,
-            named: places_by_name(self.buffers().iter().map(|buffer| buffer.id.as_str())),
+            named,
             has_rough_plan: !timeline.is_plain(),
             last,
         };
         let portfolio = Portfolio {
             items: &timeline.items,
             measures,
-            placer: || TimelinePlacer::new(&timeline, &overlaps, total_degree),
+            placer: || TimelinePlacer::new(timeline, &overlaps, total_degree),
             instance: |is_needed: &dyn Fn() -> bool| {
-                Instance::of_timeline(&timeline, TIMELINE_CONFLICT_LIMIT, is_needed)
+                Instance::of_timeline(timeline, TIMELINE_CONFLICT_LIMIT, is_needed)
             },
+            coarse,
             overlaps: Some(&overlaps),
-            bound: self.bound_on(&timeline),
+            bound,
             start,
             options,
             monitor,
         };
-        checked(portfolio.solve()?, |offsets| self.validate(offsets))
+        portfolio.solve()
     }
 }
 
@@ -160,6 +229,7 @@ impl HappensBeforeProblem {
         let precedes = precedence(self, options.threads);
         let lifetimes = positions.lifetimes(self.buffers());
         let bound = self.bound_in_budget(&precedes, &lifetimes, start, options, monitor);
+        monitor.set_bound(bound.bytes);
         let (conflicts, degrees) = conflicts(precedes, items.len(), options.threads);
         let total_degree = degrees.iter().sum();
         let breadth = |watch: &Watch<'_>| Timeline::of_lifetimes(&items, &lifetimes).breadth(watch);
@@ -192,6 +262,7 @@ impl HappensBeforeProblem {
                     is_needed,
                 )
             },
+            coarse: None,
             overlaps: None,
             bound,
             start,

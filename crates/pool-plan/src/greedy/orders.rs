@@ -173,16 +173,20 @@ impl Measures<'_> {
     ///
     /// An item in the lowest free range is no higher than it was: those placed before it are no higher than they were,
     /// and each of them that is in its way was below it. So without new items the plan is no worse than the earlier one.
-    // Uncounted: two sorts, before the first plan.
     pub(crate) fn last_order(&self) -> Option<Order> {
-        let last = |item: u32| self.last.get(item as usize).copied().flatten();
-        self.last.iter().any(Option::is_some).then(|| {
-            let mut items = self.by_begin.clone();
-            let watch = Watch::new(&|| true);
-            sort_by_number(&mut items, |item| !self.sizes[item as usize], &watch);
-            sort_by_number(&mut items, |item| last(item).unwrap_or(u64::MAX), &watch);
-            Order { items, fit: GreedyFit::First, is_by_start: false, is_rough: false }
-        })
+        let last = |item: usize| self.last.get(item).copied().flatten();
+        let is_any = self.last.iter().any(Option::is_some);
+        is_any.then(|| self.order_by(&|item| last(item).unwrap_or(u64::MAX)))
+    }
+
+    /// The order of offsets in a plan, the largest of equal ones first; the plan that a placer makes of it is no worse.
+    // Uncounted: two sorts, once for a plan that is given.
+    pub(crate) fn order_by(&self, offset: &dyn Fn(usize) -> u64) -> Order {
+        let mut items = self.by_begin.clone();
+        let watch = Watch::new(&|| true);
+        sort_by_number(&mut items, |item| !self.sizes[item as usize], &watch);
+        sort_by_number(&mut items, |item| offset(item as usize), &watch);
+        Order { items, fit: GreedyFit::First, is_by_start: false, is_rough: false }
     }
 
     /// The product of an item's size and lifetime: [the lower 64 bits, the higher ones].

@@ -53,6 +53,18 @@ impl<'a, P: Place, M: Fn() -> P + Sync> Heuristics<'a, M> {
         Ok(Standing { offsets, peak, order, least: bound })
     }
 
+    /// Places the items in the order of their offsets in a plan, which is then no worse.
+    pub(super) fn replace(&self, offsets: &[u64], standing: &mut Standing) {
+        let order = self.measures.order_by(&|item| offsets[item]);
+        let is_needed = || !self.limit.is_reached();
+        if let Made::Plan { order, offsets, peak } =
+            self.place(order, standing.peak, &Watch::new(&is_needed))
+        {
+            self.limit.monitor.set_best(peak);
+            *standing = Standing { offsets, peak, order, ..*standing };
+        }
+    }
+
     /// Tries all recipes of textbook heuristics, as [`advance`](Self::advance) does.
     // Uncounted: a few dozen recipes.
     pub(super) fn advance_textbooks(&mut self, standing: &mut Standing) {
