@@ -1,6 +1,5 @@
 //! From a problem to a plan: prepares what the portfolio needs, and checks what it returns.
 
-use std::cell::OnceCell;
 use std::time::Instant;
 
 use crate::adjacency::indices;
@@ -91,12 +90,7 @@ impl IntervalProblem {
         let timeline = Timeline::new(self);
         let bound = Bound::on(&timeline);
         monitor.set_bound(bound.bytes);
-        let bundles = OnceCell::new();
-        let coarse = |share: (usize, usize), options: &Options| {
-            let is_needed = || !monitor.is_cancelled() && start.elapsed() < options.budget;
-            let make = || Bundles::of(&timeline, &Watch::new(&is_needed));
-            solve_bundles(bundles.get_or_init(make).as_ref()?, share, options, monitor)
-        };
+        let coarse = |options: &Options| solve_bundles(&timeline, options, monitor);
         let problem = Given {
             timeline: &timeline,
             begins: self.buffers().iter().map(|buffer| buffer.lower).collect(),
@@ -110,19 +104,16 @@ impl IntervalProblem {
     }
 }
 
-/// The plan of bundles, if their share of the items in quarters is above the first number and up to the second.
-fn solve_bundles(
-    bundles: &Bundles,
-    share: (usize, usize),
-    options: &Options,
-    monitor: &Monitor,
-) -> Option<Vec<u64>> {
+/// The plan of bundles, if there are at most half as many as items.
+fn solve_bundles(timeline: &Timeline, options: &Options, monitor: &Monitor) -> Option<Vec<u64>> {
+    let start = Instant::now();
+    let limit = Limit { deadline: start.checked_add(options.budget), monitor };
+    let is_needed = || !limit.is_reached();
+    let bundles = Bundles::of(timeline, &Watch::new(&is_needed))?;
     let (items, outermost) = bundles.counts();
-    let is_wanted = share.0 * items < 4 * outermost && 4 * outermost <= share.1 * items;
-    if !is_wanted || outermost == 0 {
+    if outermost == 0 || outermost > items / 2 || limit.is_reached() {
         return None;
     }
-    let start = Instant::now();
     let (timeline, lifetimes) = bundles.timeline();
     let problem = Given {
         timeline: &timeline,

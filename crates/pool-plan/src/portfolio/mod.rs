@@ -37,17 +37,13 @@ const FIRST_RECIPES: usize = 3;
 /// The ratio up to which a proof is likely.
 const MOST_LIKELY: f64 = 1.01;
 
-/// A problem with so many quarters of the items is planned right after the first plan: from the first number to the last.
-const MUCH: (usize, usize) = (0, 2);
-/// A problem with so many quarters of the items is planned after the textbook heuristics.
-const SOME: (usize, usize) = (2, 3);
 /// Rounds of search for a problem with fewer items.
 const COARSE_ROUNDS: u32 = 16;
 /// The part of the budget that is left for a problem with fewer items is one in this many.
 const COARSE_PART: u32 = 4;
 
-/// Plans a problem with fewer items, if its share of them in quarters is above the first number and up to the second.
-pub(crate) type Coarse<'a> = &'a dyn Fn((usize, usize), &Options) -> Option<Vec<u64>>;
+/// Plans a problem with fewer items that was made of the one at hand; none if there is no such problem.
+pub(crate) type Coarse<'a> = &'a dyn Fn(&Options) -> Option<Vec<u64>>;
 
 /// A problem, as the portfolio sees it.
 pub(crate) struct Portfolio<'a, M, I> {
@@ -59,8 +55,7 @@ pub(crate) struct Portfolio<'a, M, I> {
     pub(crate) placer: M,
     /// Makes the instance of the exact search, if it is small enough for one.
     pub(crate) instance: I,
-    /// The plan of a problem with fewer items that was made of this one, if it has at most the given share of them, in
-    /// quarters; within some options.
+    /// Plans a problem with fewer items that was made of this one.
     pub(crate) coarse: Option<Coarse<'a>>,
     /// The overlaps of an interval problem, in which conflicts are found where no instance lists them.
     pub(crate) overlaps: Option<&'a LazyOverlaps<'a>>,
@@ -80,26 +75,19 @@ where
     M: Fn() -> P + Sync,
     I: FnOnce(&dyn Fn() -> bool) -> Option<Instance>,
 {
-    /// Plans a problem with fewer items, if there is one with that share of them, and keeps a better plan.
-    fn try_coarse(
-        &self,
-        share: (usize, usize),
-        target: u64,
-        limit: Limit<'_>,
-        heuristics: &Heuristics<'_, M>,
-        standing: &mut Standing,
-    ) {
-        let Some(coarse) = self.coarse.filter(|_| standing.peak > target) else { return };
-        if limit.is_reached() {
-            return;
-        }
-        let left = self.options.budget.saturating_sub(self.start.elapsed());
-        let rounds = self.options.rounds;
+    /// Plans the problem with fewer items, after the first plan, and keeps a better plan.
+    fn try_coarse(&self, heuristics: &Heuristics<'_, M>, standing: &mut Standing) {
+        let (first_plan, rounds) = (self.start.elapsed(), self.options.rounds);
+        let left = self.options.budget.saturating_sub(first_plan);
         // Where rounds are counted, time has no say.
         let budget = if rounds.is_some() { left } else { left / COARSE_PART };
+        // Its first plan takes less time than that of this problem, and is always finished.
+        if budget < first_plan {
+            return;
+        }
         let rounds = Some(rounds.unwrap_or(COARSE_ROUNDS).min(COARSE_ROUNDS));
         let options = Options { budget, rounds, ..self.options.clone() };
-        if let Some(offsets) = coarse(share, &options) {
+        if let Some(offsets) = self.coarse.and_then(|coarse| coarse(&options)) {
             heuristics.replace(&offsets, standing);
         }
     }
@@ -117,7 +105,9 @@ where
         let (measures, placer) = (&self.measures, &self.placer);
         let mut heuristics = Heuristics::new(measures, placer, options.threads, target, limit);
         let mut standing = heuristics.first(bound.bytes)?;
-        self.try_coarse(MUCH, target, limit, &heuristics, &mut standing);
+        if standing.peak > target && !limit.is_reached() {
+            self.try_coarse(&heuristics, &mut standing);
+        }
         // Textbook heuristics come first, but where a capacity is given: then a search may be faster than all greedy
         // plans. Of many items, a greedy plan takes as long as some repairs of one. What is not tried before rounds
         // is tried among them.
@@ -129,7 +119,6 @@ where
         if self.items.len() <= MANY_ITEMS && options.capacity.is_none() {
             heuristics.advance(usize::MAX, &mut standing);
         }
-        self.try_coarse(SOME, target, limit, &heuristics, &mut standing);
         if standing.peak > target && options.rounds != Some(0) && !limit.is_reached() {
             let instance = (self.instance)(&|| !limit.is_reached());
             let overlaps = self.overlaps.filter(|_| instance.is_none()).map(LazyOverlaps::get);

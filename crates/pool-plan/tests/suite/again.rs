@@ -95,7 +95,7 @@ fn a_plan_says_why_it_stopped() {
     assert_eq!(plan.proof, if by_search { Proof::Search } else { Proof::Witness });
     assert_eq!((plan.stopped, plan.certificate.ratio()), (StopReason::Optimal, 1.0));
 
-    let tight = super::held_out::cut_out(300, 5).unwrap();
+    let tight = super::held_out::pinwheels(300, 5).unwrap();
     let solve = |options: &Options| tight.solve(options).unwrap();
     let rounds = solve(&Options { rounds: Some(1), ..Options::default() });
     assert_eq!((rounds.stopped, rounds.proof), (StopReason::Rounds, Proof::Unlikely));
