@@ -1,7 +1,7 @@
 //! Bundles: items that are placed as one, so that a smaller problem is left.
 //!
 //! Items of equal size that are live one after the other make a chain: all lie at one offset. Items that are live in the
-//! same sections make a stack: each lies on the one before it. Bundles are chained and stacked again, until nothing fits.
+//! same sections make a pile: each lies on the one before it. Bundles are chained and piled again, until nothing fits.
 //! That loses plans, but of a rectangle that was cut straight through again and again it undoes the cuts; and tensors of
 //! a network make chains. Chains come first: equal sizes are a stronger hint than equal lifetimes.
 
@@ -63,7 +63,7 @@ impl Bundles {
             left -= 8 * before;
             bundles.chain(&mut whole);
             if whole.len() == before {
-                bundles.stack(&mut whole);
+                bundles.pile(&mut whole);
             }
             if whole.len() == before {
                 break;
@@ -149,9 +149,9 @@ impl Bundles {
         whole.retain(|&one| self.nodes[one as usize].parent == NONE);
     }
 
-    /// Makes stacks of what is live in the same sections.
+    /// Makes piles of what is live in the same sections.
     // Uncounted: `of` counts the passes.
-    fn stack(&mut self, whole: &mut Vec<u32>) {
+    fn pile(&mut self, whole: &mut Vec<u32>) {
         // Larger alignments come first: less padding is between.
         let key = |one: &u32| {
             let Node { span, alignment, .. } = self.nodes[*one as usize];

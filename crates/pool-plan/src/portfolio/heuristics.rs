@@ -6,6 +6,7 @@ use super::standing::Standing;
 use crate::error::PlanError;
 use crate::greedy::{Measures, Order, Place, Placement, Recipe};
 use crate::heuristic::GreedyHeuristic;
+use crate::item::{Item, peak};
 use crate::tasks;
 use crate::work::{Limit, Watch};
 
@@ -53,16 +54,21 @@ impl<'a, P: Place, M: Fn() -> P + Sync> Heuristics<'a, M> {
         Ok(Standing { offsets, peak, order, least: bound })
     }
 
-    /// Places the items in the order of their offsets in a plan, which is then no worse.
-    pub(super) fn replace(&self, offsets: &[u64], standing: &mut Standing) {
+    /// Keeps a plan with these offsets if it is better, or the one of its order: each item in its lowest free range.
+    pub(super) fn take(&self, items: &[Item], offsets: Vec<u64>, standing: &mut Standing) {
         let order = self.measures.order_by(&|item| offsets[item]);
+        let reached = peak(items, &offsets);
+        if reached < standing.peak {
+            let order = order.clone();
+            *standing = Standing { offsets, peak: reached, order, ..*standing };
+        }
         let is_needed = || !self.limit.is_reached();
         if let Made::Plan { order, offsets, peak } =
             self.place(order, standing.peak, &Watch::new(&is_needed))
         {
-            self.limit.monitor.set_best(peak);
             *standing = Standing { offsets, peak, order, ..*standing };
         }
+        self.limit.monitor.set_best(standing.peak);
     }
 
     /// Tries all recipes of textbook heuristics, as [`advance`](Self::advance) does.

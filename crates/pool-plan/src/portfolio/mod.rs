@@ -88,7 +88,7 @@ where
         let rounds = Some(rounds.unwrap_or(COARSE_ROUNDS).min(COARSE_ROUNDS));
         let options = Options { budget, rounds, ..self.options.clone() };
         if let Some(offsets) = self.coarse.and_then(|coarse| coarse(&options)) {
-            heuristics.replace(&offsets, standing);
+            heuristics.take(self.items, offsets, standing);
         }
     }
 
