@@ -1,6 +1,7 @@
 //! A buffer of an interval problem, with its lifetime and the gaps in it.
 
 use crate::error::PlanError;
+use crate::limits;
 
 /// A time span `[lower, upper)` within a buffer's lifetime in which its bytes are free for others.
 ///
@@ -21,7 +22,9 @@ pub struct Gap {
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct Buffer {
-    /// The buffer's name, unique in the problem.
+    /// The buffer's name, unique in the problem. An empty one is no name: messages then have the buffer's index, as in
+    /// `#7`.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "String::is_empty"))]
     pub id: String,
     /// The first time at which the buffer is live.
     pub lower: i64,
@@ -60,6 +63,12 @@ impl Buffer {
         Self { id: id.into(), lower, upper, size, alignment: 1, offset: None, gaps: Vec::new() }
     }
 
+    /// A buffer without a name, as [`new`](Self::new): it takes no heap memory.
+    #[must_use]
+    pub const fn unnamed(lower: i64, upper: i64, size: u64) -> Self {
+        Self { id: String::new(), lower, upper, size, alignment: 1, offset: None, gaps: Vec::new() }
+    }
+
     /// The time spans in which the buffer is live, in order: its lifetime without the gaps.
     pub fn live_spans(&self) -> impl Iterator<Item = (i64, i64)> + '_ {
         let begins = std::iter::once(self.lower).chain(self.gaps.iter().map(|gap| gap.upper));
@@ -67,26 +76,27 @@ impl Buffer {
         begins.zip(ends).filter(|(lower, upper)| lower < upper)
     }
 
-    /// Refuses impossible lifetimes and gaps.
-    pub(crate) fn check(&self) -> Result<(), PlanError> {
+    /// Refuses impossible lifetimes and gaps of the buffer with this index.
+    pub(crate) fn check(&self, index: usize) -> Result<(), PlanError> {
         if self.lower >= self.upper {
-            let (id, lower, upper) = (self.id.clone(), self.lower, self.upper);
+            let (id, lower, upper) = (limits::label(&self.id, index), self.lower, self.upper);
             return Err(PlanError::InvertedLifetime { id, lower, upper });
         }
         let mut free_from = self.lower;
         for gap in &self.gaps {
             if gap.lower < free_from || gap.lower >= gap.upper || gap.upper > self.upper {
-                return Err(self.bad_gap(*gap));
+                return Err(self.bad_gap(index, *gap));
             }
             free_from = gap.upper;
         }
         match (self.live_spans().next(), self.gaps.last()) {
-            (None, Some(last)) => Err(self.bad_gap(*last)),
+            (None, Some(last)) => Err(self.bad_gap(index, *last)),
             _ => Ok(()),
         }
     }
 
-    fn bad_gap(&self, gap: Gap) -> PlanError {
-        PlanError::BadGap { id: self.id.clone(), lower: gap.lower, upper: gap.upper }
+    fn bad_gap(&self, index: usize, gap: Gap) -> PlanError {
+        let id = limits::label(&self.id, index);
+        PlanError::BadGap { id, lower: gap.lower, upper: gap.upper }
     }
 }

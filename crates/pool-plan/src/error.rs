@@ -89,21 +89,24 @@ pub enum PlanError {
         limit: usize,
     },
     /// An edge or a buffer names an operation that does not exist.
-    #[error("operation {operation} does not exist: there are {operations}, from 0")]
+    #[error(
+        "there is no operation {operation}: the graph has {operations} operations, numbered from 0"
+    )]
     UnknownOperation {
         /// The operation.
         operation: usize,
         /// How many operations there are.
         operations: usize,
     },
-    /// A record has not as many streams as operations, or not as many callers as buffers.
-    #[error("{count} {what}, and not {expected}")]
+    /// The number of streams in a record is not that of its operations, or the number of callers or buffers is not that
+    /// of its buffers.
+    #[error("the number of {what} is {count}, but must be {expected}")]
     WrongCount {
-        /// The name of what there is another number of.
+        /// The name of the list.
         what: &'static str,
-        /// How many there are.
+        /// The length of the list.
         count: usize,
-        /// How many there should be.
+        /// The length that it must have.
         expected: usize,
     },
     /// Edges lead from a free marker of a buffer to its alloc marker: it could have no use.

@@ -56,7 +56,9 @@ pub enum Role {
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct GraphBuffer {
-    /// The buffer's name, unique in the problem.
+    /// The buffer's name, unique in the problem. An empty one is no name: messages then have the buffer's index, as in
+    /// `#7`.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "String::is_empty"))]
     pub id: String,
     /// The buffer's size in bytes.
     pub size: u64,

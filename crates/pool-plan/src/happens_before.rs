@@ -85,6 +85,17 @@ impl HappensBeforeProblem {
         graph::peak(&self.edges, &self.buffers, offsets)
     }
 
+    /// The bytes that no plan is below because no two buffers of `witness` may share any.
+    ///
+    /// For the witness of a certificate this is its bound, computed by the validator alone: sizes, the padding that
+    /// alignments force between them, and fixed offsets.
+    ///
+    /// # Errors
+    /// An index that no buffer has, a buffer that is finished before another begins, or one buffer twice.
+    pub fn validate_witness(&self, witness: &[usize]) -> Result<u64, Violation> {
+        graph::witnessed(&self.edges, &self.buffers, witness)
+    }
+
     /// Returns the same problem with no fixed buffers, to plan again if the offsets are those of an
     /// older plan.
     #[must_use]

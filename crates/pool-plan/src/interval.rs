@@ -49,8 +49,8 @@ impl IntervalProblem {
             alignment: buffer.alignment,
             offset: buffer.offset,
         }))?;
-        for buffer in &buffers {
-            buffer.check()?;
+        for (index, buffer) in buffers.iter().enumerate() {
+            buffer.check(index)?;
         }
         interval::check_fixed(&buffers).map_err(PlanError::FixedOverlap)?;
         Ok(Self { buffers })
@@ -64,6 +64,28 @@ impl IntervalProblem {
     /// aligned or differs from the fixed one.
     pub fn validate(&self, offsets: &[u64]) -> Result<u64, Violation> {
         interval::peak(&self.buffers, offsets)
+    }
+
+    /// The bytes that no plan is below because no two buffers of `witness` may share any: all are live at one time.
+    ///
+    /// For the witness of a certificate this is its bound, computed by the validator alone: sizes, the padding that
+    /// alignments force between them, and fixed offsets.
+    ///
+    /// # Errors
+    /// An index that no buffer has, a buffer that is not live when the others are, or one buffer twice.
+    ///
+    /// ```
+    /// use pool_plan::{Buffer, IntervalProblem, Options};
+    ///
+    /// let aligned = |upper| Buffer { alignment: 64, ..Buffer::unnamed(0, upper, 65) };
+    /// let problem = IntervalProblem::new(vec![aligned(1), aligned(2)])?;
+    /// let certificate = problem.solve(&Options::default())?.certificate;
+    /// assert_eq!(problem.validate_witness(&certificate.witness), Ok(certificate.bound));
+    /// assert_eq!(certificate.bound, 128 + 65);
+    /// # Ok::<(), pool_plan::PlanError>(())
+    /// ```
+    pub fn validate_witness(&self, witness: &[usize]) -> Result<u64, Violation> {
+        interval::witnessed(&self.buffers, witness)
     }
 
     /// Returns the buffers, in the order in which a plan's offsets are listed.

@@ -51,8 +51,9 @@
 // plan: heuristic
 // transposed: tasks
 // bits: transposed
-// buffer, limits: error
-// markers: error, graph, operations
+// limits: error
+// buffer: error, limits
+// markers: error, graph, limits, operations
 // options: error, plan
 // work: options
 // sorting: work
@@ -65,18 +66,20 @@
 // record: error, graph, happens_before, lists
 // timeline: adjacency, interval, item, sorting, work
 // overlaps: adjacency, timeline
+// bundles: adjacency, item, timeline, work
 // bound: bits, graph, happens_before, interval, item, order, timeline
 // greedy: adjacency, bits, heuristic, item, overlaps, sorting, timeline, work
 // search: adjacency, bits, item, overlaps, plan, random, timeline, work
 // portfolio: adjacency, bound, error, greedy, heuristic, item, options, overlaps, plan, random, search, tasks, work
 // memories: buffer, error, interval, limits, lists, memory, options, plan, random, validate, violation, work
-// solve: adjacency, bits, bound, error, graph, greedy, happens_before, interval, item, operations, options, order,
+// solve: adjacency, bits, bound, bundles, error, graph, greedy, happens_before, interval, item, operations, options, order,
 //     overlaps, plan, portfolio, search, sorting, timeline, violation, work
 
 mod adjacency;
 mod bits;
 mod bound;
 mod buffer;
+mod bundles;
 mod error;
 mod graph;
 mod greedy;
@@ -119,7 +122,7 @@ pub use interval::IntervalProblem;
 pub use memories::{MemoryCertificate, MemoryPlan, MemoryProblem};
 pub use memory::{Memory, MemoryBuffer, Placement, Price};
 pub use options::{Monitor, Options};
-pub use plan::{Certificate, Plan};
+pub use plan::{Certificate, Plan, Proof, StopReason};
 #[cfg(feature = "record")]
 pub use record::{Caller, GraphRecord};
 pub use violation::Violation;

@@ -15,6 +15,11 @@ pub(crate) const MOST_GRAPH_BUFFERS: usize = 92_672;
 /// Edges of a graph, and free markers of its buffers.
 pub(crate) const MOST_EDGES: usize = 1 << 22;
 
+/// The name of a buffer in messages: its own, or its index.
+pub(crate) fn label(id: &str, index: usize) -> String {
+    if id.is_empty() { format!("#{index}") } else { id.to_owned() }
+}
+
 /// The name, size, alignment and fixed offset of a buffer.
 pub(crate) struct Request<'a> {
     pub(crate) id: &'a str,
@@ -61,23 +66,25 @@ pub(crate) fn check_intervals(
 pub(crate) fn check<'a>(
     requests: impl ExactSizeIterator<Item = Request<'a>>,
 ) -> Result<(), PlanError> {
-    let count = requests.len();
-    if count == 0 {
+    if requests.len() == 0 {
         return Err(PlanError::Empty);
     }
-    let mut first_of = HashMap::with_capacity(count);
+    let mut first_of = HashMap::new();
     let (mut stacked, mut fixed_top) = (0_u64, 0_u64);
     for (index, request) in requests.enumerate() {
-        if let Some(first) = first_of.insert(request.id, index) {
-            return Err(PlanError::DuplicateId { id: request.id.to_owned(), first, second: index });
+        if !request.id.is_empty() {
+            if let Some(first) = first_of.insert(request.id, index) {
+                let id = request.id.to_owned();
+                return Err(PlanError::DuplicateId { id, first, second: index });
+            }
         }
         if !request.alignment.is_power_of_two() {
-            let (id, alignment) = (request.id.to_owned(), request.alignment);
+            let (id, alignment) = (label(request.id, index), request.alignment);
             return Err(PlanError::BadAlignment { id, alignment });
         }
         let start = request.offset.unwrap_or(0);
         if start % request.alignment != 0 {
-            let (id, alignment) = (request.id.to_owned(), request.alignment);
+            let (id, alignment) = (label(request.id, index), request.alignment);
             return Err(PlanError::MisalignedOffset { id, offset: start, alignment });
         }
         let padded = request.size.checked_add(request.alignment - 1);
@@ -88,7 +95,7 @@ pub(crate) fn check<'a>(
             (sum.checked_add(highest)? <= i64::MAX as u64).then_some((sum, highest))
         });
         let Some((sum, highest)) = sums else {
-            let (id, size) = (request.id.to_owned(), request.size);
+            let (id, size) = (label(request.id, index), request.size);
             return Err(PlanError::SizeOverflow { id, size, sum: stacked });
         };
         (stacked, fixed_top) = (sum, highest);

@@ -4,6 +4,7 @@
 
 use crate::error::PlanError;
 use crate::graph::{Edge, GraphBuffer};
+use crate::limits;
 use crate::operations::Operations;
 
 /// A free marker and its alloc marker, as places in the order of operations, and the buffer that has both.
@@ -65,7 +66,8 @@ pub(crate) fn check(
     }
     let Some((buffer, marker)) = worst else { return Ok(()) };
     let GraphBuffer { id, allocated_by, freed_by, .. } = &buffers[buffer];
-    let (id, allocated_by, freed_by) = (id.clone(), *allocated_by, freed_by[marker]);
+    let id = limits::label(id, buffer);
+    let (allocated_by, freed_by) = (*allocated_by, freed_by[marker]);
     Err(PlanError::FreedBeforeAllocated { id, allocated_by, freed_by })
 }
 

@@ -125,7 +125,7 @@ impl Monitor {
     }
 
     pub(crate) fn set_best(&self, peak: u64) {
-        self.best.store(peak, Ordering::Relaxed);
+        self.best.fetch_min(peak, Ordering::Relaxed);
     }
 
     pub(crate) fn add_steps(&self, steps: u64) {

@@ -10,9 +10,47 @@ pub struct Plan {
     pub offsets: Vec<u64>,
     /// The quality of the plan.
     pub certificate: Certificate,
+    /// The reason why the planner returned.
+    pub stopped: StopReason,
+    /// The proof that the plan is optimal, or the prospect of one.
+    pub proof: Proof,
     /// The textbook heuristics that were not tried, because the budget ended first or the plan was
     /// good enough without them. Their plans may be better. Empty if no plan can be better.
     pub untried: Vec<GreedyHeuristic>,
+}
+
+/// The reason why the planner returned a plan.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+#[non_exhaustive]
+pub enum StopReason {
+    /// No plan has a lower peak.
+    Optimal,
+    /// The peak is within the tolerance, or within the capacity.
+    GoodEnough,
+    /// All rounds were made that [`Options::rounds`](crate::Options::rounds) allows.
+    Rounds,
+    /// The budget was spent.
+    Budget,
+    /// [`Monitor::cancel`](crate::Monitor::cancel) was called.
+    Cancelled,
+}
+
+/// The proof that a plan is optimal, or the prospect of one.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+#[non_exhaustive]
+pub enum Proof {
+    /// The peak is the bound: anyone can check it by the witness.
+    Witness,
+    /// An exhaustive search found no lower peak: to check it takes another search.
+    Search,
+    /// There is none yet. Of similar problems, ten times the time proved a plan optimal for more than half.
+    Likely,
+    /// There is none yet. Of similar problems, ten times the time proved a plan optimal for less than half.
+    Unlikely,
 }
 
 /// A plan's peak, and the bound below which no plan exists.
@@ -33,10 +71,11 @@ pub struct Certificate {
 }
 
 impl Certificate {
-    /// Returns the peak over the bound; 1 is provably optimal.
+    /// Returns the peak over [`searched_bound`](Self::searched_bound), the best known bound; 1 is
+    /// provably optimal.
     #[must_use]
     pub fn ratio(&self) -> f64 {
-        if self.peak == self.bound { 1.0 } else { as_float(self.peak) / as_float(self.bound) }
+        if self.is_optimal() { 1.0 } else { as_float(self.peak) / as_float(self.searched_bound) }
     }
 
     /// Returns `true` if no plan has a lower peak, by the bound or by exhaustive search.

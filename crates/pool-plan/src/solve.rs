@@ -5,6 +5,7 @@ use std::time::Instant;
 use crate::adjacency::indices;
 use crate::bits::BitMatrix;
 use crate::bound::Bound;
+use crate::bundles::Bundles;
 use crate::error::PlanError;
 use crate::graph::{GraphBuffer, Role};
 use crate::greedy::{ConflictPlacer, Measures, TimelinePlacer, places_by_name};
@@ -16,7 +17,7 @@ use crate::options::{Monitor, Options};
 use crate::order::precedence;
 use crate::overlaps::LazyOverlaps;
 use crate::plan::Plan;
-use crate::portfolio::Portfolio;
+use crate::portfolio::{Coarse, Portfolio};
 use crate::search::Instance;
 use crate::sorting::{sort_by_number, unsigned};
 use crate::timeline::Timeline;
@@ -53,38 +54,132 @@ impl IntervalProblem {
     /// # Errors
     /// Same as [`solve`](Self::solve).
     pub fn solve_watched(&self, options: &Options, monitor: &Monitor) -> Result<Plan, PlanError> {
+        self.solve_from(&[], options, monitor)
+    }
+
+    /// As [`solve_watched`](Self::solve_watched), starting from an earlier plan: `last[i]` is the offset that buffer `i`
+    /// had in it, none where the buffer is new. `last` may be shorter than the problem.
+    ///
+    /// The first plan then takes the buffers in the order of these offsets, and is made whatever time it takes. It is no
+    /// worse than the earlier plan if all its buffers had an offset, and none has more bytes, a longer life or a larger
+    /// alignment than before.
+    ///
+    /// ```
+    /// use pool_plan::{Buffer, IntervalProblem, Monitor, Options, StopReason};
+    ///
+    /// let options = Options { tolerance: 1.05, ..Options::default() };
+    /// let mut buffers: Vec<Buffer> = (0..90).map(|i| Buffer::unnamed(i, i + 5, 64)).collect();
+    /// let mut last = Vec::new();
+    /// for step in 0..3 {
+    ///     buffers[step].size = 32; // few of them change
+    ///     let problem = IntervalProblem::new(buffers.clone())?;
+    ///     let plan = problem.solve_from(&last, &options, &Monitor::new())?;
+    ///     assert_ne!(plan.stopped, StopReason::Budget);
+    ///     last = plan.offsets.into_iter().map(Some).collect();
+    /// }
+    /// # Ok::<(), pool_plan::PlanError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`solve`](Self::solve).
+    pub fn solve_from(
+        &self,
+        last: &[Option<u64>],
+        options: &Options,
+        monitor: &Monitor,
+    ) -> Result<Plan, PlanError> {
         let start = Instant::now();
         options.check()?;
         let timeline = Timeline::new(self);
-        let (overlaps, degrees) = (LazyOverlaps::new(&timeline), timeline.degrees());
+        let bound = Bound::on(&timeline);
+        monitor.set_bound(bound.bytes);
+        let coarse = |options: &Options| solve_bundles(&timeline, options, monitor);
+        let problem = Given {
+            timeline: &timeline,
+            begins: self.buffers().iter().map(|buffer| buffer.lower).collect(),
+            ends: self.buffers().iter().map(|buffer| buffer.upper).collect(),
+            named: places_by_name(self.buffers().iter().map(|buffer| buffer.id.as_str())),
+            last,
+            coarse: Some(&coarse),
+        };
+        let plan = problem.solve(bound, start, options, monitor)?;
+        checked(plan, |offsets| self.validate(offsets))
+    }
+}
+
+/// The plan of bundles, if there are at most half as many as items.
+fn solve_bundles(timeline: &Timeline, options: &Options, monitor: &Monitor) -> Option<Vec<u64>> {
+    let start = Instant::now();
+    let limit = Limit { deadline: start.checked_add(options.budget), monitor };
+    let is_needed = || !limit.is_reached();
+    let bundles = Bundles::of(timeline, &Watch::new(&is_needed))?;
+    let (items, outermost) = bundles.counts();
+    if outermost == 0 || outermost > items / 2 || limit.is_reached() {
+        return None;
+    }
+    let (timeline, lifetimes) = bundles.timeline();
+    let problem = Given {
+        timeline: &timeline,
+        begins: lifetimes.iter().map(|lifetime| lifetime.0).collect(),
+        ends: lifetimes.iter().map(|lifetime| lifetime.1).collect(),
+        named: None,
+        last: &[],
+        coarse: None,
+    };
+    let plan = problem.solve(Bound::on(&timeline), start, options, monitor).ok()?;
+    Some(bundles.offsets(&plan.offsets))
+}
+
+/// An interval problem on its timeline.
+struct Given<'a> {
+    timeline: &'a Timeline,
+    begins: Vec<i64>,
+    ends: Vec<i64>,
+    named: Option<Vec<u32>>,
+    last: &'a [Option<u64>],
+    coarse: Option<Coarse<'a>>,
+}
+
+impl Given<'_> {
+    /// The best plan that the portfolio finds.
+    fn solve(
+        self,
+        bound: Bound,
+        start: Instant,
+        options: &Options,
+        monitor: &Monitor,
+    ) -> Result<Plan, PlanError> {
+        let Self { timeline, begins, ends, named, last, coarse } = self;
+        let (overlaps, degrees) = (LazyOverlaps::new(timeline), timeline.degrees());
         let total_degree = degrees.iter().copied().fold(0, u64::saturating_add);
-        let begins: Vec<i64> = self.buffers().iter().map(|buffer| buffer.lower).collect();
         let breadth = |watch: &Watch<'_>| timeline.breadth(watch);
         let measures = Measures {
             sizes: timeline.items.iter().map(|item| item.size).collect(),
             durations: timeline.durations.clone(),
             by_begin: by_number(&begins),
             begins,
-            ends: self.buffers().iter().map(|buffer| buffer.upper).collect(),
+            ends,
             degrees,
             breadth: &breadth,
-            named: places_by_name(self.buffers().iter().map(|buffer| buffer.id.as_str())),
+            named,
             has_rough_plan: !timeline.is_plain(),
+            last,
         };
         let portfolio = Portfolio {
             items: &timeline.items,
             measures,
-            placer: || TimelinePlacer::new(&timeline, &overlaps, total_degree),
+            placer: || TimelinePlacer::new(timeline, &overlaps, total_degree),
             instance: |is_needed: &dyn Fn() -> bool| {
-                Instance::of_timeline(&timeline, TIMELINE_CONFLICT_LIMIT, is_needed)
+                Instance::of_timeline(timeline, TIMELINE_CONFLICT_LIMIT, is_needed)
             },
+            coarse,
             overlaps: Some(&overlaps),
-            bound: self.bound_on(&timeline),
+            bound,
             start,
             options,
             monitor,
         };
-        checked(portfolio.solve()?, |offsets| self.validate(offsets))
+        portfolio.solve()
     }
 }
 
@@ -104,6 +199,24 @@ impl HappensBeforeProblem {
     /// # Errors
     /// Same as [`solve`](Self::solve).
     pub fn solve_watched(&self, options: &Options, monitor: &Monitor) -> Result<Plan, PlanError> {
+        self.solve_from(&[], options, monitor)
+    }
+
+    /// As [`solve_watched`](Self::solve_watched), starting from an earlier plan: `last[i]` is the offset that buffer `i`
+    /// had in it, none where the buffer is new. `last` may be shorter than the problem.
+    ///
+    /// The first plan then takes the buffers in the order of these offsets, and is made whatever time it takes. It is no
+    /// worse than the earlier plan if all its buffers had an offset, and none has more bytes, a longer life or a larger
+    /// alignment than before, and no order between operations is missing.
+    ///
+    /// # Errors
+    /// As [`solve`](Self::solve).
+    pub fn solve_from(
+        &self,
+        last: &[Option<u64>],
+        options: &Options,
+        monitor: &Monitor,
+    ) -> Result<Plan, PlanError> {
         let start = Instant::now();
         options.check()?;
         let items = items(self.buffers());
@@ -111,6 +224,7 @@ impl HappensBeforeProblem {
         let precedes = precedence(self, options.threads);
         let lifetimes = positions.lifetimes(self.buffers());
         let bound = self.bound_in_budget(&precedes, &lifetimes, start, options, monitor);
+        monitor.set_bound(bound.bytes);
         let (conflicts, degrees) = conflicts(precedes, items.len(), options.threads);
         let total_degree = degrees.iter().sum();
         let breadth = |watch: &Watch<'_>| Timeline::of_lifetimes(&items, &lifetimes).breadth(watch);
@@ -127,6 +241,7 @@ impl HappensBeforeProblem {
             breadth: &breadth,
             named: places_by_name(self.buffers().iter().map(|buffer| buffer.id.as_str())),
             has_rough_plan: false,
+            last,
         };
         let witness = bound.witness.clone();
         let portfolio = Portfolio {
@@ -142,6 +257,7 @@ impl HappensBeforeProblem {
                     is_needed,
                 )
             },
+            coarse: None,
             overlaps: None,
             bound,
             start,

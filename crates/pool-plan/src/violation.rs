@@ -2,7 +2,8 @@
 
 use thiserror::Error;
 
-/// The reason why offsets are not a plan. Buffers are named by their index.
+/// The reason why offsets are not a plan, or why buffers do not prove a bound. Buffers are named by
+/// their index.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum Violation {
@@ -53,6 +54,30 @@ pub enum Violation {
         buffer: usize,
         /// Its offset.
         offset: u64,
+    },
+    /// A witness names a buffer that the problem does not have.
+    #[error("there is no buffer #{buffer}")]
+    NoSuchBuffer {
+        /// The index.
+        buffer: usize,
+    },
+    /// The buffers of a witness are not all live at one time, or one is named twice.
+    #[error(
+        "buffer #{buffer} is named twice, or is not live at {time}, when most of the witness is"
+    )]
+    NotAtOnce {
+        /// The buffer.
+        buffer: usize,
+        /// The time at which most buffers of the witness are live.
+        time: i64,
+    },
+    /// Two buffers of a witness may share bytes, or one is named twice.
+    #[error("buffer #{first} is finished before buffer #{second} begins, or is named twice")]
+    Ordered {
+        /// The buffer that is finished first.
+        first: usize,
+        /// The other.
+        second: usize,
     },
     /// The plan does not have one offset for each buffer.
     #[error("{offsets} offsets for {buffers} buffers")]

@@ -43,6 +43,15 @@ def columns_of(buffers: Any) -> dict[str, Any]:
     return _of_rows(buffers)
 
 
+def offsets_of(last: Any) -> Any:
+    """The offsets of an earlier plan as the native module takes them: -1 where there is none."""
+    if last is None:
+        return np.empty(0, np.int64)
+    if not isinstance(last, np.ndarray):
+        last = [-1 if offset is None else offset for offset in last]
+    return _column("last", last, np.int64)
+
+
 def _of_columns(buffers: Any, names: list[str]) -> dict[str, Any]:
     known = ["lower", "upper", "size", "alignment", "offset", "id"]
     for name in names:

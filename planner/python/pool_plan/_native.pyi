@@ -6,8 +6,8 @@ import numpy.typing as npt
 VERSION: str
 
 def plan(
-    columns: dict[str, Any], wanted: dict[str, Any]
-) -> tuple[npt.NDArray[np.uint64], int, int, int, npt.NDArray[np.uintp], list[str]]: ...
+    columns: dict[str, Any], wanted: dict[str, Any], last: npt.NDArray[np.int64]
+) -> dict[str, Any]: ...
 def replay(
     path: str,
     format: str | None,

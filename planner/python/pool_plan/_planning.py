@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _native
-from ._columns import columns_of
+from ._columns import columns_of, offsets_of
 
 
 @dataclass(frozen=True)
@@ -28,8 +28,8 @@ class Certificate:
 
     @property
     def ratio(self) -> float:
-        """Peak over bound; 1 is provably optimal."""
-        return 1.0 if self.peak == self.bound else self.peak / self.bound
+        """Peak over `searched_bound`, the best bound that is known; 1 is provably optimal."""
+        return 1.0 if self.is_optimal else self.peak / self.searched_bound
 
     @property
     def is_optimal(self) -> bool:
@@ -43,6 +43,10 @@ class Plan:
 
     offsets: npt.NDArray[np.uint64]
     certificate: Certificate
+    stopped: str
+    """The reason why the planner returned: `optimal`, `good_enough`, `rounds`, `budget` or `cancelled`."""
+    proof: str
+    """`witness` or `search` if the plan is proved optimal by one, else `likely` or `unlikely`: the prospect of a proof."""
     untried: tuple[str, ...]
     """Textbook heuristics that were not tried, since the budget ended first or the plan was good enough."""
 
@@ -61,16 +65,21 @@ def plan(
     tolerance: float = 1.0,
     seed: int = 0,
     threads: int = 2,
+    last: Any = None,
 ) -> Plan:
     """Plans buffers with lifetimes: rows `(lower, upper, size[, alignment[, offset[, id]]])`, or columns by these names.
 
     With `capacity`, any plan within so many bytes is found, or `InfeasibleError` or `NotFoundError` raised. `budget`
-    is in seconds; `rounds` of search make a plan independent of the machine's speed.
+    is in seconds; `rounds` of search make a plan independent of the machine's speed. `last` has an offset for each buffer
+    from an earlier plan, -1 for a new one; the first plan is then no worse than that one if no buffer is new or grew.
     """
     wanted = wanted_of(capacity, budget, rounds, tolerance, seed, threads)
     columns = columns_of(buffers)
-    offsets, peak, bound, searched_bound, witness, untried = _native.plan(columns, wanted)
-    return Plan(offsets, Certificate(peak, bound, searched_bound, witness), tuple(untried))
+    found = _native.plan(columns, wanted, offsets_of(last))
+    fields = (found[name] for name in ("peak", "bound", "searched_bound", "witness"))
+    certificate = Certificate(*fields)
+    untried = tuple(found["untried"])
+    return Plan(found["offsets"], certificate, found["stopped"], found["proof"], untried)
 
 
 def wanted_of(

@@ -1,7 +1,9 @@
 //! Buffers with lifetimes, in columns, to offsets.
 
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
-use pool_plan::{Buffer, GreedyHeuristic, IntervalProblem, Monitor, Plan, PlanError};
+use pool_plan::{
+    Buffer, GreedyHeuristic, IntervalProblem, Monitor, Plan, PlanError, Proof, StopReason,
+};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -9,9 +11,18 @@ use crate::errors;
 use crate::options::Wanted;
 use crate::watch::watched;
 
-/// Offsets, peak, bound, bound by search, witness, and the names of heuristics that were not tried.
-type Planned<'py> =
-    (Bound<'py, PyArray1<u64>>, u64, u64, u64, Bound<'py, PyArray1<usize>>, Vec<String>);
+/// A plan in the types of numpy and Python.
+#[derive(IntoPyObject)]
+pub(crate) struct Planned<'py> {
+    offsets: Bound<'py, PyArray1<u64>>,
+    peak: u64,
+    bound: u64,
+    searched_bound: u64,
+    witness: Bound<'py, PyArray1<usize>>,
+    stopped: &'static str,
+    proof: &'static str,
+    untried: Vec<String>,
+}
 
 /// The columns of a problem; `offset` has -1 where a buffer may be anywhere.
 #[derive(FromPyObject)]
@@ -31,28 +42,56 @@ pub(crate) fn plan<'py>(
     py: Python<'py>,
     columns: Columns<'py>,
     wanted: Wanted,
+    last: PyReadonlyArray1<'py, i64>,
 ) -> PyResult<Planned<'py>> {
     let options = wanted.options()?;
     let buffers = columns.buffers()?;
+    let last: Vec<Option<u64>> =
+        last.as_array().iter().map(|&offset| u64::try_from(offset).ok()).collect();
     let monitor = Monitor::new();
     let work = || -> Result<Plan, PlanError> {
         let problem = IntervalProblem::new(buffers)?;
-        let plan = problem.solve_watched(&options, &monitor)?;
+        let plan = problem.solve_from(&last, &options, &monitor)?;
         // What a user of Python gets has passed the validator in every build.
         problem.validate(&plan.offsets).map_err(PlanError::Rejected)?;
         Ok(plan)
     };
     let plan = watched(py, work, || monitor.cancel())?;
-    let Plan { offsets, certificate, untried } =
+    let Plan { offsets, certificate, stopped, proof, untried } =
         plan.map_err(|error| errors::of_plan(py, &error))?;
-    Ok((
-        offsets.into_pyarray(py),
-        certificate.peak,
-        certificate.bound,
-        certificate.searched_bound,
-        certificate.witness.into_pyarray(py),
-        untried.iter().map(GreedyHeuristic::to_string).collect(),
-    ))
+    Ok(Planned {
+        offsets: offsets.into_pyarray(py),
+        peak: certificate.peak,
+        bound: certificate.bound,
+        searched_bound: certificate.searched_bound,
+        witness: certificate.witness.into_pyarray(py),
+        stopped: stop_name(stopped),
+        proof: proof_name(proof),
+        untried: untried.iter().map(GreedyHeuristic::to_string).collect(),
+    })
+}
+
+/// The name of a reason in Python.
+fn stop_name(reason: StopReason) -> &'static str {
+    match reason {
+        StopReason::Optimal => "optimal",
+        StopReason::GoodEnough => "good_enough",
+        StopReason::Rounds => "rounds",
+        StopReason::Budget => "budget",
+        StopReason::Cancelled => "cancelled",
+        _ => "other",
+    }
+}
+
+/// The name of a proof in Python.
+fn proof_name(proof: Proof) -> &'static str {
+    match proof {
+        Proof::Witness => "witness",
+        Proof::Search => "search",
+        Proof::Likely => "likely",
+        Proof::Unlikely => "unlikely",
+        _ => "other",
+    }
 }
 
 impl Columns<'_> {
@@ -67,7 +106,7 @@ impl Columns<'_> {
             return Err(PyValueError::new_err("the columns are not equally long"));
         }
         let buffer = |index: usize| Buffer {
-            id: self.id.as_ref().map_or_else(|| index.to_string(), |ids| ids[index].clone()),
+            id: self.id.as_ref().map_or_else(String::new, |ids| ids[index].clone()),
             lower: lower[index],
             upper: upper[index],
             size: size[index],

@@ -33,6 +33,7 @@ def test_the_example_is_planned():
     assert plan.offsets.dtype == np.uint64 and plan.offsets.shape == (4,)
     assert overlaps(FOUR, plan.offsets) == []
     assert sum(FOUR[index][2] for index in certificate.witness) == 26
+    assert (plan.stopped, plan.proof) == ("optimal", "witness")
     assert plan.untried == () or all(isinstance(name, str) for name in plan.untried)
 
 
@@ -94,6 +95,21 @@ def test_seed_and_rounds_decide_the_plan():
     rows = [(at, at + draw.randint(1, 40), draw.randint(1, 10**6)) for at in range(300)]
     first = pool_plan.plan(rows, rounds=2, seed=5, threads=1)
     assert (pool_plan.plan(rows, rounds=2, seed=5, threads=2).offsets == first.offsets).all()
+
+
+def test_a_plan_starts_from_the_last_one():
+    draw = random.Random(9)
+    rows = [(at, at + draw.randint(1, 40), draw.randint(1, 10**6)) for at in range(300)]
+    first = pool_plan.plan(rows, rounds=3, threads=1)
+    # One buffer ends earlier: no plan is worse than the last one, whatever little time there is.
+    rows[17] = (rows[17][0], rows[17][0] + 1, rows[17][2])
+    again = pool_plan.plan(rows, budget=0, threads=1, last=first.offsets)
+    assert again.peak <= first.peak and overlaps(rows, again.offsets) == []
+    assert again.proof in ("witness", "search") or again.stopped == "budget"
+    some = [None, *first.offsets[1:]]
+    assert overlaps(rows, pool_plan.plan(rows, budget=0, last=some).offsets) == []
+    with pytest.raises(TypeError, match="last"):
+        pool_plan.plan(rows, last=[0.5])
 
 
 def test_a_capacity_that_nothing_fits_is_an_exception_with_numbers():

@@ -34,12 +34,14 @@ impl IntervalProblem {
     /// Returns the largest number of bytes that are live at one time.
     #[must_use]
     pub fn lower_bound(&self) -> Bound {
-        self.bound_on(&Timeline::new(self))
+        Bound::on(&Timeline::new(self))
     }
+}
 
-    /// Does the same as [`lower_bound`](Self::lower_bound), on the timeline of this problem.
+impl Bound {
+    /// Computes the bound of a timeline.
     // Uncounted: some passes over the buffers for each alignment, before the first plan.
-    pub(crate) fn bound_on(&self, timeline: &Timeline) -> Bound {
+    pub(crate) fn on(timeline: &Timeline) -> Self {
         let mut granules: Vec<u64> = timeline.items.iter().map(|item| item.alignment).collect();
         granules.sort_unstable();
         granules.dedup();

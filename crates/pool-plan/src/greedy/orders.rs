@@ -68,6 +68,8 @@ pub(crate) struct Measures<'a> {
     /// `true` if some lifetimes have gaps or some offsets are fixed, so that a rough plan is made
     /// first.
     pub(crate) has_rough_plan: bool,
+    /// The offsets of items in an earlier plan, as far as they had one; those of the last items may be missing.
+    pub(crate) last: &'a [Option<u64>],
 }
 
 impl Recipe {
@@ -171,6 +173,26 @@ impl Measures<'_> {
         }
         let is_rough = recipe.ties == Ties::Rough;
         Some(Order { items, fit, is_by_start: order == Start, is_rough })
+    }
+
+    /// The order of offsets in an earlier plan, if there is one; new items come last, the largest first.
+    ///
+    /// An item in the lowest free range is no higher than it was: those placed before it are no higher than they were,
+    /// and each of them that is in its way was below it. So without new items the plan is no worse than the earlier one.
+    pub(crate) fn last_order(&self) -> Option<Order> {
+        let last = |item: usize| self.last.get(item).copied().flatten();
+        let is_any = self.last.iter().any(Option::is_some);
+        is_any.then(|| self.order_by(&|item| last(item).unwrap_or(u64::MAX)))
+    }
+
+    /// The order of offsets in a plan, the largest of equal ones first; the plan that a placer makes of it is no worse.
+    // Uncounted: two sorts, once for a plan that is given.
+    pub(crate) fn order_by(&self, offset: &dyn Fn(usize) -> u64) -> Order {
+        let mut items = self.by_begin.clone();
+        let watch = Watch::new(&|| true);
+        sort_by_number(&mut items, |item| !self.sizes[item as usize], &watch);
+        sort_by_number(&mut items, |item| offset(item as usize), &watch);
+        Order { items, fit: GreedyFit::First, is_by_start: false, is_rough: false }
     }
 
     /// Returns the product of an item's size and lifetime: [the lower 64 bits, the higher ones].

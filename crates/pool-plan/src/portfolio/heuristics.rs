@@ -6,6 +6,7 @@ use super::standing::Standing;
 use crate::error::PlanError;
 use crate::greedy::{Measures, Order, Place, Placement, Recipe};
 use crate::heuristic::GreedyHeuristic;
+use crate::item::{Item, peak};
 use crate::tasks;
 use crate::work::{Limit, Watch};
 
@@ -35,17 +36,39 @@ impl<'a, P: Place, M: Fn() -> P + Sync> Heuristics<'a, M> {
         Self { measures, placer, threads, target, limit, recipes, tried: 0 }
     }
 
-    /// Returns the plan of the first recipe or a better one, without a time limit; no plan is below
-    /// `bound`.
+    /// Returns the plan in the order of an earlier one, else that of the first recipe, without a
+    /// time limit; no plan is below `bound`.
     pub(super) fn first(&mut self, bound: u64) -> Result<Standing, PlanError> {
-        let made = self.make(0, u64::MAX, &Watch::new(&|| true));
-        self.tried = 1;
+        let watch = Watch::new(&|| true);
+        let made = if let Some(order) = self.measures.last_order() {
+            self.place(order, u64::MAX, &watch)
+        } else {
+            self.tried = 1;
+            self.make(0, u64::MAX, &watch)
+        };
         // There is always a recipe, and nothing ends it.
         let Made::Plan { order, offsets, peak } = made else {
             return Err(PlanError::Internal { what: "the first order was not placed" });
         };
         self.limit.monitor.set_best(peak);
         Ok(Standing { offsets, peak, order, least: bound })
+    }
+
+    /// Keeps a plan with these offsets if it is better, or the one of its order: each item in its lowest free range.
+    pub(super) fn take(&self, items: &[Item], offsets: Vec<u64>, standing: &mut Standing) {
+        let order = self.measures.order_by(&|item| offsets[item]);
+        let reached = peak(items, &offsets);
+        if reached < standing.peak {
+            let order = order.clone();
+            *standing = Standing { offsets, peak: reached, order, ..*standing };
+        }
+        let is_needed = || !self.limit.is_reached();
+        if let Made::Plan { order, offsets, peak } =
+            self.place(order, standing.peak, &Watch::new(&is_needed))
+        {
+            *standing = Standing { offsets, peak, order, ..*standing };
+        }
+        self.limit.monitor.set_best(standing.peak);
     }
 
     /// Tries all recipes of textbook heuristics, as [`advance`](Self::advance) does.
@@ -116,6 +139,10 @@ impl<'a, P: Place, M: Fn() -> P + Sync> Heuristics<'a, M> {
                 return Made::Higher;
             }
         }
+        self.place(order, below, watch)
+    }
+
+    fn place(&self, order: Order, below: u64, watch: &Watch<'_>) -> Made {
         match (self.placer)().place_while(&order, below, watch) {
             Placement::Done { offsets, peak } => Made::Plan { order, offsets, peak },
             Placement::Higher => Made::Higher,

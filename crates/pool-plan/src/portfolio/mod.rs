@@ -21,7 +21,7 @@ use crate::greedy::{Measures, Place};
 use crate::item::Item;
 use crate::options::{Monitor, Options};
 use crate::overlaps::LazyOverlaps;
-use crate::plan::{Certificate, Plan};
+use crate::plan::{Certificate, Plan, Proof, StopReason};
 use crate::search::{Instance, Neighbours};
 use crate::work::Limit;
 
@@ -34,6 +34,17 @@ use standing::Standing;
 /// The number of greedy recipes that are tried before anything else if a capacity is given.
 const FIRST_RECIPES: usize = 3;
 
+/// The ratio up to which a proof is likely.
+const MOST_LIKELY: f64 = 1.01;
+
+/// Rounds of search for a problem with fewer items.
+const COARSE_ROUNDS: u32 = 16;
+/// The part of the budget that is left for a problem with fewer items is one in this many.
+const COARSE_PART: u32 = 4;
+
+/// Plans a problem with fewer items that was made of the one at hand; none if there is no such problem.
+pub(crate) type Coarse<'a> = &'a dyn Fn(&Options) -> Option<Vec<u64>>;
+
 /// A problem, as the portfolio sees it.
 pub(crate) struct Portfolio<'a, M, I> {
     /// The items that are to be placed.
@@ -44,6 +55,8 @@ pub(crate) struct Portfolio<'a, M, I> {
     pub(crate) placer: M,
     /// Makes the instance of the exact search, if it is small enough for one.
     pub(crate) instance: I,
+    /// Plans a problem with fewer items that was made of this one.
+    pub(crate) coarse: Option<Coarse<'a>>,
     /// The overlaps of an interval problem, used to find conflicts if no instance lists them.
     pub(crate) overlaps: Option<&'a LazyOverlaps<'a>>,
     /// The exact lower bound of the problem.
@@ -62,10 +75,26 @@ where
     M: Fn() -> P + Sync,
     I: FnOnce(&dyn Fn() -> bool) -> Option<Instance>,
 {
+    /// Plans the problem with fewer items, after the first plan, and keeps a better plan.
+    fn try_coarse(&self, heuristics: &Heuristics<'_, M>, standing: &mut Standing) {
+        let (first_plan, rounds) = (self.start.elapsed(), self.options.rounds);
+        let left = self.options.budget.saturating_sub(first_plan);
+        // Where rounds are counted, time has no say.
+        let budget = if rounds.is_some() { left } else { left / COARSE_PART };
+        // Its first plan takes less time than that of this problem, and is always finished.
+        if budget < first_plan {
+            return;
+        }
+        let rounds = Some(rounds.unwrap_or(COARSE_ROUNDS).min(COARSE_ROUNDS));
+        let options = Options { budget, rounds, ..self.options.clone() };
+        if let Some(offsets) = self.coarse.and_then(|coarse| coarse(&options)) {
+            heuristics.take(self.items, offsets, standing);
+        }
+    }
+
     /// Returns the best plan in the budget.
     pub(crate) fn solve(self) -> Result<Plan, PlanError> {
         let (options, monitor, bound) = (self.options, self.monitor, &self.bound);
-        monitor.set_bound(bound.bytes);
         if let Some(capacity) = options.capacity.filter(|&capacity| capacity < bound.bytes) {
             let (bound, witness) = (bound.bytes, bound.witness.clone());
             return Err(PlanError::Infeasible { capacity, bound, witness });
@@ -76,6 +105,9 @@ where
         let (measures, placer) = (&self.measures, &self.placer);
         let mut heuristics = Heuristics::new(measures, placer, options.threads, target, limit);
         let mut standing = heuristics.first(bound.bytes)?;
+        if standing.peak > target && !limit.is_reached() {
+            self.try_coarse(&heuristics, &mut standing);
+        }
         // Textbook heuristics come first, unless a capacity is given: then a search may be faster
         // than all greedy plans. With many items, a greedy plan takes as long as some repairs of
         // one. The rest are tried among the rounds.
@@ -123,8 +155,42 @@ where
                 let searched_bound = least.max(bytes).min(peak);
                 let certificate = Certificate { peak, bound: bytes, witness, searched_bound };
                 let untried = if certificate.is_optimal() { Vec::new() } else { untried };
-                Ok(Plan { offsets, certificate, untried })
+                let stopped = stop_reason(&certificate, target, limit);
+                let proof = proof(&certificate, self.items);
+                Ok(Plan { offsets, certificate, stopped, proof, untried })
             }
         }
+    }
+}
+
+/// The reason why a portfolio with this target ended.
+fn stop_reason(certificate: &Certificate, target: u64, limit: Limit<'_>) -> StopReason {
+    if certificate.is_optimal() {
+        StopReason::Optimal
+    } else if certificate.peak <= target {
+        StopReason::GoodEnough
+    } else if limit.monitor.is_cancelled() {
+        StopReason::Cancelled
+    } else if limit.is_reached() {
+        StopReason::Budget
+    } else {
+        StopReason::Rounds
+    }
+}
+
+/// The proof of a plan, or the prospect of one.
+///
+/// Alignments that force padding leave the bound below the optimum of most problems.
+// Uncounted: one pass over the items, at the end.
+fn proof(certificate: &Certificate, items: &[Item]) -> Proof {
+    let is_padded = |item: &Item| item.size % item.alignment != 0;
+    if certificate.peak == certificate.bound {
+        Proof::Witness
+    } else if certificate.is_optimal() {
+        Proof::Search
+    } else if certificate.ratio() <= MOST_LIKELY && !items.iter().any(is_padded) {
+        Proof::Likely
+    } else {
+        Proof::Unlikely
     }
 }

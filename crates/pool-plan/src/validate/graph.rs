@@ -8,6 +8,7 @@
 //! not with its square.
 
 use super::ends::{PlacedBuffer, ends};
+use super::witness::{self, Witnessed};
 use crate::graph::{Edge, EdgeKind, GraphBuffer, Role};
 use crate::violation::Violation;
 
@@ -35,6 +36,40 @@ pub(crate) fn peak(
     let placed: Vec<Range> = offsets.iter().enumerate().map(range).collect();
     check_sharing(edges, buffers, &placed)?;
     Ok(ends.into_iter().max().unwrap_or(0))
+}
+
+/// The bytes that no plan is below because no two of these buffers may share any.
+///
+/// # Errors
+/// An index that no buffer has, or two buffers of which one is finished before the other begins.
+pub(crate) fn witnessed(
+    edges: &[Edge],
+    buffers: &[GraphBuffer],
+    some: &[usize],
+) -> Result<u64, Violation> {
+    let edges = Edges::of(edges);
+    let (mut markers, mut witness) = (Vec::new(), Vec::new());
+    let mut seen = vec![false; buffers.len()];
+    for &index in some {
+        let one = buffers.get(index).ok_or(Violation::NoSuchBuffer { buffer: index })?;
+        if std::mem::replace(&mut seen[index], true) {
+            return Err(Violation::Ordered { first: index, second: index });
+        }
+        markers.push(edges.markers(one));
+        witness.push(Witnessed { size: one.size, alignment: one.alignment, fixed: one.offset });
+    }
+    let words = (WORDS_AT_A_TIME / edges.joined.len().max(1)).clamp(1, MOST_WORDS);
+    for first in (0..some.len()).step_by(64 * words) {
+        let later = first..some.len().min(first + 64 * words);
+        let ancestors = edges.ancestors(&markers[later.clone()]);
+        for (bit, later) in later.enumerate() {
+            let is_before = |one: &usize| markers[*one].are_in(&ancestors, bit);
+            if let Some(earlier) = (0..some.len()).find(is_before) {
+                return Err(Violation::Ordered { first: some[earlier], second: some[later] });
+            }
+        }
+    }
+    Ok(witness::bytes(&witness))
 }
 
 /// Refuses fixed offsets that collide.

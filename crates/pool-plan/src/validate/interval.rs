@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::ends::{PlacedBuffer, ends};
+use super::witness::{self, Witnessed};
 use crate::buffer::Buffer;
 use crate::violation::Violation;
 
@@ -26,6 +27,40 @@ pub(crate) fn peak(buffers: &[Buffer], offsets: &[u64]) -> Result<u64, Violation
     let placed = buffers.iter().enumerate();
     overlap(placed.map(|(index, buffer)| (index, buffer, offsets[index], ends[index])))?;
     Ok(ends.into_iter().max().unwrap_or(0))
+}
+
+/// The bytes that no plan is below because these buffers are live at one time.
+///
+/// # Errors
+/// An index that no buffer has or that comes twice, or a buffer that is not live when most of the others are.
+pub(crate) fn witnessed(buffers: &[Buffer], some: &[usize]) -> Result<u64, Violation> {
+    let mut events: Vec<(i64, bool, usize)> = Vec::new();
+    for &index in some {
+        let one = buffers.get(index).ok_or(Violation::NoSuchBuffer { buffer: index })?;
+        for (lower, upper) in one.live_spans() {
+            events.extend([(lower, true, index), (upper, false, index)]);
+        }
+    }
+    // At one time, what ends leaves before what begins arrives.
+    events.sort_unstable();
+    let (mut live, mut most, mut when) = (0_usize, 0, 0);
+    for &(time, begins, _) in &events {
+        live = if begins { live + 1 } else { live.saturating_sub(1) };
+        if live > most {
+            (most, when) = (live, time);
+        }
+    }
+    let mut seen = vec![false; buffers.len()];
+    let mut witness = Vec::with_capacity(some.len());
+    for &index in some {
+        let one = &buffers[index];
+        let is_live = one.live_spans().any(|(lower, upper)| lower <= when && when < upper);
+        if !is_live || std::mem::replace(&mut seen[index], true) {
+            return Err(Violation::NotAtOnce { buffer: index, time: when });
+        }
+        witness.push(Witnessed { size: one.size, alignment: one.alignment, fixed: one.offset });
+    }
+    Ok(witness::bytes(&witness))
 }
 
 /// Refuses fixed offsets that collide.

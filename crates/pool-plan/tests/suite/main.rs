@@ -24,6 +24,7 @@ mod synthetic;
 #[path = "../support/trace.rs"]
 mod trace;
 
+mod again;
 mod brute;
 mod budget;
 mod captures;

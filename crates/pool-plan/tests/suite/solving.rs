@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use pool_plan::{Buffer, IntervalProblem, Monitor, Options, PlanError};
+use pool_plan::{Buffer, IntervalProblem, Monitor, Options, PlanError, Proof};
 
+use super::families::Random;
 use super::trace::trace;
 
 #[test]
@@ -83,4 +84,43 @@ fn exhausted_capacity_is_proved() {
         Err(PlanError::ProvedInfeasible { capacity: 3, bound: 3, best: 4 })
     ));
     assert_eq!(problem.solve(&options(4)).unwrap().certificate.peak, 4);
+}
+
+/// Pieces of a rectangle that was cut straight through again and again, however many: the cuts are undone, without search.
+#[test]
+fn straight_cuts_are_undone() {
+    for (count, seed) in [(50, 1), (400, 2), (3_000, 3), (20_000, 4)] {
+        let mut random = Random::new(seed);
+        let mut pieces = vec![(0_i64, 1_i64 << 40, 1_u64 << 40)];
+        while pieces.len() < count {
+            // The largest of some pieces, so that all are about equally large.
+            let some = [(); 4].map(|()| random.below(pieces.len() as u64) as usize);
+            let area = |&place: &usize| {
+                let (lower, upper, size) = pieces[place];
+                u128::from(size) * u128::from(upper.abs_diff(lower))
+            };
+            let place = some.into_iter().max_by_key(area).unwrap();
+            let (lower, upper, size) = pieces[place];
+            let (width, at) = (upper.abs_diff(lower), random.below(1 << 20) + 1);
+            if width > size {
+                let at = lower + i64::try_from(width / 4 + width / 2 * at / (1 << 21)).unwrap();
+                pieces[place].1 = at;
+                pieces.push((at, upper, size));
+            } else {
+                let at = size / 4 + size / 2 * (at >> 1) / (1 << 20);
+                pieces[place].2 = at;
+                pieces.push((lower, upper, size - at));
+            }
+        }
+        let mut buffers: Vec<Buffer> = pieces
+            .iter()
+            .map(|&(lower, upper, size)| Buffer::unnamed(lower, upper, size))
+            .collect();
+        random.shuffle(&mut buffers);
+        let problem = IntervalProblem::new(buffers).unwrap();
+        let options = Options { rounds: Some(0), ..Options::default() };
+        let plan = problem.solve(&options).unwrap();
+        assert_eq!(plan.certificate.peak, 1 << 40, "{count} pieces");
+        assert_eq!(plan.proof, Proof::Witness);
+    }
 }

@@ -54,8 +54,13 @@ fn solve(arguments: &Solve) -> Result<(), Failure> {
     let plan = watch::solve(arguments, |options, monitor| problem.solve(options, monitor));
     let seconds = start.elapsed().as_secs_f64();
     let plan = plan.map_err(|error| Failure::no_plan(&|index| problem.id(index), &name, &error))?;
-    if let Err(violation) = problem.validate(&plan.offsets) {
-        return Err(Failure::bad(error_chain(&PlanError::Rejected(violation))));
+    let proved = problem.validate(&plan).map_err(PlanError::Rejected);
+    let proved = proved.map_err(|error| Failure::bad(error_chain(&error)))?;
+    if proved < plan.certificate.bound {
+        return Err(Failure::bad(format!(
+            "the witness proves {proved} bytes, not the bound of {}, which is a bug in pool-plan",
+            plan.certificate.bound
+        )));
     }
 
     write::write(arguments, &problem, &plan).map_err(Failure::bad)?;

@@ -40,11 +40,18 @@ impl Problem {
         }
     }
 
-    /// The peak of a plan that the validator accepts.
-    pub(crate) fn validate(&self, offsets: &[u64]) -> Result<u64, Violation> {
+    /// Validates the offsets of a plan. Returns the bound that its witness proves.
+    pub(crate) fn validate(&self, plan: &Plan) -> Result<u64, Violation> {
+        let (offsets, witness) = (&plan.offsets, &plan.certificate.witness);
         match self {
-            Self::Interval(problem, _) => problem.validate(offsets),
-            Self::HappensBefore(record) => record.problem().validate(offsets),
+            Self::Interval(problem, _) => {
+                problem.validate(offsets)?;
+                problem.validate_witness(witness)
+            }
+            Self::HappensBefore(record) => {
+                record.problem().validate(offsets)?;
+                record.problem().validate_witness(witness)
+            }
         }
     }
 

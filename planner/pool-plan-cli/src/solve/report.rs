@@ -3,7 +3,7 @@
 use std::io::{self, BufWriter, Write};
 
 use comfy_table::{CellAlignment, Table, presets};
-use pool_plan::Plan;
+use pool_plan::{Plan, Proof, StopReason};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -41,16 +41,26 @@ fn table(name: &str, problem: &Problem, plan: &Plan, seconds: f64) -> Table {
     table.add_row([
         printable(name),
         problem.len().to_string(),
-        certificate.bound.to_string(),
+        certificate.searched_bound.to_string(),
         certificate.peak.to_string(),
         format!("{:.6}", certificate.ratio()),
-        if certificate.is_optimal() { "yes" } else { "not proved" }.to_owned(),
+        optimal(plan.proof).to_owned(),
         format!("{seconds:.3}"),
     ]);
     for column in table.column_iter_mut().skip(1) {
         column.set_cell_alignment(CellAlignment::Right);
     }
     table
+}
+
+/// A word on the proof that a plan is optimal.
+fn optimal(proof: Proof) -> &'static str {
+    match proof {
+        Proof::Witness => "yes",
+        Proof::Search => "yes, by search",
+        Proof::Likely => "proof likely",
+        _ => "not proved",
+    }
 }
 
 /// Says which heuristics were not tried, if any of them may have a better plan.
@@ -69,6 +79,8 @@ struct Report<'a> {
     peak: u64,
     ratio: f64,
     optimal: bool,
+    stopped: StopReason,
+    proof: Proof,
     seconds: f64,
     witness: Vec<&'a str>,
     untried: Vec<String>,
@@ -95,6 +107,8 @@ impl<'a> Report<'a> {
             peak: certificate.peak,
             ratio: certificate.ratio(),
             optimal: certificate.is_optimal(),
+            stopped: plan.stopped,
+            proof: plan.proof,
             seconds,
             witness: certificate.witness.iter().map(|&index| problem.id(index)).collect(),
             untried: plan.untried.iter().map(ToString::to_string).collect(),

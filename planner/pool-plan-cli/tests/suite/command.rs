@@ -32,6 +32,10 @@ fn plan_within_the_capacity() {
     let object = object(&output);
     assert_eq!((object["peak"].as_u64(), object["bound"].as_u64()), (Some(26), Some(26)));
     assert_eq!(object["optimal"], Value::Bool(true));
+    assert_eq!(
+        (object["proof"].as_str(), object["stopped"].as_str()),
+        (Some("witness"), Some("optimal"))
+    );
 }
 
 #[test]
@@ -73,6 +77,18 @@ fn plan_and_picture_are_written() {
     let picture = std::fs::read_to_string(&picture).unwrap();
     assert!(picture.starts_with("<svg") && picture.contains("peak ") && picture.contains("bound "));
     assert_eq!(picture.matches("<title>").count(), 315 + 1);
+}
+
+/// An empty name is none, as often as it comes; a message then has the row's index.
+#[test]
+fn names_may_be_empty() {
+    let file = scratch("unnamed.csv");
+    std::fs::write(&file, "id,lower,upper,size\n,0,2,8\n,0,2,8\na,1,3,8\n").unwrap();
+    assert_eq!(object(&solve(&file, &["--json"]))["peak"].as_u64(), Some(24));
+    std::fs::write(&file, "id,lower,upper,size\n,0,2,8\na,0,2,8\n,3,3,8\n").unwrap();
+    let output = solve(&file, &["--json"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(object(&output)["error"].as_str().unwrap().contains("line 4, column 4: buffer #2"));
 }
 
 #[test]

@@ -143,8 +143,14 @@ fn rows<T: AsRef<Buffer>>(
 fn located(error: PlanError, columns: &[Column], text: &str) -> CsvError {
     let at_id = columns.iter().position(|&column| column == Column::Id).unwrap_or(0);
     let mut rows = Records::new(text).skip(1);
+    // A buffer without a name has its index in the message.
     let mut named = |id: &str| {
-        rows.find(|record| record.fields.get(at_id).is_some_and(|field| field.text == id))
+        let unnamed = id.strip_prefix('#').and_then(|index| index.parse().ok());
+        let mut places = 0_usize..;
+        rows.find(|record| {
+            let (place, field) = (places.next(), record.fields.get(at_id));
+            field.is_some_and(|field| field.text == id || field.text.is_empty() && place == unnamed)
+        })
     };
     let (row, role) = match &error {
         PlanError::InvertedLifetime { id, .. } => (named(id), Column::Upper),

@@ -104,7 +104,7 @@ fn located(error: PlanError, text: &str) -> LogError {
         }
         PlanError::WrongCount { what, count, expected } => LogError::Problem {
             place: what.to_owned(),
-            message: format!("there are {count}, and not {expected}"),
+            message: format!("the list has {count} entries, but must have {expected}"),
         },
         _ => error.into(),
     }

@@ -55,11 +55,11 @@ fn solve_sequence(
     options: &Options,
 ) -> Result<Certificate, PlanError> {
     let time = |time: u64| i64::try_from(time).unwrap_or(i64::MAX);
-    let buffer = |(index, one): (usize, &Lifetime)| {
-        let buffer = Buffer::new(index.to_string(), time(one.lower), time(one.upper), one.bytes);
+    let buffer = |one: &Lifetime| {
+        let buffer = Buffer::unnamed(time(one.lower), time(one.upper), one.bytes);
         Buffer { alignment, ..buffer }
     };
-    let problem = IntervalProblem::new(lifetimes.iter().enumerate().map(buffer).collect())?;
+    let problem = IntervalProblem::new(lifetimes.iter().map(buffer).collect())?;
     let plan = problem.solve(options)?;
     problem.validate(&plan.offsets).map_err(PlanError::Rejected)?;
     Ok(plan.certificate)

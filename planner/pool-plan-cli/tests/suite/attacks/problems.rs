@@ -32,7 +32,7 @@ pub(super) fn of_problems() -> Vec<Attack> {
             "problem",
             graph(&edge(0, u64::MAX), &a, ""),
             2,
-            "does not exist",
+            "there is no operation",
         ),
         attack(
             "2^64-1 operations",
@@ -67,7 +67,7 @@ pub(super) fn of_problems() -> Vec<Attack> {
             "problem",
             graph("", &a, ",\"streams\":[0]"),
             2,
-            "streams: there are 1, and not 3",
+            "streams: the list has 1 entries, but must have 3",
         ),
         attack(
             "a key that is none",

@@ -288,7 +288,7 @@ fn operations_that_do_not_exist() {
              {{\"id\":\"weights\",\"size\":8,\"allocated_by\":{allocated},\"freed_by\":[{freed}]}}]}}"
         )
     };
-    let there_are = "operation 3 does not exist: there are 3, from 0";
+    let there_are = "there is no operation 3: the graph has 3 operations, numbered from 0";
     for (text, place) in [
         (graph("", 3, 1), "buffer weights, allocated_by"),
         (graph("", 1, 3), "buffer weights, freed_by"),
@@ -297,5 +297,5 @@ fn operations_that_do_not_exist() {
         assert_eq!(message(text.as_bytes()), format!("{place}: {there_are}"));
     }
     let streams = graph("", 0, 1).replace("]}]}", "]}],\"streams\":[0]}");
-    assert_eq!(message(streams.as_bytes()), "streams: there are 1, and not 3");
+    assert_eq!(message(streams.as_bytes()), "streams: the list has 1 entries, but must have 3");
 }

@@ -1,0 +1,276 @@
+//! Bundles: items that are placed as one, so that a smaller problem is left.
+//!
+//! Items of equal size that are live one after the other make a chain: all lie at one offset. Items that are live in the
+//! same sections make a pile: each lies on the one before it. Bundles are chained and piled again, until nothing fits.
+//! That loses plans, but of a rectangle that was cut straight through again and again it undoes the cuts; and tensors of
+//! a network make chains. Chains come first: equal sizes are a stronger hint than equal lifetimes.
+
+use crate::adjacency::{index, indices};
+use crate::item::Item;
+use crate::timeline::Timeline;
+use crate::work::Watch;
+
+/// Passes over all items for each of them, at most: those of deep nests of bundles are over few of them.
+const MOST_PASSES: usize = 24;
+/// The most items that are bundled: a pass over them, and the first plan of their bundles, end in some milliseconds.
+const MOST_ITEMS: usize = 1 << 15;
+/// No bundle.
+const NONE: u32 = u32::MAX;
+
+/// Items of a timeline in bundles.
+#[derive(Debug)]
+pub(crate) struct Bundles {
+    /// The items, then the bundles: each after those that it is made of.
+    nodes: Vec<Node>,
+    /// How many of them are items.
+    items: usize,
+}
+
+/// An item or a bundle.
+#[derive(Clone, Copy, Debug)]
+struct Node {
+    /// The sections in which it is live.
+    span: (u32, u32),
+    size: u64,
+    alignment: u64,
+    /// The bundle that it is in, and its offset there.
+    parent: u32,
+    offset: u64,
+}
+
+impl Bundles {
+    /// The bundles of a plain timeline; none if there are too many items, or if `watch` ended it.
+    pub(crate) fn of(timeline: &Timeline, watch: &Watch<'_>) -> Option<Self> {
+        let items = timeline.items.len();
+        if items > MOST_ITEMS || !timeline.is_plain() || !watch.count(items) {
+            return None;
+        }
+        let node = |index: usize| {
+            let Item { size, alignment, .. } = timeline.items[index];
+            let span = timeline.spans(index).first().copied().unwrap_or_default();
+            Node { span, size, alignment, parent: NONE, offset: 0 }
+        };
+        let mut bundles = Self { nodes: (0..items).map(node).collect(), items };
+        // What has no bytes lies at 0 and is in nobody's way.
+        let mut whole: Vec<u32> =
+            indices(items).filter(|&one| bundles.nodes[one as usize].size > 0).collect();
+        let mut left = items * MOST_PASSES;
+        loop {
+            let before = whole.len();
+            if left < 8 * before || !watch.count(8 * before) {
+                break;
+            }
+            left -= 8 * before;
+            bundles.chain(&mut whole);
+            if whole.len() == before {
+                bundles.pile(&mut whole);
+            }
+            if whole.len() == before {
+                break;
+            }
+        }
+        Some(bundles)
+    }
+
+    /// The outermost bundles, and the items that are in none.
+    // Uncounted: one pass over at most twice as many nodes as items.
+    fn outermost(&self) -> impl Iterator<Item = (usize, &Node)> {
+        let nodes = self.nodes.iter().enumerate();
+        nodes.filter(|(_, node)| node.parent == NONE && node.size > 0)
+    }
+
+    /// The problem of placing the outermost bundles, with one lifetime for each.
+    // Uncounted: one pass over the bundles.
+    pub(crate) fn timeline(&self) -> (Timeline, Vec<(i64, i64)>) {
+        let item = |node: &Node| Item { size: node.size, alignment: node.alignment, fixed: None };
+        let items: Vec<Item> = self.outermost().map(|(_, node)| item(node)).collect();
+        let lifetime = |node: &Node| (i64::from(node.span.0), i64::from(node.span.1));
+        let lifetimes: Vec<(i64, i64)> = self.outermost().map(|(_, node)| lifetime(node)).collect();
+        (Timeline::of_lifetimes(&items, &lifetimes), lifetimes)
+    }
+
+    /// How many items and how many outermost bundles there are.
+    pub(crate) fn counts(&self) -> (usize, usize) {
+        (self.items, self.outermost().count())
+    }
+
+    /// The offsets of the items, from those of the outermost bundles.
+    // Uncounted: one pass over the nodes.
+    pub(crate) fn offsets(&self, outermost: &[u64]) -> Vec<u64> {
+        let mut offsets = vec![0; self.nodes.len()];
+        for ((node, _), &offset) in self.outermost().zip(outermost) {
+            offsets[node] = offset;
+        }
+        for node in (0..self.nodes.len()).rev() {
+            let Node { parent, offset, .. } = self.nodes[node];
+            if parent != NONE {
+                offsets[node] = offsets[parent as usize] + offset;
+            }
+        }
+        offsets.truncate(self.items);
+        offsets
+    }
+
+    /// Makes chains: what ends when something of the same size begins lies at its offset.
+    // Uncounted: `of` counts the passes.
+    fn chain(&mut self, whole: &mut Vec<u32>) {
+        // The time at which one ends or begins, its size, and whether it begins.
+        let mut edges = Vec::with_capacity(2 * whole.len());
+        for &one in whole.iter() {
+            let Node { span, size, .. } = self.nodes[one as usize];
+            edges.push((span.1, size, false, one));
+            edges.push((span.0, size, true, one));
+        }
+        edges.sort_unstable();
+        let mut next = vec![NONE; self.nodes.len()];
+        let mut has_previous = vec![false; self.nodes.len()];
+        for group in edges.chunk_by(|one, other| (one.0, one.1) == (other.0, other.1)) {
+            let begins = group.partition_point(|edge| !edge.2);
+            for (end, begin) in group[..begins].iter().zip(&group[begins..]) {
+                next[end.3 as usize] = begin.3;
+                has_previous[begin.3 as usize] = true;
+            }
+        }
+        let firsts: Vec<u32> = whole
+            .iter()
+            .copied()
+            .filter(|&one| next[one as usize] != NONE && !has_previous[one as usize])
+            .collect();
+        let mut links = Vec::new();
+        for first in firsts {
+            links.clear();
+            let mut one = first;
+            while one != NONE {
+                links.push((one, 0));
+                one = next[one as usize];
+            }
+            whole.push(self.bundle(&links));
+        }
+        whole.retain(|&one| self.nodes[one as usize].parent == NONE);
+    }
+
+    /// Makes piles of what is live in the same sections.
+    // Uncounted: `of` counts the passes.
+    fn pile(&mut self, whole: &mut Vec<u32>) {
+        // Larger alignments come first: less padding is between.
+        let key = |one: &u32| {
+            let Node { span, alignment, .. } = self.nodes[*one as usize];
+            (span, !alignment, *one)
+        };
+        whole.sort_unstable_by_key(key);
+        let nodes = &self.nodes;
+        let is_same =
+            |one: &u32, other: &u32| nodes[*one as usize].span == nodes[*other as usize].span;
+        let groups: Vec<Vec<u32>> =
+            whole.chunk_by(is_same).filter(|group| group.len() > 1).map(<[u32]>::to_vec).collect();
+        for group in groups {
+            let mut end = 0_u64;
+            let layers: Vec<(u32, u64)> = group
+                .into_iter()
+                .map(|one| {
+                    let Node { size, alignment, .. } = self.nodes[one as usize];
+                    let offset = end.next_multiple_of(alignment);
+                    end = offset + size;
+                    (one, offset)
+                })
+                .collect();
+            whole.push(self.bundle(&layers));
+        }
+        whole.retain(|&one| self.nodes[one as usize].parent == NONE);
+    }
+
+    /// A bundle of nodes at these offsets.
+    // Uncounted: `of` counts the passes.
+    fn bundle(&mut self, parts: &[(u32, u64)]) -> u32 {
+        let number = index(self.nodes.len());
+        let mut bundle =
+            Node { span: (u32::MAX, 0), size: 0, alignment: 1, parent: NONE, offset: 0 };
+        for &(part, offset) in parts {
+            let node = &mut self.nodes[part as usize];
+            (node.parent, node.offset) = (number, offset);
+            bundle.span.0 = bundle.span.0.min(node.span.0);
+            bundle.span.1 = bundle.span.1.max(node.span.1);
+            bundle.size = bundle.size.max(offset + node.size);
+            bundle.alignment = bundle.alignment.max(node.alignment);
+        }
+        self.nodes.push(bundle);
+        number
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests: a check that fails panics")]
+mod tests {
+    use super::Bundles;
+    use crate::buffer::Buffer;
+    use crate::interval::IntervalProblem;
+    use crate::random::Random;
+    use crate::timeline::Timeline;
+    use crate::work::Watch;
+
+    fn bundles(problem: &IntervalProblem) -> Bundles {
+        Bundles::of(&Timeline::new(problem), &Watch::new(&|| true)).unwrap()
+    }
+
+    /// Pieces of a rectangle that was cut straight through, each piece again and again.
+    fn cut(count: usize, random: &mut Random) -> Vec<Buffer> {
+        let mut pieces = vec![(0_u64, 1_u64 << 20, 1_u64 << 30)];
+        while pieces.len() < count {
+            let place = random.below(pieces.len());
+            let (lower, upper, size) = pieces[place];
+            if random.below(2) == 0 && upper - lower > 1 {
+                let at = lower + 1 + random.next() % (upper - lower - 1);
+                pieces[place].1 = at;
+                pieces.push((at, upper, size));
+            } else if size > 1 {
+                let at = 1 + random.next() % (size - 1);
+                pieces[place].2 = at;
+                pieces.push((lower, upper, size - at));
+            }
+        }
+        let buffer = |(lower, upper, size)| {
+            Buffer::unnamed(i64::try_from(lower).unwrap(), i64::try_from(upper).unwrap(), size)
+        };
+        pieces.into_iter().map(buffer).collect()
+    }
+
+    #[test]
+    fn straight_cuts_are_undone() {
+        for seed in 0..if cfg!(miri) { 2 } else { 40 } {
+            let mut random = Random::new(seed, 1, 0);
+            let count = 2 + random.below(if cfg!(miri) { 20 } else { 400 });
+            let problem = IntervalProblem::new(cut(count, &mut random)).unwrap();
+            let bundles = bundles(&problem);
+            assert_eq!(bundles.counts(), (count, 1), "seed {seed}");
+            assert_eq!(problem.validate(&bundles.offsets(&[0])), Ok(1 << 30), "seed {seed}");
+        }
+    }
+
+    /// Whatever is bundled: bundles one above the other are a plan, alignments and empty buffers included.
+    #[test]
+    fn bundles_above_each_other_are_a_plan() {
+        for seed in 0..if cfg!(miri) { 3 } else { 300 } {
+            let mut random = Random::new(seed, 2, 0);
+            let count = 1 + random.below(if cfg!(miri) { 12 } else { 60 });
+            let buffer = |_| {
+                let lower = i64::try_from(random.below(6)).unwrap();
+                let upper = lower + 1 + i64::try_from(random.below(3)).unwrap();
+                let mut buffer = Buffer::unnamed(lower, upper, random.next() % 4 * 24);
+                buffer.alignment = 1 << random.below(6);
+                buffer
+            };
+            let problem = IntervalProblem::new((0..count).map(buffer).collect()).unwrap();
+            let bundles = bundles(&problem);
+            let (timeline, _) = bundles.timeline();
+            let mut end = 0_u64;
+            let place = |item: &crate::item::Item| {
+                let offset = end.next_multiple_of(item.alignment);
+                end = offset + item.size;
+                offset
+            };
+            let outermost: Vec<u64> = timeline.items.iter().map(place).collect();
+            let peak = problem.validate(&bundles.offsets(&outermost));
+            assert!(peak.as_ref().is_ok_and(|peak| *peak <= end), "seed {seed}: {peak:?}");
+        }
+    }
+}
