@@ -26,9 +26,9 @@ const STEPS: &[Step<Setting>] = &[
     Step::in_turn("clippy", "no warning in the whole workspace", clippy),
     Step::in_turn("documentation", "rustdoc has no warning and no broken link", documentation),
     Step::in_turn("links", "every link of every document resolves", links),
-    Step::in_turn("words", "comments and documents follow the rules of docs/writing.md", words),
     Step::in_turn("imports", "no circle of imports, and no import outside the layering", imports),
     Step::in_turn("document-tests", "the page of PTX is what the decoder takes", document_tests),
+    Step::in_turn("words", "comments and documents follow the rules of docs/writing.md", words),
     Step::in_turn("tests", "unit, integration and documentation tests", tests),
     Step::in_turn("simulated-driver", "tests on the simulated CUDA driver", simulated_driver),
     Step::beside(
