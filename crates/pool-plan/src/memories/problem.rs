@@ -65,9 +65,9 @@ impl MemoryProblem {
             alignment: one.buffer.alignment,
             offset: one.buffer.offset,
         }))?;
-        for one in &buffers {
-            one.buffer.check()?;
-            check_choices(one, memories.len())?;
+        for (index, one) in buffers.iter().enumerate() {
+            one.buffer.check(index)?;
+            check_choices(index, one, memories.len())?;
         }
         check_costs(&memories, &buffers)?;
         validate::check_fixed(&memories, &buffers).map_err(PlanError::FixedOverlap)?;
@@ -131,12 +131,13 @@ fn check_memories(memories: &[Memory]) -> Result<(), PlanError> {
 }
 
 /// Refuses a choice of memories that leaves none, or that is ambiguous.
-fn check_choices(one: &MemoryBuffer, count: usize) -> Result<(), PlanError> {
-    let bad = |what| Err(PlanError::BadMemories { id: one.buffer.id.clone(), what });
+fn check_choices(index: usize, one: &MemoryBuffer, count: usize) -> Result<(), PlanError> {
+    let id = || limits::label(&one.buffer.id, index);
+    let bad = |what| Err(PlanError::BadMemories { id: id(), what });
     let mut seen = 0_u64;
     for &memory in one.memories.iter().chain(&one.memory) {
         if memory >= count {
-            let (id, memory) = (one.buffer.id.clone(), memory.to_string());
+            let (id, memory) = (id(), memory.to_string());
             return Err(PlanError::UnknownMemory { id, memory });
         }
     }
