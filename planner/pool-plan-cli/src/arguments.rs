@@ -46,7 +46,7 @@ pub(crate) struct Solve {
     #[arg(long, value_name = "BYTES", conflicts_with = "memories")]
     pub(crate) capacity: Option<u64>,
     /// Place buffers in this memory too: a name, its bytes (none: no limit), the cost of a byte held [1] and of one read
-    /// or written [0], as in sram:65536:1:1 or psram::1:10. A memory of the file is replaced.
+    /// or written [0], as in `sram:65536:1:1` or `psram::1:10`. A memory of the file is replaced.
     #[arg(long = "memory", value_name = "NAME[:BYTES[:COST[:TRAFFIC]]]", value_parser = memory)]
     pub(crate) memories: Vec<Memory>,
     /// Align every buffer to at least this many bytes.

@@ -239,3 +239,63 @@ fn twin(instance: &Instance<'_>, memory: usize) -> Option<usize> {
             })
     })
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests: a check that fails panics")]
+mod tests {
+    use std::time::Duration;
+
+    use super::Search;
+    use crate::buffer::Buffer;
+    use crate::memories::MemoryProblem;
+    use crate::memories::instance::Instance;
+    use crate::memories::packing::Effort;
+    use crate::memories::prices;
+    use crate::memory::{Memory, MemoryBuffer};
+    use crate::options::Monitor;
+    use crate::random::Random;
+    use crate::work::Limit;
+
+    fn problem(seed: u64) -> MemoryProblem {
+        let mut random = Random::new(seed, 0, 0);
+        let mut below = |count: usize| random.below(count) as u64;
+        let memories = (0..2).map(|index| Memory {
+            capacity: Some(12 + below(12)),
+            cost: below(3),
+            traffic_cost: below(3),
+            ..Memory::new(index.to_string())
+        });
+        let memories = memories.collect();
+        let buffers = (0..6).map(|index| {
+            let lower = i64::try_from(below(6)).unwrap();
+            let upper = lower + 1 + i64::try_from(below(4)).unwrap();
+            let buffer = Buffer::new(index.to_string(), lower, upper, 1 + below(9));
+            MemoryBuffer { traffic: below(20), ..MemoryBuffer::new(buffer, [0, 1]) }
+        });
+        MemoryProblem::new(memories, buffers.collect()).unwrap()
+    }
+
+    /// Begun without a plan, so that no other search has found the optimum before.
+    #[test]
+    fn the_search_alone_finds_what_all_assignments_have() {
+        let monitor = Monitor::new();
+        let budget = Duration::from_secs(60);
+        let effort = Effort { rounds: Some(8), budget, threads: 1, seed: 0, monitor: &monitor };
+        let limit = Limit { deadline: None, monitor: &monitor };
+        for seed in 0..if cfg!(miri) { 1 } else { 60 } {
+            let problem = problem(seed);
+            let instance = Instance::new(&problem);
+            let all = (0..1_usize << 6).filter_map(|set| {
+                let memory_of: Vec<usize> = (0..6).map(|buffer| set >> buffer & 1).collect();
+                let plan = instance.pack_all(&memory_of, effort).unwrap();
+                (instance.excess(&plan.peaks) == 0).then_some(plan.cost)
+            });
+            let least = all.min();
+            let proof = prices::proof(&instance, None, limit);
+            assert!(proof.bound <= least.unwrap_or(u64::MAX), "{seed}");
+            let mut search = Search::new(&instance, &proof, None, effort, limit, u64::MAX);
+            assert_eq!(search.run(), Ok(Some(least.unwrap_or(u64::MAX))), "{seed}");
+            assert_eq!(search.best.map(|best| best.cost), least, "{seed}");
+        }
+    }
+}

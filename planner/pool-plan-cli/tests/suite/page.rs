@@ -93,7 +93,7 @@ fn the_page_shows_what_the_report_says() {
             .map(|row| row[0].as_str().unwrap())
             .collect();
         assert_eq!(names[0], "the log's own");
-        assert_eq!((names.len(), names[names.len() - 1]), (8, "lower bound"));
+        assert_eq!((names.len(), names[names.len() - 1]), (9, "lower bound"));
         assert_eq!(seen["allocators"][0][1], "414.00 MiB");
         assert!(seen["peak"].as_str().unwrap().contains("at the peak, 375.05 MiB"), "{seen}");
         let largest = &device["largest_at_peak"][0];

@@ -80,13 +80,13 @@ fn capacities() {
     assert_eq!(code, Some(0));
     let all = report["devices"][0]["allocators"].as_array().unwrap();
     let fails: Vec<bool> = all.iter().map(|one| one["fails_at"].is_object()).collect();
-    assert_eq!(fails, [true, true, true, true, true, false]);
+    assert_eq!(fails, [true, true, true, true, true, true, false]);
     assert_eq!(all[0]["fails_at"]["at"]["place"], "device_traces[0][65]");
     let only = ["--capacity", "393265152", "--allocator", "bump,caching"];
     assert_eq!(replay(&file, &only).0, Some(1));
     let (code, report) = replay(&file, &["--capacity", "393265151"]);
     assert_eq!(code, Some(1));
-    let planned = &report["devices"][0]["allocators"][5];
+    let planned = &report["devices"][0]["allocators"][6];
     assert_eq!(planned["fails_at"]["at"]["place"], "device_traces[0][223]");
 }
 
