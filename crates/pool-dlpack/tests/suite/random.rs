@@ -19,7 +19,7 @@ const BEHIND: usize = 64;
 
 fn config() -> ProptestConfig {
     let cases = std::env::var("POOL_TEST_CASES").ok().and_then(|cases| cases.parse().ok());
-    let cases = cases.unwrap_or(if cfg!(miri) { 8 } else { 512 });
+    let cases = cases.unwrap_or(if cfg!(miri) { 4 } else { 512 });
     ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
 }
 
