@@ -94,7 +94,7 @@ fn a_consumer_in_c_writes_and_deletes() {
 #[test]
 fn a_wrong_shape_gives_the_array_back() {
     let pool = pool();
-    let array = pool.take_with(6, |i| i as u8);
+    let array = pool.take_with(6, |i| u8::try_from(i).unwrap());
     let address = array.as_ptr();
     let refused = export::<DLManagedTensorVersioned, _, _>(array, &[2, 4]).err().unwrap();
     assert!(refused.source().is_none());
@@ -139,7 +139,7 @@ fn scalars_and_empty_arrays() {
 #[test]
 fn shared_arrays_are_read_only_and_live_as_long_as_any_of_them() {
     let pool = pool();
-    let array = Arc::new(pool.take_with(8, |i| i as u16));
+    let array = Arc::new(pool.take_with(8, |i| u16::try_from(i).unwrap()));
     let tensors: Vec<Dlpack> = (0..3).map(|_| export_shared(&array, &[8]).unwrap()).collect();
     let workers = tensors.into_iter().map(|tensor| {
         thread::spawn(move || {

@@ -78,13 +78,14 @@ proptest! {
         let pool = SharedPool::<Cpu>::default();
         let count: usize = shape.iter().product();
         for round in 0..again {
-            let array = pool.take_with(count, |i| (i + round) as i32);
+            let value = |i: usize| i64::try_from(i + round).unwrap();
+            let array = pool.take_with(count, value);
             let address = array.as_ptr();
             let tensor: Dlpack = export(array, &shape).unwrap();
             // SAFETY: nothing writes to it.
-            let tensor = unsafe { HostTensor::<i32>::import(tensor) }.unwrap();
+            let tensor = unsafe { HostTensor::<i64>::import(tensor) }.unwrap();
             prop_assert_eq!(tensor.shape(), shape.as_slice());
-            prop_assert!(tensor.iter().enumerate().all(|(i, &value)| value == (i + round) as i32));
+            prop_assert!(tensor.iter().enumerate().all(|(i, &found)| found == value(i)));
             prop_assert!(count == 0 || tensor.as_ptr() == address);
             prop_assert_eq!(pool.stats().active_slots, 1);
         }
