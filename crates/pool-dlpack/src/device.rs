@@ -29,7 +29,7 @@ use crate::layout::CheckedLayout;
 ///
 /// # Errors
 ///
-/// [`TensorError::Shape`] as [`export`](crate::export), and [`TensorError::Order`] where the streams cannot be ordered; the
+/// [`TensorError::Shape`] as [`export`](crate::export()), and [`TensorError::Order`] where the streams cannot be ordered; the
 /// array is given back.
 pub fn export_device<M, T>(
     array: Owned<Cuda, T>,

@@ -62,7 +62,7 @@ where
 ///
 /// # Errors
 ///
-/// [`TensorError::Shape`] as [`export`], and [`TensorError::LegacyIsWritable`] for a legacy tensor.
+/// [`TensorError::Shape`] as [`export()`], and [`TensorError::LegacyIsWritable`] for a legacy tensor.
 pub fn export_shared<M, B, T>(
     array: &Arc<Owned<B, T>>,
     shape: &[usize],

@@ -1,6 +1,6 @@
 //! DLPack: owned arrays as tensors of other frameworks, and their tensors as slices, without a copy.
 //!
-//! [`export`] makes a managed tensor of an [`Owned`](pool_core::Owned) array. The consumer drops it on any thread. Then
+//! [`export()`] makes a managed tensor of an [`Owned`](pool_core::Owned) array. The consumer drops it on any thread. Then
 //! the memory returns to its pool, even if the pool's last handle is gone. [`export_shared`] lends an array that Rust goes on
 //! reading; its tensors are read-only.
 //!
