@@ -76,7 +76,7 @@ use crate::slot_ref::SlotRef;
 /// | [`Scope::keep`](crate::Scope::keep) | moves the kept array down to where the inner scope began |
 /// | alignment of an element | any on the host |
 /// | device memory that another stream uses | ordered by the bytes of each array; while such an array is live, later acquires are cold |
-/// | an array whose elements have padding, or are uninitialised | zeroed once, where it is next read; while it is live, later acquires that may be read take some ten instructions more |
+/// | an array whose elements have padding, or are uninitialised | zeroed once, where it is next read; while it is live, later acquires that may be read look for such bytes in a list |
 pub struct Stacked<B>(PhantomData<fn() -> B>);
 
 impl<B> fmt::Debug for Stacked<B> {
