@@ -80,7 +80,7 @@ use crate::slot_ref::SlotRef;
 /// | [`Scope::keep`](crate::Scope::keep) | moves the kept array down to the start of the inner scope's memory |
 /// | alignment of an element | any on the host |
 /// | device memory that another stream uses | ordered by the bytes of each array; while such an array is live, later acquires are cold |
-/// | an array whose elements have padding, or are uninitialised | zeroed once, before it is next read; while it is live, later acquires for reading take some ten instructions more |
+/// | an array whose elements have padding, or are uninitialised | zeroed once, before it is next read; while it is live, later acquires for reading search a list of such bytes |
 pub struct Stacked<B>(PhantomData<fn() -> B>);
 
 impl<B> fmt::Debug for Stacked<B> {

@@ -16,6 +16,11 @@ use std::process::ExitCode;
 
 pub use rounds::{Case, Plan};
 
+/// Prints the most memory that a process of its own had in use, which did the work of a version.
+pub fn print_peak(version: &str, kibibytes: u64) {
+    println!("{}", record::Peak { version: version.to_owned(), kibibytes });
+}
+
 /// Measures all cases and prints a record for each version of each.
 ///
 /// Reads one argument of the program: `--quick` runs fewer and shorter batches.

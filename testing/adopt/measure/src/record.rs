@@ -58,9 +58,47 @@ impl FromStr for Record {
     }
 }
 
+/// The most memory that a process of its own had in use, which did the work of one version.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Peak {
+    /// `original`, or the name of the patch.
+    pub(crate) version: String,
+    pub(crate) kibibytes: u64,
+}
+
+/// The first word of such a line.
+const PEAK: &str = "peak";
+
+impl fmt::Display for Peak {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{PEAK}\t{}\t{}", self.version, self.kibibytes)
+    }
+}
+
+impl FromStr for Peak {
+    type Err = String;
+
+    fn from_str(line: &str) -> Result<Self, String> {
+        let fields: Vec<&str> = line.split('\t').collect();
+        let [PEAK, version, kibibytes] = fields[..] else {
+            return Err(format!("no line about peak memory: {line:?}"));
+        };
+        let kibibytes = kibibytes.parse().map_err(|error| format!("{kibibytes:?}: {error}"))?;
+        Ok(Self { version: version.to_owned(), kibibytes })
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::Record;
+    use super::{Peak, Record};
+
+    #[test]
+    fn a_line_gives_back_its_peak() {
+        let peak = Peak { version: "pool".to_owned(), kibibytes: 253_011 };
+        assert_eq!(peak.to_string().parse::<Peak>().unwrap(), peak);
+        assert!("peak\tpool\tmuch".parse::<Peak>().unwrap_err().contains("much"));
+        assert!("measured".parse::<Peak>().is_err());
+    }
 
     #[test]
     fn a_line_gives_back_its_record() {

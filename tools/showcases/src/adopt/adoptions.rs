@@ -47,6 +47,11 @@ pub(crate) const ADOPTIONS: &[Adoption] = &[
         test_arguments: &["--test", "conv_tests", "--test", "matmul_tests"],
         ..adoption("candle-core", "0.11.1")
     },
+    Adoption {
+        // The tests of the transforms: all others take the build a long time, and touch nothing of the patch.
+        test_arguments: &["--lib", "fft"],
+        ..adoption("numr", "0.14.0")
+    },
 ];
 
 #[cfg(test)]

@@ -20,11 +20,11 @@ use std::process::ExitCode;
 use adoptions::{ADOPTIONS, Adoption};
 use building::cargo_for;
 use patch::Patch;
-use record::Record;
+use record::{Peak, Record};
 use table::Row;
 
 use tasks::TaskError;
-use tasks::checks::Checks;
+use tasks::checks::{Checks, Outcome};
 use tasks::files;
 use tasks::programs::output;
 use tasks::source;
@@ -124,31 +124,66 @@ fn adopt(
         let (before, after) = (before?, after?);
         checks.that(&format!("{package}: its own tests: {before}"), after.same_as(&before));
     }
-    let records = measure(adoption, place, arguments.quick || arguments.only_small)?;
-    let rows = table::rows(&package, &patches, &records)?;
+    let Measured { records, peaks } =
+        measure(adoption, place, arguments.quick || arguments.only_small)?;
+    let mut rows = table::rows(&package, &patches, &records)?;
     checks.that(&format!("{package}: results are equal in every bit, in all cases"), Ok(()));
+    if let [original, others @ ..] = &peaks[..] {
+        for peak in others {
+            let Peak { version, kibibytes } = peak;
+            let name = format!("{package}: {version}: peak memory {kibibytes} KiB");
+            checks.that(&name, within_peak(peak, original));
+        }
+        rows.extend(table::peak_rows(&package, &patches, original, others)?);
+    }
     Ok(rows)
 }
 
+/// Checks that a version needs at most a tenth more memory than the original.
+fn within_peak(peak: &Peak, original: &Peak) -> Outcome {
+    if peak.kibibytes * 10 <= original.kibibytes * 11 {
+        return Ok(());
+    }
+    Err(format!("more than 1.1 times the original's {} KiB", original.kibibytes))
+}
+
+/// The lines of a measuring program.
+#[derive(Debug)]
+struct Measured {
+    records: Vec<Record>,
+    /// The original's first; none where the program has no processes of their own.
+    peaks: Vec<Peak>,
+}
+
 /// Builds and runs the measuring program, which ends with an error where results differ.
-fn measure(adoption: &Adoption, place: &Place, quick: bool) -> Result<Vec<Record>, TaskError> {
+fn measure(adoption: &Adoption, place: &Place, quick: bool) -> Result<Measured, TaskError> {
     let mut run = cargo_for(&place.made);
     run.args(["run", "--quiet", "--release", "--locked"]);
     run.args(quick.then_some(["--", "--quick"]).into_iter().flatten());
     let printed = output(run.current_dir(place.kept.join(adoption.name)))?;
     let lines = std::str::from_utf8(&printed)?.lines();
-    Ok(lines.map(str::parse).collect::<Result<_, String>>()?)
+    let (peaks, records): (Vec<&str>, Vec<&str>) = lines.partition(|line| line.starts_with("peak"));
+    let records = records.into_iter().map(str::parse).collect::<Result<_, String>>()?;
+    let peaks = peaks.into_iter().map(str::parse).collect::<Result<_, String>>()?;
+    Ok(Measured { records, peaks })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Arguments, chosen};
+    use super::{Arguments, Peak, chosen, within_peak};
 
     fn names(crates: &[&str], only_small: bool) -> Result<Vec<&'static str>, String> {
         let crates = crates.iter().copied().map(str::to_owned).collect();
         let arguments = Arguments { crates, only_small, quick: false, no_tests: false };
         let chosen = chosen(&arguments).map_err(|error| error.to_string())?;
         Ok(chosen.iter().map(|adoption| adoption.name).collect())
+    }
+
+    #[test]
+    fn a_tenth_more_memory_is_allowed() {
+        let peak = |kibibytes| Peak { version: String::new(), kibibytes };
+        within_peak(&peak(110), &peak(100)).unwrap();
+        assert!(within_peak(&peak(111), &peak(100)).unwrap_err().contains("100 KiB"));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use comfy_table::{CellAlignment, Table, presets};
 
 use super::patch::Lines;
-use super::record::Record;
+use super::record::{Peak, Record};
 use tasks::TaskError;
 
 /// An explanation of the columns.
@@ -36,11 +36,45 @@ pub(super) fn rows(
         let original = original.filter(|original| original.case == record.case);
         let original =
             original.ok_or_else(|| format!("{package}: no original of {}", record.case))?;
-        let patch = patches.iter().find(|(version, _)| *version == record.version);
-        let (_, lines) = patch.ok_or_else(|| format!("{package}: no patch {}", record.version))?;
-        rows.push(row(package, *lines, original, record));
+        let lines = lines_of(package, patches, &record.version)?;
+        rows.push(row(package, lines, original, record));
     }
     if rows.is_empty() { Err(format!("{package}: nothing was measured").into()) } else { Ok(rows) }
+}
+
+/// The lines about the most memory that a process had in use.
+///
+/// # Errors
+///
+/// When a version has no patch.
+pub(super) fn peak_rows(
+    package: &str,
+    patches: &[(&str, Lines)],
+    original: &Peak,
+    others: &[Peak],
+) -> Result<Vec<Row>, TaskError> {
+    let row = |peak: &Peak| {
+        let lines = lines_of(package, patches, &peak.version)?;
+        let [before, after] = [original, peak].map(|peak| bytes(peak.kibibytes << 10));
+        Ok(Row([
+            package.to_owned(),
+            "peak memory of a process".to_owned(),
+            peak.version.clone(),
+            lines.to_string(),
+            "–".to_owned(),
+            "–".to_owned(),
+            "–".to_owned(),
+            format!("{before} → {after}"),
+        ]))
+    };
+    others.iter().map(row).collect()
+}
+
+/// How many lines the patch of a version changes.
+fn lines_of(package: &str, patches: &[(&str, Lines)], version: &str) -> Result<Lines, TaskError> {
+    let patch = patches.iter().find(|(name, _)| *name == version);
+    let (_, lines) = patch.ok_or_else(|| format!("{package}: no patch {version}"))?;
+    Ok(*lines)
 }
 
 fn row(package: &str, lines: Lines, original: &Record, record: &Record) -> Row {
@@ -98,7 +132,7 @@ fn bytes(bytes: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Lines, Record, bytes, duration, of, rows};
+    use super::{Lines, Peak, Record, bytes, duration, of, peak_rows, rows};
 
     fn record(case: &str, version: &str, allocations: u64) -> Record {
         Record {
@@ -132,6 +166,15 @@ mod tests {
         );
         assert!(refused(&[record("a", "original", 1), record("a", "kept", 1)]).contains("kept"));
         assert!(refused(&[record("a", "original", 1)]).contains("nothing"));
+    }
+
+    #[test]
+    fn peaks_stand_beside_the_original() {
+        let peak = |version: &str, kibibytes| Peak { version: version.to_owned(), kibibytes };
+        let rows = peak_rows("b", PATCHES, &peak("original", 241_000), &[peak("pool", 245_000)]);
+        let table = of(&rows.unwrap()).to_string();
+        assert!(table.contains("peak memory") && table.contains("246.8M → 250.9M"), "{table}");
+        assert!(peak_rows("b", PATCHES, &peak("original", 1), &[peak("kept", 1)]).is_err());
     }
 
     #[test]
