@@ -67,8 +67,8 @@
 // greedy: adjacency, bits, heuristic, item, overlaps, sorting, timeline, work
 // search: adjacency, bits, item, overlaps, plan, random, timeline, work
 // portfolio: adjacency, bound, error, greedy, heuristic, item, options, overlaps, plan, random, search, tasks, work
-// solve: adjacency, bits, bound, bundles, error, graph, greedy, happens_before, interval, item, operations, options, order,
-//     overlaps, plan, portfolio, search, sorting, timeline, violation, work
+// solve: adjacency, bits, bound, bundles, error, graph, greedy, happens_before, interval, item, operations, options,
+//     order, overlaps, plan, portfolio, search, sorting, timeline, violation, work
 
 mod adjacency;
 mod bits;
