@@ -58,8 +58,8 @@ impl IntervalProblem {
     /// `i` had in it, none where the buffer is new. `last` may be shorter than the problem.
     ///
     /// The first plan then takes the buffers in the order of these offsets, and is made whatever time it takes. It is
-    /// no worse than the earlier plan if all its buffers had an offset, and none has more bytes, a longer life or a larger
-    /// alignment than before.
+    /// no worse than the earlier plan if all its buffers had an offset, and none has more bytes, a longer life or a
+    /// larger alignment than before.
     ///
     /// ```
     /// use pool_plan::{Buffer, IntervalProblem, Monitor, Options, StopReason};
@@ -202,8 +202,8 @@ impl HappensBeforeProblem {
     /// `i` had in it, none where the buffer is new. `last` may be shorter than the problem.
     ///
     /// The first plan then takes the buffers in the order of these offsets, and is made whatever time it takes. It is
-    /// no worse than the earlier plan if all its buffers had an offset, and none has more bytes, a longer life or a larger
-    /// alignment than before, and no order between operations is missing.
+    /// no worse than the earlier plan if all its buffers had an offset, and none has more bytes, a longer life or a
+    /// larger alignment than before, and no order between operations is missing.
     ///
     /// # Errors
     /// As [`solve`](Self::solve).
