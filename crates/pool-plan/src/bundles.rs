@@ -1,9 +1,9 @@
 //! Bundles: items that are placed as one, so that a smaller problem is left.
 //!
-//! Items of equal size that are live one after the other make a chain: all lie at one offset. Items that are live in the
-//! same sections make a pile: each lies on the one before it. Bundles are chained and piled again, until nothing fits.
-//! That loses plans, but of a rectangle that was cut straight through again and again it undoes the cuts; and tensors of
-//! a network make chains. Chains come first: equal sizes are a stronger hint than equal lifetimes.
+//! Items of equal size that are live one after the other make a chain: all lie at one offset. Items that are live in
+//! the same sections make a pile: each lies on the one before it. Bundles are chained and piled again, until nothing
+//! fits. That loses plans, but undoes straight cuts of a rectangle, however many; and tensors of a network make chains.
+//! Chains come first: equal sizes are a stronger hint than equal lifetimes.
 
 use crate::adjacency::{index, indices};
 use crate::item::Item;

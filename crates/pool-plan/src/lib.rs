@@ -72,8 +72,8 @@
 // search: adjacency, bits, item, overlaps, plan, random, timeline, work
 // portfolio: adjacency, bound, error, greedy, heuristic, item, options, overlaps, plan, random, search, tasks, work
 // memories: buffer, error, interval, limits, lists, memory, options, plan, random, validate, violation, work
-// solve: adjacency, bits, bound, bundles, error, graph, greedy, happens_before, interval, item, operations, options, order,
-//     overlaps, plan, portfolio, search, sorting, timeline, violation, work
+// solve: adjacency, bits, bound, bundles, error, graph, greedy, happens_before, interval, item, operations, options,
+//     order, overlaps, plan, portfolio, search, sorting, timeline, violation, work
 
 mod adjacency;
 mod bits;

@@ -57,12 +57,12 @@ impl IntervalProblem {
         self.solve_from(&[], options, monitor)
     }
 
-    /// As [`solve_watched`](Self::solve_watched), starting from an earlier plan: `last[i]` is the offset that buffer `i`
-    /// had in it, none where the buffer is new. `last` may be shorter than the problem.
+    /// As [`solve_watched`](Self::solve_watched), starting from an earlier plan: `last[i]` is the offset that buffer
+    /// `i` had in it, none where the buffer is new. `last` may be shorter than the problem.
     ///
-    /// The first plan then takes the buffers in the order of these offsets, and is made whatever time it takes. It is no
-    /// worse than the earlier plan if all its buffers had an offset, and none has more bytes, a longer life or a larger
-    /// alignment than before.
+    /// The first plan then takes the buffers in the order of these offsets, and is made whatever time it takes. It is
+    /// no worse than the earlier plan if all its buffers had an offset, and none has more bytes, a longer life or a
+    /// larger alignment than before.
     ///
     /// ```
     /// use pool_plan::{Buffer, IntervalProblem, Monitor, Options, StopReason};
@@ -202,12 +202,12 @@ impl HappensBeforeProblem {
         self.solve_from(&[], options, monitor)
     }
 
-    /// As [`solve_watched`](Self::solve_watched), starting from an earlier plan: `last[i]` is the offset that buffer `i`
-    /// had in it, none where the buffer is new. `last` may be shorter than the problem.
+    /// As [`solve_watched`](Self::solve_watched), starting from an earlier plan: `last[i]` is the offset that buffer
+    /// `i` had in it, none where the buffer is new. `last` may be shorter than the problem.
     ///
-    /// The first plan then takes the buffers in the order of these offsets, and is made whatever time it takes. It is no
-    /// worse than the earlier plan if all its buffers had an offset, and none has more bytes, a longer life or a larger
-    /// alignment than before, and no order between operations is missing.
+    /// The first plan then takes the buffers in the order of these offsets, and is made whatever time it takes. It is
+    /// no worse than the earlier plan if all its buffers had an offset, and none has more bytes, a longer life or a
+    /// larger alignment than before, and no order between operations is missing.
     ///
     /// # Errors
     /// As [`solve`](Self::solve).

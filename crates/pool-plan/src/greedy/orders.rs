@@ -178,7 +178,8 @@ impl Measures<'_> {
     /// The order of offsets in an earlier plan, if there is one; new items come last, the largest first.
     ///
     /// An item in the lowest free range is no higher than it was: those placed before it are no higher than they were,
-    /// and each of them that is in its way was below it. So without new items the plan is no worse than the earlier one.
+    /// and each of them that is in its way was below it. So without new items the plan is no worse than the earlier
+    /// one.
     pub(crate) fn last_order(&self) -> Option<Order> {
         let last = |item: usize| self.last.get(item).copied().flatten();
         let is_any = self.last.iter().any(Option::is_some);

@@ -86,7 +86,7 @@ fn exhausted_capacity_is_proved() {
     assert_eq!(problem.solve(&options(4)).unwrap().certificate.peak, 4);
 }
 
-/// Pieces of a rectangle that was cut straight through again and again, however many: the cuts are undone, without search.
+/// Pieces of a rectangle that was cut straight through again and again: the cuts are undone, without search.
 #[test]
 fn straight_cuts_are_undone() {
     for (count, seed) in [(50, 1), (400, 2), (3_000, 3), (20_000, 4)] {
