@@ -9,23 +9,44 @@ use super::{Line, State};
 const START: &str = "\
 # PTX on the simulated driver
 
-Which instructions of PTX 9.0 the [simulated driver](simulator.md#kernels) runs. The page is written of
-`sim/cuda-sim/src/ptx/isa/instructions.txt`; tests of `cuda-sim` hold each line against the decoder, and this page against
-the lines. To write it anew: `CUDA_SIM_WRITE_PTX_PAGE=1 cargo test -p cuda-sim --lib isa`.
+For authors of kernels in PTX. It lists the instructions of PTX 9.0 that the [simulated driver](simulator.md#kernels)
+runs, and those that it refuses.
 
-*Taken* is run as PTX says. *Refused* is an error when a module is loaded, which names the instruction; *planned* is
-refused as well, and can be had without modelling more of a device. Modifiers in braces stand for each of them, or for
-none where the braces begin with a dot. What is on no line is refused, too: a test adds, removes and exchanges modifiers of
-all that is taken, and what the decoder then takes must be on a line. In `sim/`, `cargo xtask clients ptx-forms` gives all that is
-taken to NVIDIA's assembler of CUDA 12.0, which takes it as well. Modifiers may stand in another order where that assembler
-lets them: in any, but that types count in theirs, and that what belongs to an instruction's name stands directly behind
-it (`.lo`, `.hi` and `.wide` of products, `.full`, `.to`, `.idx`, `.l` and `.r` of `shf`, `.cta`, `.red` and `.warp` of
-barriers).
+The page is generated from `sim/cuda-sim/src/ptx/isa/instructions.txt` by `CUDA_SIM_WRITE_PTX_PAGE=1 cargo test -p
+cuda-sim --lib isa`. Tests of `cuda-sim` compare each line with the decoder, and this page with the lines.
+
+*Taken*: the instruction runs. *Refused*: loading the module fails, and names the instruction. *Planned*: refused as
+well, and possible without modelling more of a device. All other forms are refused, too.
+
+Modifiers in braces are alternatives; braces that begin with a dot may be left out. Modifiers may stand in another order
+if NVIDIA's assembler accepts it. `cargo xtask clients ptx-forms` in `sim/` compares all taken forms with that assembler
+of CUDA 12.0. These names stand for lists:
+
+| name | list |
+|---|---|
+| `{T}`, `{W}` | types of 8 to 64 bits without short floats; those of up to 32 bits |
 ";
+
+/// Lists of modifiers that many patterns have, each with its name on the page.
+const NAMED: [(&str, &str); 7] = [
+    ("ORDER", "eq,ne,lt,le,gt,ge"),
+    ("COMPARISON", "eq,ne,lt,le,gt,ge,equ,neu,ltu,leu,gtu,geu,num,nan"),
+    ("SPACE", ".global,.shared,.shared::cta"),
+    ("SEMANTICS", ".relaxed,.acquire,.release,.acq_rel"),
+    ("SCOPE", ".cta,.cluster,.gpu,.sys"),
+    (
+        "EVICTION",
+        ".L1::evict_normal,.L1::evict_unchanged,.L1::evict_first,.L1::evict_last,.L1::no_allocate",
+    ),
+    ("PREFETCH", ".L2::64B,.L2::128B,.L2::256B"),
+];
 
 /// Returns the whole page.
 pub(super) fn page(lines: &[Line]) -> String {
     let mut text = START.to_owned();
+    for (name, list) in NAMED {
+        let _ = writeln!(text, "| `{{{name}}}` | `{{{list}}}` |");
+    }
     let mut states: BTreeMap<&str, BTreeSet<bool>> = BTreeMap::new();
     let mut counts = [0; 3];
     for line in lines {
@@ -44,21 +65,28 @@ pub(super) fn page(lines: &[Line]) -> String {
     let [taken, planned, refused] = counts;
     let _ = writeln!(
         text,
-        "\nOf {} opcodes {} are taken in all forms that are listed, {} in some, and {} in none. Forms: {taken} taken, \
-         {planned} planned, {refused} refused.",
+        "\nOf {} opcodes {} are taken in all forms that are listed, {} in some, and {} in none.\n\
+         Forms: {taken} taken, {planned} planned, {refused} refused.",
         states.len(),
         of(&[true]),
         of(&[false, true]),
         of(&[false]),
     );
-    let mut section = "";
-    for line in lines {
-        if line.section != section {
-            section = line.section;
-            let _ = write!(text, "\n## {section}\n\n| instruction | |\n|---|---|\n");
+    let mut sections: Vec<&str> = lines.iter().map(|line| line.section).collect();
+    sections.dedup();
+    for section in sections {
+        let _ = write!(text, "\n## {section}\n");
+        for state in [State::Taken, State::Planned, State::Refused] {
+            let patterns: Vec<String> = lines
+                .iter()
+                .filter(|line| line.section == section && line.state == state)
+                .map(|line| shown(line.pattern))
+                .collect();
+            if !patterns.is_empty() {
+                let name = ["Taken", "Planned", "Refused"][index(state)];
+                let _ = write!(text, "\n{name}:\n\n```text\n{}\n```\n", patterns.join("\n"));
+            }
         }
-        let state = ["taken", "planned", "refused"][index(line.state)];
-        let _ = writeln!(text, "| `{}` | {state} |", shown(line.pattern));
     }
     text
 }
@@ -71,7 +99,11 @@ fn index(state: State) -> usize {
     }
 }
 
-/// Formats a pattern as PTX's manual does; a bar would end a cell.
+/// Formats a pattern as PTX's manual does, with the names of [`NAMED`].
 fn shown(pattern: &str) -> String {
-    pattern.replace("{|", "{").replace('|', ",")
+    let mut shown = pattern.replace("{|", "{").replace('|', ",");
+    for (name, list) in NAMED {
+        shown = shown.replace(&format!("{{{list}}}"), &format!("{{{name}}}"));
+    }
+    shown
 }
