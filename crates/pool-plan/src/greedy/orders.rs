@@ -175,18 +175,21 @@ impl Measures<'_> {
         Some(Order { items, fit, is_by_start: order == Start, is_rough })
     }
 
-    /// The order of offsets in an earlier plan, if there is one; new items come last, the largest first.
+    /// Returns the order of offsets in an earlier plan, if there is one. New items come last, the
+    /// largest first.
     ///
-    /// An item in the lowest free range is no higher than it was: those placed before it are no higher than they were,
-    /// and each of them that is in its way was below it. So without new items the plan is no worse than the earlier
-    /// one.
+    /// An item in the lowest free range is no higher than it was: the items placed before it are no
+    /// higher than they were, and each of them that conflicts with it was below it. So without new
+    /// items the plan is no worse than the earlier one.
+    // Uncounted: one pass over a plan that is given.
     pub(crate) fn last_order(&self) -> Option<Order> {
         let last = |item: usize| self.last.get(item).copied().flatten();
         let is_any = self.last.iter().any(Option::is_some);
         is_any.then(|| self.order_by(&|item| last(item).unwrap_or(u64::MAX)))
     }
 
-    /// The order of offsets in a plan, the largest of equal ones first; the plan that a placer makes of it is no worse.
+    /// Returns the order of offsets in a plan, the largest of equal ones first. The plan that a
+    /// placer makes of it is no worse.
     // Uncounted: two sorts, once for a plan that is given.
     pub(crate) fn order_by(&self, offset: &dyn Fn(usize) -> u64) -> Order {
         let mut items = self.by_begin.clone();
