@@ -97,7 +97,7 @@ fn a_stop_is_obeyed_within_20_milliseconds() {
 
 /// Long-lived buffers beside a packing without room, which no search soon solves.
 fn long_and_tight(count: usize) -> IntervalProblem {
-    let mut buffers = super::held_out::pinwheels(300, 60_001).unwrap().buffers().to_vec();
+    let mut buffers = super::held_out::pinwheels(1_000, 60_001).unwrap().buffers().to_vec();
     let lower = buffers.iter().map(|one| one.lower).min().unwrap();
     let upper = buffers.iter().map(|one| one.upper).max().unwrap();
     let mut random = Random::new(7);
