@@ -62,7 +62,7 @@ pub enum TensorError {
 
     /// The first element's address does not suit its type.
     #[error(
-        "the elements start at {address:#x}, which is no multiple of their alignment, {align} bytes"
+        "the elements start at {address:#x}, which is not a multiple of their alignment of {align} bytes"
     )]
     Misaligned {
         /// The address of the first element, in bytes.

@@ -216,8 +216,8 @@ pub enum PlanError {
     },
     /// Buffers that are live at once may lie in some memories alone, which are too small for them.
     #[error(
-        "memories {memories:?} have {capacity} bytes, and {} buffers that may lie nowhere else need {bound} at time \
-         {time}",
+        "memories {memories:?} have {capacity} bytes, but the {} buffers that may lie only there need {bound} bytes \
+         at time {time}",
         witness.len()
     )]
     MemoriesTooSmall {

@@ -72,7 +72,9 @@ pub enum Violation {
         time: i64,
     },
     /// Two buffers of a witness may share bytes, or one is named twice.
-    #[error("buffer #{first} is finished before buffer #{second} begins, or is named twice")]
+    #[error(
+        "buffer #{first} ends before buffer #{second} begins, or the same buffer is listed twice"
+    )]
     Ordered {
         /// The buffer that is finished first.
         first: usize,

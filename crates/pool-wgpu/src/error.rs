@@ -43,7 +43,7 @@ pub enum WgpuError {
     ThreadEnding,
     /// The queue does not belong to the device.
     #[error(
-        "the queue belongs to another device: pass the device and the queue that one `request_device` has returned"
+        "the queue belongs to another device: pass the device and the queue from the same call of `request_device`"
     )]
     OtherQueue,
     /// The device is lost, and the contents of its buffers with it. Every later call returns this
@@ -96,7 +96,7 @@ pub enum WgpuError {
     /// A part of a view does not end at a word of four bytes, but is bound for writing: the kernel
     /// would write bytes of the next part.
     #[error(
-        "a part that ends at byte {end} of its buffer cannot be bound to be written: bindings end at multiples of 4 \
+        "a part that ends at byte {end} of its buffer cannot be bound for writing: bindings end at multiples of 4 \
          bytes, and the next bytes belong to another part"
     )]
     UnevenEnd {

@@ -113,7 +113,7 @@ pub enum GraphMemoryError<E> {
         block: u64,
     },
     /// The block belongs to a graph, and cannot be returned before its last lease is dropped.
-    #[error("block {block} belongs to captured graphs through {leases} leases: drop them first")]
+    #[error("captured graphs hold {leases} leases of block {block}: drop the graphs first")]
     LeasedBlock {
         /// The block's number.
         block: u64,
@@ -182,7 +182,7 @@ pub enum GraphMemoryError<E> {
         current: u64,
     },
     /// The stream is of another device than the memory.
-    #[error("the stream is on {stream} and the memory on {memory}: use a stream of that device")]
+    #[error("the stream is on {stream} and the memory on {memory}: use a stream of {memory}")]
     WrongDevice {
         /// The stream's device.
         stream: Device,

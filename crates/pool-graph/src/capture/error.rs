@@ -38,7 +38,7 @@ pub enum CaptureError {
     /// Two temporaries share bytes, and the captured graph does not finish with one before it
     /// begins with the other. Their places come from a plan of another body, or of another order.
     #[error(
-        "{first} and {second} share bytes, and the graph does not finish with the one before the other is taken: \
+        "{first} and {second} share bytes, but the graph may still use one of them when the other is acquired: \
          make a stream `wait` before that, or plan with a probe of this body"
     )]
     Unordered {
@@ -135,8 +135,7 @@ pub enum CaptureError {
     ForeignView,
     /// A scope is open on the stream: a pool has one at a time.
     #[error(
-        "a scope is open on stream {stream} of the session: use `scope.scope()` of that one, or end it \
-         first"
+        "a scope is open on stream {stream} of the session: call `scope()` on that scope, or end it first"
     )]
     ScopeOpen {
         /// The stream: 0 is the session's, 1 its first branch.
@@ -175,8 +174,8 @@ pub enum CaptureError {
     },
     /// A fill or a copy of the graph writes memory that the session owns to be read.
     #[error(
-        "a fill or a copy of {bytes} bytes at {address:#x} writes what the session owns to be read: give the memory to \
-         `own_mut` where graphs write it"
+        "a fill or a copy of {bytes} bytes at {address:#x} writes memory that the session owns for reading: pass \
+         memory that graphs write to `own_mut`"
     )]
     ReadOnly {
         /// Where the bytes that are written begin.
@@ -220,8 +219,8 @@ pub enum CaptureError {
     /// The body differs from the dry run of its plan, or from the capture of the graph to update.
     /// The use of another block, or a write in place of a read, is a difference, too.
     #[error(
-        "step {step} differs from that of the dry run or graph that the body must follow, which had \
-         {planned} steps: probe, or capture, the present body again"
+        "step {step} differs from the dry run or graph that the body must follow ({planned} steps): probe or capture \
+         the current body again"
     )]
     Diverged {
         /// The number of the step, from 1.

@@ -69,7 +69,7 @@ fn errors_say_what_to_do() {
         (Error::OutOfMemory { requested, used, reserved, source }, "refused on request"),
         (Error::ArenaInUse { address: 4096 }, "0x1000: acquire from the capture"),
         (Error::ArenaExhausted { requested, used, capacity, shortage }, "8 of 10"),
-        (Error::LeasedBlock { block: 3, leases: 2 }, "2 leases: drop them first"),
+        (Error::LeasedBlock { block: 3, leases: 2 }, "2 leases of block 3: drop the graphs first"),
         (Error::StaleBlock { block: 3 }, "allocate again"),
         (Error::PlanDiverged { allocation: 1, planned: Some(2), requested }, "plan again"),
         (Error::PlanDiverged { allocation: 1, planned: None, requested }, "after the end"),
