@@ -217,8 +217,19 @@ fn tests(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let whole = whole.variable("POOL_ENCODER_STRIDE", setting.encoder_stride());
     let plain =
         Invocation::tests("test --lib --tests --no-fail-fast").with(packages(WITH_PLAIN_DEFAULTS));
-    let both = [whole.with(everything()), plain];
-    Ok(both.map(|command| command.variable("POOL_TEST_CASES", setting.cases())).into())
+    let mut commands = vec![whole.with(everything()), plain];
+    if setting.full {
+        commands.push(wgpu_under_layers());
+    }
+    let with_cases = |command: Invocation| command.variable("POOL_TEST_CASES", setting.cases());
+    Ok(commands.into_iter().map(with_cases).collect())
+}
+
+/// Runs the suite of `pool-wgpu` under Khronos' validation layers. They crash at times if several threads use devices, so
+/// it runs on one thread.
+fn wgpu_under_layers() -> Invocation {
+    let test = Invocation::tests("test --test suite --no-fail-fast").with(packages(&["pool-wgpu"]));
+    test.with(["--", "--test-threads=1"]).variable("POOL_VULKAN_LAYERS", "1")
 }
 
 /// The simulator takes a driver's place by the name inside its file, which other loaders ignore.

@@ -135,7 +135,18 @@ fn two_encoders_are_the_record_in_the_repository() {
         record.write_to(std::fs::File::create(&path).unwrap()).unwrap();
     }
     let kept = GraphRecord::from_json(&std::fs::read_to_string(&path).unwrap()).unwrap();
-    assert_eq!(kept, record, "POOL_WRITE_RECORD=1 rewrites it");
+    assert!(without_lines(&kept) == without_lines(&record), "POOL_WRITE_RECORD=1 rewrites it");
+}
+
+/// Returns a record's text without the lines of its callers, which each change of this file moves.
+fn without_lines(record: &GraphRecord) -> String {
+    let mut json = Vec::new();
+    record.write_to(&mut json).unwrap();
+    let json = String::from_utf8(json).unwrap();
+    let parts = json.split("\"line\":");
+    let digits =
+        |part: &str| part.trim_start().trim_start_matches(|c: char| c.is_ascii_digit()).to_owned();
+    parts.map(digits).collect()
 }
 
 #[test]
