@@ -1,4 +1,5 @@
-//! The acquire family of the dynamic pool: that of a scope, with a handle for the array.
+//! The acquire methods of the dynamic pool. They correspond to the methods of a scope, but return a
+//! handle to the array.
 
 use super::{DynamicPool, Handle, HandleResult};
 use crate::backend::{ArrayMemory, FirstUse, Memory, PoolBackend, ScopeCursor};
@@ -18,7 +19,8 @@ impl<B: PoolBackend> DynamicPool<B> {
         let slot = unsafe { self.cursor.reserve::<T>(length) };
         // SAFETY: just reserved through this cursor.
         unsafe { self.cursor.step(slot) };
-        // SAFETY: reserved for `length` elements, and stepped past last; any bytes are a valid `PodElement`.
+        // SAFETY: the slot is reserved for `length` elements, and is the last slot stepped past.
+        // Any bytes are a valid `PodElement`.
         unsafe { self.name(slot, length) }.unwrap_or_else(|error| panic_with(&error))
     }
 
@@ -55,7 +57,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         unsafe { self.acquire_named(length, FirstUse::Write, zero) }
     }
 
-    /// Acquires `length` elements that all are `value`.
+    /// Acquires `length` elements that are all equal to `value`.
     ///
     /// # Panics
     ///
@@ -81,7 +83,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         unsafe { self.acquire_named(length, FirstUse::Write, fill) }
     }
 
-    /// Acquires a copy of `source`, which may be reused as soon as this returns.
+    /// Acquires a copy of `source`, which may be reused as soon as this method returns.
     ///
     /// # Panics
     ///
@@ -98,19 +100,20 @@ impl<B: PoolBackend> DynamicPool<B> {
     /// Same as [`Scope::try_acquire`](crate::Scope::try_acquire).
     pub fn try_acquire_from<T: Element>(&mut self, source: &[T]) -> HandleResult<B, T> {
         // SAFETY: the slot is reserved for `source.len()` elements, and nothing views it
-        // (`acquire_named`); `source` is a live slice, so it is no part of an idle block.
+        // (`acquire_named`). `source` is a live slice, so it cannot be part of an idle block.
         let copy = |slot: Memory<'_, B>| unsafe { slot.copy_from_host(source) };
         // SAFETY: all elements are written.
         unsafe { self.acquire_named(source.len(), FirstUse::Write, copy) }
     }
 
-    /// The shared body of the family: reserves memory, steps past it, fills it, and names it.
+    /// The shared body of the acquire methods: reserves memory, steps past it, fills it, and names
+    /// it.
     ///
     /// # Safety
     ///
-    /// `fill` gets a slot that was just taken for `length` elements of `T` and has no view. When it
-    /// returns `Ok`, all of these elements are valid as `T`, and are written if `first_use` is
-    /// `Write`.
+    /// `fill` receives a slot that was just taken for `length` elements of `T` and has no view.
+    /// When `fill` returns `Ok`, all of these elements are valid as `T`. If `first_use` is `Write`,
+    /// all of them have been written.
     #[inline(always)]
     unsafe fn acquire_named<T: Element>(
         &mut self,
@@ -120,14 +123,14 @@ impl<B: PoolBackend> DynamicPool<B> {
     ) -> HandleResult<B, T> {
         // SAFETY: the pool lives while the slot is used, which is until this returns.
         let slot = unsafe { self.cursor.try_reserve::<T>(length, first_use) }?;
-        // SAFETY: just reserved through this cursor.
+        // SAFETY: the slot was just reserved through this cursor.
         unsafe { self.cursor.step(slot) };
         if let Err(error) = fill(slot) {
-            // SAFETY: just stepped past, and no view of it was made.
+            // SAFETY: the cursor just stepped past the slot, and no view of it was created.
             unsafe { self.cursor.step_back(slot) };
             return Err(error);
         }
-        // SAFETY: stepped past last; the elements are valid (caller).
+        // SAFETY: this is the last slot stepped past, and its elements are valid (caller).
         unsafe { self.name(slot, length) }
     }
 }
