@@ -1,7 +1,8 @@
-//! Adaptive memory pools: the temporaries of an inner loop, reused and checked by the compiler.
+//! Adaptive memory pools: reuse the temporaries of an inner loop, checked by the compiler.
 //!
-//! A scope hands out memory and frees all of it when it ends. Inside a loop the second pass gets
-//! the blocks of the first: no allocation, no zeroing, no bookkeeping, a handful of instructions.
+//! A scope hands out memory, and frees all of it when it ends. In a loop, the second iteration
+//! reuses the blocks of the first, without allocating, zeroing or bookkeeping. An acquire then
+//! costs a handful of instructions.
 //!
 //! ```
 //! # #[cfg(feature = "cpu")] {
@@ -43,15 +44,17 @@
 //! # }
 //! ```
 //!
-//! - [`with_pool!`] opens a scope in a pool of this thread, [`local()`] is its function form.
-//! - [`Pool`] is a pool of your own, to keep in a struct and to send to another thread.
-//! - [`DynamicPool`] is for work that is not lexical: interpreters, tapes, foreign callers.
-//! - [`SharedPool`] gives [`Owned`] arrays, which leave their scope and may be dropped on any thread.
+//! - [`with_pool!`] opens a scope in a pool of this thread, and [`local()`] is its function form.
+//! - [`Pool`] is a pool that you own, store in a struct, and can send to another thread.
+//! - [`DynamicPool`] is for code whose lifetimes are not lexical: interpreters, tapes, foreign
+//!   callers.
+//! - [`SharedPool`] provides [`Owned`] arrays, which leave their scope and may be dropped on any
+//!   thread.
 //! - [`compiler_errors`] explains how to fix the compiler's errors.
 //!
-//! The backends are features. The pools of `Cuda` are on the device that the thread has chosen
-//! (`Cuda::set_device`, 0 by default). Those of `Wgpu` are on the thread's stream
-//! (`pool_wgpu::Stream::set_for_thread`, one of the first adapter by default).
+//! Each backend is a feature. The pools of `Cuda` use the device that the thread has chosen
+//! (`Cuda::set_device`, 0 by default). The pools of `Wgpu` use the thread's stream
+//! (`pool_wgpu::Stream::set_for_thread`, by default a stream of the first adapter).
 //!
 //! # Features
 //!
