@@ -887,8 +887,8 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
     ///
     /// # Safety
     ///
-    /// The memory was reserved for at least as many bytes as `length` elements of `T` have, and the
-    /// cursor has stepped past it. No other view of the memory is in use while this view is. The
+    /// The memory was reserved for `length` elements of `T` or for more bytes, and the cursor has
+    /// stepped past it. No other view of the memory is in use while this view is. The
     /// elements are valid as `T`.
     #[inline(always)]
     unsafe fn view<T: Element>(self, length: usize) -> B::View<'s, T> {

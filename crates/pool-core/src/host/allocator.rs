@@ -264,8 +264,7 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
         self.fit(layout).ok_or(AllocError)
     }
 
-    /// Takes a new chunk of at least `needed` bytes, or enlarges the current chunk by at least as
-    /// many.
+    /// Takes a new chunk of at least `needed` bytes, or enlarges the current chunk by that number.
     fn take(&self, needed: usize) -> Result<(), AllocError> {
         let has_slots = B::Layout::HAS_SLOTS;
         let used = self.end.get().addr() - self.start.get().addr();
@@ -416,7 +415,7 @@ unsafe impl<B: HostBackend> Allocator for ScopeAllocator<'_, B> {
             }
         }
         let grown = self.allocate(new)?;
-        // SAFETY: the old memory has `old.size()` bytes, and the new memory has at least as many.
+        // SAFETY: the old memory has `old.size()` bytes, and the new memory is not smaller.
         // Both are allocated, so they do not overlap.
         unsafe { grown.cast::<u8>().copy_from_nonoverlapping(start, old.size()) };
         Ok(grown)

@@ -1,4 +1,4 @@
-//! The layout of slots: each array has a block of its own.
+//! The layout of slots: each array has its own block.
 
 use super::cursor::SlotCursor;
 use super::root::SlotRoot;
@@ -9,7 +9,8 @@ use crate::config::PoolConfig;
 use crate::error::ConfigError;
 use crate::stats::PoolStats;
 
-/// The layout in which the i-th array of a pass has the i-th block, whose address stays from pass to pass.
+/// The layout in which the i-th array of a pass uses the i-th block, whose address is the same in
+/// each pass.
 #[derive(Clone, Copy, Debug)]
 pub struct Slots;
 

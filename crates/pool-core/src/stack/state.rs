@@ -1,5 +1,5 @@
-//! The state that a stacked pool owns: the ends that acquires compare with, the chunks, the context
-//! and the counters.
+//! The state that a stacked pool owns: the ends with which acquires compare, the chunks, the
+//! context and the counters.
 
 use alloc::vec::Vec;
 use core::cell::{Cell, UnsafeCell};
@@ -20,23 +20,25 @@ use crate::stats::PoolStats;
 
 /// The state of one stacked pool.
 pub struct StackState<B: StackedBackend> {
-    /// The limit of acquires whose elements may be read (invariants 3 and 6).
+    /// The limit of acquires whose elements may be read first (invariants 3 and 6).
     pub(super) end: Cell<*mut u8>,
     /// The limit of acquires whose elements are written first.
     pub(super) written_end: Cell<*mut u8>,
     /// The position of first cursors: the start of the first chunk, or [`STRAY`] if the next pass
     /// begins with a merge.
     pub(super) base: Cell<*mut u8>,
-    /// The start of the only chunk if the pool is settled, else null (invariant 3). Shape sets
-    /// count from here.
+    /// The start of the only chunk if the pool is settled, and otherwise null (invariant 3). The
+    /// offsets of shape sets are relative to this address.
     pub(super) origin: Cell<*mut u8>,
-    /// The cursor after the array that was handed out last, or the first cursor of the pass: at or
-    /// above every cursor in use if the pool is settled. Memory is lent from here on (`loans`).
+    /// The cursor after the array that was handed out last, or the first cursor of the pass. In a
+    /// settled pool, it is at or above every cursor in use. Memory is lent from this address on
+    /// (`loans`).
     pub(super) top: Cell<*mut u8>,
-    /// The other pools of its thread that this one lends to, borrows from, or is between.
+    /// The other pools of the thread to which this pool lends memory, from which it borrows memory,
+    /// or between which it is linked.
     pub(super) neighbours: Neighbours<B>,
-    /// For the low bits of an offset, in lines: the index at which the shape set of such an offset
-    /// was last found.
+    /// A hint for finding shape sets. For the low bits of an offset, in lines, it stores the index
+    /// at which the shape set of such an offset was last found.
     pub(super) shape_hints: [Cell<u16>; SHAPE_HINTS],
     pub(super) shape_hits: LongCount,
     pub(super) shape_misses: LongCount,
@@ -45,25 +47,26 @@ pub struct StackState<B: StackedBackend> {
     id: u64,
     last_serial: Cell<u64>,
     busy: BusyMark,
-    /// Accessed through `with_chunks` alone.
+    /// Accessed only through `with_chunks`.
     chunks: UnsafeCell<Chunks>,
     pub(super) dirty: DirtyRanges,
-    /// The bytes that a view armed: the backend orders them before they are handed out (invariant 10).
+    /// The bytes that a view armed: the backend orders them before they are handed out (invariant
+    /// 12).
     pub(super) armed: DirtyRanges,
-    /// The named arrays, in the order in which they were handed out. Accessed through `with_names`
-    /// alone.
+    /// The named arrays, in the order in which they were handed out. Accessed only through
+    /// `with_names`.
     names: UnsafeCell<Vec<Name>>,
-    /// The shape sets, in the order of their offsets. Accessed through `with_shapes` alone.
+    /// The shape sets, sorted by offset. Accessed only through `with_shapes`.
     shapes: UnsafeCell<Vec<OffsetShapes<B>>>,
-    /// The peak of live bytes since the pool was last settled, as the cold function saw it.
+    /// The peak of live bytes since the pool was last settled, as recorded by the cold function.
     pub(super) pass_peak: Cell<usize>,
     /// The peak of live bytes in the passes that the cold function last counted.
     pub(super) needed: Cell<usize>,
-    /// The bytes that are live with the whole capacity of the vector that grew last, and the cursor
-    /// after it. The vector may need less. Counted as live once something else is live, or in the
-    /// next pass.
+    /// The number of bytes that are live if the whole capacity of the vector that grew last is
+    /// counted, and the cursor after that vector. The vector may need less. These bytes are counted
+    /// as live once something else is live, or in the next pass.
     capacity_peak: Cell<(usize, *mut u8)>,
-    /// The peak of live bytes, while it was counted.
+    /// The peak of live bytes. It is updated while live bytes are counted.
     pub(super) live_peak: Cell<Option<usize>>,
     /// The number of passes still to be sampled.
     pub(super) samples_left: Cell<u16>,
@@ -72,8 +75,8 @@ pub struct StackState<B: StackedBackend> {
     peak_reserved: Count,
     growths: LongCount,
     pub(super) cold_acquires: LongCount,
-    /// The largest alignment of elements so far, at least a line. Chunks start at multiples of it, so that arrays of equal
-    /// passes are padded alike in each chunk.
+    /// The largest alignment of elements so far, at least one line. Chunks start at multiples of
+    /// this alignment, so that arrays of equal passes are padded equally in each chunk.
     pub(super) most_aligned: Cell<usize>,
     #[cfg(debug_assertions)]
     pub(super) growth_report: GrowthReport,
@@ -82,10 +85,10 @@ pub struct StackState<B: StackedBackend> {
 }
 
 /// The address of a cursor outside all chunks, which is above every end. It is the top bit of an
-/// address: no memory has it, and it is a multiple of a line.
+/// address: no memory is at this address, and it is a multiple of a line.
 pub(super) const STRAY: usize = 1 << (usize::BITS - 1);
 
-/// The number of offsets with a hint to their shape set; a power of two.
+/// The number of hints to shape sets; a power of two.
 pub(super) const SHAPE_HINTS: usize = 32;
 
 /// An array that a handle names.
@@ -104,18 +107,19 @@ pub(super) struct OffsetShapes<B: PoolBackend> {
     pub(super) set: NonNull<ShapeSet<B::Descriptor>>,
 }
 
-/// The pools of one thread that are in use together with a pool. All of them are live while they
-/// are in use (`nesting`).
+/// The pools of the same thread that are in use together with a pool. All of these pools are live
+/// while they are in use (`nesting`).
 pub(super) struct Neighbours<B: StackedBackend> {
-    /// The pool that was the innermost one when this one came into use.
+    /// The pool that was the innermost one when this pool came into use.
     pub(super) outer: Link<B>,
-    /// The pool whose `outer` is this one.
+    /// The pool whose `outer` is this pool.
     pub(super) inner: Link<B>,
-    /// The pool that owns the memory of the first chunk.
+    /// The pool that owns the memory of this pool's first chunk.
     pub(super) lender: Link<B>,
-    /// The pool whose first chunk is memory of this one's first chunk, above its end.
+    /// The pool whose first chunk was carved out of this pool's first chunk, above the end of the
+    /// part that this pool uses.
     pub(super) borrower: Link<B>,
-    /// The end of the first chunk before its memory was lent.
+    /// The end of the first chunk before a part of it was lent.
     pub(super) unlent_end: Cell<*mut u8>,
 }
 
@@ -134,7 +138,7 @@ impl<B: StackedBackend> Neighbours<B> {
     }
 }
 
-/// Marks a pool as busy, with null ends, until the guard is dropped.
+/// A guard that marks a pool as busy, with null ends, until it is dropped.
 #[must_use = "dropping the guard removes the mark"]
 pub(super) struct BusyStack<'a, B: StackedBackend>(&'a StackState<B>);
 
@@ -184,7 +188,7 @@ impl<B: StackedBackend> StackState<B> {
         }
     }
 
-    /// Marks the pool as busy; `None` if it is already marked.
+    /// Marks the pool as busy. Returns `None` if the pool is already marked.
     pub(super) fn busy(&self) -> Option<BusyStack<'_, B>> {
         if !self.busy.try_mark() {
             return None;
@@ -203,7 +207,8 @@ impl<B: StackedBackend> StackState<B> {
             return;
         }
         let Some(chunk) = self.with_chunks(|chunks| chunks.get(0).copied()) else { return };
-        // Rounded down to a line, and never below the chunk: every cursor is at or above its start.
+        // The ends are rounded down to a line, and are never below the chunk: every cursor is at or
+        // above the chunk's start.
         let addresses = chunk.start.addr()..chunk.end.addr();
         let below_first = |ranges: &DirtyRanges| {
             let reached = ranges.first_in(&addresses).map_or(addresses.end, |range| range.start);
@@ -214,14 +219,15 @@ impl<B: StackedBackend> StackState<B> {
         self.end.set(chunk.start.wrapping_add(ordered.min(below_first(&self.dirty))));
     }
 
-    /// Marks the pool as not settled: its ends are null until its first cursor acquires again.
+    /// Marks the pool as not settled. Its ends are null until its first cursor acquires again.
     pub(super) fn unsettle(&self) {
         self.origin.set(null_mut());
         self.base.set(without_provenance_mut(STRAY));
         self.set_ends();
     }
 
-    /// Returns `true` if the pool is settled, so that its only chunk has all of its cursors.
+    /// Returns `true` if the pool is settled, so that all of its cursors are in its only chunk or
+    /// at [`STRAY`].
     pub(super) fn is_settled(&self) -> bool {
         !self.origin.get().is_null()
     }
@@ -236,23 +242,24 @@ impl<B: StackedBackend> StackState<B> {
         self.settle_sampled_at(start);
     }
 
-    /// Does the same as [`settle_at`](Self::settle_at), but the next first cursor is stray too, and
-    /// the count of live bytes continues.
+    /// Does the same as [`settle_at`](Self::settle_at), but the next first cursor is also stray,
+    /// and the count of live bytes continues.
     pub(super) fn settle_sampled_at(&self, start: *mut u8) {
         self.origin.set(start);
         self.set_ends();
     }
 
-    /// Makes the next first cursor stray, so that the pass after this one begins with a merge. The
-    /// ends stay unchanged: a stray cursor is above them (invariant 3).
+    /// Makes the next first cursor stray, so that the next pass begins with a merge. The ends stay
+    /// unchanged, because a stray cursor is above them (invariant 3).
     pub(super) fn merge_next(&self) {
         self.base.set(without_provenance_mut(STRAY));
     }
 
     /// Runs `f` on the chunks.
     pub(super) fn with_chunks<R>(&self, f: impl FnOnce(&mut Chunks) -> R) -> R {
-        // SAFETY: the state is used by one thread. `f` is a function of this module's tree that
-        // uses no state and runs no foreign code, so this is the only reference to the list.
+        // SAFETY: only one thread uses the state. `f` is a function in this module or its
+        // submodules that uses no state and runs no foreign code, so this is the only reference to
+        // the list.
         f(unsafe { &mut *self.chunks.get() })
     }
 
@@ -282,14 +289,14 @@ impl<B: StackedBackend> StackState<B> {
         f(unsafe { &mut *self.shapes.get() })
     }
 
-    /// Returns the bytes that a chunk may lose before its start.
+    /// Returns the number of bytes that a chunk may lose before its start.
     pub(super) fn padding(&self) -> usize {
         self.most_aligned.get() - B::ALIGN
     }
 
-    /// Returns the bytes that count as live before a chunk while `live` bytes are live. Arrays are
-    /// padded in the chunk as if it began at such an offset. So the chunks merged into one need no
-    /// more than the count.
+    /// Returns the number of bytes that count as live before a chunk while `live` bytes are live.
+    /// Arrays in the chunk are padded as if the chunk began at such an offset. The merged chunk
+    /// therefore needs no more bytes than the count.
     pub(super) fn live_before_chunk(&self, live: usize) -> usize {
         live.next_multiple_of(self.most_aligned.get())
     }
@@ -300,14 +307,14 @@ impl<B: StackedBackend> StackState<B> {
         self.growths.increment();
     }
 
-    /// Records that a pass begins, for the report of a debug build.
+    /// Records the beginning of a pass, for the report of a debug build.
     #[inline(always)]
     pub(super) fn note_pass(&self) {
         #[cfg(debug_assertions)]
         self.growth_report.note_pass();
     }
 
-    /// Notes that the pool comes into use by a guard, for the same report.
+    /// Records that a guard begins to use the pool, for the same report.
     #[inline(always)]
     pub(super) fn note_entry(&self) {
         #[cfg(debug_assertions)]
@@ -326,9 +333,9 @@ impl<B: StackedBackend> StackState<B> {
         self.reserved.set(self.reserved.get() - bytes);
     }
 
-    /// Removes dirty and armed ranges outside the first chunk's block, while that chunk is the only
-    /// one: ranges of freed chunks may have been merged with others. Bytes of a borrowed chunk are
-    /// given back with their ranges, so they stay.
+    /// Removes dirty and armed ranges outside the first chunk's block, when that chunk is the only
+    /// one. This is needed because ranges of freed chunks may have been merged with others. Bytes
+    /// of a borrowed chunk are returned together with their ranges, so these ranges stay.
     pub(super) fn forget_ranges_outside(&self) {
         let first = self.with_chunks(|chunks| chunks.get(0).copied());
         if let Some(chunk) = first.filter(|chunk| !chunk.is_borrowed()) {
@@ -344,10 +351,10 @@ impl<B: StackedBackend> StackState<B> {
         self.count_live(bytes);
     }
 
-    /// Records that `bytes` bytes are live with the whole capacity of a vector, and that the cursor
-    /// after it is at `next`.
+    /// Records that `bytes` bytes are live if the whole capacity of a vector is counted, and that
+    /// the cursor after the vector is at `next`.
     pub(super) fn note_capacity(&self, bytes: usize, next: *mut u8) {
-        // A vector that grows again needed its old capacity.
+        // A vector that grows again has needed its old capacity.
         self.take_capacity_peak();
         self.capacity_peak.set((bytes, next));
         self.count_live(bytes);
@@ -372,7 +379,7 @@ impl<B: StackedBackend> StackState<B> {
         self.pass_peak.set(self.pass_peak.get().max(bytes));
     }
 
-    /// Records that a vector which ended at `old` ends at `new`, a lower address of its memory.
+    /// Records that a vector which ended at `old` now ends at `new`, a lower address of its memory.
     pub(super) fn forget_capacity(&self, old: *mut u8, new: *mut u8) {
         let (bytes, next) = self.capacity_peak.get();
         if next == old && bytes > 0 {
@@ -388,8 +395,8 @@ impl<B: StackedBackend> StackState<B> {
         }
     }
 
-    /// Marks the bytes from `start` on as dirty, and the rest of their last line, so that arrays next to each other are
-    /// one range.
+    /// Marks the bytes from `start` on as dirty, including the rest of their last line, so that the
+    /// ranges of adjacent arrays merge.
     #[inline]
     pub(super) fn mark(&self, start: *mut u8, bytes: usize) {
         // A chunk ends at a line.
@@ -430,27 +437,27 @@ impl<B: StackedBackend> StackState<B> {
         serial
     }
 
-    /// Returns the bytes that chunks hold now.
+    /// Returns the number of bytes that the chunks hold now.
     pub(super) fn reserved(&self) -> usize {
         self.reserved.get()
     }
 
-    /// Returns the bytes that the limit leaves. Borrowed bytes count as if the pool had allocated
-    /// them.
+    /// Returns the number of bytes that may still be allocated under the limit. Borrowed bytes
+    /// count as if the pool had allocated them.
     pub(super) fn room(&self) -> usize {
         let limit = self.config.get().byte_limit;
         limit.saturating_sub(self.reserved.get()).saturating_sub(self.borrowed())
     }
 
-    /// Returns the bytes of the borrowed chunk.
+    /// Returns the size of the borrowed chunk in bytes.
     pub(super) fn borrowed(&self) -> usize {
         self.with_chunks(|chunks| {
             chunks.get(0).filter(|chunk| chunk.is_borrowed()).map_or(0, Chunk::capacity)
         })
     }
 
-    /// Returns `true` if the pool has no memory, and no mode, limit or alignment restricts what it
-    /// borrows.
+    /// Returns `true` if the pool holds no memory, and no mode, limit or alignment restricts the
+    /// memory that it may borrow.
     #[inline(always)]
     pub(super) fn may_borrow_simply(&self) -> bool {
         let config = self.config.get();
@@ -464,7 +471,7 @@ impl<B: StackedBackend> StackState<B> {
             && self.with_chunks(|chunks| chunks.len() == 0 && chunks.has_room())
     }
 
-    /// Returns `true` if the first chunk is lent or borrowed in part.
+    /// Returns `true` if a part of the first chunk is lent or borrowed.
     pub(super) fn shares_memory(&self) -> bool {
         self.neighbours.lender.get().is_some() || self.neighbours.borrower.get().is_some()
     }
@@ -480,8 +487,8 @@ impl<B: StackedBackend> StackState<B> {
         self.with_names(|names| names.len())
     }
 
-    /// Returns those statistics that any thread may read while the pool lives. The lists of chunks,
-    /// names and shapes are not among them.
+    /// Returns the statistics that any thread may read while the pool lives. The lists of chunks,
+    /// names and shapes are not included.
     pub(super) fn shared_numbers(&self, mut stats: PoolStats) -> PoolStats {
         stats.pools = 1;
         stats.reserved_bytes = self.reserved.get();
