@@ -100,7 +100,8 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     /// Same as [`try_acquire`](Self::try_acquire).
     #[inline]
     pub fn try_acquire_zeroed<T: Element, S: Shape>(&self, shape: S) -> AcquireResult<'s, B, T, S> {
-        // SAFETY: the slot is reserved for `length` elements, and nothing views it (`acquire_array`).
+        // SAFETY: the slot is reserved for `length` elements, and nothing views it
+        // (`acquire_array`).
         let zero = |slot: Memory<'s, B>, length| unsafe { slot.zero::<T>(length) };
         // SAFETY: all `length` elements are zeroed; zero bytes are a valid `Element`.
         unsafe { self.acquire_array(shape, FirstUse::Write, zero) }
@@ -129,7 +130,8 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         shape: S,
         value: T,
     ) -> AcquireResult<'s, B, T, S> {
-        // SAFETY: the slot is reserved for `length` elements, and nothing views it (`acquire_array`).
+        // SAFETY: the slot is reserved for `length` elements, and nothing views it
+        // (`acquire_array`).
         let fill = |slot: Memory<'s, B>, length| unsafe { slot.fill(value, length) };
         // SAFETY: all `length` elements are written.
         unsafe { self.acquire_array(shape, FirstUse::Write, fill) }

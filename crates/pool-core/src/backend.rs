@@ -351,7 +351,8 @@ pub struct LooseBlock<K> {
 /// Implemented only by the layouts of this crate.
 pub trait SealedLayout {}
 
-/// A memory layout of pools: [`Slots`](crate::Slots) or [`Stack`](crate::Stack). The trait is sealed.
+/// A memory layout of pools: [`Slots`](crate::Slots) or [`Stack`](crate::Stack). The trait is
+/// sealed.
 ///
 /// A backend names its layout ([`PoolBackend::Layout`]), so each pool is compiled for exactly one
 /// layout.
@@ -665,8 +666,9 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     ///
     /// # Safety
     ///
-    /// This cursor has stepped past `vector.memory`, and the vector has its only view, which ends with this call; its
-    /// first `vector.length` elements are initialised. `T` is plain where `vector.plain`.
+    /// This cursor has stepped past `vector.memory`. The vector holds the only view of that memory,
+    /// which ends with this call. The first `vector.length` elements are initialised. `T` is plain
+    /// if `vector.plain` is `true`.
     unsafe fn enlarge<'s, T: Copy>(
         &self,
         vector: VectorMemory<Self::Memory<'s>>,

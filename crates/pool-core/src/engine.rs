@@ -29,7 +29,8 @@ pub trait Engine: Copy {
     ///
     /// # Safety
     ///
-    /// The pool lives for `'s`, and nothing borrowed from the shape set of the cursor's slot is in use.
+    /// The pool lives for `'s`, and nothing borrowed from the shape set of the cursor's slot is in
+    /// use.
     #[track_caller]
     unsafe fn reserve<'s, B: PoolBackend, T: Element>(
         self,

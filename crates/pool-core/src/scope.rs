@@ -70,17 +70,17 @@ use crate::stats::{PoolStats, ReleaseReport};
 /// | misuse | outcome |
 /// |---|---|
 /// | acquire from the outer scope while an inner scope or view lives | compile error |
-/// | open two inner scopes of one outer | compile error |
+/// | open two inner scopes of one outer scope | compile error |
 /// | use, move or drop the pool while a view lives | compile error |
 /// | send a scope to another thread | compile error |
 /// | carry a view out of the pool's borrow | compile error |
 /// | acquire recycled `bool`s, or elements aligned above [`MAX_ALIGN`](PoolBackend::MAX_ALIGN) | compile error |
 /// | keep more of an inner scope than its closure returns | compile error |
 /// | open an inner scope while a collection over `Scope::allocator` is in use | compile error |
-/// | forget or leak a box or a collection | its values are not dropped; the memory is the scope's |
-/// | leave padding or uninitialised bytes in host memory | zeroed before they are handed out recycled |
+/// | forget or leak a box or a collection | its values are not dropped; its memory still returns to the scope |
+/// | leave padding or uninitialised bytes in host memory | the bytes are zeroed before they are handed out as recycled contents |
 /// | forget a scope, panic in it, return early | harmless |
-/// | ask for too much | typed error, pool unchanged for live views |
+/// | request too much memory | typed error; live views are not affected |
 /// | acquire from an allocator's hook or a `tracing` subscriber that runs inside this pool | [`PoolError::Reentered`](crate::PoolError::Reentered) |
 /// | trim or compact from such a hook or subscriber | nothing happens |
 ///

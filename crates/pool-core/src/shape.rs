@@ -9,8 +9,8 @@ use crate::nd_view::NdView;
 ///
 /// | shape | array | cost in steady state |
 /// |---|---|---|
-/// | `usize` | a plain view, on the host `&mut [T]` | a compare, an address and a step |
-/// | `[usize; N]`, a tuple of N lengths; N from 1 to 6 | [`NdView`] with the lengths `[usize; N]` | the same and a checked product |
+/// | `usize` | a plain view; on the host, `&mut [T]` | one comparison, one address computation and one step |
+/// | `[usize; N]`, a tuple of N lengths; N from 1 to 6 | [`NdView`] with the lengths `[usize; N]` | the same, plus a checked product |
 /// | `&[usize]` | [`NdView`] with a [`DynamicShape`] | a lookup in the slot's shape cache; a cached shape allocates nothing |
 ///
 /// The trait is sealed. Code that is generic over the shape uses `S::Array` as its return type:

@@ -145,8 +145,8 @@
 //! ## An element cannot have a larger alignment than the backend supports
 //!
 //! The limit is [`PoolBackend::MAX_ALIGN`](crate::PoolBackend::MAX_ALIGN). Host memory has no
-//! limit. If a backend's blocks cannot be divided, as on a device, the limit is the alignment of
-//! its blocks.
+//! limit. If a backend does not implement `align_block`, the limit is the alignment of its
+//! blocks.
 //!
 //! ```compile_fail,E0080
 //! # use pool_conformance::{DeferredBackend as Memory, Ledger, deferred::Queue};

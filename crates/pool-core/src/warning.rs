@@ -26,7 +26,8 @@ pub enum PoolWarning {
         /// The call that acquired the last slot.
         location: Option<&'static Location<'static>>,
     },
-    /// A stack has allocated memory in each of [`PoolConfig::REPORTED_PASSES`](crate::PoolConfig::REPORTED_PASSES)
+    /// A stack has allocated memory in each of
+    /// [`PoolConfig::REPORTED_PASSES`](crate::PoolConfig::REPORTED_PASSES)
     /// consecutive passes.
     #[non_exhaustive]
     GrowingStack {

@@ -161,7 +161,8 @@ mod mapped {
     ///
     /// # Safety
     ///
-    /// `block` came from [`allocate`] with the same `bytes`, and nothing uses its bytes from `from` on.
+    /// `block` came from [`allocate`] with the same `bytes`, and nothing uses its bytes from `from`
+    /// on.
     pub(super) unsafe fn discard_from(block: NonNull<u8>, bytes: usize, from: usize) -> usize {
         // The block begins at a page boundary. Bytes of its last page beyond `bytes` are unused.
         let (first, covered) = (from.next_multiple_of(page()), bytes.next_multiple_of(page()));

@@ -34,7 +34,7 @@
 //!
 //! | feature | gives | costs |
 //! |---|---|---|
-//! | `ndarray` | views as `ndarray` arrays: fixed rank by the hot path, dynamic rank from the shape cache without a heap allocation | ndarray |
+//! | `ndarray` | `ndarray` views: a fixed rank uses the hot path, and a dynamic rank uses the shape cache without a heap allocation | ndarray |
 //!
 //! The feature supports only `ndarray` 0.17. `acquire_array_dyn` lends a header that the pool
 //! stores as `&mut ArrayRef`, a type that 0.16 does not have. The header is a type of the backend

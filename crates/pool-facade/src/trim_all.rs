@@ -43,12 +43,12 @@ use crate::local::requests::OF_DEVICES;
 ///
 /// | pools | released |
 /// |---|---|
-/// | of [`Cpu`](crate::Cpu), stacked ones too, idle | before this call returns |
-/// | of `Cpu`, taken by their thread during the call | by the next call, or when the thread ends |
-/// | of `Cpu`, on other systems than Linux | those of the calling thread before this call returns, those of another thread when it next takes a pool, at a cost of some instructions |
-/// | of `Cpu`, if Linux refuses `membarrier` | those of the calling thread before this call returns, those of another thread when it next calls `stats` or `configure` of a guard, or returns pools out of order |
-/// | of `Cuda`, stacked ones too, and `Wgpu`, of the calling thread | before this call returns |
-/// | of `Cuda`, `Wgpu` and backends of other crates, of another thread | when that thread next takes a pool of the backend |
+/// | idle pools of [`Cpu`](crate::Cpu) and `Stacked<Cpu>` | before this call returns |
+/// | pools of `Cpu` that their thread takes during the call | by the next call, or when the thread ends |
+/// | pools of `Cpu`, on systems other than Linux | on the calling thread, before this call returns; on another thread, when that thread next takes a pool, at a cost of a few instructions |
+/// | pools of `Cpu`, if Linux refuses `membarrier` | on the calling thread, before this call returns; on another thread, when that thread next calls `stats` or `configure` on a guard, or returns pools out of order |
+/// | pools of `Cuda`, `Stacked<Cuda>` and `Wgpu`, on the calling thread | before this call returns |
+/// | pools of `Cuda`, `Wgpu` and backends of other crates, on another thread | when that thread next takes a pool of the backend |
 ///
 /// The report includes only memory that was released before the call returned.
 ///

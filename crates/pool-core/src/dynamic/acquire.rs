@@ -51,7 +51,8 @@ impl<B: PoolBackend> DynamicPool<B> {
     ///
     /// Same as [`Scope::try_acquire`](crate::Scope::try_acquire).
     pub fn try_acquire_zeroed<T: Element>(&mut self, length: usize) -> HandleResult<B, T> {
-        // SAFETY: the slot is reserved for `length` elements, and nothing views it (`acquire_named`).
+        // SAFETY: the slot is reserved for `length` elements, and nothing views it
+        // (`acquire_named`).
         let zero = |slot: Memory<'_, B>| unsafe { slot.zero::<T>(length) };
         // SAFETY: all `length` elements are zeroed; zero bytes are a valid `Element`.
         unsafe { self.acquire_named(length, FirstUse::Write, zero) }
@@ -77,7 +78,8 @@ impl<B: PoolBackend> DynamicPool<B> {
         length: usize,
         value: T,
     ) -> HandleResult<B, T> {
-        // SAFETY: the slot is reserved for `length` elements, and nothing views it (`acquire_named`).
+        // SAFETY: the slot is reserved for `length` elements, and nothing views it
+        // (`acquire_named`).
         let fill = |slot: Memory<'_, B>| unsafe { slot.fill(value, length) };
         // SAFETY: all `length` elements are written.
         unsafe { self.acquire_named(length, FirstUse::Write, fill) }

@@ -41,7 +41,8 @@ impl<B: PoolBackend> SlotPointer<'_, B> {
         mem::swap(&mut own.uninitialised_words, &mut others.uninitialised_words);
         mem::swap(&mut own.armed_by_view, &mut others.armed_by_view);
         for slot in [self, other] {
-            // SAFETY: the slot is idle, or the advertised word belongs to the caller's view (invariant 5).
+            // SAFETY: the slot is idle, or the advertised word belongs to the caller's view
+            // (invariant 5).
             unsafe { advertise(slot) };
         }
     }

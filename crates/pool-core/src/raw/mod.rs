@@ -63,13 +63,13 @@
 //! | `hand_out::grow` | the allocator and the backend (`allocate`), a `tracing` subscriber (span) | busy; the slot keeps its old block and advertises nothing |
 //! | `block::install` | `reuse`, `free`, `Drop` of descriptors | busy; the new block is in its slot |
 //! | `hand_out::put_in_order` | `reuse`, `set_bytes` (a marked block, poison) | busy |
-//! | `LiveBytes::note` | the allocator (a count that the configuration asks for) | busy; the slot has its block |
-//! | `State::note_use` | a `tracing` subscriber (event), the hook of warnings | busy; the slot has its block |
+//! | `LiveBytes::note` | the allocator (if the configuration requests the count) | busy; the slot holds its block |
+//! | `State::note_use` | a `tracing` subscriber (event), the warning hook | busy; the slot holds its block |
 //! | `shape_cache::insert` | the allocator, `Default` and `Drop` of descriptors | busy; a set changes only between calls |
 //! | `idle::trim`, `idle::compact` | `reuse`, `free`, `settle`, `allocate`, `Drop` of descriptors, a subscriber | busy; every slot at or above the cursor advertises nothing, and is empty before its block is freed |
-//! | `State::configure`, `State::destroy`, `State::create` | the same | the pool is exclusively borrowed or not yet shared: out of reach |
-//! | filling (`zero`, `fill`, `copy_from_host`, `write_with`) | the backend, closures | stepped past; served |
-//! | an error's `Display`, a panic hook | formatting, any code of a hook | no operation is in progress; served |
+//! | `State::configure`, `State::destroy`, `State::create` | the same | the pool is exclusively borrowed or not yet shared, so foreign code cannot reach it |
+//! | filling (`zero`, `fill`, `copy_from_host`, `write_with`) | the backend, closures | the cursor has stepped past; calls succeed |
+//! | an error's `Display`, a panic hook | formatting, any code of a hook | no operation is in progress; calls succeed |
 
 // Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
 //

@@ -96,7 +96,8 @@ impl<'s, B: PoolBackend> CursorPlace<'s, B> for SlotPlace<'s, B> {
         let length = element_count(dims, size_of::<T>())?;
         if let Some(slot) = self.fitting::<T>(length) {
             // `fitting_shape` has searched the shape set of this slot and did not find the shape.
-            // SAFETY: the slot's block holds `length` elements, and the cursor has not stepped past it (caller).
+            // SAFETY: the slot's block holds `length` elements, and the cursor has not stepped past
+            // it (caller).
             return Ok((slot, unsafe { shape_cache::insert::<B, T>(slot, dims, length) }?));
         }
         // SAFETY: the same contract, which the caller upholds.

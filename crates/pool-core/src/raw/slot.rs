@@ -144,7 +144,8 @@ impl<B: PoolBackend> SlotRef<B> {
     pub unsafe fn arm(self) {
         // SAFETY: the same contract, which the caller upholds.
         let pointer = unsafe { self.pointer() };
-        // SAFETY: the record is live, nothing holds a reference to it, and this is the pool's thread.
+        // SAFETY: the record is live, nothing holds a reference to it, and this is the pool's
+        // thread.
         unsafe { (*pointer.record().as_ptr()).armed_by_view = true };
         // SAFETY: below the cursor, the advertised word belongs to the view (invariant 5).
         unsafe { (*pointer.slot.as_ptr()).advertised = 0 };

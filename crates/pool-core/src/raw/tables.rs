@@ -48,7 +48,8 @@ impl<B: PoolBackend> State<B> {
         // SAFETY: as for `state`.
         let next = unsafe { (*table.as_ptr()).number } + 1;
         if next == this.tables.len() {
-            // SAFETY: a table's `state` is the address of its pool's state, which is marked (caller).
+            // SAFETY: a table's `state` is the address of its pool's state, which is marked
+            // (caller).
             unsafe { this.push_table(state) }?;
         }
         // SAFETY: `next` is the number of an existing table, or of the table just created.

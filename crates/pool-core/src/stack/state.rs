@@ -257,8 +257,8 @@ impl<B: StackedBackend> StackState<B> {
 
     /// Runs `f` on the chunks.
     pub(super) fn with_chunks<R>(&self, f: impl FnOnce(&mut Chunks) -> R) -> R {
-        // SAFETY: only one thread uses the state. `f` is a function in this module or its
-        // submodules that uses no state and runs no foreign code, so this is the only reference to
+        // SAFETY: only one thread uses the state. Callers are in the module `stack`,
+        // and their `f` uses no state and runs no foreign code, so this is the only reference to
         // the list.
         f(unsafe { &mut *self.chunks.get() })
     }

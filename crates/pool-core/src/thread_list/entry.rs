@@ -176,8 +176,8 @@ impl<B: PoolBackend> HeldPool<B> {
     }
 
     /// Returns the root of the pool. The load comes after the store that removed the entry from its
-    /// list (see the [protocol](super)). It has acquire ordering, so it sees the writes of another
-    /// thread that replaced the pool.
+    /// list (see the [protocol](super)). It has acquire ordering: if another
+    /// thread stored this pool here, that thread's writes to the pool are visible.
     #[inline(always)]
     fn root(&self) -> Root<B> {
         let root = self.entry().pool.load(Ordering::Acquire);

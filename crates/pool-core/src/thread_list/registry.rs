@@ -131,7 +131,8 @@ impl<B: PoolBackend> ThreadLists<B> {
         record.count += 1;
     }
 
-    /// Sets the configuration of the pools that [`release`](Self::release) puts into the thread's entries.
+    /// Sets the configuration of the pools that [`release`](Self::release) puts into the thread's
+    /// entries.
     ///
     /// # Safety
     ///
