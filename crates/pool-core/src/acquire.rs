@@ -19,7 +19,7 @@ pub type AcquireResult<'s, B, T, S = usize> =
     Result<NdArray<'s, B, T, S>, PoolError<<B as PoolBackend>::Error>>;
 
 impl<'s, B: PoolBackend> Scope<'s, B> {
-    /// Acquires an array with unspecified contents, such as those of an earlier use.
+    /// Acquires an array with unspecified contents, such as the contents of an earlier use.
     ///
     /// The shape is a length (`usize`), a list of axis lengths (`[usize; N]` or a tuple), or
     /// `&[usize]` for a rank known at run time. [`Shape`] lists the array type and the cost of each
@@ -61,7 +61,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         unsafe { FromParts::from_parts(view, kept) }
     }
 
-    /// Fallible twin of [`acquire`](Self::acquire).
+    /// Fallible version of [`acquire`](Self::acquire).
     ///
     /// # Errors
     ///
@@ -81,7 +81,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         unsafe { self.acquire_array(shape, FirstUse::Read, |_, _| Ok(())) }
     }
 
-    /// Acquires an array of zero bytes.
+    /// Acquires an array whose bytes are all zero.
     ///
     /// # Panics
     ///
@@ -93,7 +93,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         self.try_acquire_zeroed(shape).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Fallible twin of [`acquire_zeroed`](Self::acquire_zeroed).
+    /// Fallible version of [`acquire_zeroed`](Self::acquire_zeroed).
     ///
     /// # Errors
     ///
@@ -119,7 +119,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         self.try_acquire_filled(shape, value).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Fallible twin of [`acquire_filled`](Self::acquire_filled).
+    /// Fallible version of [`acquire_filled`](Self::acquire_filled).
     ///
     /// # Errors
     ///
@@ -151,7 +151,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         self.try_acquire_from(source).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Fallible twin of [`acquire_from`](Self::acquire_from).
+    /// Fallible version of [`acquire_from`](Self::acquire_from).
     ///
     /// # Errors
     ///

@@ -114,7 +114,7 @@ pub unsafe trait PoolBackend: Sized + 'static {
     /// need. A block never owns its memory.
     type Block: Copy;
 
-    /// The exclusive view that an acquire returns, of `length` elements of a block.
+    /// The exclusive view that an acquire returns: `length` elements of a block.
     type View<'s, T: Element>: PoolViewMut<Element = T, Error = Self::ViewError>
         + for<'a> LendView<'a, Same = Self::View<'a, T>, Shared = Self::ViewRef<'a, T>>;
 
@@ -364,7 +364,7 @@ pub trait Layout<B: PoolBackend>: SealedLayout + Sized + 'static {
     /// constant before they count slots or blocks.
     const HAS_SLOTS: bool;
 
-    /// The word that a pool stores.
+    /// The one word that a pool stores.
     #[doc(hidden)]
     type Root: PoolRoot<B, State = Self::State, Cursor = Self::Cursor>;
 
@@ -440,7 +440,7 @@ pub trait PoolRoot<B: PoolBackend>: Copy {
     /// is used while this cursor is.
     unsafe fn cursor(self) -> Self::Cursor;
 
-    /// `true` if the pools that a thread is using form a chain: see [`enter`](Self::enter).
+    /// `true` if the pools in use on a thread form a chain: see [`enter`](Self::enter).
     const NESTS: bool = false;
 
     /// Does the same as [`cursor`](Self::cursor), for a pool on which [`enter`](Self::enter) may
@@ -451,7 +451,7 @@ pub trait PoolRoot<B: PoolBackend>: Copy {
     /// Same as for [`cursor`](Self::cursor).
     #[inline(always)]
     unsafe fn nested_cursor(self) -> Self::Cursor {
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         unsafe { self.cursor() }
     }
 
@@ -647,7 +647,7 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
         reserved: Self::Memory<'_>,
         fill: impl FnOnce() -> Result<(), E>,
     ) -> Result<(), E> {
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         unsafe { self.step(reserved) };
         let filled = fill();
         if filled.is_err() {
@@ -657,7 +657,7 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
         filled
     }
 
-    /// Enlarges the memory of a vector, and moves its elements if its memory moves.
+    /// Enlarges the memory of a vector, and moves the elements if the memory moves.
     ///
     /// # Errors
     ///
@@ -755,7 +755,7 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     fn note_caller(&self) {}
 }
 
-/// An array that a handle names.
+/// An array that is named by a handle.
 #[derive(Clone, Copy, Debug)]
 pub struct NamedArray<M> {
     pub(crate) memory: M,
@@ -853,7 +853,7 @@ pub trait CursorPlace<'s, B: PoolBackend>: Copy {
 
 /// Memory that was reserved for one array and is valid for `'s`, the lifetime of its scope.
 pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
-    /// Returns the block that begins with the array, whose elements are of type `T`.
+    /// Returns the block that begins with the array. The elements of the array have type `T`.
     fn block_for<T>(self) -> B::Block;
 
     /// Returns the reference to the pool that a view of the array stores.
@@ -978,7 +978,7 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
         B::host_pointer(self.block_for::<T>()).cast::<T>()
     }
 
-    /// Returns the first `length` elements, valid while the scope is open.
+    /// Returns the first `length` elements as a slice that is valid while the scope is open.
     ///
     /// # Safety
     ///

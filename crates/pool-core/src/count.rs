@@ -10,7 +10,7 @@ use core::sync::atomic::AtomicU64 as LongWord;
 #[cfg(not(target_has_atomic = "64"))]
 use core::sync::atomic::AtomicUsize as LongWord;
 
-/// A number of bytes or slots.
+/// A counter of bytes or slots.
 #[derive(Debug)]
 pub(crate) struct Count(AtomicUsize);
 

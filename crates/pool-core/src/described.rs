@@ -44,7 +44,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         Ok(DescribedBlock::new::<T>(memory, way))
     }
 
-    /// Panicking twin of [`try_acquire_described`](Self::try_acquire_described).
+    /// Panicking version of [`try_acquire_described`](Self::try_acquire_described).
     ///
     /// # Panics
     ///

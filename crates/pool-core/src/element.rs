@@ -4,7 +4,7 @@
 
 use bytemuck::{NoUninit, Pod, Zeroable};
 
-/// Plain data that a pool hands out zeroed, filled, copied or written.
+/// Plain data that a pool can hand out after its memory was zeroed, filled, copied to or written.
 ///
 /// Implemented for every type that is [`bytemuck::Zeroable`] and [`bytemuck::NoUninit`]: integers,
 /// floats, `bool`, `char`, arrays of elements, `f16` and `bf16` (feature `half`), and complex

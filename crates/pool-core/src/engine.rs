@@ -108,7 +108,7 @@ impl Engine for usize {
         self,
         cursor: &Cursor<B>,
     ) -> ShapedSlot<'s, B, Self> {
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         (unsafe { cursor.reserve::<T>(self) }, self, ())
     }
 
@@ -118,7 +118,7 @@ impl Engine for usize {
         cursor: &Cursor<B>,
         first_use: FirstUse,
     ) -> Result<ShapedSlot<'s, B, Self>, PoolError<B::Error>> {
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         Ok((unsafe { cursor.try_reserve::<T>(self, first_use) }?, self, ()))
     }
 }
@@ -165,7 +165,7 @@ macro_rules! fixed_ranks {
                     place: Place<'s, B>,
                     $($axis: usize),+
                 ) -> (Memory<'s, B>, usize) {
-                    // SAFETY: the same contract, which the caller upholds.
+                    // SAFETY: the caller upholds the same contract.
                     match unsafe { prepare_slot::<B, T>(place, &[$($axis),+], FirstUse::Read) } {
                         Ok(prepared) => prepared,
                         Err(error) => panic_with(&error),
@@ -237,7 +237,7 @@ macro_rules! fixed_ranks {
                 self,
                 cursor: &Cursor<B>,
             ) -> ShapedSlot<'s, B, Self> {
-                // SAFETY: the same contract, which the caller upholds.
+                // SAFETY: the caller upholds the same contract.
                 unsafe { <[usize; $rank]>::from(self).reserve::<B, T>(cursor) }
             }
 
@@ -247,7 +247,7 @@ macro_rules! fixed_ranks {
                 cursor: &Cursor<B>,
                 first_use: FirstUse,
             ) -> Result<ShapedSlot<'s, B, Self>, PoolError<B::Error>> {
-                // SAFETY: the same contract, which the caller upholds.
+                // SAFETY: the caller upholds the same contract.
                 unsafe { <[usize; $rank]>::from(self).try_reserve::<B, T>(cursor, first_use) }
             }
         }
@@ -351,7 +351,7 @@ unsafe fn prepare_slot<'s, B: PoolBackend, T: Element>(
     first_use: FirstUse,
 ) -> Result<(Memory<'s, B>, usize), PoolError<B::Error>> {
     let count = element_count(dims, size_of::<T>())?;
-    // SAFETY: the same contract, which the caller upholds.
+    // SAFETY: the caller upholds the same contract.
     Ok((unsafe { place.prepare::<T>(count, first_use) }?, count))
 }
 

@@ -53,7 +53,7 @@ pub enum PoolError<E> {
         /// Bytes requested for a table, a shape set or a stack.
         requested: usize,
     },
-    /// The backend could not start, or could not fill, copy or order memory.
+    /// The backend failed to start, or failed to fill, copy or order memory.
     Backend {
         /// The operation that failed.
         operation: &'static str,
@@ -64,7 +64,7 @@ pub enum PoolError<E> {
     Config(ConfigError),
     /// The handle belongs to another pool.
     ForeignHandle {
-        /// The pool that the handle was used with.
+        /// The pool with which the handle was used.
         pool: u64,
         /// The pool that created the handle.
         made_by: u64,
@@ -93,7 +93,7 @@ pub enum PoolError<E> {
         /// The number of pools that a process can create.
         most: usize,
     },
-    /// There is no checkpoint of that depth.
+    /// There is no checkpoint at that depth.
     NoSuchCheckpoint {
         /// The depth requested.
         asked: usize,
@@ -183,7 +183,7 @@ impl<E> From<ConfigError> for PoolError<E> {
     }
 }
 
-/// The largest blocks of a pool, if it has any.
+/// The largest blocks of a pool, if there are any.
 struct LargestBlocks<'a>(&'a [usize; 3]);
 
 impl fmt::Display for LargestBlocks<'_> {

@@ -63,7 +63,7 @@ impl<V: PoolView, D: AsRef<[usize]>> NdView<V, D> {
         self.try_reshape(dims).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Fallible twin of [`reshape`](Self::reshape).
+    /// Fallible version of [`reshape`](Self::reshape).
     ///
     /// # Errors
     ///
@@ -99,7 +99,7 @@ impl<V: PoolView, const N: usize> NdView<V, [usize; N]> {
         self.try_split_at(index).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Fallible twin of [`split_at`](Self::split_at).
+    /// Fallible version of [`split_at`](Self::split_at).
     ///
     /// # Errors
     ///

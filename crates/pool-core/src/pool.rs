@@ -33,8 +33,8 @@ use crate::stats::{PoolStats, ReleaseReport};
 /// assert_eq!(pool.stats().growths, 2);
 /// ```
 ///
-/// The page [`soundness`](crate::soundness) lists programs that do not compile, such as a second
-/// scope while a view lives.
+/// The page [`soundness`](crate::soundness) lists programs that do not compile, such as opening a
+/// second scope while a view lives.
 pub struct Pool<B: PoolBackend> {
     root: Root<B>,
     owner: PhantomData<State<B>>,
@@ -165,7 +165,7 @@ impl<B: PoolBackend> Pool<B> {
     /// Same as for [`PoolRoot::cursor`].
     #[inline(always)]
     pub(crate) unsafe fn root_cursor(&self) -> Cursor<B> {
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         unsafe { self.root.cursor() }
     }
 
@@ -207,7 +207,7 @@ where
     }
 }
 
-/// A panic leaves no broken invariant in a pool.
+/// A panic cannot break an invariant of a pool.
 impl<B: PoolBackend> UnwindSafe for Pool<B> {}
 impl<B: PoolBackend> RefUnwindSafe for Pool<B> {}
 

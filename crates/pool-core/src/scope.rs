@@ -17,8 +17,9 @@ use crate::stats::{PoolStats, ReleaseReport};
 /// inner scope that has ended. There is no `Drop` that a panic, `?`, an early return or
 /// `mem::forget` could skip.
 ///
-/// The array that an acquire returns borrows from the pool or the outer scope, not from the scope
-/// value. Views of a scope outlive the scope value, and keep the pool or the outer scope borrowed.
+/// The array that an acquire returns borrows from the pool or the outer scope, and not from the
+/// scope value. Views may therefore outlive the scope value, and they keep the pool or the outer
+/// scope borrowed.
 ///
 /// ```
 /// # use pool_conformance::HeapBackend as Memory;
@@ -53,10 +54,10 @@ use crate::stats::{PoolStats, ReleaseReport};
 ///    marks the slot with the largest number of bytes written this way. All of those bytes are
 ///    zeroed before the slot is next handed out with recycled contents.
 /// 5. The pool reads lengths, shapes and views from the user into owned numbers exactly once,
-///    before the cursor is read. Closures and the backend's writes run after the cursor has
-///    stepped. While a slot is reserved, an allocator's hook, a `tracing` subscriber or the backend
-///    may run, and may hold this very scope. During that time the pool is marked as busy and its
-///    next slot advertises no capacity: acquires are refused, and a trim frees nothing.
+///    before the cursor is read. Closures and the backend's writes run after the cursor has stepped
+///    past the slot. While a slot is reserved, an allocator's hook, a `tracing` subscriber or the
+///    backend may run, and may hold this very scope. During that time the pool is marked as busy
+///    and its next slot advertises no capacity: acquires are refused, and a trim frees nothing.
 /// 6. A [`PoolVec`](crate::PoolVec) that grows holds the only view of its slot's block, and
 ///    exchanges that block for the block of an idle slot. A vector acquired without capacity does
 ///    not use its slot's block: the first push hands the block out, as an acquire would.
@@ -173,7 +174,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     }
 }
 
-/// A panic leaves no broken invariant in a scope.
+/// A panic cannot break an invariant of a scope.
 impl<B: PoolBackend> UnwindSafe for Scope<'_, B> {}
 impl<B: PoolBackend> RefUnwindSafe for Scope<'_, B> {}
 

@@ -99,7 +99,7 @@ pub struct Stack;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BlockOf<Block> {
-    /// The block of a slot: all its bytes belong to one array.
+    /// The block of a slot, whose bytes all belong to one array.
     Slot(Block),
     /// The block of a stack's chunk, which is shared with other arrays.
     Stack(Block),
@@ -137,8 +137,8 @@ pub unsafe trait StackedBackend: PoolBackend<Layout = Slots> {
     fn block_at(address: NonNull<u8>) -> Self::Block;
 
     /// Returns `true` if blocks of one context may be used and freed under the other, without
-    /// further ordering. Pools of one thread whose contexts allow it share memory when their scopes
-    /// are nested. By default, contexts without state allow it.
+    /// further ordering. Pools of the same thread share memory when their scopes are nested, if
+    /// their contexts allow this. By default, contexts without state allow it.
     fn may_exchange_blocks(own: &Self::Context, other: &Self::Context) -> bool {
         _ = (own, other);
         size_of::<Self::Context>() == 0
@@ -220,7 +220,7 @@ unsafe impl<B: StackedBackend> PoolBackend for Stacked<B> {
     }
 
     unsafe fn free(context: &B::Context, block: B::Block, bytes: usize) {
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         unsafe { B::free(context, block, bytes) };
     }
 
@@ -234,7 +234,7 @@ unsafe impl<B: StackedBackend> PoolBackend for Stacked<B> {
         slot: SlotRef<Self>,
         length: usize,
     ) -> B::View<'s, T> {
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         unsafe { B::view(block, slot.of_backend(), length) }
     }
 
@@ -244,12 +244,12 @@ unsafe impl<B: StackedBackend> PoolBackend for Stacked<B> {
         slot: SlotRef<Self>,
         length: usize,
     ) -> B::ViewRef<'s, T> {
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         unsafe { B::view_ref(block, slot.of_backend(), length) }
     }
 
     unsafe fn reuse(context: &B::Context, block: B::Block, why: Reuse) -> Result<(), B::Error> {
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         unsafe { B::reuse(context, block, why) }
     }
 
@@ -260,7 +260,7 @@ unsafe impl<B: StackedBackend> PoolBackend for Stacked<B> {
         value: u8,
         bytes: usize,
     ) -> Result<(), B::Error> {
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         unsafe { B::set_bytes(context, block, value, bytes) }
     }
 
@@ -271,7 +271,7 @@ unsafe impl<B: StackedBackend> PoolBackend for Stacked<B> {
         value: T,
         length: usize,
     ) -> Result<(), B::Error> {
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         unsafe { B::fill(context, block, value, length) }
     }
 
@@ -281,7 +281,7 @@ unsafe impl<B: StackedBackend> PoolBackend for Stacked<B> {
         block: B::Block,
         source: &[T],
     ) -> Result<(), B::Error> {
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         unsafe { B::copy_from_host(context, block, source) }
     }
 }

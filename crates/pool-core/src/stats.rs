@@ -1,4 +1,4 @@
-//! Statistics of a pool, as plain numbers and as a table for people.
+//! Statistics of a pool, as plain numbers and as a formatted table.
 
 use core::fmt;
 
@@ -72,8 +72,8 @@ impl PoolStats {
         }
     }
 
-    /// Adds the statistics of two pools or groups of pools. The name, the device and the limit are
-    /// those of `self`.
+    /// Adds the statistics of two pools or groups of pools. The name, the device and the limit come
+    /// from `self`.
     #[must_use]
     pub const fn plus(mut self, other: &Self) -> Self {
         self.pools = self.pools.saturating_add(other.pools);
@@ -168,7 +168,7 @@ impl fmt::Display for Bytes {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReleaseReport {
-    /// Slots whose block was freed or swapped.
+    /// The number of slots whose block was freed or replaced.
     pub slots: usize,
     /// Bytes that the pool no longer holds. This includes the bytes that it had to leak: see
     /// [`PoolStats::leaked_bytes`].

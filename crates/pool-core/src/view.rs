@@ -133,7 +133,7 @@ pub trait PoolView: Sized {
         self.try_reshape(dims).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Fallible twin of [`reshape`](Self::reshape).
+    /// Fallible version of [`reshape`](Self::reshape).
     ///
     /// # Errors
     ///

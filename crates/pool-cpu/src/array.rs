@@ -91,7 +91,7 @@ pub type ArrayResult<'s, T, D> = Result<ArrayViewMut<'s, T, D>, PoolError<CpuErr
 /// ndarray::Zip::from(&copy).map_assign_into(pairs, |&value| (1, value));
 /// ```
 pub trait AcquireArray<'s> {
-    /// Acquires an array with unspecified contents, such as those of the last use.
+    /// Acquires an array with unspecified contents, such as the contents of the last use.
     ///
     /// Allocates nothing, except the list of lengths that `ndarray` itself allocates for a dynamic
     /// rank above 4.
@@ -117,7 +117,7 @@ pub trait AcquireArray<'s> {
         shape: Sh,
     ) -> ArrayViewMut<'s, T, Sh::Dim>;
 
-    /// Fallible twin of [`acquire_array`](Self::acquire_array).
+    /// Fallible version of [`acquire_array`](Self::acquire_array).
     ///
     /// ```
     /// use pool_core::{Pool, PoolError, ShapeError};
@@ -168,7 +168,7 @@ pub trait AcquireArray<'s> {
     /// If the host has no memory for a new header, the slot stays taken until its scope ends.
     fn acquire_array_dyn<T: PodElement>(&self, dims: &[usize]) -> &'s mut ArrayRef<T, IxDyn>;
 
-    /// Fallible twin of [`acquire_array_dyn`](Self::acquire_array_dyn).
+    /// Fallible version of [`acquire_array_dyn`](Self::acquire_array_dyn).
     ///
     /// # Errors
     ///

@@ -31,7 +31,7 @@ pub(crate) fn allocate(bytes: usize, huge_pages: bool) -> Option<NonNull<u8>> {
 ///
 /// # Safety
 ///
-/// `block` came from [`allocate`] with the same `bytes` and is not used any more.
+/// `block` came from [`allocate`] with the same `bytes` and is no longer used.
 pub(crate) unsafe fn free(block: NonNull<u8>, bytes: usize) {
     if is_mapped(bytes) {
         // SAFETY: the caller upholds this contract. `allocate` made the same choice, which depends
@@ -94,7 +94,7 @@ mod mapped {
         // SAFETY: `covered` bytes from the start of the block are mapped, and so are the `after`
         // bytes that follow.
         let end = unsafe { block.add(covered) };
-        // SAFETY: whole pages of the new mapping, which nothing uses.
+        // SAFETY: these are whole pages of the new mapping, which nothing uses.
         unsafe { unmap(start, before) };
         // SAFETY: as above.
         unsafe { unmap(end, after) };
@@ -111,7 +111,7 @@ mod mapped {
     ///
     /// # Safety
     ///
-    /// `block` came from [`allocate`] with the same `bytes` and is not used any more.
+    /// `block` came from [`allocate`] with the same `bytes` and is no longer used.
     pub(super) unsafe fn free(block: NonNull<u8>, bytes: usize) {
         let covered = bytes.next_multiple_of(page());
         // SAFETY: exactly these pages of the block are mapped (`allocate`), and the caller gives
@@ -136,11 +136,11 @@ mod mapped {
         if bytes == 0 {
             return;
         }
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         if unsafe { libc::munmap(start.as_ptr().cast(), bytes) } != 0 {
             // For whole mapped pages, the call fails only if the system cannot split another
             // mapping. The addresses then stay taken.
-            // SAFETY: the same contract, which the caller upholds.
+            // SAFETY: the caller upholds the same contract.
             _ = unsafe { discard(start, bytes) };
         }
     }
@@ -217,11 +217,12 @@ mod tests {
                 let block = allocate(bytes, huge_pages).unwrap();
                 let boundary = if is_mapped(bytes) { HUGE_PAGE } else { ALIGN };
                 assert_eq!(block.addr().get() % boundary, 0, "{bytes}");
-                // SAFETY: a new block of `bytes` bytes, initialised, used by nothing else.
+                // SAFETY: this is a new, initialised block of `bytes` bytes that nothing else uses.
                 let content = unsafe { core::slice::from_raw_parts_mut(block.as_ptr(), bytes) };
                 assert!(content.iter().all(|&byte| byte == 0), "{bytes}");
                 content.fill(0xAB);
-                // SAFETY: allocated above with the same size; `content` is not used any more.
+                // SAFETY: the block was allocated above with the same size, and `content` is no
+                // longer used.
                 unsafe { free(block, bytes) };
             }
         }
@@ -232,15 +233,15 @@ mod tests {
     fn discarded_pages_are_back_with_the_system() {
         let bytes = 2 * HUGE_PAGE;
         let block = allocate(bytes, false).unwrap();
-        // SAFETY: a block of `bytes` bytes that nothing else uses; so below.
+        // SAFETY: this is a block of `bytes` bytes that nothing else uses. The same holds below.
         unsafe { block.write_bytes(7, bytes) };
         // SAFETY: as above.
         assert!(unsafe { mapped::discard(block, bytes) });
-        // SAFETY: still mapped; pages returned to the system read as zeros when they are touched
-        // again.
+        // SAFETY: the block is still mapped. Pages returned to the system read as zeros when they
+        // are accessed again.
         let content = unsafe { core::slice::from_raw_parts(block.as_ptr(), bytes) };
         assert!(content.iter().all(|&byte| byte == 0));
-        // SAFETY: as above, and `content` is not used any more.
+        // SAFETY: as above, and `content` is no longer used.
         unsafe { free(block, bytes) };
     }
 

@@ -63,7 +63,7 @@ impl Header {
         block: NonNull<T>,
         dims: &[usize],
     ) -> Result<&'s mut ArrayRef<T, IxDyn>, usize> {
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         let made = unsafe { view_of(block, dims) };
         let erased = match &self.0 {
             Some(erased) => {
@@ -92,7 +92,7 @@ impl Header {
         block: NonNull<T>,
         shape: DynamicShape<'s>,
     ) -> &'s mut ArrayRef<T, IxDyn> {
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         match unsafe { self.make(block, shape.dims()) } {
             Ok(array) => array,
             Err(requested) => panic!("{}", PoolError::<CpuError>::Bookkeeping { requested }),

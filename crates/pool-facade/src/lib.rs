@@ -26,7 +26,7 @@
 //! # }
 //! ```
 //!
-//! The same on a device, with the feature `cuda`:
+//! The following example does the same on a device, with the feature `cuda`:
 //!
 //! ```no_run
 //! # #[cfg(feature = "cuda")]

@@ -7,7 +7,8 @@ use crate::element::{Element, PodElement};
 use crate::error::{PoolError, panic_with};
 
 impl<B: PoolBackend> DynamicPool<B> {
-    /// Acquires `length` elements with unspecified contents, such as those of an earlier use.
+    /// Acquires `length` elements with unspecified contents, such as the contents of an earlier
+    /// use.
     ///
     /// # Panics
     ///
@@ -17,14 +18,14 @@ impl<B: PoolBackend> DynamicPool<B> {
     pub fn acquire<T: PodElement>(&mut self, length: usize) -> Handle<T> {
         // SAFETY: the pool lives while the slot is used, which is until `take` returns.
         let slot = unsafe { self.cursor.reserve::<T>(length) };
-        // SAFETY: just reserved through this cursor.
+        // SAFETY: the slot was just reserved through this cursor.
         unsafe { self.cursor.step(slot) };
         // SAFETY: the slot is reserved for `length` elements, and is the last slot stepped past.
         // Any bytes are a valid `PodElement`.
         unsafe { self.name(slot, length) }.unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Fallible twin of [`acquire`](Self::acquire).
+    /// Fallible version of [`acquire`](Self::acquire).
     ///
     /// # Errors
     ///
@@ -35,7 +36,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         unsafe { self.acquire_named(length, FirstUse::Read, |_| Ok(())) }
     }
 
-    /// Acquires `length` elements of zero bytes.
+    /// Acquires `length` elements whose bytes are all zero.
     ///
     /// # Panics
     ///
@@ -45,7 +46,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         self.try_acquire_zeroed(length).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Fallible twin of [`acquire_zeroed`](Self::acquire_zeroed).
+    /// Fallible version of [`acquire_zeroed`](Self::acquire_zeroed).
     ///
     /// # Errors
     ///
@@ -68,7 +69,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         self.try_acquire_filled(length, value).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Fallible twin of [`acquire_filled`](Self::acquire_filled).
+    /// Fallible version of [`acquire_filled`](Self::acquire_filled).
     ///
     /// # Errors
     ///
@@ -95,7 +96,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         self.try_acquire_from(source).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Fallible twin of [`acquire_from`](Self::acquire_from).
+    /// Fallible version of [`acquire_from`](Self::acquire_from).
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Handles: names of arrays in a dynamic pool, checked at every use.
+//! Handles, which name arrays in a dynamic pool and are checked at every use.
 
 use core::fmt;
 use core::hash::{Hash, Hasher};
@@ -242,7 +242,7 @@ impl<'p, B: PoolBackend> Handles<'p, B> {
         Self { state, active, exclusive: PhantomData }
     }
 
-    /// Returns the array of a handle.
+    /// Returns the array that a handle names.
     ///
     /// # Errors
     ///
@@ -257,7 +257,7 @@ impl<'p, B: PoolBackend> Handles<'p, B> {
         Ok(unsafe { slot.view_ref(length) })
     }
 
-    /// Returns the array of a handle for writing.
+    /// Returns the array that a handle names, for writing.
     ///
     /// # Errors
     ///
@@ -272,7 +272,7 @@ impl<'p, B: PoolBackend> Handles<'p, B> {
         Ok(unsafe { slot.view(length) })
     }
 
-    /// Returns the arrays of several handles for writing, together.
+    /// Returns the arrays that several handles name, all for writing.
     ///
     /// # Errors
     ///

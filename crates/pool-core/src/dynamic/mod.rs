@@ -178,7 +178,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         self.try_checkpoint().unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Fallible twin of [`checkpoint`](Self::checkpoint).
+    /// Fallible version of [`checkpoint`](Self::checkpoint).
     ///
     /// # Errors
     ///
@@ -238,7 +238,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         self.cursor = unsafe { self.pool.state().cursor(active) };
     }
 
-    /// Returns the array of a handle.
+    /// Returns the array that a handle names.
     ///
     /// # Errors
     ///
@@ -255,7 +255,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         Ok(unsafe { slot.view_ref(length) })
     }
 
-    /// Returns the array of a handle for writing.
+    /// Returns the array that a handle names, for writing.
     ///
     /// # Errors
     ///
@@ -271,7 +271,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         Ok(unsafe { slot.view(length) })
     }
 
-    /// Returns the arrays of several handles for writing, together.
+    /// Returns the arrays that several handles name, all for writing.
     ///
     /// # Errors
     ///

@@ -110,7 +110,7 @@ const STACK_DIVISOR: usize = 64;
 /// numbers.push(inner.acquire::<u8, _>(1)[0]);
 /// ```
 ///
-/// A leaked value keeps the scope borrowed, so no inner scope gets its memory:
+/// A leaked value keeps the scope borrowed, so no inner scope can reuse the value's memory:
 ///
 /// ```compile_fail,E0502
 /// # use pool_conformance::HeapBackend as Memory;
@@ -225,7 +225,7 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
         self.refusal.take()
     }
 
-    /// Takes memory of this layout from the chunk, if it fits.
+    /// Takes memory with this layout from the chunk, if it fits.
     #[inline(always)]
     fn fit(&self, layout: Layout) -> Option<NonNull<u8>> {
         let next = self.next.get();
@@ -254,7 +254,7 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
         self.next.set(self.next.get().wrapping_sub(bytes));
     }
 
-    /// Takes memory for a layout from an enlarged or new chunk.
+    /// Enlarges the chunk or takes a new one, and takes memory with this layout from it.
     #[cold]
     #[inline(never)]
     fn allocate_anew(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
@@ -427,7 +427,7 @@ unsafe impl<B: HostBackend> Allocator for ScopeAllocator<'_, B> {
         old: Layout,
         new: Layout,
     ) -> Result<NonNull<[u8]>, AllocError> {
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         let grown = unsafe { self.grow(start, old, new) }?;
         // SAFETY: the memory has `new.size()` bytes, which is at least `old.size()`.
         let tail = unsafe { grown.cast::<u8>().add(old.size()) };
@@ -457,14 +457,14 @@ unsafe impl<B: HostBackend> Allocator for ScopeAllocator<'_, B> {
     }
 }
 
-/// Returns the address of an allocation without bytes.
+/// Returns the address of an allocation of zero bytes.
 #[inline(always)]
 fn dangling(layout: Layout) -> NonNull<u8> {
     // An alignment is never zero.
     NonNull::new(ptr::without_provenance_mut(layout.align())).unwrap_or(NonNull::dangling())
 }
 
-/// A panic leaves no broken invariant in an allocator.
+/// A panic cannot break an invariant of an allocator.
 impl<B: HostBackend> UnwindSafe for ScopeAllocator<'_, B> {}
 impl<B: HostBackend> RefUnwindSafe for ScopeAllocator<'_, B> {}
 

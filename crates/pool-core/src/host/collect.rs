@@ -39,7 +39,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         self.try_acquire_from_iter(elements).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Fallible twin of [`acquire_from_iter`](Self::acquire_from_iter).
+    /// Fallible version of [`acquire_from_iter`](Self::acquire_from_iter).
     ///
     /// # Errors
     ///

@@ -85,7 +85,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         self.try_acquire_fixed_vec(capacity).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Fallible twin of [`acquire_fixed_vec`](Self::acquire_fixed_vec).
+    /// Fallible version of [`acquire_fixed_vec`](Self::acquire_fixed_vec).
     ///
     /// # Errors
     ///

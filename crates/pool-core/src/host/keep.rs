@@ -117,7 +117,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
             // of them, and they are `Copy`.
             return Ok(unsafe { slice::from_raw_parts_mut(NonNull::dangling().as_ptr(), length) });
         }
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         let Some(kept) = (unsafe { self.cursor.keep(start, length, is_known_plain::<T>()) }) else {
             // SAFETY: the slice is valid (caller). It is not in memory at or above the cursor, and
             // the copy hands out, grows and frees only such memory.

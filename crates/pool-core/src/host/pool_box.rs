@@ -107,7 +107,7 @@ impl<T> Boxable for [T] {}
 impl<T> SealedBoxable for T {
     #[inline]
     unsafe fn drop_in_reverse(this: *mut Self) {
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         unsafe { ptr::drop_in_place(this) };
     }
 }
@@ -170,7 +170,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         self.try_boxed(value).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Fallible twin of [`boxed`](Self::boxed).
+    /// Fallible version of [`boxed`](Self::boxed).
     ///
     /// # Errors
     ///
@@ -207,7 +207,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         self.try_boxed_slice(length, element).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Fallible twin of [`boxed_slice`](Self::boxed_slice).
+    /// Fallible version of [`boxed_slice`](Self::boxed_slice).
     ///
     /// # Errors
     ///

@@ -46,7 +46,7 @@ pub struct PoolVec<'a, 's, B: HostBackend, T> {
     scope: &'a Scope<'s, B>,
     /// The slot that was taken for the vector. Its block holds the elements.
     memory: Memory<'s, B>,
-    /// The elements, and the part of the block that is marked for them.
+    /// The elements. Their memory is the part of the block that is marked for them.
     elements: FixedVec<'s, T>,
 }
 
@@ -64,7 +64,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         self.try_acquire_vec(capacity).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Fallible twin of [`acquire_vec`](Self::acquire_vec).
+    /// Fallible version of [`acquire_vec`](Self::acquire_vec).
     ///
     /// # Errors
     ///
@@ -104,7 +104,7 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         self.try_push(element).unwrap_or_else(|error| panic_with(&error));
     }
 
-    /// Fallible twin of [`push`](Self::push).
+    /// Fallible version of [`push`](Self::push).
     ///
     /// # Errors
     ///
@@ -129,7 +129,7 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         self.try_extend_from_slice(elements).unwrap_or_else(|error| panic_with(&error));
     }
 
-    /// Fallible twin of [`extend_from_slice`](Self::extend_from_slice).
+    /// Fallible version of [`extend_from_slice`](Self::extend_from_slice).
     ///
     /// # Errors
     ///
@@ -164,7 +164,7 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         self.try_reserve(additional).unwrap_or_else(|error| panic_with(&error));
     }
 
-    /// Fallible twin of [`reserve`](Self::reserve).
+    /// Fallible version of [`reserve`](Self::reserve).
     ///
     /// # Errors
     ///
@@ -196,7 +196,7 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         self.try_insert(index, element).unwrap_or_else(|error| panic_with(&error));
     }
 
-    /// Fallible twin of [`insert`](Self::insert).
+    /// Fallible version of [`insert`](Self::insert).
     ///
     /// # Errors
     ///
@@ -240,7 +240,7 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         self.try_resize(length, element).unwrap_or_else(|error| panic_with(&error));
     }
 
-    /// Fallible twin of [`resize`](Self::resize).
+    /// Fallible version of [`resize`](Self::resize).
     ///
     /// # Errors
     ///
@@ -262,7 +262,7 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         self.try_append(other).unwrap_or_else(|error| panic_with(&error));
     }
 
-    /// Fallible twin of [`append`](Self::append).
+    /// Fallible version of [`append`](Self::append).
     ///
     /// # Errors
     ///

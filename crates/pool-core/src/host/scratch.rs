@@ -1,4 +1,4 @@
-//! Scratch memory: bytes of a given alignment, for routines that divide their memory themselves.
+//! Scratch memory: bytes with a given alignment, for routines that divide the memory themselves.
 
 use core::mem::MaybeUninit;
 
@@ -39,7 +39,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         self.try_scratch(bytes, align).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Fallible twin of [`scratch`](Self::scratch).
+    /// Fallible version of [`scratch`](Self::scratch).
     ///
     /// # Errors
     ///

@@ -41,7 +41,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         self.try_acquire_uninit(shape).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Fallible twin of [`acquire_uninit`](Self::acquire_uninit).
+    /// Fallible version of [`acquire_uninit`](Self::acquire_uninit).
     ///
     /// # Errors
     ///

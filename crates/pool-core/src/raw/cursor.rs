@@ -104,7 +104,7 @@ impl<B: PoolBackend> ScopeCursor<B> for SlotCursor<B> {
     where
         B: HostBackend,
     {
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         unsafe { vector::enlarge::<B, T>(self.slot.get(), self.active(), vector, needed) }
     }
 
@@ -144,7 +144,7 @@ impl<B: PoolBackend> ScopeCursor<B> for SlotCursor<B> {
 
     #[inline(always)]
     unsafe fn place<'s>(&self) -> SlotPlace<'s, B> {
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         unsafe { SlotPlace::new(self.slot.get()) }
     }
 

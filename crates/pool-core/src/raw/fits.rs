@@ -1,7 +1,7 @@
 //! The single comparison of an acquire, and the size of the block that makes it succeed. Both use
 //! the same formula, so a length that once fitted always fits again.
 
-/// Bytes in a word, the unit of the advertised capacity.
+/// The number of bytes in a word, which is the unit of the advertised capacity.
 pub(super) const WORD: usize = 8;
 
 /// Returns `true` if `length` elements of `T` fit in `advertised` words. The comparison is strict,

@@ -75,7 +75,7 @@ pub(super) unsafe fn hand_out<B: PoolBackend>(
         // SAFETY: the record is live and nothing holds a reference to it.
         let real = unsafe { (*slot.record().as_ptr()).real };
         if real < demand.block_bytes || config.fresh {
-            // SAFETY: the same contract, which the caller upholds.
+            // SAFETY: the caller upholds the same contract.
             unsafe { grow(slot, idle_from(), demand.block_bytes) }?;
         }
         // SAFETY: the caller upholds this contract, and the block is large enough.
@@ -185,7 +185,7 @@ unsafe fn grow<B: PoolBackend>(
     }
 }
 
-/// The block size up to which a block grows by the whole factor, in bytes.
+/// The size in bytes up to which a block grows by the whole factor.
 ///
 /// Surplus bytes of a block are held until a trim, and a large block rarely grows. Beyond this
 /// size, only a quarter of the growth is therefore added. If lengths vary at random, a slot then

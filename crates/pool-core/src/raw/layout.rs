@@ -47,7 +47,7 @@ impl<B: PoolBackend> PoolState<B> for State<B> {
     }
 
     unsafe fn configure(&self, config: PoolConfig) -> Result<(), ConfigError> {
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         unsafe { self.configure(config) }
     }
 
@@ -62,7 +62,7 @@ impl<B: PoolBackend> PoolState<B> for State<B> {
 
     #[inline]
     unsafe fn named(&self, number: usize) -> NamedArray<SlotPointer<'_, B>> {
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         let memory = unsafe { self.slot(number) };
         let record = memory.record().as_ptr();
         // SAFETY: the record is live and nothing holds a reference to it.
@@ -73,9 +73,9 @@ impl<B: PoolBackend> PoolState<B> for State<B> {
 
     #[inline]
     unsafe fn cursor(&self, number: usize) -> SlotCursor<B> {
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         let slot = unsafe { self.slot_or_end(number) };
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         unsafe { SlotCursor::new(slot) }
     }
 }

@@ -66,7 +66,7 @@ impl<'s, B: PoolBackend> CursorPlace<'s, B> for SlotPlace<'s, B> {
     ) -> Option<MemoryAndShape<'s, SlotPointer<'s, B>, B>> {
         // A slot that does not fit even zero elements is a sentinel, or has pending duties.
         let slot = self.fitting::<T>(0)?;
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         let way = unsafe { shape_cache::find::<B, T>(slot, dims) }?;
         // A set is dropped with its slot's block, so its shapes fit in the block (invariant 8).
         debug_assert!(self.fitting::<T>(way.count).is_some(), "a cached shape that does not fit");
@@ -100,7 +100,7 @@ impl<'s, B: PoolBackend> CursorPlace<'s, B> for SlotPlace<'s, B> {
             // it (caller).
             return Ok((slot, unsafe { shape_cache::insert::<B, T>(slot, dims, length) }?));
         }
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         let slot = unsafe { self.prepare::<T>(length, first_use) }?;
         // SAFETY: the slot was just reserved for `length` elements, which is the product of `dims`,
         // and was not stepped past.
@@ -114,7 +114,7 @@ impl<'s, B: PoolBackend> CursorPlace<'s, B> for SlotPlace<'s, B> {
         self,
         dims: &[usize],
     ) -> MemoryAndShape<'s, SlotPointer<'s, B>, B> {
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         match unsafe { self.prepare_shape::<T>(dims, FirstUse::Read) } {
             Ok(prepared) => prepared,
             Err(error) => panic_with(&error),

@@ -44,7 +44,7 @@ impl<B: PoolBackend> PoolRoot<B> for SlotRoot<B> {
         // SAFETY: this is the first table of a live pool, whose `state` is never written after the
         // table was created.
         let state = unsafe { (*self.0.as_ptr()).state };
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         unsafe { State::destroy(state) };
     }
 

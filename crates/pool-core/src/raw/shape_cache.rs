@@ -57,7 +57,7 @@ pub(super) unsafe fn find_or_insert<'s, B: PoolBackend, T: Element>(
     dims: &[usize],
     count: usize,
 ) -> Result<&'s mut Way<B::Descriptor>, PoolError<B::Error>> {
-    // SAFETY: the same contract, which the caller upholds.
+    // SAFETY: the caller upholds the same contract.
     if let Some(way) = unsafe { find::<B, T>(slot, dims) } {
         note_hit(slot);
         return Ok(way);
@@ -77,7 +77,7 @@ pub(super) unsafe fn insert<'s, B: PoolBackend, T: Element>(
     dims: &[usize],
     count: usize,
 ) -> Result<&'s mut Way<B::Descriptor>, PoolError<B::Error>> {
-    // SAFETY: the same contract, which the caller upholds.
+    // SAFETY: the caller upholds the same contract.
     unsafe { insert_of_type(slot, TypeId::of::<T>(), dims, count) }
 }
 

@@ -65,7 +65,7 @@ impl<'s, B: PoolBackend> SlotPointer<'s, B> {
         unsafe { (*self.slot.as_ptr()).block }
     }
 
-    /// Returns the number of slots before this one, over all tables.
+    /// Returns the number of slots before this slot, across all tables.
     pub(super) fn number(self) -> usize {
         // SAFETY: this is a slot of a live pool (`new`).
         let (table, index) = unsafe { Table::locate(self.slot) };
@@ -105,7 +105,7 @@ impl<B: PoolBackend> SlotRef<B> {
     #[inline]
     #[must_use]
     pub unsafe fn context(&self) -> &B::Context {
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         let pointer = unsafe { self.pointer() };
         pointer.state().context()
     }
@@ -118,7 +118,7 @@ impl<B: PoolBackend> SlotRef<B> {
     #[inline]
     #[must_use]
     pub unsafe fn block(&self) -> B::Block {
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         let pointer = unsafe { self.pointer() };
         pointer.block()
     }
@@ -142,7 +142,7 @@ impl<B: PoolBackend> SlotRef<B> {
     /// The view that stores this reference is still in use (its `'s` has not ended). The call is
     /// made on the thread that owns the pool.
     pub unsafe fn arm(self) {
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         let pointer = unsafe { self.pointer() };
         // SAFETY: the record is live, nothing holds a reference to it, and this is the pool's
         // thread.

@@ -10,7 +10,7 @@ use crate::count::Count;
 /// Addresses that are added one by one, and are never removed.
 pub(super) struct TableList<T> {
     list: UnsafeCell<Vec<NonNull<T>>>,
-    /// The length of the list, for other threads.
+    /// A copy of the list's length that other threads can read.
     count: Count,
 }
 
@@ -43,7 +43,7 @@ impl<T> TableList<T> {
         // SAFETY: as in `len`.
         let list = unsafe { &*self.list.get() };
         debug_assert!(number < list.len(), "table {number} of {}", list.len());
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         unsafe { *list.get_unchecked(number) }
     }
 

@@ -43,7 +43,7 @@ impl<B: PoolBackend> State<B> {
     ) -> Result<SlotPointer<'s, B>, PoolError<B::Error>> {
         // SAFETY: the table is live, and the field is never written after the table was created.
         let state = unsafe { (*table.as_ptr()).state };
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         let this: &'s Self = unsafe { Table::state_of(table) };
         // SAFETY: as for `state`.
         let next = unsafe { (*table.as_ptr()).number } + 1;
@@ -62,9 +62,8 @@ impl<B: PoolBackend> State<B> {
     ///
     /// The pool has more than `number` tables.
     pub(super) unsafe fn table(&self, number: usize) -> NonNull<Table<B>> {
-        // SAFETY: the same contract, which the caller upholds. A table is at the address of its
-        // first slot (`Table` is `repr(C)`), and that address was derived from the table's
-        // allocation.
+        // SAFETY: the caller upholds the same contract. A table is at the address of its first slot
+        // (`Table` is `repr(C)`), and that address was derived from the table's allocation.
         unsafe { self.tables.get(number) }.cast()
     }
 

@@ -1,4 +1,4 @@
-//! Vectors in slots: the growth of a vector's memory.
+//! Growth of a vector's memory in slots.
 
 use core::ptr::{self, NonNull};
 
@@ -41,7 +41,7 @@ pub(super) unsafe fn enlarge<'s, B: HostBackend, T: Copy>(
         let hand_out = |capacity| unsafe { cold::hand_out_taken::<B, T>(slot, cursor, capacity) };
         hand_out(wanted).or_else(|error| retry(error, || hand_out(needed)))?;
     } else if slot.capacity::<T>() < needed {
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         let taken = unsafe { take_next_block::<B, T>(cursor, slot, wanted) };
         // SAFETY: as above.
         let again = || unsafe { take_next_block::<B, T>(cursor, slot, needed) };

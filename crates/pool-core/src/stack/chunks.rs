@@ -130,7 +130,7 @@ impl Chunks {
         if self.0.len() > keep { self.0.pop() } else { None }
     }
 
-    /// Removes all chunks without freeing them.
+    /// Removes all chunks from the list without freeing them.
     pub(super) fn clear(&mut self) {
         self.0.clear();
     }

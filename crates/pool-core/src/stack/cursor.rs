@@ -158,7 +158,7 @@ impl<B: StackedBackend> ScopeCursor<Stacked<B>> for StackCursor<B> {
         vector: VectorMemory<Self::Memory<'s>>,
         needed: usize,
     ) -> EnlargeResult<'s, Stacked<B>, Self> {
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         unsafe { enlarge::<B, T>(self, vector, needed) }
     }
 
@@ -180,7 +180,7 @@ impl<B: StackedBackend> ScopeCursor<Stacked<B>> for StackCursor<B> {
     }
 
     unsafe fn keep<T: Copy>(&self, start: *mut T, length: usize, plain: bool) -> Option<*mut T> {
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         unsafe { keep(self, start, length, plain) }
     }
 
@@ -298,7 +298,7 @@ impl<'s, B: StackedBackend> CursorPlace<'s, Stacked<B>> for StackPlace<'s, B> {
         self,
         dims: &[usize],
     ) -> MemoryAndShape<'s, StackMemory<'s, B>, Stacked<B>> {
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         match unsafe { self.prepare_shape::<T>(dims, FirstUse::Read) } {
             Ok(prepared) => prepared,
             Err(error) => crate::error::panic_with(&error),
@@ -384,7 +384,7 @@ unsafe fn keep<B: StackedBackend, T: Copy>(
     let base = state.with_chunks(|chunks| chunks.idle_base(at, start.cast()))?;
     let bytes = length * size_of::<T>();
     let aligned = align_up(base, align_of::<T>()).cast::<T>();
-    // Elements of less than a line may begin before the aligned address.
+    // If the elements are smaller than a line, they may begin below the aligned address.
     let target = if aligned.addr() <= start.addr() { aligned } else { start };
     // SAFETY: both addresses are in one chunk, at or above the cursor, where nothing else is viewed
     // (caller).

@@ -81,7 +81,7 @@ pub(super) unsafe fn compact<B: StackedBackend>(
     let used = state.largest_sample.get();
     let held = state.reserved();
     let released = if used > 0 && is_oversized(held, used, compaction) {
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         unsafe { trim(state, at) }
     } else {
         ReleaseReport::default()

@@ -12,7 +12,7 @@ use crate::slot_ref::SlotRef;
 use crate::stacked::{Stacked, StackedBackend};
 use crate::threads::ScopeMayLeaveItsThread;
 
-/// The start of an array, and the start of the next one.
+/// The start of an array, and the start of the next array.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Span {
     pub(super) start: NonNull<u8>,

@@ -15,7 +15,7 @@ impl<B: StackedBackend> SlotRef<B> {
     #[inline]
     #[must_use]
     pub unsafe fn pool_context(&self) -> &B::Context {
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         match unsafe { self.stack_state() } {
             Some(state) => &state.context,
             // SAFETY: as above, and the view belongs to a slot.
@@ -32,7 +32,7 @@ impl<B: StackedBackend> SlotRef<B> {
     /// least one byte.
     #[must_use]
     pub unsafe fn block_of(&self, start: NonNull<u8>) -> BlockOf<B::Block> {
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         let Some(state) = (unsafe { self.stack_state() }) else {
             // SAFETY: as above, and the view belongs to a slot.
             return BlockOf::Slot(unsafe { self.block() });
@@ -51,7 +51,7 @@ impl<B: StackedBackend> SlotRef<B> {
     /// Same as for [`arm`](Self::arm). In addition, the `bytes` bytes from `start` on belong to the
     /// view.
     pub unsafe fn arm_bytes(self, start: NonNull<u8>, bytes: usize) {
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         match unsafe { self.stack_state() } {
             Some(state) => state.arm(start.as_ptr(), bytes),
             // SAFETY: as above, and the view belongs to a slot.

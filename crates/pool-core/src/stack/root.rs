@@ -85,7 +85,7 @@ impl<B: StackedBackend> PoolRoot<Stacked<B>> for StackRoot<B> {
         // SAFETY: the pool is live (caller).
         let state = unsafe { self.state() };
         state.top.set(state.base.get());
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         unsafe { self.cursor() }
     }
 
@@ -97,7 +97,7 @@ impl<B: StackedBackend> PoolRoot<Stacked<B>> for StackRoot<B> {
             innermost.set(self.into_raw());
             return;
         }
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         unsafe { nesting::enter(self.0, innermost) };
     }
 
@@ -110,7 +110,7 @@ impl<B: StackedBackend> PoolRoot<Stacked<B>> for StackRoot<B> {
             innermost.set(null_mut());
             return true;
         }
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         unsafe { nesting::leave(self.0, innermost) }
     }
 

@@ -20,12 +20,13 @@ use crate::stats::PoolStats;
 
 /// The state of one stacked pool.
 pub struct StackState<B: StackedBackend> {
-    /// The limit of acquires whose elements may be read first (invariants 3 and 6).
+    /// The end of the memory that the hot path may hand out for elements that may be read first
+    /// (invariants 3 and 6).
     pub(super) end: Cell<*mut u8>,
-    /// The limit of acquires whose elements are written first.
+    /// The end of the memory that the hot path may hand out for elements that are written first.
     pub(super) written_end: Cell<*mut u8>,
-    /// The position of first cursors: the start of the first chunk, or [`STRAY`] if the next pass
-    /// begins with a merge.
+    /// The position at which first cursors start: the start of the first chunk, or [`STRAY`] if the
+    /// next pass begins with a merge.
     pub(super) base: Cell<*mut u8>,
     /// The start of the only chunk if the pool is settled, and otherwise null (invariant 3). The
     /// offsets of shape sets are relative to this address.
@@ -91,7 +92,7 @@ pub(super) const STRAY: usize = 1 << (usize::BITS - 1);
 /// The number of hints to shape sets; a power of two.
 pub(super) const SHAPE_HINTS: usize = 32;
 
-/// An array that a handle names.
+/// An array that is named by a handle.
 #[derive(Clone, Copy)]
 pub(super) struct Name {
     pub(super) start: NonNull<u8>,
@@ -100,9 +101,9 @@ pub(super) struct Name {
     pub(super) length: usize,
 }
 
-/// The shape set of the array at an offset.
+/// The shape set for the array at an offset.
 pub(super) struct OffsetShapes<B: PoolBackend> {
-    /// The bytes that are live before the array.
+    /// The number of live bytes before the array.
     pub(super) offset: usize,
     pub(super) set: NonNull<ShapeSet<B::Descriptor>>,
 }
@@ -197,7 +198,8 @@ impl<B: StackedBackend> StackState<B> {
         Some(BusyStack(self))
     }
 
-    /// Sets the ends to the limits of acquires without the cold function (invariants 3, 6 and 8).
+    /// Sets the ends of the memory that acquires may use without the cold function (invariants 3, 6
+    /// and 8).
     pub(super) fn set_ends(&self) {
         let config = self.config.get();
         let counted = config.arms_every_use() || self.samples_left.get() > 0;
@@ -263,7 +265,7 @@ impl<B: StackedBackend> StackState<B> {
         f(unsafe { &mut *self.chunks.get() })
     }
 
-    /// Runs `f` on the first chunk, if there is one.
+    /// Runs `f` on the first chunk, if the pool has one.
     pub(super) fn with_first(&self, f: impl FnOnce(&mut Chunk)) {
         self.with_chunks(|chunks| {
             if let Some(first) = chunks.get_mut(0) {
@@ -399,7 +401,7 @@ impl<B: StackedBackend> StackState<B> {
     /// ranges of adjacent arrays merge.
     #[inline]
     pub(super) fn mark(&self, start: *mut u8, bytes: usize) {
-        // A chunk ends at a line.
+        // A chunk ends at a multiple of a line.
         let range = start.addr()..(start.addr() + bytes).next_multiple_of(B::ALIGN);
         if bytes == 0 || self.dirty.contains(&range) {
             return;

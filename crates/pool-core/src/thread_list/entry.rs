@@ -65,9 +65,9 @@ impl<B: PoolBackend> Entry<B> {
 /// `root` is the address of a root from `Pool::into_root`, and the caller takes over ownership of
 /// the pool.
 pub(super) unsafe fn owned<B: PoolBackend>(root: *mut ()) -> Pool<B> {
-    // SAFETY: the same contract, which the caller upholds.
+    // SAFETY: the caller upholds the same contract.
     let root = unsafe { Root::<B>::from_raw(root) };
-    // SAFETY: the same contract, which the caller upholds.
+    // SAFETY: the caller upholds the same contract.
     unsafe { Pool::from_root(root) }
 }
 

@@ -94,7 +94,7 @@ pub struct ThreadLists<B: PoolBackend> {
 
 // SAFETY: the registry is used while it is locked. It accesses only these parts of other threads:
 // atomics, data guarded by that lock, and pools that the protocol of the module has transferred to
-// it. Such a pool may be sent (the bound).
+// it. The bound ensures that such a pool may be sent.
 unsafe impl<B: PoolBackend> Send for ThreadLists<B> where Pool<B>: Send {}
 
 impl<B: PoolBackend> ThreadLists<B> {

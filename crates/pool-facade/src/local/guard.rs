@@ -79,7 +79,7 @@ pub fn local<B: LocalPool>() -> LocalGuard<B> {
     LocalGuard::of(pool)
 }
 
-/// Fallible twin of [`local()`].
+/// Fallible version of [`local()`].
 ///
 /// # Errors
 ///
