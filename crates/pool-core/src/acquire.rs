@@ -1,7 +1,7 @@
 //! The acquire methods for every kind of memory. Each method reserves a slot, steps the cursor,
 //! fills the slot if needed, and builds an array of the requested shape. The backend or closure
-//! that fills the slot may acquire from the same scope. Code that runs while a slot is only
-//! reserved may not (`PoolError::Reentered`). Methods that need memory the host can write are in
+//! that fills the slot may acquire from the same scope. Code that runs between the reservation and
+//! the step may not acquire (`PoolError::Reentered`). Methods that need host-writable memory are in
 //! `host`.
 
 use crate::backend::{ArrayMemory, FirstUse, Memory, PoolBackend, ScopeCursor};

@@ -396,7 +396,7 @@ pub(crate) type Memory<'s, B> = <Cursor<B> as ScopeCursor<B>>::Memory<'s>;
 /// return it in registers.
 pub(crate) type MemoryAndShape<'s, M, B> = (M, &'s mut Way<<B as PoolBackend>::Descriptor>);
 
-/// How the elements of handed-out memory are used first.
+/// Determines how the elements of newly acquired memory are used first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FirstUse {
     /// The elements may be read first: contents of an earlier use are handed out, and must be
@@ -455,24 +455,25 @@ pub trait PoolRoot<B: PoolBackend>: Copy {
         unsafe { self.cursor() }
     }
 
-    /// Makes this pool the innermost of the pools that its thread is using. Called only if
-    /// [`NESTS`](Self::NESTS).
+    /// Makes this pool the innermost pool in the chain of pools that its thread is using: the pool
+    /// *enters* the chain. Called only if [`NESTS`](Self::NESTS).
     ///
     /// # Safety
     ///
     /// `innermost` is null or was set by these functions, for pools that stay live until they
-    /// leave. This pool is live, no view or cursor of it is in use, and it has not entered.
+    /// leave. This pool is live, no view or cursor of it is in use, and it is not in the chain.
     unsafe fn enter(self, innermost: &Cell<*mut ()>) {
         _ = innermost;
     }
 
-    /// Takes the pool out of use. Returns `false` if the pool is the innermost one of another
-    /// chain. In that case the pool has not left, and must stay live for the rest of the process.
+    /// Removes the pool from the chain. Returns `false` if the pool is the innermost pool of
+    /// another chain. In that case the pool has not left, and must stay live for the rest of the
+    /// process.
     ///
     /// # Safety
     ///
-    /// The pool has entered, is live, and no view or cursor of it is in use. All other pools that
-    /// have entered are also live; their views and cursors may be in use.
+    /// The pool has entered the chain and is live, and no view or cursor of it is in use. All other
+    /// pools in the chain are also live; their views and cursors may be in use.
     unsafe fn leave(self, innermost: &Cell<*mut ()>) -> bool {
         _ = innermost;
         true

@@ -23,11 +23,11 @@ pub struct PoolConfig {
 }
 
 impl PoolConfig {
-    /// The first number of slots at which the pool emits a warning (feature `tracing`). Each
-    /// doubling of that number emits another one.
+    /// The number of slots at which a pool emits its first warning (feature `tracing`). The pool
+    /// emits another warning each time the number of slots doubles.
     pub const WARNING_SLOTS: usize = 512;
 
-    /// The number of slots at which a debug build reports a pool, once: see
+    /// The number of slots at which a debug build reports a pool. Each pool is reported once: see
     /// [`warnings`](Self::warnings).
     pub const REPORTED_SLOTS: usize = 4096;
 
@@ -194,8 +194,9 @@ impl Default for PoolConfig {
 /// Sampling begins with a call of `sample_lengths` or `compact`. Before that call, `compact`
 /// replaces nothing.
 ///
-/// Each slot is judged by the lengths acquired in it since the last `compact` or `sample_lengths`.
-/// At most [`SAMPLES`](Self::SAMPLES) lengths are used. A slot without samples keeps its block.
+/// Each slot is judged by the lengths acquired in the slot since the last `compact` or
+/// `sample_lengths`. At most [`SAMPLES`](Self::SAMPLES) lengths are used. A slot without samples
+/// keeps its block.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Compaction {
     /// Replace a block if it is at least this many times larger than its largest use. 10 by

@@ -10,10 +10,9 @@ use crate::shape_set::Way;
 use crate::slot_ref::SlotRef;
 
 impl<'s, B: PoolBackend> Scope<'s, B> {
-    /// Acquires the parts of an array of dynamic rank: the block, the shape and the descriptor. It
-    /// is meant for backends that store their own data, the descriptor, with a cached shape. The
-    /// descriptor is either new, or unchanged since the slot last held the same shape and element
-    /// type.
+    /// Acquires the parts of an array of dynamic rank: the block, the shape and the descriptor.
+    /// This method is for backends that store a descriptor with a cached shape. The descriptor is
+    /// either new, or unchanged since the slot last held the same shape and element type.
     ///
     /// # Errors
     ///

@@ -76,7 +76,7 @@ pub enum PoolError<E> {
         /// The number of slots that are handed out.
         active: usize,
     },
-    /// Two of the handles to borrow together are the same.
+    /// Two of the handles that were passed to one call are the same.
     RepeatedHandle {
         /// The slot that both handles name.
         slot: usize,
@@ -84,11 +84,11 @@ pub enum PoolError<E> {
     /// The call came from code that the pool runs inside another operation: an allocator's hook, a
     /// `tracing` subscriber, or a backend. Such code cannot acquire from this pool.
     ///
-    /// Methods without `try_` panic with this error, as with any other. An allocator must not
+    /// Methods without `try_` panic with this error, as with any other error. An allocator must not
     /// unwind, so its hooks must use the `try_` methods.
     Reentered,
     /// The process has used up all pool identities, which handles contain. A 32-bit target has
-    /// about four thousand million identities. Other targets never run out in practice.
+    /// about four billion identities. Other targets never run out in practice.
     IdentitiesExhausted {
         /// The number of pools that a process can create.
         most: usize,

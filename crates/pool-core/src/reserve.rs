@@ -1,4 +1,4 @@
-//! Growth of lists that are behind a lock or a borrow. Memory is allocated before the lock is
+//! Functions that grow lists behind a lock or a borrow. Memory is allocated before the lock is
 //! taken, and the replaced memory is freed after the lock is released. Nothing is allocated or
 //! freed while the lock is held, so no allocator hook that needs the same lock can run then. If the
 //! host has no memory, the call fails and changes nothing.
@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use core::mem;
 use core::ops::DerefMut;
 
-/// The error for a list that the host has no memory for.
+/// The error that the host has no memory for a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoHostMemory {
     /// Bytes requested.

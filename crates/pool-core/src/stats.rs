@@ -99,8 +99,8 @@ impl PoolStats {
     /// [`peak_live_bytes`](Self::peak_live_bytes) is `None` or 0.
     ///
     /// The optimum is 1. A slot's block is as large as the largest of its arrays, so a pool holds
-    /// more if the arrays of one slot differ in length. Acquire large arrays whose length never
-    /// changes first.
+    /// more if the arrays of one slot differ in length. First acquire the large arrays whose length
+    /// never changes.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a ratio needs no exact byte count")]
     pub fn held_per_live_byte(&self) -> Option<f64> {

@@ -50,8 +50,8 @@ pub(crate) fn set_up() {
         return;
     }
     let checks = MemoryChecks::new().poison(is_on("POOL_POISON")).fresh(is_on("POOL_FRESH"));
-    // Only after the modes are set: another thread that creates its first pool in the meantime
-    // reads the environment itself.
+    // The flag is set last: another thread that creates its first pool in the meantime reads the
+    // environment itself.
     if !IS_READ.load(Ordering::Relaxed) && checks != MemoryChecks::new() {
         checks.set_for_process();
     }

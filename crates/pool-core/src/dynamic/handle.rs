@@ -138,9 +138,9 @@ pub(super) fn find_disjoint<B: PoolBackend, T, const N: usize>(
 ///
 /// Generic code creates its constants (weights, matrices, tables, boundary values) once, as arrays
 /// of a dynamic pool, and stores their handles in its own struct. In each scope, it obtains shared
-/// views of them from the same pool, so all work on them is in the order of one queue. Constants
-/// never move when scopes acquire, trim or compact. If constants are created before anything else
-/// in a pool, their blocks are no larger than needed.
+/// views of them from the same pool, so one queue orders all work on them. Constants never move
+/// when scopes acquire, trim or compact. If constants are created before anything else in a pool,
+/// their blocks are no larger than needed.
 ///
 /// ```
 /// use pool_core::{

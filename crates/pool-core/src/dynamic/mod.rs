@@ -60,8 +60,8 @@ pub use handle::{Handle, Handles};
 /// scope.acquire::<u8, _>(1);
 /// ```
 ///
-/// A handle knows the element type of its array. To borrow several views of one pool, call
-/// [`get_disjoint_mut`](Self::get_disjoint_mut), or borrow them one after the other:
+/// The type of a handle contains the element type of its array. To borrow several views of one
+/// pool, call [`get_disjoint_mut`](Self::get_disjoint_mut), or borrow them one after the other:
 ///
 /// ```compile_fail,E0308
 /// # use pool_conformance::HeapBackend as Memory;
@@ -114,8 +114,8 @@ pub use handle::{Handle, Handles};
 /// });
 /// ```
 pub struct DynamicPool<B: PoolBackend> {
-    /// At the slot after the last one handed out. Declared before the pool, and so dropped before
-    /// it.
+    /// A cursor at the slot after the last slot handed out. Declared before the pool, and so
+    /// dropped before it.
     cursor: Cursor<B>,
     /// The number of active slots at each checkpoint. `[0]` is the root, which is never popped.
     checkpoints: Vec<usize>,

@@ -23,7 +23,7 @@ const LEAST: usize = 1 << 10;
 /// The largest size in bytes to which a chunk may grow beyond the needs of its first allocation.
 const MOST_GENEROUS: usize = 64 << 10;
 
-/// In a stack, a chunk is longer than the allocation needs by one part in this number.
+/// In a stack, a chunk is larger than the allocation needs by 1 part in `STACK_DIVISOR`.
 const STACK_DIVISOR: usize = 64;
 
 /// Memory of a scope for collections: an [`Allocator`] of the `allocator-api2` crate.
@@ -264,7 +264,8 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
         self.fit(layout).ok_or(AllocError)
     }
 
-    /// Takes a new chunk of at least `needed` bytes, or enlarges the current chunk by that number.
+    /// Takes a new chunk of at least `needed` bytes, or enlarges the current chunk by at least that
+    /// number.
     fn take(&self, needed: usize) -> Result<(), AllocError> {
         let has_slots = B::Layout::HAS_SLOTS;
         let used = self.end.get().addr() - self.start.get().addr();
@@ -340,8 +341,9 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
         self.next.set(end);
         let capacity = end.addr() - start.addr();
         let vector = VectorMemory { memory, capacity, length: old, plain: false };
-        // SAFETY: the cursor has stepped past the memory. The allocation does not share the memory,
-        // and its owner does not use it during this call. Any bytes are a valid `MaybeUninit`.
+        // SAFETY: the cursor has stepped past the memory. The memory contains only this allocation,
+        // and the allocation's owner does not use it during this call. Any bytes are a valid
+        // `MaybeUninit`.
         let grown = unsafe { self.scope.cursor.enlarge::<MaybeUninit<u8>>(vector, new) };
         match grown {
             Ok(grown) => {

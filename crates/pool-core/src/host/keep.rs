@@ -28,12 +28,12 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// # Memory held in a loop
     ///
-    /// A kept block and the block of the outer scope's next slot are exchanged. In a loop over
-    /// `keep`, the temporaries of each iteration therefore use the blocks of different slots. A
-    /// temporary that is much larger than the kept array grows one slot after another. For example,
-    /// 100 arrays of 64 bytes, each kept next to a temporary of 1 MiB, allocate during 100 runs of
-    /// the loop, and then hold 101 MiB. Acquire such a temporary once, before the loop, or use a
-    /// [stack](crate::Stacked), in which the loop holds 1 MiB.
+    /// Keeping a slice exchanges its block with the block of the outer scope's next slot. In a loop
+    /// over `keep`, the temporaries of each iteration therefore use the blocks of different slots.
+    /// A temporary that is much larger than the kept array grows one slot after another. For
+    /// example, a loop that keeps 100 arrays of 64 bytes, each next to a temporary of 1 MiB,
+    /// allocates in its first 100 runs, and then holds 101 MiB. Acquire such a temporary once,
+    /// before the loop, or use a [stack](crate::Stacked), in which the loop holds 1 MiB.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -48,7 +48,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// assert_eq!(scope.active_slots(), 1); // `smooth` is freed
     /// ```
     ///
-    /// The kept slice has one axis. Use [`reshape`](crate::PoolView::reshape) for more axes.
+    /// The kept slice is one-dimensional. Use [`reshape`](crate::PoolView::reshape) for more axes.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;

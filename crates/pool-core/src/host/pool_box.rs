@@ -1,4 +1,4 @@
-//! One value with `Drop`, or a slice of such values, in the memory of a scope.
+//! One value that implements `Drop`, or a slice of such values, in the memory of a scope.
 
 use core::fmt;
 use core::marker::PhantomData;

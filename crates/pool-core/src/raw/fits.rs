@@ -58,7 +58,7 @@ pub(super) const fn padded<T>(length: usize, align: usize) -> usize {
     if align_of::<T>() <= align || size_of::<T>() == 0 || length == 0 {
         return length;
     }
-    // At the end of the range, the result fits in no block in any case.
+    // If the addition saturates, the result fits in no block in any case.
     length.saturating_add(1)
 }
 

@@ -43,9 +43,9 @@
 //!    first read of a cursor, slot, table list or shape set before the foreign code runs to the
 //!    last write after it. Acquires go to the cold function and are refused with
 //!    `PoolError::Reentered`. `trim`, `compact` and `sample_lengths` do nothing, and reads succeed.
-//!    The table below lists where foreign code runs, and in which operations. While it runs, no
-//!    lock is held, and no reference to data that a read accesses. Unwinding removes the mark, and
-//!    leaves every slot valid (invariant 6).
+//!    The table below lists where foreign code runs, and in which operations. While foreign code
+//!    runs, no lock is held, and no reference to data that a read accesses exists. Unwinding
+//!    removes the mark, and leaves every slot valid (invariant 6).
 //! 10. **A block is initialised, or its slot is marked.** Before a byte of a block can become
 //!     uninitialised, the slot's record covers its word (`mark`). The record never shrinks until
 //!     all of these words have been zeroed, or the slot receives another block. A marked slot

@@ -64,7 +64,7 @@ impl<'s, B: PoolBackend> CursorPlace<'s, B> for SlotPlace<'s, B> {
         self,
         dims: &[usize],
     ) -> Option<MemoryAndShape<'s, SlotPointer<'s, B>, B>> {
-        // A slot that does not fit even zero elements is a sentinel, or has pending duties.
+        // A slot in which not even zero elements fit is a sentinel, or has pending duties.
         let slot = self.fitting::<T>(0)?;
         // SAFETY: the caller upholds the same contract.
         let way = unsafe { shape_cache::find::<B, T>(slot, dims) }?;

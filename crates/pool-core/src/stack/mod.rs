@@ -16,7 +16,7 @@
 //!    cursor, because the bytes below a cursor in its chunk count as handed out.
 //! 2. **Memory at or above the cursor of the innermost scope is not viewed.** This memory consists
 //!    of the rest of the cursor's chunk, and every later chunk. Only this memory is zeroed, freed,
-//!    discarded, or handed out. A cursor moves back in two cases, both over the last array: filling
+//!    discarded, or handed out. A cursor moves back only over the last array, in two cases: filling
 //!    the array failed, or the array is a vector that became a slice of fewer elements.
 //! 3. **The hot path hands out only memory below an end of the cursor's own chunk.** The ends are
 //!    null unless the pool is *settled* and not marked as busy. A settled pool has one chunk. All

@@ -35,8 +35,8 @@ pub struct StackState<B: StackedBackend> {
     /// settled pool, it is at or above every cursor in use. Memory is lent from this address on
     /// (`loans`).
     pub(super) top: Cell<*mut u8>,
-    /// The other pools of the thread to which this pool lends memory, from which it borrows memory,
-    /// or between which it is linked.
+    /// The other pools of the thread that are linked to this pool: they lend memory to it, borrow
+    /// memory from it, or are its neighbours in the chain.
     pub(super) neighbours: Neighbours<B>,
     /// A hint for finding shape sets. For the low bits of an offset, in lines, it stores the index
     /// at which the shape set of such an offset was last found.
@@ -291,7 +291,7 @@ impl<B: StackedBackend> StackState<B> {
         f(unsafe { &mut *self.shapes.get() })
     }
 
-    /// Returns the number of bytes that a chunk may lose before its start.
+    /// Returns the largest number of bytes that a chunk may lose to padding before its start.
     pub(super) fn padding(&self) -> usize {
         self.most_aligned.get() - B::ALIGN
     }

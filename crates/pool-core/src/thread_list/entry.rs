@@ -198,8 +198,8 @@ impl<B: PoolBackend> HeldPool<B> {
         self.entry().entered.get().addr() != NEVER
     }
 
-    /// Makes the pool the innermost pool in use of its list's thread, for backends whose pools are
-    /// nested. The pool must not have entered before.
+    /// Adds the pool to the chain of pools in use on its list's thread, as the innermost pool. This
+    /// is for backends whose pools are nested. The pool must not be in the chain yet.
     #[inline(always)]
     pub(super) fn enter(&self, innermost: &Cell<*mut ()>) {
         if !Root::<B>::NESTS {
@@ -213,9 +213,9 @@ impl<B: PoolBackend> HeldPool<B> {
         unsafe { root.enter(innermost) };
     }
 
-    /// Takes the pool that entered out of use, even if another pool has replaced it in the entry.
-    /// Returns `false` if that pool entered through another list and is the innermost pool there.
-    /// In that case the pool stays in use, and the entry must be leaked.
+    /// Removes the pool that last entered from the chain, even if another pool has replaced it in
+    /// the entry. Returns `false` if that pool entered through another list and is the innermost
+    /// pool there. In that case the pool stays in use, and the entry must be leaked.
     #[inline(always)]
     #[must_use]
     pub(super) fn leave(&self, innermost: &Cell<*mut ()>) -> bool {

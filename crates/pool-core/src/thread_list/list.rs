@@ -80,7 +80,8 @@ impl<B: PoolBackend> ThreadList<B> {
         Some(held)
     }
 
-    /// Brings a new pool into use, like a taken pool. The pool will be put into the list later.
+    /// Marks a new pool as in use, like a pool that was taken. The pool will be put into the list
+    /// later.
     pub fn enter(&self, held: &HeldPool<B>) {
         if !held.is_entered() {
             held.enter(&self.innermost);
@@ -108,8 +109,8 @@ impl<B: PoolBackend> ThreadList<B> {
         None
     }
 
-    /// Puts an entry into the list. A closed list frees the entry with its pool. An entry that
-    /// entered another list is leaked if its pool is still the innermost pool there.
+    /// Puts an entry into the list. A closed list frees the entry with its pool. An entry whose
+    /// pool is still the innermost pool in the chain of another list is leaked.
     #[expect(clippy::needless_pass_by_value, reason = "an entry that was put is no longer held")]
     pub fn put(&self, held: HeldPool<B>) {
         if !held.leave(&self.innermost) {
@@ -136,7 +137,8 @@ impl<B: PoolBackend> ThreadList<B> {
     ///
     /// # Safety
     ///
-    /// `f` must not move a pool out of its `HeldPool`, and must not swap it with another pool.
+    /// `f` must not move a [`HeldPool`] out of its reference, and must not swap it with another
+    /// one.
     pub unsafe fn for_each(&self, mut f: impl FnMut(&mut HeldPool<B>)) {
         let first = self.head();
         if first.addr() <= CLOSED {
@@ -181,8 +183,8 @@ impl<B: PoolBackend> ThreadList<B> {
     }
 }
 
-/// Entries that are not in their list while they are visited. They return before the entries that
-/// were put in the meantime.
+/// Entries that are not in their list while they are visited. They are put back in front of the
+/// entries that were put in the meantime.
 struct Detached<'a, B: PoolBackend> {
     list: &'a ThreadList<B>,
     first: *mut Entry<B>,

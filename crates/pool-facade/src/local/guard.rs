@@ -133,8 +133,8 @@ impl<B: LocalPool> LocalGuard<B> {
 
     /// Frees every block of this pool and of the thread's idle pools, and resets their peaks. It
     /// also drops idle pools that may own more than memory, such as the pools of
-    /// [`Cuda`](crate::Cuda) with their streams. Only pools of [`Cpu`](crate::Cpu) are never
-    /// dropped.
+    /// [`Cuda`](crate::Cuda) with their streams. Only idle pools of [`Cpu`](crate::Cpu) and
+    /// `Stacked<Cpu>` are kept.
     pub fn clear(&mut self) -> ReleaseReport {
         self.pool.clear().plus(idle_pools::clear::<B>())
     }
