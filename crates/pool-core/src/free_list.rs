@@ -77,7 +77,7 @@ impl<B: PoolBackend> FreeList<B> {
         if head.addr() <= CLOSED {
             return None;
         }
-        // SAFETY: put there by `put`.
+        // SAFETY: `put` stored this root in the list.
         let root = unsafe { Root::<B>::from_raw(head) };
         // SAFETY: the list owns the pools in it, so this pool is live.
         self.head.set(unsafe { root.next_idle() });
@@ -184,7 +184,7 @@ impl<B: PoolBackend> FreeList<B> {
         if self.is_closed() {
             return drop_pools(&Self { head: Cell::new(first), owned: PhantomData });
         }
-        // SAFETY: put there by `put`.
+        // SAFETY: `put` stored this root in the list.
         let mut last: Root<B> = unsafe { Root::<B>::from_raw(first) };
         loop {
             // SAFETY: the other list owned the pool, so it is live.
@@ -192,7 +192,7 @@ impl<B: PoolBackend> FreeList<B> {
             if next.is_null() {
                 break;
             }
-            // SAFETY: put there by `put`.
+            // SAFETY: `put` stored this root in the list.
             last = unsafe { Root::<B>::from_raw(next) };
         }
         // SAFETY: as above.

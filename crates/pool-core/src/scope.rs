@@ -125,7 +125,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     #[inline]
     pub fn scope(&mut self) -> Scope<'_, B> {
         // SAFETY: `self` is borrowed exclusively for the lifetime of the new scope and all its
-        // views, so this scope's cursor is not used until then.
+        // views, so this scope's cursor is not used during that time.
         let cursor = unsafe { self.cursor.copy() };
         // SAFETY: the pool outlives the borrow, and this scope's cursor is not used during it.
         unsafe { Scope::from_cursor(cursor) }

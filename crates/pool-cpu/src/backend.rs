@@ -82,7 +82,7 @@ unsafe impl PoolBackend for Cpu {
         _: SlotRef<Self>,
         length: usize,
     ) -> &'s [T] {
-        // SAFETY: as in `view`, shared.
+        // SAFETY: as in `view`, for a shared slice.
         unsafe { core::slice::from_raw_parts(block.cast().as_ptr(), length) }
     }
 

@@ -228,8 +228,8 @@ impl<B: PoolBackend> HeldPool<B> {
         }
         // SAFETY: this is the address of a root.
         let root = unsafe { Root::<B>::from_raw(entered) };
-        // SAFETY: the pool entered, and it is live: a replaced pool is freed only after the entry
-        // is in its list again. The scopes of the handle have ended.
+        // SAFETY: the pool has entered the chain and is live: a replaced pool is freed only after
+        // the entry is in its list again. The scopes of the handle have ended.
         unsafe { root.leave(innermost) }
     }
 
