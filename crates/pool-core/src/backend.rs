@@ -407,7 +407,8 @@ pub enum FirstUse {
     Write,
 }
 
-/// A pool as a plain value of one word. The code that holds the value decides when the pool ends.
+/// A handle to a pool, which is a plain value of one word. The code that holds the value decides
+/// when the pool ends.
 pub trait PoolRoot<B: PoolBackend>: Copy {
     /// See [`Layout::State`].
     type State;

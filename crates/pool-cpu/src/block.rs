@@ -145,8 +145,8 @@ mod mapped {
         }
     }
 
-    /// Returns the memory of pages to the system, and keeps their addresses. Returns `false` if the
-    /// system refuses, as it does for locked pages.
+    /// Returns the memory of pages to the system, but keeps their addresses mapped. Returns `false`
+    /// if the system refuses, as it does for locked pages.
     ///
     /// # Safety
     ///

@@ -234,8 +234,8 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         self.pop()
     }
 
-    /// Removes the elements of a range, even if the iterator is not used, and moves the later
-    /// elements down.
+    /// Removes the elements of a range and moves the later elements down, even if the returned
+    /// iterator is not used.
     ///
     /// # Panics
     ///
@@ -263,7 +263,7 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         unsafe { slice::from_raw_parts(drained, count) }.iter().copied()
     }
 
-    /// Changes the length to `length`: appends copies of `element`, or forgets elements at the end.
+    /// Changes the length to `length`: appends copies of `element`, or removes elements at the end.
     ///
     /// # Errors
     ///
@@ -292,7 +292,7 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         Ok(())
     }
 
-    /// Forgets each element that is equal to the element before it.
+    /// Removes each element that is equal to the element before it.
     pub fn dedup(&mut self)
     where
         T: PartialEq,
@@ -307,7 +307,7 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         self.length = self.length.min(length);
     }
 
-    /// Forgets every element.
+    /// Removes every element.
     #[inline]
     pub fn clear(&mut self) {
         self.length = 0;

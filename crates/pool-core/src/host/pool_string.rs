@@ -68,7 +68,8 @@ impl<A: Allocator> PoolString<A> {
     ///
     /// # Errors
     ///
-    /// An error with the position of the first byte that is not UTF-8. The bytes are dropped.
+    /// An error that contains the position of the first byte that is not UTF-8. The bytes are
+    /// dropped.
     pub fn from_utf8(bytes: Vec<u8, A>) -> Result<Self, Utf8Error> {
         str::from_utf8(&bytes)?;
         Ok(Self { bytes })

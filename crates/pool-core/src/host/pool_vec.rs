@@ -219,8 +219,8 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         self.elements.remove(index)
     }
 
-    /// Removes the elements of a range, even if the iterator is not used, and moves the later
-    /// elements down.
+    /// Removes the elements of a range and moves the later elements down, even if the returned
+    /// iterator is not used.
     ///
     /// # Panics
     ///
@@ -230,7 +230,7 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         self.elements.drain(range)
     }
 
-    /// Changes the length to `length`: appends copies of `element`, or forgets elements at the end.
+    /// Changes the length to `length`: appends copies of `element`, or removes elements at the end.
     ///
     /// # Panics
     ///
@@ -276,7 +276,7 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         Ok(())
     }
 
-    /// Forgets each element that is equal to the element before it.
+    /// Removes each element that is equal to the element before it.
     pub fn dedup(&mut self)
     where
         T: PartialEq,
@@ -290,7 +290,7 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         self.elements.truncate(length);
     }
 
-    /// Forgets every element. The vector keeps its capacity.
+    /// Removes every element. The vector keeps its capacity.
     #[inline]
     pub fn clear(&mut self) {
         self.elements.clear();

@@ -323,14 +323,14 @@ impl<B: StackedBackend> StackState<B> {
         self.growth_report.note_entry();
     }
 
-    /// Counts bytes that the pool owns from now on.
+    /// Adds to the number of bytes that the pool owns.
     pub(super) fn add_reserved(&self, bytes: usize) {
         let reserved = self.reserved.get() + bytes;
         self.reserved.set(reserved);
         self.peak_reserved.set(self.peak_reserved.get().max(reserved));
     }
 
-    /// Counts bytes that the pool no longer owns.
+    /// Subtracts from the number of bytes that the pool owns.
     pub(super) fn remove_reserved(&self, bytes: usize) {
         self.reserved.set(self.reserved.get() - bytes);
     }
