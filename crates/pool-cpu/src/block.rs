@@ -130,7 +130,7 @@ mod mapped {
 
     /// # Safety
     ///
-    /// The range consists of whole pages of a mapping of this module that are no longer used. It
+    /// The range consists of whole pages that this module mapped and that are no longer used. It
     /// may be empty.
     unsafe fn unmap(start: NonNull<u8>, bytes: usize) {
         if bytes == 0 {

@@ -95,7 +95,7 @@ pub fn trim_all() -> ReleaseReport {
 ///
 /// Other threads may use their pools during the call: each number is a value that its pool had at
 /// some moment during the call. The number of slots handed out now and the peaks of live bytes are
-/// not included. Pools that a thread creates while it ends are not counted.
+/// not included. Pools that a thread creates while it is ending are not counted.
 #[must_use]
 pub fn stats_all() -> PoolStats {
     #[cfg(feature = "cpu")]

@@ -30,7 +30,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// Keeping a slice exchanges its block with the block of the outer scope's next slot. In a loop
     /// over `keep`, the temporaries of each iteration therefore use the blocks of different slots.
-    /// A temporary that is much larger than the kept array grows one slot after another. For
+    /// A temporary that is much larger than the kept array makes one slot after another grow. For
     /// example, a loop that keeps 100 arrays of 64 bytes, each next to a temporary of 1 MiB,
     /// allocates in its first 100 runs, and then holds 101 MiB. Acquire such a temporary once,
     /// before the loop, or use a [stack](crate::Stacked), in which the loop holds 1 MiB.

@@ -27,7 +27,7 @@ pub(crate) fn is_known_plain<T>() -> bool {
     calls.next().is_some()
 }
 
-/// Returns `None` at its first call, and an element at the second.
+/// An iterator that returns `None` at the first call, and an element at the second.
 struct Calls<T> {
     ended: bool,
     of: PhantomData<T>,

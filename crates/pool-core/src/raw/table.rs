@@ -28,7 +28,7 @@ pub(super) struct Table<B: PoolBackend> {
     pub(super) state: NonNull<State<B>>,
     /// The number of tables before this one.
     pub(super) number: usize,
-    /// The next pool of a free list. Used only in a pool's first table.
+    /// The next pool in a free list. Used only in a pool's first table.
     pub(super) next_idle: *mut (),
 }
 

@@ -81,7 +81,7 @@ pub struct StackState<B: StackedBackend> {
     pub(super) most_aligned: Cell<usize>,
     #[cfg(debug_assertions)]
     pub(super) growth_report: GrowthReport,
-    /// The next pool of a free list.
+    /// The next pool in a free list.
     pub(super) next_idle: Cell<*mut ()>,
 }
 

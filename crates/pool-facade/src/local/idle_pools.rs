@@ -21,10 +21,10 @@ use crate::diagnostics;
 /// creates.
 ///
 /// [`local_pools!`](crate::local_pools) stores this value in a `const` thread-local. The value has
-/// no destructor, so no access has to check for one, and it can be used while the thread ends. On
-/// systems that store thread-locals under keys, std frees the value at some point during that time.
-/// A later access then finds a new list with the default configuration, and pools that were still
-/// in the old list leak.
+/// no destructor, so no access has to check for one, and it can be used while the thread is ending.
+/// On systems that store thread-locals under keys, std frees the value at some point during that
+/// time. A later access then finds a new list with the default configuration, and pools that were
+/// still in the old list leak.
 pub struct IdlePools<B: PoolBackend> {
     /// The pools of a backend whose access is shared.
     shared: ThreadList<B>,
