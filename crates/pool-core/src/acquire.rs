@@ -1,7 +1,8 @@
-//! The acquire family for every kind of memory. Every member reserves a slot, steps the cursor,
-//! fills the slot if needed, and makes the array of the shape. The backend or closure that fills
-//! the slot may acquire from the same scope; code that runs while a slot is reserved may not
-//! (`PoolError::Reentered`). Members that need host-writable memory are in `host`.
+//! The acquire methods for every kind of memory. Each method reserves a slot, steps the cursor,
+//! fills the slot if needed, and builds an array of the requested shape. The backend or closure
+//! that fills the slot may acquire from the same scope. Code that runs between the reservation and
+//! the step may not acquire (`PoolError::Reentered`). Methods that need host-writable memory are in
+//! `host`.
 
 use crate::backend::{ArrayMemory, FirstUse, Memory, PoolBackend, ScopeCursor};
 use crate::element::{Element, PodElement};
@@ -18,12 +19,12 @@ pub type AcquireResult<'s, B, T, S = usize> =
     Result<NdArray<'s, B, T, S>, PoolError<<B as PoolBackend>::Error>>;
 
 impl<'s, B: PoolBackend> Scope<'s, B> {
-    /// Acquires an array with unspecified contents, such as those of an earlier use.
+    /// Acquires an array with unspecified contents, such as the contents of an earlier use.
     ///
-    /// The shape is a length (`usize`), lengths along axes (`[usize; N]` or a tuple), or `&[usize]`
-    /// for a rank known at run time. [`Shape`] lists the array that each returns, and its cost.
-    /// Elements are in row-major order. An array without elements takes a slot like any other, but
-    /// no memory.
+    /// The shape is a length (`usize`), a list of axis lengths (`[usize; N]` or a tuple), or
+    /// `&[usize]` for a rank known at run time. [`Shape`] lists the array type and the cost of each
+    /// shape. Elements are in row-major order. An array without elements uses a slot like any other
+    /// array, but no memory.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -45,33 +46,33 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     #[track_caller]
     pub fn acquire<T: PodElement, S: Shape>(&self, shape: S) -> NdArray<'s, B, T, S> {
         self.cursor.note_caller();
-        // This body differs from that of `try_acquire`: a cold function that panics returns a slot
-        // and no `Result`, so the hot path only checks the slot.
-        // SAFETY: the pool lives for `'s`; the slot is at the cursor, so nothing borrowed from its
-        // set is in use.
+        // The body differs from the body of `try_acquire`: a cold function that panics returns a
+        // slot and no `Result`, so the hot path only checks the slot.
+        // SAFETY: the pool lives for `'s`. The slot is at the cursor, so nothing borrowed from its
+        // shape set is in use.
         let (slot, length, kept) = unsafe { shape.reserve::<B, T>(&self.cursor) };
-        // SAFETY: just reserved through this cursor; code that ran meanwhile could not acquire
-        // (invariant 9).
+        // SAFETY: the slot was just reserved through this cursor. Code that ran in between could
+        // not acquire (invariant 9).
         unsafe { self.cursor.step(slot) };
-        // SAFETY: reserved for `length` elements, stepped past, the first view of it since; a block
-        // is initialised, and any bytes are a valid `PodElement`.
+        // SAFETY: the slot was reserved for `length` elements and stepped past, and this is its
+        // first view since. A block is initialised, and any bytes are a valid `PodElement`.
         let view: B::View<'s, T> = unsafe { slot.view(length) };
-        // SAFETY: kept by this acquire.
+        // SAFETY: this acquire returned `kept` together with the slot.
         unsafe { FromParts::from_parts(view, kept) }
     }
 
-    /// Fallible twin of [`acquire`](Self::acquire).
+    /// Fallible version of [`acquire`](Self::acquire).
     ///
     /// # Errors
     ///
-    /// - [`PoolError::Shape`] if the product of the axes overflows, [`PoolError::SizeOverflow`]
-    ///   above `isize::MAX` bytes.
-    /// - [`PoolError::LimitExceeded`] and [`PoolError::OutOfMemory`] if no block can be allocated,
-    ///   even after every idle block was freed.
+    /// - [`PoolError::Shape`] if the product of the axis lengths overflows, and
+    ///   [`PoolError::SizeOverflow`] if the array is larger than `isize::MAX` bytes.
+    /// - [`PoolError::LimitExceeded`] or [`PoolError::OutOfMemory`] if no block can be allocated,
+    ///   even after every idle block has been freed.
     /// - [`PoolError::Bookkeeping`] if the host has no memory for another slot table or a new
     ///   shape.
     /// - [`PoolError::Backend`] if the backend fails to order or fill the block. If the backend
-    ///   also acquired from this scope meanwhile, the slot stays taken until the scope ends.
+    ///   also acquired from this scope during the call, the slot stays taken until the scope ends.
     /// - [`PoolError::Reentered`] if the call comes from an allocator's hook, a `tracing`
     ///   subscriber or a backend that the pool runs inside another acquire or a trim.
     #[inline]
@@ -80,7 +81,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         unsafe { self.acquire_array(shape, FirstUse::Read, |_, _| Ok(())) }
     }
 
-    /// Acquires an array of zero bytes.
+    /// Acquires an array whose bytes are all zero.
     ///
     /// # Panics
     ///
@@ -92,20 +93,21 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         self.try_acquire_zeroed(shape).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Fallible twin of [`acquire_zeroed`](Self::acquire_zeroed).
+    /// Fallible version of [`acquire_zeroed`](Self::acquire_zeroed).
     ///
     /// # Errors
     ///
     /// Same as [`try_acquire`](Self::try_acquire).
     #[inline]
     pub fn try_acquire_zeroed<T: Element, S: Shape>(&self, shape: S) -> AcquireResult<'s, B, T, S> {
-        // SAFETY: the slot is reserved for `length` elements, and nothing views it (`acquire_array`).
+        // SAFETY: the slot is reserved for `length` elements, and nothing views it
+        // (`acquire_array`).
         let zero = |slot: Memory<'s, B>, length| unsafe { slot.zero::<T>(length) };
         // SAFETY: all `length` elements are zeroed; zero bytes are a valid `Element`.
         unsafe { self.acquire_array(shape, FirstUse::Write, zero) }
     }
 
-    /// Acquires an array whose elements all are `value`.
+    /// Acquires an array whose elements are all equal to `value`.
     ///
     /// # Panics
     ///
@@ -117,7 +119,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         self.try_acquire_filled(shape, value).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Fallible twin of [`acquire_filled`](Self::acquire_filled).
+    /// Fallible version of [`acquire_filled`](Self::acquire_filled).
     ///
     /// # Errors
     ///
@@ -128,15 +130,16 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         shape: S,
         value: T,
     ) -> AcquireResult<'s, B, T, S> {
-        // SAFETY: the slot is reserved for `length` elements, and nothing views it (`acquire_array`).
+        // SAFETY: the slot is reserved for `length` elements, and nothing views it
+        // (`acquire_array`).
         let fill = |slot: Memory<'s, B>, length| unsafe { slot.fill(value, length) };
         // SAFETY: all `length` elements are written.
         unsafe { self.acquire_array(shape, FirstUse::Write, fill) }
     }
 
-    /// Acquires a copy of `source`, as a one-dimensional view;
-    /// [`reshape`](crate::PoolView::reshape) gives it axes. `source` may be reused as soon as this
-    /// returns.
+    /// Acquires a copy of `source`, as a one-dimensional view. Use
+    /// [`reshape`](crate::PoolView::reshape) for more axes. `source` may be reused as soon as this
+    /// method returns.
     ///
     /// # Panics
     ///
@@ -148,7 +151,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         self.try_acquire_from(source).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Fallible twin of [`acquire_from`](Self::acquire_from).
+    /// Fallible version of [`acquire_from`](Self::acquire_from).
     ///
     /// # Errors
     ///
@@ -156,20 +159,21 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     #[inline]
     pub fn try_acquire_from<T: Element>(&self, source: &[T]) -> AcquireResult<'s, B, T> {
         // SAFETY: the slot is reserved for `source.len()` elements, and nothing views it
-        // (`acquire_array`); `source` is a live slice, so it is no part of a block without views.
+        // (`acquire_array`). `source` is a live slice, so it cannot be part of a block without
+        // views.
         let copy = |slot: Memory<'s, B>, _| unsafe { slot.copy_from_host(source) };
         // SAFETY: all elements are written.
         unsafe { self.acquire_array(source.len(), FirstUse::Write, copy) }
     }
 
-    /// The shared body of the family: reserves a slot, steps past it, fills it, and makes the
-    /// array.
+    /// The shared body of the acquire methods: reserves a slot, steps past it, fills it, and builds
+    /// the array.
     ///
     /// # Safety
     ///
-    /// `fill` gets a slot that was just taken and has no view, and the number of elements. When it
-    /// returns `Ok`, all of these elements are valid as `T`, and are written if `first_use` is
-    /// `Write`.
+    /// `fill` receives a slot that was just taken and has no view, and the number of elements. When
+    /// `fill` returns `Ok`, all of these elements are valid as `T`. If `first_use` is `Write`, all
+    /// of them have been written.
     #[inline(always)]
     unsafe fn acquire_array<T: Element, S: Shape>(
         &self,
@@ -177,15 +181,16 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         first_use: FirstUse,
         fill: impl FnOnce(Memory<'s, B>, usize) -> Result<(), PoolError<B::Error>>,
     ) -> AcquireResult<'s, B, T, S> {
-        // SAFETY: the pool lives for `'s`; the slot is at the cursor, so nothing borrowed from its set is in use.
+        // SAFETY: the pool lives for `'s`. The slot is at the cursor, so nothing borrowed from its
+        // shape set is in use.
         let (slot, length, kept) = unsafe { shape.try_reserve::<B, T>(&self.cursor, first_use) }?;
-        // SAFETY: just reserved through this cursor; code that ran meanwhile could not acquire
-        // (invariant 9).
+        // SAFETY: the slot was just reserved through this cursor. Code that ran in between could
+        // not acquire (invariant 9).
         unsafe { self.cursor.step_and_fill(slot, || fill(slot, length)) }?;
-        // SAFETY: reserved for `length` elements, stepped past, the first view of it since, and the
-        // elements are valid (caller).
+        // SAFETY: the slot was reserved for `length` elements and stepped past, this is its first
+        // view since, and the elements are valid (caller).
         let view: B::View<'s, T> = unsafe { slot.view(length) };
-        // SAFETY: kept by this acquire.
+        // SAFETY: this acquire returned `kept` together with the slot.
         Ok(unsafe { FromParts::from_parts(view, kept) })
     }
 }

@@ -1,6 +1,6 @@
-//! The trait [`PoolBackend`], which a kind of memory implements so that pools can be made of it,
-//! its contract, and the small types of its methods. The traits of a memory layout are here too,
-//! because a backend names its layout and a layout is generic over the backend.
+//! The trait [`PoolBackend`], which a kind of memory implements so that pools can use it, the
+//! contract of the trait, and the small types of its methods. The traits of a memory layout are
+//! also here, because a backend names its layout and a layout is generic over the backend.
 
 use core::cell::Cell;
 use core::error::Error;
@@ -17,100 +17,104 @@ use crate::slot_ref::SlotRef;
 use crate::stats::{PoolStats, ReleaseReport};
 use crate::view::{LendView, PoolView, PoolViewMut};
 
-/// A kind of memory that pools can be made of: host memory, the memory of one GPU, …
+/// A kind of memory that pools can use: host memory, the memory of one GPU, …
 ///
-/// Pools touch memory only through these methods. Everything else (slots, cursors, scopes, growth,
+/// Pools access memory only through these methods. Everything else (slots, cursors, scopes, growth,
 /// limits) is generic over `B: PoolBackend` and is compiled for each backend.
 ///
-/// `pool-conformance` tests whether a backend keeps the contract below: the order of a queue,
-/// failing allocations, lengths up to a mebibyte, and a ledger of its blocks. To start from, it has
-/// a minimal backend and one over a queue of commands.
+/// The crate `pool-conformance` tests whether a backend keeps the contract below. It checks queue
+/// order, failing allocations, lengths up to a mebibyte, and a ledger of the backend's blocks. It
+/// also contains a minimal backend and a backend over a queue of commands, as starting points.
 ///
 /// # Safety
 ///
-/// An implementation promises all of the following; the pool's own soundness rests on it.
+/// An implementation promises all of the following. The pool's own soundness relies on these
+/// promises.
 ///
 /// ## Blocks
 ///
-/// - [`ALIGN`](Self::ALIGN) is a power of two, and at least 8. So is [`MAX_ALIGN`](Self::MAX_ALIGN), which is no
-///   smaller.
-/// - [`allocate`](Self::allocate) gets `bytes > 0`, a multiple of `ALIGN`. The block is exclusive
-///   to the caller, aligned to `ALIGN`, valid for `bytes` bytes until it is freed, never moves, and
-///   is initialised wherever host code can see it. `allocate` may panic, and has then allocated
-///   nothing.
-/// - [`free`](Self::free) gets exactly the `bytes` that the block was allocated with. It frees by
-///   the route of the allocation, even if the configuration has changed since, and never unwinds.
-///   Nor does the `Drop` of a [`Descriptor`](Self::Descriptor) or of the
-///   [`Context`](Self::Context).
-/// - [`align_block`](Self::align_block) returns a part of the block, with the block's provenance,
-///   that begins less than `align` bytes after it.
-/// - A [`Block`](Self::Block) is plain data that any thread owning the `Context` may use. So
-///   `Context: Send` implies that blocks may move to another thread with it. If a backend's blocks
-///   are bound to a thread, its `Context` is not `Send`.
-/// - [`view`](Self::view) and [`view_ref`](Self::view_ref) touch only the first `length *
-///   size_of::<T>()` bytes of the block. They have exactly the length requested, and accept
-///   [`DANGLING`](Self::DANGLING) with zero bytes. Their right to the memory ends with `'s`.
-///   Nothing may rely on a view being dropped.
+/// - [`ALIGN`](Self::ALIGN) is a power of two and at least 8. [`MAX_ALIGN`](Self::MAX_ALIGN) is a
+///   power of two and at least `ALIGN`.
+/// - [`allocate`](Self::allocate) receives `bytes > 0`, a multiple of `ALIGN`. The block is
+///   exclusive to the caller, aligned to `ALIGN`, and valid for `bytes` bytes until it is freed. It
+///   never moves, and is initialised wherever host code can see it. If `allocate` panics, it has
+///   allocated nothing.
+/// - [`free`](Self::free) receives exactly the `bytes` that the block was allocated with. It frees
+///   the block in the way that matches the allocation, even if the configuration has changed since,
+///   and never unwinds. The `Drop` of a [`Descriptor`](Self::Descriptor) and of the
+///   [`Context`](Self::Context) also never unwind.
+/// - [`align_block`](Self::align_block) returns a part of the block, with the block's provenance.
+///   The part begins less than `align` bytes after the block.
+/// - A [`Block`](Self::Block) is plain data that any thread owning the `Context` may use. `Context:
+///   Send` therefore implies that blocks may move to another thread with the context. If a
+///   backend's blocks are bound to a thread, its `Context` is not `Send`.
+/// - [`view`](Self::view) and [`view_ref`](Self::view_ref) access only the first `length *
+///   size_of::<T>()` bytes of the block. The views have exactly the length requested, and both
+///   methods accept [`DANGLING`](Self::DANGLING) with zero bytes. A view's right to the memory ends
+///   with `'s`. Nothing may rely on a view being dropped.
 ///
 /// ## Order
 ///
-/// A pool belongs to one queue of work: the calls of a thread, a stream, an ordered encoder. Work
-/// that views enqueue may run later. The pool hands a block out again as soon as its scope ends,
-/// while such work is still pending. So for each block, on the pool's queue:
+/// A pool belongs to one queue of work: the calls of a thread, a stream, or an ordered encoder.
+/// Work that views enqueue may run later. The pool hands a block out again as soon as its scope
+/// ends, while such work may still be pending. The following must therefore hold for each block, on
+/// the pool's queue:
 ///
 /// - The writes of [`set_bytes`](Self::set_bytes), [`fill`](Self::fill) and
 ///   [`copy_from_host`](Self::copy_from_host) take effect *after* all work that former views of the
-///   block enqueued, reads included, and *before* any that later views enqueue. A write that runs
-///   at once, or by another way than the queue (a mapped write, a second stream, a write that the
-///   driver puts before the next submission), breaks this if the queue is not empty.
-/// - [`free`](Self::free) takes effect after all work that was enqueued on the block before; its
-///   memory has no other owner until then.
-/// - If a view was used elsewhere, its queue cannot see that work. [`reuse`](Self::reuse) puts it
-///   in order, for slots that the view [armed](SlotRef::arm).
+///   block enqueued, including reads, and *before* any work that later views enqueue. A write that
+///   runs immediately or bypasses the queue breaks this rule if the queue is not empty. Examples
+///   are a mapped write, a second stream, and a write that the driver performs before the next
+///   submission.
+/// - [`free`](Self::free) takes effect after all work that was enqueued on the block before the
+///   call. Until then, the block's memory has no other owner.
+/// - If a view was used on another queue, the pool's queue does not see that work.
+///   [`reuse`](Self::reuse) orders it, for slots that the view [armed](SlotRef::arm).
 ///
-/// Host memory that only slices access has this order without further work.
+/// Host memory that only slices access fulfils these rules without further work.
 ///
 /// ## Foreign code
 ///
-/// - [`free`](Self::free) and [`settle`](Self::settle) may wait, and may not unwind. A panic of a
-///   library below must be caught; some libraries panic on errors by default.
-/// - No method keeps the reference to the context beyond its call; views reach it through their
-///   [`SlotRef`] until `'s` ends. Counted parts of the context (`Rc`, `Arc`) may be cloned. No
-///   method re-enters the pool that calls it. Methods may run foreign code (an allocator's hooks, a
-///   driver's callbacks, a subscriber of logs), and that code may reach the same pool. There an
-///   acquire is refused with [`PoolError::Reentered`], and `trim` and its kin do nothing. Meanwhile
-///   a backend must not hold a lock or a borrow of its own that its views need too.
+/// - [`free`](Self::free) and [`settle`](Self::settle) may wait, and may not unwind. A backend must
+///   catch panics of the libraries it uses; some libraries panic on errors by default.
+/// - No method keeps the reference to the context after it returns. Views reach the context through
+///   their [`SlotRef`] until `'s` ends. Reference-counted parts of the context (`Rc`, `Arc`) may be
+///   cloned. No method re-enters the pool that calls it. Methods may run foreign code (an
+///   allocator's hooks, a driver's callbacks, a log subscriber), and that code may reach the same
+///   pool. An acquire from such code fails with [`PoolError::Reentered`], and `trim`, `compact` and
+///   `sample_lengths` do nothing. While foreign code runs, a backend must not hold a lock or a
+///   borrow of its own that its views also need.
 ///
 /// # Opaque memory
 ///
-/// A block need not be an address. If the system's handle is counted or owns its memory, keep it in
-/// a table of the [`Context`](Self::Context). The `Block`, which is `Copy`, then names the entry:
-/// by index, by identity, or by a pointer to the table's record. `allocate` enters the handle,
-/// `free` removes it in the order above, and the context drops the handles that pools left. A
-/// pointer to a record must stay valid as long as views may use it. If records live as long as the
-/// context, a mistake of the backend's gives wrong results, but no use after free.
+/// A block need not be an address. If the system's handle is reference-counted or owns its memory,
+/// keep the handle in a table of the [`Context`](Self::Context). The `Block`, which is `Copy`, then
+/// identifies the table's entry with an index, an identity, or a pointer to the entry. `allocate`
+/// inserts the handle, `free` removes it in the order above, and the context drops the handles that
+/// pools left behind. A pointer to an entry must stay valid as long as views may use it. If entries
+/// live as long as the context, a bug in the backend causes wrong results, but no use after free.
 ///
-/// - Views find the context through their [`SlotRef`] or through the record.
-/// - Blocks of such a backend still have *identities*, which distinguish one block's bytes from
-///   another's in tests and diagnostics. Identities count bytes as addresses do: two blocks never
-///   overlap, and each begins at a multiple of `ALIGN`. For such blocks, `ALIGN` has no other
-///   meaning. In particular, it promises nothing about alignments that the system demands of
-///   offsets within a block.
+/// - Views find the context through their [`SlotRef`] or through the table's entry.
+/// - Blocks of such a backend still have *identities*, which distinguish the bytes of different
+///   blocks in tests and diagnostics. Identities number bytes as addresses do: the ranges of two
+///   blocks never overlap, and each range begins at a multiple of `ALIGN`. For such blocks, `ALIGN`
+///   has no other meaning. In particular, it promises nothing about alignments that the system
+///   requires for offsets within a block.
 /// - A handle that a view returns may outlive the view, and then shares the block with the block's
-///   next owner. Return a handle that ends with `'s` instead.
+///   next owner. Return a handle whose lifetime is `'s` instead.
 pub unsafe trait PoolBackend: Sized + 'static {
     /// The memory layout of this backend's pools: [`Slots`](crate::Slots), unless the backend is
     /// [`Stacked`](crate::Stacked).
     type Layout: Layout<Self>;
 
-    /// The state that allocations need: `()` on the host, a device and a stream on a GPU.
+    /// The state that allocations need: `()` on the host, and a device and a stream on a GPU.
     type Context;
 
-    /// One piece of memory: a raw address or an identity, and the data that `free` and `view` need.
-    /// A block is never an owner.
+    /// One piece of memory: a raw address or an identity, with the data that `free` and `view`
+    /// need. A block never owns its memory.
     type Block: Copy;
 
-    /// The exclusive view that an acquire returns, of `length` elements of a block.
+    /// The exclusive view that an acquire returns: `length` elements of a block.
     type View<'s, T: Element>: PoolViewMut<Element = T, Error = Self::ViewError>
         + for<'a> LendView<'a, Same = Self::View<'a, T>, Shared = Self::ViewRef<'a, T>>;
 
@@ -119,17 +123,17 @@ pub unsafe trait PoolBackend: Sized + 'static {
         + for<'a> LendView<'a, Same = Self::ViewRef<'a, T>, Shared = Self::ViewRef<'a, T>>
         + Copy;
 
-    /// The backend's data beside a cached dynamic shape: a ready header, or the device copy of dims
-    /// and strides. A descriptor is dropped when its shape is evicted or the slot's block is
+    /// The data that a backend stores with a cached dynamic shape: a header, or the device copy of
+    /// dims and strides. A descriptor is dropped when its shape is evicted or the slot's block is
     /// replaced.
     type Descriptor: Default + 'static;
 
-    /// The reason why memory could not be allocated, or an operation could not be enqueued. It is
-    /// `Send` and `Sync`, so that `?` turns a [`PoolError`] into `Box<dyn Error + Send + Sync>` in
-    /// code that is generic over the backend.
+    /// The reason why memory could not be allocated, or an operation could not be enqueued. The
+    /// type is `Send` and `Sync`, so that `?` converts a [`PoolError`] into `Box<dyn Error + Send +
+    /// Sync>` in code that is generic over the backend.
     type Error: Error + Send + Sync + 'static;
 
-    /// The reason why a view's contents could not be read or written:
+    /// The reason why a view's contents could not be read or written. Use
     /// [`ViewError`](crate::ViewError) if views are slices.
     type ViewError: Error + From<ShapeError> + Send + Sync + 'static;
 
@@ -137,22 +141,23 @@ pub unsafe trait PoolBackend: Sized + 'static {
     /// this alignment.
     const ALIGN: usize;
 
-    /// The largest alignment that an element may have, in bytes. A larger one is a compile error.
+    /// The largest alignment that an element may have, in bytes. Acquiring elements with a larger
+    /// alignment is a compile error.
     ///
-    /// A backend whose value is above [`ALIGN`](Self::ALIGN) implements
-    /// [`align_block`](Self::align_block). The pool then reserves room for one element more than it
-    /// hands out, and hands out the aligned part.
+    /// A backend whose `MAX_ALIGN` is above [`ALIGN`](Self::ALIGN) implements
+    /// [`align_block`](Self::align_block). For elements aligned above `ALIGN`, the pool reserves
+    /// one element more than it hands out, and hands out the aligned part.
     const MAX_ALIGN: usize = Self::ALIGN;
 
-    /// The block of an empty slot, used for views of no bytes. It is never freed nor written. A
+    /// The block of an empty slot, used for views of no bytes. It is never freed or written. A
     /// slice needs a non-null address with a block's alignment (`NonNull::dangling` of a type with
-    /// that alignment), even if it has no elements. An opaque block may be any value that names no
-    /// memory.
+    /// that alignment), even if it has no elements. An opaque block may be any value that
+    /// identifies no memory.
     const DANGLING: Self::Block;
 
     /// Returns the part of a block that begins at its first multiple of `align`, a power of two
-    /// above [`ALIGN`](Self::ALIGN) and at most [`MAX_ALIGN`](Self::MAX_ALIGN). Every method but
-    /// [`free`](Self::free) accepts the part. For a block that is too short, and for
+    /// above [`ALIGN`](Self::ALIGN) and at most [`MAX_ALIGN`](Self::MAX_ALIGN). Every method except
+    /// [`free`](Self::free) accepts this part. For a block that is too short, and for
     /// [`DANGLING`](Self::DANGLING), it returns an aligned block without bytes.
     #[must_use]
     fn align_block(block: Self::Block, align: usize) -> Self::Block {
@@ -168,33 +173,33 @@ pub unsafe trait PoolBackend: Sized + 'static {
     /// # Errors
     ///
     /// The backend's own error if the block cannot be allocated. The pool then frees its idle
-    /// blocks and tries once more. A backend must report the failure; it never returns less or
-    /// other memory than was requested.
+    /// blocks and tries once more. A backend must report every failure; it must never return a
+    /// smaller block or a different kind of memory.
     fn allocate(
         context: &Self::Context,
         bytes: usize,
         advice: Advice,
     ) -> Result<Self::Block, Self::Error>;
 
-    /// Frees a block, after all work that was enqueued on it. It may wait for that work, or enqueue
-    /// itself after it. It never unwinds, because no caller could handle the error.
+    /// Frees a block after all work that was enqueued on it. The call may wait for that work, or
+    /// enqueue the free after it. It never unwinds, because no caller could handle the error.
     ///
     /// # Safety
     ///
     /// `block` came from [`allocate`](Self::allocate) of the same context with the same `bytes`,
-    /// was not freed before, and no view of it is used any more.
+    /// and has not been freed. No view of the block is used any more.
     unsafe fn free(context: &Self::Context, block: Self::Block, bytes: usize);
 
     /// Waits until freed memory is available again, if [`free`](Self::free) only begins to return
-    /// it. A pool calls this after it freed idle blocks whose memory it wants back: at the end of
-    /// `trim`, `compact` and `clear`, and before the last try of an allocation. It is never called
-    /// in steady state. It does not unwind.
+    /// memory. A pool calls this method after it has freed idle blocks whose memory it needs: at
+    /// the end of `trim`, `compact` and `clear`, and before the last attempt of an allocation. It
+    /// is never called in steady state, and it does not unwind.
     fn settle(context: &Self::Context) {
         let _ = context;
     }
 
-    /// Makes the exclusive view of the first `length` elements of `block`. The block is
-    /// [`DANGLING`](Self::DANGLING) if they have no bytes.
+    /// Creates the exclusive view of the first `length` elements of `block`. The block is
+    /// [`DANGLING`](Self::DANGLING) if these elements have no bytes.
     ///
     /// # Safety
     ///
@@ -207,7 +212,7 @@ pub unsafe trait PoolBackend: Sized + 'static {
         length: usize,
     ) -> Self::View<'s, T>;
 
-    /// Makes a shared view of the first `length` elements of `block`.
+    /// Creates a shared view of the first `length` elements of `block`.
     ///
     /// # Safety
     ///
@@ -218,14 +223,14 @@ pub unsafe trait PoolBackend: Sized + 'static {
         length: usize,
     ) -> Self::ViewRef<'s, T>;
 
-    /// Orders the backend's queue after work that the pool does not see. The pool calls it for a
-    /// slot that a view [armed](SlotRef::arm), before the slot's block is handed out again or
-    /// freed. Fills, frees and other work enqueued afterwards come after that work.
+    /// Orders the backend's queue after work that the pool does not see. The pool calls this method
+    /// for a slot that a view [armed](SlotRef::arm), before the slot's block is handed out again or
+    /// freed. Fills, frees and other work enqueued afterwards run after that work.
     ///
     /// # Errors
     ///
     /// The backend's own error if the order cannot be established. The acquire then fails with this
-    /// error, or the block is leaked instead of being freed.
+    /// error, or the block is leaked instead of freed.
     ///
     /// # Safety
     ///
@@ -236,7 +241,7 @@ pub unsafe trait PoolBackend: Sized + 'static {
         why: Reuse,
     ) -> Result<(), Self::Error>;
 
-    /// Sets the first `bytes` bytes of `block` to `value`, in the order of the queue (see *Order*).
+    /// Sets the first `bytes` bytes of `block` to `value`, in queue order (see *Order*).
     ///
     /// # Errors
     ///
@@ -244,7 +249,7 @@ pub unsafe trait PoolBackend: Sized + 'static {
     ///
     /// # Safety
     ///
-    /// `block` holds at least `bytes` bytes, which are more than 0, and no view of it is in use.
+    /// `block` holds at least `bytes` bytes, `bytes` is not 0, and no view of the block is in use.
     unsafe fn set_bytes(
         context: &Self::Context,
         block: Self::Block,
@@ -252,7 +257,7 @@ pub unsafe trait PoolBackend: Sized + 'static {
         bytes: usize,
     ) -> Result<(), Self::Error>;
 
-    /// Writes `value` into the first `length` elements of `block`, in the order of the queue.
+    /// Writes `value` into the first `length` elements of `block`, in queue order.
     ///
     /// # Errors
     ///
@@ -260,7 +265,8 @@ pub unsafe trait PoolBackend: Sized + 'static {
     ///
     /// # Safety
     ///
-    /// `block` holds at least `length` elements of `T`, of more than 0 bytes, and no view of it is in use.
+    /// `block` holds at least `length` elements of `T`, which have more than 0 bytes. No view of
+    /// the block is in use.
     unsafe fn fill<T: Element>(
         context: &Self::Context,
         block: Self::Block,
@@ -268,8 +274,8 @@ pub unsafe trait PoolBackend: Sized + 'static {
         length: usize,
     ) -> Result<(), Self::Error>;
 
-    /// Copies `source` to the start of `block`, in the order of the queue. `source` may be reused
-    /// as soon as this returns: later writes to it do not change the copy.
+    /// Copies `source` to the start of `block`, in queue order. `source` may be reused as soon as
+    /// this method returns: later writes to `source` do not change the copy.
     ///
     /// # Errors
     ///
@@ -277,7 +283,8 @@ pub unsafe trait PoolBackend: Sized + 'static {
     ///
     /// # Safety
     ///
-    /// `block` holds at least `source.len()` elements of `T`, of more than 0 bytes, and no view of it is in use.
+    /// `block` holds at least `source.len()` elements of `T`, which have more than 0 bytes. No view
+    /// of the block is in use.
     unsafe fn copy_from_host<T: Element>(
         context: &Self::Context,
         block: Self::Block,
@@ -285,29 +292,31 @@ pub unsafe trait PoolBackend: Sized + 'static {
     ) -> Result<(), Self::Error>;
 }
 
-/// A backend whose blocks the host can write through a pointer, at any moment.
+/// A backend whose blocks the host can write through a pointer at any time.
 ///
-/// Host code writes through the pointer without asking a queue. So a backend whose fills and copies
-/// run later must not implement this trait, even if its memory is host memory.
+/// Host code writes through the pointer without waiting for a queue. A backend whose fills and
+/// copies run later must therefore not implement this trait, even if its memory is host memory.
 ///
-/// Scopes of such a backend hand out slices of any `T: Copy`, through this pointer and not through
-/// [`view`](PoolBackend::view): elements with padding, and uninitialised memory.
+/// Scopes of such a backend hand out slices of any `T: Copy`, including elements with padding and
+/// uninitialised memory. These slices come from the host pointer and not from
+/// [`view`](PoolBackend::view).
 ///
 /// # Safety
 ///
 /// - [`host_pointer`](Self::host_pointer) of an allocated block is aligned to
-///   [`ALIGN`](PoolBackend::ALIGN). It is valid for reads and writes of the whole block until the
-///   block is freed. That of [`DANGLING`](PoolBackend::DANGLING) is non-null and aligned.
-/// - A view that is a slice lies in the memory at this pointer, and in no other mapping of it: by a
-///   slice's address the pool finds its block.
+///   [`ALIGN`](PoolBackend::ALIGN). The pointer is valid for reads and writes of the whole block
+///   until the block is freed. The pointer of [`DANGLING`](PoolBackend::DANGLING) is non-null and
+///   aligned.
+/// - A view that is a slice lies in the memory at this pointer, and in no other mapping of that
+///   memory, because the pool finds a slice's block by the slice's address.
 /// - Writes of [`set_bytes`](PoolBackend::set_bytes), [`fill`](PoolBackend::fill) and
 ///   [`copy_from_host`](PoolBackend::copy_from_host) are visible through this pointer when these
 ///   methods return.
-/// - The pool may leave bytes of a block uninitialised. So those methods do not read before they
-///   write, and make no reference to elements that they have not written. A backend that keeps
-///   freed blocks for later allocations initialises them first.
+/// - The pool may leave bytes of a block uninitialised. Those methods therefore do not read bytes
+///   before they write them, and create no reference to elements that they have not written. A
+///   backend that keeps freed blocks for later allocations initialises the blocks first.
 pub unsafe trait HostBackend: PoolBackend {
-    /// The address of a block.
+    /// Returns the address of a block.
     fn host_pointer(block: Self::Block) -> *mut u8;
 }
 
@@ -325,7 +334,7 @@ pub enum Reuse {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Advice {
-    /// Requests huge pages from the system if the block is large enough.
+    /// Requests huge pages from the system, if the block is large enough.
     pub huge_pages: bool,
 }
 
@@ -333,31 +342,33 @@ pub struct Advice {
 #[derive(Clone, Copy, Debug)]
 pub struct LooseBlock<K> {
     pub(crate) block: K,
-    /// The bytes that the block was allocated with; 0 for no block.
+    /// The bytes that the block was allocated with; 0 if there is no block.
     pub(crate) bytes: usize,
     /// The number of bytes from the start that may be uninitialised.
     pub(crate) uninitialised: usize,
 }
 
-/// Implemented by the layouts of this crate alone.
+/// Implemented only by the layouts of this crate.
 pub trait SealedLayout {}
 
-/// A memory layout of pools: [`Slots`](crate::Slots) or [`Stack`](crate::Stack). The trait is sealed.
+/// A memory layout of pools: [`Slots`](crate::Slots) or [`Stack`](crate::Stack). The trait is
+/// sealed.
 ///
-/// A backend names its layout ([`PoolBackend::Layout`]), so each pool is compiled for one layout.
+/// A backend names its layout ([`PoolBackend::Layout`]), so each pool is compiled for exactly one
+/// layout.
 pub trait Layout<B: PoolBackend>: SealedLayout + Sized + 'static {
-    /// `true` if each array has a slot, with a block of its own.
+    /// `true` if each array uses a slot, with its own block.
     ///
-    /// [`PoolStats`] counts slots only then: `active_slots` and `high_water_slots` are 0 in the
-    /// scopes of a layout without slots. Tests that are generic over the layout check this before
-    /// they count slots or blocks.
+    /// [`PoolStats`] counts slots only in this case: `active_slots` and `high_water_slots` are 0 in
+    /// the scopes of a layout without slots. Tests that are generic over the layout check this
+    /// constant before they count slots or blocks.
     const HAS_SLOTS: bool;
 
-    /// The word that a pool stores.
+    /// The one word that a pool stores.
     #[doc(hidden)]
     type Root: PoolRoot<B, State = Self::State, Cursor = Self::Cursor>;
 
-    /// The state that a pool owns beside the root.
+    /// The state that a pool owns in addition to the root.
     #[doc(hidden)]
     type State: PoolState<B, Cursor = Self::Cursor>;
 
@@ -369,7 +380,7 @@ pub trait Layout<B: PoolBackend>: SealedLayout + Sized + 'static {
 /// The root of a pool of the backend `B`.
 pub(crate) type Root<B> = <<B as PoolBackend>::Layout as Layout<B>>::Root;
 
-/// The state that a pool of the backend `B` owns beside its root.
+/// The state that a pool of the backend `B` owns in addition to its root.
 pub(crate) type State<B> = <<B as PoolBackend>::Layout as Layout<B>>::State;
 
 /// The cursor of a scope of the backend `B`.
@@ -381,34 +392,38 @@ pub(crate) type Place<'s, B> = <Cursor<B> as ScopeCursor<B>>::Place<'s>;
 /// Memory of the backend `B` that was reserved for one array.
 pub(crate) type Memory<'s, B> = <Cursor<B> as ScopeCursor<B>>::Memory<'s>;
 
-/// Reserved memory and its cached shape: few enough words for a cold function to return in
-/// registers.
+/// Reserved memory and its cached shape. The type has few enough words for a cold function to
+/// return it in registers.
 pub(crate) type MemoryAndShape<'s, M, B> = (M, &'s mut Way<<B as PoolBackend>::Descriptor>);
 
-/// The first use of the elements of memory that is handed out.
+/// Determines how the elements of newly acquired memory are used first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FirstUse {
-    /// They may be read: contents of an earlier use are handed out, and must be initialised.
+    /// The elements may be read first: contents of an earlier use are handed out, and must be
+    /// initialised.
     Read,
-    /// All of them are written before they are read, or handed out as memory that need not be initialised.
+    /// All elements are written before they are read, or are handed out as memory that need not be
+    /// initialised.
     Write,
 }
 
-/// A pool by value: one word. Its holder decides when the pool ends.
+/// A handle to a pool, which is a plain value of one word. The code that holds the value decides
+/// when the pool ends.
 pub trait PoolRoot<B: PoolBackend>: Copy {
     /// See [`Layout::State`].
     type State;
     /// See [`Layout::Cursor`].
     type Cursor;
 
-    /// Makes an empty pool.
+    /// Creates an empty pool.
     fn create(context: B::Context, config: PoolConfig) -> Result<Self, PoolError<B::Error>>;
 
-    /// Frees the pool's memory; the context is dropped last.
+    /// Frees the pool's memory, and drops the context last.
     ///
     /// # Safety
     ///
-    /// The pool is live, no view or cursor of it is in use, and no copy of this root is used afterwards.
+    /// The pool is live, no view or cursor of the pool is in use, and no copy of this root is used
+    /// afterwards.
     unsafe fn destroy(self);
 
     /// Returns the pool's state.
@@ -422,47 +437,50 @@ pub trait PoolRoot<B: PoolBackend>: Copy {
     ///
     /// # Safety
     ///
-    /// The pool outlives the cursor, no view of the pool is in use, and no other cursor of it is used while this one is.
+    /// The pool outlives the cursor, no view of the pool is in use, and no other cursor of the pool
+    /// is used while this cursor is.
     unsafe fn cursor(self) -> Self::Cursor;
 
-    /// `true` if the pools that a thread is using form a chain: see [`enter`](Self::enter).
+    /// `true` if the pools in use on a thread form a chain: see [`enter`](Self::enter).
     const NESTS: bool = false;
 
-    /// Does the same as [`cursor`](Self::cursor), for a pool that may have entered.
+    /// Does the same as [`cursor`](Self::cursor), for a pool on which [`enter`](Self::enter) may
+    /// have been called.
     ///
     /// # Safety
     ///
     /// Same as for [`cursor`](Self::cursor).
     #[inline(always)]
     unsafe fn nested_cursor(self) -> Self::Cursor {
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         unsafe { self.cursor() }
     }
 
-    /// Makes this pool the innermost one of its thread's pools in use. Called only if
-    /// [`NESTS`](Self::NESTS).
+    /// Makes this pool the innermost pool in the chain of pools that its thread is using: the pool
+    /// *enters* the chain. Called only if [`NESTS`](Self::NESTS).
     ///
     /// # Safety
     ///
-    /// `innermost` is null or was set by these functions, for pools that are live until they leave. The pool is live, no
-    /// view or cursor of it is in use, and it has not entered.
+    /// `innermost` is null or was set by these functions, for pools that stay live until they
+    /// leave. This pool is live, no view or cursor of it is in use, and it is not in the chain.
     unsafe fn enter(self, innermost: &Cell<*mut ()>) {
         _ = innermost;
     }
 
-    /// Takes the pool out of use. Returns `false` if it is the innermost one of another chain. Then
-    /// it has not left, and must stay live for the rest of the process.
+    /// Removes the pool from the chain. Returns `false` if the pool is the innermost pool of
+    /// another chain. In that case the pool has not left, and must stay live for the rest of the
+    /// process.
     ///
     /// # Safety
     ///
-    /// The pool has entered, is live, and no view or cursor of it is in use. All other pools that
-    /// have entered are live, too; their views and cursors may be in use.
+    /// The pool has entered the chain and is live, and no view or cursor of it is in use. All other
+    /// pools in the chain are also live; their views and cursors may be in use.
     unsafe fn leave(self, innermost: &Cell<*mut ()>) -> bool {
         _ = innermost;
         true
     }
 
-    /// Returns the next pool of this pool's free list.
+    /// Returns the pool that follows this pool in a free list.
     ///
     /// # Safety
     ///
@@ -487,8 +505,8 @@ pub trait PoolRoot<B: PoolBackend>: Copy {
     unsafe fn from_raw(address: *mut ()) -> Self;
 }
 
-/// The state that a pool owns beside its memory: the context, the configuration, the counters, the
-/// named arrays.
+/// The state that a pool owns in addition to its memory: the context, the configuration, the
+/// counters, and the named arrays.
 pub trait PoolState<B: PoolBackend> {
     /// See [`Layout::Cursor`].
     type Cursor: ScopeCursor<B>;
@@ -499,74 +517,76 @@ pub trait PoolState<B: PoolBackend> {
     /// Returns the configuration.
     fn config(&self) -> PoolConfig;
 
-    /// Returns the pool's statistics, as seen from a position with `active` arrays handed out.
+    /// Returns the pool's statistics, as seen from a position after `active` arrays.
     fn stats(&self, active: usize) -> PoolStats;
 
-    /// Writes into `none` those statistics that any thread may read while the pool lives. The
-    /// values of the configuration, of the device and of live bytes are not among them.
+    /// Fills `none` with the statistics that any thread may read while the pool lives. The
+    /// configuration, the device and the live bytes are not included.
     fn shared_numbers(&self, none: PoolStats) -> PoolStats;
 
-    /// Resets the peaks, as `clear` does.
+    /// Resets the peaks, for `clear`.
     fn forget_peaks(&self);
 
     /// Replaces the configuration.
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] for a value out of its range; nothing is then changed.
+    /// [`ConfigError`] if a value is out of range. Nothing is changed in that case.
     ///
     /// # Safety
     ///
-    /// The pool is borrowed exclusively, so that no view of it is in use.
+    /// The pool is borrowed exclusively, so no view of the pool is in use.
     unsafe fn configure(&self, config: PoolConfig) -> Result<(), ConfigError>;
 
     /// Returns the identity of the pool, unique in the process.
     fn id(&self) -> u64;
 
-    /// Returns a serial that no handle of this pool has had.
+    /// Returns a serial that no handle of this pool has used.
     fn next_serial(&self) -> u64;
 
-    /// Returns the named array `number`.
+    /// Returns the named array with the given number.
     ///
     /// # Safety
     ///
-    /// There is an array of that number.
+    /// An array with this number exists.
     unsafe fn named(
         &self,
         number: usize,
     ) -> NamedArray<<Self::Cursor as ScopeCursor<B>>::Memory<'_>>;
 
-    /// Returns a cursor at a position with `number` named arrays handed out.
+    /// Returns a cursor at the position after the first `number` named arrays.
     ///
     /// # Safety
     ///
-    /// Same as for [`PoolRoot::cursor`], but the views of the first `number` arrays may be in use;
-    /// at least `number` arrays are handed out.
+    /// Same as for [`PoolRoot::cursor`], except that views of the first `number` arrays may be in
+    /// use. At least `number` arrays are handed out.
     unsafe fn cursor(&self, number: usize) -> Self::Cursor;
 }
 
-/// The position of a scope in its pool's memory. Reserving checks the memory there; stepping moves
-/// past it. The cursor moves back in one case alone: over memory whose filling failed, if nothing
-/// was acquired after it.
+/// The position of a scope in its pool's memory. Reserving checks the memory at this position, and
+/// stepping moves past that memory. The cursor moves back in only one case: when filling the memory
+/// failed and nothing has been acquired since.
 pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     /// See [`Layout::State`].
     type State;
 
-    /// The position of a cursor, by value. Larger functions take it instead of the cursor, which
-    /// would have to be in memory for them.
+    /// The position of a cursor, by value. Larger functions take the position instead of the
+    /// cursor, because a cursor passed to them would have to be in memory.
     type Place<'s>: CursorPlace<'s, B, Memory = Self::Memory<'s>>;
 
     /// Memory that was reserved for one array.
     type Memory<'s>: ArrayMemory<'s, B>;
 
-    /// Makes a cursor that starts at this one's position.
+    /// Returns a cursor that starts at this cursor's position.
     ///
     /// # Safety
     ///
-    /// This cursor is not used until the copy, and everything reserved through it, is out of use.
+    /// This cursor is not used until the new cursor, and everything reserved through it, is no
+    /// longer in use.
     unsafe fn copy(&self) -> Self;
 
-    /// Reserves initialised memory for `length` elements of `T`, without taking it: the hot path.
+    /// Reserves initialised memory for `length` elements of `T`, without taking it. This is the hot
+    /// path.
     ///
     /// # Safety
     ///
@@ -578,8 +598,8 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     #[track_caller]
     unsafe fn reserve<'s, T>(&self, length: usize) -> Self::Memory<'s>;
 
-    /// Does the same as [`reserve`](Self::reserve), with an error instead of a panic, and for
-    /// either first use of the elements.
+    /// Does the same as [`reserve`](Self::reserve), but returns an error instead of panicking, and
+    /// accepts either first use of the elements.
     ///
     /// # Errors
     ///
@@ -598,48 +618,48 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     ///
     /// # Safety
     ///
-    /// The pool lives for `'s`. Until the place is out of use, the cursor only steps past memory
-    /// that came from the place.
+    /// The pool lives for `'s`. While the returned position is in use, the cursor only steps past
+    /// memory that was reserved through this position.
     unsafe fn place<'s>(&self) -> Self::Place<'s>;
 
-    /// Takes the memory that was reserved: steps past it.
+    /// Takes the reserved memory by stepping past it.
     ///
     /// # Safety
     ///
-    /// `reserved` was the last thing reserved through this cursor.
+    /// `reserved` is the memory that was last reserved through this cursor.
     unsafe fn step(&self, reserved: Self::Memory<'_>);
 
-    /// Gives back memory that was taken. The memory stays taken if the cursor has moved on, because
-    /// code that ran after the step acquired.
+    /// Gives back memory that was taken. The memory stays taken if the cursor has moved further,
+    /// because code that ran after the step acquired memory.
     ///
     /// # Safety
     ///
-    /// This cursor has stepped past `taken`, and no view of it is in use.
+    /// This cursor has stepped past `taken`, and no view of that memory is in use.
     unsafe fn step_back(&self, taken: Self::Memory<'_>);
 
-    /// Takes the memory that was reserved, then fills it; gives the memory back if filling fails.
+    /// Takes the reserved memory, then fills it. If filling fails, the memory is given back.
     ///
     /// # Safety
     ///
-    /// `reserved` was the last thing reserved through this cursor, and `fill` makes no view of it that is
-    /// used after an error.
+    /// `reserved` is the memory that was last reserved through this cursor. `fill` creates no view
+    /// of this memory that is used after an error.
     #[inline(always)]
     unsafe fn step_and_fill<E>(
         &self,
         reserved: Self::Memory<'_>,
         fill: impl FnOnce() -> Result<(), E>,
     ) -> Result<(), E> {
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         unsafe { self.step(reserved) };
         let filled = fill();
         if filled.is_err() {
-            // SAFETY: just stepped past, and there is no view of it (caller).
+            // SAFETY: the cursor just stepped past the memory, and no view of it exists (caller).
             unsafe { self.step_back(reserved) };
         }
         filled
     }
 
-    /// Enlarges the memory of a vector, and moves its elements if its memory moves.
+    /// Enlarges the memory of a vector, and moves the elements if the memory moves.
     ///
     /// # Errors
     ///
@@ -648,8 +668,9 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     ///
     /// # Safety
     ///
-    /// This cursor has stepped past `vector.memory`, and the vector has its only view, which ends with this call; its
-    /// first `vector.length` elements are initialised. `T` is plain where `vector.plain`.
+    /// This cursor has stepped past `vector.memory`. The vector holds the only view of that memory,
+    /// which ends with this call. The first `vector.length` elements are initialised. `T` is plain
+    /// if `vector.plain` is `true`.
     unsafe fn enlarge<'s, T: Copy>(
         &self,
         vector: VectorMemory<Self::Memory<'s>>,
@@ -658,33 +679,34 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     where
         B: HostBackend;
 
-    /// Gives back the vector's memory beyond its elements, if the layout can do so and nothing was
-    /// acquired after it.
+    /// Returns the vector's memory beyond its elements to the pool, if the layout can do so and
+    /// nothing has been acquired since.
     ///
     /// # Safety
     ///
-    /// This cursor has stepped past `vector.memory`, and the vector has its only view, which ends
-    /// with this call. The first `vector.length` elements may be viewed afterwards. No other cursor
-    /// is used while this one is.
+    /// This cursor has stepped past `vector.memory`. The vector holds the only view of that memory,
+    /// which ends with this call. The first `vector.length` elements may be viewed afterwards. No
+    /// other cursor is used while this cursor is in use.
     #[inline(always)]
     unsafe fn shrink<T>(&self, vector: VectorMemory<Self::Memory<'_>>) {
         let _ = vector;
     }
 
-    /// Takes the `length` elements at `start` out of the memory that is not handed out, and steps
-    /// past them. Returns their new address, or `None` if they are not in such memory.
+    /// Takes the `length` elements at `start` out of memory that is not handed out, and steps past
+    /// them. Returns their new address, or `None` if the elements are not in such memory.
     ///
     /// # Safety
     ///
-    /// The elements have bytes; all of them are initialised if `plain`. No view of memory at or
-    /// above the cursor is in use, except the caller's view of these elements, which ends with this
-    /// call.
+    /// The elements have bytes, and all of those bytes are initialised if `plain`. No view of
+    /// memory at or above the cursor is in use, except the caller's view of these elements, which
+    /// ends with this call.
     unsafe fn keep<T: Copy>(&self, start: *mut T, length: usize, plain: bool) -> Option<*mut T>
     where
         B: HostBackend;
 
-    /// Returns the bytes of the block that contains the address, in the memory that is not handed
-    /// out. Returns `None` if there is none, or if the layout's memory cannot leave the pool.
+    /// Returns the size in bytes of the block that contains the address, if the block is not handed
+    /// out. Returns `None` if there is no such block, or if the layout's memory cannot leave the
+    /// pool.
     fn idle_block_bytes(&self, address: NonNull<u8>) -> Option<usize>
     where
         B: HostBackend,
@@ -694,13 +716,12 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     }
 
     /// Takes the block that [`idle_block_bytes`](Self::idle_block_bytes) found out of the pool, and
-    /// puts `spare` in its place. Returns `None`, and drops `spare`, only if there is no such
-    /// block.
+    /// replaces it with `spare`. If there is no such block, it returns `None` and drops `spare`.
     ///
     /// # Safety
     ///
-    /// The block has no view but the caller's. The caller owns `spare`, which is of the pool's backend and context. The
-    /// pool is borrowed exclusively.
+    /// Only the caller has a view of the block. The caller owns `spare`, which belongs to the
+    /// pool's backend and context. The pool is borrowed exclusively.
     unsafe fn take_idle_block(
         &self,
         address: NonNull<u8>,
@@ -713,7 +734,7 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
         None
     }
 
-    /// Returns the number of arrays that are handed out before the cursor, if the layout counts
+    /// Returns the number of arrays that are handed out below the cursor, if the layout counts
     /// them.
     fn active(&self) -> usize;
 
@@ -723,10 +744,10 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     /// Frees the memory that is not handed out.
     fn trim(&self) -> ReleaseReport;
 
-    /// Swaps oversized memory that is not handed out for smaller memory.
+    /// Replaces oversized memory that is not handed out with smaller memory.
     fn compact(&self, compaction: &Compaction) -> ReleaseReport;
 
-    /// Starts to sample the lengths of acquires.
+    /// Starts sampling the lengths of acquires.
     fn sample_lengths(&self);
 
     /// Records the caller of a method without `try_`, for the report of a debug build. Does nothing
@@ -736,13 +757,13 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     fn note_caller(&self) {}
 }
 
-/// An array that a handle names.
+/// An array that is named by a handle.
 #[derive(Clone, Copy, Debug)]
 pub struct NamedArray<M> {
     pub(crate) memory: M,
-    /// The serial of the handle; 0 if the array has none.
+    /// The serial of the handle; 0 if no handle names the array.
     pub(crate) serial: u64,
-    /// The elements of the array.
+    /// The number of elements of the array.
     pub(crate) length: usize,
 }
 
@@ -762,16 +783,16 @@ pub struct VectorMemory<M> {
 pub(crate) type EnlargeResult<'s, B, C> =
     Result<VectorMemory<<C as ScopeCursor<B>>::Memory<'s>>, PoolError<<B as PoolBackend>::Error>>;
 
-/// The position of a cursor, by value. It serves acquires of arrays, whose lengths are checked
+/// The position of a cursor, by value. It is used to acquire arrays whose lengths are checked
 /// before memory is reserved.
 pub trait CursorPlace<'s, B: PoolBackend>: Copy {
     /// See [`ScopeCursor::Memory`].
     type Memory;
 
-    /// Returns the memory for `length` elements if they fit without the cold function.
+    /// Returns the memory for `length` elements if they fit without a call to the cold function.
     fn fitting<T>(self, length: usize) -> Option<Self::Memory>;
 
-    /// Reserves the memory for `length` elements, through the cold function if needed.
+    /// Reserves the memory for `length` elements, with a call to the cold function if needed.
     ///
     /// # Errors
     ///
@@ -779,7 +800,7 @@ pub trait CursorPlace<'s, B: PoolBackend>: Copy {
     ///
     /// # Safety
     ///
-    /// The cursor still stands at this place.
+    /// The cursor is still at this position.
     unsafe fn prepare<T>(
         self,
         length: usize,
@@ -787,19 +808,20 @@ pub trait CursorPlace<'s, B: PoolBackend>: Copy {
     ) -> Result<Self::Memory, PoolError<B::Error>>;
 
     /// Returns the memory for an array of dynamic rank and its cached shape, if the shape is cached
-    /// and the elements fit without the cold function.
+    /// and the elements fit without a call to the cold function.
     ///
     /// # Safety
     ///
-    /// The cursor stands at this place, and nothing borrowed from a shape set at or above it is in use.
+    /// The cursor is at this position, and nothing borrowed from a shape set at or above this
+    /// position is in use.
     unsafe fn fitting_shape<T: Element>(
         self,
         dims: &[usize],
     ) -> Option<MemoryAndShape<'s, Self::Memory, B>>;
 
     /// Reserves the memory for an array of dynamic rank and its shape, after
-    /// [`fitting_shape`](Self::fitting_shape) returned `None`. It refuses invalid lengths, provides
-    /// memory, and stores a new shape.
+    /// [`fitting_shape`](Self::fitting_shape) has returned `None`. This method rejects invalid
+    /// lengths, provides memory, and stores a new shape.
     ///
     /// # Errors
     ///
@@ -814,7 +836,8 @@ pub trait CursorPlace<'s, B: PoolBackend>: Copy {
         first_use: FirstUse,
     ) -> Result<MemoryAndShape<'s, Self::Memory, B>, PoolError<B::Error>>;
 
-    /// Does the same as [`prepare_shape`](Self::prepare_shape), for elements that may be read.
+    /// Does the same as [`prepare_shape`](Self::prepare_shape), for elements that may be read
+    /// first.
     ///
     /// # Panics
     ///
@@ -830,18 +853,18 @@ pub trait CursorPlace<'s, B: PoolBackend>: Copy {
     ) -> MemoryAndShape<'s, Self::Memory, B>;
 }
 
-/// Memory that was reserved for one array, for the time `'s` of its scope.
+/// Memory that was reserved for one array and is valid for `'s`, the lifetime of its scope.
 pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
-    /// Returns the block that begins with the array, whose elements are of type `T`.
+    /// Returns the block that begins with the array. The elements of the array have type `T`.
     fn block_for<T>(self) -> B::Block;
 
-    /// Returns the reference to the pool that a view of the array keeps.
+    /// Returns the reference to the pool that a view of the array stores.
     fn reference(self) -> SlotRef<B>;
 
     /// Returns the backend's context.
     fn context(self) -> &'s B::Context;
 
-    /// Names the array, for the handle with this serial; returns its number.
+    /// Names the array for the handle with this serial, and returns the array's number.
     ///
     /// # Errors
     ///
@@ -849,8 +872,8 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
     ///
     /// # Safety
     ///
-    /// The memory is reserved for `length` elements of the handle's type, and was the last that its
-    /// cursor stepped past. No other handle has this `serial`.
+    /// The memory is reserved for `length` elements of the handle's type, and is the last memory
+    /// that its cursor stepped past. No other handle has this `serial`.
     unsafe fn name(self, serial: u64, length: usize) -> Result<usize, PoolError<B::Error>>;
 
     /// Records that the array's first `length` elements of `T` may become uninitialised from now
@@ -859,34 +882,34 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
     /// # Safety
     ///
     /// The memory is reserved for at least `length` elements of `T`, and its scope is open. Either
-    /// the cursor has stepped past it, or no other code runs before the caller takes it.
+    /// the cursor has stepped past the memory, or no other code runs before the caller takes it.
     unsafe fn mark<T>(self, length: usize)
     where
         B: HostBackend;
 
-    /// Makes the exclusive view of the first `length` elements.
+    /// Creates the exclusive view of the first `length` elements.
     ///
     /// # Safety
     ///
-    /// The memory was reserved for `length` elements of `T` or more bytes, and the cursor has
-    /// stepped past it. No other view of it is in use while this one is. The elements are valid as
-    /// `T`.
+    /// The memory was reserved for `length` elements of `T` or for more bytes, and the cursor has
+    /// stepped past it. No other view of the memory is in use while this view is. The
+    /// elements are valid as `T`.
     #[inline(always)]
     unsafe fn view<T: Element>(self, length: usize) -> B::View<'s, T> {
-        // SAFETY: reserved for `length` elements, so the block holds them, or is dangling with zero
-        // bytes. Memory below the cursor stays allocated for `'s`. The caller guarantees validity
-        // and exclusiveness.
+        // SAFETY: the memory was reserved for `length` elements, so the block holds them, or is
+        // dangling with zero bytes. Memory below the cursor stays allocated for `'s`. The caller
+        // guarantees that the elements are valid and that the view is exclusive.
         unsafe { B::view(self.block_for::<T>(), self.reference(), length) }
     }
 
-    /// Makes a shared view of the first `length` elements.
+    /// Creates a shared view of the first `length` elements.
     ///
     /// # Safety
     ///
     /// Same as for [`view`](Self::view), but other shared views may be in use.
     #[inline]
     unsafe fn view_ref<T: Element>(self, length: usize) -> B::ViewRef<'s, T> {
-        // SAFETY: as in `view`.
+        // SAFETY: as in `view`, with a shared view.
         unsafe { B::view_ref(self.block_for::<T>(), self.reference(), length) }
     }
 
@@ -957,7 +980,7 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
         B::host_pointer(self.block_for::<T>()).cast::<T>()
     }
 
-    /// Returns the first `length` elements, valid while the scope is open.
+    /// Returns the first `length` elements as a slice that is valid while the scope is open.
     ///
     /// # Safety
     ///
@@ -968,18 +991,19 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
         B: HostBackend,
         T: 's,
     {
-        // SAFETY: reserved for `length` elements: the block holds them, or is dangling with zero
-        // bytes, and is aligned for them (`HostBackend`). Memory below the cursor stays allocated
-        // for `'s`. The caller guarantees validity and exclusiveness.
+        // SAFETY: the memory was reserved for `length` elements: the block holds them, or is
+        // dangling with zero bytes, and is aligned for them (`HostBackend`). Memory below the
+        // cursor stays allocated for `'s`. The caller guarantees that the elements are valid and
+        // that the slice is exclusive.
         unsafe { slice::from_raw_parts_mut(self.start(), length) }
     }
 
-    /// Writes `length` elements, each made by `element(index)`.
+    /// Writes `length` elements, each computed with `element(index)`.
     ///
     /// # Safety
     ///
-    /// Same as for [`zero`](Self::zero), and the cursor has stepped past the memory: `element` is
-    /// user code that may acquire from the same scope.
+    /// Same as for [`zero`](Self::zero). In addition, the cursor has stepped past the memory,
+    /// because `element` is user code that may acquire from the same scope.
     #[inline]
     unsafe fn write_with<T>(self, length: usize, mut element: impl FnMut(usize) -> T)
     where
@@ -991,8 +1015,8 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
             // SAFETY: the block holds `length` elements of `T` (reserved).
             let place = unsafe { start.add(index) };
             // SAFETY: the address is aligned for `T` (`HostBackend`). The memory is below the
-            // cursor, so arrays that `element` acquired are elsewhere, and it has no view yet. A
-            // write of no size is valid at any aligned address.
+            // cursor, so arrays that `element` acquired are elsewhere, and no view of it exists
+            // yet. A write of no size is valid at any aligned address.
             unsafe { place.write(value) };
         }
     }

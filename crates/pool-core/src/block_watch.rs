@@ -1,11 +1,11 @@
-//! An observer of the blocks that a pool allocates and frees: for tests that count blocks and make
-//! allocations fail, and for logs.
+//! An observer of the blocks that a pool allocates and frees. Tests use it to count blocks and to
+//! make allocations fail, and programs use it for logging.
 
-/// An observer of the blocks of a device's pools, which may refuse a block. A backend takes one
-/// with its stream: `watched` of `pool-cuda`'s `DeviceStream` and of `pool-wgpu`'s `Stream`. It is
-/// never called in steady state.
+/// An observer of the blocks of a device's pools, which may refuse an allocation. Pass the observer
+/// to a backend with its stream: see `watched` of `pool-cuda`'s `DeviceStream` and of `pool-wgpu`'s
+/// `Stream`. The observer is never called in steady state.
 ///
-/// A pool calls its observer during a growth or a trim. The observer must not use that pool.
+/// A pool calls its observer while it grows or trims. The observer must not use that pool.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicUsize, Ordering};
@@ -35,18 +35,18 @@
 /// assert!(!quota.admit(1000));
 /// ```
 pub trait BlockWatch: 'static {
-    /// Called before a block of `bytes` bytes is allocated. `false` refuses the block, as a device
-    /// without memory does. A panic propagates through the acquire.
+    /// Called before a block of `bytes` bytes is allocated. Return `false` to refuse the block, as
+    /// a device without free memory does. A panic propagates through the acquire.
     fn admit(&self, bytes: usize) -> bool;
 
-    /// Called after a block was allocated. A panic frees the block, and propagates through the
+    /// Called after a block has been allocated. A panic frees the block, and propagates through the
     /// acquire.
     ///
-    /// `identity` differs from those of all other live blocks: it is the address on a CUDA device,
-    /// and a number with wgpu.
+    /// `identity` is different for all live blocks. It is the address on a CUDA device, and a
+    /// number with wgpu.
     fn allocated(&self, identity: u64, bytes: usize);
 
     /// Called when a block is freed. Work that uses the block may still be enqueued or running. A
-    /// panic is caught, because a free must not unwind.
+    /// panic is caught, because freeing a block must not unwind.
     fn freed(&self, identity: u64, bytes: usize);
 }

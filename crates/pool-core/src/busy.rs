@@ -1,6 +1,6 @@
-//! The mark of a pool that is in the middle of an operation, while foreign code may run: an
-//! allocator's hook, a `tracing` subscriber, a backend, the drop of a descriptor. Such code may
-//! hold the scope, and call it.
+//! A flag that marks a pool as busy while foreign code may run in the middle of an operation: an
+//! allocator's hook, a `tracing` subscriber, a backend, or the drop of a descriptor. Such code may
+//! hold a scope of the pool, and may call the scope's methods.
 
 use core::cell::Cell;
 
@@ -12,13 +12,13 @@ impl BusyMark {
         Self(Cell::new(false))
     }
 
-    /// Marks the pool until the guard is dropped, also by unwinding; `None` if the pool is already
-    /// marked.
+    /// Marks the pool until the guard is dropped, including during unwinding. Returns `None` if the
+    /// pool is already marked.
     pub(crate) fn set(&self) -> Option<BusyGuard<'_>> {
         self.try_mark().then(|| BusyGuard(self))
     }
 
-    /// Marks the pool until [`clear`](Self::clear); returns `false` if the pool is already marked.
+    /// Marks the pool until [`clear`](Self::clear). Returns `false` if the pool is already marked.
     pub(crate) fn try_mark(&self) -> bool {
         !self.0.replace(true)
     }

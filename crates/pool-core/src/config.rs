@@ -1,4 +1,4 @@
-//! Configuration of a pool: its byte limit, its growth, and its modes for finding mistakes.
+//! The configuration of a pool: its byte limit, its growth, and its debugging modes.
 
 use crate::error::ConfigError;
 
@@ -23,18 +23,20 @@ pub struct PoolConfig {
 }
 
 impl PoolConfig {
-    /// The number of slots from which on each doubling emits a warning (feature `tracing`).
+    /// The number of slots at which a pool emits its first warning (feature `tracing`). The pool
+    /// emits another warning each time the number of slots doubles.
     pub const WARNING_SLOTS: usize = 512;
 
-    /// The number of slots at which debug builds report a pool, once: see [`warnings`](Self::warnings).
+    /// The number of slots at which a debug build reports a pool. Each pool is reported once: see
+    /// [`warnings`](Self::warnings).
     pub const REPORTED_SLOTS: usize = 4096;
 
-    /// Consecutive passes in which a stack grew before a debug build reports it. It reports a pool once: see
-    /// [`warnings`](Self::warnings).
+    /// The number of consecutive passes in which a stack must grow before a debug build reports it.
+    /// Each pool is reported once: see [`warnings`](Self::warnings).
     pub const REPORTED_PASSES: usize = 64;
 
-    /// Returns the default configuration: no limit, growth by 1.5 (less for large blocks), huge
-    /// pages for large blocks, 4 ways, no debugging modes.
+    /// Returns the default configuration: no limit, a growth factor of 1.5 (less for large blocks),
+    /// huge pages for large blocks, 4 cached shapes per slot, and no debugging modes.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -57,19 +59,21 @@ impl PoolConfig {
         self
     }
 
-    /// Sets the limit on the total bytes of the pool's blocks. Each pool has its own limit; it does
-    /// not divide a device among pools.
+    /// Sets the limit on the total bytes of the pool's blocks. Each pool has its own limit. The
+    /// limit does not divide a device's memory among pools.
     #[must_use]
     pub const fn byte_limit(mut self, bytes: usize) -> Self {
         self.byte_limit = bytes;
         self
     }
 
-    /// Sets the growth factor of a block that is too small: finite and at least 1.
+    /// Sets the factor by which a block grows if it is too small. The factor must be finite and at
+    /// least 1.
     ///
-    /// A block always grows to the requested size at least; the factor adds room for lengths that
-    /// increase slowly. Beyond 64 KiB of old capacity, a quarter of the growth is added: with 1.5,
-    /// a block of 10 MiB that is slightly too small grows to 11.3 MiB.
+    /// A block always grows at least to the requested size. The factor adds extra capacity for
+    /// lengths that increase slowly. If the old capacity exceeds 64 KiB, only a quarter of this
+    /// extra capacity is added: with 1.5, a block of 10 MiB that is slightly too small grows to
+    /// 11.3 MiB.
     #[must_use]
     pub const fn growth_factor(mut self, factor: f64) -> Self {
         self.growth_factor = factor;
@@ -83,18 +87,18 @@ impl PoolConfig {
         self
     }
 
-    /// Sets whether every acquire is first overwritten with 0xFF bytes, which is NaN for floats.
-    /// This mode exposes code that reads elements it did not write. It costs a cold call and a fill
-    /// for each acquire.
+    /// Sets whether every acquire first overwrites its memory with 0xFF bytes, which are NaN for
+    /// floats. This mode exposes code that reads elements before writing them. It costs a cold call
+    /// and a fill for each acquire.
     #[must_use]
     pub const fn poison(mut self, on: bool) -> Self {
         self.poison = on;
         self
     }
 
-    /// Sets whether every acquire gets a new block and frees the old one. This mode lets a memory
-    /// checker detect raw pointers that outlived their scope. It costs an allocation for each
-    /// acquire.
+    /// Sets whether every acquire allocates a new block and frees the old one. This mode lets a
+    /// memory checker detect raw pointers that outlived their scope. It costs an allocation for
+    /// each acquire.
     #[must_use]
     pub const fn fresh(mut self, on: bool) -> Self {
         self.fresh = on;
@@ -102,8 +106,8 @@ impl PoolConfig {
     }
 
     /// Sets whether the pool measures its peak of live bytes, which
-    /// [`peak_live_bytes`](crate::PoolStats::peak_live_bytes) returns. It costs a cold call for
-    /// each acquire. Turn it on for a few iterations, then off with
+    /// [`peak_live_bytes`](crate::PoolStats::peak_live_bytes) returns. This mode costs a cold call
+    /// for each acquire. Turn it on for a few iterations, then off with
     /// [`configure`](crate::Pool::configure).
     ///
     /// ```
@@ -129,23 +133,23 @@ impl PoolConfig {
     }
 
     /// Sets whether a debug build reports a pool that has handed out
-    /// [`REPORTED_SLOTS`](Self::REPORTED_SLOTS) slots at once, and a stack that grew in each of
-    /// [`REPORTED_PASSES`](Self::REPORTED_PASSES) consecutive passes. On by default. A pass is a
-    /// scope that begins in the pool, or the use of a thread's pool by one guard. Both are nearly
-    /// always a loop without a scope of its own: each pass of the loop takes more memory. The
-    /// warning names the call for which the pool grew. `pool-facade` prints it to standard error,
-    /// once a pool. Release builds never warn.
+    /// [`REPORTED_SLOTS`](Self::REPORTED_SLOTS) slots at the same time, or a stack that grew in
+    /// each of [`REPORTED_PASSES`](Self::REPORTED_PASSES) consecutive passes. On by default. A pass
+    /// is a scope opened directly from the pool, or the use of a thread's pool by one guard. The
+    /// usual cause is a loop that does not open a scope, so that each iteration takes more memory.
+    /// The warning names the call for which the pool grew. `pool-facade` prints the warning to
+    /// standard error, once per pool. Release builds never warn.
     #[must_use]
     pub const fn warnings(mut self, on: bool) -> Self {
         self.warnings = on;
         self
     }
 
-    /// Sets the number of shapes of dynamic rank that each slot caches: 1 to 16.
+    /// Sets the number of shapes of dynamic rank that each slot caches, from 1 to 16.
     ///
-    /// A slot evicts shapes round robin. So a loop over one shape more than there are ways never
-    /// hits: each acquire allocates a few words on the host for the shape and the backend's data
-    /// beside it. No block is allocated. Set one way per shape of the loop.
+    /// A slot evicts shapes round robin. A loop over one shape more than the cache holds therefore
+    /// never hits: each acquire allocates a few words on the host for the shape and the backend's
+    /// data. No block is allocated. Set this number to at least the number of shapes in the loop.
     #[must_use]
     pub const fn ways(mut self, ways: usize) -> Self {
         self.ways = ways;
@@ -158,16 +162,16 @@ impl PoolConfig {
         self.byte_limit
     }
 
-    /// Returns `true` if a mode sends every acquire to the cold function.
+    /// Returns `true` if a debugging mode sends every acquire to the cold function.
     pub(crate) const fn arms_every_use(&self) -> bool {
         self.poison || self.fresh || self.measure_live_bytes
     }
 
-    /// Checks every value against its range.
+    /// Checks that every value is within its range.
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] for the first value out of its range.
+    /// [`ConfigError`] for the first value that is out of range.
     pub fn validate(&self) -> Result<(), ConfigError> {
         if !(1..=16).contains(&self.ways) {
             return Err(ConfigError::Ways { asked: self.ways });
@@ -185,25 +189,27 @@ impl Default for PoolConfig {
     }
 }
 
-/// The rules by which `compact` swaps a block and sizes the new one.
+/// The rules by which `compact` replaces a block and sizes the new one.
 ///
-/// Sampling begins with a call of `sample_lengths` or `compact`; before it, `compact` swaps
-/// nothing.
+/// Sampling begins with a call of `sample_lengths` or `compact`. Before that call, `compact`
+/// replaces nothing.
 ///
-/// A slot is judged by the lengths acquired in it since the last `compact` or `sample_lengths`, up
-/// to [`SAMPLES`](Self::SAMPLES) of them. A slot without samples keeps its block.
+/// Each slot is judged by the lengths acquired in the slot since the last `compact` or
+/// `sample_lengths`. At most [`SAMPLES`](Self::SAMPLES) lengths are used. A slot without samples
+/// keeps its block.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Compaction {
-    /// Swap a block that is at least this many times larger than its largest use. 10 by default.
+    /// Replace a block if it is at least this many times larger than its largest use. 10 by
+    /// default.
     pub factor: f64,
     /// The size of the new block, as a multiple of the largest use. 1.5 by default.
     pub shrink_to: f64,
-    /// Swap a block only if that frees at least this many bytes. 1 MiB by default.
+    /// Replace a block only if that frees at least this many bytes. 1 MiB by default.
     pub minimum_bytes: usize,
 }
 
 impl Compaction {
-    /// The number of acquires of a slot that are sampled after sampling begins.
+    /// The number of acquires that are sampled in each slot after sampling begins.
     pub const SAMPLES: u16 = 32;
 }
 

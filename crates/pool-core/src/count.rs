@@ -1,5 +1,5 @@
-//! Counters of a pool. The thread that has the pool writes them, and any thread may read them for
-//! statistics. Their loads and stores are relaxed, and compile to those of plain words.
+//! Counters of a pool. Only the thread that uses the pool writes them, and any thread may read them
+//! for statistics. Loads and stores are relaxed, so they compile to plain loads and stores.
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 
@@ -10,40 +10,40 @@ use core::sync::atomic::AtomicU64 as LongWord;
 #[cfg(not(target_has_atomic = "64"))]
 use core::sync::atomic::AtomicUsize as LongWord;
 
-/// A number of bytes or slots.
+/// A counter of bytes or slots.
 #[derive(Debug)]
 pub(crate) struct Count(AtomicUsize);
 
 impl Count {
-    /// The number at the beginning.
+    /// Creates a counter with an initial value.
     pub(crate) const fn new(value: usize) -> Self {
         Self(AtomicUsize::new(value))
     }
 
-    /// The number now.
+    /// Returns the current value.
     #[inline(always)]
     pub(crate) fn get(&self) -> usize {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Sets the number.
+    /// Sets the value.
     #[inline(always)]
     pub(crate) fn set(&self, value: usize) {
         self.0.store(value, Ordering::Relaxed);
     }
 }
 
-/// A number of events.
+/// A counter of events.
 #[derive(Debug)]
 pub(crate) struct LongCount(LongWord);
 
 impl LongCount {
-    /// No event yet.
+    /// Creates a counter that starts at zero.
     pub(crate) const fn new() -> Self {
         Self(LongWord::new(0))
     }
 
-    /// The number now.
+    /// Returns the current value.
     #[inline(always)]
     pub(crate) fn get(&self) -> u64 {
         let count = self.0.load(Ordering::Relaxed);
@@ -52,8 +52,8 @@ impl LongCount {
         count
     }
 
-    /// Counts one more event. Only the thread that has the pool calls it: the two steps are no
-    /// atomic addition.
+    /// Adds one to the counter. Only the thread that uses the pool calls this method, because the
+    /// load and the store are not one atomic addition.
     #[inline(always)]
     pub(crate) fn increment(&self) {
         self.0.store(self.0.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);

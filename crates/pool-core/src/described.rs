@@ -1,5 +1,5 @@
-//! Acquires for backends that keep data of their own beside a cached shape. They return the parts
-//! from which such a backend makes its view.
+//! Acquire methods for backends that store their own data with a cached shape. They return the
+//! parts from which such a backend builds its view.
 
 use crate::backend::{ArrayMemory, CursorPlace, FirstUse, Memory, Place, PoolBackend, ScopeCursor};
 use crate::element::PodElement;
@@ -10,9 +10,9 @@ use crate::shape_set::Way;
 use crate::slot_ref::SlotRef;
 
 impl<'s, B: PoolBackend> Scope<'s, B> {
-    /// Acquires the parts of an array of dynamic rank, for backends that keep data of their own
-    /// beside a cached shape: the block, the shape, and the descriptor. The descriptor is unchanged
-    /// since the same slot last had the same shape and element type, or it is new.
+    /// Acquires the parts of an array of dynamic rank: the block, the shape and the descriptor.
+    /// This method is for backends that store a descriptor with a cached shape. The descriptor is
+    /// either new, or unchanged since the slot last held the same shape and element type.
     ///
     /// # Errors
     ///
@@ -20,34 +20,34 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     ///
     /// # Safety
     ///
-    /// The block's first [`length`](DescribedBlock::length) elements belong to the caller for `'s`:
-    /// at most one exclusive view may be made of them. Safe code must not get write access to the
-    /// descriptor.
+    /// The block's first [`length`](DescribedBlock::length) elements belong to the caller for `'s`,
+    /// so the caller may create at most one exclusive view of them. Safe code must not obtain write
+    /// access to the descriptor.
     #[inline(always)]
     pub unsafe fn try_acquire_described<T: PodElement>(
         &self,
         dims: &[usize],
     ) -> Result<DescribedBlock<'s, B>, PoolError<B::Error>> {
-        // SAFETY: the pool lives for `'s`, and the code below steps at most past the slot of this
-        // place.
+        // SAFETY: the pool lives for `'s`, and the code below steps at most past the slot at this
+        // position.
         let place: Place<'s, B> = unsafe { self.cursor.place() };
-        // SAFETY: the slot is at the cursor, so nothing borrowed from its set is in use.
+        // SAFETY: the slot is at the cursor, so nothing borrowed from its shape set is in use.
         let (memory, way) = match unsafe { place.fitting_shape::<T>(dims) } {
             Some(described) => described,
-            // SAFETY: the cursor has not moved since the place was taken.
+            // SAFETY: the cursor has not moved since its position was read.
             None => unsafe { place.prepare_shape::<T>(dims, FirstUse::Read) }?,
         };
-        // SAFETY: just reserved through this cursor; code that ran meanwhile could not acquire
-        // (invariant 9).
+        // SAFETY: the slot was just reserved through this cursor. Code that ran in between could
+        // not acquire (invariant 9).
         unsafe { self.cursor.step(memory) };
         Ok(DescribedBlock::new::<T>(memory, way))
     }
 
-    /// Panicking twin of [`try_acquire_described`](Self::try_acquire_described).
+    /// Panicking version of [`try_acquire_described`](Self::try_acquire_described).
     ///
     /// # Panics
     ///
-    /// Panics with the text of the error.
+    /// Panics with the error that [`try_acquire_described`](Self::try_acquire_described) returns.
     ///
     /// # Safety
     ///
@@ -55,31 +55,32 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     #[inline(always)]
     #[track_caller]
     pub unsafe fn acquire_described<T: PodElement>(&self, dims: &[usize]) -> DescribedBlock<'s, B> {
-        // SAFETY: the pool lives for `'s`, and the code below steps at most past the slot of this
-        // place.
+        // SAFETY: the pool lives for `'s`, and the code below steps at most past the slot at this
+        // position.
         let place: Place<'s, B> = unsafe { self.cursor.place() };
-        // SAFETY: the slot is at the cursor, so nothing borrowed from its set is in use.
+        // SAFETY: the slot is at the cursor, so nothing borrowed from its shape set is in use.
         let (memory, way) = match unsafe { place.fitting_shape::<T>(dims) } {
             Some(described) => described,
-            // SAFETY: the cursor has not moved since the place was taken.
+            // SAFETY: the cursor has not moved since its position was read.
             None => unsafe { place.prepare_shape_or_panic::<T>(dims) },
         };
-        // SAFETY: just reserved through this cursor; code that ran meanwhile could not acquire
-        // (invariant 9).
+        // SAFETY: the slot was just reserved through this cursor. Code that ran in between could
+        // not acquire (invariant 9).
         unsafe { self.cursor.step(memory) };
         DescribedBlock::new::<T>(memory, way)
     }
 }
 
 impl<B: PoolBackend> Scope<'_, B> {
-    /// Gives back the memory of a [`DescribedBlock`] that got no view. The memory stays taken until
-    /// the scope ends if this scope has acquired since.
+    /// Returns the memory of a [`DescribedBlock`] for which no view was created. If this scope has
+    /// acquired anything since, the memory stays taken until the scope ends.
     ///
     /// # Safety
     ///
-    /// `taken` is of a block that this scope handed out by
-    /// [`try_acquire_described`](Self::try_acquire_described) or its twin. It got no view, and no
-    /// other part of it is in use.
+    /// `taken` belongs to a block that this scope handed out with
+    /// [`try_acquire_described`](Self::try_acquire_described) or
+    /// [`acquire_described`](Self::acquire_described). No view of the block was created, and no
+    /// other part of the [`DescribedBlock`] is in use.
     #[inline(always)]
     pub unsafe fn give_back_described(&self, taken: TakenMemory<'_, B>) {
         // SAFETY: this scope's cursor has stepped past the memory, and there is no view of it
@@ -88,8 +89,8 @@ impl<B: PoolBackend> Scope<'_, B> {
     }
 }
 
-/// The memory of a [`DescribedBlock`], to be [given back](Scope::give_back_described) if no view
-/// can be made.
+/// The memory of a [`DescribedBlock`], which can be [returned](Scope::give_back_described) if no
+/// view can be created.
 #[derive(Debug)]
 pub struct TakenMemory<'s, B: PoolBackend>(Memory<'s, B>);
 
@@ -109,13 +110,13 @@ pub struct DescribedBlock<'s, B: PoolBackend> {
     pub block: B::Block,
     /// The slot that holds the block, for the view.
     pub slot: SlotRef<B>,
-    /// The memory that was taken.
+    /// The memory, for [`Scope::give_back_described`].
     pub taken: TakenMemory<'s, B>,
     /// The number of elements that were acquired.
     pub length: usize,
     /// The shape and its strides.
     pub shape: DynamicShape<'s>,
-    /// The backend's data beside the cached shape.
+    /// The backend's data for the cached shape.
     pub descriptor: &'s mut B::Descriptor,
 }
 

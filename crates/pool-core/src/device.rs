@@ -1,13 +1,13 @@
-//! The name of the device that has a pool's memory.
+//! The name of the device that provides a pool's memory.
 
 use core::fmt;
 
-/// The device of a pool's memory: a kind, and an ordinal if there can be several of the kind.
+/// The device of a pool's memory: a kind, and a number if a system can have several such devices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Device {
     /// The kind of memory: `"cpu"`, `"cuda"`.
     pub kind: &'static str,
-    /// The number of the device among its kind; `None` if there is only one.
+    /// The number of the device among devices of its kind. `None` if there is only one.
     pub ordinal: Option<u32>,
 }
 

@@ -1,14 +1,14 @@
-//! Elements: the plain data that may live in a pool. [`PodElement`] may be handed out with the
-//! contents of an earlier use. [`Element`] adds types such as `bool`, for which some byte patterns
-//! are invalid; their memory is zeroed or written first.
+//! Elements: the plain data that a pool can store. A [`PodElement`] can be handed out with the
+//! contents of an earlier use. [`Element`] also includes types such as `bool`, for which some byte
+//! patterns are invalid. Their memory is zeroed or written first.
 
 use bytemuck::{NoUninit, Pod, Zeroable};
 
-/// Plain data that a pool hands out zeroed, filled, copied or written.
+/// Plain data that a pool can hand out after its memory was zeroed, filled, copied to or written.
 ///
 /// Implemented for every type that is [`bytemuck::Zeroable`] and [`bytemuck::NoUninit`]: integers,
-/// floats, `bool`, `char`, arrays of elements, `f16` and `bf16` (feature `half`), complex numbers
-/// (feature `complex`). Derive the two for your own types.
+/// floats, `bool`, `char`, arrays of elements, `f16` and `bf16` (feature `half`), and complex
+/// numbers (feature `complex`). Derive both traits for your own types.
 ///
 /// ```
 /// #[derive(Clone, Copy, bytemuck::Zeroable, bytemuck::NoUninit)]
@@ -33,8 +33,8 @@ pub trait Element: NoUninit + Zeroable {}
 #[diagnostic::do_not_recommend]
 impl<T: NoUninit + Zeroable> Element for T {}
 
-/// An [`Element`] for which every byte pattern is a valid value, so that a pool may hand it out
-/// with recycled contents.
+/// An [`Element`] for which every byte pattern is a valid value, so a pool may hand it out with
+/// recycled contents.
 ///
 /// Implemented for every type that is [`bytemuck::Pod`].
 #[diagnostic::on_unimplemented(
@@ -51,9 +51,10 @@ pub trait PodElement: Element + Pod {}
 #[diagnostic::do_not_recommend]
 impl<T: Pod> PodElement for T {}
 
-/// An element of the host's acquires that write before they read: any [`Copy`] type.
+/// An element type for the host's acquire methods that write before they read: any [`Copy`] type.
 ///
-/// The trait is implemented for every such type. For other types, the compiler's message names the alternatives.
+/// The trait is implemented for every `Copy` type. For other types, the compiler's message names
+/// the alternatives.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not `Copy`, and a pool never drops an element",
     label = "not `Copy`",

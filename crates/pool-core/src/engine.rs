@@ -1,5 +1,5 @@
-//! The reservation of a slot for each kind of shape: a compare for a length, a checked product for
-//! a fixed rank, the slot's shape set for a dynamic rank. The traits here seal
+//! The reservation of a slot for each kind of shape. A length needs a comparison, a fixed rank
+//! needs a checked product, and a dynamic rank uses the slot's shape set. The traits here seal
 //! [`Shape`](crate::Shape).
 
 use core::fmt;
@@ -16,12 +16,12 @@ pub(crate) type ShapedSlot<'s, B, S> = (Memory<'s, B>, usize, <S as Engine>::Kep
 
 /// Reserves the slot of an array.
 pub trait Engine: Copy {
-    /// The part of the shape that an array stores: `()` for a length, the lengths for a fixed rank, the cached shape
-    /// for a dynamic rank.
+    /// The part of the shape that an array stores: `()` for a length, the lengths for a fixed rank,
+    /// and the cached shape for a dynamic rank.
     type Kept<'s>: Copy + fmt::Debug;
 
-    /// Reserves the slot of an array whose elements may be read, without taking it. It returns no
-    /// `Result`, so that the hot path only checks the slot.
+    /// Reserves the slot of an array whose elements may be read first, without taking the slot. The
+    /// method returns no `Result`, so the hot path only checks the slot.
     ///
     /// # Panics
     ///
@@ -29,7 +29,8 @@ pub trait Engine: Copy {
     ///
     /// # Safety
     ///
-    /// The pool lives for `'s`, and nothing borrowed from the shape set of the cursor's slot is in use.
+    /// The pool lives for `'s`, and nothing borrowed from the shape set of the cursor's slot is in
+    /// use.
     #[track_caller]
     unsafe fn reserve<'s, B: PoolBackend, T: Element>(
         self,
@@ -40,7 +41,7 @@ pub trait Engine: Copy {
     ///
     /// # Errors
     ///
-    /// The lengths overflow, or an allocation fails.
+    /// An error if the lengths overflow or an allocation fails.
     ///
     /// # Safety
     ///
@@ -67,18 +68,19 @@ pub trait FixedEngine: Engine {
     /// Returns the part of the shape that an array stores.
     fn kept<'s>(self) -> Self::Kept<'s>;
 
-    /// Turns a function of an element's index into one that is called once for each element in row-major order.
+    /// Converts a function of an element's index into a function that is called once for each
+    /// element in row-major order.
     fn in_order<T>(self, element: impl FnMut(Self::Position) -> T) -> impl FnMut(usize) -> T;
 }
 
-/// An array that is made of a view and the stored part of its shape.
+/// An array that is built from a view and the stored part of its shape.
 pub trait FromParts<V, K> {
-    /// Makes the array.
+    /// Builds the array.
     ///
     /// # Safety
     ///
-    /// `kept` is from the acquire that made the view, so the product of its lengths is the length
-    /// of the view.
+    /// `kept` comes from the acquire that created the view, so the product of its lengths is the
+    /// length of the view.
     unsafe fn from_parts(view: V, kept: K) -> Self;
 }
 
@@ -106,7 +108,7 @@ impl Engine for usize {
         self,
         cursor: &Cursor<B>,
     ) -> ShapedSlot<'s, B, Self> {
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         (unsafe { cursor.reserve::<T>(self) }, self, ())
     }
 
@@ -116,7 +118,7 @@ impl Engine for usize {
         cursor: &Cursor<B>,
         first_use: FirstUse,
     ) -> Result<ShapedSlot<'s, B, Self>, PoolError<B::Error>> {
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         Ok((unsafe { cursor.try_reserve::<T>(self, first_use) }?, self, ()))
     }
 }
@@ -149,12 +151,13 @@ macro_rules! fixed_ranks {
                 self,
                 cursor: &Cursor<B>,
             ) -> ShapedSlot<'s, B, Self> {
-                /// The cold function of one rank. The lengths are passed one by one: an array would
-                /// be passed in memory, which the hot path would have to write each time.
+                /// The cold function of one rank. The lengths are passed one by one, because an
+                /// array would be passed in memory, which the hot path would have to write each
+                /// time.
                 ///
                 /// # Safety
                 ///
-                /// The cursor still stands at `place`.
+                /// The cursor is still at `place`.
                 #[cold]
                 #[inline(never)]
                 #[track_caller]
@@ -162,7 +165,7 @@ macro_rules! fixed_ranks {
                     place: Place<'s, B>,
                     $($axis: usize),+
                 ) -> (Memory<'s, B>, usize) {
-                    // SAFETY: the same contract, which the caller upholds.
+                    // SAFETY: the caller upholds the same contract.
                     match unsafe { prepare_slot::<B, T>(place, &[$($axis),+], FirstUse::Read) } {
                         Ok(prepared) => prepared,
                         Err(error) => panic_with(&error),
@@ -174,7 +177,7 @@ macro_rules! fixed_ranks {
                     Some(fitting) => fitting,
                     None => {
                         let [$($axis),+] = self;
-                        // SAFETY: the cursor has not moved since the place was taken.
+                        // SAFETY: the cursor has not moved since its position was read.
                         unsafe { prepare::<B, T>(place, $($axis),+) }
                     }
                 };
@@ -191,7 +194,7 @@ macro_rules! fixed_ranks {
                 let place = unsafe { cursor.place() };
                 let (slot, count) = match fitting::<B, T>(place, &self) {
                     Some(fitting) => fitting,
-                    // SAFETY: the cursor has not moved since the place was taken.
+                    // SAFETY: the cursor has not moved since its position was read.
                     None => unsafe { prepare_slot::<B, T>(place, &self, first_use) }?,
                 };
                 Ok((slot, count, self))
@@ -234,7 +237,7 @@ macro_rules! fixed_ranks {
                 self,
                 cursor: &Cursor<B>,
             ) -> ShapedSlot<'s, B, Self> {
-                // SAFETY: the same contract, which the caller upholds.
+                // SAFETY: the caller upholds the same contract.
                 unsafe { <[usize; $rank]>::from(self).reserve::<B, T>(cursor) }
             }
 
@@ -244,7 +247,7 @@ macro_rules! fixed_ranks {
                 cursor: &Cursor<B>,
                 first_use: FirstUse,
             ) -> Result<ShapedSlot<'s, B, Self>, PoolError<B::Error>> {
-                // SAFETY: the same contract, which the caller upholds.
+                // SAFETY: the caller upholds the same contract.
                 unsafe { <[usize; $rank]>::from(self).try_reserve::<B, T>(cursor, first_use) }
             }
         }
@@ -293,10 +296,10 @@ impl Engine for &[usize] {
     ) -> ShapedSlot<'s, B, Self> {
         // SAFETY: the caller upholds this contract; the code below steps past no slot.
         let place: Place<'s, B> = unsafe { cursor.place() };
-        // SAFETY: nothing borrowed from the set is in use (caller).
+        // SAFETY: nothing borrowed from the shape set is in use (caller).
         let (slot, way) = match unsafe { place.fitting_shape::<T>(self) } {
             Some(fitting) => fitting,
-            // SAFETY: the cursor has not moved since the place was taken.
+            // SAFETY: the cursor has not moved since its position was read.
             None => unsafe { place.prepare_shape_or_panic::<T>(self) },
         };
         (slot, way.count, DynamicShape(&way.lengths))
@@ -310,19 +313,19 @@ impl Engine for &[usize] {
     ) -> Result<ShapedSlot<'s, B, Self>, PoolError<B::Error>> {
         // SAFETY: the caller upholds this contract; the code below steps past no slot.
         let place: Place<'s, B> = unsafe { cursor.place() };
-        // SAFETY: nothing borrowed from the set is in use (caller).
+        // SAFETY: nothing borrowed from the shape set is in use (caller).
         let (slot, way) = match unsafe { place.fitting_shape::<T>(self) } {
             Some(fitting) => fitting,
-            // SAFETY: the cursor has not moved since the place was taken.
+            // SAFETY: the cursor has not moved since its position was read.
             None => unsafe { place.prepare_shape::<T>(self, first_use) }?,
         };
         Ok((slot, way.count, DynamicShape(&way.lengths)))
     }
 }
 
-/// Returns the slot at `place` for an array of a fixed rank, and the number of elements, without
-/// the cold function. Returns `None` if the array does not fit, or if the lengths are rare or
-/// wrong.
+/// Returns the slot at `place` for an array of a fixed rank, and the number of elements, without a
+/// call to the cold function. Returns `None` if the array does not fit, or if the lengths are
+/// invalid or need a further check.
 #[inline(always)]
 fn fitting<'s, B: PoolBackend, T: Element>(
     place: Place<'s, B>,
@@ -332,7 +335,7 @@ fn fitting<'s, B: PoolBackend, T: Element>(
     Some((place.fitting::<T>(count)?, count))
 }
 
-/// Prepares a slot for an array of a fixed rank, and counts its elements.
+/// Prepares a slot for an array of a fixed rank, and returns the slot and the number of elements.
 ///
 /// # Errors
 ///
@@ -340,7 +343,7 @@ fn fitting<'s, B: PoolBackend, T: Element>(
 ///
 /// # Safety
 ///
-/// The cursor still stands at `place`.
+/// The cursor is still at `place`.
 #[cold]
 unsafe fn prepare_slot<'s, B: PoolBackend, T: Element>(
     place: Place<'s, B>,
@@ -348,13 +351,13 @@ unsafe fn prepare_slot<'s, B: PoolBackend, T: Element>(
     first_use: FirstUse,
 ) -> Result<(Memory<'s, B>, usize), PoolError<B::Error>> {
     let count = element_count(dims, size_of::<T>())?;
-    // SAFETY: the same contract, which the caller upholds.
+    // SAFETY: the caller upholds the same contract.
     Ok((unsafe { place.prepare::<T>(count, first_use) }?, count))
 }
 
-/// Returns the product of the lengths; `None` if it overflows, is zero, or counts elements without
-/// a size, which [`element_count`] checks further. The product is at most `isize::MAX` bytes if the
-/// elements fit a block.
+/// Returns the product of the lengths. Returns `None` if the product overflows or is zero, or if
+/// the elements have no size; [`element_count`] handles these cases. If the elements fit in a
+/// block, the product is at most `isize::MAX` bytes.
 #[inline(always)]
 fn usual_count<T>(dims: &[usize]) -> Option<usize> {
     if size_of::<T>() == 0 {
@@ -364,7 +367,7 @@ fn usual_count<T>(dims: &[usize]) -> Option<usize> {
     (product != 0).then_some(product)
 }
 
-/// Steps an index to the next element in row-major order.
+/// Advances an index to the next element in row-major order.
 #[inline]
 fn advance(index: &mut [usize], dims: &[usize]) {
     for (at, &extent) in index.iter_mut().zip(dims).rev() {

@@ -1,19 +1,19 @@
-//! The error type of the crate, with the numbers asked, used and available, and advice. `Display`
-//! prints an error's own part; `source` is the underlying error.
+//! The error type of the crate. An error contains the numbers requested, used and available, and
+//! advice. `Display` prints only the error itself; `source` returns the underlying error.
 
 use core::error::Error;
 use core::fmt;
 
-/// The reason why a pool operation failed. The pool stays usable after each of them.
+/// The reason why a pool operation failed. The pool stays usable after each of these errors.
 ///
 /// `E` is the backend's own error ([`PoolBackend::Error`](crate::PoolBackend::Error)). `Display`
-/// prints the pool's part, and [`source`](Error::source) returns the backend's error.
+/// prints only the pool's message, and [`source`](Error::source) returns the backend's error.
 /// [`error_chain`] prints both on one line.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum PoolError<E> {
-    /// The request exceeds any address space: more than `isize::MAX` bytes, rounded up to a block
-    /// size.
+    /// The request exceeds any address space: it is larger than `isize::MAX` bytes after rounding
+    /// up to a block size.
     SizeOverflow {
         /// Elements requested.
         elements: usize,
@@ -25,24 +25,25 @@ pub enum PoolError<E> {
         /// The alignment requested, in bytes.
         asked: usize,
     },
-    /// The shape is impossible, or does not fit its array.
+    /// The shape is impossible, or does not match its array.
     Shape(ShapeError),
-    /// The pool's byte limit does not allow the block, even after every idle block was freed.
+    /// The pool's byte limit does not allow the block, even after every idle block has been freed.
     LimitExceeded {
         /// Bytes of the requested block.
         requested: usize,
-        /// Bytes that the pool holds in blocks that are in use.
+        /// Bytes of the pool's blocks that are in use.
         reserved: usize,
         /// The pool's limit in bytes.
         limit: usize,
     },
-    /// The backend cannot allocate the block, even after every idle block of this pool was freed.
+    /// The backend cannot allocate the block, even after every idle block of this pool has been
+    /// freed.
     OutOfMemory {
         /// Bytes of the requested block.
         requested: usize,
-        /// Bytes that the pool holds in blocks that are in use.
+        /// Bytes of the pool's blocks that are in use.
         reserved: usize,
-        /// Bytes of the three largest of those blocks, in descending order; 0 if there are fewer.
+        /// Bytes of the three largest blocks in use, in descending order. Unused entries are 0.
         largest: [usize; 3],
         /// The backend's own error.
         source: E,
@@ -52,47 +53,47 @@ pub enum PoolError<E> {
         /// Bytes requested for a table, a shape set or a stack.
         requested: usize,
     },
-    /// The backend could not start, or could not fill, copy or order memory.
+    /// The backend failed to start, or failed to fill, copy or order memory.
     Backend {
         /// The operation that failed.
         operation: &'static str,
         /// The backend's own error.
         source: E,
     },
-    /// A configuration value is out of its range.
+    /// A configuration value is out of range.
     Config(ConfigError),
     /// The handle belongs to another pool.
     ForeignHandle {
-        /// The pool that the handle was used with.
+        /// The pool with which the handle was used.
         pool: u64,
-        /// The pool that made the handle.
+        /// The pool that created the handle.
         made_by: u64,
     },
-    /// The array that the handle named was rewound or freed, or its slot was handed out again.
+    /// The array that the handle names was rewound or freed, or its slot was handed out again.
     StaleHandle {
         /// The slot that the handle names.
         slot: usize,
         /// The number of slots that are handed out.
         active: usize,
     },
-    /// Two of the handles to be borrowed together are the same.
+    /// Two of the handles that were passed to one call are the same.
     RepeatedHandle {
-        /// The slot that both name.
+        /// The slot that both handles name.
         slot: usize,
     },
     /// The call came from code that the pool runs inside another operation: an allocator's hook, a
-    /// `tracing` subscriber, a backend. Such code cannot acquire from this pool.
+    /// `tracing` subscriber, or a backend. Such code cannot acquire from this pool.
     ///
-    /// The twins without `try_` panic with this error as with any other. An allocator must not
-    /// unwind, so its hooks must use the `try_` forms.
+    /// Methods without `try_` panic with this error, as with any other error. An allocator must not
+    /// unwind, so its hooks must use the `try_` methods.
     Reentered,
-    /// The process has used up all pool identities, which handles carry. Targets of 32 bits have
-    /// some four thousand million; other targets never run out in practice.
+    /// The process has used up all pool identities, which handles contain. A 32-bit target has
+    /// about four billion identities. Other targets never run out in practice.
     IdentitiesExhausted {
-        /// Pools that a process can make.
+        /// The number of pools that a process can create.
         most: usize,
     },
-    /// There is no checkpoint of that depth.
+    /// There is no checkpoint at that depth.
     NoSuchCheckpoint {
         /// The depth requested.
         asked: usize,
@@ -182,7 +183,7 @@ impl<E> From<ConfigError> for PoolError<E> {
     }
 }
 
-/// The largest blocks of a pool, if it has any.
+/// The largest blocks of a pool, if there are any.
 struct LargestBlocks<'a>(&'a [usize; 3]);
 
 impl fmt::Display for LargestBlocks<'_> {
@@ -199,39 +200,40 @@ impl fmt::Display for LargestBlocks<'_> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ShapeError {
-    /// The product of the axes that are not zero is above `isize::MAX`, in elements or in bytes.
+    /// The product of the axis lengths that are not zero is above `isize::MAX`, in elements or in
+    /// bytes.
     Overflow {
         /// The number of axes.
         rank: usize,
         /// Bytes of one element.
         element_size: usize,
     },
-    /// A view was given a shape with another number of elements.
+    /// The shape and the view have different numbers of elements.
     LengthMismatch {
-        /// Elements that the shape has.
+        /// The number of elements of the shape.
         asked: usize,
-        /// Elements that the view has.
+        /// The number of elements of the view.
         length: usize,
     },
-    /// A split beyond the end.
+    /// The index of a split is beyond the end.
     SplitOutOfRange {
         /// The index of the split.
         asked: usize,
         /// The length of the array or axis.
         extent: usize,
     },
-    /// A copy between different lengths.
+    /// The source and the destination of a copy have different lengths.
     CopyMismatch {
-        /// Elements of the source.
+        /// The number of elements of the source.
         from: usize,
-        /// Elements of the destination.
+        /// The number of elements of the destination.
         to: usize,
     },
-    /// A part that is not within its view.
+    /// The requested range is not within the view.
     PartOutOfRange {
-        /// The start of the requested part.
+        /// The start of the requested range.
         start: usize,
-        /// The end of the range, exclusive.
+        /// The exclusive end of the requested range.
         end: usize,
         /// The length of the view.
         extent: usize,
@@ -265,12 +267,12 @@ impl fmt::Display for ShapeError {
 
 impl Error for ShapeError {}
 
-/// The reason why a [`PoolView`](crate::PoolView) that is a slice could not be read or written.
-/// Converts into the variant of the same name of [`PoolError`].
+/// The reason why a [`PoolView`](crate::PoolView) that is a slice could not be read or written. It
+/// converts into the variant of [`PoolError`] with the same name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ViewError {
-    /// A copy between different lengths, or a part or a split that is not within the view.
+    /// The lengths of a copy differ, or a range or a split is not within the view.
     Shape(ShapeError),
     /// The host has no memory for the elements.
     Bookkeeping {
@@ -307,16 +309,17 @@ impl<E> From<ViewError> for PoolError<E> {
     }
 }
 
-/// The value of a [`PoolConfig`](crate::PoolConfig) that is out of its range.
+/// The reason why a [`PoolConfig`](crate::PoolConfig) is invalid: one of its values is out of
+/// range.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum ConfigError {
-    /// The shape cache has 1 to 16 ways.
+    /// The number of cached shapes is not between 1 and 16.
     Ways {
-        /// Ways requested.
+        /// The number of cached shapes requested.
         asked: usize,
     },
-    /// The growth factor is finite and at least 1.
+    /// The growth factor is not finite, or is less than 1.
     GrowthFactor {
         /// The factor requested.
         asked: f64,
@@ -338,8 +341,8 @@ impl Error for ConfigError {}
 
 /// Formats an error and its sources on one line: `error: source: source`.
 ///
-/// [`Display`](fmt::Display) of an error prints its own part alone. The twins without `try_` panic
-/// with this text, and programs should show it to users.
+/// [`Display`](fmt::Display) prints only an error's own message. Methods without `try_` panic with
+/// the text of `error_chain`, and programs should show it to users.
 ///
 /// ```
 /// use pool_core::{PoolError, error_chain};
@@ -368,7 +371,7 @@ impl fmt::Display for ErrorChain<'_> {
     }
 }
 
-/// Ends the twin without `try_` of a fallible call: panics with the text of the error and of its sources.
+/// Panics for a method without `try_`, with the text of the error and of its sources.
 #[cold]
 #[inline(never)]
 #[track_caller]

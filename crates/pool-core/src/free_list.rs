@@ -1,4 +1,4 @@
-//! A list of idle pools, for thread-local use: it owns the pools that are in it, and nothing else.
+//! A list of idle pools, for thread-local use. The list owns the pools in it, and nothing else.
 
 use core::cell::Cell;
 use core::fmt;
@@ -11,10 +11,10 @@ use crate::pool::Pool;
 
 /// Pools that are not in use, last in first out.
 ///
-/// Suited for a `const` thread-local without destructor. Dropping a list frees nothing, so
-/// [`close`](Self::close) it when its thread ends. The caller of [`take`](Self::take) owns the
-/// pool, independently of the list. Pools may come back in any order, also after the list was
-/// closed.
+/// Suited for a `const` thread-local without a destructor. Dropping a list frees nothing, so
+/// [`close`](Self::close) the list when its thread ends. The caller of [`take`](Self::take) owns
+/// the pool independently of the list. Pools may be returned in any order, even after the list has
+/// been closed.
 ///
 /// The pools of a thread, for a custom backend:
 ///
@@ -54,63 +54,64 @@ use crate::pool::Pool;
 /// static SHARED: pool_core::FreeList<Memory> = pool_core::FreeList::new(); // list_not_shared
 /// ```
 pub struct FreeList<B: PoolBackend> {
-    /// The root of the newest idle pool; null for none, [`CLOSED`] after `close`.
+    /// The root of the newest idle pool: null if there is none, [`CLOSED`] after `close`.
     head: Cell<*mut ()>,
     owned: PhantomData<Pool<B>>,
 }
 
-/// The address that marks a closed list. It is not aligned for a table, so no table has it.
+/// The address that marks a closed list. It is not aligned for a table, so no table can have this
+/// address.
 const CLOSED: usize = 1;
 
 impl<B: PoolBackend> FreeList<B> {
-    /// An open, empty list.
+    /// Creates an open, empty list.
     #[must_use]
     pub const fn new() -> Self {
         Self { head: Cell::new(null_mut()), owned: PhantomData }
     }
 
-    /// Takes the pool that was put last; `None` if the list is empty or closed.
+    /// Takes the pool that was put last. Returns `None` if the list is empty or closed.
     #[inline]
     pub fn take(&self) -> Option<Pool<B>> {
         let head = self.head.get();
         if head.addr() <= CLOSED {
             return None;
         }
-        // SAFETY: put there by `put`.
+        // SAFETY: `put` stored this root in the list.
         let root = unsafe { Root::<B>::from_raw(head) };
-        // SAFETY: the list owns the pools in it, so it is live.
+        // SAFETY: the list owns the pools in it, so this pool is live.
         self.head.set(unsafe { root.next_idle() });
-        // SAFETY: `put` got it from `into_root`, and it was just taken out of the list.
+        // SAFETY: `put` got the root from `into_root`, and it was just taken out of the list.
         Some(unsafe { Pool::from_root(root) })
     }
 
-    /// Puts an idle pool into the list; a closed list drops it.
+    /// Puts an idle pool into the list. A closed list drops the pool.
     #[inline]
     pub fn put(&self, pool: Pool<B>) {
         self.put_root(pool.into_root());
     }
 
-    /// Puts a pool that was taken from this list back with less work than [`put`](Self::put).
-    /// Returns the pool if the list has changed since; it has not if pools come back in the
-    /// opposite order.
+    /// Puts back a pool that was taken from this list, with less work than [`put`](Self::put). If
+    /// the list has changed since, returns the pool instead. The list has not changed if pools are
+    /// returned in the opposite order of being taken.
     ///
     /// # Safety
     ///
-    /// The last list that the pool was in is this one, or it was never in any. Since it was taken,
-    /// no pool that was or has been in this list has been dropped, other than by
-    /// [`close`](Self::close); [`clear`](Self::clear) counts as a drop.
+    /// The pool was last in this list, or was never in any list. Since the pool was taken, no pool
+    /// that was or has been in this list has been dropped, except by [`close`](Self::close). A call
+    /// of [`clear`](Self::clear) counts as a drop.
     #[inline]
     #[must_use]
     pub unsafe fn put_back(&self, pool: Pool<B>) -> Option<Pool<B>> {
         let root = pool.into_root();
-        // SAFETY: the root was just given up by its owner, so it is live.
+        // SAFETY: the owner just gave up the root, so it is live.
         if unsafe { root.next_idle() } != self.head.get() {
             // SAFETY: as above.
             return Some(unsafe { Pool::from_root(root) });
         }
-        // The pool still links to the pool that was the head when it was taken. That pool was not
-        // dropped (caller; a closed list drops pools, and no pool links to its mark). So the equal
-        // address is not that of another pool, and the link is valid.
+        // The pool still links to the pool that was the head when it was taken. That pool has not
+        // been dropped (caller; a closed list drops pools, and no pool links to its marker). The
+        // equal address is therefore not the address of another pool, and the link is valid.
         self.head.set(root.into_raw());
         None
     }
@@ -119,20 +120,19 @@ impl<B: PoolBackend> FreeList<B> {
     fn put_root(&self, root: Root<B>) {
         let head = self.head.get();
         if head.addr() == CLOSED {
-            // SAFETY: the root was just given up by its owner.
+            // SAFETY: the owner just gave up the root.
             drop(unsafe { Pool::<B>::from_root(root) });
             return;
         }
-        // SAFETY: live until the list drops it.
+        // SAFETY: the root is live until the list drops it.
         unsafe { root.set_next_idle(head) };
         self.head.set(root.into_raw());
     }
 
-    /// Runs `f` on each pool in the list; the pools keep their order. Allocates no memory.
-    ///
-    /// While `f` runs, these pools are out of the list. `take` then returns other pools, and pools
-    /// put meanwhile follow these. If `f` panics, the pools are put back. For
-    /// [`put_back`](Self::put_back) the pools count as taken.
+    /// Runs `f` on each pool in the list. The pools keep their order. Allocates no memory.
+    /// While `f` runs, these pools are not in the list. `take` then returns other pools, and pools
+    /// that are put in the meantime come after these. If `f` panics, the pools are put back. For
+    /// [`put_back`](Self::put_back), these pools count as taken.
     pub fn for_each(&self, mut f: impl FnMut(&mut Pool<B>)) {
         let visit = Visit::begin(self);
         while let Some(mut visited) = visit.next() {
@@ -140,10 +140,11 @@ impl<B: PoolBackend> FreeList<B> {
         }
     }
 
-    /// Takes the newest pool for which `wanted` returns `true`. The others keep their order, also
-    /// if `wanted` panics. `wanted` may see the newest pool twice. Allocates no memory.
+    /// Takes the newest pool for which `wanted` returns `true`. The other pools keep their order,
+    /// even if `wanted` panics. `wanted` may be called twice for the newest pool. Allocates no
+    /// memory.
     pub fn take_where(&self, mut wanted: impl FnMut(&Pool<B>) -> bool) -> Option<Pool<B>> {
-        // The pool returns to the list if it is not wanted, and if `wanted` panics.
+        // The pool returns to the list if it is not wanted, or if `wanted` panics.
         let first = VisitedPool { pool: ManuallyDrop::new(self.take()?), visited: self };
         if wanted(&first.pool) {
             return Some(first.keep());
@@ -165,7 +166,7 @@ impl<B: PoolBackend> FreeList<B> {
         drop_pools(&self.detach());
     }
 
-    /// Moves all pools into a new list; it is closed if this list is.
+    /// Moves all pools into a new list, which is closed if this list is closed.
     fn detach(&self) -> Self {
         let head = self.head.get();
         if head.addr() > CLOSED {
@@ -174,7 +175,7 @@ impl<B: PoolBackend> FreeList<B> {
         Self { head: Cell::new(head), owned: PhantomData }
     }
 
-    /// Puts the pools of another list before those of this one; a closed list drops them.
+    /// Puts the pools of another list before the pools of this one. A closed list drops them.
     fn attach(&self, others: &Self) {
         let first = others.head.replace(null_mut());
         if first.addr() <= CLOSED {
@@ -183,15 +184,15 @@ impl<B: PoolBackend> FreeList<B> {
         if self.is_closed() {
             return drop_pools(&Self { head: Cell::new(first), owned: PhantomData });
         }
-        // SAFETY: put there by `put`.
+        // SAFETY: `put` stored this root in the list.
         let mut last: Root<B> = unsafe { Root::<B>::from_raw(first) };
         loop {
-            // SAFETY: the other list owned it, so it is live.
+            // SAFETY: the other list owned the pool, so it is live.
             let next = unsafe { last.next_idle() };
             if next.is_null() {
                 break;
             }
-            // SAFETY: put there by `put`.
+            // SAFETY: `put` stored this root in the list.
             last = unsafe { Root::<B>::from_raw(next) };
         }
         // SAFETY: as above.
@@ -220,12 +221,12 @@ fn drop_pools<B: PoolBackend>(list: &FreeList<B>) {
     }
 }
 
-/// A walk over the pools of a list, during which they are out of the list. When the walk ends, all
-/// pools that were not kept are back in the list, in their order.
+/// A walk over the pools of a list, during which the pools are not in the list. When the walk ends,
+/// all pools that were not kept are back in the list, in their old order.
 struct Visit<'a, B: PoolBackend> {
     list: &'a FreeList<B>,
     ahead: FreeList<B>,
-    /// The pools that were visited, the last one first.
+    /// The pools that have been visited, with the last one first.
     visited: FreeList<B>,
 }
 
@@ -252,22 +253,22 @@ impl<B: PoolBackend> Drop for Visit<'_, B> {
 /// A pool during its visit.
 struct VisitedPool<'a, B: PoolBackend> {
     pool: ManuallyDrop<Pool<B>>,
-    /// The list that the pool goes to after its visit.
+    /// The list that receives the pool after its visit.
     visited: &'a FreeList<B>,
 }
 
 impl<B: PoolBackend> VisitedPool<'_, B> {
-    /// Returns the pool, which then does not go back into the list.
+    /// Returns the pool, which then is not put back into the list.
     fn keep(self) -> Pool<B> {
         let mut this = ManuallyDrop::new(self);
-        // SAFETY: `this` is not used again, nor dropped.
+        // SAFETY: `this` is neither used again nor dropped.
         unsafe { ManuallyDrop::take(&mut this.pool) }
     }
 }
 
 impl<B: PoolBackend> Drop for VisitedPool<'_, B> {
     fn drop(&mut self) {
-        // SAFETY: this is being dropped, so the pool is not used through it again.
+        // SAFETY: this value is being dropped, so the pool is not used through it again.
         self.visited.put(unsafe { ManuallyDrop::take(&mut self.pool) });
     }
 }

@@ -1,5 +1,5 @@
-//! Lengths along axes: their number of elements, their row-major strides, and those of a dynamic
-//! rank as the shape cache stores and lends them.
+//! Lengths along axes: their number of elements and their row-major strides. For a dynamic rank,
+//! the shape cache stores and lends the lengths and the strides.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -7,11 +7,11 @@ use core::slice;
 
 use crate::error::ShapeError;
 
-/// Dims of a dynamic rank and their row-major strides, in one allocation.
+/// The dims of a dynamic rank and their row-major strides, in one allocation.
 pub(crate) struct Lengths {
     /// The dims, followed by the strides.
     lengths: Vec<usize>,
-    /// The number of dims; half of the lengths.
+    /// The number of dims, which is half of the number of lengths.
     rank: usize,
 }
 
@@ -35,7 +35,8 @@ impl Lengths {
 
     #[inline(always)]
     pub(crate) fn dims(&self) -> &[usize] {
-        // SAFETY: `of` made twice `rank` lengths, which never change; the dims are the first half.
+        // SAFETY: `of` stored twice `rank` lengths, which never change. The dims are the first
+        // half.
         unsafe { slice::from_raw_parts(self.lengths.as_ptr(), self.rank) }
     }
 
@@ -43,7 +44,7 @@ impl Lengths {
     fn strides(&self) -> &[usize] {
         // SAFETY: as in `dims`.
         let strides = unsafe { self.lengths.as_ptr().add(self.rank) };
-        // SAFETY: as in `dims`; the strides are the second half.
+        // SAFETY: as in `dims`. The strides are the second half.
         unsafe { slice::from_raw_parts(strides, self.rank) }
     }
 }
@@ -60,7 +61,7 @@ impl<'s> DynamicShape<'s> {
         self.0.dims()
     }
 
-    /// Returns the strides of the axes, in elements; all strides are zero if an axis has length
+    /// Returns the strides of the axes, in elements. All strides are zero if an axis has length
     /// zero.
     #[inline]
     #[must_use]
@@ -110,7 +111,7 @@ pub fn element_count(dims: &[usize], element_size: usize) -> Result<usize, Shape
     if product == 0 { empty_count(dims, element_size, most) } else { Ok(product) }
 }
 
-/// Handles the rare case of a zero axis; the others must still not overflow.
+/// Handles the rare case of a zero axis. The product of the other axes must still not overflow.
 #[cold]
 #[inline(never)]
 fn empty_count(dims: &[usize], element_size: usize, most: usize) -> Result<usize, ShapeError> {
@@ -127,7 +128,7 @@ fn overflow(rank: usize, element_size: usize) -> ShapeError {
     ShapeError::Overflow { rank, element_size }
 }
 
-/// Replaces lengths by their row-major strides, in elements; all strides are zero if an axis has
+/// Replaces lengths with their row-major strides, in elements. All strides are zero if an axis has
 /// length zero.
 #[inline]
 pub(crate) fn turn_into_strides(lengths: &mut [usize]) {

@@ -1,15 +1,15 @@
 //! The state machine of adaptive memory pools, generic over the kind of memory.
 //!
 //! A [`Pool`] keeps a sequence of slots, each with a block of memory. A [`Scope`] is a cursor into
-//! it: the i-th [`acquire`](Scope::acquire) of a scope gets the i-th slot above those of the
-//! enclosing scopes, for any element type. When the scope ends, the outer scope's cursor is still
-//! where it was. Nothing is counted, pushed or popped, so leaving a scope runs no code. The second
-//! pass through the same code allocates nothing; a loop over [`keep`](Scope::keep) may need more
-//! passes.
+//! that sequence. The i-th [`acquire`](Scope::acquire) of a scope returns the i-th slot above the
+//! slots of the enclosing scopes, whatever the element type. Opening an inner scope does not move
+//! the outer scope's cursor, so leaving a scope runs no code: no counter changes, and nothing is
+//! pushed or popped. The second pass through the same code allocates nothing. A loop over
+//! [`keep`](Scope::keep) may need more passes.
 //!
-//! The kind of memory is a [`PoolBackend`]: `pool-cpu` has one for the host. Work that is not lexical
-//! (interpreters, tapes, foreign callers) uses a [`DynamicPool`] with checked [`Handle`]s. Arrays of
-//! dynamic rank come from an N-way shape cache.
+//! The kind of memory is a [`PoolBackend`]. The crate `pool-cpu` implements the backend for host
+//! memory. Code whose lifetimes are not lexical (interpreters, tapes, foreign callers) uses a
+//! [`DynamicPool`] with checked [`Handle`]s. Arrays of dynamic rank use an N-way shape cache.
 //!
 //! ```
 //! use pool_core::{Pool, PoolBackend, Scope};
@@ -32,7 +32,7 @@
 //! outer[0] = 2.0;
 //! ```
 //!
-//! The page [`soundness`] lists the programs that the borrow checker refuses, each with its error.
+//! The page [`soundness`] lists the programs that the borrow checker rejects, each with its error.
 //!
 //! The crate is `no_std` with `alloc`.
 //!

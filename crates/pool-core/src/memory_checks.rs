@@ -1,11 +1,11 @@
-//! Modes for finding mistakes that apply to each pool of the process, in addition to the pool's own
+//! Debugging modes that apply to each pool of the process, in addition to the pool's own
 //! configuration.
 
 use core::sync::atomic::{AtomicU8, Ordering};
 
 use crate::config::PoolConfig;
 
-/// The process-wide modes for finding mistakes, on top of those of each pool's [`PoolConfig`].
+/// The process-wide debugging modes, which are added to the modes of each pool's [`PoolConfig`].
 ///
 /// ```
 /// use pool_core::MemoryChecks;
@@ -24,33 +24,34 @@ const FRESH: u8 = 2;
 static CHECKS: AtomicU8 = AtomicU8::new(0);
 
 impl MemoryChecks {
-    /// Returns no modes.
+    /// Returns a value with all modes off.
     #[must_use]
     pub const fn new() -> Self {
         Self { poison: false, fresh: false }
     }
 
-    /// Sets whether each acquire is overwritten with 0xFF bytes first: see [`PoolConfig::poison`].
+    /// Sets whether each acquire first overwrites its memory with 0xFF bytes: see
+    /// [`PoolConfig::poison`].
     #[must_use]
     pub const fn poison(mut self, on: bool) -> Self {
         self.poison = on;
         self
     }
 
-    /// Sets whether each acquire gets a new block: see [`PoolConfig::fresh`].
+    /// Sets whether each acquire allocates a new block: see [`PoolConfig::fresh`].
     #[must_use]
     pub const fn fresh(mut self, on: bool) -> Self {
         self.fresh = on;
         self
     }
 
-    /// Returns `true` if acquires are overwritten.
+    /// Returns `true` if acquires overwrite their memory.
     #[must_use]
     pub const fn poisons(&self) -> bool {
         self.poison
     }
 
-    /// Returns `true` if acquires get new blocks.
+    /// Returns `true` if acquires allocate new blocks.
     #[must_use]
     pub const fn is_fresh(&self) -> bool {
         self.fresh
@@ -63,7 +64,7 @@ impl MemoryChecks {
         Self { poison: bits & POISON != 0, fresh: bits & FRESH != 0 }
     }
 
-    /// Makes these the modes of the process, for all pools created or configured from now on.
+    /// Sets the modes of the process, for all pools created or configured from now on.
     pub fn set_for_process(self) {
         let bits = u8::from(self.poison) * POISON + u8::from(self.fresh) * FRESH;
         CHECKS.store(bits, Ordering::Relaxed);

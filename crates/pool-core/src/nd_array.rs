@@ -1,30 +1,30 @@
-//! The type of an array, and access to its elements in host memory: indices and slices.
+//! The type of an array, and access to its elements in host memory with indices and slices.
 
 use core::ops::{Deref, DerefMut, Index, IndexMut};
 
 use crate::error::ShapeError;
 use crate::lengths::element_count;
 
-/// The elements of a view `V` as a row-major array with the lengths `D`: `[usize; N]`, or
-/// [`DynamicShape`](crate::DynamicShape) for a rank known at run time.
+/// The elements of a view `V` as a row-major array. `D` contains the lengths along the axes:
+/// `[usize; N]`, or [`DynamicShape`](crate::DynamicShape) for a rank known at run time.
 ///
-/// Host arrays are indexed with `array[[row, column]]`; `as_slice` and `as_mut_slice` give the
-/// elements in row-major order, and the feature `ndarray` of the host backend turns an array into an
+/// Index host arrays with `array[[row, column]]`. `as_slice` and `as_mut_slice` return the elements
+/// in row-major order. The `ndarray` feature of the host backend converts an array into an
 /// `ndarray` view.
 #[derive(Clone, Copy, Debug)]
 pub struct NdView<V, D> {
-    /// Has exactly the product of `dims` elements.
+    /// A view of exactly the product of `dims` elements.
     pub(crate) view: V,
     pub(crate) dims: D,
 }
 
 impl<V, D: AsRef<[usize]>> NdView<V, D> {
-    /// Gives a view of `length` elements a shape with the same number of elements.
+    /// Combines a view of `length` elements with a shape of the same number of elements.
     ///
     /// # Errors
     ///
-    /// [`ShapeError::LengthMismatch`] if the shape has another number of elements,
-    /// [`ShapeError::Overflow`] if its product overflows.
+    /// [`ShapeError::LengthMismatch`] if the shape has a different number of elements, and
+    /// [`ShapeError::Overflow`] if the product of its lengths overflows.
     pub(crate) fn checked(
         view: V,
         length: usize,
@@ -40,8 +40,8 @@ impl<V, D: AsRef<[usize]>> NdView<V, D> {
 }
 
 impl<V, D> NdView<V, D> {
-    /// Pairs a view with a shape of matching length. Conversions into views of other libraries rely
-    /// on the match.
+    /// Combines a view with a shape of matching length. Conversions into views of other libraries
+    /// rely on the match.
     ///
     /// # Safety
     ///
@@ -68,14 +68,14 @@ impl<T, V: Deref<Target = [T]>, D: AsRef<[usize]>> NdView<V, D> {
         &mut self.view
     }
 
-    /// Returns the element at `index`, with one number for each axis; `None` if `index` is out of
-    /// bounds or has another rank.
+    /// Returns the element at `index`, which contains one number for each axis. Returns `None` if
+    /// `index` is out of bounds or has a different rank.
     #[inline]
     pub fn get(&self, index: &[usize]) -> Option<&T> {
         self.view.get(offset(self.dims.as_ref(), index)?)
     }
 
-    /// Returns the element at `index` for writing; `None` as for [`get`](Self::get).
+    /// Returns the element at `index` for writing, under the same conditions as [`get`](Self::get).
     #[inline]
     pub fn get_mut(&mut self, index: &[usize]) -> Option<&mut T>
     where
@@ -86,8 +86,8 @@ impl<T, V: Deref<Target = [T]>, D: AsRef<[usize]>> NdView<V, D> {
     }
 }
 
-/// Returns the offset of an index in row-major order; `None` if the index is out of bounds or has
-/// another rank.
+/// Returns the offset of an index in row-major order. Returns `None` if the index is out of bounds
+/// or has a different rank.
 #[inline]
 fn offset(dims: &[usize], index: &[usize]) -> Option<usize> {
     if dims.len() != index.len() {
@@ -95,15 +95,15 @@ fn offset(dims: &[usize], index: &[usize]) -> Option<usize> {
     }
     dims.iter().zip(index).try_fold(0_usize, |offset, (&extent, &at)| {
         // Every partial offset is below the product of the axes so far. Only a user's type of
-        // lengths could return other values by now; then the wrapped offset is bounds-checked like
-        // any index.
+        // lengths could return different values on a later call; the wrapped offset is then
+        // bounds-checked like any index.
         if at < extent { Some(offset.wrapping_mul(extent).wrapping_add(at)) } else { None }
     })
 }
 
 /// # Panics
 ///
-/// Panics if the index is out of bounds, as slices do.
+/// Panics if the index is out of bounds, as indexing a slice does.
 impl<T, V: Deref<Target = [T]>, D: AsRef<[usize]>, const N: usize> Index<[usize; N]>
     for NdView<V, D>
 {
@@ -120,7 +120,7 @@ impl<T, V: Deref<Target = [T]>, D: AsRef<[usize]>, const N: usize> Index<[usize;
 
 /// # Panics
 ///
-/// Panics if the index is out of bounds, as slices do.
+/// Panics if the index is out of bounds, as indexing a slice does.
 impl<T, V: DerefMut<Target = [T]>, D: AsRef<[usize]>, const N: usize> IndexMut<[usize; N]>
     for NdView<V, D>
 {

@@ -1,5 +1,5 @@
-//! Arrays of any kind of memory: their lengths, strides, other shapes and parts. Acquires of a
-//! shape return them.
+//! Arrays in any kind of memory: their lengths, strides, reshaping and splitting. Acquires with a
+//! shape return these arrays.
 
 use crate::error::{ShapeError, panic_with};
 use crate::lengths::{DynamicShape, turn_into_strides};
@@ -7,12 +7,12 @@ pub use crate::nd_array::NdView;
 use crate::view::PoolView;
 
 impl<V: PoolView, D: AsRef<[usize]>> NdView<V, D> {
-    /// Gives a view a shape.
+    /// Combines a view with a shape.
     ///
     /// # Errors
     ///
-    /// [`ShapeError::LengthMismatch`] if the shape does not have exactly the view's elements,
-    /// [`ShapeError::Overflow`] if its product overflows.
+    /// [`ShapeError::LengthMismatch`] if the shape and the view have different numbers of elements,
+    /// and [`ShapeError::Overflow`] if the product of the lengths overflows.
     pub fn new(view: V, dims: D) -> Result<Self, ShapeError> {
         let length = view.len();
         Self::checked(view, length, size_of::<V::Element>(), dims)
@@ -42,19 +42,19 @@ impl<V: PoolView, D: AsRef<[usize]>> NdView<V, D> {
         self.view.is_empty()
     }
 
-    /// Converts into the one-dimensional view of all elements, in row-major order.
+    /// Converts the array into the one-dimensional view of all elements, in row-major order.
     #[inline]
     pub fn into_view(self) -> V {
         self.view
     }
 
-    /// Converts into the view and the lengths.
+    /// Converts the array into the view and the lengths.
     #[inline]
     pub fn into_parts(self) -> (V, D) {
         (self.view, self.dims)
     }
 
-    /// Gives the same elements another shape.
+    /// Returns the same elements as an array of another shape.
     ///
     /// # Panics
     ///
@@ -63,7 +63,7 @@ impl<V: PoolView, D: AsRef<[usize]>> NdView<V, D> {
         self.try_reshape(dims).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Fallible twin of [`reshape`](Self::reshape).
+    /// Fallible version of [`reshape`](Self::reshape).
     ///
     /// # Errors
     ///
@@ -90,7 +90,7 @@ impl<V: PoolView, const N: usize> NdView<V, [usize; N]> {
         strides
     }
 
-    /// Splits along the first axis: the rows before `index`, and the rest.
+    /// Splits along the first axis, into the rows before `index` and the rest.
     ///
     /// # Panics
     ///
@@ -99,7 +99,7 @@ impl<V: PoolView, const N: usize> NdView<V, [usize; N]> {
         self.try_split_at(index).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Fallible twin of [`split_at`](Self::split_at).
+    /// Fallible version of [`split_at`](Self::split_at).
     ///
     /// # Errors
     ///
@@ -112,7 +112,7 @@ impl<V: PoolView, const N: usize> NdView<V, [usize; N]> {
                 return Err(ShapeError::SplitOutOfRange { asked: index, extent });
             }
         };
-        // Zero if an axis is zero: then neither side has elements.
+        // The product is not needed if the view is empty: neither side then has elements.
         let row = if self.view.is_empty() { 0 } else { rest.iter().product() };
         let (mut before, mut after) = (self.dims, self.dims);
         before[0] = index;

@@ -1,4 +1,4 @@
-//! A pool for lexical use: owns the slots and opens scopes.
+//! A pool for lexical use, which owns the slots and opens scopes.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -12,14 +12,14 @@ use crate::stats::{PoolStats, ReleaseReport};
 
 /// Memory for the temporaries of one thread at a time, on one device.
 ///
-/// A pool has no acquire methods: open a [`Scope`]. A pool keeps every block until
-/// [`trim`](Self::trim), [`compact`](Self::compact), [`clear`](Self::clear) or its drop. So the
-/// second pass through the same scopes allocates nothing. A loop over [`keep`](Scope::keep) may
-/// need more passes; its documentation gives the number.
+/// A pool has no acquire methods: open a [`Scope`] instead. A pool keeps every block until you call
+/// [`trim`](Self::trim), [`compact`](Self::compact) or [`clear`](Self::clear), or drop the pool.
+/// The second pass through the same scopes therefore allocates nothing. A loop over
+/// [`keep`](Scope::keep) may need more passes; its documentation gives the number.
 ///
-/// A pool can be sent to another thread if the backend's context is `Send`, and also its
-/// [`Descriptor`](PoolBackend::Descriptor), the backend's data beside cached shapes. A pool is
-/// never shared.
+/// A pool can be sent to another thread if the backend's context and
+/// [`Descriptor`](PoolBackend::Descriptor) are `Send`. A descriptor is the data that a backend
+/// stores with a cached shape. A pool cannot be shared between threads.
 ///
 /// ```
 /// # use pool_conformance::HeapBackend as Memory;
@@ -33,16 +33,16 @@ use crate::stats::{PoolStats, ReleaseReport};
 /// assert_eq!(pool.stats().growths, 2);
 /// ```
 ///
-/// The page [`soundness`](crate::soundness) lists programs that do not compile, such as a second
-/// scope while a view lives.
+/// The page [`soundness`](crate::soundness) lists programs that do not compile, such as opening a
+/// second scope while a view lives.
 pub struct Pool<B: PoolBackend> {
     root: Root<B>,
     owner: PhantomData<State<B>>,
 }
 
 // SAFETY: the pool is the only owner of its state, tables and blocks. None of them is bound to a
-// thread: blocks may move wherever the context may (`PoolBackend`'s contract). Descriptors are the
-// backend's own data, and are moved only if they are `Send`.
+// thread, because blocks may move wherever the context may (`PoolBackend`'s contract). Descriptors
+// are the backend's own data, and are moved only if they are `Send`.
 unsafe impl<B: PoolBackend> Send for Pool<B>
 where
     B::Context: Send,
@@ -65,7 +65,7 @@ impl<B: PoolBackend> Pool<B> {
     ///
     /// # Errors
     ///
-    /// [`PoolError::Config`] for a value out of its range, [`PoolError::Bookkeeping`] if the host
+    /// [`PoolError::Config`] if a value is out of range, and [`PoolError::Bookkeeping`] if the host
     /// has no memory for the first slot table.
     pub fn with_config(
         context: B::Context,
@@ -74,25 +74,25 @@ impl<B: PoolBackend> Pool<B> {
         Ok(Self { root: Root::<B>::create(context, config)?, owner: PhantomData })
     }
 
-    /// Opens a scope. Opening costs one load; leaving costs nothing.
+    /// Opens a scope. Opening a scope costs one load, and leaving it costs nothing.
     #[inline]
     pub fn scope(&mut self) -> Scope<'_, B> {
-        // SAFETY: the pool is borrowed exclusively for the lifetime of the scope and its views. So
-        // no view of an earlier scope is in use, and no other cursor of this pool is used
-        // meanwhile.
+        // SAFETY: the pool is borrowed exclusively for the lifetime of the scope and its views. No
+        // view of an earlier scope is in use, and no other cursor of this pool is used during the
+        // borrow.
         let cursor = unsafe { self.root.cursor() };
-        // SAFETY: as above.
+        // SAFETY: as for the cursor above.
         unsafe { Scope::from_cursor(cursor) }
     }
 
-    /// Frees every block. The slots stay, and their next acquires allocate again.
+    /// Frees every block. The slots stay, and the next acquire of each slot allocates again.
     pub fn trim(&mut self) -> ReleaseReport {
         self.scope().trim()
     }
 
-    /// Swaps oversized blocks for smaller ones, by the lengths acquired since
-    /// [`sample_lengths`](Self::sample_lengths) or an earlier call. Without samples, the first call
-    /// swaps nothing and starts to sample; see [`Compaction`].
+    /// Replaces oversized blocks with smaller ones. The new sizes follow the lengths acquired since
+    /// [`sample_lengths`](Self::sample_lengths) or the previous call. Without samples, the first
+    /// call replaces nothing and starts sampling; see [`Compaction`].
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -112,23 +112,23 @@ impl<B: PoolBackend> Pool<B> {
         self.scope().compact(compaction)
     }
 
-    /// Starts to sample the lengths of acquires, for [`compact`](Self::compact).
+    /// Starts sampling the lengths of acquires, for [`compact`](Self::compact).
     pub fn sample_lengths(&mut self) {
         self.scope().sample_lengths();
     }
 
-    /// Frees every block and forgets the peaks, as in a new pool.
+    /// Frees every block and resets the peaks, as if the pool were new.
     pub fn clear(&mut self) -> ReleaseReport {
         let released = self.trim();
         self.state().forget_peaks();
         released
     }
 
-    /// Replaces the configuration. The pool keeps its blocks, even above a lower limit.
+    /// Replaces the configuration. The pool keeps its blocks, even if they exceed a lower limit.
     ///
     /// # Errors
     ///
-    /// [`PoolError::Config`] for a value out of its range; the pool then keeps its configuration.
+    /// [`PoolError::Config`] if a value is out of range. The pool then keeps its old configuration.
     pub fn configure(&mut self, config: PoolConfig) -> Result<(), PoolError<B::Error>> {
         // SAFETY: no scope is open, so no view is in use.
         Ok(unsafe { self.state().configure(config) }?)
@@ -158,14 +158,14 @@ impl<B: PoolBackend> Pool<B> {
         unsafe { self.root.state() }
     }
 
-    /// A cursor at the beginning of the pool's memory.
+    /// Returns a cursor at the beginning of the pool's memory.
     ///
     /// # Safety
     ///
     /// Same as for [`PoolRoot::cursor`].
     #[inline(always)]
     pub(crate) unsafe fn root_cursor(&self) -> Cursor<B> {
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         unsafe { self.root.cursor() }
     }
 
@@ -177,11 +177,11 @@ impl<B: PoolBackend> Pool<B> {
         root
     }
 
-    /// Makes a pool of a root.
+    /// Creates a pool from a root.
     ///
     /// # Safety
     ///
-    /// `root` came from [`into_root`](Self::into_root), and no other pool is made of it.
+    /// `root` came from [`into_root`](Self::into_root), and no other pool is created from it.
     #[inline(always)]
     pub(crate) unsafe fn from_root(root: Root<B>) -> Self {
         Self { root, owner: PhantomData }
@@ -192,7 +192,7 @@ impl<B: PoolBackend> Pool<B> {
 impl<B: PoolBackend> Drop for Pool<B> {
     fn drop(&mut self) {
         // SAFETY: the pool owns its root. A scope or view would borrow the pool, so none is in use
-        // while it is dropped.
+        // when the pool is dropped.
         unsafe { self.root.destroy() };
     }
 }
@@ -207,7 +207,7 @@ where
     }
 }
 
-/// A panic leaves no broken invariant in a pool.
+/// A panic cannot break an invariant of a pool.
 impl<B: PoolBackend> UnwindSafe for Pool<B> {}
 impl<B: PoolBackend> RefUnwindSafe for Pool<B> {}
 

@@ -1,45 +1,46 @@
-//! Growth of lists that are behind a lock or a borrow. Memory is allocated before the lock is
-//! taken, and the replaced memory is freed after the lock is released. So nothing is allocated or
-//! freed under the lock, and no allocator hook that could want the same lock runs there. If the
+//! Functions that grow lists behind a lock or a borrow. Memory is allocated before the lock is
+//! taken, and the replaced memory is freed after the lock is released. Nothing is allocated or
+//! freed while the lock is held, so no allocator hook that needs the same lock can run then. If the
 //! host has no memory, the call fails and changes nothing.
 //!
-//! Internal to the backends of this workspace.
+//! This module is internal to the backends of this workspace.
 
 use alloc::vec::Vec;
 use core::mem;
 use core::ops::DerefMut;
 
-/// The host has no memory for a list.
+/// The error that the host has no memory for a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoHostMemory {
     /// Bytes requested.
     pub requested: usize,
 }
 
-/// A container whose memory is allocated outside, before the call that needs it.
+/// A container whose memory is allocated in advance, before the call that needs it.
 pub trait Reserve {
-    /// The need of a call.
+    /// The requirement of a call, such as a number of entries.
     type Need: Copy;
-    /// The amount of memory that is lacking.
+    /// The amount of memory that is missing.
     type Lacking;
-    /// Memory that was allocated outside; later the memory that it replaced.
+    /// Memory that was allocated in advance, and later the memory that it replaced.
     type Spare;
 
-    /// Returns the amount of memory lacking for a call; `None` if there is enough.
+    /// Returns the amount of memory that is missing for a call. `None` if there is enough.
     fn lacking(&self, need: Self::Need) -> Option<Self::Lacking>;
 
-    /// Allocates the lacking memory.
+    /// Allocates the missing memory.
     ///
     /// # Errors
     ///
-    /// [`NoHostMemory`] if the host has none.
+    /// [`NoHostMemory`] if the host has no memory.
     fn allocate(lacking: Self::Lacking) -> Result<Self::Spare, NoHostMemory>;
 
-    /// Moves to the allocated memory if it is larger, and leaves the memory to free in `spare`.
+    /// Moves the contents to the allocated memory if it is larger, and leaves the old memory in
+    /// `spare` to be freed.
     fn move_to(&mut self, spare: &mut Self::Spare);
 }
 
-/// The need of a list is its number of new entries.
+/// The requirement of a list is the number of its new entries.
 impl<T> Reserve for Vec<T> {
     type Need = usize;
     type Lacking = usize;
@@ -62,7 +63,7 @@ impl<T> Reserve for Vec<T> {
     }
 }
 
-/// Makes an empty list with the given capacity, in entries.
+/// Creates an empty list with the given capacity, in entries.
 ///
 /// # Errors
 ///
@@ -75,7 +76,7 @@ pub fn list<T>(entries: usize) -> Result<Vec<T>, NoHostMemory> {
 }
 
 /// Takes a lock or a borrow after its list has the memory that a call needs. If other threads use
-/// that memory up first, it allocates again.
+/// up that memory first, the function allocates again.
 ///
 /// ```
 /// use std::cell::RefCell;
@@ -90,7 +91,7 @@ pub fn list<T>(entries: usize) -> Result<Vec<T>, NoHostMemory> {
 ///
 /// # Errors
 ///
-/// [`NoHostMemory`] if the host has none.
+/// [`NoHostMemory`] if the host has no memory.
 pub fn lock_reserved<G: DerefMut, R: Reserve>(
     lock: impl Fn() -> G,
     part: impl Fn(&mut G::Target) -> &mut R,
@@ -103,7 +104,7 @@ pub fn lock_reserved<G: DerefMut, R: Reserve>(
         let mut spare = R::allocate(lacking)?;
         let mut guard = lock();
         part(&mut guard).move_to(&mut spare);
-        // In this order: the replaced memory is freed without the lock.
+        // The lock is released first, so the replaced memory is freed without the lock.
         drop(guard);
         drop(spare);
     }

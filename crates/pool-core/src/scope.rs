@@ -1,5 +1,5 @@
 //! A lexical scope: a by-value handle of one word. The word is both the position of the next slot
-//! and the checkpoint to return to.
+//! and the checkpoint that the outer scope returns to.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -11,13 +11,15 @@ use crate::stats::{PoolStats, ReleaseReport};
 
 /// A region whose temporaries are all freed when it ends. Leaving a scope runs no code.
 ///
-/// Opened from a [`Pool`](crate::Pool), from an outer scope, or by `with_pool!`. The i-th acquire
-/// of a scope gets the i-th slot above those of the enclosing scopes. When the scope ends, the
-/// outer scope's cursor is still where it was, so the outer scope reuses the slots. There is no
-/// `Drop`, so a panic, `?`, an early return or `mem::forget` cannot skip it.
+/// A scope is opened from a [`Pool`](crate::Pool), from an outer scope, or with `with_pool!`. The
+/// i-th acquire of a scope returns the i-th slot above the slots of the enclosing scopes. Opening
+/// an inner scope does not move the outer scope's cursor, so the outer scope reuses the slots of an
+/// inner scope that has ended. There is no `Drop` that a panic, `?`, an early return or
+/// `mem::forget` could skip.
 ///
-/// The array that an acquire returns borrows from the pool or the outer scope, not from the scope
-/// value. Views of a scope outlive the scope value, and keep the pool or the outer scope borrowed.
+/// The array that an acquire returns borrows from the pool or the outer scope, and not from the
+/// scope value. Views may therefore outlive the scope value, and they keep the pool or the outer
+/// scope borrowed.
 ///
 /// ```
 /// # use pool_conformance::HeapBackend as Memory;
@@ -36,72 +38,77 @@ use crate::stats::{PoolStats, ReleaseReport};
 ///
 /// # Why this is sound
 ///
-/// 1. A slot's memory is handed out only by stepping a cursor over it. There is no `Clone` and no
-///    `Default`. No method moves a cursor back, with one exception: over a slot that could not be
-///    filled, which has no view, and only if nothing was acquired after it.
+/// 1. A slot's memory is handed out only when a cursor steps past that slot. Scopes implement
+///    neither `Clone` nor `Default`. No method moves a cursor back, with one exception: past a slot
+///    that could not be filled, which has no view, and only if nothing was acquired after that
+///    slot.
 /// 2. [`Pool::scope`](crate::Pool::scope) and [`Scope::scope`] borrow their receiver exclusively
-///    for as long as the new scope or any view of it lives. So the outer scope cannot acquire while
-///    an inner scope is in use. When it can acquire again, nothing of the inner scope is alive.
+///    for as long as the new scope or any of its views lives. The outer scope therefore cannot
+///    acquire while an inner scope is in use. When the outer scope can acquire again, no view of
+///    the inner scope is alive.
 /// 3. Slots never move. Only slots at or above the cursor are grown or freed, so a view's memory
-///    stays where it is until the view's borrow ends.
+///    stays at the same address until the view's borrow ends.
 /// 4. Recycled contents are handed out only as [`PodElement`](crate::PodElement)s, for which any
 ///    bytes are a valid value. Blocks start out initialised, and no view of plain data can make
-///    them uninitialised. Before the host writes other types (with padding or pointers), the slot
-///    is marked with the longest length so written. All of those bytes are zeroed before the slot
-///    is next handed out recycled.
-/// 5. Lengths, shapes and views from the user are read into owned numbers exactly once, before the
-///    cursor is read. Closures and the backend's writes run after the cursor has stepped. In
-///    between, an allocator's hook, a `tracing` subscriber or the backend may run, and may hold
-///    this very scope. Meanwhile the pool is marked as busy and its next slot advertises nothing:
-///    acquires are refused, and a trim frees nothing.
-/// 6. A vector that grows ([`PoolVec`](crate::PoolVec)) has the only view of its slot's block, and
-///    exchanges that block for an idle slot's. A vector acquired without capacity has no byte of
-///    its slot's block: the first push hands the block out, as an acquire would.
-///    [`keep`](Scope::keep) does the same after its inner scope has ended. Its closure works for
-///    any lifetime of the inner scope, so only the returned array is left of that scope.
-/// 7. A box and an allocator own memory that the cursor stepped past, as a view does. Only the
-///    allocator reuses what they free, and only at its end; the cursor does not go back over it.
+///    them uninitialised. Before the host writes other types (with padding or pointers), the pool
+///    marks the slot with the largest number of bytes written this way. All of those bytes are
+///    zeroed before the slot is next handed out with recycled contents.
+/// 5. The pool reads lengths, shapes and views from the user into owned numbers exactly once,
+///    before the cursor is read. Closures and the backend's writes run after the cursor has stepped
+///    past the slot. While a slot is reserved, an allocator's hook, a `tracing` subscriber or the
+///    backend may run, and may hold this very scope. During that time the pool is marked as busy
+///    and its next slot advertises no capacity: acquires are refused, and a trim frees nothing.
+/// 6. A [`PoolVec`](crate::PoolVec) that grows holds the only view of its slot's block, and
+///    exchanges that block for the block of an idle slot. A vector acquired without capacity does
+///    not use its slot's block: the first push hands the block out, as an acquire would.
+///    [`keep`](Scope::keep) exchanges blocks in the same way after its inner scope has ended. Its
+///    closure must work for any lifetime of the inner scope, so only the returned array survives
+///    that scope.
+/// 7. A box and an allocator own memory that the cursor has stepped past, just as a view does. Only
+///    the allocator reuses memory that its collections free, and only at the end of its chunk. The
+///    scope's cursor never goes back over a chunk.
 ///
 /// | misuse | outcome |
 /// |---|---|
 /// | acquire from the outer scope while an inner scope or view lives | compile error |
-/// | open two inner scopes of one outer | compile error |
+/// | open two inner scopes of one outer scope | compile error |
 /// | use, move or drop the pool while a view lives | compile error |
 /// | send a scope to another thread | compile error |
 /// | carry a view out of the pool's borrow | compile error |
 /// | acquire recycled `bool`s, or elements aligned above [`MAX_ALIGN`](PoolBackend::MAX_ALIGN) | compile error |
 /// | keep more of an inner scope than its closure returns | compile error |
 /// | open an inner scope while a collection over `Scope::allocator` is in use | compile error |
-/// | forget or leak a box or a collection | its values are not dropped; the memory is the scope's |
-/// | leave padding or uninitialised bytes in host memory | zeroed before they are handed out recycled |
+/// | forget or leak a box or a collection | its values are not dropped; its memory still returns to the scope |
+/// | leave padding or uninitialised bytes in host memory | the bytes are zeroed before they are handed out as recycled contents |
 /// | forget a scope, panic in it, return early | harmless |
-/// | ask for too much | typed error, pool unchanged for live views |
+/// | request too much memory | typed error; live views are not affected |
 /// | acquire from an allocator's hook or a `tracing` subscriber that runs inside this pool | [`PoolError::Reentered`](crate::PoolError::Reentered) |
 /// | trim or compact from such a hook or subscriber | nothing happens |
 ///
-/// The page [`soundness`](crate::soundness) has an example of each compile error, as have
+/// The page [`soundness`](crate::soundness) shows an example of each compile error, and so do
 /// [`PoolBox`](crate::PoolBox) and `ScopeAllocator`.
 #[must_use = "a scope does nothing but hand out memory"]
 pub struct Scope<'s, B: PoolBackend> {
     pub(crate) cursor: Cursor<B>,
-    /// Covariant: `'s` occurs only in types that the scope hands out.
+    /// Covariant, because `'s` occurs only in types that the scope hands out.
     pool: PhantomData<&'s ()>,
 }
 
 impl<'s, B: PoolBackend> Scope<'s, B> {
     /// # Safety
     ///
-    /// The pool of the cursor lives for `'s`, and no other cursor of it is used during `'s`.
+    /// The cursor's pool lives for `'s`, and no other cursor of that pool is used during `'s`.
     #[inline(always)]
     pub(crate) unsafe fn from_cursor(cursor: Cursor<B>) -> Self {
         Self { cursor, pool: PhantomData }
     }
 
-    /// Opens an inner scope. Views of this scope stay usable while it is open. This scope itself is
-    /// unusable until the inner scope and its views are out of use.
+    /// Opens an inner scope. Views of this scope stay usable while the inner scope is open. This
+    /// scope itself cannot be used until the inner scope and its views are no longer in use.
     ///
-    /// A scope is one word. Pass a scope by value to a helper that is not inlined: the word then
-    /// stays in a register. An acquire through a reference to a scope reads and writes memory.
+    /// A scope is one word. If you pass a scope to a helper function that is not inlined, pass it
+    /// by value: the word then stays in a register. An acquire through a reference to a scope reads
+    /// and writes memory.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -118,37 +125,38 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     #[inline]
     pub fn scope(&mut self) -> Scope<'_, B> {
         // SAFETY: `self` is borrowed exclusively for the lifetime of the new scope and all its
-        // views. So this scope's cursor is not used until they are out of use.
+        // views, so this scope's cursor is not used during that time.
         let cursor = unsafe { self.cursor.copy() };
         // SAFETY: the pool outlives the borrow, and this scope's cursor is not used during it.
         unsafe { Scope::from_cursor(cursor) }
     }
 
-    /// Returns the number of slots that this scope and the enclosing ones have handed out.
+    /// Returns the number of slots that this scope and the enclosing scopes have handed out.
     #[must_use]
     pub fn active_slots(&self) -> usize {
         self.cursor.active()
     }
 
-    /// Frees the blocks of all slots that this scope and the enclosing ones have not handed out. In
-    /// a stack, frees the chunks after this scope's own, and returns pages of that one to the
-    /// system ([`discarded_bytes`](ReleaseReport::discarded_bytes)). Frees nothing if code that the
-    /// pool runs inside another operation calls it (see
+    /// Frees the blocks of all slots that neither this scope nor the enclosing scopes have handed
+    /// out. In a stack, it frees the chunks after this scope's chunk, and returns unused pages of
+    /// this scope's chunk to the system ([`discarded_bytes`](ReleaseReport::discarded_bytes)). A
+    /// call from code that the pool runs inside another operation frees nothing (see
     /// [`PoolError::Reentered`](crate::PoolError::Reentered)).
     pub fn trim(&self) -> ReleaseReport {
         self.cursor.trim()
     }
 
-    /// Swaps oversized blocks of slots that are not handed out for smaller ones, by the lengths
-    /// acquired since [`sample_lengths`](Self::sample_lengths) or an earlier call. Without samples,
-    /// the first call swaps nothing and starts to sample; see [`Compaction`]. Swaps nothing if
-    /// [`trim`](Self::trim) would free nothing.
+    /// Replaces oversized blocks of slots that are not handed out with smaller ones. The new sizes
+    /// follow the lengths acquired since [`sample_lengths`](Self::sample_lengths) or the previous
+    /// call. Without samples, the first call replaces nothing and starts sampling; see
+    /// [`Compaction`]. Like [`trim`](Self::trim), a call from inside another operation of the pool
+    /// has no effect.
     pub fn compact(&self, compaction: &Compaction) -> ReleaseReport {
         self.cursor.compact(compaction)
     }
 
-    /// Starts to sample the lengths of acquires, for [`compact`](Self::compact). Samples nothing if
-    /// [`trim`](Self::trim) would free nothing.
+    /// Starts sampling the lengths of acquires, for [`compact`](Self::compact). Like
+    /// [`trim`](Self::trim), a call from inside another operation of the pool has no effect.
     pub fn sample_lengths(&self) {
         self.cursor.sample_lengths();
     }
@@ -166,7 +174,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     }
 }
 
-/// A panic leaves no broken invariant in a scope.
+/// A panic cannot break an invariant of a scope.
 impl<B: PoolBackend> UnwindSafe for Scope<'_, B> {}
 impl<B: PoolBackend> RefUnwindSafe for Scope<'_, B> {}
 

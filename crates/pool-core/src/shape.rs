@@ -1,5 +1,5 @@
-//! Shapes of acquires, and the array that each one returns. A length returns a plain view; lengths
-//! along axes return an array.
+//! Shapes of acquires, and the array type that each shape returns. Acquiring with a length returns
+//! a plain view. Acquiring with lengths along axes returns an array.
 
 use crate::engine::{Engine, FixedEngine, FromParts};
 use crate::lengths::DynamicShape;
@@ -9,11 +9,11 @@ use crate::nd_view::NdView;
 ///
 /// | shape | array | cost in steady state |
 /// |---|---|---|
-/// | `usize` | a plain view, on the host `&mut [T]` | a compare, an address and a step |
-/// | `[usize; N]`, a tuple of N lengths; N from 1 to 6 | [`NdView`] with the lengths `[usize; N]` | the same and a checked product |
+/// | `usize` | a plain view; on the host, `&mut [T]` | one comparison, one address computation and one step |
+/// | `[usize; N]`, a tuple of N lengths; N from 1 to 6 | [`NdView`] with the lengths `[usize; N]` | the same, plus a checked product |
 /// | `&[usize]` | [`NdView`] with a [`DynamicShape`] | a lookup in the slot's shape cache; a cached shape allocates nothing |
 ///
-/// The trait is sealed. Code that is generic over the shape returns `S::Array`:
+/// The trait is sealed. Code that is generic over the shape uses `S::Array` as its return type:
 ///
 /// ```
 /// use pool_core::{NdArray, PoolBackend, Scope, Shape};
@@ -35,7 +35,7 @@ use crate::nd_view::NdView;
     note = "for a length of another integer type use `usize::try_from`; for a `Vec<usize>` or an array by reference use `&dims[..]`"
 )]
 pub trait Shape: Engine {
-    /// The acquired array, whose elements are those of the view `V`.
+    /// The acquired array, whose elements are in the view `V`.
     type Array<'s, V>: FromParts<V, Self::Kept<'s>>;
 }
 

@@ -1,5 +1,5 @@
-//! The shapes that a pool caches for one array: a set of ways, each with dims, row-major strides
-//! and the backend's data. No way holds an address.
+//! The shapes that a pool caches for one array: a set of entries, each with dims, row-major strides
+//! and the backend's data. No entry contains an address.
 
 use alloc::vec::Vec;
 use core::any::TypeId;
@@ -8,27 +8,28 @@ use core::mem;
 
 use crate::lengths::Lengths;
 
-/// The shapes of one array, unordered, with round-robin eviction. `D` is the backend's descriptor.
+/// The cached shapes of one array, unordered, with round-robin eviction. `D` is the backend's
+/// descriptor.
 pub(crate) struct ShapeSet<D> {
     ways: Vec<Way<D>>,
-    /// The maximum number of ways.
+    /// The maximum number of entries.
     capacity: usize,
-    /// The way that the next miss evicts, once all are taken. A hit does not change it.
+    /// The entry that the next miss evicts, if the set is full. A hit does not change it.
     victim: usize,
 }
 
-/// A cached shape, and the backend's data beside it.
+/// A cached shape, and the backend's data for it.
 pub struct Way<D> {
     pub(crate) element: TypeId,
     pub(crate) lengths: Lengths,
-    /// The elements of the shape: the product of the dims, checked when the way was made.
+    /// The number of elements: the product of the dims, checked when the entry was created.
     pub(crate) count: usize,
-    /// The backend's data beside the shape.
+    /// The backend's data for the shape.
     pub(crate) descriptor: D,
 }
 
 impl<D> ShapeSet<D> {
-    /// Makes a set without shapes and room for `capacity` ways. Fails with the number of bytes
+    /// Creates an empty set that can hold `capacity` shapes. Fails with the number of bytes
     /// requested if the host has no memory for them.
     pub(crate) fn with_capacity(capacity: usize) -> Result<Self, usize> {
         let mut ways = Vec::new();
@@ -48,13 +49,13 @@ impl<D> ShapeSet<D> {
         None
     }
 
-    /// Returns the way at an index that [`put`](Self::put) returned.
+    /// Returns the entry at an index that [`put`](Self::put) returned.
     pub(crate) fn way(&mut self, index: usize) -> &mut Way<D> {
         &mut self.ways[index]
     }
 
-    /// Puts a way into a free place, or replaces the next victim; returns the index, and the
-    /// victim.
+    /// Adds an entry to a free position, or evicts an entry for it. Returns the index of the new
+    /// entry, and the evicted entry.
     #[inline]
     pub(crate) fn put(&mut self, way: Way<D>) -> (usize, Option<Way<D>>) {
         let count = self.ways.len();
@@ -83,24 +84,24 @@ impl<D> fmt::Debug for Way<D> {
     }
 }
 
-/// The number of axes that are compared at once.
+/// The number of axes that are compared together.
 const PIECE: usize = 4;
 
-/// Returns `true` if two shapes of one rank are equal. From four to eight axes, it compares the
-/// first four and the last four, which may overlap, without a loop counter.
+/// Returns `true` if two shapes of the same rank are equal. For ranks four to eight, it compares
+/// the first four axes and the last four, which may overlap, without a loop counter.
 #[inline(always)]
 fn same_dims(own: &[usize], asked: &[usize]) -> bool {
     let same = |axis: usize| {
-        // SAFETY: the callers below pass axes below the rank, which both have.
+        // SAFETY: the callers below pass axes below the rank, which is the length of both lists.
         let own = unsafe { own.as_ptr().wrapping_add(axis).read() };
-        // SAFETY: as above. Each axis has its own load: callers have often just written the lengths
-        // one by one. A wide load would wait until all of them have left the processor's store
-        // buffer.
+        // SAFETY: as above. Each axis is loaded separately, because callers have often just written
+        // the lengths one by one. A wide load would wait until all of these writes have left the
+        // processor's store buffer.
         own == unsafe { asked.as_ptr().wrapping_add(axis).read_volatile() }
     };
     let rank = own.len();
     if !(PIECE..=2 * PIECE).contains(&rank) {
-        // From the last one, because a count down to zero needs no extra comparison.
+        // Starts with the last axis, because counting down to zero needs no extra comparison.
         return (0..rank).rev().all(same);
     }
     let same_piece = |from: usize| same(from) && same(from + 1) && same(from + 2) && same(from + 3);

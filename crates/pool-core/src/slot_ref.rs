@@ -1,23 +1,24 @@
-//! The reference that a view may keep to its memory: one word, whose meaning only the layouts know.
+//! The reference that a view may store to its memory: one word, whose meaning only the layouts
+//! know.
 
 use core::fmt;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 
-/// A view's reference to its slot, for backends whose views must notify the pool, for example of a
+/// A view's reference to its slot, for backends whose views must notify the pool. An example is a
 /// use on a stream that the pool does not order.
 ///
 /// A `SlotRef` is one word. Host backends ignore it, so it costs nothing there. It is neither
-/// `Send` nor `Sync`: a view that keeps one stays on its pool's thread. A view of a
+/// `Send` nor `Sync`, so a view that stores one stays on its pool's thread. A view of a
 /// [stacked](crate::Stacked) pool refers to the pool instead of a slot.
 pub struct SlotRef<B> {
     slot: NonNull<()>,
-    /// Invariant: the memory at the address depends on the backend.
+    /// Invariant, because the type of the memory at the address depends on the backend.
     backend: PhantomData<fn(B) -> B>,
 }
 
-/// The tag of the address of a stacked pool's state. Slots and states are aligned to more than one
-/// byte, so the bit is free.
+/// The tag bit in the address of a stacked pool's state. Slots and states are aligned to more than
+/// one byte, so the bit is free.
 const OF_STACK: usize = 1;
 
 impl<B> Clone for SlotRef<B> {
@@ -37,7 +38,7 @@ impl<B> fmt::Debug for SlotRef<B> {
 impl<B> SlotRef<B> {
     /// # Safety
     ///
-    /// `slot` is the address of a slot, no sentinel, of a pool of the backend `B`.
+    /// `slot` is the address of a slot, and not of a sentinel, in a pool of the backend `B`.
     #[inline(always)]
     pub(crate) unsafe fn new(slot: NonNull<()>) -> Self {
         Self { slot, backend: PhantomData }
@@ -51,7 +52,7 @@ impl<B> SlotRef<B> {
         Self { slot: state.map_addr(|address| address | OF_STACK), backend: PhantomData }
     }
 
-    /// Returns the address of a stacked pool's state, if the reference was made of one.
+    /// Returns the address of a stacked pool's state, if the reference was created from one.
     #[inline(always)]
     pub(crate) fn stack(self) -> Option<NonNull<()>> {
         let address = self.slot.addr().get();

@@ -1,14 +1,15 @@
-//! Programs that do not compile, one for each promise: misuses of scopes and pools that the borrow
-//! checker and the bounds of the acquire family refuse. The documentation tests compile each
-//! example, which must fail with the error that it names.
+//! Programs that do not compile, one for each promise. They are misuses of scopes and pools that
+//! the borrow checker and the bounds of the acquire methods reject. The documentation tests compile
+//! each example, which must fail with the error that the example names.
 //!
-//! The section [`Scope`](crate::Scope#why-this-is-sound) argues that these promises suffice. The
-//! misuses of handles, the dynamic pool and lists of idle pools are on their own pages:
-//! [`DynamicPool`](crate::DynamicPool), [`Handle`](crate::Handle), [`FreeList`](crate::FreeList).
+//! The section [`Scope`](crate::Scope#why-this-is-sound) argues that these promises suffice.
+//! Misuses of handles, of the dynamic pool and of lists of idle pools are shown on the pages
+//! [`DynamicPool`](crate::DynamicPool), [`Handle`](crate::Handle) and
+//! [`FreeList`](crate::FreeList).
 //!
 //! # Scopes
 //!
-//! ## An outer scope does not acquire while a view of an inner scope lives
+//! ## An outer scope cannot acquire while a view of an inner scope lives
 //!
 //! ```compile_fail,E0502
 //! # use pool_conformance::HeapBackend as Memory;
@@ -20,7 +21,7 @@
 //! view[0] = 1;
 //! ```
 //!
-//! ## An outer scope does not acquire while an inner scope is in use
+//! ## An outer scope cannot acquire while an inner scope is in use
 //!
 //! ```compile_fail,E0502
 //! # use pool_conformance::HeapBackend as Memory;
@@ -31,7 +32,7 @@
 //! inner.acquire::<u8, _>(1);
 //! ```
 //!
-//! ## An outer scope does not trim while an inner scope is in use
+//! ## An outer scope cannot be trimmed while an inner scope is in use
 //!
 //! ```compile_fail,E0502
 //! # use pool_conformance::HeapBackend as Memory;
@@ -42,7 +43,7 @@
 //! inner.acquire::<u8, _>(1);
 //! ```
 //!
-//! ## Two inner scopes of one outer scope are not in use at once
+//! ## Two inner scopes of one outer scope cannot be in use at the same time
 //!
 //! ```compile_fail,E0499
 //! # use pool_conformance::HeapBackend as Memory;
@@ -53,7 +54,7 @@
 //! first.acquire::<u8, _>(1);
 //! ```
 //!
-//! ## An inner scope is not swapped with its own outer scope
+//! ## An inner scope cannot be swapped with its own outer scope
 //!
 //! ```compile_fail,E0499
 //! # use pool_conformance::HeapBackend as Memory;
@@ -64,7 +65,7 @@
 //! inner.acquire::<u8, _>(1);
 //! ```
 //!
-//! ## A scope is not sent to another thread
+//! ## A scope cannot be sent to another thread
 //!
 //! ```compile_fail,E0277
 //! # use pool_conformance::HeapBackend as Memory;
@@ -75,7 +76,7 @@
 //! });
 //! ```
 //!
-//! ## A reference to a scope is not sent to another thread
+//! ## A reference to a scope cannot be sent to another thread
 //!
 //! ```compile_fail,E0277
 //! # use pool_conformance::HeapBackend as Memory;
@@ -86,7 +87,7 @@
 //! });
 //! ```
 //!
-//! ## A scope is not cloned
+//! ## A scope cannot be cloned
 //!
 //! ```compile_fail,E0599
 //! # use pool_conformance::HeapBackend as Memory;
@@ -95,7 +96,7 @@
 //! let copy = scope.clone(); // scope_not_clone
 //! ```
 //!
-//! ## A scope does not come from nowhere
+//! ## A scope cannot be created without a pool
 //!
 //! ```compile_fail,E0599
 //! # use pool_conformance::HeapBackend as Memory;
@@ -105,7 +106,7 @@
 //!
 //! # Elements
 //!
-//! ## Recycled bytes are not handed out as `bool`s
+//! ## Recycled bytes are never handed out as `bool`s
 //!
 //! ```compile_fail,E0277
 //! # use pool_conformance::HeapBackend as Memory;
@@ -114,7 +115,7 @@
 //! let flags = scope.acquire::<bool, _>(8); // recycled_bool
 //! ```
 //!
-//! ## Recycled bytes are not handed out as an array of `bool`s
+//! ## Recycled bytes are never handed out as an array of `bool`s
 //!
 //! ```compile_fail,E0277
 //! # use pool_conformance::HeapBackend as Memory;
@@ -123,7 +124,7 @@
 //! let flags = scope.acquire::<bool, _>([2, 4]); // recycled_bool_array
 //! ```
 //!
-//! ## A view does not allow its block to become uninitialised
+//! ## A view cannot make its block uninitialised
 //!
 //! ```compile_fail,E0277
 //! # use pool_conformance::HeapBackend as Memory;
@@ -132,7 +133,7 @@
 //! let holes = scope.acquire::<std::mem::MaybeUninit<u8>, _>(8); // maybeuninit_never_offered
 //! ```
 //!
-//! ## An element does not own anything
+//! ## An element cannot own anything
 //!
 //! ```compile_fail,E0277
 //! # use pool_conformance::HeapBackend as Memory;
@@ -141,10 +142,10 @@
 //! let boxes = scope.acquire_zeroed::<Option<Box<u8>>, _>(8); // element_with_drop
 //! ```
 //!
-//! ## An element is not aligned above what the backend can align
+//! ## An element cannot have a larger alignment than the backend supports
 //!
-//! The limit is [`PoolBackend::MAX_ALIGN`](crate::PoolBackend::MAX_ALIGN). Host memory has none. If
-//! a backend's blocks are not divided, such as a device's, the limit is the alignment of its
+//! The limit is [`PoolBackend::MAX_ALIGN`](crate::PoolBackend::MAX_ALIGN). Host memory has no
+//! limit. If a backend does not implement `align_block`, the limit is the alignment of its
 //! blocks.
 //!
 //! ```compile_fail,E0080
@@ -157,9 +158,9 @@
 //! let pages = scope.acquire::<Page, _>(1); // overaligned_element
 //! ```
 //!
-//! # Elements of any type that is `Copy`
+//! # Elements of any `Copy` type
 //!
-//! ## A slice does not outlive what its elements refer to
+//! ## A slice cannot outlive the data that its elements refer to
 //!
 //! ```compile_fail,E0597
 //! # use pool_conformance::HeapBackend as Memory;
@@ -172,7 +173,7 @@
 //! assert_eq!(names, ["Ada"]);
 //! ```
 //!
-//! ## An array does not outlive what its elements refer to
+//! ## An array cannot outlive the data that its elements refer to
 //!
 //! ```compile_fail,E0597
 //! # use pool_conformance::HeapBackend as Memory;
@@ -185,7 +186,7 @@
 //! assert_eq!(cells[[1, 1]], &3);
 //! ```
 //!
-//! ## What a slice refers to is not changed while the slice lives
+//! ## Data that a slice refers to cannot change while the slice lives
 //!
 //! ```compile_fail,E0506
 //! # use pool_conformance::HeapBackend as Memory;
@@ -197,7 +198,7 @@
 //! assert_eq!(references, [&3, &3]);
 //! ```
 //!
-//! ## Uninitialised memory is not read as a value
+//! ## Uninitialised memory cannot be read as a value
 //!
 //! ```compile_fail,E0308
 //! # use pool_conformance::HeapBackend as Memory;
@@ -206,7 +207,7 @@
 //! let numbers: &mut [f64] = scope.acquire_uninit::<f64, _>(8); // uninitialised_read_as_a_value
 //! ```
 //!
-//! ## Uninitialised memory does not outlive its scope
+//! ## Uninitialised memory cannot outlive its scope
 //!
 //! ```compile_fail,E0597
 //! # use pool_conformance::HeapBackend as Memory;
@@ -217,7 +218,7 @@
 //! bytes[0].write(1);
 //! ```
 //!
-//! ## A vector does not outlive what its elements refer to
+//! ## A vector cannot outlive the data that its elements refer to
 //!
 //! ```compile_fail,E0597
 //! # use pool_conformance::HeapBackend as Memory;
@@ -231,7 +232,7 @@
 //! words.pop();
 //! ```
 //!
-//! ## A slice of a vector is not kept while the vector grows
+//! ## A slice of a vector cannot be kept while the vector grows
 //!
 //! ```compile_fail,E0502
 //! # use pool_conformance::HeapBackend as Memory;
@@ -243,7 +244,7 @@
 //! assert!(before.is_empty());
 //! ```
 //!
-//! ## A growing vector keeps its scope from opening an inner one
+//! ## A scope cannot open an inner scope while one of its vectors lives
 //!
 //! ```compile_fail,E0502
 //! # use pool_conformance::HeapBackend as Memory;
@@ -254,7 +255,7 @@
 //! numbers.push(inner.acquire::<u8, _>(1)[0]);
 //! ```
 //!
-//! ## A vector does not outlive its pool
+//! ## A vector cannot outlive its pool
 //!
 //! ```compile_fail,E0597
 //! # use pool_conformance::HeapBackend as Memory;
@@ -265,7 +266,7 @@
 //! numbers.clear();
 //! ```
 //!
-//! ## References are not handed out recycled
+//! ## References are never handed out as recycled contents
 //!
 //! ```compile_fail,E0277
 //! # use pool_conformance::HeapBackend as Memory;
@@ -274,7 +275,7 @@
 //! let names = scope.acquire::<&str, _>(8); // recycled_references
 //! ```
 //!
-//! ## An element that owns something is not copied into a pool
+//! ## An element that owns something cannot be copied into a pool
 //!
 //! ```compile_fail,E0277
 //! # use pool_conformance::HeapBackend as Memory;
@@ -283,7 +284,7 @@
 //! let texts = scope.acquire_with(8, |i| i.to_string()); // owner_made_element_by_element
 //! ```
 //!
-//! ## An element with padding is not an element of every backend
+//! ## An element with padding cannot be used with every backend
 //!
 //! ```compile_fail,E0277
 //! # use pool_conformance::HeapBackend as Memory;
@@ -292,7 +293,7 @@
 //! let pairs = scope.acquire_filled(8, (1_u8, 2_u32)); // padding_on_every_backend
 //! ```
 //!
-//! ## The dynamic pool keeps plain data alone
+//! ## The dynamic pool stores only plain data
 //!
 //! ```compile_fail,E0277
 //! # use pool_conformance::HeapBackend as Memory;
@@ -300,7 +301,7 @@
 //! let handle = pool.acquire_filled(8, (1_u8, 2_u32)); // padding_in_the_dynamic_pool
 //! ```
 //!
-//! ## Of an inner scope nothing is kept but what its body answers with
+//! ## Only the slice that the body returns can be kept from an inner scope
 //!
 //! ```compile_fail,E0521
 //! # use pool_conformance::HeapBackend as Memory;
@@ -313,9 +314,9 @@
 //! });
 //! ```
 //!
-//! ## What is kept does not refer to what is not
+//! ## A kept array cannot refer to data that is not kept
 //!
-//! This error has no number in the compiler.
+//! This compiler error has no number.
 //!
 //! ```compile_fail
 //! # use pool_conformance::HeapBackend as Memory;
@@ -327,7 +328,7 @@
 //! });
 //! ```
 //!
-//! ## An outer scope does not acquire while an array of an inner scope is about to be kept
+//! ## An outer scope cannot acquire while an array of an inner scope is about to be kept
 //!
 //! ```compile_fail,E0502
 //! # use pool_conformance::HeapBackend as Memory;
@@ -339,7 +340,7 @@
 //! });
 //! ```
 //!
-//! ## A body does not answer with what may end before the pool
+//! ## A body cannot return a slice that may end before the pool
 //!
 //! ```compile_fail,E0597
 //! # use pool_conformance::HeapBackend as Memory;
@@ -351,7 +352,7 @@
 //!
 //! # Views and their scopes
 //!
-//! ## A view of an inner scope does not outlive the outer scope
+//! ## A view of an inner scope cannot outlive the outer scope
 //!
 //! ```compile_fail,E0597
 //! # use pool_conformance::HeapBackend as Memory;
@@ -363,7 +364,7 @@
 //! view[0] = 1;
 //! ```
 //!
-//! ## An outer scope is not replaced while a view of an inner scope lives
+//! ## An outer scope cannot be replaced while a view of an inner scope lives
 //!
 //! ```compile_fail,E0506
 //! # use pool_conformance::HeapBackend as Memory;
@@ -375,7 +376,7 @@
 //! view[0] = 1;
 //! ```
 //!
-//! ## An outer scope is not moved while a view of an inner scope lives
+//! ## An outer scope cannot be moved while a view of an inner scope lives
 //!
 //! ```compile_fail,E0505
 //! # use pool_conformance::HeapBackend as Memory;
@@ -388,7 +389,7 @@
 //!
 //! # Pools
 //!
-//! ## A pool does not open another scope while a view lives
+//! ## A pool cannot open another scope while a view lives
 //!
 //! ```compile_fail,E0499
 //! # use pool_conformance::HeapBackend as Memory;
@@ -398,7 +399,7 @@
 //! view[0] = 1;
 //! ```
 //!
-//! ## A pool is not trimmed while a view lives
+//! ## A pool cannot be trimmed while a view lives
 //!
 //! ```compile_fail,E0499
 //! # use pool_conformance::HeapBackend as Memory;
@@ -408,7 +409,7 @@
 //! view[0] = 1;
 //! ```
 //!
-//! ## A pool is not moved while a view lives
+//! ## A pool cannot be moved while a view lives
 //!
 //! ```compile_fail,E0505
 //! # use pool_conformance::HeapBackend as Memory;
@@ -418,7 +419,7 @@
 //! view[0] = 1;
 //! ```
 //!
-//! ## A pool is not dropped while a view lives
+//! ## A pool cannot be dropped while a view lives
 //!
 //! ```compile_fail,E0505
 //! # use pool_conformance::HeapBackend as Memory;
@@ -428,7 +429,7 @@
 //! view[0] = 1;
 //! ```
 //!
-//! ## A view does not outlive its pool
+//! ## A view cannot outlive its pool
 //!
 //! ```compile_fail,E0597
 //! # use pool_conformance::HeapBackend as Memory;
@@ -439,7 +440,7 @@
 //! view[0] = 1;
 //! ```
 //!
-//! ## A pool is not shared by threads
+//! ## A pool cannot be shared between threads
 //!
 //! ```compile_fail,E0277
 //! # use pool_conformance::HeapBackend as Memory;
@@ -447,7 +448,7 @@
 //! shared::<pool_core::Pool<Memory>>(); // pool_not_sync
 //! ```
 //!
-//! ## A pool is not cloned
+//! ## A pool cannot be cloned
 //!
 //! ```compile_fail,E0599
 //! # use pool_conformance::HeapBackend as Memory;

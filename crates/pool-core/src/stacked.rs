@@ -1,4 +1,4 @@
-//! The marker that turns a backend into one whose pools are stacks.
+//! The marker that turns a backend into a backend of stacks.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -10,15 +10,16 @@ use crate::element::Element;
 use crate::raw::Slots;
 use crate::slot_ref::SlotRef;
 
-/// The backend `B` with the layout [`Stack`]: a pool holds little more than its peak of live bytes.
+/// The backend `B` with the layout [`Stack`]: a pool holds little more memory than its peak of live
+/// bytes.
 ///
 /// A pool of `B` holds a block for each array of a pass, as large as the largest array that used
-/// the block. A pool of `Stacked<B>` holds one chunk of memory. Arrays lie in the chunk one after
-/// the other, so the chunk is as large as the arrays that were live together. Choose it if lengths
-/// vary, or if functions open scopes within scopes.
+/// the block. A pool of `Stacked<B>` holds one chunk of memory, in which arrays are placed one
+/// after the other. The chunk is therefore as large as the arrays that were live at the same time.
+/// Choose `Stacked` if lengths vary, or if functions open scopes within scopes.
 ///
-/// Scopes, views and code that is generic over [`PoolBackend`] stay the same. A longer array moves
-/// the arrays after it. So the address of the i-th array repeats only in passes whose earlier
+/// Scopes, views and code that is generic over [`PoolBackend`] work the same way. A longer array
+/// moves the arrays after it, so the i-th array has the same address only in passes whose earlier
 /// arrays have the same lengths.
 ///
 /// ```
@@ -37,50 +38,51 @@ use crate::slot_ref::SlotRef;
 ///
 /// # Passes and memory
 ///
-/// A *pass* begins when a scope is opened in the pool itself. In the first pass the pool allocates
-/// chunks as it needs them, each at least as large as all before it. The next pass begins with one
-/// chunk of the size that the previous pass needed, plus 1/64. Equal passes then allocate nothing,
-/// and have equal addresses. A pass that needs more allocates another chunk, and the pass after it
-/// begins with one larger chunk. If that chunk cannot be allocated, the pool keeps its chunks.
+/// A *pass* begins when a scope is opened directly from the pool. In the first pass, the pool
+/// allocates chunks as it needs them, each at least as large as all earlier chunks together. The
+/// next pass begins with one chunk of the size that the previous pass needed, plus 1/64. Identical
+/// passes then allocate nothing, and use identical addresses. A pass that needs more memory
+/// allocates another chunk, and the pass after it begins with one larger chunk. If that chunk
+/// cannot be allocated, the pool keeps its chunks.
 ///
-/// After a pass has allocated a chunk, all its acquires are cold, so that the pool counts live
-/// bytes.
+/// After a pass has allocated a chunk, all further acquires of the pass take the cold path, so that
+/// the pool can count live bytes.
 ///
 /// # Nested scopes of one thread
 ///
-/// A thread-local scope inside another one borrows the rest of the outer scope's chunk. So a call
-/// chain in which each function opens a scope holds only its live bytes, at every depth. The memory
-/// returns when the inner guard is dropped. `pool_facade` has these scopes:
-/// `with_pool!(Stacked<Cpu>, |scope| { … })`.
+/// A thread-local scope inside another one borrows the unused rest of the outer scope's chunk. A
+/// call chain in which each function opens a scope therefore holds only its live bytes, at every
+/// depth. The memory is returned when the inner guard is dropped. `pool_facade` provides these
+/// scopes with `with_pool!(Stacked<Cpu>, |scope| { … })`.
 ///
 /// | | |
 /// |---|---|
-/// | an inner scope needs more than the outer one has left | it allocates a chunk of its own; the outer pool's next pass begins with a chunk for both |
-/// | the outer scope acquires while the inner guard lives | it gets another chunk if the rest of its own was lent |
-/// | guards are dropped in any order | the memory goes to the guard that still has arrays in it |
+/// | an inner scope needs more than the outer one has left | the inner scope allocates its own chunk; the outer pool's next pass begins with a chunk for both |
+/// | the outer scope acquires while the inner guard lives | the outer scope uses another chunk if the rest of its own chunk is lent |
+/// | guards are dropped in any order | the memory goes to the guard whose arrays are still in it |
 /// | a guard is forgotten | its memory is never handed out again; later scopes borrow from it |
 /// | an outer scope stays open in a loop | inner scopes keep their own chunk, and later passes allocate nothing |
-/// | [`PoolStats::reserved_bytes`](crate::PoolStats::reserved_bytes) | borrowed bytes count in the pool that owns the chunk |
-/// | [`PoolConfig::byte_limit`](crate::PoolConfig::byte_limit) | each pool's own; borrowed bytes count for the borrower too |
+/// | [`PoolStats::reserved_bytes`](crate::PoolStats::reserved_bytes) | borrowed bytes are counted by the pool that owns the chunk |
+/// | [`PoolConfig::byte_limit`](crate::PoolConfig::byte_limit) | applies to each pool separately; borrowed bytes also count for the borrower |
 /// | `trim`, `compact`, `clear` | free nothing that is lent or borrowed |
 ///
-/// The outer pool lends the memory above the array that it handed out last. If an inner lexical
-/// scope that has ended handed out that array, its memory is not lent.
+/// The outer pool lends the memory above the array that it handed out last. If that array was
+/// handed out by an inner lexical scope that has since ended, the array's memory is not lent.
 ///
 /// # What differs from slots
 ///
 /// | | in a stack |
 /// |---|---|
-/// | [`PoolStats::active_slots`](crate::PoolStats::active_slots) | the arrays of a [`DynamicPool`](crate::DynamicPool); 0 for scopes |
+/// | [`PoolStats::active_slots`](crate::PoolStats::active_slots) | the number of arrays of a [`DynamicPool`](crate::DynamicPool); 0 for scopes |
 /// | [`PoolStats::high_water_slots`](crate::PoolStats::high_water_slots) | 0 |
 /// | [`PoolConfig::growth_factor`](crate::PoolConfig::growth_factor) | no effect |
-/// | [`PoolConfig::fresh`](crate::PoolConfig::fresh) | a chunk for each array |
-/// | `trim` | frees the chunks after the scope's own, and that one too if nothing is handed out; else returns whole pages of its rest to the system ([`discarded_bytes`](crate::ReleaseReport::discarded_bytes)) |
-/// | a [`PoolVec`](crate::PoolVec) that grows | grows in place if it is the last array, else moves |
+/// | [`PoolConfig::fresh`](crate::PoolConfig::fresh) | each array uses its own chunk |
+/// | `trim` | frees the chunks after the scope's chunk; frees that chunk if nothing is handed out, and otherwise returns its unused pages to the system ([`discarded_bytes`](crate::ReleaseReport::discarded_bytes)) |
+/// | a [`PoolVec`](crate::PoolVec) that grows | grows in place if it is the last array, and otherwise moves |
 /// | [`Scope::keep`](crate::Scope::keep) | moves the kept array down to the start of the inner scope's memory |
-/// | alignment of an element | any on the host |
-/// | device memory that another stream uses | ordered by the bytes of each array; while such an array is live, later acquires are cold |
-/// | an array whose elements have padding, or are uninitialised | zeroed once, before it is next read; while it is live, later acquires for reading search a list of such bytes |
+/// | alignment of an element | unlimited on the host |
+/// | device memory that another stream uses | the bytes of each array are ordered separately; while such an array is live, later acquires take the cold path |
+/// | an array whose elements have padding or are uninitialised | its bytes are zeroed once, before they are next read; while the array is live, later acquires for reading search a list of such bytes |
 pub struct Stacked<B>(PhantomData<fn() -> B>);
 
 impl<B> fmt::Debug for Stacked<B> {
@@ -89,36 +91,38 @@ impl<B> fmt::Debug for Stacked<B> {
     }
 }
 
-/// The layout in which arrays lie one after the other: see [`Stacked`].
+/// The layout in which arrays are placed one after the other: see [`Stacked`].
 #[derive(Clone, Copy, Debug)]
 pub struct Stack;
 
-/// The block that a view's bytes lie in.
+/// The block that contains a view's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BlockOf<Block> {
-    /// The block of a slot: all its bytes belong to one array.
+    /// The block of a slot, whose bytes all belong to one array.
     Slot(Block),
-    /// The block of a stack's chunk, which other arrays share.
+    /// The block of a stack's chunk, which is shared with other arrays.
     Stack(Block),
 }
 
-/// A backend whose blocks can be divided, so that [`Stacked`] can make stacks of them.
+/// A backend whose blocks can be divided, so that [`Stacked`] can turn it into a backend of stacks.
 ///
 /// # Safety
 ///
-/// - [`address`](Self::address) of an allocated block is a multiple of [`ALIGN`](PoolBackend::ALIGN). For host memory it
-///   is the pointer to the block's first byte, valid for the whole block.
-/// - [`block_at`](Self::block_at) of an address within an allocated block, with the provenance of
-///   that block's address, is a block with the same end as the allocated one. Every method of the
-///   backend but [`free`](PoolBackend::free) accepts it. At the address of an allocated block, it
-///   is that block, which `free` accepts.
-/// - If [`may_exchange_blocks`](Self::may_exchange_blocks) returns `true`, a block allocated under
-///   one of the two contexts is also one of the other, until both are dropped.
-/// - [`view`](PoolBackend::view) and [`view_ref`](PoolBackend::view_ref) ignore their [`SlotRef`], or their views use it
-///   through [`pool_context`](SlotRef::pool_context), [`block_of`](SlotRef::block_of) and
-///   [`arm_bytes`](SlotRef::arm_bytes) alone, which work for both layouts.
-/// - Addresses of blocks lie in the lower half of the address space, as in every user space.
+/// - [`address`](Self::address) of an allocated block is a multiple of
+///   [`ALIGN`](PoolBackend::ALIGN). For host memory, it is the pointer to the block's first byte,
+///   valid for the whole block.
+/// - Given an address within an allocated block, with the provenance of that block's address,
+///   [`block_at`](Self::block_at) returns a block with the same end. Every method of the backend
+///   except [`free`](PoolBackend::free) accepts this block. Given the address of an allocated
+///   block, `block_at` returns that block itself, which `free` accepts.
+/// - If [`may_exchange_blocks`](Self::may_exchange_blocks) returns `true` for two contexts, a block
+///   allocated under one of them is also a block of the other, until both are dropped.
+/// - [`view`](PoolBackend::view) and [`view_ref`](PoolBackend::view_ref) ignore their [`SlotRef`],
+///   or their views use it only through [`pool_context`](SlotRef::pool_context),
+///   [`block_of`](SlotRef::block_of) and [`arm_bytes`](SlotRef::arm_bytes), which work for both
+///   layouts.
+/// - Addresses of blocks are in the lower half of the address space, as in every user space.
 #[diagnostic::on_unimplemented(
     message = "pools of `{Self}` cannot be stacked",
     label = "the blocks of this backend cannot be divided among arrays",
@@ -132,17 +136,17 @@ pub unsafe trait StackedBackend: PoolBackend<Layout = Slots> {
     /// Returns the block that begins at an address.
     fn block_at(address: NonNull<u8>) -> Self::Block;
 
-    /// Returns `true` if blocks of one context may be used and freed under another one, without
-    /// further order. Pools of one thread whose contexts allow it share memory when their scopes
-    /// are nested. By default, contexts without state allow it.
+    /// Returns `true` if blocks of one context may be used and freed under the other, without
+    /// further ordering. Pools of the same thread share memory when their scopes are nested, if
+    /// their contexts allow this. By default, contexts without state allow it.
     fn may_exchange_blocks(own: &Self::Context, other: &Self::Context) -> bool {
         _ = (own, other);
         size_of::<Self::Context>() == 0
     }
 
     /// Does the work of [`reuse`](PoolBackend::reuse) for a part of a stack's chunk that a view
-    /// [armed](SlotRef::arm_bytes): `bytes` bytes from the start of `block` are about to be handed
-    /// out again.
+    /// [armed](SlotRef::arm_bytes). The first `bytes` bytes of `block` are about to be handed out
+    /// again.
     ///
     /// # Errors
     ///
@@ -160,14 +164,14 @@ pub unsafe trait StackedBackend: PoolBackend<Layout = Slots> {
         Ok(())
     }
 
-    /// Returns memory of a block to the system and keeps its addresses: whole pages among the bytes
-    /// of the block from `from` on. Returns the number of these bytes, or 0 if the system has no
-    /// such service. The bytes stay initialised.
+    /// Returns the memory of whole pages in a block to the system, from the byte `from` on, and
+    /// keeps their addresses. Returns the number of bytes returned, or 0 if the system has no such
+    /// service. The bytes stay initialised.
     ///
     /// # Safety
     ///
-    /// `block` came from [`allocate`](PoolBackend::allocate) of the same context with the same `bytes`, was not freed,
-    /// and nothing views its bytes from `from` on.
+    /// `block` came from [`allocate`](PoolBackend::allocate) of the same context with the same
+    /// `bytes`, and has not been freed. Nothing views its bytes from `from` on.
     unsafe fn discard(
         context: &Self::Context,
         block: Self::Block,
@@ -180,7 +184,7 @@ pub unsafe trait StackedBackend: PoolBackend<Layout = Slots> {
 }
 
 impl<B: StackedBackend> SlotRef<Stacked<B>> {
-    /// Converts into the reference that `B`'s views keep.
+    /// Converts this reference into the reference that views of `B` store.
     #[inline(always)]
     #[must_use]
     pub fn of_backend(self) -> SlotRef<B> {
@@ -216,7 +220,7 @@ unsafe impl<B: StackedBackend> PoolBackend for Stacked<B> {
     }
 
     unsafe fn free(context: &B::Context, block: B::Block, bytes: usize) {
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         unsafe { B::free(context, block, bytes) };
     }
 
@@ -230,7 +234,7 @@ unsafe impl<B: StackedBackend> PoolBackend for Stacked<B> {
         slot: SlotRef<Self>,
         length: usize,
     ) -> B::View<'s, T> {
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         unsafe { B::view(block, slot.of_backend(), length) }
     }
 
@@ -240,12 +244,12 @@ unsafe impl<B: StackedBackend> PoolBackend for Stacked<B> {
         slot: SlotRef<Self>,
         length: usize,
     ) -> B::ViewRef<'s, T> {
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         unsafe { B::view_ref(block, slot.of_backend(), length) }
     }
 
     unsafe fn reuse(context: &B::Context, block: B::Block, why: Reuse) -> Result<(), B::Error> {
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         unsafe { B::reuse(context, block, why) }
     }
 
@@ -256,7 +260,7 @@ unsafe impl<B: StackedBackend> PoolBackend for Stacked<B> {
         value: u8,
         bytes: usize,
     ) -> Result<(), B::Error> {
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         unsafe { B::set_bytes(context, block, value, bytes) }
     }
 
@@ -267,7 +271,7 @@ unsafe impl<B: StackedBackend> PoolBackend for Stacked<B> {
         value: T,
         length: usize,
     ) -> Result<(), B::Error> {
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         unsafe { B::fill(context, block, value, length) }
     }
 
@@ -277,7 +281,7 @@ unsafe impl<B: StackedBackend> PoolBackend for Stacked<B> {
         block: B::Block,
         source: &[T],
     ) -> Result<(), B::Error> {
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         unsafe { B::copy_from_host(context, block, source) }
     }
 }

@@ -1,10 +1,10 @@
-//! Statistics of a pool, as plain numbers and as a table for people.
+//! Statistics of a pool, as plain numbers and as a formatted table.
 
 use core::fmt;
 
 use crate::device::Device;
 
-/// The statistics of one pool, or the sums over several.
+/// The statistics of one pool, or the sum of several pools' statistics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PoolStats {
@@ -12,43 +12,45 @@ pub struct PoolStats {
     pub name: &'static str,
     /// The device whose memory the pool manages.
     pub device: Device,
-    /// The number of pools that were added up.
+    /// The number of pools whose statistics were added up.
     pub pools: usize,
-    /// Slots that are handed out now, as seen from the queried scope.
+    /// The number of slots that are handed out now, as seen from the queried scope.
     pub active_slots: usize,
-    /// The most slots that were ever handed out at once.
+    /// The largest number of slots that were handed out at the same time.
     pub high_water_slots: usize,
     /// Bytes that the blocks hold now.
     pub reserved_bytes: usize,
-    /// The most bytes that the blocks ever held.
+    /// The largest number of bytes that the blocks have held.
     pub peak_reserved_bytes: usize,
-    /// The peak of the bytes that live arrays took, by the lengths requested; `None` if it was not
-    /// measured. [`PoolConfig::measure_live_bytes`](crate::PoolConfig::measure_live_bytes) turns
-    /// the measurement on; arrays handed out before that are not counted. Of several pools it is
-    /// the sum of their peaks, which they need not have reached at one time. It is `None` if one of
-    /// them has measured nothing.
+    /// The peak of the bytes that live arrays used, computed from the requested lengths. `None` if
+    /// it was not measured.
+    /// [`PoolConfig::measure_live_bytes`](crate::PoolConfig::measure_live_bytes) turns the
+    /// measurement on; arrays handed out earlier are not counted. For several pools it is the sum
+    /// of their peaks, which they may have reached at different times. It is `None` if any of the
+    /// pools has measured nothing.
     pub peak_live_bytes: Option<usize>,
-    /// Bytes of blocks that were leaked, because they could not be ordered after a foreign use.
+    /// Bytes of blocks that were leaked, because the backend could not order them after a foreign
+    /// use.
     pub leaked_bytes: usize,
-    /// Bytes of host memory for tables and state, without cached shapes.
+    /// Bytes of host memory for tables and state, not including cached shapes.
     pub bookkeeping_bytes: usize,
     /// The configured limit; `usize::MAX` if there is none.
     pub byte_limit: usize,
     /// The number of blocks that were allocated.
     pub growths: u64,
-    /// Acquires that the one compare of the hot path did not serve: the first acquire of a slot,
-    /// each one that grew its slot's block, and each one of a marked slot (see
-    /// [`Scope::acquire_with`](crate::Scope::acquire_with)). Also every acquire while poison, fresh
-    /// blocks, sampling or the measurement of live bytes is on.
+    /// The number of acquires that took the cold path: the first acquire of each slot, each acquire
+    /// that grew a block, and each acquire of a marked slot (see
+    /// [`Scope::acquire_with`](crate::Scope::acquire_with)). Every acquire takes the cold path
+    /// while poison, fresh blocks, sampling or the measurement of live bytes is on.
     pub cold_acquires: u64,
-    /// Acquires of dynamic rank whose shape was in the cache.
+    /// The number of acquires of dynamic rank whose shape was in the cache.
     pub shape_hits: u64,
-    /// Acquires of dynamic rank whose shape was not in the cache.
+    /// The number of acquires of dynamic rank whose shape was not in the cache.
     pub shape_misses: u64,
 }
 
 impl PoolStats {
-    /// Returns the statistics of no pool, to [add](Self::plus) others to.
+    /// Returns empty statistics, to which others can be [added](Self::plus).
     #[must_use]
     pub const fn none(name: &'static str, device: Device) -> Self {
         Self {
@@ -70,8 +72,8 @@ impl PoolStats {
         }
     }
 
-    /// Adds the statistics of two pools or groups of pools. Name, device and limit stay those of
-    /// `self`.
+    /// Adds the statistics of two pools or groups of pools. The name, the device and the limit come
+    /// from `self`.
     #[must_use]
     pub const fn plus(mut self, other: &Self) -> Self {
         self.pools = self.pools.saturating_add(other.pools);
@@ -93,11 +95,12 @@ impl PoolStats {
         self
     }
 
-    /// Returns the bytes that the blocks hold now for each byte of the live peak; `None` if
+    /// Returns the ratio of the bytes that the blocks hold now to the live peak. `None` if
     /// [`peak_live_bytes`](Self::peak_live_bytes) is `None` or 0.
     ///
-    /// The optimum is 1. A slot holds the largest of its arrays, so a pool holds more if the arrays
-    /// of one slot differ in length. Acquire first what is large and always has the same length.
+    /// The optimum is 1. A slot's block is as large as the largest of its arrays, so a pool holds
+    /// more if the arrays of one slot differ in length. First acquire the large arrays whose length
+    /// never changes.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a ratio needs no exact byte count")]
     pub fn held_per_live_byte(&self) -> Option<f64> {
@@ -165,15 +168,15 @@ impl fmt::Display for Bytes {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReleaseReport {
-    /// Slots whose block was freed or swapped.
+    /// The number of slots whose block was freed or replaced.
     pub slots: usize,
-    /// Bytes that the pool no longer holds, including those that it had to leak: see
+    /// Bytes that the pool no longer holds. This includes the bytes that it had to leak: see
     /// [`PoolStats::leaked_bytes`].
     pub bytes: usize,
-    /// Bytes that the pool still holds and counts as reserved, but whose pages went back to the
-    /// system. These are bytes of a stack above the arrays handed out, if the chunk is a mapping of
-    /// its own (on Linux from 2 MiB on). Their addresses stay, and the next use finds zeros there.
-    /// Pages that were never used count too.
+    /// Bytes that the pool still holds and counts as reserved, but whose pages have been returned
+    /// to the system. These are bytes of a stack above the arrays handed out, in a chunk that is a
+    /// separate mapping (on Linux, a chunk of 2 MiB or more). Their addresses stay valid, and the
+    /// next use finds zeros there. Pages that were never used are included.
     pub discarded_bytes: usize,
 }
 

@@ -1,8 +1,8 @@
-//! The bound that a type of one thread would need to be `Send` or `Sync`. No type meets it, and the
-//! compiler's message explains why. Without it, the error would be about a pointer in a private
-//! type.
+//! The bound that a single-threaded type would need to be `Send` or `Sync`. No type meets it, and
+//! the compiler's message explains why. Without this bound, the error would be about a pointer in a
+//! private type.
 
-/// Implemented for no type, so that [`Scope`](crate::Scope) is neither [`Send`] nor [`Sync`].
+/// Not implemented for any type, which makes [`Scope`](crate::Scope) neither [`Send`] nor [`Sync`].
 #[diagnostic::on_unimplemented(
     message = "a scope belongs to one thread, the one that has its pool",
     label = "a scope, or a vector of a scope, is sent to another thread here",

@@ -1,8 +1,8 @@
-//! The traits of views for code that is generic over the backend: length, lending, parts and
+//! The traits of views, for code that is generic over the backend: length, lending, splitting and
 //! contents.
 //!
-//! Importing these traits never shadows slice methods: only `len` and `is_empty` share a name with
-//! them, and these return the same.
+//! Importing these traits never shadows slice methods. Only `len` and `is_empty` share a name with
+//! slice methods, and both return the same result.
 
 use alloc::vec::Vec;
 use core::error::Error;
@@ -12,10 +12,10 @@ use crate::element::{Element, PodElement};
 use crate::error::{ShapeError, ViewError, panic_with};
 use crate::nd_array::NdView;
 
-/// A run of elements that an acquire returned, exclusive or shared.
+/// A sequence of elements that an acquire returned, exclusive or shared.
 ///
-/// Host views are plain slices with all methods of slices; this trait is for code that is generic
-/// over the backend. [`LendView`] lends a view or a part of it, [`PoolViewMut`] writes.
+/// Host views are plain slices with all slice methods. This trait is for code that is generic over
+/// the backend. [`LendView`] lends a view or a part of it, and [`PoolViewMut`] writes to it.
 ///
 /// ```
 /// use pool_core::{LendView, PoolBackend, PoolView, PoolViewMut, Scope};
@@ -46,9 +46,10 @@ use crate::nd_array::NdView;
 /// ```
 ///
 /// A function that is generic over the backend should take the views that it writes by value, lent
-/// by [`reborrow`](LendView::reborrow). With a parameter `&mut B::View<'_, T>` the compiler assumes
-/// that all views of `B` live as long as that one. If such a function takes a part of a view that
-/// it acquired itself, with `?`, the compiler reports that the view "does not live long enough":
+/// with [`reborrow`](LendView::reborrow). With a parameter of type `&mut B::View<'_, T>`, the
+/// compiler assumes that all views of `B` have the same lifetime as that view. If such a function
+/// uses `?` on a part of a view that it acquired, the compiler reports that the view "does not live
+/// long enough":
 ///
 /// ```
 /// use pool_core::{LendView, PoolBackend, PoolView, PoolViewMut, Scope};
@@ -85,14 +86,14 @@ pub trait PoolView: Sized {
         self.len() == 0
     }
 
-    /// Splits into the first `index` elements and the rest.
+    /// Splits the view into the first `index` elements and the rest.
     ///
     /// # Errors
     ///
     /// [`ShapeError::SplitOutOfRange`] if `index` is above the length.
     fn into_split_at(self, index: usize) -> Result<(Self, Self), ShapeError>;
 
-    /// Returns a part of a view, for as long as the view would have lived.
+    /// Returns a part of a view, with the same lifetime as the view.
     ///
     /// # Errors
     ///
@@ -104,21 +105,21 @@ pub trait PoolView: Sized {
         Ok(part)
     }
 
-    /// Copies the elements to the host, after all work that was enqueued on them before.
+    /// Copies the elements to the host, after all work that was previously enqueued on them.
     ///
     /// # Errors
     ///
-    /// Fails if `destination` has another length, or if the memory cannot be read.
+    /// Fails if `destination` has a different length, or if the memory cannot be read.
     fn copy_to_host(&self, destination: &mut [Self::Element]) -> Result<(), Self::Error>
     where
         Self::Element: PodElement;
 
-    /// Copies the elements to a vector on the host, after all work that was enqueued on them
-    /// before.
+    /// Copies the elements to a vector on the host, after all work that was previously enqueued on
+    /// them.
     ///
     /// # Errors
     ///
-    /// Fails if the host has no memory for them, or if the memory cannot be read.
+    /// Fails if the host has no memory for the vector, or if the view's memory cannot be read.
     fn copy_to_vec(&self) -> Result<Vec<Self::Element>, Self::Error>
     where
         Self::Element: PodElement;
@@ -132,11 +133,11 @@ pub trait PoolView: Sized {
         self.try_reshape(dims).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Fallible twin of [`reshape`](Self::reshape).
+    /// Fallible version of [`reshape`](Self::reshape).
     ///
     /// # Errors
     ///
-    /// [`ShapeError::LengthMismatch`] if the shape does not have exactly the view's elements.
+    /// [`ShapeError::LengthMismatch`] if the shape and the view have different numbers of elements.
     fn try_reshape<const N: usize>(
         self,
         dims: [usize; N],
@@ -146,17 +147,17 @@ pub trait PoolView: Sized {
     }
 }
 
-/// A view that writes; the [`View`](crate::PoolBackend::View) of a backend.
+/// A view that can be written: the [`View`](crate::PoolBackend::View) of a backend.
 ///
-/// Writes of these methods take effect after all work enqueued on the elements before, and before
-/// all work enqueued on them afterwards. [`PoolBackend`](crate::PoolBackend) promises the same of
-/// acquires.
+/// Writes with these methods take effect after all work previously enqueued on the elements, and
+/// before all work enqueued on them afterwards. [`PoolBackend`](crate::PoolBackend) promises the
+/// same for acquires.
 pub trait PoolViewMut: PoolView + for<'a> LendView<'a> {
     /// Sets all elements to a value.
     ///
     /// # Errors
     ///
-    /// Fails if the backend cannot do it.
+    /// Fails if the backend cannot enqueue the write.
     fn fill_with_value(&mut self, value: Self::Element) -> Result<(), Self::Error>
     where
         Self::Element: Element;
@@ -165,29 +166,29 @@ pub trait PoolViewMut: PoolView + for<'a> LendView<'a> {
     ///
     /// # Errors
     ///
-    /// Fails if the backend cannot do it.
+    /// Fails if the backend cannot enqueue the write.
     fn fill_with_zeros(&mut self) -> Result<(), Self::Error>
     where
         Self::Element: Element;
 
-    /// Copies the elements from the host. `source` may be reused as soon as this returns.
+    /// Copies the elements from the host. `source` may be reused as soon as this method returns.
     ///
     /// # Errors
     ///
-    /// Fails if `source` has another length, or if the backend cannot copy.
+    /// Fails if `source` has a different length, or if the backend cannot copy.
     fn copy_from_host(&mut self, source: &[Self::Element]) -> Result<(), Self::Error>
     where
         Self::Element: Element;
 
-    /// Copies the elements of another view, of any pool, after all work that was enqueued on it
-    /// before.
+    /// Copies the elements of another view, which may belong to another pool, after all work that
+    /// was previously enqueued on that view.
     ///
-    /// Generic code passes a source that lives longer than this view as a [loan](LendView::as_view)
-    /// of it.
+    /// If the source lives longer than this view, generic code passes a [loan](LendView::as_view)
+    /// of the source.
     ///
     /// # Errors
     ///
-    /// Fails if `source` has another length, or if the backend cannot copy.
+    /// Fails if `source` has a different length, or if the backend cannot copy.
     fn copy_from<'a>(&mut self, source: <Self as LendView<'a>>::Shared) -> Result<(), Self::Error>
     where
         Self: 'a,
@@ -196,12 +197,12 @@ pub trait PoolViewMut: PoolView + for<'a> LendView<'a> {
 
 /// Lends a view, or a part of it, for `'a`.
 ///
-/// This trait is apart from [`PoolView`] because it has the lifetime as a parameter. An associated
-/// type `Shared<'a>` of `PoolView` would need `where Self: 'a`, and a backend's bound `for<'a>` on
-/// it would make every view `'static`. `Bound` is always `&'a Self`, which limits the bound to
-/// times at which the view exists.
+/// This trait is separate from [`PoolView`] because the lifetime is a parameter of the trait. An
+/// associated type `Shared<'a>` of `PoolView` would need `where Self: 'a`, and a backend's bound
+/// `for<'a>` on that type would force every view to be `'static`. `Bound` is always `&'a Self`,
+/// which restricts the bound to lifetimes for which the view exists.
 ///
-/// The view cannot be used while a loan of it is in use:
+/// A view cannot be used while it is lent:
 ///
 /// ```compile_fail,E0499
 /// # use pool_core::{LendView, PoolBackend, ShapeError};
@@ -229,19 +230,20 @@ pub trait PoolViewMut: PoolView + for<'a> LendView<'a> {
 /// }
 /// ```
 ///
-/// To write two parts at once, use [`into_split_at`](PoolView::into_split_at) of a loan.
+/// To write two parts at the same time, call [`into_split_at`](PoolView::into_split_at) on a loan
+/// of the view.
 pub trait LendView<'a, Bound = &'a Self>: PoolView {
     /// The shared view: a backend's [`ViewRef`](crate::PoolBackend::ViewRef).
     type Shared: PoolView<Element = Self::Element, Error = Self::Error>;
 
-    /// The view of the same kind: a backend's [`View`](crate::PoolBackend::View) if this one
-    /// writes, else its [`ViewRef`](crate::PoolBackend::ViewRef).
+    /// A view with the same access: a backend's [`View`](crate::PoolBackend::View) if this view can
+    /// be written, and otherwise its [`ViewRef`](crate::PoolBackend::ViewRef).
     type Same: PoolView<Element = Self::Element, Error = Self::Error>;
 
     /// Lends the elements for reading.
     fn as_view(&'a self) -> Self::Shared;
 
-    /// Lends the elements with the same access as this view has.
+    /// Lends the elements with the same access as this view.
     fn reborrow(&'a mut self) -> Self::Same;
 
     /// Lends some of the elements for reading.
@@ -253,7 +255,7 @@ pub trait LendView<'a, Bound = &'a Self>: PoolView {
         self.as_view().into_part(range)
     }
 
-    /// Lends some of the elements with the same access as this view has.
+    /// Lends some of the elements with the same access as this view.
     ///
     /// # Errors
     ///

@@ -1,41 +1,43 @@
 //! The warnings of debug builds about a pool that never stops growing. This crate cannot print to
-//! standard error, so it calls a hook, which `pool-facade` sets.
+//! standard error, so it calls a hook that `pool-facade` sets.
 
 use core::fmt;
 use core::panic::Location;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-/// A pool that probably lacks a scope.
+/// A warning about a pool that is probably used without a scope.
 ///
-/// `Display` is the text for people. `location` is the call for which the pool last grew; `None`
-/// for a method that returns errors.
+/// `Display` prints the warning as text. `location` is the call for which the pool last grew. It is
+/// `None` if the pool grew in a method that returns errors.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum PoolWarning {
-    /// A pool has handed out [`PoolConfig::REPORTED_SLOTS`](crate::PoolConfig::REPORTED_SLOTS) slots at once.
+    /// A pool has handed out [`PoolConfig::REPORTED_SLOTS`](crate::PoolConfig::REPORTED_SLOTS)
+    /// slots at the same time.
     #[non_exhaustive]
     ManySlots {
         /// The pool's name.
         pool: &'static str,
-        /// Slots that are handed out.
+        /// The number of slots that are handed out.
         slots: usize,
         /// Bytes that the pool's blocks hold.
         reserved_bytes: usize,
         /// The call that acquired the last slot.
         location: Option<&'static Location<'static>>,
     },
-    /// A stack has allocated memory in each of [`PoolConfig::REPORTED_PASSES`](crate::PoolConfig::REPORTED_PASSES)
+    /// A stack has allocated memory in each of
+    /// [`PoolConfig::REPORTED_PASSES`](crate::PoolConfig::REPORTED_PASSES)
     /// consecutive passes.
     #[non_exhaustive]
     GrowingStack {
         /// The pool's name.
         pool: &'static str,
-        /// The passes.
+        /// The number of consecutive passes in which the stack grew.
         passes: usize,
         /// Bytes that the pool's chunks hold.
         reserved_bytes: usize,
-        /// The call for which the pool allocated last.
+        /// The call for which the stack last allocated.
         location: Option<&'static Location<'static>>,
     },
 }
@@ -69,23 +71,23 @@ impl fmt::Display for PoolWarning {
     }
 }
 
-/// Receives the warnings.
+/// A function that receives the warnings.
 pub type WarningHook = fn(&PoolWarning);
 
 static HOOK: AtomicPtr<WarningHook> = AtomicPtr::new(null_mut());
 
 /// Sets the hook that receives the warnings of all pools. Release builds never call it.
 ///
-/// The hook runs inside an acquire. The pool refuses acquires meanwhile, with
+/// The hook runs inside an acquire. While the hook runs, the pool refuses acquires with
 /// [`PoolError::Reentered`](crate::PoolError::Reentered).
 pub fn set_warning_hook(hook: &'static WarningHook) {
     HOOK.store(core::ptr::from_ref(hook).cast_mut(), Ordering::Release);
 }
 
-/// Calls the hook, if there is one.
+/// Calls the hook if one is set.
 #[cfg(debug_assertions)]
 pub(crate) fn report(warning: &PoolWarning) {
-    // SAFETY: null, or a reference that lives for ever (`set_warning_hook`).
+    // SAFETY: the pointer is null or a reference that is valid forever (`set_warning_hook`).
     if let Some(hook) = unsafe { HOOK.load(Ordering::Acquire).as_ref() } {
         hook(warning);
     }

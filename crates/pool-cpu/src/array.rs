@@ -1,6 +1,6 @@
-//! Acquires of arrays as `ndarray` views. Arrays of fixed rank are returned by value, in any shape
-//! that `ndarray` takes. For a dynamic rank, the pool keeps a header beside the cached shape, so
-//! that a hit allocates nothing.
+//! Acquire methods that return `ndarray` views. Arrays of fixed rank are returned by value, in any
+//! shape that `ndarray` accepts. For a dynamic rank, the pool stores a header with the cached
+//! shape, so that a cache hit allocates nothing.
 
 use ndarray::{ArrayRef, ArrayViewMut, IxDyn, ShapeBuilder};
 use pool_core::{PodElement, PoolError, Scope};
@@ -17,9 +17,9 @@ pub type ArrayResult<'s, T, D> = Result<ArrayViewMut<'s, T, D>, PoolError<CpuErr
 /// # Shapes
 ///
 /// A shape is any argument of `ndarray`'s own constructors: `4`, `(3, 4)`, `[3, 4]`, `Dim([3, 4])`,
-/// or the `raw_dim()` of another array, also in code that is generic over `D: Dimension`. For a
-/// dynamic rank, it is `&[usize]` or `IxDyn`. `.f()` makes each of them column-major (Fortran
-/// order).
+/// or the `raw_dim()` of another array, even in code that is generic over `D: Dimension`. For a
+/// dynamic rank, it is `&[usize]` or `IxDyn`. `.f()` selects column-major (Fortran) order for each
+/// of these shapes.
 ///
 /// ```
 /// use ndarray::{Array, ArrayRef, Dimension, ShapeBuilder};
@@ -41,8 +41,8 @@ pub type ArrayResult<'s, T, D> = Result<ArrayViewMut<'s, T, D>, PoolError<CpuErr
 /// assert_eq!(columns.strides(), [1, 3]);
 /// ```
 ///
-/// The compiler refuses other strides: an array of a pool is contiguous. Slicing, reversing and
-/// transposing are methods of the view.
+/// The compiler rejects other strides, because an array of a pool is contiguous. Slicing, reversing
+/// and transposing are methods of the view.
 ///
 /// ```compile_fail,E0277
 /// use ndarray::ShapeBuilder;
@@ -52,7 +52,7 @@ pub type ArrayResult<'s, T, D> = Result<ArrayViewMut<'s, T, D>, PoolError<CpuErr
 /// scope.acquire_array::<f64, _>((3, 4).strides((8, 2)));
 /// ```
 ///
-/// An array lives as long as the memory that its scope borrows, as every view does.
+/// An array lives as long as the memory that its scope borrows, like every view.
 ///
 /// ```compile_fail,E0499
 /// use pool_cpu::AcquireArray;
@@ -70,7 +70,8 @@ pub type ArrayResult<'s, T, D> = Result<ArrayViewMut<'s, T, D>, PoolError<CpuErr
 /// # Other contents
 ///
 /// [`IntoNdarray::into_ndarray`](crate::IntoNdarray::into_ndarray) converts every array that a
-/// scope acquires with a shape: zeros, one value, elements made one by one, uninitialised memory.
+/// scope acquires with a shape: zeros, a repeated value, computed elements, or uninitialised
+/// memory.
 ///
 /// ```
 /// use core::mem::MaybeUninit;
@@ -90,9 +91,10 @@ pub type ArrayResult<'s, T, D> = Result<ArrayViewMut<'s, T, D>, PoolError<CpuErr
 /// ndarray::Zip::from(&copy).map_assign_into(pairs, |&value| (1, value));
 /// ```
 pub trait AcquireArray<'s> {
-    /// Acquires an array with unspecified contents, such as those of the last use.
+    /// Acquires an array with unspecified contents, such as the contents of the last use.
     ///
-    /// Allocates nothing, except for `ndarray`'s own list of lengths of a dynamic rank above 4.
+    /// Allocates nothing, except the list of lengths that `ndarray` itself allocates for a dynamic
+    /// rank above 4.
     ///
     /// ```
     /// use ndarray::linalg::general_mat_mul;
@@ -115,7 +117,7 @@ pub trait AcquireArray<'s> {
         shape: Sh,
     ) -> ArrayViewMut<'s, T, Sh::Dim>;
 
-    /// Fallible twin of [`acquire_array`](Self::acquire_array).
+    /// Fallible version of [`acquire_array`](Self::acquire_array).
     ///
     /// ```
     /// use pool_core::{Pool, PoolError, ShapeError};
@@ -131,8 +133,8 @@ pub trait AcquireArray<'s> {
     ///
     /// # Errors
     ///
-    /// [`PoolError::Shape`] if the product of the axes overflows, and all errors of
-    /// [`Scope::try_acquire`]. No slot is taken then.
+    /// [`PoolError::Shape`] if the product of the axis lengths overflows, and all errors of
+    /// [`Scope::try_acquire`]. No slot is taken in case of an error.
     fn try_acquire_array<T: PodElement, Sh: ShapeBuilder>(
         &self,
         shape: Sh,
@@ -140,9 +142,10 @@ pub trait AcquireArray<'s> {
 
     /// Acquires an array of dynamic rank with unspecified contents, in row-major order.
     ///
-    /// Allocates nothing if the slot has had the shape before, for any rank. The array is a
-    /// reference to a header that the pool keeps: use it directly, or slice it. `view_mut` makes a
-    /// view by value, which copies the dims and allocates above 4 axes.
+    /// Allocates nothing if the slot has held the shape before, for any rank. The array is a
+    /// reference to a header that the pool stores: use the reference directly, or slice it.
+    /// `view_mut` creates a view by value, which copies the dims and allocates for more than 4
+    /// axes.
     ///
     /// ```
     /// use ndarray::{ArrayRef, IxDyn};
@@ -165,13 +168,13 @@ pub trait AcquireArray<'s> {
     /// If the host has no memory for a new header, the slot stays taken until its scope ends.
     fn acquire_array_dyn<T: PodElement>(&self, dims: &[usize]) -> &'s mut ArrayRef<T, IxDyn>;
 
-    /// Fallible twin of [`acquire_array_dyn`](Self::acquire_array_dyn).
+    /// Fallible version of [`acquire_array_dyn`](Self::acquire_array_dyn).
     ///
     /// # Errors
     ///
-    /// Same as [`Scope::try_acquire`]; [`PoolError::Bookkeeping`] also if the host has no memory
-    /// for a new header. Above 4 axes, `ndarray` itself allocates the dims and strides of a new
-    /// header (`IxDyn`), and aborts the process if there is no memory.
+    /// Same as [`Scope::try_acquire`]. [`PoolError::Bookkeeping`] is also returned if the host has
+    /// no memory for a new header. For more than 4 axes, `ndarray` itself allocates the dims and
+    /// strides of a new header (`IxDyn`), and aborts the process if there is no memory.
     fn try_acquire_array_dyn<T: PodElement>(
         &self,
         dims: &[usize],
@@ -187,7 +190,7 @@ impl<'s, B: HostMemory> AcquireArray<'s> for Scope<'s, B> {
     ) -> ArrayViewMut<'s, T, Sh::Dim> {
         let shape = shape.into_shape_with_order();
         let elements = acquire_for(self, shape.raw_dim());
-        // SAFETY: acquired for this shape.
+        // SAFETY: the elements were acquired for this shape.
         unsafe { view_of(elements, shape) }
     }
 
@@ -198,22 +201,24 @@ impl<'s, B: HostMemory> AcquireArray<'s> for Scope<'s, B> {
     ) -> ArrayResult<'s, T, Sh::Dim> {
         let shape = shape.into_shape_with_order();
         let elements = B::elements(self.try_acquire::<T, _>(count_of::<T, _>(shape.raw_dim())?)?);
-        // SAFETY: acquired for this shape.
+        // SAFETY: the elements were acquired for this shape.
         Ok(unsafe { view_of(elements, shape) })
     }
 
     #[inline(always)]
     #[track_caller]
     fn acquire_array_dyn<T: PodElement>(&self, dims: &[usize]) -> &'s mut ArrayRef<T, IxDyn> {
-        // SAFETY: one exclusive array is made of the block. Safe code gets an `&mut ArrayRef`, which is
-        // unsized and so cannot be swapped or replaced, and never the descriptor.
+        // SAFETY: only one exclusive array is created from the block. Safe code receives an `&mut
+        // ArrayRef`, which is unsized and so cannot be swapped or replaced, and never receives the
+        // descriptor.
         let parts = unsafe { self.acquire_described::<T>(dims) };
         let block = parts.block.cast();
-        // SAFETY: the pool keeps one descriptor for each element type, and this is the one for `T`.
+        // SAFETY: the pool stores one descriptor for each element type, and this is the descriptor
+        // for `T`.
         match unsafe { parts.descriptor.as_made::<T>(block, parts.shape) } {
             Ok(array) => array,
             // SAFETY: the block holds the product of the dims, which the acquire has checked, and
-            // is aligned for `T`. Nothing of the old array is in use.
+            // is aligned for `T`. No reference into the old array is in use.
             Err(header) => unsafe { header.make_or_panic(block, parts.shape) },
         }
     }
@@ -233,7 +238,7 @@ impl<'s, B: HostMemory> AcquireArray<'s> for Scope<'s, B> {
                 // SAFETY: as in `acquire_array_dyn`.
                 let made = unsafe { header.make(block, parts.shape.dims()) };
                 made.map_err(|requested| {
-                    // SAFETY: just handed out, and no array was made of it.
+                    // SAFETY: the block was just handed out, and no array was created from it.
                     unsafe { self.give_back_described(parts.taken) };
                     PoolError::Bookkeeping { requested }
                 })

@@ -11,7 +11,7 @@ use crate::barrier::barrier_on_all_threads;
 use crate::block;
 use crate::error::CpuError;
 
-/// Host memory. A marker of no size: name it as the backend of a pool.
+/// Host memory. This type is a marker of size zero: name it as the backend of a pool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cpu;
 
@@ -22,10 +22,11 @@ struct BlockAlignment;
 const _: () = assert!(align_of::<BlockAlignment>() == Cpu::ALIGN);
 
 // SAFETY: `block::allocate` returns new, zeroed memory of the right alignment that does not move
-// and is bound to no thread. `block::free` takes the same route, chosen by the bytes alone. Host
-// memory needs no order: the work of a view ends with its use. Views are slices of exactly the
-// elements requested. No method keeps anything, nor calls a pool. An allocator's hook that
-// `allocate` and `free` run may call one, which pools refuse (`PoolError::Reentered`).
+// and is not bound to a thread. `block::free` frees memory in the way that matches the allocation,
+// which depends only on the size. Host memory needs no ordering: a view's work ends with its use.
+// Views are slices of exactly the elements requested. No method keeps a reference to its arguments,
+// and no method calls a pool. An allocator's hook that `allocate` and `free` run may call a pool,
+// which refuses the call (`PoolError::Reentered`).
 unsafe impl PoolBackend for Cpu {
     type Layout = Slots;
     type Context = ();
@@ -46,7 +47,7 @@ unsafe impl PoolBackend for Cpu {
     #[inline(always)]
     fn align_block(block: NonNull<u8>, align: usize) -> NonNull<u8> {
         let padding = block.addr().get().wrapping_neg() & (align - 1);
-        // At the end of the address space the sum would be null: there is no such block.
+        // At the end of the address space, the sum would be null, but no block is at that address.
         NonNull::new(block.as_ptr().wrapping_add(padding)).unwrap_or(block)
     }
 
@@ -70,7 +71,8 @@ unsafe impl PoolBackend for Cpu {
         length: usize,
     ) -> &'s mut [T] {
         // SAFETY: the caller guarantees `length` valid elements at the block, exclusively for `'s`.
-        // The block is aligned for `T` (`align_block`), and a dangling block comes with zero bytes.
+        // The block is aligned for `T` (`align_block`), and a dangling block is passed only with
+        // zero bytes.
         unsafe { core::slice::from_raw_parts_mut(block.cast().as_ptr(), length) }
     }
 
@@ -80,7 +82,7 @@ unsafe impl PoolBackend for Cpu {
         _: SlotRef<Self>,
         length: usize,
     ) -> &'s [T] {
-        // SAFETY: as in `view`, shared.
+        // SAFETY: as in `view`, for a shared slice.
         unsafe { core::slice::from_raw_parts(block.cast().as_ptr(), length) }
     }
 
@@ -111,7 +113,8 @@ unsafe impl PoolBackend for Cpu {
         for index in 0..length {
             // SAFETY: the block holds `length` elements (caller).
             let place = unsafe { start.add(index) };
-            // SAFETY: within the block, aligned for `T`, and viewed by nothing (caller).
+            // SAFETY: the address is within the block and aligned for `T`, and nothing views the
+            // block (caller).
             unsafe { place.write(value) };
         }
         Ok(())
@@ -124,15 +127,15 @@ unsafe impl PoolBackend for Cpu {
         source: &[T],
     ) -> Result<(), CpuError> {
         let from = NonNull::from(source).cast::<T>();
-        // SAFETY: the block holds `source.len()` elements (caller), is aligned for `T`, and a live
-        // slice is no part of a block without views.
+        // SAFETY: the block holds `source.len()` elements (caller) and is aligned for `T`. A live
+        // slice cannot be part of a block without views.
         unsafe { block.cast::<T>().copy_from_nonoverlapping(from, source.len()) };
         Ok(())
     }
 }
 
-// SAFETY: a block is a pointer to host memory, valid for all of its bytes and aligned to `ALIGN`; the
-// dangling one is aligned.
+// SAFETY: a block is a pointer to host memory, valid for all of its bytes and aligned to `ALIGN`.
+// The dangling block is also aligned.
 unsafe impl HostBackend for Cpu {
     #[inline(always)]
     fn host_pointer(block: NonNull<u8>) -> *mut u8 {
@@ -140,8 +143,8 @@ unsafe impl HostBackend for Cpu {
     }
 }
 
-// SAFETY: a block is a pointer, a multiple of `ALIGN`. Every method but `free` accepts a pointer
-// within a block, and views are slices that keep no slot.
+// SAFETY: a block is a pointer whose address is a multiple of `ALIGN`. Every method except `free`
+// accepts a pointer within a block. Views are slices that store no slot.
 unsafe impl StackedBackend for Cpu {
     #[inline(always)]
     fn address(block: NonNull<u8>) -> NonNull<u8> {

@@ -13,14 +13,14 @@ static STATE: AtomicU8 = AtomicU8::new(UNKNOWN);
 /// Executes a full memory barrier on each thread of the process. Returns `true` if it did, and
 /// `false` if the system has no such call or refuses it.
 ///
-/// While the call runs, there is a moment in the program of each other thread with this property.
-/// Writes of the thread before the moment are visible to the caller afterwards. Writes of the
-/// caller before the call are visible to the thread after the moment. The other threads execute no
-/// instruction for it.
+/// While the call runs, there is a moment in the program of each other thread with the following
+/// property. Writes of the thread before that moment are visible to the caller after the call.
+/// Writes of the caller before the call are visible to the thread after that moment. The other
+/// threads execute no instruction for the barrier.
 ///
-/// On Linux from version 4.14 on this is
-/// [`membarrier(2)`](https://man7.org/linux/man-pages/man2/membarrier.2.html), which takes some microseconds. Elsewhere,
-/// and under Miri, there is none.
+/// On Linux 4.14 and later, this is
+/// [`membarrier(2)`](https://man7.org/linux/man-pages/man2/membarrier.2.html), which takes a few
+/// microseconds. On other systems and under Miri, there is no such call.
 #[must_use]
 pub fn barrier_on_all_threads() -> bool {
     if STATE.load(Ordering::Relaxed) == MISSING {
@@ -38,7 +38,8 @@ pub fn barrier_on_all_threads() -> bool {
 
 #[cfg(all(target_os = "linux", not(miri)))]
 mod system {
-    /// `MEMBARRIER_CMD_PRIVATE_EXPEDITED` of `linux/membarrier.h`. A dependent's lock file may have a `libc` without it.
+    /// `MEMBARRIER_CMD_PRIVATE_EXPEDITED` of `linux/membarrier.h`. The `libc` version in a
+    /// dependent's lock file may lack this constant.
     pub(super) const BARRIER: libc::c_int = 1 << 3;
     /// `MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED`, from the same header.
     pub(super) const REGISTER: libc::c_int = 1 << 4;
@@ -46,14 +47,14 @@ mod system {
     pub(super) fn call(command: libc::c_int) -> bool {
         let flags: libc::c_uint = 0;
         let processor: libc::c_int = 0;
-        // SAFETY: the call gets no memory, and changes none.
+        // SAFETY: the call receives no pointer, and changes no memory.
         unsafe { libc::syscall(libc::SYS_membarrier, command, flags, processor) == 0 }
     }
 }
 
 #[cfg(not(all(target_os = "linux", not(miri))))]
 mod system {
-    //! The stand-in for systems without such a call.
+    //! A replacement for systems without such a call.
 
     pub(super) const BARRIER: i32 = 0;
     pub(super) const REGISTER: i32 = 0;

@@ -1,5 +1,6 @@
-//! Blocks of host memory. The size alone decides the route of a block, so that `free` takes the
-//! same route as `allocate`, even if the configuration has changed in between.
+//! Blocks of host memory. The size alone determines whether a block is mapped or comes from the
+//! global allocator. `free` therefore matches `allocate`, even if the configuration has changed in
+//! between.
 
 use alloc::alloc::{Layout, alloc_zeroed, dealloc};
 use core::ptr::NonNull;
@@ -10,19 +11,19 @@ pub(crate) const ALIGN: usize = 64;
 /// The size of a huge page, and the smallest size of mapped blocks, in bytes.
 const HUGE_PAGE: usize = 2 << 20;
 
-/// Returns `true` if blocks of this many bytes are mapped rather than taken from the global
+/// Returns `true` if blocks of this many bytes are mapped rather than allocated with the global
 /// allocator.
 const fn is_mapped(bytes: usize) -> bool {
     cfg!(all(target_os = "linux", not(miri))) && bytes >= HUGE_PAGE
 }
 
-/// Allocates a zeroed block; `None` if the system has no memory.
+/// Allocates a zeroed block. Returns `None` if the system has no memory.
 pub(crate) fn allocate(bytes: usize, huge_pages: bool) -> Option<NonNull<u8>> {
     if is_mapped(bytes) {
         return mapped::allocate(bytes, huge_pages);
     }
     let layout = Layout::from_size_align(bytes, ALIGN).ok().filter(|layout| layout.size() > 0)?;
-    // SAFETY: the layout has a size.
+    // SAFETY: the size of the layout is not zero.
     NonNull::new(unsafe { alloc_zeroed(layout) })
 }
 
@@ -30,22 +31,23 @@ pub(crate) fn allocate(bytes: usize, huge_pages: bool) -> Option<NonNull<u8>> {
 ///
 /// # Safety
 ///
-/// `block` came from [`allocate`] with the same `bytes` and is not used any more.
+/// `block` came from [`allocate`] with the same `bytes` and is no longer used.
 pub(crate) unsafe fn free(block: NonNull<u8>, bytes: usize) {
     if is_mapped(bytes) {
-        // SAFETY: the caller upholds this contract; the route depends on `bytes` alone.
+        // SAFETY: the caller upholds this contract. `allocate` made the same choice, which depends
+        // only on `bytes`.
         unsafe { mapped::free(block, bytes) };
         return;
     }
-    // SAFETY: `allocate` made this layout of the same size, and it was valid there.
+    // SAFETY: `allocate` created the same layout for this size, and it was valid.
     let layout = unsafe { Layout::from_size_align_unchecked(bytes, ALIGN) };
-    // SAFETY: allocated by the global allocator with this layout (caller).
+    // SAFETY: the block was allocated by the global allocator with this layout (caller).
     unsafe { dealloc(block.as_ptr(), layout) };
 }
 
-/// Returns the memory of a block from the byte `from` on to the system, as whole pages, and keeps
-/// its addresses; returns the bytes. The pages then read as zeros. A block of the global allocator
-/// keeps its memory.
+/// Returns the memory of a block from the byte `from` on to the system, in whole pages, and keeps
+/// its addresses. Returns the number of bytes. The pages then read as zeros. A block from the
+/// global allocator keeps its memory.
 ///
 /// # Safety
 ///
@@ -54,7 +56,7 @@ pub(crate) unsafe fn discard(block: NonNull<u8>, bytes: usize, from: usize) -> u
     if !is_mapped(bytes) {
         return 0;
     }
-    // SAFETY: the caller upholds this contract; the block is mapped.
+    // SAFETY: the caller upholds this contract, and the block is mapped.
     unsafe { mapped::discard_from(block, bytes, from) }
 }
 
@@ -65,15 +67,15 @@ mod mapped {
     use super::HUGE_PAGE;
     use core::ptr::{NonNull, null_mut};
 
-    /// Returns the size of an ordinary page: mappings are cut at its multiples.
+    /// Returns the size of an ordinary page. Mappings are cut at multiples of this size.
     fn page() -> usize {
-        // SAFETY: no memory is passed.
+        // SAFETY: the call receives no pointer.
         let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
         usize::try_from(page).unwrap_or(4096)
     }
 
-    /// Returns the bytes that a mapping for `bytes` bytes covers, as whole pages; `None` above
-    /// `isize::MAX`.
+    /// Returns the number of bytes that a mapping for `bytes` bytes covers, in whole pages. Returns
+    /// `None` if it is above `isize::MAX`.
     fn covered(bytes: usize) -> Option<usize> {
         bytes.checked_next_multiple_of(page()).filter(|&covered| isize::try_from(covered).is_ok())
     }
@@ -81,22 +83,25 @@ mod mapped {
     /// Maps zeroed memory at a multiple of [`HUGE_PAGE`].
     pub(super) fn allocate(bytes: usize, huge_pages: bool) -> Option<NonNull<u8>> {
         let covered = covered(bytes)?;
-        // Enough to find a boundary inside; the pages before and after are unmapped again.
+        // Large enough to contain a boundary. The pages before and after the block are unmapped
+        // again.
         let mapped = covered.checked_add(HUGE_PAGE - page())?;
         let start = map(mapped)?;
         let before = start.as_ptr().align_offset(HUGE_PAGE);
         let after = mapped - covered - before;
-        // SAFETY: `before` is less than what was mapped beyond `covered`.
+        // SAFETY: `before` is less than the number of bytes mapped in addition to `covered`.
         let block = unsafe { start.add(before) };
-        // SAFETY: `covered` bytes from the block on are mapped, and so are `after` more.
+        // SAFETY: `covered` bytes from the start of the block are mapped, and so are the `after`
+        // bytes that follow.
         let end = unsafe { block.add(covered) };
-        // SAFETY: whole pages of the new mapping, which nothing uses.
+        // SAFETY: these are whole pages of the new mapping, which nothing uses.
         unsafe { unmap(start, before) };
         // SAFETY: as above.
         unsafe { unmap(end, after) };
         if huge_pages {
-            // Advice: if the system does not support or allow it, ordinary pages serve.
-            // SAFETY: the range is mapped and belongs to this block alone.
+            // This is only advice: if the system does not support or allow huge pages, ordinary
+            // pages are used.
+            // SAFETY: the range is mapped and belongs only to this block.
             unsafe { libc::madvise(block.as_ptr().cast(), covered, libc::MADV_HUGEPAGE) };
         }
         Some(block)
@@ -106,41 +111,42 @@ mod mapped {
     ///
     /// # Safety
     ///
-    /// `block` came from [`allocate`] with the same `bytes` and is not used any more.
+    /// `block` came from [`allocate`] with the same `bytes` and is no longer used.
     pub(super) unsafe fn free(block: NonNull<u8>, bytes: usize) {
         let covered = bytes.next_multiple_of(page());
-        // SAFETY: `allocate` left exactly these pages mapped, and the caller gives them up.
+        // SAFETY: exactly these pages of the block are mapped (`allocate`), and the caller gives
+        // them up.
         unsafe { unmap(block, covered) };
     }
 
     fn map(bytes: usize) -> Option<NonNull<u8>> {
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-        // SAFETY: a new anonymous mapping at an address of the system's choice touches no memory that
-        // is in use.
+        // SAFETY: a new anonymous mapping at an address that the system chooses affects no memory
+        // that is in use.
         let start = unsafe { libc::mmap(null_mut(), bytes, protection, flags, -1, 0) };
         if start == libc::MAP_FAILED { None } else { NonNull::new(start.cast()) }
     }
 
     /// # Safety
     ///
-    /// The range consists of whole pages of a mapping of this module that are not used any more; it
+    /// The range consists of whole pages that this module mapped and that are no longer used. It
     /// may be empty.
     unsafe fn unmap(start: NonNull<u8>, bytes: usize) {
         if bytes == 0 {
             return;
         }
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         if unsafe { libc::munmap(start.as_ptr().cast(), bytes) } != 0 {
-            // For whole mapped pages it fails only if the system cannot split another mapping. The
-            // addresses then stay taken.
-            // SAFETY: the same contract, which the caller upholds.
+            // For whole mapped pages, the call fails only if the system cannot split another
+            // mapping. The addresses then stay taken.
+            // SAFETY: the caller upholds the same contract.
             _ = unsafe { discard(start, bytes) };
         }
     }
 
-    /// Returns the memory of pages to the system, and keeps their addresses; `false` if the system
-    /// refuses, as it does for locked pages.
+    /// Returns the memory of pages to the system, but keeps their addresses mapped. Returns `false`
+    /// if the system refuses, as it does for locked pages.
     ///
     /// # Safety
     ///
@@ -150,28 +156,31 @@ mod mapped {
         unsafe { libc::madvise(start.as_ptr().cast(), bytes, libc::MADV_DONTNEED) == 0 }
     }
 
-    /// Discards the pages of a block that begin at or after its byte `from`; returns their bytes.
+    /// Discards the pages of a block that begin at or after its byte `from`. Returns the number of
+    /// discarded bytes of the block.
     ///
     /// # Safety
     ///
-    /// `block` came from [`allocate`] with the same `bytes`, and nothing uses its bytes from `from` on.
+    /// `block` came from [`allocate`] with the same `bytes`, and nothing uses its bytes from `from`
+    /// on.
     pub(super) unsafe fn discard_from(block: NonNull<u8>, bytes: usize, from: usize) -> usize {
-        // The block begins at a page. Bytes of its last page beyond `bytes` are unused.
+        // The block begins at a page boundary. Bytes of its last page beyond `bytes` are unused.
         let (first, covered) = (from.next_multiple_of(page()), bytes.next_multiple_of(page()));
         if first >= covered {
             return 0;
         }
-        // SAFETY: within the mapping.
+        // SAFETY: the address is within the mapping.
         let start = unsafe { block.add(first) };
-        // SAFETY: whole pages of the mapping, from `from` on, which nothing uses (caller).
+        // SAFETY: these are whole pages of the mapping, from `from` on, which nothing uses
+        // (caller).
         if unsafe { discard(start, covered - first) } { bytes.saturating_sub(first) } else { 0 }
     }
 }
 
 #[cfg(not(all(target_os = "linux", not(miri))))]
 mod mapped {
-    //! The stand-in for systems where no block is mapped: `is_mapped` is false for every size, so
-    //! no function is reached.
+    //! A replacement for systems where no block is mapped. `is_mapped` is false for every size, so
+    //! no function of this module is called.
 
     use core::ptr::NonNull;
 
@@ -208,11 +217,12 @@ mod tests {
                 let block = allocate(bytes, huge_pages).unwrap();
                 let boundary = if is_mapped(bytes) { HUGE_PAGE } else { ALIGN };
                 assert_eq!(block.addr().get() % boundary, 0, "{bytes}");
-                // SAFETY: a new block of `bytes` bytes, initialised, used by nothing else.
+                // SAFETY: this is a new, initialised block of `bytes` bytes that nothing else uses.
                 let content = unsafe { core::slice::from_raw_parts_mut(block.as_ptr(), bytes) };
                 assert!(content.iter().all(|&byte| byte == 0), "{bytes}");
                 content.fill(0xAB);
-                // SAFETY: allocated above with the same size; `content` is not used any more.
+                // SAFETY: the block was allocated above with the same size, and `content` is no
+                // longer used.
                 unsafe { free(block, bytes) };
             }
         }
@@ -223,15 +233,15 @@ mod tests {
     fn discarded_pages_are_back_with_the_system() {
         let bytes = 2 * HUGE_PAGE;
         let block = allocate(bytes, false).unwrap();
-        // SAFETY: a block of `bytes` bytes that nothing else uses; so below.
+        // SAFETY: this is a block of `bytes` bytes that nothing else uses. The same holds below.
         unsafe { block.write_bytes(7, bytes) };
         // SAFETY: as above.
         assert!(unsafe { mapped::discard(block, bytes) });
-        // SAFETY: still mapped; pages returned to the system read as zeros when they are touched
-        // again.
+        // SAFETY: the block is still mapped. Pages returned to the system read as zeros when they
+        // are accessed again.
         let content = unsafe { core::slice::from_raw_parts(block.as_ptr(), bytes) };
         assert!(content.iter().all(|&byte| byte == 0));
-        // SAFETY: as above, and `content` is not used any more.
+        // SAFETY: as above, and `content` is no longer used.
         unsafe { free(block, bytes) };
     }
 

@@ -1,4 +1,4 @@
-//! The `ndarray` header of an array of dynamic rank, which the pool keeps beside the cached shape.
+//! The `ndarray` header of an array of dynamic rank, which the pool stores with the cached shape.
 
 use alloc::alloc::{Layout, alloc};
 use alloc::boxed::Box;
@@ -11,10 +11,10 @@ use pool_core::{DynamicShape, Element, PoolError};
 
 use crate::error::CpuError;
 
-/// An `ndarray` header of dynamic rank, kept beside a cached shape.
+/// An `ndarray` header of dynamic rank, stored with a cached shape.
 ///
-/// A header is made for one element type, one block and one shape. The shape cache's key has the
-/// element type and the dims, and the set is dropped when the slot's block is replaced.
+/// A header is created for one element type, one block and one shape. The shape cache is keyed by
+/// element type and dims, and its entries are dropped when the slot's block is replaced.
 #[derive(Default)]
 pub struct Header(Option<ErasedView>);
 
@@ -25,17 +25,18 @@ struct ErasedView {
     drop: unsafe fn(NonNull<()>),
 }
 
-// SAFETY: a header is an address and lengths. It is used only together with its block, which moves
-// to another thread with its pool (`PoolBackend`'s contract), and `Element`s are plain data.
+// SAFETY: a header consists of an address and lengths. It is used only together with its block,
+// which moves to another thread with its pool (`PoolBackend`'s contract), and `Element`s are plain
+// data.
 unsafe impl Send for Header {}
 
 impl Header {
-    /// Returns the array of the block, if there is a header that is exactly as it was made; else
-    /// the header, for [`make`](Self::make).
+    /// Returns the array of the block, if a header exists and is unchanged since it was created.
+    /// Otherwise returns the header, so that the caller can call [`make`](Self::make).
     ///
     /// # Safety
     ///
-    /// An existing header was made for elements `T`.
+    /// An existing header was created for elements of type `T`.
     #[inline(always)]
     pub(crate) unsafe fn as_made<'s, T: Element>(
         &'s mut self,
@@ -43,17 +44,18 @@ impl Header {
         shape: DynamicShape<'s>,
     ) -> Result<&'s mut ArrayRef<T, IxDyn>, &'s mut Self> {
         let Some(erased) = &self.0 else { return Err(self) };
-        // SAFETY: made for elements `T` (caller), and `self` is borrowed exclusively for `'s`.
+        // SAFETY: the header was created for elements of type `T` (caller), and `self` is borrowed
+        // exclusively for `'s`.
         let view = unsafe { erased.view::<T>() };
         if is_as_made(view, block, shape) { Ok(view) } else { Err(self) }
     }
 
-    /// Makes the header. Fails with the bytes that the host lacks for it.
+    /// Creates the header. If the host has no memory, fails with the number of bytes requested.
     ///
     /// # Safety
     ///
-    /// An existing header was made for elements `T`, and nothing borrowed from it is in use. The
-    /// rest is the same as for [`view_of`].
+    /// An existing header was created for elements of type `T`, and nothing borrowed from it is in
+    /// use. The requirements of [`view_of`] also apply.
     #[cold]
     #[inline(never)]
     pub(crate) unsafe fn make<'s, T: Element>(
@@ -61,7 +63,7 @@ impl Header {
         block: NonNull<T>,
         dims: &[usize],
     ) -> Result<&'s mut ArrayRef<T, IxDyn>, usize> {
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         let made = unsafe { view_of(block, dims) };
         let erased = match &self.0 {
             Some(erased) => {
@@ -75,8 +77,8 @@ impl Header {
         Ok(unsafe { erased.view::<T>() })
     }
 
-    /// Does the same as [`make`](Self::make), with a panic instead of an error. The slot stays
-    /// taken after the panic: giving it back would cost the hot path a register.
+    /// Does the same as [`make`](Self::make), but panics instead of returning an error. The slot
+    /// stays taken after the panic: giving it back would cost the hot path a register.
     ///
     /// # Safety
     ///
@@ -90,7 +92,7 @@ impl Header {
         block: NonNull<T>,
         shape: DynamicShape<'s>,
     ) -> &'s mut ArrayRef<T, IxDyn> {
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         match unsafe { self.make(block, shape.dims()) } {
             Ok(array) => array,
             Err(requested) => panic!("{}", PoolError::<CpuError>::Bookkeeping { requested }),
@@ -99,13 +101,14 @@ impl Header {
 }
 
 impl ErasedView {
-    /// Puts a view on the heap. Fails with the bytes that the host lacks for it.
+    /// Moves a view to the heap. If the host has no memory, fails with the number of bytes
+    /// requested.
     fn new<T: Element>(view: ArrayViewMut<'static, T, IxDyn>) -> Result<Self, usize> {
         let layout = Layout::for_value(&view);
-        // SAFETY: a view has a size.
+        // SAFETY: the size of a view is not zero.
         let memory = NonNull::new(unsafe { alloc(layout) }).ok_or(layout.size())?;
         let header = memory.cast::<ArrayViewMut<'static, T, IxDyn>>();
-        // SAFETY: just allocated for this type.
+        // SAFETY: the memory was just allocated for this type.
         unsafe { header.write(view) };
         Ok(Self { element: TypeId::of::<T>(), header: memory.cast(), drop: drop_header::<T> })
     }
@@ -114,17 +117,18 @@ impl ErasedView {
     ///
     /// # Safety
     ///
-    /// The view was made for elements `T`, and for `'s` nothing else refers to it.
+    /// The view was created for elements of type `T`, and for `'s` nothing else refers to it.
     #[inline(always)]
     unsafe fn view<'s, T: Element>(&self) -> &'s mut ArrayViewMut<'static, T, IxDyn> {
         debug_assert_eq!(self.element, TypeId::of::<T>(), "a header of another element type");
         let mut header = self.header.cast::<ArrayViewMut<'static, T, IxDyn>>();
-        // SAFETY: made by `new` for this element type, and referred to by nothing else (caller).
+        // SAFETY: `new` created the view for this element type, and nothing else refers to it
+        // (caller).
         unsafe { header.as_mut() }
     }
 }
 
-/// Makes the array of a block, valid while the block belongs to its user alone.
+/// Creates the array of a block. The array is valid while only its user accesses the block.
 ///
 /// # Safety
 ///
@@ -135,19 +139,20 @@ unsafe fn view_of<T: Element>(
     block: NonNull<T>,
     dims: &[usize],
 ) -> ArrayViewMut<'static, T, IxDyn> {
-    // SAFETY: the caller upholds this contract; without strides the layout is row-major.
+    // SAFETY: the caller upholds this contract. Without explicit strides, the layout is row-major.
     let raw = unsafe { RawArrayViewMut::from_shape_ptr(IxDyn(dims), block.as_ptr()) };
-    // SAFETY: while the header is lent, the block is allocated and belongs to its borrower alone;
-    // between loans it is not used.
+    // SAFETY: while the header is lent, the block is allocated and belongs only to the borrower.
+    // Between loans, the header is not used.
     unsafe { raw.deref_into_view_mut() }
 }
 
-/// Returns `true` if the last user of a header has left it pointing at this block with this shape.
+/// Returns `true` if a header still points to this block with this shape, after its last user may
+/// have changed it.
 ///
-/// An `&mut ArrayRef` allows safe code to change the header in place (`swap_axes`,
-/// `slice_collapse`), but not to put an unrelated address into it: such methods derive addresses
-/// from the existing one. So if the address is the block's, it is the one that the header was made
-/// with.
+/// With an `&mut ArrayRef`, safe code can change the header in place (`swap_axes`,
+/// `slice_collapse`), but cannot store an unrelated address in it: such methods derive addresses
+/// from the existing one. If the address equals the block's address, it is therefore the address
+/// that the header was created with.
 #[inline(always)]
 fn is_as_made<T>(header: &ArrayRef<T, IxDyn>, block: NonNull<T>, shape: DynamicShape<'_>) -> bool {
     let (dims, strides) = (header.shape(), as_lengths(header.strides()));
@@ -158,12 +163,14 @@ fn is_as_made<T>(header: &ArrayRef<T, IxDyn>, block: NonNull<T>, shape: DynamicS
     if !(PIECE..=2 * PIECE).contains(&rank) {
         return are_equal(dims, strides, shape);
     }
-    // The first four lengths and the last four, which may overlap, cost less than two calls of the C library.
+    // Comparing the first four lengths and the last four, which may overlap, is cheaper than two
+    // calls into the C library.
     let different = |left: &[usize], right: &[usize], from: usize| {
         let left = left.as_ptr().wrapping_add(from).cast::<u128>();
         let right = right.as_ptr().wrapping_add(from).cast::<u128>();
         (0..size_of::<[usize; PIECE]>() / size_of::<u128>()).fold(0, |different, word| {
-            // SAFETY: `rank` lengths have a piece at 0, and one that ends at the rank; this is part of it.
+            // SAFETY: a list of `rank` lengths contains four lengths that begin at 0, and four that
+            // end at the rank. This word is part of one of them.
             let left = unsafe { left.wrapping_add(word).read_unaligned() };
             // SAFETY: as above.
             different | (left ^ unsafe { right.wrapping_add(word).read_unaligned() })
@@ -177,28 +184,28 @@ fn is_as_made<T>(header: &ArrayRef<T, IxDyn>, block: NonNull<T>, shape: DynamicS
         == 0
 }
 
-/// Returns `true` if the lengths are those of the shape. This is a function of its own because two
-/// calls of the C library in its caller would cost the other ranks a register.
+/// Returns `true` if the lengths are equal to the lengths of the shape. This is a separate function
+/// because two calls into the C library in its caller would cost the other ranks a register.
 #[inline(never)]
 fn are_equal(dims: &[usize], strides: &[usize], shape: DynamicShape<'_>) -> bool {
     dims == shape.dims() && strides == shape.strides()
 }
 
-/// The number of lengths that are compared at once.
+/// The number of lengths that are compared together.
 const PIECE: usize = 4;
 
 /// # Safety
 ///
 /// `header` came from `ErasedView::new` for the element type `T`, and is not used afterwards.
 unsafe fn drop_header<T: 'static>(header: NonNull<()>) {
-    // SAFETY: made by `new` as this type, from the global allocator with its layout, as `Box` does,
-    // and given up by the caller.
+    // SAFETY: `new` created this value with this type, in memory of the global allocator with the
+    // type's layout, as for a `Box`. The caller gives it up.
     drop(unsafe { Box::from_raw(header.cast::<ArrayViewMut<'static, T, IxDyn>>().as_ptr()) });
 }
 
 impl Drop for ErasedView {
     fn drop(&mut self) {
-        // SAFETY: `drop` was made for the type of `header`, which is owned by `self`.
+        // SAFETY: `drop` was chosen for the type of `header`, which `self` owns.
         unsafe { (self.drop)(self.header) };
     }
 }
@@ -209,10 +216,11 @@ impl fmt::Debug for Header {
     }
 }
 
-/// Returns strides as lengths: a row-major stride is never above `isize::MAX`, so they compare
-/// equal only if they are.
+/// Returns strides as lengths. A row-major stride is never above `isize::MAX`, so the converted
+/// values are equal only if the original values are.
 #[inline]
 fn as_lengths(strides: &[isize]) -> &[usize] {
-    // SAFETY: both types have the same size and alignment, and any bytes are a value of either.
+    // SAFETY: both types have the same size and alignment, and any bytes are a valid value of
+    // either type.
     unsafe { core::slice::from_raw_parts(strides.as_ptr().cast(), strides.len()) }
 }

@@ -1,4 +1,4 @@
-//! The backends over host memory for `ndarray` views: [`Cpu`], with either layout.
+//! The backends of host memory for `ndarray` views: [`Cpu`], with either layout.
 
 use core::ptr::NonNull;
 

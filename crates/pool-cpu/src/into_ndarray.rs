@@ -1,9 +1,9 @@
-//! Arrays of `pool-core` as `ndarray` views of the same elements.
+//! Conversions of `pool-core`'s arrays into `ndarray` views of the same elements.
 
 use ndarray::{ArrayViewMut, Dim, Dimension, IntoDimension, IxDyn};
 use pool_core::{DynamicShape, NdView};
 
-/// Turns an array of a pool into an `ndarray` view of the same elements.
+/// Converts an array of a pool into an `ndarray` view of the same elements.
 ///
 /// ```
 /// use pool_core::Pool;
@@ -34,13 +34,13 @@ where
     fn into_ndarray(self) -> Self::View {
         let (view, dims) = self.into_parts();
         // SAFETY: the slice has exactly the product of `dims` elements, which was checked when the
-        // array was made, and is borrowed exclusively for `'s`.
+        // array was created, and is borrowed exclusively for `'s`.
         unsafe { ArrayViewMut::from_shape_ptr(dims.into_dimension(), view.as_mut_ptr()) }
     }
 }
 
-/// The dims are copied into the view: a rank above 4 then allocates. For a view without allocation
-/// use [`AcquireArray::acquire_array_dyn`](crate::AcquireArray::acquire_array_dyn).
+/// The dims are copied into the view, which allocates for a rank above 4. For a view without this
+/// allocation, use [`AcquireArray::acquire_array_dyn`](crate::AcquireArray::acquire_array_dyn).
 impl<'s, T> IntoNdarray for NdView<&'s mut [T], DynamicShape<'_>> {
     type View = ArrayViewMut<'s, T, IxDyn>;
 

@@ -1,12 +1,12 @@
 //! Host memory for pools: the backend [`Cpu`].
 //!
-//! Blocks are aligned to 64 bytes, a cache line and the widest vector register. Blocks of 2 MiB and
-//! more are mapped at a 2 MiB boundary. Unless configured otherwise, they request huge pages from
-//! the system, on Linux. Elsewhere and under Miri they come from the global allocator like all
-//! others.
+//! Blocks are aligned to 64 bytes, which is the size of a cache line and of the widest vector
+//! register. On Linux, blocks of 2 MiB and more are mapped at a 2 MiB boundary, and request huge
+//! pages from the system unless configured otherwise. On other systems and under Miri, all blocks
+//! come from the global allocator.
 //!
-//! Views are plain slices. With the feature `ndarray`, a scope returns arrays of any shape that
-//! `ndarray` takes as `ndarray` views: see `AcquireArray` and `IntoNdarray`.
+//! Views are plain slices. With the feature `ndarray`, a scope returns `ndarray` views of any shape
+//! that `ndarray` accepts: see `AcquireArray` and `IntoNdarray`.
 //!
 //! ```
 //! use pool_core::Pool;
@@ -21,25 +21,26 @@
 //!
 //! # Without an operating system
 //!
-//! The crate is `no_std` with `alloc`. It builds for microcontrollers with 32 bits; the repository
-//! checks `thumbv7em-none-eabihf` and `riscv32imac-unknown-none-elf`. Blocks and slot tables come
-//! from the global allocator while a pool grows, and never afterwards. So a loop on a fixed buffer
-//! without a heap needs only a global allocator over a static. A bump allocator is enough: the test
-//! `static_memory` of this crate has one of forty lines. There is no backend over a static: it
-//! would serve the blocks alone, and the slot tables (2 KiB for 31 slots) would still be allocated.
-//! A full buffer is `PoolError::OutOfMemory`, or `Bookkeeping` if the table does not fit.
+//! The crate is `no_std` with `alloc`. It builds for 32-bit microcontrollers; the repository checks
+//! `thumbv7em-none-eabihf` and `riscv32imac-unknown-none-elf`. Blocks and slot tables come from the
+//! global allocator while a pool grows, and never afterwards. A loop on a fixed buffer without a
+//! heap therefore needs only a global allocator over a static. A bump allocator is enough: the test
+//! `static_memory` of this crate contains one in forty lines. There is no backend over a static,
+//! because it would provide only the blocks. The slot tables (2 KiB for 31 slots) would still be
+//! allocated. If the buffer is full, the error is `PoolError::OutOfMemory`, or `Bookkeeping` if the
+//! table does not fit.
 //!
 //! # Features
 //!
 //! | feature | gives | costs |
 //! |---|---|---|
-//! | `ndarray` | views as `ndarray` arrays: fixed rank by the hot path, dynamic rank from the shape cache without a heap allocation | ndarray |
+//! | `ndarray` | `ndarray` views: a fixed rank uses the hot path, and a dynamic rank uses the shape cache without a heap allocation | ndarray |
 //!
-//! The feature supports only `ndarray` 0.17. `acquire_array_dyn` lends a header that the pool keeps
-//! as `&mut ArrayRef`, a type that 0.16 does not have. The header is a type of the backend
-//! (`PoolBackend::Descriptor`), which has only one. Users of another version need no feature for
-//! arrays by value: `ArrayViewMut::from_shape(shape, slice)` of their version takes an acquired
-//! slice.
+//! The feature supports only `ndarray` 0.17. `acquire_array_dyn` lends a header that the pool
+//! stores as `&mut ArrayRef`, a type that 0.16 does not have. The header is a type of the backend
+//! (`PoolBackend::Descriptor`), so it can belong to only one version. For arrays by value, users of
+//! another version need no feature: pass an acquired slice to `ArrayViewMut::from_shape(shape,
+//! slice)` of that version.
 
 #![no_std]
 #![cfg_attr(docsrs, feature(doc_cfg))]

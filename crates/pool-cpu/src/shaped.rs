@@ -1,5 +1,5 @@
-//! Conversions from a shape of `ndarray`'s to the elements of an array, and from the elements to
-//! the array.
+//! Conversions from a shape of `ndarray` to the elements of an array, and from the elements to the
+//! array.
 
 use core::marker::PhantomData;
 
@@ -9,7 +9,7 @@ use pool_core::{PodElement, PoolError, Scope, ShapeError, element_count, error_c
 use crate::error::CpuError;
 use crate::host_memory::HostMemory;
 
-/// Acquires the recycled elements of an array of these lengths: for a fixed rank by the hot path of
+/// Acquires the recycled elements of an array with these lengths. A fixed rank uses the hot path of
 /// that rank.
 #[inline]
 #[track_caller]
@@ -29,7 +29,7 @@ pub(crate) fn acquire_for<'s, B: HostMemory, T: PodElement, D: Dimension>(
     B::elements(view)
 }
 
-/// Does the same as [`acquire_for`], if the rank is 0, or known only at run time.
+/// Does the same as [`acquire_for`], if the rank is 0 or is known only at run time.
 #[inline]
 #[track_caller]
 fn acquire_for_any_rank<'s, B: HostMemory, T: PodElement, D: Dimension>(
@@ -48,11 +48,12 @@ fn lengths<const N: usize, D: Dimension>(dim: &D) -> [usize; N] {
     core::array::from_fn(|axis| dim[axis])
 }
 
-/// The rank of a dimension, as a constant, so that code is made for one of the branches on it alone.
+/// The rank of a dimension, as a constant. The compiler therefore generates code only for the
+/// branch that matches the rank.
 struct Rank<D>(PhantomData<D>);
 
 impl<D: Dimension> Rank<D> {
-    /// The number of axes; 0 also if it is known only at run time.
+    /// The number of axes. It is also 0 if the number is known only at run time.
     const FIXED: usize = match D::NDIM {
         Some(rank) => rank,
         None => 0,
@@ -63,7 +64,8 @@ impl<D: Dimension> Rank<D> {
 #[inline]
 pub(crate) fn count_of<T, D: Dimension>(dim: &D) -> Result<usize, PoolError<CpuError>> {
     let lengths = dim.as_array_view();
-    // The lengths of a dimension are contiguous; if they were not, no array would be made of them.
+    // The lengths of a dimension are contiguous. If they were not, no array would be created from
+    // them.
     let refused = ShapeError::Overflow { rank: dim.ndim(), element_size: size_of::<T>() };
     Ok(element_count(lengths.to_slice().ok_or(refused)?, size_of::<T>())?)
 }
@@ -73,20 +75,20 @@ pub(crate) fn count_of<T, D: Dimension>(dim: &D) -> Result<usize, PoolError<CpuE
 /// # Safety
 ///
 /// The number of elements is the product of the shape's lengths, which was checked. `ndarray`
-/// ensures that a shape does not change in between: `Shape` is a value of its own, and only
-/// `ndarray` can implement its `Dimension`.
+/// ensures that a shape does not change after the check: `Shape` owns its data, and only `ndarray`
+/// can implement its `Dimension`.
 #[inline(always)]
 pub(crate) unsafe fn view_of<T, D: Dimension>(
     elements: &mut [T],
     shape: Shape<D>,
 ) -> ArrayViewMut<'_, T, D> {
     // SAFETY: in row-major and in column-major order, an array of `elements.len()` elements covers
-    // the whole slice, and no two indices name one element. The slice is borrowed exclusively for
-    // as long as the view lives.
+    // the whole slice, and different indices refer to different elements. The slice is borrowed
+    // exclusively for as long as the view lives.
     unsafe { ArrayViewMut::from_shape_ptr(shape, elements.as_mut_ptr()) }
 }
 
-/// Panics for a twin without `try_`.
+/// Panics for a method without `try_`.
 #[cold]
 #[inline(never)]
 #[track_caller]

@@ -1,5 +1,5 @@
-//! The parts of the standard library that finding mistakes needs: environment variables that turn
-//! modes on, and standard error for warnings.
+//! The debugging features that need the standard library: environment variables that turn debugging
+//! modes on, and warnings on standard error.
 
 use std::env;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,16 +9,16 @@ use pool_core::MemoryChecks;
 /// `true` if the environment was read.
 static IS_READ: AtomicBool = AtomicBool::new(false);
 
-/// Turns poison and fresh blocks on or off for the whole process.
+/// Turns poisoning and fresh blocks on or off for the whole process.
 ///
-/// - With [`poison`](MemoryChecks::poison) each acquire is first overwritten with 0xFF bytes, which
-///   is NaN for floats. This exposes code that reads elements it did not write.
-/// - With [`fresh`](MemoryChecks::fresh) each acquire gets a new block. This lets a memory checker
-///   detect pointers that outlived their scope.
+/// - With [`poison`](MemoryChecks::poison), each acquire first overwrites its memory with 0xFF
+///   bytes, which are NaN for floats. This exposes code that reads elements before writing them.
+/// - With [`fresh`](MemoryChecks::fresh), each acquire allocates a new block. This lets a memory
+///   checker detect pointers that outlived their scope.
 ///
-/// The modes apply to all backends, for pools that are made or configured after the call,
-/// thread-local or your own. Existing thread-local pools keep their modes until
-/// [`trim_all`](crate::trim_all()) releases them, so call it at the start of `main`.
+/// The modes apply to all backends, and to pools that are created or configured after the call,
+/// whether thread-local or not. Existing thread-local pools keep their modes until
+/// [`trim_all`](crate::trim_all()) releases them, so call this function at the start of `main`.
 ///
 /// ```
 /// # #[cfg(feature = "cpu")] {
@@ -34,22 +34,24 @@ static IS_READ: AtomicBool = AtomicBool::new(false);
 ///
 /// # Environment variables
 ///
-/// `POOL_POISON=1` and `POOL_FRESH=1` turn the modes on without a change of the program. They are read once, when the
-/// first thread-local pool of the process is made. A [`Pool`](crate::Pool) of your own that is made earlier does not
-/// follow them. Any value but the empty one and `0` counts as on. A call of this function takes precedence.
+/// `POOL_POISON=1` and `POOL_FRESH=1` turn the modes on without changing the program. They are read
+/// once, when the first thread-local pool of the process is created. They do not affect a
+/// [`Pool`](crate::Pool) that you create before that. Any value except the empty string and `0`
+/// means on. A call of this function takes precedence.
 pub fn check_memory(checks: MemoryChecks) {
     IS_READ.store(true, Ordering::Relaxed);
     checks.set_for_process();
 }
 
 /// Reads the environment, and turns on the printing of warnings. Called when a thread-local pool is
-/// made.
+/// created.
 pub(crate) fn set_up() {
     if IS_READ.load(Ordering::Relaxed) {
         return;
     }
     let checks = MemoryChecks::new().poison(is_on("POOL_POISON")).fresh(is_on("POOL_FRESH"));
-    // Only then: another thread that makes its first pool meanwhile reads the environment itself.
+    // The flag is set last: another thread that creates its first pool in the meantime reads the
+    // environment itself.
     if !IS_READ.load(Ordering::Relaxed) && checks != MemoryChecks::new() {
         checks.set_for_process();
     }
@@ -68,7 +70,7 @@ pub(crate) fn print_warnings() {
     use pool_core::{WarningHook, set_warning_hook};
 
     static PRINT: WarningHook = |warning| {
-        // A closed standard error is no reason to panic.
+        // If standard error is closed, the program must not panic.
         let _ = writeln!(std::io::stderr(), "pool-facade: {warning}");
     };
     set_warning_hook(&PRINT);

@@ -1,7 +1,8 @@
-//! Adaptive memory pools: the temporaries of an inner loop, reused and checked by the compiler.
+//! Adaptive memory pools: reuse the temporaries of an inner loop, checked by the compiler.
 //!
-//! A scope hands out memory and frees all of it when it ends. Inside a loop the second pass gets
-//! the blocks of the first: no allocation, no zeroing, no bookkeeping, a handful of instructions.
+//! A scope hands out memory, and frees all of it when it ends. In a loop, the second iteration
+//! reuses the blocks of the first, without allocating, zeroing or bookkeeping. An acquire then
+//! costs a handful of instructions.
 //!
 //! ```
 //! # #[cfg(feature = "cpu")] {
@@ -25,7 +26,7 @@
 //! # }
 //! ```
 //!
-//! The same on a device, with the feature `cuda`:
+//! The following example does the same on a device, with the feature `cuda`:
 //!
 //! ```no_run
 //! # #[cfg(feature = "cuda")]
@@ -43,15 +44,17 @@
 //! # }
 //! ```
 //!
-//! - [`with_pool!`] opens a scope in a pool of this thread, [`local()`] is its function form.
-//! - [`Pool`] is a pool of your own, to keep in a struct and to send to another thread.
-//! - [`DynamicPool`] is for work that is not lexical: interpreters, tapes, foreign callers.
-//! - [`SharedPool`] gives [`Owned`] arrays, which leave their scope and may be dropped on any thread.
+//! - [`with_pool!`] opens a scope in a pool of this thread, and [`local()`] is its function form.
+//! - [`Pool`] is a pool that you own, store in a struct, and can send to another thread.
+//! - [`DynamicPool`] is for code whose lifetimes are not lexical: interpreters, tapes, foreign
+//!   callers.
+//! - [`SharedPool`] provides [`Owned`] arrays, which leave their scope and may be dropped on any
+//!   thread.
 //! - [`compiler_errors`] explains how to fix the compiler's errors.
 //!
-//! The backends are features. The pools of `Cuda` are on the device that the thread has chosen
-//! (`Cuda::set_device`, 0 by default). Those of `Wgpu` are on the thread's stream
-//! (`pool_wgpu::Stream::set_for_thread`, one of the first adapter by default).
+//! Each backend is a feature. The pools of `Cuda` use the device that the thread has chosen
+//! (`Cuda::set_device`, 0 by default). The pools of `Wgpu` use the thread's stream
+//! (`pool_wgpu::Stream::set_for_thread`, by default a stream of the first adapter).
 //!
 //! # Features
 //!
@@ -60,15 +63,15 @@
 //! | `cpu` (default) | the host backend, `Cpu` | pool-cpu; libc on Linux |
 //! | `cuda` | the CUDA backend, `Cuda`, for drivers of CUDA 12.0 and newer, with any version and way of loading that another crate requests from cudarc | cudarc, and Rust 1.88 |
 //! | `graph` | memory of captured CUDA graphs, as `pool_graph`, for drivers of CUDA 12.3 and newer; turns on `cuda` | pool-graph, pool-plan and parking_lot |
-//! | `record` | captures and captured graphs give their temporaries as a file for `pool-plan`, as `pool_graph::GraphRecord`; turns on `graph` | serde and serde_json |
+//! | `record` | exports the temporaries of captures and captured graphs to a file for `pool-plan`, with `pool_graph::GraphRecord`; turns on `graph` | serde and serde_json |
 //! | `wgpu` | the backend `Wgpu`: buffers of Vulkan, Metal and Direct3D 12, and of a browser's WebGPU | pool-wgpu, wgpu, and Rust 1.87 |
 //! | `dlpack` | owned arrays as DLPack tensors for numpy, torch and others, and their tensors as slices, as `pool_dlpack` | pool-dlpack, dlpark, and Rust 1.88 |
 //! | `ndarray` | arrays as `ndarray` views: `acquire_array((n, m))` for any shape that `ndarray` takes, `into_ndarray()`, and `acquire_array_dyn(&dims)` of dynamic rank | ndarray |
-//! | `allocator-api2` | [`Scope::allocator`]: `hashbrown` maps, vectors, boxes and strings in a scope | allocator-api2 0.2, which hashbrown uses, too |
+//! | `allocator-api2` | [`Scope::allocator`]: `hashbrown` maps, vectors, boxes and strings in a scope | allocator-api2 0.2, which hashbrown also uses |
 //! | `nightly` | the same through the standard library's trait; turns on `allocator-api2` | a nightly compiler |
 //! | `half` | `half::f16` and `half::bf16` are elements | half |
 //! | `complex` | `num_complex::Complex` is an element | num-complex |
-//! | `tracing` | spans for growth and trim, and a warning at 512, 1024, … slots about a missing scope | tracing; nothing on the hot path |
+//! | `tracing` | spans for growth and trim, and a warning about a missing scope at 512, 1024, … slots | tracing; nothing on the hot path |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

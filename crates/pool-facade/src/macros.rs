@@ -1,7 +1,8 @@
-//! `with_pool!` and `try_with_pool!`: scopes in the pools of this thread. `local_pools!`:
-//! thread-local pools for a backend.
+//! `with_pool!` and `try_with_pool!` open scopes in the pools of this thread. `local_pools!`
+//! provides thread-local pools for a backend.
 
-/// Runs a block with a scope of one of this thread's pools; the block's value is the macro's.
+/// Runs a block with a scope of one of this thread's pools. The macro evaluates to the block's
+/// value.
 ///
 /// ```
 /// # #[cfg(feature = "cpu")] {
@@ -25,18 +26,19 @@
 /// ```
 ///
 /// `|scope| { … }` looks like a closure, so that rustfmt formats it, but it is a block of your
-/// function. `return`, `?`, `break` with labels and `.await` have their usual meaning, and panics
-/// propagate. In all cases the pool goes back to its thread's list. `?` leaves the function, not
+/// function. `return`, `?`, `break` with labels and `.await` work as usual, and panics propagate.
+/// In all cases, the pool goes back to its thread's list. `?` returns from the function, not from
 /// the macro. Views and scopes cannot leave the block.
 ///
-/// A `with_pool!` inside another takes another pool. With slots, that pool holds memory of its own,
-/// so pass the scope to helpers as an argument. Stacks share memory: a `with_pool!(Stacked<Cpu>,
-/// …)` inside another one borrows the rest of the outer one's chunk, and holds nothing itself.
+/// A `with_pool!` inside another one takes a different pool. With slots, that pool holds its own
+/// memory, so pass the scope to helper functions as an argument. Stacks share memory: a
+/// `with_pool!(Stacked<Cpu>, …)` inside another one borrows the unused rest of the outer chunk, and
+/// holds no memory itself.
 ///
 /// # Panics
 ///
-/// Panics with the error that [`try_with_pool!`](crate::try_with_pool) evaluates to, if the pool
-/// cannot be made.
+/// If the pool cannot be created, panics with the error that
+/// [`try_with_pool!`](crate::try_with_pool) evaluates to.
 ///
 /// # What does not compile
 ///
@@ -105,7 +107,7 @@ macro_rules! with_pool {
             #[allow(unused_mut, unused_variables)]
             let mut $scope = $crate::LocalGuard::scope(&mut __pool_guard);
         )+
-        // A statement before the body prevents a clippy warning about `let … = …` for a body that
+        // The statement before the body prevents a clippy warning about `let … = …` for a body that
         // ends in `return` or `break`. The caller's own lints stay on in the body.
         let __pool_result = {
             let () = ();
@@ -128,8 +130,8 @@ macro_rules! with_pool {
     };
 }
 
-/// Does the same as [`with_pool!`], but evaluates to `Ok` of the block's value, or to the error if
-/// the pool cannot be made.
+/// Does the same as [`with_pool!`], but evaluates to `Ok` with the block's value, or to the error
+/// if the pool cannot be created.
 ///
 /// ```
 /// # #[cfg(feature = "cpu")] {
@@ -143,8 +145,8 @@ macro_rules! with_pool {
 /// # Ok::<(), pool_facade::PoolError<pool_facade::CpuError>>(())
 /// ```
 ///
-/// With several pools, which must share an error type, it is the error of the first that cannot be
-/// made.
+/// If several pools are given, they must share an error type. The result is then the error of the
+/// first pool that cannot be created.
 #[macro_export]
 macro_rules! try_with_pool {
     (|$scope:ident| $body:block $(,)?) => {
@@ -154,7 +156,8 @@ macro_rules! try_with_pool {
         $crate::try_with_pool!($crate::Cpu, |$scope| { $value })
     };
     ($($backend:ty),+, |$($scope:ident),+| $body:block $(,)?) => {
-        // The body is outside the labelled block, in which a `break` of its own would be refused.
+        // The body is outside the labelled block, because a `break` in the body would be rejected
+        // there.
         match '__pool_guards: {
             ::core::result::Result::Ok(($(
                 match $crate::try_local::<$backend>() {
@@ -166,12 +169,12 @@ macro_rules! try_with_pool {
             )+))
         } {
             ::core::result::Result::Ok(($(mut $scope,)+)) => {
-                // Each scope hides its guard from the body.
+                // Each scope shadows its guard, so the body cannot use the guard.
                 $(
                     #[allow(unused_mut, unused_variables)]
                     let mut $scope = $crate::LocalGuard::scope(&mut $scope);
                 )+
-                // The statement before the body is explained in `with_pool!`.
+                // `with_pool!` explains the statement before the body.
                 let __pool_value = {
                     let () = ();
                     $body
@@ -195,12 +198,13 @@ macro_rules! try_with_pool {
     };
 }
 
-/// Gives a backend thread-local pools, and with them [`with_pool!`] and
-/// [`local()`](crate::local()), in the backend's own crate.
+/// Implements thread-local pools for a backend, in the backend's own crate. [`with_pool!`] and
+/// [`local()`](crate::local()) then work with the backend.
 ///
-/// `context` makes the context of a new pool: a function without arguments that returns
-/// `Result<Context, Error>`. `is_for_thread` is optional, for devices among which a thread chooses.
-/// It gets an idle pool's context, and returns `true` if the calling thread may take that pool now.
+/// `context` creates the context of a new pool. It is a function without arguments that returns
+/// `Result<Context, Error>`. `is_for_thread` is optional, for devices among which a thread can
+/// choose. It receives an idle pool's context, and returns `true` if the calling thread may take
+/// that pool now.
 ///
 /// ```text
 /// pool_facade::local_pools! {
@@ -210,7 +214,8 @@ macro_rules! try_with_pool {
 ///
 /// The repository's example `10_own_backend` is a complete backend of this kind.
 ///
-/// The backend is a type without parameters: each has a thread-local of its own, which cannot be generic.
+/// The backend is a type without parameters, because each backend needs its own thread-local, which
+/// cannot be generic.
 #[macro_export]
 macro_rules! local_pools {
     ($backend:ty, context: $context:expr $(, is_for_thread: $is_for_thread:expr)? $(,)?) => {
@@ -222,8 +227,8 @@ macro_rules! local_pools {
             }
         )? });
     };
-    // With further items of the implementation. Each static is in the function that uses it, so
-    // that no name of the macro is in scope for the caller's expressions.
+    // This rule also receives further items of the implementation. Each static is in the function
+    // that uses it, so that no name of the macro is in scope for the caller's expressions.
     (@ $backend:ty, $context:expr, { $($item:item)* }) => {
         impl $crate::LocalPool for $backend {
             #[inline]

@@ -1,4 +1,4 @@
-//! The names that nearly every program needs: `use pool_facade::prelude::*;`.
+//! The names that nearly every program needs. Import them with `use pool_facade::prelude::*;`.
 
 #[cfg(all(feature = "cpu", feature = "ndarray"))]
 pub use crate::{AcquireArray, IntoNdarray};

@@ -1,4 +1,4 @@
-//! Control over the pools of all threads: release the idle ones, and add up their statistics.
+//! Control over the pools of all threads: releasing idle pools, and adding up statistics.
 
 use pool_core::{PoolStats, ReleaseReport};
 
@@ -6,13 +6,14 @@ use pool_core::{PoolStats, ReleaseReport};
 use crate::local::cpu::{lists, stack_lists};
 use crate::local::requests::OF_DEVICES;
 
-/// Releases the memory of the idle pools of every thread, and returns a report of it.
+/// Releases the memory of the idle pools of every thread, and returns a report of the memory
+/// released.
 ///
 /// A pool is idle while no guard of [`local()`](crate::local()) and no block of
-/// [`with_pool!`](crate::with_pool) has it. Its thread may sleep, wait in a condition variable as
-/// the workers of rayon do, or compute something else: no code runs there. Pools in use keep their
-/// memory. So do your own pools ([`Pool`](crate::Pool)). After a release, the next acquire of each
-/// slot allocates.
+/// [`with_pool!`](crate::with_pool) uses it. Its thread may sleep, wait on a condition variable
+/// like the workers of rayon, or compute something else: no code runs on that thread. Pools in use
+/// keep their memory, and so do pools that you own ([`Pool`](crate::Pool)). After a release, the
+/// next acquire of each slot allocates.
 ///
 /// ```
 /// # #[cfg(feature = "cpu")] {
@@ -42,28 +43,28 @@ use crate::local::requests::OF_DEVICES;
 ///
 /// | pools | released |
 /// |---|---|
-/// | of [`Cpu`](crate::Cpu), stacked ones too, idle | before this call returns |
-/// | of `Cpu`, taken by their thread during the call | by the next call, or when the thread ends |
-/// | of `Cpu`, on other systems than Linux | those of the calling thread before this call returns, those of another thread when it next takes a pool, at a cost of some instructions |
-/// | of `Cpu`, if Linux refuses `membarrier` | those of the calling thread before this call returns, those of another thread when it next calls `stats` or `configure` of a guard, or returns pools out of order |
-/// | of `Cuda`, stacked ones too, and `Wgpu`, of the calling thread | before this call returns |
-/// | of `Cuda`, `Wgpu` and backends of other crates, of another thread | when that thread next takes a pool of the backend |
+/// | idle pools of [`Cpu`](crate::Cpu) and `Stacked<Cpu>` | before this call returns |
+/// | pools of `Cpu` that their thread takes during the call | by the next call, or when the thread ends |
+/// | pools of `Cpu`, on systems other than Linux | on the calling thread, before this call returns; on another thread, when that thread next takes a pool, at a cost of a few instructions |
+/// | pools of `Cpu`, if Linux refuses `membarrier` | on the calling thread, before this call returns; on another thread, when that thread next calls `stats` or `configure` on a guard, or returns pools out of order |
+/// | pools of `Cuda`, `Stacked<Cuda>` and `Wgpu`, on the calling thread | before this call returns |
+/// | pools of `Cuda`, `Wgpu` and backends of other crates, on another thread | when that thread next takes a pool of the backend |
 ///
-/// The report counts the memory that was released before the call returned.
+/// The report includes only memory that was released before the call returned.
 ///
-/// # What the hot path pays for it
+/// # Cost on the hot path
 ///
-/// An acquire pays nothing. A thread takes and returns its pools without a lock, a fence or an
-/// atomic read-modify-write. Opening a thread-local scope costs at most one instruction more,
-/// because it loads the address of the pool instead of copying it. The price is paid here:
-/// `membarrier` makes each running thread execute a barrier, in some microseconds.
-/// `pool_core::thread_list` has the protocol and its proof.
+/// An acquire costs nothing extra. A thread takes and returns its pools without a lock, a fence or
+/// an atomic read-modify-write. Opening a thread-local scope costs at most one more instruction,
+/// because it loads the address of the pool instead of copying it. `trim_all` itself pays the
+/// price: `membarrier` makes each running thread execute a barrier, which takes a few microseconds.
+/// `pool_core::thread_list` describes the protocol and proves it correct.
 ///
 /// The call needs memory for a new, empty table (about 4 KiB) for each pool that it releases. If
-/// there is none, it releases only the idle pools of the calling thread.
+/// the host has no such memory, the call releases only the idle pools of the calling thread.
 ///
-/// It may be called from anywhere: inside a scope, from an allocator's hook, from the destructor of
-/// a thread-local.
+/// The function may be called from anywhere: inside a scope, from an allocator's hook, or from the
+/// destructor of a thread-local.
 pub fn trim_all() -> ReleaseReport {
     OF_DEVICES.ask();
     #[cfg_attr(
@@ -89,12 +90,12 @@ pub fn trim_all() -> ReleaseReport {
     released
 }
 
-/// Returns the statistics of all thread-local pools of [`Cpu`](crate::Cpu) and `Stacked<Cpu>`
-/// together, including those of other threads and those in use.
+/// Returns the combined statistics of all thread-local pools of [`Cpu`](crate::Cpu) and
+/// `Stacked<Cpu>`, including pools of other threads and pools in use.
 ///
-/// Other threads may work meanwhile: each number is one that its pool had at some moment of the
-/// call. The slots handed out now and the peaks of live bytes are not included. Pools that a thread
-/// makes while it ends are not counted.
+/// Other threads may use their pools during the call: each number is a value that its pool had at
+/// some moment during the call. The number of slots handed out now and the peaks of live bytes are
+/// not included. Pools that a thread creates while it is ending are not counted.
 #[must_use]
 pub fn stats_all() -> PoolStats {
     #[cfg(feature = "cpu")]
@@ -119,23 +120,23 @@ mod host {
     use crate::local::idle_pools;
     use crate::local::requests::OF_HOST;
 
-    /// The number of times that a call begins again because it found more idle pools than before,
-    /// or because threads took some meanwhile.
+    /// The number of times that a call starts again, because it found more idle pools than before
+    /// or because threads took some of them during the call.
     const ROUNDS: usize = 4;
 
     /// Locks the registry of a backend.
     type Lock<B> = fn() -> MutexGuard<'static, ThreadLists<B>>;
 
     pub(super) fn release<B: LocalPool<Context = ()>>(lists: Lock<B>) -> ReleaseReport {
-        // First without pools: this call shows if the system has the barrier.
+        // The first call runs without pools, and shows whether the system supports the barrier.
         if !barrier_on_all_threads() {
             OF_HOST.ask();
             return idle_pools::trim::<B>();
         }
         let mut released = ReleaseReport::default();
         for _ in 0..ROUNDS {
-            // SAFETY: there is a barrier, hence this is Linux. There a registered list is in
-            // thread-local memory that stays until its thread has removed its record.
+            // SAFETY: the barrier is supported, hence this is Linux. On Linux, a registered list is
+            // in thread-local memory that stays valid until its thread has removed its record.
             let idle = unsafe { lists().count_idle() };
             if idle == 0 {
                 break;
@@ -145,11 +146,11 @@ mod host {
             if spares.is_empty() {
                 break;
             }
-            // SAFETY: as above; and the barrier runs on all threads of the process.
+            // SAFETY: as above. In addition, the barrier runs on all threads of the process.
             let complete =
                 unsafe { lists().release(&mut spares, &mut old, barrier_on_all_threads) };
-            // Only after the registry is unlocked, because foreign code that the allocator calls
-            // may use it.
+            // The pools are dropped after the registry is unlocked, because foreign code that the
+            // allocator calls may use the registry.
             for mut pool in old {
                 released = released.plus(pool.trim());
             }
@@ -157,8 +158,8 @@ mod host {
                 return released;
             }
         }
-        // If there was no memory for new pools, those of this thread are emptied without
-        // replacement.
+        // If there was no memory for new pools, the pools of this thread are emptied without being
+        // replaced.
         released.plus(idle_pools::trim::<B>())
     }
 

@@ -1,4 +1,5 @@
-//! The acquire family of the dynamic pool: that of a scope, with a handle for the array.
+//! The acquire methods of the dynamic pool. They correspond to the methods of a scope, but return a
+//! handle to the array.
 
 use super::{DynamicPool, Handle, HandleResult};
 use crate::backend::{ArrayMemory, FirstUse, Memory, PoolBackend, ScopeCursor};
@@ -6,7 +7,8 @@ use crate::element::{Element, PodElement};
 use crate::error::{PoolError, panic_with};
 
 impl<B: PoolBackend> DynamicPool<B> {
-    /// Acquires `length` elements with unspecified contents, such as those of an earlier use.
+    /// Acquires `length` elements with unspecified contents, such as the contents of an earlier
+    /// use.
     ///
     /// # Panics
     ///
@@ -16,13 +18,14 @@ impl<B: PoolBackend> DynamicPool<B> {
     pub fn acquire<T: PodElement>(&mut self, length: usize) -> Handle<T> {
         // SAFETY: the pool lives while the slot is used, which is until `take` returns.
         let slot = unsafe { self.cursor.reserve::<T>(length) };
-        // SAFETY: just reserved through this cursor.
+        // SAFETY: the slot was just reserved through this cursor.
         unsafe { self.cursor.step(slot) };
-        // SAFETY: reserved for `length` elements, and stepped past last; any bytes are a valid `PodElement`.
+        // SAFETY: the slot is reserved for `length` elements, and is the last slot stepped past.
+        // Any bytes are a valid `PodElement`.
         unsafe { self.name(slot, length) }.unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Fallible twin of [`acquire`](Self::acquire).
+    /// Fallible version of [`acquire`](Self::acquire).
     ///
     /// # Errors
     ///
@@ -33,7 +36,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         unsafe { self.acquire_named(length, FirstUse::Read, |_| Ok(())) }
     }
 
-    /// Acquires `length` elements of zero bytes.
+    /// Acquires `length` elements whose bytes are all zero.
     ///
     /// # Panics
     ///
@@ -43,19 +46,20 @@ impl<B: PoolBackend> DynamicPool<B> {
         self.try_acquire_zeroed(length).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Fallible twin of [`acquire_zeroed`](Self::acquire_zeroed).
+    /// Fallible version of [`acquire_zeroed`](Self::acquire_zeroed).
     ///
     /// # Errors
     ///
     /// Same as [`Scope::try_acquire`](crate::Scope::try_acquire).
     pub fn try_acquire_zeroed<T: Element>(&mut self, length: usize) -> HandleResult<B, T> {
-        // SAFETY: the slot is reserved for `length` elements, and nothing views it (`acquire_named`).
+        // SAFETY: the slot is reserved for `length` elements, and nothing views it
+        // (`acquire_named`).
         let zero = |slot: Memory<'_, B>| unsafe { slot.zero::<T>(length) };
         // SAFETY: all `length` elements are zeroed; zero bytes are a valid `Element`.
         unsafe { self.acquire_named(length, FirstUse::Write, zero) }
     }
 
-    /// Acquires `length` elements that all are `value`.
+    /// Acquires `length` elements that are all equal to `value`.
     ///
     /// # Panics
     ///
@@ -65,7 +69,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         self.try_acquire_filled(length, value).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Fallible twin of [`acquire_filled`](Self::acquire_filled).
+    /// Fallible version of [`acquire_filled`](Self::acquire_filled).
     ///
     /// # Errors
     ///
@@ -75,13 +79,14 @@ impl<B: PoolBackend> DynamicPool<B> {
         length: usize,
         value: T,
     ) -> HandleResult<B, T> {
-        // SAFETY: the slot is reserved for `length` elements, and nothing views it (`acquire_named`).
+        // SAFETY: the slot is reserved for `length` elements, and nothing views it
+        // (`acquire_named`).
         let fill = |slot: Memory<'_, B>| unsafe { slot.fill(value, length) };
         // SAFETY: all `length` elements are written.
         unsafe { self.acquire_named(length, FirstUse::Write, fill) }
     }
 
-    /// Acquires a copy of `source`, which may be reused as soon as this returns.
+    /// Acquires a copy of `source`, which may be reused as soon as this method returns.
     ///
     /// # Panics
     ///
@@ -91,26 +96,27 @@ impl<B: PoolBackend> DynamicPool<B> {
         self.try_acquire_from(source).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Fallible twin of [`acquire_from`](Self::acquire_from).
+    /// Fallible version of [`acquire_from`](Self::acquire_from).
     ///
     /// # Errors
     ///
     /// Same as [`Scope::try_acquire`](crate::Scope::try_acquire).
     pub fn try_acquire_from<T: Element>(&mut self, source: &[T]) -> HandleResult<B, T> {
         // SAFETY: the slot is reserved for `source.len()` elements, and nothing views it
-        // (`acquire_named`); `source` is a live slice, so it is no part of an idle block.
+        // (`acquire_named`). `source` is a live slice, so it cannot be part of an idle block.
         let copy = |slot: Memory<'_, B>| unsafe { slot.copy_from_host(source) };
         // SAFETY: all elements are written.
         unsafe { self.acquire_named(source.len(), FirstUse::Write, copy) }
     }
 
-    /// The shared body of the family: reserves memory, steps past it, fills it, and names it.
+    /// The shared body of the acquire methods: reserves memory, steps past it, fills it, and names
+    /// it.
     ///
     /// # Safety
     ///
-    /// `fill` gets a slot that was just taken for `length` elements of `T` and has no view. When it
-    /// returns `Ok`, all of these elements are valid as `T`, and are written if `first_use` is
-    /// `Write`.
+    /// `fill` receives a slot that was just taken for `length` elements of `T` and has no view.
+    /// When `fill` returns `Ok`, all of these elements are valid as `T`. If `first_use` is `Write`,
+    /// all of them have been written.
     #[inline(always)]
     unsafe fn acquire_named<T: Element>(
         &mut self,
@@ -120,14 +126,14 @@ impl<B: PoolBackend> DynamicPool<B> {
     ) -> HandleResult<B, T> {
         // SAFETY: the pool lives while the slot is used, which is until this returns.
         let slot = unsafe { self.cursor.try_reserve::<T>(length, first_use) }?;
-        // SAFETY: just reserved through this cursor.
+        // SAFETY: the slot was just reserved through this cursor.
         unsafe { self.cursor.step(slot) };
         if let Err(error) = fill(slot) {
-            // SAFETY: just stepped past, and no view of it was made.
+            // SAFETY: the cursor just stepped past the slot, and no view of it was created.
             unsafe { self.cursor.step_back(slot) };
             return Err(error);
         }
-        // SAFETY: stepped past last; the elements are valid (caller).
+        // SAFETY: this is the last slot stepped past, and its elements are valid (caller).
         unsafe { self.name(slot, length) }
     }
 }

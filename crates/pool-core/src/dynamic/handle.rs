@@ -1,4 +1,4 @@
-//! Handles: names of arrays in a dynamic pool, checked at every use.
+//! Handles, which name arrays in a dynamic pool and are checked at every use.
 
 use core::fmt;
 use core::hash::{Hash, Hasher};
@@ -11,12 +11,12 @@ use crate::error::PoolError;
 /// The name of an array of `T` in a [`DynamicPool`](crate::DynamicPool): a plain value that may be
 /// copied, stored and, if `T` is `Send`, sent.
 ///
-/// A handle carries the id of its pool, which is unique in the process, and a serial that the pool
-/// never repeats. Both have 64 bits. Using it with another pool, or after its array was rewound, is
-/// a typed error.
+/// A handle contains the id of its pool, which is unique in the process, and a serial that the pool
+/// never repeats. Both are 64 bits wide. Using a handle with another pool, or after its array has
+/// been rewound, is a typed error.
 ///
-/// A handle alone carries its array's element type, and gives the right to write the array. So it
-/// is invariant in `T`, and is `Send` and `Sync` only if `T` is:
+/// A handle alone determines its array's element type, and grants write access to the array. It is
+/// therefore invariant in `T`, and is `Send` and `Sync` only if `T` is:
 ///
 /// ```compile_fail,E0308
 /// # use pool_core::Handle;
@@ -42,7 +42,8 @@ pub struct Handle<T> {
     slot: usize,
     /// `Send` and `Sync` if `T` is.
     element: PhantomData<T>,
-    /// Invariant: a value written through one copy of a handle is read through another.
+    /// Invariant, because a value written through one copy of a handle is read through another
+    /// copy.
     invariant: PhantomData<fn(T) -> T>,
 }
 
@@ -89,8 +90,8 @@ type NamedSlot<'p, B> = (Memory<'p, B>, usize);
 
 /// Returns the slot and the length of a current handle.
 ///
-/// A handle of element type `T` is invariant, so it comes from an acquire of `T`, and the slot
-/// holds valid `T`s. The handle and the array are on this thread only if a `T` may be.
+/// A handle is invariant in its element type `T`, so it comes from an acquire of `T`, and the slot
+/// holds valid values of `T`. The handle and the array are on this thread only if a `T` may be.
 #[inline]
 pub(super) fn find<B: PoolBackend, T>(
     state: &State<B>,
@@ -104,7 +105,7 @@ pub(super) fn find<B: PoolBackend, T>(
     if handle.slot >= active {
         return Err(stale);
     }
-    // SAFETY: below the active slots, hence below the number of slots.
+    // SAFETY: the number is below the number of active slots, and hence below the number of slots.
     let named = unsafe { state.named(handle.slot) };
     if named.serial != handle.serial {
         return Err(stale);
@@ -125,21 +126,21 @@ pub(super) fn find_disjoint<B: PoolBackend, T, const N: usize>(
         }
     }
     Ok(handles.map(|handle| {
-        // SAFETY: `find` found it above.
+        // SAFETY: `find` found the array above.
         let named = unsafe { state.named(handle.slot) };
         (named.memory, named.length)
     }))
 }
 
 /// The arrays of a [`DynamicPool`](crate::DynamicPool) that were handed out before
-/// [`split`](crate::DynamicPool::split), beside the scope opened above them. While lent shared,
-/// they are constants.
+/// [`split`](crate::DynamicPool::split) was called, next to the scope opened above them. While the
+/// handles are borrowed as shared, these arrays are constants.
 ///
-/// Generic code makes its constants (weights, matrices, tables, boundary values) once, as arrays of
-/// a dynamic pool, and keeps their handles in a struct of its own. In each scope it gets them as
-/// shared views of the same pool, and thus in the order of one queue. Constants never move when
-/// scopes acquire, trim or compact. If made before anything else in a pool, their blocks are no
-/// larger than needed.
+/// Generic code creates its constants (weights, matrices, tables, boundary values) once, as arrays
+/// of a dynamic pool, and stores their handles in its own struct. In each scope, it obtains shared
+/// views of them from the same pool, so one queue orders all work on them. Constants never move
+/// when scopes acquire, trim or compact. If constants are created before anything else in a pool,
+/// their blocks are no larger than needed.
 ///
 /// ```
 /// use pool_core::{
@@ -187,8 +188,9 @@ pub(super) fn find_disjoint<B: PoolBackend, T, const N: usize>(
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Change a constant between the scopes ([`DynamicPool::get_mut`](crate::DynamicPool::get_mut)), or
-/// during one through an exclusive `Handles` ([`get_mut`](Self::get_mut)): so it can be made of a
+/// You can change a constant between scopes with
+/// [`DynamicPool::get_mut`](crate::DynamicPool::get_mut), or while a scope is open with
+/// [`get_mut`](Self::get_mut) on an exclusive `Handles`. This allows computing a constant from a
 /// scope's temporaries. Its views end with the borrow of the `Handles`:
 ///
 /// ```compile_fail,E0505
@@ -222,25 +224,25 @@ pub(super) fn find_disjoint<B: PoolBackend, T, const N: usize>(
 /// }
 /// ```
 ///
-/// If scopes of several pools read the same constants, keep them in a dynamic pool of their own.
-/// Copies from its views are ordered by the backend ([`copy_from`](crate::PoolViewMut::copy_from)).
-/// For other work on them, the backend documents the order with the pool's own work.
+/// If scopes of several pools read the same constants, keep the constants in a separate dynamic
+/// pool. The backend orders copies from its views ([`copy_from`](crate::PoolViewMut::copy_from)).
+/// For other work on these views, the backend documents the order relative to the pool's own work.
 pub struct Handles<'p, B: PoolBackend> {
     state: &'p State<B>,
     active: usize,
-    /// Exclusive: at most one `Handles` of a pool is in use.
+    /// Exclusive: at most one `Handles` of a pool is in use at a time.
     exclusive: PhantomData<&'p mut ()>,
 }
 
 impl<'p, B: PoolBackend> Handles<'p, B> {
     /// # Safety
     ///
-    /// For `'p` the slots below `active` are accessed only through this value.
+    /// During `'p`, the slots below `active` are accessed only through this value.
     pub(super) unsafe fn new(state: &'p State<B>, active: usize) -> Self {
         Self { state, active, exclusive: PhantomData }
     }
 
-    /// Returns the array of a handle.
+    /// Returns the array that a handle names.
     ///
     /// # Errors
     ///
@@ -250,12 +252,12 @@ impl<'p, B: PoolBackend> Handles<'p, B> {
         handle: Handle<T>,
     ) -> Result<B::ViewRef<'_, T>, PoolError<B::Error>> {
         let (slot, length) = find::<B, T>(self.state, self.active, handle)?;
-        // SAFETY: the slot is handed out as `length` elements of `T` (the handle is current); `self`
-        // is borrowed, so only shared views of it can be in use.
+        // SAFETY: the slot is handed out as `length` elements of `T` (the handle is current).
+        // `self` is borrowed, so only shared views of the slot can be in use.
         Ok(unsafe { slot.view_ref(length) })
     }
 
-    /// Returns the array of a handle for writing.
+    /// Returns the array that a handle names, for writing.
     ///
     /// # Errors
     ///
@@ -265,24 +267,25 @@ impl<'p, B: PoolBackend> Handles<'p, B> {
         handle: Handle<T>,
     ) -> Result<B::View<'_, T>, PoolError<B::Error>> {
         let (slot, length) = find::<B, T>(self.state, self.active, handle)?;
-        // SAFETY: the slot is handed out as `length` elements of `T` (the handle is current); `self`
-        // is borrowed exclusively, and the scope beside it takes only slots above.
+        // SAFETY: the slot is handed out as `length` elements of `T` (the handle is current).
+        // `self` is borrowed exclusively, and the scope next to it takes only slots above.
         Ok(unsafe { slot.view(length) })
     }
 
-    /// Returns the arrays of several handles for writing, together.
+    /// Returns the arrays that several handles name, all for writing.
     ///
     /// # Errors
     ///
-    /// Same as [`get`](Self::get), and [`PoolError::RepeatedHandle`] where two handles are the
+    /// Same as [`get`](Self::get), and [`PoolError::RepeatedHandle`] if two of the handles are the
     /// same.
     pub fn get_disjoint_mut<T: Element, const N: usize>(
         &mut self,
         handles: [Handle<T>; N],
     ) -> Result<[B::View<'_, T>; N], PoolError<B::Error>> {
         let slots = find_disjoint::<B, T, N>(self.state, self.active, handles)?;
-        // SAFETY: the slots are distinct and handed out as elements of `T` (the handles are current);
-        // `self` is borrowed exclusively, and the scope beside it takes only slots above.
+        // SAFETY: the slots are distinct and handed out as elements of `T` (the handles are
+        // current). `self` is borrowed exclusively, and the scope next to it takes only slots
+        // above.
         Ok(slots.map(|(slot, length)| unsafe { slot.view(length) }))
     }
 }

@@ -1,5 +1,5 @@
-//! The dynamic pool: the same slots for work that is not lexical, such as interpreters, tapes and
-//! foreign callers. Handles name arrays, and checkpoints form a stack.
+//! The dynamic pool: slots for code whose lifetimes are not lexical, such as interpreters, tapes
+//! and foreign callers. Handles name arrays, and checkpoints form a stack.
 
 mod acquire;
 mod handle;
@@ -16,10 +16,10 @@ use crate::scope::Scope;
 use crate::stats::{PoolStats, ReleaseReport};
 pub use handle::{Handle, Handles};
 
-/// A pool whose arrays are named by [`Handle`]s and freed by rewinding to checkpoints. Beside a
-/// lexical scope its arrays are constants: see [`Handles`].
+/// A pool whose arrays are named by [`Handle`]s and freed by rewinding to checkpoints. While a
+/// lexical scope is open, the pool's arrays serve as constants: see [`Handles`].
 ///
-/// The checkpoint stack starts with a sentinel, the root at depth 0. Rewinding at the root is a
+/// The checkpoint stack starts with the root, a sentinel at depth 0. Rewinding to the root is a
 /// [`reset`](Self::reset), and may be repeated.
 ///
 /// ```
@@ -37,7 +37,7 @@ pub use handle::{Handle, Handles};
 /// # Ok::<(), pool_core::PoolError<pool_conformance::RefusalError>>(())
 /// ```
 ///
-/// A view keeps the pool borrowed, so it cannot be held over a rewind:
+/// A view keeps the pool borrowed, so no view can be held across a rewind:
 ///
 /// ```compile_fail,E0502
 /// # use pool_conformance::HeapBackend as Memory;
@@ -48,8 +48,8 @@ pub use handle::{Handle, Handles};
 /// assert_eq!(view[0], 0);
 /// ```
 ///
-/// While a scope is open the pool itself is borrowed; [`split`](Self::split) gives handles and a
-/// scope together:
+/// While a scope is open, the pool itself is borrowed. [`split`](Self::split) returns the handles
+/// and a scope together:
 ///
 /// ```compile_fail,E0502
 /// # use pool_conformance::HeapBackend as Memory;
@@ -60,8 +60,8 @@ pub use handle::{Handle, Handles};
 /// scope.acquire::<u8, _>(1);
 /// ```
 ///
-/// A handle has the element type of its array. Borrow several views of one pool with
-/// [`get_disjoint_mut`](Self::get_disjoint_mut), or one after the other:
+/// The type of a handle contains the element type of its array. To borrow several views of one
+/// pool, call [`get_disjoint_mut`](Self::get_disjoint_mut), or borrow them one after the other:
 ///
 /// ```compile_fail,E0308
 /// # use pool_conformance::HeapBackend as Memory;
@@ -114,15 +114,16 @@ pub use handle::{Handle, Handles};
 /// });
 /// ```
 pub struct DynamicPool<B: PoolBackend> {
-    /// At the slot after those that are handed out. Declared, and so dropped, before its pool.
+    /// A cursor at the slot after the last slot handed out. Declared before the pool, and so
+    /// dropped before it.
     cursor: Cursor<B>,
-    /// The active slots at each checkpoint; `[0]` is the root, which is never popped.
+    /// The number of active slots at each checkpoint. `[0]` is the root, which is never popped.
     checkpoints: Vec<usize>,
     pool: Pool<B>,
 }
 
-// SAFETY: the cursor points into the pool's own tables and moves with it; the pool may move (see
-// its own proof).
+// SAFETY: the cursor points into the pool's own tables and moves with the pool. The pool may move
+// to another thread under the bound (see the proof at `Pool`).
 unsafe impl<B: PoolBackend> Send for DynamicPool<B> where Pool<B>: Send {}
 
 impl<B: PoolBackend> DynamicPool<B> {
@@ -148,8 +149,8 @@ impl<B: PoolBackend> DynamicPool<B> {
         let pool = Pool::with_config(context, config)?;
         let mut checkpoints = Vec::new();
         push(&mut checkpoints, 0)?;
-        // SAFETY: the pool is new, so no view is in use. The struct that gets the cursor owns the
-        // pool, and opens scopes of it only through copies of this cursor.
+        // SAFETY: the pool is new, so no view is in use. The struct that receives the cursor owns
+        // the pool, and opens scopes only through copies of this cursor.
         let cursor = unsafe { pool.root_cursor() };
         Ok(Self { cursor, checkpoints, pool })
     }
@@ -177,30 +178,30 @@ impl<B: PoolBackend> DynamicPool<B> {
         self.try_checkpoint().unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Fallible twin of [`checkpoint`](Self::checkpoint).
+    /// Fallible version of [`checkpoint`](Self::checkpoint).
     ///
     /// # Errors
     ///
-    /// [`PoolError::Bookkeeping`] if the host has no memory for a longer stack.
+    /// [`PoolError::Bookkeeping`] if the host has no memory for a longer stack of checkpoints.
     pub fn try_checkpoint(&mut self) -> Result<usize, PoolError<B::Error>> {
         let active = self.active_slots();
         push(&mut self.checkpoints, active)?;
         Ok(self.depth())
     }
 
-    /// Returns to the newest checkpoint and removes it; at the root, this is a reset.
+    /// Returns to the newest checkpoint and removes it. At the root, this is a reset.
     pub fn rewind(&mut self) {
         let depth = self.depth().max(1);
         self.pop_from(depth);
     }
 
-    /// Returns to the checkpoint of depth `depth`, and removes it and all newer ones; 0 is a
-    /// [`reset`](Self::reset).
+    /// Returns to the checkpoint at depth `depth`, and removes that checkpoint and all newer ones.
+    /// Depth 0 is a [`reset`](Self::reset).
     ///
     /// # Errors
     ///
-    /// [`PoolError::NoSuchCheckpoint`] if `depth` is above [`depth`](Self::depth); nothing is then
-    /// changed.
+    /// [`PoolError::NoSuchCheckpoint`] if `depth` is above [`depth`](Self::depth). Nothing is
+    /// changed in that case.
     pub fn rewind_to(&mut self, depth: usize) -> Result<(), PoolError<B::Error>> {
         let top = self.depth();
         if depth > top {
@@ -214,14 +215,14 @@ impl<B: PoolBackend> DynamicPool<B> {
         Ok(())
     }
 
-    /// Frees every slot and removes every checkpoint. The blocks stay.
+    /// Frees every slot and removes every checkpoint. The pool keeps its blocks.
     pub fn reset(&mut self) {
         self.checkpoints.truncate(1);
         self.move_to(0);
     }
 
-    /// Pops the checkpoints of depth `depth >= 1` and above; at the root it only reads the sentinel
-    /// 0.
+    /// Pops the checkpoints at depth `depth >= 1` and above. At the root, this method only reads
+    /// the sentinel 0.
     fn pop_from(&mut self, depth: usize) {
         let popped = self.checkpoints.get(depth..).unwrap_or_default();
         let lowest = popped.iter().copied().min().unwrap_or(0);
@@ -230,19 +231,19 @@ impl<B: PoolBackend> DynamicPool<B> {
         self.move_to(active);
     }
 
-    /// Sets the cursor to a slot that is not above those handed out.
+    /// Sets the cursor to a slot that is at or below the old position.
     fn move_to(&mut self, active: usize) {
         // SAFETY: the pool is borrowed exclusively, so no view of any slot is in use. `active` is
-        // at most the old cursor's position, so there is such a slot; the old cursor is replaced.
+        // at most the old cursor's position, so this slot exists. The old cursor is replaced.
         self.cursor = unsafe { self.pool.state().cursor(active) };
     }
 
-    /// Returns the array of a handle.
+    /// Returns the array that a handle names.
     ///
     /// # Errors
     ///
-    /// [`PoolError::ForeignHandle`] for a handle of another pool, [`PoolError::StaleHandle`] for one
-    /// whose array was rewound, freed or replaced.
+    /// [`PoolError::ForeignHandle`] if the handle belongs to another pool, and
+    /// [`PoolError::StaleHandle`] if its array was rewound, freed or replaced.
     #[inline]
     pub fn get<T: Element>(
         &self,
@@ -250,11 +251,11 @@ impl<B: PoolBackend> DynamicPool<B> {
     ) -> Result<B::ViewRef<'_, T>, PoolError<B::Error>> {
         let (slot, length) = handle::find::<B, T>(self.pool.state(), self.active_slots(), handle)?;
         // SAFETY: the slot is handed out as `length` elements of `T` (the handle is current). The
-        // pool is borrowed, so only shared views of it can be in use.
+        // pool is borrowed, so only shared views of the slot can be in use.
         Ok(unsafe { slot.view_ref(length) })
     }
 
-    /// Returns the array of a handle for writing.
+    /// Returns the array that a handle names, for writing.
     ///
     /// # Errors
     ///
@@ -270,11 +271,11 @@ impl<B: PoolBackend> DynamicPool<B> {
         Ok(unsafe { slot.view(length) })
     }
 
-    /// Returns the arrays of several handles for writing, together.
+    /// Returns the arrays that several handles name, all for writing.
     ///
     /// # Errors
     ///
-    /// Same as [`get`](Self::get), and [`PoolError::RepeatedHandle`] where two handles are the
+    /// Same as [`get`](Self::get), and [`PoolError::RepeatedHandle`] if two of the handles are the
     /// same.
     pub fn get_disjoint_mut<T: Element, const N: usize>(
         &mut self,
@@ -287,22 +288,22 @@ impl<B: PoolBackend> DynamicPool<B> {
         Ok(slots.map(|(slot, length)| unsafe { slot.view(length) }))
     }
 
-    /// Opens a lexical scope above the slots that are handed out. The pool is borrowed while it is
-    /// open.
+    /// Opens a lexical scope above the slots that are handed out. The pool is borrowed while the
+    /// scope is open.
     pub fn scope(&mut self) -> Scope<'_, B> {
         self.split().1
     }
 
-    /// Returns the handles of the arrays handed out, and a lexical scope above them. Use it for
-    /// constants and computations with them, as [`Handles`] shows.
+    /// Returns the handles of the arrays handed out, and a lexical scope above these arrays. Use
+    /// this method for constants and computations with them, as [`Handles`] shows.
     pub fn split(&mut self) -> (Handles<'_, B>, Scope<'_, B>) {
         let active = self.active_slots();
-        // SAFETY: the pool is borrowed exclusively for the lifetime of both, so its own cursor is
-        // not used, and no view is in use.
+        // SAFETY: the pool is borrowed exclusively for the lifetime of the handles and the scope,
+        // so its own cursor is not used, and no view is in use.
         let cursor = unsafe { self.cursor.copy() };
         // SAFETY: as above.
         let scope = unsafe { Scope::from_cursor(cursor) };
-        // SAFETY: as above; the scope takes only slots from `active` on.
+        // SAFETY: as above. The scope takes only slots from `active` on.
         (unsafe { Handles::new(self.pool.state(), active) }, scope)
     }
 
@@ -311,12 +312,13 @@ impl<B: PoolBackend> DynamicPool<B> {
         self.cursor.trim()
     }
 
-    /// Swaps oversized blocks of slots that are not handed out; see [`Compaction`].
+    /// Replaces oversized blocks of slots that are not handed out with smaller ones; see
+    /// [`Compaction`].
     pub fn compact(&mut self, compaction: &Compaction) -> ReleaseReport {
         self.cursor.compact(compaction)
     }
 
-    /// Starts to sample the lengths of acquires, for [`compact`](Self::compact).
+    /// Starts sampling the lengths of acquires, for [`compact`](Self::compact).
     pub fn sample_lengths(&mut self) {
         self.cursor.sample_lengths();
     }
@@ -325,13 +327,14 @@ impl<B: PoolBackend> DynamicPool<B> {
     pub fn clear(&mut self) -> ReleaseReport {
         self.reset();
         let released = self.trim();
-        // The memory at the cursor may be freed.
+        // The memory at the cursor may have been freed.
         self.move_to(0);
         self.pool.state().forget_peaks();
         released
     }
 
-    /// Replaces the configuration. Slots that are handed out follow it from their next use.
+    /// Replaces the configuration. A slot that is handed out follows the new configuration from its
+    /// next use.
     ///
     /// # Errors
     ///
@@ -363,16 +366,16 @@ impl<B: PoolBackend> DynamicPool<B> {
     ///
     /// # Safety
     ///
-    /// This cursor stepped past `memory` last. It was reserved for `length` elements of `T`, which
-    /// are valid when the handle is first used.
+    /// `memory` is the memory that this cursor stepped past last. It was reserved for `length`
+    /// elements of `T`, which are valid when the handle is first used.
     #[inline]
     unsafe fn name<T: Element>(&self, memory: Memory<'_, B>, length: usize) -> HandleResult<B, T> {
         let serial = self.pool.state().next_serial();
-        // SAFETY: reserved for `length` elements (caller), and the serial is new.
+        // SAFETY: the memory is reserved for `length` elements (caller), and the serial is new.
         match unsafe { memory.name(serial, length) } {
             Ok(number) => Ok(Handle::new(self.pool.state().id(), serial, number)),
             Err(error) => {
-                // SAFETY: stepped past last, and no view of it was made.
+                // SAFETY: this is the last memory stepped past, and no view of it was created.
                 unsafe { self.cursor.step_back(memory) };
                 Err(error)
             }
@@ -383,7 +386,7 @@ impl<B: PoolBackend> DynamicPool<B> {
 /// The result of a `try_` acquire of a dynamic pool.
 type HandleResult<B, T> = Result<Handle<T>, PoolError<<B as PoolBackend>::Error>>;
 
-/// Pushes a checkpoint; fails if the host has no memory.
+/// Pushes a checkpoint. Fails if the host has no memory.
 fn push<E>(checkpoints: &mut Vec<usize>, active: usize) -> Result<(), PoolError<E>> {
     checkpoints.try_reserve(1).map_err(|_| PoolError::Bookkeeping {
         requested: (checkpoints.len() + 1) * size_of::<usize>(),

@@ -1,6 +1,6 @@
-//! The allocator of a scope: collections that take an `Allocator` live in the scope's memory. It
-//! takes chunks of memory from the scope and divides them, so that many small allocations share a
-//! slot.
+//! The allocator of a scope, with which collections that take an `Allocator` store their data in
+//! the scope's memory. The allocator takes chunks of memory from the scope and divides them, so
+//! that many small allocations share a slot.
 
 use core::alloc::Layout;
 use core::cell::Cell;
@@ -20,18 +20,18 @@ use crate::scope::Scope;
 /// Bytes of the smallest chunk.
 const LEAST: usize = 1 << 10;
 
-/// Bytes of the largest chunk that may be larger than its first allocation needs.
+/// The largest size in bytes to which a chunk may grow beyond the needs of its first allocation.
 const MOST_GENEROUS: usize = 64 << 10;
 
-/// In a stack, a chunk is longer than the allocation needs by this part of it.
+/// In a stack, a chunk is larger than the allocation needs by 1 part in `STACK_DIVISOR`.
 const STACK_DIVISOR: usize = 64;
 
-/// Memory of a scope for collections: an [`Allocator`] of the crate `allocator-api2`.
+/// Memory of a scope for collections: an [`Allocator`] of the `allocator-api2` crate.
 ///
-/// Made by [`Scope::allocator`]. A reference to it is the allocator of `allocator_api2`'s `Vec` and
-/// `Box`, of hashbrown's maps and sets, and of any other collection with an allocator parameter.
-/// With the feature `nightly`, the trait is the standard library's, and the standard collections
-/// take it as well. Elements may have `Drop`; the collection runs it.
+/// Created with [`Scope::allocator`]. Pass a reference to it as the allocator of `allocator_api2`'s
+/// `Vec` and `Box`, of hashbrown's maps and sets, or of any other collection with an allocator
+/// parameter. With the feature `nightly`, the trait is the standard library's, so the standard
+/// collections also accept it. Elements may implement `Drop`; the collection drops them.
 ///
 /// ```
 /// # use pool_conformance::HeapBackend as Memory;
@@ -50,31 +50,35 @@ const STACK_DIVISOR: usize = 64;
 ///
 /// # Memory
 ///
-/// The allocator takes chunks of the scope and divides them without rounding. The last allocation
-/// grows and shrinks in place, and its memory is reusable when it is freed. Other freed memory is
-/// reusable only after the scope has ended. In a pool with slots, chunks grow from 1 KiB to 64 KiB,
-/// each in a slot of its own. A collection that is alone in its chunk grows by exchanging blocks,
-/// as a [`PoolVec`](crate::PoolVec) does. In a stacked pool, a chunk grows in place until something
-/// else is acquired from the scope. The second pass allocates nothing.
+/// The allocator takes chunks from the scope and divides them without rounding. The last allocation
+/// grows and shrinks in place, and its memory can be reused when it is freed. Other freed memory
+/// can be reused only after the scope has ended. In a pool with slots, chunks grow from 1 KiB to 64
+/// KiB, each in its own slot. A collection that does not share its chunk grows by exchanging
+/// blocks, as a [`PoolVec`](crate::PoolVec) does. In a stacked pool, a chunk grows in place until
+/// something else is acquired from the scope. The second pass allocates nothing.
 ///
-/// The slots of chunks are marked; *Cost* of [`acquire_with`](Scope::acquire_with) explains marks.
+/// The slots of chunks are marked; the section *Cost* of [`acquire_with`](Scope::acquire_with)
+/// explains marked slots.
 ///
 /// # Refused allocations
 ///
-/// A collection that cannot grow calls `handle_alloc_error`, which ends the process. Methods such as `try_reserve` return
-/// an error instead, without numbers; [`take_refusal`](Self::take_refusal) has them.
+/// A collection that cannot grow calls `handle_alloc_error`, which ends the process. Methods such
+/// as `try_reserve` return an error instead. That error contains no numbers;
+/// [`take_refusal`](Self::take_refusal) returns them.
 ///
 /// # Why this is sound
 ///
 /// 1. The memory belongs to the scope: the scope's own cursor acquired it, and it is never given
-///    back before the scope's views end. So an allocation is valid for `'a`, even if this value is
-///    moved, forgotten or dropped.
-/// 2. The type borrows the scope for `'a`. Meanwhile no inner scope can be opened, which could hand
-///    out the same memory.
-/// 3. It is not `Clone`. Copies of a reference to it are one allocator. It stays on its thread, as the scope does.
-/// 4. No pointer that a collection passes in becomes the base of another allocation; only its address is compared.
-/// 5. While the pool runs foreign code, it refuses to hand out a chunk. An allocation that is being
-///    moved leaves no free bytes in its chunk.
+///    back before the scope's views end. An allocation is therefore valid for `'a`, even if this
+///    value is moved, forgotten or dropped.
+/// 2. The type borrows the scope for `'a`. During the borrow, no inner scope can be opened that
+///    could hand out the same memory.
+/// 3. The type does not implement `Clone`, and all copies of a reference refer to the same
+///    allocator. It stays on its thread, like the scope.
+/// 4. A pointer that a collection passes in never becomes the base of another allocation; only its
+///    address is compared.
+/// 5. While the pool runs foreign code, it refuses to hand out a chunk. While an allocation is
+///    being moved, its chunk has no free bytes.
 ///
 /// # What does not compile
 ///
@@ -106,7 +110,7 @@ const STACK_DIVISOR: usize = 64;
 /// numbers.push(inner.acquire::<u8, _>(1)[0]);
 /// ```
 ///
-/// A leaked value keeps the scope borrowed, so no inner scope gets its memory:
+/// A leaked value keeps the scope borrowed, so no inner scope can reuse the value's memory:
 ///
 /// ```compile_fail,E0502
 /// # use pool_conformance::HeapBackend as Memory;
@@ -149,19 +153,20 @@ pub struct ScopeAllocator<'a, B: HostBackend> {
     scope: &'a Scope<'a, B>,
     /// The first byte of the chunk.
     start: Cell<*mut u8>,
-    /// The first byte that is not allocated. It is derived from `start`, as each allocation is.
+    /// The first byte that is not allocated. The pointer is derived from `start`, and so is the
+    /// pointer of each allocation.
     next: Cell<*mut u8>,
     /// The end of the chunk; at or above `next`.
     end: Cell<*mut u8>,
-    /// The memory of the chunk, or its first part. It is not used after `'a`; with that lifetime in
-    /// its type, the allocator would be invariant.
+    /// The memory of the chunk, or the first part of it. It is not used after `'a`. If the field's
+    /// type contained that lifetime, the allocator would be invariant.
     memory: Cell<Option<Memory<'static, B>>>,
-    /// The error of the scope's last refused allocation.
+    /// The error of the last allocation that the pool refused.
     refusal: Cell<Option<PoolError<B::Error>>>,
 }
 
 impl<B: HostBackend> Scope<'_, B> {
-    /// Makes an allocator for collections in this scope. It takes no memory before its first
+    /// Creates an allocator for collections in this scope. It takes no memory before its first
     /// allocation.
     ///
     /// The scope may acquire while the collections live, but cannot open an inner scope.
@@ -199,8 +204,8 @@ impl<B: HostBackend> Scope<'_, B> {
 }
 
 impl<B: HostBackend> ScopeAllocator<'_, B> {
-    /// Takes the error of the last allocation that the pool refused: bytes requested, held and
-    /// allowed.
+    /// Takes the error of the last allocation that the pool refused. The error contains the bytes
+    /// requested, held and allowed.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -220,7 +225,7 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
         self.refusal.take()
     }
 
-    /// Takes memory of this layout from the chunk, if it fits.
+    /// Takes memory with this layout from the chunk, if it fits.
     #[inline(always)]
     fn fit(&self, layout: Layout) -> Option<NonNull<u8>> {
         let next = self.next.get();
@@ -234,30 +239,33 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
         NonNull::new(start)
     }
 
-    /// Returns `true` if the allocation of `size` bytes at `start` is the last one of the chunk. `size` is not 0.
+    /// Returns `true` if the allocation of `size` bytes at `start` is the last one of the chunk.
+    /// `size` must not be 0.
     #[inline(always)]
     fn is_last(&self, start: NonNull<u8>, size: usize) -> bool {
         ptr::eq(start.as_ptr().wrapping_add(size), self.next.get())
     }
 
-    /// Gives the last `bytes` allocated bytes of the chunk back.
+    /// Frees the last `bytes` allocated bytes of the chunk.
     #[inline(always)]
     fn step_back(&self, bytes: usize) {
-        // Not from the pointer of the collection, whose provenance may cover its own bytes alone.
+        // Not derived from the collection's pointer, whose provenance may cover only the
+        // collection's own bytes.
         self.next.set(self.next.get().wrapping_sub(bytes));
     }
 
-    /// Takes memory for a layout from an enlarged or new chunk.
+    /// Enlarges the chunk or takes a new one, and takes memory with this layout from it.
     #[cold]
     #[inline(never)]
     fn allocate_anew(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
-        // Chunks begin at cache lines, and stacked ones end there.
+        // Chunks begin at cache lines, and stacked chunks also end at cache lines.
         let padding = layout.align().saturating_sub(B::ALIGN);
         self.take(layout.size().saturating_add(padding))?;
         self.fit(layout).ok_or(AllocError)
     }
 
-    /// Takes a chunk of at least `needed` bytes, or enlarges the chunk by that many.
+    /// Takes a new chunk of at least `needed` bytes, or enlarges the current chunk by at least that
+    /// number.
     fn take(&self, needed: usize) -> Result<(), AllocError> {
         let has_slots = B::Layout::HAS_SLOTS;
         let used = self.end.get().addr() - self.start.get().addr();
@@ -277,13 +285,15 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
             reserved => reserved,
         };
         let (memory, bytes) = reserved.map_err(|error| self.refuse(error))?;
-        // SAFETY: just reserved through this cursor; no foreign code ran since.
+        // SAFETY: the memory was just reserved through this cursor, and no foreign code has run
+        // since.
         unsafe { self.scope.cursor.step(memory) };
-        // SAFETY: reserved for `bytes` bytes and stepped past; the scope is open.
+        // SAFETY: the memory was reserved for `bytes` bytes and stepped past, and the scope is
+        // open.
         unsafe { memory.mark::<u8>(bytes) };
         let start = memory.start::<u8>();
-        // An address is in at most one chunk of a stack, and the end of one is not the start of
-        // another.
+        // In a stack, an address is in at most one chunk, and the end of a chunk is not the start
+        // of another.
         if has_slots || !ptr::eq(start, self.end.get()) {
             self.memory.set(Some(memory));
             self.start.set(start);
@@ -293,16 +303,16 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
         Ok(())
     }
 
-    /// Grows the last allocation from `old` to `new` bytes and returns its address. `None` if it
-    /// must be copied to new memory.
+    /// Grows the last allocation from `old` to `new` bytes and returns its address. Returns `None`
+    /// if the allocation must be copied to new memory.
     fn grow_last(&self, old: usize, new: usize) -> Result<Option<NonNull<u8>>, AllocError> {
         let start = self.next.get().wrapping_sub(old);
         if new > self.end.get().addr() - start.addr() {
             if B::Layout::HAS_SLOTS {
                 return self.exchange(old, new);
             }
-            // If the new part is not adjacent to the chunk, it is a chunk of its own, and the
-            // allocation is no longer the last.
+            // If the new part is not adjacent to the chunk, it becomes a separate chunk, and the
+            // allocation is no longer the last one.
             self.take(new - (self.end.get().addr() - start.addr()))?;
             if !self.is_last_at(start, old) {
                 return Ok(None);
@@ -317,8 +327,8 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
         NonNull::new(start).is_some_and(|start| self.is_last(start, old))
     }
 
-    /// Grows an allocation that is alone in its slot: its slot gets another slot's block. `None` if
-    /// it is not alone.
+    /// Grows an allocation that does not share its slot, by exchanging the slot's block. Returns
+    /// `None` if the allocation shares its slot.
     #[cold]
     fn exchange(&self, old: usize, new: usize) -> Result<Option<NonNull<u8>>, AllocError> {
         let (start, next, end) = (self.start.get(), self.next.get(), self.end.get());
@@ -326,12 +336,14 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
         if !ptr::eq(start.wrapping_add(old), next) {
             return Ok(None);
         }
-        // Foreign code that runs meanwhile gets no bytes of this chunk, which would not move with the allocation.
+        // Foreign code that runs during the exchange obtains no bytes of this chunk, because those
+        // bytes would not move with the allocation.
         self.next.set(end);
         let capacity = end.addr() - start.addr();
         let vector = VectorMemory { memory, capacity, length: old, plain: false };
-        // SAFETY: the cursor has stepped past the memory. The allocation is alone in it, and its
-        // owner does not use it during this call. `MaybeUninit` needs no value.
+        // SAFETY: the cursor has stepped past the memory. The memory contains only this allocation,
+        // and the allocation's owner does not use it during this call. Any bytes are a valid
+        // `MaybeUninit`.
         let grown = unsafe { self.scope.cursor.enlarge::<MaybeUninit<u8>>(vector, new) };
         match grown {
             Ok(grown) => {
@@ -366,9 +378,10 @@ fn is_aligned(start: NonNull<u8>, align: usize) -> bool {
 }
 
 // SAFETY: an allocation is memory that the scope's cursor stepped past, and it is handed out once:
-// `next` goes back over an allocation only if it is freed, shrunk or moved. The memory is valid for
-// `'a`, which is at least as long as this value and every reference to it. Moving this value moves
-// no allocation. There are no clones; copies of a reference are the same allocator.
+// `next` moves back over an allocation only if it is freed, shrunk or moved. The memory is valid
+// for `'a`, which is at least as long as the lifetime of this value and of every reference to it.
+// Moving this value moves no allocation. The type cannot be cloned, and copies of a reference refer
+// to the same allocator.
 unsafe impl<B: HostBackend> Allocator for ScopeAllocator<'_, B> {
     #[inline]
     fn allocate(&self, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {
@@ -404,8 +417,8 @@ unsafe impl<B: HostBackend> Allocator for ScopeAllocator<'_, B> {
             }
         }
         let grown = self.allocate(new)?;
-        // SAFETY: the old memory has `old.size()` bytes, the new memory has no fewer, and they do
-        // not overlap: both are allocated.
+        // SAFETY: the old memory has `old.size()` bytes, and the new memory is not smaller.
+        // Both are allocated, so they do not overlap.
         unsafe { grown.cast::<u8>().copy_from_nonoverlapping(start, old.size()) };
         Ok(grown)
     }
@@ -416,9 +429,9 @@ unsafe impl<B: HostBackend> Allocator for ScopeAllocator<'_, B> {
         old: Layout,
         new: Layout,
     ) -> Result<NonNull<[u8]>, AllocError> {
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         let grown = unsafe { self.grow(start, old, new) }?;
-        // SAFETY: the memory has `new.size()` bytes, which are no fewer.
+        // SAFETY: the memory has `new.size()` bytes, which is at least `old.size()`.
         let tail = unsafe { grown.cast::<u8>().add(old.size()) };
         // SAFETY: as above.
         unsafe { tail.write_bytes(0, new.size() - old.size()) };
@@ -439,20 +452,21 @@ unsafe impl<B: HostBackend> Allocator for ScopeAllocator<'_, B> {
             return Ok(NonNull::slice_from_raw_parts(start, new.size()));
         }
         let shrunk = self.allocate(new)?;
-        // SAFETY: both have `new.size()` bytes, and are allocated, so they do not overlap.
+        // SAFETY: both memories have at least `new.size()` bytes. Both are allocated, so they do
+        // not overlap.
         unsafe { shrunk.cast::<u8>().copy_from_nonoverlapping(start, new.size()) };
         Ok(shrunk)
     }
 }
 
-/// Returns the address of an allocation without bytes.
+/// Returns the address of an allocation of zero bytes.
 #[inline(always)]
 fn dangling(layout: Layout) -> NonNull<u8> {
-    // An alignment is not null.
+    // An alignment is never zero.
     NonNull::new(ptr::without_provenance_mut(layout.align())).unwrap_or(NonNull::dangling())
 }
 
-/// A panic leaves no broken invariant in an allocator.
+/// A panic cannot break an invariant of an allocator.
 impl<B: HostBackend> UnwindSafe for ScopeAllocator<'_, B> {}
 impl<B: HostBackend> RefUnwindSafe for ScopeAllocator<'_, B> {}
 

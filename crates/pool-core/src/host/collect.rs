@@ -1,4 +1,4 @@
-//! Slices of the elements of an iterator, whose length is known only when it ends.
+//! Slices of an iterator's elements, whose number is known only when the iterator ends.
 
 use super::HostAcquireResult;
 use crate::backend::{HostBackend, ScopeCursor};
@@ -6,17 +6,17 @@ use crate::element::HostElement;
 use crate::error::panic_with;
 use crate::scope::Scope;
 
-/// Bytes of the largest block that is allocated on the word of an iterator's size hint.
+/// The largest block, in bytes, that is allocated based only on an iterator's size hint.
 const TRUSTED_BYTES: usize = 1 << 20;
 
 impl<'s, B: HostBackend> Scope<'s, B> {
-    /// Acquires the elements of an iterator, of any [`Copy`] type. The cost is that of
+    /// Acquires the elements of an iterator, of any [`Copy`] type. The cost is the same as for
     /// [`acquire_with`](Self::acquire_with).
     ///
-    /// The elements are collected in a [`PoolVec`](crate::PoolVec), in one slot, whose block is
-    /// large enough in the next pass through the scope. The iterator may acquire from the scope;
-    /// its arrays stay taken until the scope ends. If it panics, the slot stays taken as well. Its
-    /// size hint is only a hint.
+    /// The elements are collected in a [`PoolVec`](crate::PoolVec), in one slot. In the next pass
+    /// through the scope, the slot's block is large enough from the start. The iterator may acquire
+    /// from the scope; its arrays stay taken until the scope ends. If the iterator panics, the slot
+    /// also stays taken. The iterator's size hint need not be correct.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -39,7 +39,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         self.try_acquire_from_iter(elements).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Fallible twin of [`acquire_from_iter`](Self::acquire_from_iter).
+    /// Fallible version of [`acquire_from_iter`](Self::acquire_from_iter).
     ///
     /// # Errors
     ///
@@ -55,7 +55,8 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         let mut collected = self.try_acquire_vec(advice)?;
         if let Err(error) = collected.try_extend(elements) {
             let memory = collected.memory();
-            // SAFETY: the scope's cursor has stepped past the slot, and the vector, its only view, ends here.
+            // SAFETY: the scope's cursor has stepped past the slot, and the vector, which is the
+            // slot's only view, ends here.
             unsafe { collected.scope().cursor.step_back(memory) };
             return Err(error);
         }

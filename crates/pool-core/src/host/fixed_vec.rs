@@ -1,5 +1,4 @@
-//! A vector in a scope whose capacity is fixed from the start: it never moves, and has no reference
-//! to a pool.
+//! A vector in a scope with a fixed capacity. It never moves, and has no reference to a pool.
 
 use core::error::Error;
 use core::fmt;
@@ -18,9 +17,9 @@ use crate::scope::Scope;
 
 /// A vector of fixed capacity, in the memory of a pool.
 ///
-/// Made by [`Scope::acquire_fixed_vec`]. It borrows only its memory, so inner scopes may be opened
-/// while it is filled. It dereferences to a slice of the elements pushed so far;
-/// [`into_slice`](Self::into_slice) converts into it.
+/// Created with [`Scope::acquire_fixed_vec`]. It borrows only its memory, so inner scopes may be
+/// opened while it is filled. It dereferences to a slice of the elements pushed so far, and
+/// [`into_slice`](Self::into_slice) converts it into that slice.
 ///
 /// ```
 /// # use pool_conformance::HeapBackend as Memory;
@@ -36,25 +35,25 @@ use crate::scope::Scope;
 /// # Ok::<(), pool_core::CapacityError<(usize, f32)>>(())
 /// ```
 pub struct FixedVec<'s, T> {
-    /// The memory for all elements that fit. It belongs to this vector alone for `'s`. Only values
-    /// of `T` are written here.
+    /// The memory for `capacity` elements. It belongs only to this vector for `'s`, and only values
+    /// of `T` are written to it.
     ///
-    /// A pointer and not a reference, because a [`PoolVec`](super::PoolVec) exchanges it. A
-    /// function that took the vector by value would promise to use its memory through no other
-    /// pointer until the function returns.
+    /// This is a pointer and not a reference, because a [`PoolVec`](super::PoolVec) exchanges it.
+    /// With a reference, a function that takes the vector by value would promise that no other
+    /// pointer accesses the memory until the function returns.
     room: NonNull<[MaybeUninit<T>]>,
-    /// The number of initialised elements, from the first on.
+    /// The number of initialised elements, counted from the start.
     length: usize,
     lifetime: PhantomData<&'s mut [T]>,
 }
 
-// SAFETY: the vector owns its elements for `'s` as `&'s mut [T]` does, and nothing else uses them.
+// SAFETY: the vector owns its elements for `'s` like a `&'s mut [T]`, and nothing else uses them.
 unsafe impl<T: Send> Send for FixedVec<'_, T> {}
 
-// SAFETY: a shared vector lends `&[T]` alone.
+// SAFETY: a shared vector lends only `&[T]`.
 unsafe impl<T: Sync> Sync for FixedVec<'_, T> {}
 
-/// An element did not fit a [`FixedVec`].
+/// The error for an element that did not fit in a [`FixedVec`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CapacityError<T> {
@@ -74,7 +73,7 @@ impl<T: fmt::Debug> Error for CapacityError<T> {}
 
 impl<'s, B: HostBackend> Scope<'s, B> {
     /// Acquires an empty vector for at most `capacity` elements of any [`Copy`] type. The cost is
-    /// that of [`acquire_with`](Self::acquire_with).
+    /// the same as for [`acquire_with`](Self::acquire_with).
     ///
     /// # Panics
     ///
@@ -86,7 +85,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         self.try_acquire_fixed_vec(capacity).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Fallible twin of [`acquire_fixed_vec`](Self::acquire_fixed_vec).
+    /// Fallible version of [`acquire_fixed_vec`](Self::acquire_fixed_vec).
     ///
     /// # Errors
     ///
@@ -96,30 +95,30 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         &self,
         capacity: usize,
     ) -> Result<FixedVec<'s, T>, PoolError<B::Error>> {
-        // SAFETY: a vector writes values of `T` alone.
+        // SAFETY: a vector writes only values of `T`.
         let slot = unsafe { self.take_unwritten::<T>(capacity, is_known_plain::<T>()) }?;
-        // SAFETY: taken for `capacity` elements, of the size and alignment of `T`; anything is a valid
-        // `MaybeUninit`, and this is the slot's first view.
+        // SAFETY: the slot was taken for `capacity` elements with the size and alignment of `T`.
+        // Any bytes are a valid `MaybeUninit`, and this is the slot's first view.
         let room = unsafe { slot.host_slice(capacity) };
-        // SAFETY: the length is 0, so no element needs to be initialised; marked by
-        // `take_unwritten`.
+        // SAFETY: the length is 0, so no element needs to be initialised. `take_unwritten` has
+        // marked the slot if needed.
         Ok(unsafe { FixedVec::new(room, 0) })
     }
 }
 
 impl<'s, T: Copy> FixedVec<'s, T> {
-    /// Makes a vector over memory whose first `length` elements are initialised.
+    /// Creates a vector over memory whose first `length` elements are initialised.
     ///
     /// # Safety
     ///
-    /// The first `length` elements of `room` are initialised, and `length` is at most its length.
-    /// The memory's slot is marked unless `T` is plain.
+    /// The first `length` elements of `room` are initialised, and `length` is at most the length of
+    /// `room`. The memory's slot is marked unless `T` is plain.
     #[inline]
     pub(super) unsafe fn new(room: &'s mut [MaybeUninit<T>], length: usize) -> Self {
         Self { room: NonNull::from(room), length, lifetime: PhantomData }
     }
 
-    /// Returns the number of elements. Unlike `len`, a method of the slice, this does not access
+    /// Returns the number of elements. Unlike the slice method `len`, this method does not access
     /// the memory.
     #[inline]
     pub(super) fn length(&self) -> usize {
@@ -133,7 +132,7 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         self.room.len()
     }
 
-    /// Returns `true` if no other element fits.
+    /// Returns `true` if the vector is full.
     #[inline]
     #[must_use]
     pub fn is_full(&self) -> bool {
@@ -144,26 +143,27 @@ impl<'s, T: Copy> FixedVec<'s, T> {
     ///
     /// # Errors
     ///
-    /// [`CapacityError`], with the element, if the vector is full.
+    /// [`CapacityError`], which contains the element, if the vector is full.
     #[inline]
     pub fn push(&mut self, element: T) -> Result<(), CapacityError<T>> {
         let capacity = self.capacity();
         if self.length >= capacity {
             return Err(CapacityError { element, capacity });
         }
-        // SAFETY: the place is within the vector's memory, after its elements.
+        // SAFETY: the position is within the vector's memory, after its elements.
         let place = unsafe { self.start().add(self.length) };
-        // SAFETY: the memory is the vector's alone, and aligned for `T`.
+        // SAFETY: the memory belongs only to this vector, and is aligned for `T`.
         unsafe { place.write(element) };
         self.length += 1;
         Ok(())
     }
 
-    /// Appends every element of `elements`. Elements before the one that did not fit stay.
+    /// Appends every element of `elements`. If an element does not fit, the elements before it
+    /// stay.
     ///
     /// # Errors
     ///
-    /// [`CapacityError`], with the first element that did not fit.
+    /// [`CapacityError`], which contains the first element that did not fit.
     pub fn try_extend(
         &mut self,
         elements: impl IntoIterator<Item = T>,
@@ -175,7 +175,7 @@ impl<'s, T: Copy> FixedVec<'s, T> {
     ///
     /// # Errors
     ///
-    /// [`CapacityError`], with the first element that would not fit.
+    /// [`CapacityError`], which contains the first element that would not fit.
     pub fn extend_from_slice(&mut self, elements: &[T]) -> Result<(), CapacityError<T>> {
         let left = self.capacity() - self.length;
         if let Some(&element) = elements.get(left) {
@@ -183,8 +183,8 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         }
         // SAFETY: the length is at most the capacity.
         let end = unsafe { self.start().add(self.length) };
-        // SAFETY: all of `elements` fit from there on; `elements` is borrowed, and this memory is
-        // the vector's alone.
+        // SAFETY: all of `elements` fit after the last element. `elements` is borrowed, and this
+        // memory belongs only to the vector.
         unsafe { end.copy_from_nonoverlapping(elements.as_ptr(), elements.len()) };
         self.length += elements.len();
         Ok(())
@@ -198,8 +198,8 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         Some(last)
     }
 
-    /// Removes the element at `index` and moves the last element to its place; `None` if there is
-    /// no such element.
+    /// Removes the element at `index` and moves the last element to its position. Returns `None` if
+    /// there is no such element.
     pub fn swap_remove(&mut self, index: usize) -> Option<T> {
         let element = *self.get(index)?;
         let last = self.pop()?;
@@ -209,11 +209,11 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         Some(element)
     }
 
-    /// Inserts an element before the one at `index`, and moves the later ones up.
+    /// Inserts an element before the element at `index`, and moves the later elements up.
     ///
     /// # Errors
     ///
-    /// [`CapacityError`], with the element, if the vector is full.
+    /// [`CapacityError`], which contains the element, if the vector is full.
     ///
     /// # Panics
     ///
@@ -226,16 +226,16 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         Ok(())
     }
 
-    /// Removes the element at `index`, and moves the later ones down. `None` if there is no such
-    /// element.
+    /// Removes the element at `index`, and moves the later elements down. Returns `None` if there
+    /// is no such element.
     pub fn remove(&mut self, index: usize) -> Option<T> {
         self.get(index)?;
         self[index..].rotate_left(1);
         self.pop()
     }
 
-    /// Removes the elements of a range, even if the iterator is not used, and moves the later ones
-    /// down.
+    /// Removes the elements of a range and moves the later elements down, even if the returned
+    /// iterator is not used.
     ///
     /// # Panics
     ///
@@ -256,17 +256,18 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         self[start..].rotate_left(count);
         let kept = self.length - count;
         self.length = kept;
-        // SAFETY: the elements after the kept ones are within the memory.
+        // SAFETY: the elements after the kept elements are within the memory.
         let drained = unsafe { self.start().add(kept) };
-        // SAFETY: `count` elements are initialised there, and the vector is borrowed for as long as the slice.
+        // SAFETY: `count` elements are initialised there, and the vector is borrowed for as long as
+        // the slice.
         unsafe { slice::from_raw_parts(drained, count) }.iter().copied()
     }
 
-    /// Makes the vector `length` elements long: appends copies of `element`, or forgets elements.
+    /// Changes the length to `length`: appends copies of `element`, or removes elements at the end.
     ///
     /// # Errors
     ///
-    /// [`CapacityError`] if they do not fit; the vector is then unchanged.
+    /// [`CapacityError`] if the elements do not fit. The vector is then unchanged.
     pub fn resize(&mut self, length: usize, element: T) -> Result<(), CapacityError<T>> {
         let capacity = self.capacity();
         if length > capacity {
@@ -279,19 +280,19 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         Ok(())
     }
 
-    /// Appends the elements of another vector, and empties that one.
+    /// Appends the elements of another vector, and leaves that vector empty.
     ///
     /// # Errors
     ///
-    /// [`CapacityError`], with the first element that would not fit; both vectors are then
-    /// unchanged.
+    /// [`CapacityError`], which contains the first element that would not fit. Both vectors are
+    /// then unchanged.
     pub fn append(&mut self, other: &mut FixedVec<'_, T>) -> Result<(), CapacityError<T>> {
         self.extend_from_slice(other)?;
         other.clear();
         Ok(())
     }
 
-    /// Forgets each element that equals the one before it.
+    /// Removes each element that is equal to the element before it.
     pub fn dedup(&mut self)
     where
         T: PartialEq,
@@ -300,20 +301,20 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         self.retain(|element| last.replace(*element).as_ref() != Some(element));
     }
 
-    /// Keeps the first `length` elements, or all if there are fewer.
+    /// Keeps the first `length` elements, or all elements if there are fewer.
     #[inline]
     pub fn truncate(&mut self, length: usize) {
         self.length = self.length.min(length);
     }
 
-    /// Forgets every element.
+    /// Removes every element.
     #[inline]
     pub fn clear(&mut self) {
         self.length = 0;
     }
 
     /// Keeps the elements for which `keep` returns `true`, in order. If `keep` panics, the vector
-    /// keeps its length, and its elements are any of its former ones.
+    /// keeps its length and contains an unspecified selection of its former elements.
     pub fn retain(&mut self, mut keep: impl FnMut(&T) -> bool) {
         let mut kept = 0;
         for index in 0..self.length {
@@ -326,13 +327,13 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         self.length = kept;
     }
 
-    /// Converts into the elements, valid as long as the scope's views. The unused capacity stays
-    /// unused.
+    /// Converts the vector into a slice of its elements, which is valid as long as the scope's
+    /// views. The unused capacity stays unused.
     #[inline]
     #[must_use]
     pub fn into_slice(self) -> &'s mut [T] {
-        // SAFETY: `length` elements are initialised; the memory was this vector's for `'s`, and now
-        // belongs to the slice.
+        // SAFETY: `length` elements are initialised. The memory belonged to this vector for `'s`,
+        // and now belongs to the slice.
         unsafe { slice::from_raw_parts_mut(self.start(), self.length) }
     }
 }

@@ -11,28 +11,29 @@ use crate::error::{PoolError, panic_with};
 use crate::scope::Scope;
 
 impl<'s, B: HostBackend> Scope<'s, B> {
-    /// Runs `body` in an inner scope, and keeps the slice that `body` returns when the inner scope
-    /// ends.
+    /// Runs `body` in an inner scope, and keeps the slice that `body` returns after the inner scope
+    /// has ended.
     ///
-    /// A result whose length is known only after the work needs no upper bound. The work's
-    /// temporaries are freed; the result stays in the outer scope's next slot.
+    /// Use `keep` for a result whose length is known only after it has been computed: no upper
+    /// bound is needed. The temporaries of `body` are freed, and the result stays in the outer
+    /// scope's next slot.
     ///
     /// The slice does not move in memory, and nothing is copied or allocated: its slot and the
     /// outer scope's next slot exchange their blocks. The slice may be part of an acquired array;
-    /// the rest of the block is then held with it. A slice from elsewhere that `body` captured (of
-    /// this scope, of another pool, a static) is copied. An empty slice takes no slot.
+    /// the rest of the block is then also held. A slice that `body` captured from elsewhere (from
+    /// this scope, another pool, or a static) is copied. An empty slice takes no slot.
     ///
     /// `body` returns a slice. Convert a vector with [`into_slice`](crate::PoolVec::into_slice).
-    /// The compiler suggests to borrow the vector instead, but then it does not live long enough.
+    /// The compiler suggests borrowing the vector instead, but then it does not live long enough.
     ///
-    /// # What it holds
+    /// # Memory held in a loop
     ///
-    /// A kept block changes places with the block of the outer scope's next slot. So in a loop over
-    /// `keep`, the temporaries of each pass find the blocks of other slots. A temporary that is
-    /// much larger than the kept array grows one slot after the other. Example: 100 arrays of 64
-    /// bytes, each kept beside a temporary of 1 MiB, grow for 100 runs of the loop, and then hold
-    /// 101 MiB. Acquire such a temporary once, before the loop, or use a [stack](crate::Stacked),
-    /// in which the loop holds 1 MiB.
+    /// Keeping a slice exchanges its block with the block of the outer scope's next slot. In a loop
+    /// over `keep`, the temporaries of each iteration therefore use the blocks of different slots.
+    /// A temporary that is much larger than the kept array makes one slot after another grow. For
+    /// example, a loop that keeps 100 arrays of 64 bytes, each next to a temporary of 1 MiB,
+    /// allocates in its first 100 runs, and then holds 101 MiB. Acquire such a temporary once,
+    /// before the loop, or use a [stack](crate::Stacked), in which the loop holds 1 MiB.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -47,7 +48,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// assert_eq!(scope.active_slots(), 1); // `smooth` is freed
     /// ```
     ///
-    /// The kept slice has one axis; [`reshape`](crate::PoolView::reshape) gives it more.
+    /// The kept slice is one-dimensional. Use [`reshape`](crate::PoolView::reshape) for more axes.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -76,26 +77,27 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         kept.unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Does the same as [`keep`](Self::keep), for a `body` that may fail: with a [`PoolError`] or
-    /// an error converted from one.
+    /// Does the same as [`keep`](Self::keep), for a `body` that may fail with a [`PoolError`] or an
+    /// error converted from one.
     ///
     /// # Errors
     ///
     /// The error of `body`. If its slice has to be copied, also the errors of
-    /// [`try_acquire`](Self::try_acquire). No slot is taken then.
+    /// [`try_acquire`](Self::try_acquire). No slot is taken in case of an error.
     pub fn try_keep<T: HostElement + 's, E: From<PoolError<B::Error>>>(
         &mut self,
         body: impl for<'inner> FnOnce(Scope<'inner, B>) -> Result<&'inner mut [T], E>,
     ) -> Result<&'s mut [T], E> {
         let slice = body(self.scope())?;
-        // From here on only its address and length are used, because the inner scope has ended.
+        // From here on, only the slice's address and length are used, because the inner scope has
+        // ended.
         let (start, length) = (slice.as_mut_ptr(), slice.len());
         // SAFETY: the inner scope has ended. `body` is generic over the lifetime `'inner`, so a
-        // view of the inner scope can only be in the returned value. Hence no slot at or above the
-        // cursor has a view but the slice. The slice may also lie in a slot below the cursor, in
-        // another pool, or in a static: `body` may return any `&'a mut [&'a T]` that it captured
-        // (the bounds that the type implies make `'a` long enough). Wherever it lies, it is the
-        // only reference to valid elements, and it was given up.
+        // view of the inner scope can exist only in the returned value. Hence the slice is the only
+        // view of any slot at or above the cursor. The slice may also lie in a slot below the
+        // cursor, in another pool, or in a static: `body` may return any `&'a mut [&'a T]` that it
+        // captured (the bounds that the type implies make `'a` long enough). In every case, the
+        // slice is the only reference to valid elements, and `body` has given it up.
         Ok(unsafe { self.keep_slice(start, length) }?)
     }
 
@@ -111,19 +113,19 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         length: usize,
     ) -> HostAcquireResult<'s, B, T> {
         if length * size_of::<T>() == 0 {
-            // SAFETY: elements without bytes are valid at any aligned address; there were `length`
+            // SAFETY: elements without bytes are valid at any aligned address. There were `length`
             // of them, and they are `Copy`.
             return Ok(unsafe { slice::from_raw_parts_mut(NonNull::dangling().as_ptr(), length) });
         }
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         let Some(kept) = (unsafe { self.cursor.keep(start, length, is_known_plain::<T>()) }) else {
-            // SAFETY: the slice is valid (caller). It is in no memory at or above the cursor, and
+            // SAFETY: the slice is valid (caller). It is not in memory at or above the cursor, and
             // the copy hands out, grows and frees only such memory.
             let source = unsafe { slice::from_raw_parts(start, length) };
             return self.try_acquire_with(length, |index| source[index]);
         };
-        // SAFETY: the elements are valid; they are in memory below the cursor now, which has no other view, and
-        // stays allocated for `'s`.
+        // SAFETY: the elements are valid. They are now in memory below the cursor, which has no
+        // other view and stays allocated for `'s`.
         Ok(unsafe { slice::from_raw_parts_mut(kept, length) })
     }
 }

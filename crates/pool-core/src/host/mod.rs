@@ -1,8 +1,8 @@
-//! The acquires of scopes for elements of any `Copy` type, if the host can write a block through a
-//! pointer: elements with padding, pointers, references, tuples, and uninitialised memory. Such a
-//! use marks its slot before the first write, and the slot is zeroed before it is handed out for
-//! reading (`raw`, invariant 10). Values with `Drop` are in boxes, or in collections over the
-//! allocator of a scope.
+//! Acquire methods for elements of any `Copy` type, if the host can write a block through a
+//! pointer: elements with padding, pointers, references, tuples, and uninitialised memory. Writing
+//! such elements marks their slot before the first write, and the slot is zeroed before it is
+//! handed out for reading (`raw`, invariant 10). Values that implement `Drop` are stored in boxes,
+//! or in collections that use the allocator of a scope.
 
 #[cfg(feature = "allocator-api2")]
 mod allocator;
@@ -31,8 +31,8 @@ pub use pool_box::{Boxable, PoolBox};
 pub use pool_string::PoolString;
 pub use pool_vec::PoolVec;
 
-/// The result of a `try_` acquire of elements that the host writes: by default a slice, else the
-/// array of the shape `S`.
+/// The result of a `try_` acquire of elements that the host writes: a slice by default, and
+/// otherwise an array of the shape `S`.
 pub type HostAcquireResult<'s, B, T, S = usize> =
     Result<<S as Shape>::Array<'s, &'s mut [T]>, PoolError<<B as PoolBackend>::Error>>;
 

@@ -1,24 +1,25 @@
-//! The test for plain types: types whose values leave no byte uninitialised, so that writing them
-//! marks no slot.
+//! The test for plain types: types whose values have no uninitialised byte, so that writing them
+//! does not mark a slot.
 //!
 //! Such types implement [`bytemuck::NoUninit`]. A function that is generic over `T: Copy` cannot
-//! require that bound, so it finds out at run time through the standard library. [`Iterator::fuse`]
-//! does nothing for iterators with a certain trait, which shows whether an iterator has the trait.
-//! Our iterator has it if `T` is `NoUninit`. The compiler evaluates the test when it knows `T`.
+//! require that bound, so it tests for the trait at run time with the help of the standard library.
+//! [`Iterator::fuse`] does nothing for iterators that implement a certain trait, so its behaviour
+//! shows whether an iterator implements that trait. The iterator in this module implements it if
+//! `T` is `NoUninit`. The compiler evaluates the test when it knows `T`.
 
 use core::iter::FusedIterator;
 use core::marker::PhantomData;
 
 use bytemuck::NoUninit;
 
-/// Returns `true` if `T` is plain. A type without the trait counts as one with padding.
+/// Returns `true` if `T` is plain. A type without the trait is treated as a type with padding.
 ///
-/// A result of `true` is never wrong. [`Iterator::fuse`] returns `None` for ever after the first
-/// `None`, unless the iterator is a [`FusedIterator`], which it passes through. If a later standard
-/// library stops doing so, types would count as not plain.
+/// A result of `true` is never wrong. After the first `None`, [`Iterator::fuse`] always returns
+/// `None`, unless the iterator is a [`FusedIterator`], which `fuse` passes through. If a later
+/// standard library no longer passes it through, plain types would be treated as not plain.
 ///
-/// If only `T` with some lifetimes is `NoUninit`, the result may be `true` for other lifetimes.
-/// Padding does not depend on lifetimes.
+/// If only `T` with certain lifetimes is `NoUninit`, the result may also be `true` for other
+/// lifetimes. Padding does not depend on lifetimes.
 #[inline(always)]
 pub(crate) fn is_known_plain<T>() -> bool {
     let mut calls = Calls::<T> { ended: false, of: PhantomData }.fuse();
@@ -26,7 +27,7 @@ pub(crate) fn is_known_plain<T>() -> bool {
     calls.next().is_some()
 }
 
-/// Returns `None` at its first call, and an element at the second.
+/// An iterator that returns `None` at the first call, and an element at the second.
 struct Calls<T> {
     ended: bool,
     of: PhantomData<T>,

@@ -1,4 +1,4 @@
-//! One value, or a slice of values, with `Drop`, in the memory of a scope.
+//! One value that implements `Drop`, or a slice of such values, in the memory of a scope.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -11,15 +11,16 @@ use crate::backend::{ArrayMemory, HostBackend, ScopeCursor};
 use crate::error::{PoolError, panic_with};
 use crate::scope::Scope;
 
-/// An owned value in a scope, dropped with the box; or an owned slice of values, dropped from the last to the first.
+/// An owned value in a scope, or an owned slice of values. Dropping the box drops the value, or the
+/// values from the last to the first.
 ///
-/// Made by [`Scope::boxed`] and [`Scope::boxed_slice`]. The value may be of any type: a file, a
-/// guard, a `String` or a `Vec` of the heap. A forgotten or leaked box does not drop its value; its
-/// memory still returns to the scope.
+/// Created with [`Scope::boxed`] and [`Scope::boxed_slice`]. The value may have any type: a file, a
+/// guard, or a `String` or `Vec` on the heap. A forgotten or leaked box does not drop its value,
+/// but its memory still returns to the scope.
 ///
-/// A box is one pointer and does not borrow the scope, so inner scopes may be opened while it lives. It takes a slot, as an
-/// array does. For many small values, such as the nodes of a tree, use `allocator_api2`'s `Box` with
-/// [`Scope::allocator`], which packs them.
+/// A box is one pointer and does not borrow the scope, so inner scopes may be opened while it
+/// lives. Like an array, a box takes a slot. For many small values, such as the nodes of a tree,
+/// use `allocator_api2`'s `Box` with [`Scope::allocator`], which places many values in one slot.
 ///
 /// ```
 /// # use pool_conformance::HeapBackend as Memory;
@@ -45,7 +46,7 @@ use crate::scope::Scope;
 /// assert!(name.is_empty());
 /// ```
 ///
-/// Its value does not outlive its referents, because dropping the value may use them:
+/// The value does not outlive the data it refers to, because dropping the value may use that data:
 ///
 /// ```compile_fail,E0597
 /// # use pool_conformance::HeapBackend as Memory;
@@ -76,7 +77,7 @@ use crate::scope::Scope;
 /// });
 /// ```
 pub struct PoolBox<'s, T: ?Sized + Boxable> {
-    /// An initialised value that belongs to this box alone, in memory that is valid for `'s`.
+    /// An initialised value that belongs only to this box, in memory that is valid for `'s`.
     value: NonNull<T>,
     owner: PhantomData<(&'s (), T)>,
 }
@@ -84,12 +85,12 @@ pub struct PoolBox<'s, T: ?Sized + Boxable> {
 // SAFETY: the box owns its value, and nothing else uses the memory for `'s`.
 unsafe impl<T: ?Sized + Boxable + Send> Send for PoolBox<'_, T> {}
 
-// SAFETY: a shared box lends `&T` alone.
+// SAFETY: a shared box lends only `&T`.
 unsafe impl<T: ?Sized + Boxable + Sync> Sync for PoolBox<'_, T> {}
 
-/// Implemented here alone.
+/// Implemented only in this module.
 pub trait SealedBoxable {
-    /// Drops the value; a slice from the last element to the first.
+    /// Drops the value. The elements of a slice are dropped from the last to the first.
     ///
     /// # Safety
     ///
@@ -97,7 +98,7 @@ pub trait SealedBoxable {
     unsafe fn drop_in_reverse(this: *mut Self);
 }
 
-/// The types that a [`PoolBox`] holds: every sized type, and slices. The trait is sealed.
+/// The types that a [`PoolBox`] can hold: every sized type, and slices. The trait is sealed.
 pub trait Boxable: SealedBoxable {}
 
 impl<T> Boxable for T {}
@@ -106,7 +107,7 @@ impl<T> Boxable for [T] {}
 impl<T> SealedBoxable for T {
     #[inline]
     unsafe fn drop_in_reverse(this: *mut Self) {
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         unsafe { ptr::drop_in_place(this) };
     }
 }
@@ -118,8 +119,8 @@ impl<T> SealedBoxable for [T] {
     }
 }
 
-/// Values in a row, dropped from the last to the first. If one drop panics, the others are still
-/// dropped.
+/// Consecutive values, which are dropped from the last to the first. If the drop of one value
+/// panics, the other values are still dropped.
 struct Values<T> {
     start: *mut T,
     /// The number of values that are initialised and not dropped yet.
@@ -127,13 +128,14 @@ struct Values<T> {
 }
 
 impl<T> Values<T> {
-    /// Drops the values one by one; each is forgotten before its drop, which may panic.
+    /// Drops the values one by one. Each value is removed from the count before its drop, which may
+    /// panic.
     fn drop_all(&mut self) {
         while let Some(last) = self.length.checked_sub(1) {
             self.length = last;
-            // SAFETY: within the values.
+            // SAFETY: the index is within the values.
             let value = unsafe { self.start.add(last) };
-            // SAFETY: it was initialised, and is not dropped again.
+            // SAFETY: the value was initialised, and is not dropped again.
             unsafe { ptr::drop_in_place(value) };
         }
     }
@@ -141,7 +143,7 @@ impl<T> Values<T> {
 
 impl<T> Drop for Values<T> {
     fn drop(&mut self) {
-        /// Continues after a panic. A second panic aborts the process.
+        /// Continues dropping values after a panic. A second panic aborts the process.
         struct GoOn<'a, T>(&'a mut Values<T>);
         impl<T> Drop for GoOn<'_, T> {
             fn drop(&mut self) {
@@ -156,7 +158,7 @@ impl<T> Drop for Values<T> {
 }
 
 impl<'s, B: HostBackend> Scope<'s, B> {
-    /// Moves a value of any type into the scope; the box drops it.
+    /// Moves a value of any type into the scope. The box drops the value.
     ///
     /// # Panics
     ///
@@ -168,27 +170,28 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         self.try_boxed(value).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Fallible twin of [`boxed`](Self::boxed).
+    /// Fallible version of [`boxed`](Self::boxed).
     ///
     /// # Errors
     ///
-    /// Same as [`try_acquire`](Self::try_acquire). The value is dropped.
+    /// Same as [`try_acquire`](Self::try_acquire). In case of an error, the value is dropped.
     #[inline]
     pub fn try_boxed<T: 's>(&self, value: T) -> Result<PoolBox<'s, T>, PoolError<B::Error>> {
         // SAFETY: only a value of `T` is written.
         let memory = unsafe { self.take_unwritten::<T>(1, is_known_plain::<T>()) }?;
         let place = memory.start::<T>();
-        // SAFETY: taken for one value, aligned for it, and nothing views it.
+        // SAFETY: the memory was taken for one value and is aligned for it, and nothing views it.
         unsafe { place.write(value) };
         // SAFETY: the address of a block is not null.
         let value = unsafe { NonNull::new_unchecked(place) };
         Ok(PoolBox { value, owner: PhantomData })
     }
 
-    /// Makes `length` values with `element(index)`, in order. The box drops them from the last to
+    /// Creates `length` values with `element(index)`, in order. The box drops them from the last to
     /// the first.
     ///
-    /// `element` may acquire from the scope. If it panics, the values made so far are dropped.
+    /// `element` may acquire from the scope. If `element` panics, the values created so far are
+    /// dropped.
     ///
     /// # Panics
     ///
@@ -204,11 +207,11 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         self.try_boxed_slice(length, element).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Fallible twin of [`boxed_slice`](Self::boxed_slice).
+    /// Fallible version of [`boxed_slice`](Self::boxed_slice).
     ///
     /// # Errors
     ///
-    /// Same as [`try_acquire`](Self::try_acquire); `element` is then not called.
+    /// Same as [`try_acquire`](Self::try_acquire). In case of an error, `element` is not called.
     #[inline]
     pub fn try_boxed_slice<T: 's>(
         &self,
@@ -221,10 +224,10 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         let mut values = Values { start, length: 0 };
         while values.length < length {
             let value = element(values.length);
-            // SAFETY: taken for `length` values, and the cursor has stepped past: arrays that
-            // `element` acquired are elsewhere.
+            // SAFETY: the memory was taken for `length` values, and the cursor has stepped past it,
+            // so arrays that `element` acquired are elsewhere.
             let place = unsafe { start.add(values.length) };
-            // SAFETY: as above; the block is aligned for `T`.
+            // SAFETY: as above. The block is aligned for `T`.
             unsafe { place.write(value) };
             values.length += 1;
         }
@@ -237,23 +240,25 @@ impl<'s, B: HostBackend> Scope<'s, B> {
 }
 
 impl<'s, T> PoolBox<'s, T> {
-    /// Moves the value out. The memory stays with the scope.
+    /// Moves the value out of the box. The memory stays taken until the scope ends.
     #[inline]
     #[must_use]
     pub fn into_inner(this: Self) -> T {
         let this = ManuallyDrop::new(this);
-        // SAFETY: the value is initialised, and the box, which is not dropped, gives it up.
+        // SAFETY: the value is initialised, and the box gives it up without being dropped.
         unsafe { this.value.read() }
     }
 }
 
 impl<'s, T: ?Sized + Boxable> PoolBox<'s, T> {
-    /// Returns the value for as long as the scope's views live. It is never dropped.
+    /// Returns a reference to the value that is valid as long as the scope's views. The value is
+    /// never dropped.
     #[inline]
     #[must_use]
     pub fn leak(this: Self) -> &'s mut T {
         let mut this = ManuallyDrop::new(this);
-        // SAFETY: the value is initialised, in memory that is valid for `'s` and was this box's alone.
+        // SAFETY: the value is initialised, in memory that is valid for `'s` and belonged only to
+        // this box.
         unsafe { this.value.as_mut() }
     }
 }

@@ -1,5 +1,5 @@
-//! Text in a vector with an allocator: the counterpart of `String` to `Vec<u8>`. The crate
-//! `allocator-api2` has no such type.
+//! A string type with an allocator, which relates to `Vec<u8, A>` as `String` relates to `Vec<u8>`.
+//! The crate `allocator-api2` has no such type.
 
 use core::borrow::Borrow;
 use core::cmp::Ordering;
@@ -11,17 +11,18 @@ use core::str::{self, Utf8Error};
 use allocator_api2::alloc::Allocator;
 use allocator_api2::vec::Vec;
 
-/// A growable string with the allocator `A`: usually `&ScopeAllocator`, so that the text is in a
-/// scope.
+/// A growable string with the allocator `A`, usually `&ScopeAllocator`, so that the text is stored
+/// in a scope.
 ///
-/// A `Vec<u8, A>` of valid UTF-8, which dereferences to `str`. `write!` formats into it, and
-/// returns an error if the pool refuses memory. The other methods abort the process then, as a
-/// `Vec` does. It hashes and compares as a `str`, so a map with such keys is searched by `&str`.
+/// A wrapper around a `Vec<u8, A>` of valid UTF-8, which dereferences to `str`. `write!` formats
+/// into it, and returns an error if the pool refuses memory. In that case, the other methods abort
+/// the process, as a `Vec` does. A `PoolString` hashes and compares like a `str`, so a map with
+/// such keys can be searched with a `&str`.
 ///
-/// The type is built on the allocator and not on [`PoolVec`](crate::PoolVec), because strings are
-/// many and short. Here they share the chunks of the allocator, while each vector of a pool takes a
-/// slot. Text of a known length that is not changed needs no string:
-/// [`acquire_from`](crate::Scope::acquire_from) copies its bytes.
+/// The type is built on the allocator and not on [`PoolVec`](crate::PoolVec), because programs
+/// often use many short strings. With the allocator, strings share chunks, while each
+/// [`PoolVec`](crate::PoolVec) takes a slot. Text that has a known length and does not change needs
+/// no string: [`acquire_from`](crate::Scope::acquire_from) copies its bytes.
 ///
 /// ```
 /// # use pool_conformance::HeapBackend as Memory;
@@ -43,19 +44,19 @@ use allocator_api2::vec::Vec;
 /// ```
 #[derive(Clone)]
 pub struct PoolString<A: Allocator> {
-    /// Valid UTF-8.
+    /// The bytes, which are valid UTF-8.
     bytes: Vec<u8, A>,
 }
 
 impl<A: Allocator> PoolString<A> {
-    /// Makes an empty string, without memory.
+    /// Creates an empty string, which uses no memory.
     #[inline]
     #[must_use]
     pub const fn new_in(allocator: A) -> Self {
         Self { bytes: Vec::new_in(allocator) }
     }
 
-    /// Makes a copy of `text`.
+    /// Creates a copy of `text`.
     #[must_use]
     pub fn from_str_in(text: &str, allocator: A) -> Self {
         let mut bytes = Vec::with_capacity_in(text.len(), allocator);
@@ -67,7 +68,8 @@ impl<A: Allocator> PoolString<A> {
     ///
     /// # Errors
     ///
-    /// The position of the first byte that is not UTF-8. The bytes are dropped.
+    /// An error that contains the position of the first byte that is not UTF-8. The bytes are
+    /// dropped.
     pub fn from_utf8(bytes: Vec<u8, A>) -> Result<Self, Utf8Error> {
         str::from_utf8(&bytes)?;
         Ok(Self { bytes })
@@ -92,11 +94,11 @@ impl<A: Allocator> PoolString<A> {
         Some(last)
     }
 
-    /// Keeps the first `length` bytes, or all if there are fewer.
+    /// Keeps the first `length` bytes, or all bytes if there are fewer.
     ///
     /// # Panics
     ///
-    /// Panics if `length` is within a character.
+    /// Panics if `length` is inside a character.
     #[track_caller]
     pub fn truncate(&mut self, length: usize) {
         assert!(
@@ -106,34 +108,34 @@ impl<A: Allocator> PoolString<A> {
         self.bytes.truncate(length);
     }
 
-    /// Removes all text. The memory stays.
+    /// Removes all text. The string keeps its memory.
     #[inline]
     pub fn clear(&mut self) {
         self.bytes.clear();
     }
 
-    /// Returns the bytes that fit before the string grows.
+    /// Returns the number of bytes that the string can hold without growing.
     #[inline]
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.bytes.capacity()
     }
 
-    /// Reserves room for `additional` more bytes.
+    /// Reserves memory for at least `additional` more bytes.
     #[inline]
     pub fn reserve(&mut self, additional: usize) {
         self.bytes.reserve(additional);
     }
 
-    /// Converts into the bytes, without moving them. Their fallible methods, such as `try_reserve`,
-    /// serve strings too.
+    /// Converts the string into its bytes, without moving them. Use this method to call fallible
+    /// methods of the vector, such as `try_reserve`.
     #[inline]
     #[must_use]
     pub fn into_bytes(self) -> Vec<u8, A> {
         self.bytes
     }
 
-    /// Returns the text for as long as the allocator's memory lives, without a copy.
+    /// Returns the text for as long as the allocator's memory lives, without copying it.
     #[inline]
     #[must_use]
     pub fn leak<'a>(self) -> &'a mut str
@@ -159,12 +161,12 @@ impl<A: Allocator> Deref for PoolString<A> {
 impl<A: Allocator> DerefMut for PoolString<A> {
     #[inline]
     fn deref_mut(&mut self) -> &mut str {
-        // SAFETY: the bytes of a string are UTF-8, and a `str` keeps them so.
+        // SAFETY: the bytes of a string are UTF-8, and a `str` keeps them valid.
         unsafe { str::from_utf8_unchecked_mut(&mut self.bytes) }
     }
 }
 
-/// Fails if the allocator refuses memory. Text written before stays.
+/// Writing fails if the allocator refuses memory. Text written before the failure stays.
 impl<A: Allocator> fmt::Write for PoolString<A> {
     #[inline]
     fn write_str(&mut self, text: &str) -> fmt::Result {
@@ -230,7 +232,7 @@ impl<A: Allocator> Ord for PoolString<A> {
     }
 }
 
-/// Hashes as a `str` does, so that [`Borrow`] holds.
+/// Hashes like a `str`, which [`Borrow`] requires.
 impl<A: Allocator> Hash for PoolString<A> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         (**self).hash(state);

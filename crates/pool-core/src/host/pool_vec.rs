@@ -1,5 +1,5 @@
-//! A growable vector in a scope: it stays in its slot, and exchanges the slot's block for a larger
-//! one.
+//! A growable vector in a scope. The vector stays in its slot, and exchanges the slot's block for a
+//! larger one.
 
 use core::fmt;
 use core::iter::Copied;
@@ -15,15 +15,15 @@ use crate::scope::Scope;
 
 /// A growable vector in the memory of a pool.
 ///
-/// Made by [`Scope::acquire_vec`]. A vector takes one slot, however often it grows. If the slot's
-/// block is too small, the vector takes the block of the next idle slot, grown to at least twice
-/// the capacity. It copies its elements there, and leaves its old block to the idle slot, where
-/// later acquires find it. In the next pass through the scope, the vector's slot has the large
-/// block from the start. Then nothing is copied or allocated.
+/// Created with [`Scope::acquire_vec`]. A vector takes one slot, however often it grows. If the
+/// slot's block is too small, the vector takes the block of the next idle slot, grown to at least
+/// twice the capacity. It copies its elements to that block, and leaves its old block in the idle
+/// slot, where later acquires use it. In the next pass through the scope, the vector's slot holds
+/// the large block from the start, so nothing is copied or allocated.
 ///
-/// A vector borrows its scope. The scope may acquire meanwhile, but cannot open an inner scope
-/// ("cannot borrow `scope` as mutable because it is also borrowed as immutable"). If you need an
-/// inner scope, use a [`FixedVec`], by [`acquire_fixed_vec`](Scope::acquire_fixed_vec).
+/// A vector borrows its scope. The scope may acquire during the borrow, but cannot open an inner
+/// scope ("cannot borrow `scope` as mutable because it is also borrowed as immutable"). If you need
+/// an inner scope, use a [`FixedVec`] from [`acquire_fixed_vec`](Scope::acquire_fixed_vec).
 ///
 /// ```
 /// # use pool_conformance::HeapBackend as Memory;
@@ -44,15 +44,15 @@ use crate::scope::Scope;
 /// ```
 pub struct PoolVec<'a, 's, B: HostBackend, T> {
     scope: &'a Scope<'s, B>,
-    /// The slot that was taken for the vector, whose block holds the elements.
+    /// The slot that was taken for the vector. Its block holds the elements.
     memory: Memory<'s, B>,
-    /// The elements, and the part of the block that is marked for them.
+    /// The elements. Their memory is the part of the block that is marked for them.
     elements: FixedVec<'s, T>,
 }
 
 impl<'s, B: HostBackend> Scope<'s, B> {
     /// Acquires an empty growable vector of any [`Copy`] type, with an initial capacity of
-    /// `capacity` elements. The cost is that of [`acquire_with`](Self::acquire_with).
+    /// `capacity` elements. The cost is the same as for [`acquire_with`](Self::acquire_with).
     ///
     /// # Panics
     ///
@@ -64,7 +64,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         self.try_acquire_vec(capacity).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Fallible twin of [`acquire_vec`](Self::acquire_vec).
+    /// Fallible version of [`acquire_vec`](Self::acquire_vec).
     ///
     /// # Errors
     ///
@@ -75,25 +75,25 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ) -> Result<PoolVec<'_, 's, B, T>, PoolError<B::Error>> {
         // SAFETY: a vector writes only values of `T`.
         let memory = unsafe { self.take_unwritten::<T>(capacity, is_known_plain::<T>()) }?;
-        // SAFETY: taken for `capacity` elements, and this is the slot's first view.
+        // SAFETY: the slot was taken for `capacity` elements, and this is its first view.
         let room =
             unsafe { memory.host_slice(if size_of::<T>() == 0 { usize::MAX } else { capacity }) };
-        // SAFETY: the length is 0, so no element needs to be initialised; marked by
-        // `take_unwritten`.
+        // SAFETY: the length is 0, so no element needs to be initialised. `take_unwritten` has
+        // marked the slot if needed.
         let elements = unsafe { FixedVec::new(room, 0) };
         Ok(PoolVec { scope: self, memory, elements })
     }
 }
 
 impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
-    /// Returns the number of elements that fit before the vector grows again.
+    /// Returns the number of elements that the vector can hold without growing.
     #[inline]
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.elements.capacity()
     }
 
-    /// Appends an element; grows if it is full.
+    /// Appends an element. The vector grows if it is full.
     ///
     /// # Panics
     ///
@@ -104,16 +104,16 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         self.try_push(element).unwrap_or_else(|error| panic_with(&error));
     }
 
-    /// Fallible twin of [`push`](Self::push).
+    /// Fallible version of [`push`](Self::push).
     ///
     /// # Errors
     ///
-    /// Same as [`Scope::try_acquire`]; the vector is then unchanged.
+    /// Same as [`Scope::try_acquire`]. In case of an error, the vector is unchanged.
     #[inline]
     pub fn try_push(&mut self, element: T) -> Result<(), PoolError<B::Error>> {
         if self.elements.push(element).is_err() {
             self.grow(1)?;
-            // There is room now, so this cannot fail.
+            // There is enough capacity now, so this cannot fail.
             _ = self.elements.push(element);
         }
         Ok(())
@@ -129,24 +129,24 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         self.try_extend_from_slice(elements).unwrap_or_else(|error| panic_with(&error));
     }
 
-    /// Fallible twin of [`extend_from_slice`](Self::extend_from_slice).
+    /// Fallible version of [`extend_from_slice`](Self::extend_from_slice).
     ///
     /// # Errors
     ///
-    /// Same as [`Scope::try_acquire`]; the vector is then unchanged.
+    /// Same as [`Scope::try_acquire`]. In case of an error, the vector is unchanged.
     pub fn try_extend_from_slice(&mut self, elements: &[T]) -> Result<(), PoolError<B::Error>> {
         self.try_reserve(elements.len())?;
-        // There is room now, so this cannot fail.
+        // There is enough capacity now, so this cannot fail.
         _ = self.elements.extend_from_slice(elements);
         Ok(())
     }
 
-    /// Appends every element of `elements`, an iterator that may acquire from the same scope. Its
-    /// size hint is not relied on.
+    /// Appends every element of `elements`, an iterator that may acquire from the same scope. The
+    /// iterator's size hint need not be correct.
     ///
     /// # Errors
     ///
-    /// Same as [`Scope::try_acquire`]; elements appended before stay.
+    /// Same as [`Scope::try_acquire`]. Elements appended before the error stay.
     pub fn try_extend(
         &mut self,
         elements: impl IntoIterator<Item = T>,
@@ -154,7 +154,7 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         elements.into_iter().try_for_each(|element| self.try_push(element))
     }
 
-    /// Reserves room for `additional` more elements.
+    /// Reserves capacity for at least `additional` more elements.
     ///
     /// # Panics
     ///
@@ -164,11 +164,11 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         self.try_reserve(additional).unwrap_or_else(|error| panic_with(&error));
     }
 
-    /// Fallible twin of [`reserve`](Self::reserve).
+    /// Fallible version of [`reserve`](Self::reserve).
     ///
     /// # Errors
     ///
-    /// Same as [`Scope::try_acquire`]; the vector is then unchanged.
+    /// Same as [`Scope::try_acquire`]. In case of an error, the vector is unchanged.
     pub fn try_reserve(&mut self, additional: usize) -> Result<(), PoolError<B::Error>> {
         if additional > self.capacity() - self.len() { self.grow(additional) } else { Ok(()) }
     }
@@ -179,13 +179,13 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         self.elements.pop()
     }
 
-    /// Removes the element at `index` and moves the last element to its place; `None` if there is
-    /// no such element.
+    /// Removes the element at `index` and moves the last element to its position. Returns `None` if
+    /// there is no such element.
     pub fn swap_remove(&mut self, index: usize) -> Option<T> {
         self.elements.swap_remove(index)
     }
 
-    /// Inserts an element before the one at `index`, and moves the later ones up.
+    /// Inserts an element before the element at `index`, and moves the later elements up.
     ///
     /// # Panics
     ///
@@ -196,11 +196,11 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         self.try_insert(index, element).unwrap_or_else(|error| panic_with(&error));
     }
 
-    /// Fallible twin of [`insert`](Self::insert).
+    /// Fallible version of [`insert`](Self::insert).
     ///
     /// # Errors
     ///
-    /// Same as [`Scope::try_acquire`]; the vector is then unchanged.
+    /// Same as [`Scope::try_acquire`]. In case of an error, the vector is unchanged.
     ///
     /// # Panics
     ///
@@ -208,19 +208,19 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
     #[track_caller]
     pub fn try_insert(&mut self, index: usize, element: T) -> Result<(), PoolError<B::Error>> {
         self.try_reserve(1)?;
-        // There is room now, so this cannot fail.
+        // There is enough capacity now, so this cannot fail.
         _ = self.elements.insert(index, element);
         Ok(())
     }
 
-    /// Removes the element at `index`, and moves the later ones down. `None` if there is no such
-    /// element.
+    /// Removes the element at `index`, and moves the later elements down. Returns `None` if there
+    /// is no such element.
     pub fn remove(&mut self, index: usize) -> Option<T> {
         self.elements.remove(index)
     }
 
-    /// Removes the elements of a range, even if the iterator is not used, and moves the later ones
-    /// down.
+    /// Removes the elements of a range and moves the later elements down, even if the returned
+    /// iterator is not used.
     ///
     /// # Panics
     ///
@@ -230,7 +230,7 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         self.elements.drain(range)
     }
 
-    /// Makes the vector `length` elements long: appends copies of `element`, or forgets elements.
+    /// Changes the length to `length`: appends copies of `element`, or removes elements at the end.
     ///
     /// # Panics
     ///
@@ -240,19 +240,19 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         self.try_resize(length, element).unwrap_or_else(|error| panic_with(&error));
     }
 
-    /// Fallible twin of [`resize`](Self::resize).
+    /// Fallible version of [`resize`](Self::resize).
     ///
     /// # Errors
     ///
-    /// Same as [`Scope::try_acquire`]; the vector is then unchanged.
+    /// Same as [`Scope::try_acquire`]. In case of an error, the vector is unchanged.
     pub fn try_resize(&mut self, length: usize, element: T) -> Result<(), PoolError<B::Error>> {
         self.try_reserve(length.saturating_sub(self.len()))?;
-        // There is room now, so this cannot fail.
+        // There is enough capacity now, so this cannot fail.
         _ = self.elements.resize(length, element);
         Ok(())
     }
 
-    /// Appends the elements of another vector, and empties that one.
+    /// Appends the elements of another vector, and leaves that vector empty.
     ///
     /// # Panics
     ///
@@ -262,11 +262,11 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         self.try_append(other).unwrap_or_else(|error| panic_with(&error));
     }
 
-    /// Fallible twin of [`append`](Self::append).
+    /// Fallible version of [`append`](Self::append).
     ///
     /// # Errors
     ///
-    /// Same as [`Scope::try_acquire`]; both vectors are then unchanged.
+    /// Same as [`Scope::try_acquire`]. In case of an error, both vectors are unchanged.
     pub fn try_append(
         &mut self,
         other: &mut PoolVec<'_, '_, B, T>,
@@ -276,7 +276,7 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         Ok(())
     }
 
-    /// Forgets each element that equals the one before it.
+    /// Removes each element that is equal to the element before it.
     pub fn dedup(&mut self)
     where
         T: PartialEq,
@@ -284,40 +284,41 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         self.elements.dedup();
     }
 
-    /// Keeps the first `length` elements, or all if there are fewer.
+    /// Keeps the first `length` elements, or all elements if there are fewer.
     #[inline]
     pub fn truncate(&mut self, length: usize) {
         self.elements.truncate(length);
     }
 
-    /// Forgets every element; the capacity stays.
+    /// Removes every element. The vector keeps its capacity.
     #[inline]
     pub fn clear(&mut self) {
         self.elements.clear();
     }
 
     /// Keeps the elements for which `keep` returns `true`, in order. If `keep` panics, the vector
-    /// keeps its length, and its elements are any of its former ones.
+    /// keeps its length and contains an unspecified selection of its former elements.
     pub fn retain(&mut self, keep: impl FnMut(&T) -> bool) {
         self.elements.retain(keep);
     }
 
-    /// Converts into the elements, valid as long as the scope's views. A stack gets the unused
-    /// capacity back if nothing was acquired since the vector grew.
+    /// Converts the vector into a slice of its elements, which is valid as long as the scope's
+    /// views. In a stack, the unused capacity returns to the pool if nothing has been acquired
+    /// since the vector grew.
     #[inline]
     #[must_use]
     pub fn into_slice(self) -> &'s mut [T] {
         let (memory, capacity, length) = (self.memory, self.capacity(), self.elements.length());
         let vector = VectorMemory { memory, capacity, length, plain: is_known_plain::<T>() };
         let elements = self.elements.into_slice();
-        // SAFETY: the scope's cursor has stepped past the memory, and the vector ends here. Only
-        // `length` elements of its memory are viewed from now on. The vector has borrowed the
+        // SAFETY: the scope's cursor has stepped past the memory, and the vector ends here. From
+        // now on, only `length` elements of its memory are viewed. The vector has borrowed the
         // scope, so no inner scope is open.
         unsafe { self.scope.cursor.shrink::<T>(vector) };
         elements
     }
 
-    /// Returns the scope that the vector was acquired from.
+    /// Returns the scope from which the vector was acquired.
     pub(super) fn scope(&self) -> &Scope<'s, B> {
         self.scope
     }
@@ -327,7 +328,7 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         self.memory
     }
 
-    /// Makes room for `additional` more elements, and doubles the capacity if memory allows it.
+    /// Adds capacity for `additional` more elements, and doubles the capacity if memory allows it.
     #[cold]
     #[inline(never)]
     fn grow(&mut self, additional: usize) -> Result<(), PoolError<B::Error>> {
@@ -338,13 +339,14 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         };
         let (memory, capacity) = (self.memory, self.capacity());
         let vector = VectorMemory { memory, capacity, length, plain: is_known_plain::<T>() };
-        // SAFETY: the scope's cursor has stepped past the memory, and this vector alone has a view of it, which is
-        // replaced below.
+        // SAFETY: the scope's cursor has stepped past the memory. Only this vector has a view of
+        // the memory, and that view is replaced below.
         let grown = unsafe { self.scope.cursor.enlarge::<T>(vector, needed) }?;
         self.memory = grown.memory;
         // SAFETY: the memory holds `capacity` elements, for as long as the scope's views live.
         let room = unsafe { self.memory.host_slice(grown.capacity) };
-        // SAFETY: the first elements are initialised, either in place or moved.
+        // SAFETY: the first `length` elements are initialised, whether they stayed in place or
+        // moved.
         self.elements = unsafe { FixedVec::new(room, length) };
         Ok(())
     }

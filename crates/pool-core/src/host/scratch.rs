@@ -1,4 +1,4 @@
-//! Scratch memory: bytes of a given alignment, for routines that divide their memory themselves.
+//! Scratch memory: bytes with a given alignment, for routines that divide the memory themselves.
 
 use core::mem::MaybeUninit;
 
@@ -9,17 +9,17 @@ use crate::scope::Scope;
 
 impl<'s, B: HostBackend> Scope<'s, B> {
     /// Acquires `bytes` uninitialised bytes at a multiple of `align`, which may be any power of
-    /// two. Above [`PoolBackend::ALIGN`](crate::PoolBackend::ALIGN), the slot holds up to `align`
-    /// more bytes.
+    /// two. If `align` is above [`PoolBackend::ALIGN`](crate::PoolBackend::ALIGN), the slot holds
+    /// up to `align` additional bytes.
     ///
-    /// Pass it to `MemStack::new` of dyn-stack, which faer uses:
+    /// For example, pass the memory to `MemStack::new` of dyn-stack, which faer uses:
     ///
     /// ```text
     /// let needed = routine_scratch(rows, columns); // a `StackReq`
     /// let stack = MemStack::new(scope.scratch(needed.size_bytes(), needed.align_bytes()));
     /// ```
     ///
-    /// The slot is marked, as for [`acquire_uninit`](Self::acquire_uninit).
+    /// The slot is marked, as with [`acquire_uninit`](Self::acquire_uninit).
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -39,7 +39,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         self.try_scratch(bytes, align).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Fallible twin of [`scratch`](Self::scratch).
+    /// Fallible version of [`scratch`](Self::scratch).
     ///
     /// # Errors
     ///
@@ -54,12 +54,12 @@ impl<'s, B: HostBackend> Scope<'s, B> {
             return Err(PoolError::Alignment { asked: align });
         }
         // A block begins at a multiple of `ALIGN`, so the next multiple of `align` is at most this
-        // far away.
+        // many bytes away.
         let Some(room) = bytes.checked_add(align.saturating_sub(B::ALIGN)) else {
             return Err(PoolError::SizeOverflow { elements: bytes, element_size: 1 });
         };
         let whole = self.try_acquire_uninit::<u8, _>(room)?;
-        // Not by `align_offset`, which may fail to compute an offset.
+        // `align_offset` is not used, because it may fail to compute an offset.
         let offset = whole.as_ptr().addr().wrapping_neg() & (align - 1);
         Ok(&mut whole[offset..offset + bytes])
     }

@@ -10,14 +10,14 @@ use crate::scope::Scope;
 use crate::shape::FixedShape;
 
 impl<'s, B: HostBackend> Scope<'s, B> {
-    /// Acquires an array with elements made by `element(index)`, in row-major order. The element
-    /// type must only be [`Copy`]: it may have padding, pointers, and references that outlive the
-    /// scope.
+    /// Acquires an array whose elements are computed with `element(index)`, in row-major order. The
+    /// element type must only be [`Copy`]: it may contain padding, pointers, and references that
+    /// outlive the scope.
     ///
-    /// The index is a `usize` for a length, and `[usize; N]` for a shape of N axes.
+    /// The index is a `usize` if the shape is a length, and `[usize; N]` for a shape of N axes.
     ///
     /// `element` may acquire from this scope; its arrays stay taken until the scope ends. If
-    /// `element` panics, the slot of the elements stays taken as well.
+    /// `element` panics, the slot of the elements also stays taken.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -31,11 +31,12 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// assert_eq!(pairs[[1, 2]], (1, 2));
     /// ```
     ///
-    /// # To repeat and to copy
+    /// # Repeating and copying values
     ///
-    /// A closure that ignores the index repeats a value; one that indexes a slice of the same length copies it. Both
-    /// compile to a loop without bounds checks. For plain data, [`acquire_filled`](Self::acquire_filled) and
-    /// [`acquire_from`](Self::acquire_from) do so on every backend.
+    /// A closure that ignores the index repeats a value, and a closure that indexes a slice of the
+    /// same length copies the slice. Both compile to a loop without bounds checks. For plain data,
+    /// [`acquire_filled`](Self::acquire_filled) and [`acquire_from`](Self::acquire_from) do the
+    /// same on every backend.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -55,12 +56,12 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// # Cost
     ///
-    /// Plain data ([`bytemuck::NoUninit`]: numbers, `bool`, `char`, arrays of numbers, your own
+    /// Plain data ([`bytemuck::NoUninit`]: numbers, `bool`, `char`, arrays of numbers, and your own
     /// types that derive it) costs the same as [`acquire`](Self::acquire), plus the writes. Any
-    /// other type may have padding, which recycled memory must not have, so its slot is *marked*.
-    /// All acquires of a marked slot are cold. The next acquire that returns its memory unwritten
-    /// ([`acquire`](Self::acquire) and its kin) first zeroes the marked bytes, and removes the
-    /// mark.
+    /// other type may contain padding, which recycled memory must not contain, so its slot is
+    /// *marked*. All acquires of a marked slot take the cold path. The next acquire that returns
+    /// this memory unwritten (such as [`acquire`](Self::acquire)) first zeroes the marked bytes,
+    /// and removes the mark.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -89,11 +90,11 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         self.try_acquire_with(shape, element).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Fallible twin of [`acquire_with`](Self::acquire_with).
+    /// Fallible version of [`acquire_with`](Self::acquire_with).
     ///
     /// # Errors
     ///
-    /// Same as [`try_acquire`](Self::try_acquire); `element` is then not called.
+    /// Same as [`try_acquire`](Self::try_acquire). In case of an error, `element` is not called.
     #[inline]
     pub fn try_acquire_with<T: HostElement + 's, S: FixedShape>(
         &self,
@@ -103,20 +104,21 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         let length = shape.count::<T>()?;
         // SAFETY: only values of `T` are written.
         let slot = unsafe { self.take_unwritten::<T>(length, is_known_plain::<T>()) }?;
-        // SAFETY: taken for `length` elements, and nothing views the slot.
+        // SAFETY: the slot was taken for `length` elements, and nothing views it.
         unsafe { slot.write_with(length, shape.in_order(element)) };
-        // SAFETY: taken for `length` elements, which are written, and this is the slot's first view.
+        // SAFETY: the slot was taken for `length` elements, which are written, and this is the
+        // slot's first view.
         let elements: &'s mut [T] = unsafe { slot.host_slice(length) };
-        // SAFETY: there are exactly the elements of the shape.
+        // SAFETY: the slice contains exactly the elements of the shape.
         Ok(unsafe { FromParts::from_parts(elements, shape.kept()) })
     }
 
-    /// Takes a slot for `length` elements of `T` that are not written yet, and marks it unless the
-    /// writes will be `plain`.
+    /// Takes a slot for `length` elements of `T` that are not yet written, and marks the slot
+    /// unless the writes will be `plain`.
     ///
     /// # Safety
     ///
-    /// If `plain`, only values without an uninitialised byte are written to the slot.
+    /// If `plain` is `true`, only values without an uninitialised byte are written to the slot.
     #[inline(always)]
     pub(super) unsafe fn take_unwritten<T>(
         &self,
@@ -125,10 +127,11 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ) -> Result<Memory<'s, B>, PoolError<B::Error>> {
         // SAFETY: the pool lives for `'s`.
         let slot = unsafe { self.cursor.try_reserve::<T>(length, FirstUse::Write) }?;
-        // SAFETY: just reserved through this cursor.
+        // SAFETY: the slot was just reserved through this cursor.
         unsafe { self.cursor.step(slot) };
         if !plain {
-            // SAFETY: reserved for `length` elements, just stepped past, and the scope is open.
+            // SAFETY: the slot was reserved for `length` elements and just stepped past, and the
+            // scope is open.
             unsafe { slot.mark::<T>(length) };
         }
         Ok(slot)

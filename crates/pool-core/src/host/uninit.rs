@@ -1,4 +1,4 @@
-//! Uninitialised memory: arrays of `MaybeUninit<T>`, for code that initialises them itself.
+//! Uninitialised memory: arrays of `MaybeUninit<T>`, for code that initialises the elements itself.
 
 use core::mem::MaybeUninit;
 
@@ -13,8 +13,8 @@ use crate::shape::FixedShape;
 impl<'s, B: HostBackend> Scope<'s, B> {
     /// Acquires an array of uninitialised elements of any [`Copy`] type.
     ///
-    /// The slot is marked (see *Cost* of [`acquire_with`](Self::acquire_with)), also for numbers,
-    /// because a `MaybeUninit` may be left uninitialised.
+    /// The slot is marked even for numbers, because a `MaybeUninit` may be left uninitialised (see
+    /// *Cost* of [`acquire_with`](Self::acquire_with)).
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -41,7 +41,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         self.try_acquire_uninit(shape).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Fallible twin of [`acquire_uninit`](Self::acquire_uninit).
+    /// Fallible version of [`acquire_uninit`](Self::acquire_uninit).
     ///
     /// # Errors
     ///
@@ -52,12 +52,12 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         shape: S,
     ) -> HostAcquireResult<'s, B, MaybeUninit<T>, S> {
         let length = shape.count::<T>()?;
-        // SAFETY: the argument makes no claim to be plain.
+        // SAFETY: the argument is `false`, so it makes no promise about the values to be written.
         let slot = unsafe { self.take_unwritten::<T>(length, false) }?;
-        // SAFETY: taken for `length` elements, of the size and alignment of `T`; anything is a valid
-        // `MaybeUninit`, and this is the slot's first view.
+        // SAFETY: the slot was taken for `length` elements with the size and alignment of `T`. Any
+        // bytes are a valid `MaybeUninit`, and this is the slot's first view.
         let room: &'s mut [MaybeUninit<T>] = unsafe { slot.host_slice(length) };
-        // SAFETY: there are exactly the elements of the shape.
+        // SAFETY: the slice contains exactly the elements of the shape.
         Ok(unsafe { FromParts::from_parts(room, shape.kept()) })
     }
 }

@@ -1,17 +1,19 @@
-//! The advertised capacity of an idle slot: the words that an acquire may use. It is 0 while a duty
-//! or a busy pool sends acquires to the cold function.
+//! The advertised capacity of an idle slot: the number of words that an acquire may use. It is 0
+//! while a pending duty or a busy pool must send acquires to the cold function.
 
 use super::fits::WORD;
 use super::slot::SlotPointer;
 use crate::backend::PoolBackend;
 
-/// Advertises the capacity of the idle slot's block, or 0 while a duty keeps the slot armed.
+/// Advertises the capacity of the idle slot's block, or 0 while a pending duty keeps the slot
+/// armed.
 ///
 /// # Safety
 ///
 /// The slot is idle.
 pub(super) unsafe fn advertise<B: PoolBackend>(slot: SlotPointer<'_, B>) {
-    // SAFETY: the record is live, and nothing else holds a reference to it while this one lives.
+    // SAFETY: the record is live, and nothing else holds a reference to it while this reference
+    // lives.
     let record = unsafe { slot.record().as_ref() };
     let armed = slot.state().arms_every_use()
         || record.samples_left > 0
@@ -23,7 +25,7 @@ pub(super) unsafe fn advertise<B: PoolBackend>(slot: SlotPointer<'_, B>) {
 }
 
 /// A guard over an idle slot of a pool that is marked as busy. The slot advertises nothing, so that
-/// the hot path does not take it. It advertises its block again when the guard is dropped.
+/// the hot path does not take it. When the guard is dropped, the slot advertises its block again.
 #[must_use = "dropping the guard makes the slot advertise its block again"]
 pub(super) struct WithdrawnSlot<'s, B: PoolBackend>(SlotPointer<'s, B>);
 
@@ -51,7 +53,7 @@ impl<B: PoolBackend> Drop for WithdrawnSlot<'_, B> {
 ///
 /// The slot is idle.
 pub(super) unsafe fn withdraw<B: PoolBackend>(slot: SlotPointer<'_, B>) {
-    // SAFETY: the slot is live, nothing holds a reference to it, and at or above the cursor the
+    // SAFETY: the slot is live and nothing holds a reference to it. At or above the cursor, the
     // advertised word belongs to no view (invariant 5).
     unsafe { (*slot.slot.as_ptr()).advertised = 0 };
 }

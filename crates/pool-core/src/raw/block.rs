@@ -1,5 +1,5 @@
-//! A slot's block: putting it into its slot, taking it out and freeing it, with the shapes that fit
-//! it.
+//! A slot's block: putting it into its slot, taking it out and freeing it, together with the shapes
+//! that fit it.
 
 use super::advertise::advertise;
 use super::slot::SlotPointer;
@@ -36,7 +36,8 @@ pub(super) unsafe fn install<B: PoolBackend>(
     drop(old);
 }
 
-/// Empties an idle slot and frees its block; returns the bytes of the block, or 0 if it had none.
+/// Empties an idle slot and frees its block. Returns the size of the block in bytes, or 0 if the
+/// slot had no block.
 ///
 /// # Safety
 ///
@@ -50,7 +51,7 @@ pub(super) unsafe fn release<B: PoolBackend>(slot: SlotPointer<'_, B>) -> usize 
     block.bytes
 }
 
-/// Takes the block of an idle slot out of the pool, and puts `spare` in its place.
+/// Takes the block of an idle slot out of the pool, and replaces it with `spare`.
 ///
 /// # Safety
 ///
@@ -66,30 +67,31 @@ pub(super) unsafe fn take_out<B: PoolBackend>(
     // SAFETY: the slot is idle.
     let taken = ManuallyDrop::new(unsafe { take_block(slot) });
     if let Some(spare) = spare {
-        // SAFETY: the slot and its record are live and nothing holds a reference to them; so below.
+        // SAFETY: the slot and its record are live and nothing holds a reference to them. The same
+        // holds below.
         unsafe { (*slot.slot.as_ptr()).block = spare.block };
         // SAFETY: as above.
         unsafe { (*slot.record().as_ptr()).real = spare.bytes };
         slot.set_uninitialised_bytes(spare.uninitialised);
         slot.state().note_reserved(spare.bytes);
-        // SAFETY: the slot is idle, and has its block.
+        // SAFETY: the slot is idle, and its block is in place.
         unsafe { advertise(slot) };
     }
     drop(shapes);
     LooseBlock { block: taken.block, bytes: taken.bytes, uninitialised }
 }
 
-/// A block that was taken out of its slot, and is freed when this value is dropped.
+/// A block that was taken out of its slot, and that is freed when this value is dropped.
 #[must_use = "dropping this value frees the block"]
 struct TakenBlock<'s, B: PoolBackend> {
     state: &'s State<B>,
     block: B::Block,
-    /// The bytes that the block was allocated with; 0 for no block.
+    /// The bytes that the block was allocated with; 0 if there is no block.
     bytes: usize,
     armed_by_view: bool,
 }
 
-/// Empties an idle slot: no block, no handle, nothing advertised.
+/// Empties an idle slot: afterwards it has no block and no handle, and advertises nothing.
 ///
 /// # Safety
 ///
@@ -97,7 +99,8 @@ struct TakenBlock<'s, B: PoolBackend> {
 unsafe fn take_block<B: PoolBackend>(slot: SlotPointer<'_, B>) -> TakenBlock<'_, B> {
     let record = slot.record().as_ptr();
     let block = slot.block();
-    // SAFETY: the slot and its record are live and nothing holds a reference to them; so below.
+    // SAFETY: the slot and its record are live and nothing holds a reference to them. The same
+    // holds below.
     let bytes = unsafe { (*record).real };
     // SAFETY: as above.
     let armed_by_view = unsafe { (*record).armed_by_view };
@@ -126,18 +129,19 @@ impl<B: PoolBackend> Drop for TakenBlock<'_, B> {
         if bytes == 0 {
             return;
         }
-        // SAFETY: the block is allocated and nothing views it: its slot was idle (`take_block`).
+        // SAFETY: the block is allocated, and nothing views it because its slot was idle
+        // (`take_block`).
         if armed_by_view && unsafe { B::reuse(state.context(), block, Reuse::Free) }.is_err() {
             return state.note_leaked(bytes);
         }
-        // SAFETY: allocated with `bytes` bytes (invariant 4), no longer in any slot, and without
-        // views.
+        // SAFETY: the block was allocated with `bytes` bytes (invariant 4), is no longer in any
+        // slot, and has no views.
         unsafe { B::free(state.context(), block, bytes) };
     }
 }
 
-/// Takes the shape set of an idle slot out of its place, for the caller to drop. That drop runs the
-/// `Drop` of the backend's descriptors.
+/// Takes the shape set of an idle slot out of the slot, for the caller to drop. Dropping it runs
+/// the `Drop` of the backend's descriptors.
 ///
 /// # Safety
 ///
@@ -146,11 +150,11 @@ pub(super) unsafe fn take_shapes<B: PoolBackend>(
     slot: SlotPointer<'_, B>,
 ) -> Option<Box<ShapeSet<B::Descriptor>>> {
     let place = slot.shapes().as_ptr();
-    // SAFETY: the slot's table is live and nothing holds a reference to the place.
+    // SAFETY: the slot's table is live and nothing holds a reference to the pointer.
     let shapes = NonNull::new(unsafe { *place })?;
-    // SAFETY: as above. The set leaves its place before its descriptors' `Drop` runs.
+    // SAFETY: as above. The set is removed from the slot before its descriptors' `Drop` runs.
     unsafe { *place = null_mut() };
-    // SAFETY: made by `try_box`. Nothing borrowed from it is in use, because the slot is idle, and
-    // it is no longer in any place.
+    // SAFETY: the set was created by `try_box`. Nothing borrowed from it is in use, because the
+    // slot is idle, and no slot refers to it any more.
     Some(unsafe { into_box(shapes) })
 }

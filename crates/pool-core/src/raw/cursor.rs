@@ -1,5 +1,5 @@
-//! The cursor over slots: one word. Reserving checks the slot under it; stepping moves past the
-//! slot.
+//! The cursor over slots, which is one word. Reserving checks the slot at the cursor, and stepping
+//! moves past that slot.
 
 use core::cell::Cell;
 use core::fmt;
@@ -46,7 +46,7 @@ impl<B: PoolBackend> SlotCursor<B> {
     /// # Safety
     ///
     /// `slot` is a slot or sentinel of a pool that outlives the cursor. No view of that slot or of
-    /// one above it is in use. No other cursor makes such a view while this one is used.
+    /// a slot above it is in use. No other cursor creates such a view while this cursor is used.
     #[inline(always)]
     pub(super) unsafe fn new(slot: NonNull<Slot<B>>) -> Self {
         Self { slot: Cell::new(slot) }
@@ -70,10 +70,11 @@ impl<B: PoolBackend> ScopeCursor<B> for SlotCursor<B> {
         let slot = self.slot.get();
         // SAFETY: the cursor is at a slot or a sentinel of a live pool (`new`).
         if fits::<T>(padded::<T>(length, B::ALIGN), unsafe { (*slot.as_ptr()).advertised }) {
-            // SAFETY: a slot that fits advertises words, so it is no sentinel (invariant 3).
+            // SAFETY: a slot whose advertised words suffice is not a sentinel (invariant 3).
             return unsafe { SlotPointer::new(slot) };
         }
-        // SAFETY: the cursor's slot, of a pool that lives for `'s`; no view of it is in use (`new`).
+        // SAFETY: this is the cursor's slot, in a pool that lives for `'s`, and no view of the slot
+        // is in use (`new`).
         unsafe { cold::prepare_or_panic::<B, T>(slot, length) }
     }
 
@@ -87,10 +88,11 @@ impl<B: PoolBackend> ScopeCursor<B> for SlotCursor<B> {
         let slot = self.slot.get();
         // SAFETY: the cursor is at a slot or a sentinel of a live pool (`new`).
         if fits::<T>(padded::<T>(length, B::ALIGN), unsafe { (*slot.as_ptr()).advertised }) {
-            // SAFETY: a slot that fits advertises words, so it is no sentinel (invariant 3).
+            // SAFETY: a slot whose advertised words suffice is not a sentinel (invariant 3).
             return Ok(unsafe { SlotPointer::new(slot) });
         }
-        // SAFETY: the cursor's slot, of a pool that lives for `'s`; no view of it is in use (`new`).
+        // SAFETY: this is the cursor's slot, in a pool that lives for `'s`, and no view of the slot
+        // is in use (`new`).
         unsafe { cold::prepare::<B, T>(slot, length, first_use) }
     }
 
@@ -102,7 +104,7 @@ impl<B: PoolBackend> ScopeCursor<B> for SlotCursor<B> {
     where
         B: HostBackend,
     {
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         unsafe { vector::enlarge::<B, T>(self.slot.get(), self.active(), vector, needed) }
     }
 
@@ -111,9 +113,9 @@ impl<B: PoolBackend> ScopeCursor<B> for SlotCursor<B> {
         B: HostBackend,
     {
         let (slot, used) = self.find_idle(start.cast(), length * size_of::<T>())?;
-        // SAFETY: the slot, at or above the cursor, has no view but the caller's (caller).
+        // SAFETY: the slot is at or above the cursor, and its only view is the caller's (caller).
         unsafe { self.step_with_block_of(slot, used) };
-        // The elements stay in place: their block is now that of a slot below the cursor.
+        // The elements stay in place: their block now belongs to a slot below the cursor.
         Some(start)
     }
 
@@ -135,25 +137,26 @@ impl<B: PoolBackend> ScopeCursor<B> for SlotCursor<B> {
         B: HostBackend,
     {
         let (slot, _) = self.find_idle(address.as_ptr(), 0)?;
-        // SAFETY: the slot is at or above the cursor, and its block has no view but the caller's, who gives it up.
+        // SAFETY: the slot is at or above the cursor. Only the caller has a view of its block, and
+        // the caller gives that view up.
         Some(unsafe { take_out(slot, spare) })
     }
 
     #[inline(always)]
     unsafe fn place<'s>(&self) -> SlotPlace<'s, B> {
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         unsafe { SlotPlace::new(self.slot.get()) }
     }
 
     #[inline(always)]
     unsafe fn step(&self, reserved: SlotPointer<'_, B>) {
-        // SAFETY: a reserved slot is no sentinel, so the next one is within the table.
+        // SAFETY: a reserved slot is not a sentinel, so the next slot is within the table.
         self.slot.set(unsafe { reserved.slot.add(1) });
     }
 
     #[inline(always)]
     unsafe fn step_back(&self, taken: SlotPointer<'_, B>) {
-        // SAFETY: the slot is no sentinel, so another one follows it.
+        // SAFETY: the slot is not a sentinel, so another slot follows it.
         if self.slot.get() == unsafe { taken.slot.add(1) } {
             self.slot.set(taken.slot);
         }
@@ -162,7 +165,8 @@ impl<B: PoolBackend> ScopeCursor<B> for SlotCursor<B> {
     fn active(&self) -> usize {
         // SAFETY: the cursor is at a slot or a sentinel of a live pool (`new`).
         let (table, index) = unsafe { Table::locate(self.slot.get()) };
-        // SAFETY: the cursor's table is live, and its number is never written after it was made.
+        // SAFETY: the cursor's table is live, and its number is never written after the table was
+        // created.
         unsafe { (*table.as_ptr()).number * SLOTS + index }
     }
 

@@ -1,11 +1,12 @@
-//! The one compare of an acquire, and the size of the block that makes it succeed. Both use the
-//! same formula, so a length that fitted once always fits again.
+//! The single comparison of an acquire, and the size of the block that makes it succeed. Both use
+//! the same formula, so a length that once fitted always fits again.
 
-/// Bytes in a word, the unit of the advertised capacity.
+/// The number of bytes in a word, which is the unit of the advertised capacity.
 pub(super) const WORD: usize = 8;
 
-/// Returns `true` if `length` elements of `T` fit `advertised` words. The compare is strict, so 0
-/// words never fit. It adds nothing to `length` and multiplies it with nothing, so it cannot wrap.
+/// Returns `true` if `length` elements of `T` fit in `advertised` words. The comparison is strict,
+/// so nothing fits in 0 words. It performs no addition or multiplication on `length`, so it cannot
+/// wrap.
 #[inline(always)]
 pub(super) const fn fits<T>(length: usize, advertised: usize) -> bool {
     let size = size_of::<T>();
@@ -19,13 +20,14 @@ pub(super) const fn fits<T>(length: usize, advertised: usize) -> bool {
     }
 }
 
-/// Returns the bytes of the smallest block that `length` elements of `size` bytes fit by [`fits`],
-/// rounded up to `align`; 0 for no bytes; `None` above `isize::MAX`.
+/// Returns the size in bytes of the smallest block in which `length` elements of `size` bytes fit
+/// according to [`fits`], rounded up to `align`. Returns 0 for no bytes, and `None` if the size is
+/// above `isize::MAX`.
 pub(crate) const fn block_bytes(length: usize, size: usize, align: usize) -> Option<usize> {
     if length == 0 || size == 0 {
         return Some(0);
     }
-    // One more than the compare's left side, times the divisor of the right side.
+    // One more than the left side of the comparison, times the divisor of the right side.
     let (counted, factor) = if divides_word(size) {
         (length / (WORD / size), 1)
     } else {
@@ -39,7 +41,8 @@ pub(crate) const fn block_bytes(length: usize, size: usize, align: usize) -> Opt
     }
 }
 
-/// Rounds `bytes` up to a multiple of `align`, a power of two; `None` above `isize::MAX`.
+/// Rounds `bytes` up to a multiple of `align`, a power of two. Returns `None` if the result is
+/// above `isize::MAX`.
 pub(super) const fn round_up(bytes: usize, align: usize) -> Option<usize> {
     match bytes.checked_add(align - 1) {
         Some(sum) if sum <= isize::MAX as usize => Some(sum & !(align - 1)),
@@ -47,24 +50,24 @@ pub(super) const fn round_up(bytes: usize, align: usize) -> Option<usize> {
     }
 }
 
-/// Returns the elements of `T` that a block must have room for, so that `length` of them fit from
-/// an aligned address of the block on. An element whose alignment is above `align`, that of blocks,
-/// is at least as large as the bytes before that address.
+/// Returns the number of elements of `T` that a block must hold, so that `length` of them fit after
+/// the block's first aligned address. An element whose alignment is above `align`, the alignment of
+/// blocks, is at least as large as the gap before that address.
 #[inline(always)]
 pub(super) const fn padded<T>(length: usize, align: usize) -> usize {
     if align_of::<T>() <= align || size_of::<T>() == 0 || length == 0 {
         return length;
     }
-    // At the end of the range it fits no block in any case.
+    // If the addition saturates, the result fits in no block in any case.
     length.saturating_add(1)
 }
 
-/// Returns `true` if one or several elements of `size` bytes fill a word without a gap.
+/// Returns `true` if one or more elements of `size` bytes fill a word without a gap.
 const fn divides_word(size: usize) -> bool {
     size <= WORD && WORD % size == 0
 }
 
-/// Returns the words that the compare counts for one element.
+/// Returns the number of words that the comparison counts for one element.
 const fn words_of_element(size: usize) -> usize {
     size.div_ceil(WORD)
 }
@@ -74,7 +77,8 @@ mod tests {
     use super::*;
 
     fn check<const SIZE: usize>() {
-        // Every capacity up to the needed one is tried, which takes Miri long for long lengths.
+        // Every capacity up to the needed capacity is tried, which is slow under Miri for large
+        // lengths.
         let (few, long): (_, &[usize]) =
             if cfg!(miri) { (20, &[257]) } else { (200, &[1_000, 4_095, 4_096, 65_537]) };
         let lengths = (0..few).chain(long.iter().copied());

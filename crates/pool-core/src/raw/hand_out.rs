@@ -1,7 +1,7 @@
 //! The one function that hands out a slot's block, for an acquire and for the first use of a vector
-//! that was acquired without capacity. All duties before the first write are done here, and nowhere
-//! else: growth, [`PoolBackend::reuse`], zeroing marked bytes, poison, the sample, and the count of
-//! live bytes.
+//! that was acquired without capacity. All duties before the first write are performed here, and
+//! nowhere else: growth, [`PoolBackend::reuse`], zeroing marked bytes, poisoning, sampling, and
+//! counting live bytes.
 
 use super::block::{install, release};
 use super::fits::{WORD, block_bytes, round_up};
@@ -11,10 +11,10 @@ use super::state::State;
 use crate::backend::{Advice, FirstUse, PoolBackend, Reuse};
 use crate::error::PoolError;
 
-/// The elements that a block is handed out for.
+/// The elements for which a block is handed out.
 #[derive(Clone, Copy)]
 pub(super) struct Demand {
-    /// Bytes of the smallest block that suffices; 0 if the elements have no bytes.
+    /// The size in bytes of the smallest block that suffices; 0 if the elements have no bytes.
     block_bytes: usize,
     length: usize,
     element_size: usize,
@@ -22,11 +22,11 @@ pub(super) struct Demand {
 }
 
 impl Demand {
-    /// Makes a demand for `length` elements of `element_size` bytes.
+    /// Creates a demand for `length` elements of `element_size` bytes.
     ///
     /// # Errors
     ///
-    /// [`PoolError::SizeOverflow`] above `isize::MAX` bytes.
+    /// [`PoolError::SizeOverflow`] if the elements have more than `isize::MAX` bytes.
     pub(super) fn new<B: PoolBackend>(
         length: usize,
         element_size: usize,
@@ -45,21 +45,22 @@ impl Demand {
 }
 
 /// Hands out the block of a slot of the pool `state`, for the elements of a demand. For an acquire,
-/// whose slot is the first idle one, `taken_to` is `None`. For the first use of a vector, whose
-/// slot is taken, `taken_to` is the number of the first idle slot.
+/// the slot is the first idle slot, and `taken_to` is `None`. For the first use of a vector, the
+/// slot is already taken, and `taken_to` is the number of the first idle slot.
 ///
-/// A demand without bytes hands out nothing: no duty is done, and the slot stays armed for its next
-/// use.
+/// A demand without bytes hands out nothing: no duty is performed, and the slot stays armed for its
+/// next use.
 ///
 /// # Errors
 ///
-/// Same as for an acquire. The slot then keeps its duties, with its old block or without a block.
+/// Same as for an acquire. The slot then still has its duties, and either its old block or no
+/// block.
 ///
 /// # Safety
 ///
-/// Nothing views the slot's block. The slots from the first idle one on are idle, and that is the
-/// slot or above it. The slot and the one at the cursor advertise nothing, and the pool is marked
-/// as busy.
+/// Nothing views the slot's block. All slots from the first idle slot on are idle, and the first
+/// idle slot is the given slot or a slot above it. The given slot and the slot at the cursor
+/// advertise nothing, and the pool is marked as busy.
 #[inline(always)]
 pub(super) unsafe fn hand_out<B: PoolBackend>(
     state: &State<B>,
@@ -68,16 +69,16 @@ pub(super) unsafe fn hand_out<B: PoolBackend>(
     demand: Demand,
 ) -> Result<(), PoolError<B::Error>> {
     let config = state.config();
-    // Few acquires need it.
+    // A closure, because few acquires need the number.
     let idle_from = || taken_to.unwrap_or_else(|| slot.number());
     if demand.block_bytes > 0 {
         // SAFETY: the record is live and nothing holds a reference to it.
         let real = unsafe { (*slot.record().as_ptr()).real };
         if real < demand.block_bytes || config.fresh {
-            // SAFETY: the same contract, which the caller upholds.
+            // SAFETY: the caller upholds the same contract.
             unsafe { grow(slot, idle_from(), demand.block_bytes) }?;
         }
-        // SAFETY: the caller upholds this contract; the block is large enough.
+        // SAFETY: the caller upholds this contract, and the block is large enough.
         unsafe { put_in_order(state, slot, demand) }?;
         // SAFETY: nothing views the slot's block (caller).
         unsafe { sample(slot, demand) };
@@ -89,13 +90,13 @@ pub(super) unsafe fn hand_out<B: PoolBackend>(
     Ok(())
 }
 
-/// Lets the backend order the block of an armed slot, zeroes marked bytes if they are read first,
-/// and poisons.
+/// Lets the backend order the block of an armed slot, zeroes marked bytes that may be read first,
+/// and poisons the elements.
 ///
 /// # Safety
 ///
-/// Nothing views the slot's block, which has the bytes of the demand. The slot advertises nothing,
-/// and the pool is marked as busy.
+/// Nothing views the slot's block, which is large enough for the demand. The slot advertises
+/// nothing, and the pool is marked as busy.
 #[inline(always)]
 unsafe fn put_in_order<B: PoolBackend>(
     state: &State<B>,
@@ -105,7 +106,7 @@ unsafe fn put_in_order<B: PoolBackend>(
     let record = slot.record().as_ptr();
     // SAFETY: the record is live and nothing holds a reference to it.
     if unsafe { (*record).armed_by_view } {
-        // SAFETY: a slot that a view armed and that was not grown still has its block.
+        // SAFETY: a slot that a view armed and that did not grow still holds its block.
         unsafe { B::reuse(state.context(), slot.block(), Reuse::HandOut) }.map_err(|source| {
             PoolError::Backend { operation: "order a block after its last use", source }
         })?;
@@ -113,7 +114,7 @@ unsafe fn put_in_order<B: PoolBackend>(
         unsafe { (*record).armed_by_view = false };
     }
     if demand.first_use == FirstUse::Read {
-        // SAFETY: nothing views the block (caller), and it is in order.
+        // SAFETY: nothing views the block (caller), and the backend has ordered it.
         unsafe { slot.initialise() }?;
     }
     if state.config().poison {
@@ -124,8 +125,9 @@ unsafe fn put_in_order<B: PoolBackend>(
     Ok(())
 }
 
-/// Gives the slot a block of at least `needed` bytes. It tries the growth factor, then the exact
-/// size, then the exact size after freeing the slot's own block and every idle block.
+/// Gives the slot a block of at least `needed` bytes. The function first tries the growth factor,
+/// then the exact size. If both fail, it frees the slot's own block and every idle block, and tries
+/// the exact size again.
 ///
 /// # Safety
 ///
@@ -150,7 +152,7 @@ unsafe fn grow<B: PoolBackend>(
     let exactly = Some(needed).filter(|&bytes| bytes <= room);
     for bytes in [with_factor, exactly].into_iter().flatten() {
         if let Ok(block) = B::allocate(state.context(), bytes, advice) {
-            // SAFETY: nothing views the old block, and the new one is of `bytes` bytes.
+            // SAFETY: nothing views the old block, and the new block has `bytes` bytes.
             unsafe { install(slot, block, bytes) };
             return Ok(());
         }
@@ -183,16 +185,16 @@ unsafe fn grow<B: PoolBackend>(
     }
 }
 
-/// The block size up to which a block grows by the whole factor, in bytes.
+/// The size in bytes up to which a block grows by the whole factor.
 ///
-/// Surplus bytes of a block are held until a trim, and a large block rarely grows. So beyond this
-/// size, a quarter of the growth is added. If lengths vary at random, a slot then holds an eighth
-/// more than its maximum, and not half as much again. For slowly increasing lengths, the number of
-/// growths stays logarithmic.
+/// Surplus bytes of a block are held until a trim, and a large block rarely grows. Beyond this
+/// size, only a quarter of the growth is therefore added. If lengths vary at random, a slot then
+/// holds an eighth more than its maximum, instead of half as much again. For slowly increasing
+/// lengths, the number of growths stays logarithmic.
 const WHOLE_FACTOR_BYTES: usize = 64 << 10;
 
-/// Returns the old capacity times the growth factor, less for large blocks, limited by the address
-/// space.
+/// Returns the old capacity times the growth factor, with less growth for large blocks, limited by
+/// the address space.
 #[expect(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
@@ -211,8 +213,8 @@ fn round_down<B: PoolBackend>(bytes: usize) -> usize {
     bytes & !(B::ALIGN - 1)
 }
 
-/// Records the bytes that an acquire needed, and counts it as a sample if the slot is being
-/// sampled.
+/// Records the bytes that an acquire needed, and counts the acquire as a sample if the slot is
+/// being sampled.
 ///
 /// # Safety
 ///
@@ -221,10 +223,11 @@ fn round_down<B: PoolBackend>(bytes: usize) -> usize {
 unsafe fn sample<B: PoolBackend>(slot: SlotPointer<'_, B>, demand: Demand) {
     let Demand { block_bytes: rounded, length, element_size, .. } = demand;
     let bytes = block_bytes(length, element_size, WORD).unwrap_or(rounded);
-    // SAFETY: the record is live, and nothing else holds a reference to it while this one lives.
+    // SAFETY: the record is live, and nothing else holds a reference to it while this reference
+    // lives.
     let record = unsafe { slot.record().as_mut() };
-    // An acquire in the cold function is recorded without further cost: growth after the last
-    // sample counts too.
+    // The bytes are recorded even when the slot is not being sampled, at no further cost: growth
+    // after the last sample therefore counts too.
     record.largest_sample = record.largest_sample.max(bytes);
     if record.samples_left > 0 {
         record.samples_left -= 1;

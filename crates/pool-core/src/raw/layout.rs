@@ -1,4 +1,4 @@
-//! The layout of slots: each array has a block of its own.
+//! The layout of slots: each array has its own block.
 
 use super::cursor::SlotCursor;
 use super::root::SlotRoot;
@@ -9,7 +9,8 @@ use crate::config::PoolConfig;
 use crate::error::ConfigError;
 use crate::stats::PoolStats;
 
-/// The layout in which the i-th array of a pass has the i-th block, whose address stays from pass to pass.
+/// The layout in which the i-th array of a pass uses the i-th block, whose address is the same in
+/// each pass.
 #[derive(Clone, Copy, Debug)]
 pub struct Slots;
 
@@ -46,7 +47,7 @@ impl<B: PoolBackend> PoolState<B> for State<B> {
     }
 
     unsafe fn configure(&self, config: PoolConfig) -> Result<(), ConfigError> {
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         unsafe { self.configure(config) }
     }
 
@@ -61,7 +62,7 @@ impl<B: PoolBackend> PoolState<B> for State<B> {
 
     #[inline]
     unsafe fn named(&self, number: usize) -> NamedArray<SlotPointer<'_, B>> {
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         let memory = unsafe { self.slot(number) };
         let record = memory.record().as_ptr();
         // SAFETY: the record is live and nothing holds a reference to it.
@@ -72,9 +73,9 @@ impl<B: PoolBackend> PoolState<B> for State<B> {
 
     #[inline]
     unsafe fn cursor(&self, number: usize) -> SlotCursor<B> {
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         let slot = unsafe { self.slot_or_end(number) };
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         unsafe { SlotCursor::new(slot) }
     }
 }

@@ -15,7 +15,7 @@ use crate::memory_checks::MemoryChecks;
 use crate::try_box::{into_box, try_box};
 
 impl<B: PoolBackend> State<B> {
-    /// Makes a new state with one empty table, which is returned.
+    /// Creates a new state with one empty table, and returns that table.
     pub(super) fn create(
         context: B::Context,
         config: PoolConfig,
@@ -25,15 +25,16 @@ impl<B: PoolBackend> State<B> {
         let id = next_identity().ok_or(PoolError::IdentitiesExhausted { most: usize::MAX - 1 })?;
         let state = try_box(Self::new(id, context, config))
             .ok_or(PoolError::Bookkeeping { requested: size_of::<Self>() })?;
-        // SAFETY: `state` was just made and has no other reference.
+        // SAFETY: `state` was just created and has no other reference.
         let this = unsafe { state.as_ref() };
-        // SAFETY: the state's own address, which nothing else has.
+        // SAFETY: this is the state's own address, which nothing else knows yet.
         if let Err(error) = unsafe { this.push_table(state) } {
-            // SAFETY: made by `try_box` above, and given up here; it has no table yet.
+            // SAFETY: the state was created by `try_box` above, and is given up here. It has no
+            // table yet.
             drop(unsafe { into_box(state) });
             return Err(error);
         }
-        // SAFETY: the first table was just made.
+        // SAFETY: the first table was just created.
         Ok(unsafe { this.table(0) })
     }
 
@@ -41,7 +42,7 @@ impl<B: PoolBackend> State<B> {
     ///
     /// # Safety
     ///
-    /// The pool is borrowed exclusively, so that no view of any slot is in use.
+    /// The pool is borrowed exclusively, so no view of any slot is in use.
     pub(crate) unsafe fn configure(&self, config: PoolConfig) -> Result<(), ConfigError> {
         config.validate()?;
         let config = MemoryChecks::applied_to(config);
@@ -50,8 +51,8 @@ impl<B: PoolBackend> State<B> {
             // SAFETY: no view of the slot is in use (caller).
             unsafe { advertise(slot) };
         }
-        // Only now, because the `Drop` of a backend's descriptors runs: by then every slot follows
-        // the new configuration.
+        // The shape sets are dropped last, because the `Drop` of a backend's descriptors runs: by
+        // that time, every slot follows the new configuration.
         for slot in self.slots_from(0) {
             // SAFETY: as above.
             drop(unsafe { take_shapes(slot) });
@@ -62,24 +63,25 @@ impl<B: PoolBackend> State<B> {
         Ok(())
     }
 
-    /// Frees every block, every table and the state; the context is dropped last.
+    /// Frees every block, every table and the state. The context is dropped last.
     ///
     /// # Safety
     ///
-    /// `state` is that of a table from [`create`](Self::create). No view or cursor of the pool is
-    /// in use, and it is not used afterwards.
+    /// `state` is the state of a table from [`create`](Self::create). No view or cursor of the pool
+    /// is in use, and the state is not used afterwards.
     pub(super) unsafe fn destroy(state: NonNull<Self>) {
-        // SAFETY: live until the end of this function.
+        // SAFETY: the state is live until the end of this function.
         let this = unsafe { state.as_ref() };
-        // SAFETY: no view is in use, and the caller has the pool to itself.
+        // SAFETY: no view is in use, and no other code can reach the pool (caller).
         unsafe { idle::release_from(this, 0) };
         for number in 0..this.tables.len() {
             // SAFETY: `number` is below the number of tables.
             let table = unsafe { this.table(number) };
-            // SAFETY: made by `push_table`, its slots were just emptied, and no cursor is in use.
+            // SAFETY: the table was created by `push_table`, its slots were just emptied, and no
+            // cursor is in use.
             unsafe { Table::deallocate(table) };
         }
-        // SAFETY: made by `try_box` in `create`; the caller gives it up.
+        // SAFETY: the state was created by `try_box` in `create`, and the caller gives it up.
         drop(unsafe { into_box(state) });
     }
 }

@@ -1,17 +1,19 @@
-//! The peak of live bytes of a pool, counted while the configuration sends every acquire to the
-//! cold function.
+//! The peak of live bytes of a pool, which is counted while the configuration sends every acquire
+//! to the cold function.
 
 use alloc::vec::Vec;
 use core::cell::Cell;
 
 /// The count of one pool.
 ///
-/// A slot is handed out only after all below it. So the bytes live at a slot are those live at the
-/// slot before, plus its own. The count needs no notice of the end of a scope.
+/// A slot is handed out only after all slots below it. The bytes live at a slot are therefore the
+/// bytes live at the previous slot, plus its own bytes. The count does not need to be notified when
+/// a scope ends.
 pub(super) struct LiveBytes {
-    /// For each slot that was handed out, the bytes that were live then, including its own.
+    /// For each slot that was handed out, the number of bytes that were live then, including the
+    /// slot's own.
     ends: Cell<Vec<usize>>,
-    /// The peak of live bytes; `None` if none were counted.
+    /// The peak of live bytes. `None` if no bytes were counted.
     peak: Cell<Option<usize>>,
 }
 
@@ -20,13 +22,13 @@ impl LiveBytes {
         Self { ends: Cell::new(Vec::new()), peak: Cell::new(None) }
     }
 
-    /// Returns the peak of live bytes; `None` if none were counted.
+    /// Returns the peak of live bytes. `None` if no bytes were counted.
     pub(super) fn peak(&self) -> Option<usize> {
         self.peak.get()
     }
 
     /// Records that slot `number` is handed out with `bytes` bytes, while the slots from
-    /// `idle_from` on are not handed out. The slot is the next one, or was handed out before.
+    /// `idle_from` on are idle. The slot is the next slot, or was handed out before.
     ///
     /// # Errors
     ///
@@ -45,14 +47,14 @@ impl LiveBytes {
     }
 
     /// Records that slot `number` is handed out with `bytes` bytes, and drops the records of the
-    /// slots above it. Slots below it that were handed out uncounted count as 0 bytes.
+    /// slots above it. Slots below it that were handed out without being counted count as 0 bytes.
     ///
     /// # Errors
     ///
-    /// The bytes that the host cannot allocate; then nothing is recorded.
+    /// The number of bytes that the host cannot allocate. In that case, nothing is recorded.
     fn note(&self, number: usize, bytes: usize) -> Result<(), usize> {
-        // The allocator may run code that reads the pool's statistics, so nothing is borrowed
-        // meanwhile.
+        // The allocator may run code that reads the pool's statistics, so nothing is borrowed while
+        // it runs.
         let mut ends = self.ends.take();
         ends.truncate(number);
         let before = ends.last().copied().unwrap_or(0);
@@ -70,8 +72,8 @@ impl LiveBytes {
         Ok(())
     }
 
-    /// Records that slot `number`, one of the `handed_out` first, has `bytes` bytes from now on.
-    /// Does nothing if the slot was not counted.
+    /// Records that slot `number`, one of the first `handed_out` slots, uses `bytes` bytes from now
+    /// on. Does nothing if the slot was not counted.
     pub(super) fn change(&self, number: usize, handed_out: usize, bytes: usize) {
         let mut ends = self.ends.take();
         ends.truncate(handed_out);
@@ -88,7 +90,7 @@ impl LiveBytes {
         self.peak.set(self.peak.get().map(|peak| peak.max(end)));
     }
 
-    /// Frees the memory of the count; the peak stays.
+    /// Frees the memory of the count, but keeps the peak.
     pub(super) fn stop(&self) {
         drop(self.ends.take());
     }
@@ -98,7 +100,7 @@ impl LiveBytes {
         self.peak.set(None);
     }
 
-    /// Returns the bytes of host memory that the count takes.
+    /// Returns the number of bytes of host memory that the count uses.
     pub(super) fn bookkeeping_bytes(&self) -> usize {
         let ends = self.ends.take();
         let bytes = ends.capacity() * size_of::<usize>();

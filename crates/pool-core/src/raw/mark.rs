@@ -1,23 +1,23 @@
-//! The mark of a slot whose block may hold uninitialised bytes, left by values with padding or by
-//! uninitialised memory. A record holds the number of words from the start of the block that may
-//! have such bytes. Before the slot is handed out for reading, all of them are zeroed; only then is
-//! the mark removed. A marked slot advertises nothing, so unmarked slots pay nothing for marked
-//! ones.
+//! The mark of a slot whose block may contain uninitialised bytes, left by values with padding or
+//! by uninitialised memory. The slot's record stores the number of words at the start of the block
+//! that may contain such bytes. Before the slot is handed out for reading, all of these words are
+//! zeroed; only then is the mark removed. A marked slot advertises nothing, so marks cost nothing
+//! for unmarked slots.
 
 use super::fits::WORD;
 use super::slot::SlotPointer;
 use crate::backend::PoolBackend;
 use crate::error::PoolError;
 
-/// The mark of a block with more words than a record counts.
+/// The mark of a block with more words than a record can count.
 pub(super) const WHOLE_BLOCK: u32 = u32::MAX;
 
-/// Returns the words of the first `bytes` bytes of a block, as a record counts them.
+/// Returns the number of words in the first `bytes` bytes of a block, as stored in a record.
 fn words_of(bytes: usize) -> u32 {
     u32::try_from(bytes.div_ceil(WORD)).unwrap_or(WHOLE_BLOCK)
 }
 
-/// Returns the bytes that `words` words mark of a block of `real` bytes.
+/// Returns the number of bytes that a mark of `words` words covers in a block of `real` bytes.
 fn bytes_of(words: u32, real: usize) -> usize {
     match usize::try_from(words) {
         Ok(counted) if words != WHOLE_BLOCK => counted.saturating_mul(WORD).min(real),
@@ -26,7 +26,7 @@ fn bytes_of(words: u32, real: usize) -> usize {
 }
 
 /// Marks a slot: the first `bytes` bytes of its block may become uninitialised from now on. A
-/// longer mark stays.
+/// longer existing mark is kept.
 ///
 /// # Safety
 ///
@@ -37,11 +37,12 @@ pub(super) unsafe fn mark<B: PoolBackend>(slot: SlotPointer<'_, B>, bytes: usize
     if bytes == 0 {
         return;
     }
-    // SAFETY: the record is live, and nothing else holds a reference to it while this one lives.
+    // SAFETY: the record is live, and nothing else holds a reference to it while this reference
+    // lives.
     let record = unsafe { slot.record().as_mut() };
     record.uninitialised_words = record.uninitialised_words.max(words_of(bytes));
-    // SAFETY: the slot is live, and below the cursor the advertised word belongs to the view that is about
-    // to be made (invariant 5).
+    // SAFETY: the slot is live. Below the cursor, the advertised word belongs to the view that is
+    // about to be created (invariant 5).
     unsafe { (*slot.slot.as_ptr()).advertised = 0 };
 }
 
@@ -61,23 +62,24 @@ impl<B: PoolBackend> SlotPointer<'_, B> {
         unsafe { (*self.record().as_ptr()).uninitialised_words = words_of(bytes) };
     }
 
-    /// Zeroes the marked bytes of the slot's block, and removes the mark. If that fails, the mark
-    /// stays.
+    /// Zeroes the marked bytes of the slot's block, and removes the mark. If zeroing fails, the
+    /// mark stays.
     ///
     /// # Safety
     ///
-    /// The slot is idle and in order ([`PoolBackend::reuse`]), and the pool is marked as busy.
+    /// The slot is idle, the backend has ordered its block ([`PoolBackend::reuse`]), and the pool
+    /// is marked as busy.
     pub(super) unsafe fn initialise(self) -> Result<(), PoolError<B::Error>> {
         let record = self.record().as_ptr();
-        // SAFETY: the record is live and nothing holds a reference to it; so below.
+        // SAFETY: the record is live and nothing holds a reference to it. The same holds below.
         let words = unsafe { (*record).uninitialised_words };
         if words == 0 {
             return Ok(());
         }
         // SAFETY: as above.
         let bytes = bytes_of(words, unsafe { (*record).real });
-        // SAFETY: the block holds `bytes` bytes, more than 0: a marked slot has a block, and its
-        // mark goes with the block (`take_block`). Nothing views it (caller).
+        // SAFETY: the block holds `bytes` bytes, which is more than 0: a marked slot has a block,
+        // and its mark is removed with the block (`take_block`). Nothing views it (caller).
         unsafe { B::set_bytes(self.state().context(), self.block(), 0, bytes) }
             .map_err(|source| PoolError::Backend { operation: "zero a block", source })?;
         // SAFETY: as above.

@@ -19,7 +19,7 @@ impl<'s, B: PoolBackend> ArrayMemory<'s, B> for SlotPointer<'s, B> {
 
     #[inline(always)]
     fn reference(self) -> SlotRef<B> {
-        // SAFETY: a slot of a pool of this backend (`new`).
+        // SAFETY: this is a slot of a pool of this backend (`new`).
         unsafe { SlotRef::new(self.slot.cast()) }
     }
 
@@ -45,8 +45,8 @@ impl<'s, B: PoolBackend> ArrayMemory<'s, B> for SlotPointer<'s, B> {
     {
         // The elements end within this number of bytes from the start of the block.
         let bytes = padded::<T>(length, B::ALIGN) * size_of::<T>();
-        // SAFETY: reserved for this number of bytes, padding included (caller); the caller upholds
-        // the rest of the contract.
+        // SAFETY: the memory was reserved for this number of bytes, including padding (caller). The
+        // caller upholds the rest of the contract.
         unsafe { mark(self, bytes) };
     }
 }

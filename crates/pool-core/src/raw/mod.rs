@@ -1,56 +1,61 @@
-//! The raw layer: slots, blocks and tables are touched in this module alone. The rest of the crate
-//! calls it, and keeps its safety contracts by means of the borrow checker.
+//! The raw layer: only this module accesses slots, blocks and tables. The rest of the crate calls
+//! it, and relies on the borrow checker to uphold its safety contracts.
 //!
 //! # Invariants
 //!
 //! 1. **A table never moves** and lives as long as its pool. It is aligned to `Table::ALIGN`, a
-//!    power of two not below its size, so masking the address of any of its slots finds it.
-//! 2. Slots are reached through raw pointers derived from the table's allocation, never through a
-//!    reference to a table or to an array of slots.
-//! 3. `advertised` is 0 or `real / 8`, rounded down: an acquire never compares with more words than
-//!    the block holds. 0 sends the acquire to the cold function. The sentinel's is always 0.
+//!    power of two that is at least its size. Masking the address of any of its slots therefore
+//!    yields the table's address.
+//! 2. Slots are accessed through raw pointers derived from the table's allocation, and never
+//!    through a reference to a table or to an array of slots.
+//! 3. `advertised` is 0 or `real / 8`, rounded down, so an acquire never uses more words than the
+//!    block holds. 0 sends the acquire to the cold function. A sentinel always advertises 0.
 //! 4. `real` is the number of bytes that the slot's block was allocated with. It is 0 if and only
 //!    if the slot has no block, and then the block is `B::DANGLING`.
-//! 5. **A slot below the cursor of the innermost scope belongs to its view**: only slots at or
-//!    above a scope's cursor are grown, freed, armed or have their shape set touched.
+//! 5. **A slot below the cursor of the innermost scope belongs to its view.** Only slots at or
+//!    above a scope's cursor are grown, freed or armed, or have their shape set modified.
 //!
-//!    A scope's cursor only ever steps forward, or back over a slot that has no view and is the
-//!    last one taken. An inner scope starts at its outer scope's cursor, which does not move while
-//!    the inner scope or one of its views lives (the borrow checker ensures that). An exclusive
-//!    borrow of the whole pool, as in `configure`, proves that there is no view at all.
+//!    A scope's cursor only ever steps forward, or steps back over the last slot taken if that slot
+//!    has no view. An inner scope starts at its outer scope's cursor, which does not move while the
+//!    inner scope or one of its views lives (the borrow checker ensures this). An exclusive borrow
+//!    of the whole pool, as in `configure`, proves that there is no view at all.
 //!
-//!    A vector that grows has the only view of its slot, and exchanges the slot's block for that of
-//!    an idle slot (`exchange`). So does `keep` for an array of an inner scope that has ended. A
-//!    vector that was acquired without capacity has taken its slot, and no byte of its block. Until
-//!    the block is handed out, at the vector's first use, nothing views it, and it may be grown,
-//!    freed and exchanged as an idle one. **Only `hand_out` hands out a block**, or the hot path,
-//!    for a slot that advertises its block and so has no duty.
+//!    A vector that grows holds the only view of its slot, and exchanges the slot's block for the
+//!    block of an idle slot (`exchange`). `keep` does the same for an array of an inner scope that
+//!    has ended. A vector that was acquired without capacity has taken its slot, but no byte of the
+//!    slot's block. Until the block is handed out, at the vector's first use, nothing views it, and
+//!    it may be grown, freed and exchanged like the block of an idle slot. **Only `hand_out` hands
+//!    out a block**, except that the hot path hands out a block that its slot advertises, because
+//!    such a slot has no pending duty.
 //! 6. A slot is emptied (advertised, real, serial, shape set) before its block is freed, and filled
-//!    only after its new block was allocated. So a panic or an error at any point leaves it valid.
-//! 7. Everything here runs on the thread that owns the pool: `Pool` is not `Sync`, and scopes and
-//!    raw slots are not `Send`. The counters (`count`) alone are read by other threads.
-//! 8. **A shape in a slot's set fits the slot's block**: it is put there for an acquire that the
-//!    block was made ready for. Code that gives the slot another block takes the set out with the
-//!    old block.
+//!    only after its new block has been allocated. A panic or an error at any point therefore
+//!    leaves the slot valid.
+//! 7. All code of this module runs on the thread that owns the pool: `Pool` is not `Sync`, and
+//!    scopes and raw slots are not `Send`. Only the counters (`count`) are read by other threads.
+//! 8. **A shape in a slot's set fits in the slot's block**, because it is added during an acquire
+//!    for which the block was prepared. Code that replaces the block of a slot removes the set
+//!    together with the old block.
 //! 9. **While foreign code runs inside an operation, nothing can be acquired or freed in its
-//!    pool.** Such code may hold a `&Scope` (leaked pools make `'static` ones), a view, a
-//!    `SlotRef`, and `Handles` beside a scope, and call them.
+//!    pool.** Such code may hold a `&Scope` (leaked pools allow `'static` ones), a view, a
+//!    `SlotRef`, or `Handles` next to a scope, and may call their methods.
 //!
-//!    From the first read of a cursor, slot, table list or shape set to the last write around a
-//!    place where it may run, the pool is marked as busy and the slot at its cursor advertises
-//!    nothing (`busy`). Acquires go to the cold function and are refused with
-//!    `PoolError::Reentered`; `trim`, `compact` and `sample_lengths` do nothing; reads are served.
-//!    The places and their operations are below. Meanwhile, no lock is held, and no reference to
-//!    data that a read touches. Unwinding removes the mark, and leaves every slot valid (invariant
-//!    6).
-//! 10. **A block is initialised, or its slot is marked**: before a byte of a block can become
+//!    The pool is marked as busy, and the slot at its cursor advertises nothing (`busy`), from the
+//!    first read of a cursor, slot, table list or shape set before the foreign code runs to the
+//!    last write after it. Acquires go to the cold function and are refused with
+//!    `PoolError::Reentered`. `trim`, `compact` and `sample_lengths` do nothing, and reads succeed.
+//!    The table below lists where foreign code runs, and in which operations. While foreign code
+//!    runs, no lock is held, and no reference to data that a read accesses exists. Unwinding
+//!    removes the mark, and leaves every slot valid (invariant 6).
+//! 10. **A block is initialised, or its slot is marked.** Before a byte of a block can become
 //!     uninitialised, the slot's record covers its word (`mark`). The record never shrinks until
-//!     all of those words were zeroed, or the slot has another block. A marked slot advertises
-//!     nothing, and the cold function zeroes it before it is handed out for reading.
-//! 11. **A backend writes into a block only after the step**, as the closures of users do. The slot
-//!     is then below the cursor, so nothing needs protection and the pool is not marked.
+//!     all of these words have been zeroed, or the slot receives another block. A marked slot
+//!     advertises nothing, and the cold function zeroes its marked words before the slot is handed
+//!     out for reading.
+//! 11. **A backend writes into a block only after the cursor has stepped past it**, and so do
+//!     users' closures. The slot is then below the cursor, so nothing needs protection and the pool
+//!     is not marked.
 //!
-//! # Where code that is not ours runs
+//! # Where foreign code runs
 //!
 //! | place | what may run | state of the pool |
 //! |---|---|---|
@@ -58,13 +63,13 @@
 //! | `hand_out::grow` | the allocator and the backend (`allocate`), a `tracing` subscriber (span) | busy; the slot keeps its old block and advertises nothing |
 //! | `block::install` | `reuse`, `free`, `Drop` of descriptors | busy; the new block is in its slot |
 //! | `hand_out::put_in_order` | `reuse`, `set_bytes` (a marked block, poison) | busy |
-//! | `LiveBytes::note` | the allocator (a count that the configuration asks for) | busy; the slot has its block |
-//! | `State::note_use` | a `tracing` subscriber (event), the hook of warnings | busy; the slot has its block |
+//! | `LiveBytes::note` | the allocator (if the configuration requests the count) | busy; the slot holds its block |
+//! | `State::note_use` | a `tracing` subscriber (event), the warning hook | busy; the slot holds its block |
 //! | `shape_cache::insert` | the allocator, `Default` and `Drop` of descriptors | busy; a set changes only between calls |
 //! | `idle::trim`, `idle::compact` | `reuse`, `free`, `settle`, `allocate`, `Drop` of descriptors, a subscriber | busy; every slot at or above the cursor advertises nothing, and is empty before its block is freed |
-//! | `State::configure`, `State::destroy`, `State::create` | the same | the pool is exclusively borrowed or not yet shared: out of reach |
-//! | filling (`zero`, `fill`, `copy_from_host`, `write_with`) | the backend, closures | stepped past; served |
-//! | an error's `Display`, a panic hook | formatting, any code of a hook | no operation is in progress; served |
+//! | `State::configure`, `State::destroy`, `State::create` | the same | the pool is exclusively borrowed or not yet shared, so foreign code cannot reach it |
+//! | filling (`zero`, `fill`, `copy_from_host`, `write_with`) | the backend, closures | the cursor has stepped past; calls succeed |
+//! | an error's `Display`, a panic hook | formatting, any code of a hook | no operation is in progress; calls succeed |
 
 // Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
 //

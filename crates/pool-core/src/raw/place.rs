@@ -50,12 +50,12 @@ impl<'s, B: PoolBackend> CursorPlace<'s, B> for SlotPlace<'s, B> {
     #[inline(always)]
     fn fitting<T>(self, length: usize) -> Option<SlotPointer<'s, B>> {
         const { assert_aligned::<B, T>() };
-        // SAFETY: a slot or a sentinel of a pool that lives for `'s` (`Cursor::place`).
+        // SAFETY: this is a slot or a sentinel of a pool that lives for `'s` (`Cursor::place`).
         let advertised = unsafe { (*self.slot.as_ptr()).advertised };
         if !fits::<T>(padded::<T>(length, B::ALIGN), advertised) {
             return None;
         }
-        // SAFETY: what fits advertises words, so it is no sentinel (invariant 3).
+        // SAFETY: a slot whose advertised words suffice is not a sentinel (invariant 3).
         Some(unsafe { SlotPointer::new(self.slot) })
     }
 
@@ -64,11 +64,11 @@ impl<'s, B: PoolBackend> CursorPlace<'s, B> for SlotPlace<'s, B> {
         self,
         dims: &[usize],
     ) -> Option<MemoryAndShape<'s, SlotPointer<'s, B>, B>> {
-        // A slot that does not fit even zero elements is a sentinel, or has duties to do first.
+        // A slot in which not even zero elements fit is a sentinel, or has pending duties.
         let slot = self.fitting::<T>(0)?;
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         let way = unsafe { shape_cache::find::<B, T>(slot, dims) }?;
-        // A set is dropped with its slot's block, so its shapes fit (invariant 8).
+        // A set is dropped with its slot's block, so its shapes fit in the block (invariant 8).
         debug_assert!(self.fitting::<T>(way.count).is_some(), "a cached shape that does not fit");
         shape_cache::note_hit(slot);
         Some((slot, way))
@@ -82,7 +82,7 @@ impl<'s, B: PoolBackend> CursorPlace<'s, B> for SlotPlace<'s, B> {
         if let Some(slot) = self.fitting::<T>(length) {
             return Ok(slot);
         }
-        // SAFETY: the cursor's slot (caller), of a pool that lives for `'s` (`new`).
+        // SAFETY: this is the cursor's slot (caller), in a pool that lives for `'s` (`new`).
         unsafe { cold::prepare::<B, T>(self.slot, length, first_use) }
     }
 
@@ -95,13 +95,15 @@ impl<'s, B: PoolBackend> CursorPlace<'s, B> for SlotPlace<'s, B> {
     ) -> Result<MemoryAndShape<'s, SlotPointer<'s, B>, B>, PoolError<B::Error>> {
         let length = element_count(dims, size_of::<T>())?;
         if let Some(slot) = self.fitting::<T>(length) {
-            // `fitting_shape` has searched the set of this slot: the shape is not there.
-            // SAFETY: the slot's block holds `length` elements, and the cursor has not stepped past it (caller).
+            // `fitting_shape` has searched the shape set of this slot and did not find the shape.
+            // SAFETY: the slot's block holds `length` elements, and the cursor has not stepped past
+            // it (caller).
             return Ok((slot, unsafe { shape_cache::insert::<B, T>(slot, dims, length) }?));
         }
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         let slot = unsafe { self.prepare::<T>(length, first_use) }?;
-        // SAFETY: just reserved for `length` elements, the product of `dims`, and not stepped past.
+        // SAFETY: the slot was just reserved for `length` elements, which is the product of `dims`,
+        // and was not stepped past.
         Ok((slot, unsafe { shape_cache::find_or_insert::<B, T>(slot, dims, length) }?))
     }
 
@@ -112,7 +114,7 @@ impl<'s, B: PoolBackend> CursorPlace<'s, B> for SlotPlace<'s, B> {
         self,
         dims: &[usize],
     ) -> MemoryAndShape<'s, SlotPointer<'s, B>, B> {
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         match unsafe { self.prepare_shape::<T>(dims, FirstUse::Read) } {
             Ok(prepared) => prepared,
             Err(error) => panic_with(&error),
@@ -120,7 +122,7 @@ impl<'s, B: PoolBackend> CursorPlace<'s, B> for SlotPlace<'s, B> {
     }
 }
 
-/// Refuses, at compile time, elements that no part of a block can be aligned for.
+/// Rejects, at compile time, elements whose alignment no part of a block can have.
 pub(super) const fn assert_aligned<B: PoolBackend, T>() {
     assert!(
         align_of::<T>() <= B::MAX_ALIGN,

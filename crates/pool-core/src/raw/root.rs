@@ -1,4 +1,5 @@
-//! The one word of a pool: the address of its first table, which is also that of its first slot.
+//! The one word of a pool: the address of its first table, which is also the address of the table's
+//! first slot.
 
 use core::fmt;
 use core::ptr::NonNull;
@@ -10,8 +11,8 @@ use crate::backend::{PoolBackend, PoolRoot};
 use crate::config::PoolConfig;
 use crate::error::PoolError;
 
-/// The address of a pool's first table. A root is a plain value: its holder decides when the pool
-/// ends.
+/// The address of a pool's first table. A root is a plain value: the code that holds it decides
+/// when the pool ends.
 pub struct SlotRoot<B: PoolBackend>(NonNull<Table<B>>);
 
 impl<B: PoolBackend> Clone for SlotRoot<B> {
@@ -32,17 +33,18 @@ impl<B: PoolBackend> PoolRoot<B> for SlotRoot<B> {
     type State = State<B>;
     type Cursor = SlotCursor<B>;
 
-    // Not inlined: otherwise a caller that takes pools from a list, and makes one if there is none,
-    // would save more registers.
+    // Not inlined: otherwise, a caller that takes pools from a list, and creates a pool if there is
+    // none, would save more registers.
     #[inline(never)]
     fn create(context: B::Context, config: PoolConfig) -> Result<Self, PoolError<B::Error>> {
         State::create(context, config).map(Self)
     }
 
     unsafe fn destroy(self) {
-        // SAFETY: the first table of a live pool, whose `state` is never written after it was made.
+        // SAFETY: this is the first table of a live pool, whose `state` is never written after the
+        // table was created.
         let state = unsafe { (*self.0.as_ptr()).state };
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         unsafe { State::destroy(state) };
     }
 

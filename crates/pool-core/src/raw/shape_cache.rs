@@ -1,10 +1,10 @@
-//! The N-way shape cache: one set of shapes for each slot that is used with a dynamic rank. Cold code that
-//! replaces the slot's block drops the whole set.
+//! The N-way shape cache: one set of shapes for each slot that is used with a dynamic rank. Cold
+//! code that replaces the slot's block drops the whole set.
 //!
-//! A way holds lengths, strides and the backend's descriptor, but no address. So nothing in it can
-//! become stale, and a cached shape fits without a check. Ways are evicted round robin. The worst
-//! case is a cycle of one shape more than there are ways: each acquire misses, and allocates a few
-//! words on the host.
+//! An entry contains lengths, strides and the backend's descriptor, but no address. Nothing in it
+//! can therefore become stale, and a cached shape fits without a check. Entries are evicted round
+//! robin. In the worst case, a loop uses one shape more than the set holds: each acquire then
+//! misses, and allocates a few words on the host.
 
 use core::any::TypeId;
 use core::ptr::NonNull;
@@ -18,8 +18,8 @@ use crate::lengths::Lengths;
 use crate::shape_set::{ShapeSet, Way};
 use crate::try_box::try_box;
 
-/// Returns the shape `dims` of elements `T` from the slot's set, if cached. `dims` need not be
-/// checked: a shape was checked when it was put into the set.
+/// Returns the shape `dims` of elements `T` from the slot's set, if it is cached. `dims` need not
+/// be checked, because every shape was checked when it was added to the set.
 ///
 /// # Safety
 ///
@@ -29,11 +29,12 @@ pub(super) unsafe fn find<'s, B: PoolBackend, T: Element>(
     slot: SlotPointer<'s, B>,
     dims: &[usize],
 ) -> Option<&'s mut Way<B::Descriptor>> {
-    // SAFETY: the slot's table is live and nothing holds a reference to the place.
+    // SAFETY: the slot's table is live and nothing holds a reference to the pointer.
     let mut shapes = NonNull::new(unsafe { *slot.shapes().as_ptr() })?;
-    // SAFETY: a set lives until cold code takes it from its slot, which is idle then; nothing
-    // borrowed from it is in use (caller). If the acquire fails after this and is tried again, the
-    // earlier reference is out of use. So while this reference is used, it is the only one.
+    // SAFETY: a set lives until cold code takes it from its slot, which is idle at that time.
+    // Nothing borrowed from the set is in use (caller). If the acquire fails after this and is
+    // tried again, the earlier reference is no longer used. While this reference is used, it is
+    // therefore the only one.
     let set: &'s mut ShapeSet<B::Descriptor> = unsafe { shapes.as_mut() };
     set.find(TypeId::of::<T>(), dims)
 }
@@ -44,28 +45,28 @@ pub(super) fn note_hit<B: PoolBackend>(slot: SlotPointer<'_, B>) {
     slot.state().shape_hits.increment();
 }
 
-/// Returns the shape `dims` of `count` elements `T` from the slot's set, and puts it there if it is
-/// missing.
+/// Returns the shape `dims` of `count` elements `T` from the slot's set, and adds it to the set if
+/// it is missing.
 ///
 /// # Safety
 ///
 /// The slot is reserved for `count` elements of `T`, which is the product of `dims` (invariant 8).
-/// The cursor has not stepped past it: nothing borrowed from its set is in use.
+/// The cursor has not stepped past the slot, so nothing borrowed from its set is in use.
 pub(super) unsafe fn find_or_insert<'s, B: PoolBackend, T: Element>(
     slot: SlotPointer<'s, B>,
     dims: &[usize],
     count: usize,
 ) -> Result<&'s mut Way<B::Descriptor>, PoolError<B::Error>> {
-    // SAFETY: the same contract, which the caller upholds.
+    // SAFETY: the caller upholds the same contract.
     if let Some(way) = unsafe { find::<B, T>(slot, dims) } {
         note_hit(slot);
         return Ok(way);
     }
-    // SAFETY: the caller upholds this contract; the reference above is gone.
+    // SAFETY: the caller upholds this contract, and the reference above is no longer used.
     unsafe { insert::<B, T>(slot, dims, count) }
 }
 
-/// Puts a shape that the set does not have into it, and makes the set if there is none.
+/// Adds a shape that the set does not contain, and creates the set if there is none.
 ///
 /// # Safety
 ///
@@ -76,7 +77,7 @@ pub(super) unsafe fn insert<'s, B: PoolBackend, T: Element>(
     dims: &[usize],
     count: usize,
 ) -> Result<&'s mut Way<B::Descriptor>, PoolError<B::Error>> {
-    // SAFETY: the same contract, which the caller upholds.
+    // SAFETY: the caller upholds the same contract.
     unsafe { insert_of_type(slot, TypeId::of::<T>(), dims, count) }
 }
 
@@ -94,10 +95,11 @@ unsafe fn insert_of_type<'s, B: PoolBackend>(
     count: usize,
 ) -> Result<&'s mut Way<B::Descriptor>, PoolError<B::Error>> {
     let state = slot.state();
-    // The slot may have been found hot: until it is taken, the allocator and the backend's
-    // descriptors may run code that uses it.
+    // The slot may have been found on the hot path. Until it is taken, the allocator and the
+    // backend's descriptors may run code that uses the slot.
     let Some(_busy) = state.busy() else { return Err(PoolError::Reentered) };
-    // SAFETY: the slot is idle (caller), and stays so: acquires are refused while the pool is marked.
+    // SAFETY: the slot is idle (caller), and stays idle because acquires are refused while the pool
+    // is marked.
     let _withdrawn = unsafe { WithdrawnSlot::new(slot) };
     state.shape_misses.increment();
 
@@ -105,17 +107,18 @@ unsafe fn insert_of_type<'s, B: PoolBackend>(
     let way = Way { element, lengths, count, descriptor: B::Descriptor::default() };
     // SAFETY: nothing borrowed from the slot's set is in use (caller).
     let mut shapes = unsafe { set_of(slot) }?;
-    // SAFETY: a set lives until its slot is idle and cold code takes it; nothing borrowed from it is in use.
+    // SAFETY: a set lives until its slot is idle and cold code takes the set. Nothing borrowed from
+    // it is in use.
     let (index, evicted) = unsafe { shapes.as_mut() }.put(way);
-    // Dropping the evicted way runs the backend's code: the set is complete by now, and nothing
-    // refers to it.
+    // Dropping the evicted entry runs the backend's code. By this time, the set is complete, and
+    // nothing refers to it.
     drop(evicted);
-    // SAFETY: as above; this is its only reference for `'s`.
+    // SAFETY: as above. This is the only reference to the set for `'s`.
     let set: &'s mut ShapeSet<B::Descriptor> = unsafe { shapes.as_mut() };
     Ok(set.way(index))
 }
 
-/// Returns the slot's set, and makes it if there is none.
+/// Returns the slot's set, and creates it if there is none.
 ///
 /// # Safety
 ///
@@ -124,7 +127,7 @@ unsafe fn set_of<B: PoolBackend>(
     slot: SlotPointer<'_, B>,
 ) -> Result<NonNull<ShapeSet<B::Descriptor>>, PoolError<B::Error>> {
     let place = slot.shapes().as_ptr();
-    // SAFETY: the slot's table is live and nothing holds a reference to the place.
+    // SAFETY: the slot's table is live and nothing holds a reference to the pointer.
     if let Some(shapes) = NonNull::new(unsafe { *place }) {
         return Ok(shapes);
     }

@@ -1,5 +1,5 @@
-//! One slot, seen from the outside. [`SlotPointer`] is the slot that a cursor reserved and the
-//! acquire family fills, and the target of a [`SlotRef`] in a backend's view.
+//! One slot, as other modules see it. A [`SlotPointer`] refers to the slot that a cursor reserved
+//! and that the acquire methods fill. The [`SlotRef`] in a backend's view refers to such a slot.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -13,7 +13,8 @@ use crate::shape_set::ShapeSet;
 use crate::slot_ref::SlotRef;
 use crate::threads::ScopeMayLeaveItsThread;
 
-/// A slot whose block is large enough for the acquire, for the time `'s` of its scope.
+/// A slot whose block is large enough for the acquire, borrowed for `'s`, the lifetime of its
+/// scope.
 pub struct SlotPointer<'s, B: PoolBackend> {
     pub(super) slot: NonNull<Slot<B>>,
     scope: PhantomData<&'s ()>,
@@ -42,7 +43,7 @@ impl<B: PoolBackend> fmt::Debug for SlotPointer<'_, B> {
 impl<'s, B: PoolBackend> SlotPointer<'s, B> {
     /// # Safety
     ///
-    /// `slot` is a slot, no sentinel, of a pool that lives for `'s`.
+    /// `slot` is a slot, and not a sentinel, of a pool that lives for `'s`.
     #[inline(always)]
     pub(super) unsafe fn new(slot: NonNull<Slot<B>>) -> Self {
         Self { slot, scope: PhantomData }
@@ -51,7 +52,7 @@ impl<'s, B: PoolBackend> SlotPointer<'s, B> {
     /// Returns the pool's state.
     #[inline]
     pub(super) fn state(self) -> &'s State<B> {
-        // SAFETY: a slot of a live pool (`new`).
+        // SAFETY: this is a slot of a live pool (`new`).
         let (table, _) = unsafe { Table::locate(self.slot) };
         // SAFETY: the pool lives for `'s` (`new`).
         unsafe { Table::state_of(table) }
@@ -64,31 +65,32 @@ impl<'s, B: PoolBackend> SlotPointer<'s, B> {
         unsafe { (*self.slot.as_ptr()).block }
     }
 
-    /// Returns the number of slots before this one, over all tables.
+    /// Returns the number of slots before this slot, across all tables.
     pub(super) fn number(self) -> usize {
-        // SAFETY: a slot of a live pool (`new`).
+        // SAFETY: this is a slot of a live pool (`new`).
         let (table, index) = unsafe { Table::locate(self.slot) };
-        // SAFETY: the slot's table is live, and its number is never written after it was made.
+        // SAFETY: the slot's table is live, and its number is never written after the table was
+        // created.
         unsafe { (*table.as_ptr()).number * SLOTS + index }
     }
 
     /// Returns the slot's record.
     #[inline]
     pub(super) fn record(self) -> NonNull<Record> {
-        // SAFETY: a slot of a live pool (`new`).
+        // SAFETY: this is a slot of a live pool (`new`).
         let (table, index) = unsafe { Table::locate(self.slot) };
         debug_assert!(index < SLOTS, "the sentinel has no record");
-        // SAFETY: the table is live, and a `SlotPointer` is never that of a sentinel.
+        // SAFETY: the table is live, and a `SlotPointer` never refers to a sentinel.
         unsafe { Table::record(table, index) }
     }
 
-    /// Returns the slot's shape set; null if it has none.
+    /// Returns the pointer to the slot's shape set. The pointer is null if the slot has no set.
     #[inline]
     pub(super) fn shapes(self) -> NonNull<*mut ShapeSet<B::Descriptor>> {
-        // SAFETY: a slot of a live pool (`new`).
+        // SAFETY: this is a slot of a live pool (`new`).
         let (table, index) = unsafe { Table::locate(self.slot) };
         debug_assert!(index < SLOTS, "the sentinel has no shape set");
-        // SAFETY: the table is live, and a `SlotPointer` is never that of a sentinel.
+        // SAFETY: the table is live, and a `SlotPointer` never refers to a sentinel.
         unsafe { Table::shapes(table, index) }
     }
 }
@@ -98,12 +100,12 @@ impl<B: PoolBackend> SlotRef<B> {
     ///
     /// # Safety
     ///
-    /// The view that has this reference is in use for as long as the result is. It is on the thread
-    /// that owns the pool, or the context is `Sync`.
+    /// The view that stores this reference is in use for as long as the returned reference is. The
+    /// caller is on the thread that owns the pool, or the context is `Sync`.
     #[inline]
     #[must_use]
     pub unsafe fn context(&self) -> &B::Context {
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         let pointer = unsafe { self.pointer() };
         pointer.state().context()
     }
@@ -112,39 +114,40 @@ impl<B: PoolBackend> SlotRef<B> {
     ///
     /// # Safety
     ///
-    /// The view that has this reference is in use.
+    /// The view that stores this reference is in use.
     #[inline]
     #[must_use]
     pub unsafe fn block(&self) -> B::Block {
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         let pointer = unsafe { self.pointer() };
         pointer.block()
     }
 
-    /// Returns the slot, as cursors know it.
+    /// Returns the slot in the form that cursors use.
     ///
     /// # Safety
     ///
-    /// The scope of the view that has this reference, or would have it, is open for `'s`.
+    /// The scope of the view that stores this reference, or would store it, is open for `'s`.
     #[inline]
     pub(crate) unsafe fn pointer<'s>(self) -> SlotPointer<'s, B> {
-        // SAFETY: the slot of a view is no sentinel, and its pool outlives its scope.
+        // SAFETY: the slot of a view is not a sentinel, and its pool outlives its scope.
         unsafe { SlotPointer::new(self.address().cast()) }
     }
 
-    /// Arms the slot: [`PoolBackend::reuse`] is called before its block is handed out again, grown
-    /// or freed. Nothing depends on the view being dropped.
+    /// Arms the slot: [`PoolBackend::reuse`] is called before the slot's block is handed out again,
+    /// grown or freed. Nothing depends on the view being dropped.
     ///
     /// # Safety
     ///
-    /// The view that has this reference is still in use (its `'s` has not ended). The call is made
-    /// on the thread that owns the pool.
+    /// The view that stores this reference is still in use (its `'s` has not ended). The call is
+    /// made on the thread that owns the pool.
     pub unsafe fn arm(self) {
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         let pointer = unsafe { self.pointer() };
-        // SAFETY: the record is live, nothing holds a reference to it, and this is the pool's thread.
+        // SAFETY: the record is live, nothing holds a reference to it, and this is the pool's
+        // thread.
         unsafe { (*pointer.record().as_ptr()).armed_by_view = true };
-        // SAFETY: below the cursor the advertised word belongs to the view (invariant 5).
+        // SAFETY: below the cursor, the advertised word belongs to the view (invariant 5).
         unsafe { (*pointer.slot.as_ptr()).advertised = 0 };
     }
 }

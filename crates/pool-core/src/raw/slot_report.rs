@@ -1,4 +1,5 @@
-//! The report of a debug build about a pool with very many slots, and the call that it names.
+//! The report of a debug build about a pool with very many slots, including the call that acquired
+//! the last one.
 
 use core::cell::Cell;
 use core::panic::Location;
@@ -6,9 +7,9 @@ use core::panic::Location;
 use crate::config::PoolConfig;
 use crate::warning::{PoolWarning, report};
 
-/// The state of one pool for its report.
+/// The data of one pool for its report.
 pub(super) struct SlotReport {
-    /// The slot that a call was about to acquire, and the call.
+    /// The slot that a call was about to acquire, and the location of the call.
     caller: Cell<Option<(usize, &'static Location<'static>)>>,
     is_done: Cell<bool>,
 }
@@ -23,13 +24,14 @@ impl SlotReport {
         self.caller.set(Some((number, caller)));
     }
 
-    /// Records that `slots` slots are handed out, and reports the pool when the number is first
-    /// very high.
+    /// Records that `slots` slots are handed out, and reports the pool when the number first
+    /// becomes very high.
     pub(super) fn note(&self, config: PoolConfig, slots: usize, reserved_bytes: usize) {
         if slots < PoolConfig::REPORTED_SLOTS || !config.warnings || self.is_done.replace(true) {
             return;
         }
-        // Methods that return errors record nothing: then the last call is about another slot.
+        // Methods that return errors record nothing, so the recorded call may be about another
+        // slot.
         let location = self.caller.get().filter(|&(number, _)| number + 1 == slots);
         let location = location.map(|(_, location)| location);
         report(&PoolWarning::ManySlots { pool: config.name, slots, reserved_bytes, location });

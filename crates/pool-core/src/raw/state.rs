@@ -1,5 +1,5 @@
-//! The state that a pool owns besides its slots: the backend's context, the configuration, the list
-//! of tables and the counters. Only cold code touches it.
+//! The state that a pool owns in addition to its slots: the backend's context, the configuration,
+//! the list of tables and the counters. Only cold code accesses it.
 
 use core::cell::Cell;
 use core::fmt;
@@ -21,14 +21,14 @@ use crate::stats::PoolStats;
 pub struct State<B: PoolBackend> {
     context: B::Context,
     config: Cell<PoolConfig>,
-    /// The configuration's value, cached: computing it instead costs each cold acquire some eleven
+    /// The configuration's value, cached: computing it would cost each cold acquire about eleven
     /// instructions.
     arms_every_use: Cell<bool>,
     id: u64,
     last_serial: Cell<u64>,
     /// Set while foreign code may run inside an operation of this pool (invariant 9).
     busy: BusyMark,
-    /// The first slots of the tables; their addresses are those of the tables.
+    /// The first slots of the tables. The address of a table is the address of its first slot.
     pub(super) tables: TableList<Slot<B>>,
     reserved: Count,
     peak_reserved: Count,
@@ -44,7 +44,7 @@ pub struct State<B: PoolBackend> {
 }
 
 impl<B: PoolBackend> State<B> {
-    /// Makes the state of a new pool, which has no table yet; `id` is its identity.
+    /// Creates the state of a new pool, which has no table yet. `id` is its identity.
     pub(super) fn new(id: u64, context: B::Context, config: PoolConfig) -> Self {
         Self {
             context,
@@ -68,7 +68,8 @@ impl<B: PoolBackend> State<B> {
         }
     }
 
-    /// Marks the pool as busy until the guard is dropped; `None` if the pool is already marked.
+    /// Marks the pool as busy until the guard is dropped. Returns `None` if the pool is already
+    /// marked.
     pub(super) fn busy(&self) -> Option<BusyGuard<'_>> {
         self.busy.set()
     }
@@ -90,14 +91,14 @@ impl<B: PoolBackend> State<B> {
         self.id
     }
 
-    /// Returns a serial that no handle of this pool has had.
+    /// Returns a serial that no handle of this pool has used.
     pub(crate) fn next_serial(&self) -> u64 {
         let serial = self.last_serial.get() + 1;
         self.last_serial.set(serial);
         serial
     }
 
-    /// Replaces the configuration by one that was validated.
+    /// Replaces the configuration with a configuration that was validated.
     pub(super) fn set_config(&self, config: PoolConfig) {
         self.config.set(config);
         self.arms_every_use.set(config.arms_every_use());
@@ -108,7 +109,7 @@ impl<B: PoolBackend> State<B> {
         self.reserved.get()
     }
 
-    /// Returns the bytes that the limit leaves.
+    /// Returns the number of bytes that may still be allocated under the limit.
     pub(super) fn room(&self) -> usize {
         self.config.get().byte_limit.saturating_sub(self.reserved.get())
     }
@@ -119,7 +120,7 @@ impl<B: PoolBackend> State<B> {
         self.growths.increment();
     }
 
-    /// Counts the bytes of a block that the pool has from now on.
+    /// Counts the bytes of a block that belongs to the pool from now on.
     pub(super) fn note_reserved(&self, bytes: usize) {
         let reserved = self.reserved.get() + bytes;
         self.reserved.set(reserved);
@@ -138,7 +139,8 @@ impl<B: PoolBackend> State<B> {
         self.cold_acquires.increment();
     }
 
-    /// Records that slot `number` is about to be handed out, and warns if very many slots are.
+    /// Records that slot `number` is about to be handed out, and warns if very many slots are
+    /// handed out.
     pub(super) fn note_use(&self, number: usize) {
         let slots = number + 1;
         if slots <= self.high_water.get() {
@@ -172,15 +174,15 @@ impl<B: PoolBackend> State<B> {
     #[expect(clippy::unused_self, reason = "the twin with feature `tracing` reads it")]
     fn warn_many_slots(&self, _slots: usize) {}
 
-    /// Resets the high water and the peaks, as `clear` does.
+    /// Resets the highest number of slots and the peaks, for `clear`.
     pub(crate) fn forget_peaks(&self) {
         self.high_water.set(0);
         self.live.forget_peak();
         self.peak_reserved.set(self.reserved.get());
     }
 
-    /// Returns those statistics that any thread may read while the pool lives. The values of the
-    /// configuration, of the device and of live bytes are not among them.
+    /// Returns the statistics that any thread may read while the pool lives. The configuration, the
+    /// device and the live bytes are not included.
     pub(crate) fn shared_numbers(&self, mut stats: PoolStats) -> PoolStats {
         stats.high_water_slots = self.high_water.get();
         stats.reserved_bytes = self.reserved.get();
@@ -195,7 +197,7 @@ impl<B: PoolBackend> State<B> {
         stats
     }
 
-    /// Returns the statistics of the pool, whose tables take `table_bytes`.
+    /// Returns the statistics of the pool, whose tables use `table_bytes` bytes.
     pub(super) fn numbers(&self, active: usize, table_bytes: usize) -> PoolStats {
         let config = self.config.get();
         PoolStats {

@@ -1,4 +1,4 @@
-//! The list of a pool's tables: code that the allocator runs may read it while it grows.
+//! The list of a pool's tables, which code that the allocator runs may read while the list grows.
 
 use alloc::vec::Vec;
 use core::cell::UnsafeCell;
@@ -7,48 +7,49 @@ use core::ptr::NonNull;
 
 use crate::count::Count;
 
-/// Addresses that are added one by one, and never removed.
+/// Addresses that are added one by one, and are never removed.
 pub(super) struct TableList<T> {
     list: UnsafeCell<Vec<NonNull<T>>>,
-    /// The length of the list, for other threads.
+    /// A copy of the list's length that other threads can read.
     count: Count,
 }
 
 impl<T> TableList<T> {
-    /// A list without addresses.
+    /// Creates an empty list.
     pub(super) const fn new() -> Self {
         Self { list: UnsafeCell::new(Vec::new()), count: Count::new(0) }
     }
 
     /// Returns the number of addresses.
     pub(super) fn len(&self) -> usize {
-        // SAFETY: the list is referred to in the methods of this type alone, on one thread
-        // (invariant 7). None of them calls anything, not even the allocator, while it has the
-        // reference. So this is the only one, or one of several shared ones.
+        // SAFETY: the list is accessed only in the methods of this type, on one thread (invariant
+        // 7). None of them calls other code, not even the allocator, while it holds the reference.
+        // The reference is therefore the only one, or one of several shared references.
         let list = unsafe { &*self.list.get() };
         list.len()
     }
 
-    /// Returns the number of addresses, for any thread.
+    /// Returns the number of addresses. Any thread may call this method.
     pub(super) fn counted(&self) -> usize {
         self.count.get()
     }
 
-    /// Returns the address of a number.
+    /// Returns the address with the given number.
     ///
     /// # Safety
     ///
-    /// There are more than `number` addresses.
+    /// The list contains more than `number` addresses.
     pub(super) unsafe fn get(&self, number: usize) -> NonNull<T> {
         // SAFETY: as in `len`.
         let list = unsafe { &*self.list.get() };
         debug_assert!(number < list.len(), "table {number} of {}", list.len());
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         unsafe { *list.get_unchecked(number) }
     }
 
-    /// Makes room for one more address, or fails with the bytes that the host cannot allocate. A
-    /// longer list is made aside: code that the allocator runs sees the old list or the new one.
+    /// Allocates memory for one more address, or fails with the number of bytes that the host
+    /// cannot allocate. A longer list is built separately, so code that the allocator runs sees
+    /// either the old list or the new one.
     pub(super) fn make_room(&self) -> Result<(), usize> {
         let count = self.len();
         // SAFETY: as in `len`.
@@ -58,11 +59,11 @@ impl<T> TableList<T> {
         let longer = (2 * count).max(4);
         let mut list = Vec::new();
         list.try_reserve_exact(longer).map_err(|_| longer * size_of::<NonNull<T>>())?;
-        // SAFETY: as in `len`; there is room, so the allocator is not called.
+        // SAFETY: as in `len`. The capacity suffices, so the allocator is not called.
         list.extend_from_slice(unsafe { &*self.list.get() });
-        // SAFETY: as in `len`: swapping calls no other code.
+        // SAFETY: as in `len`. Swapping calls no other code.
         mem::swap(unsafe { &mut *self.list.get() }, &mut list);
-        // Frees the old list, which nothing refers to any more.
+        // This frees the old list, to which nothing refers any more.
         drop(list);
         Ok(())
     }
@@ -71,9 +72,10 @@ impl<T> TableList<T> {
     ///
     /// # Safety
     ///
-    /// [`make_room`](Self::make_room) has made room for it, and nothing was added since.
+    /// [`make_room`](Self::make_room) has allocated memory for the address, and nothing has been
+    /// added since.
     pub(super) unsafe fn push(&self, address: NonNull<T>) {
-        // SAFETY: as in `len`; there is room (caller), so the allocator is not called.
+        // SAFETY: as in `len`. The capacity suffices (caller), so the allocator is not called.
         let list = unsafe { &mut *self.list.get() };
         list.push(address);
         self.count.set(list.len());

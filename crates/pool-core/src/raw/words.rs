@@ -1,9 +1,10 @@
-//! The words of one slot: the two that acquire reads, and the record that only cold code reads.
+//! The words of one slot: the two words that an acquire reads, and the record that only cold code
+//! reads.
 
 use crate::backend::PoolBackend;
 
-/// The hot words of a slot, which an acquire reads: the block, and the number of its words that an
-/// acquire may use.
+/// The hot words of a slot, which an acquire reads: the block, and the number of the block's words
+/// that an acquire may use.
 #[repr(C)]
 pub(crate) struct Slot<B: PoolBackend> {
     pub(super) block: B::Block,
@@ -12,17 +13,17 @@ pub(crate) struct Slot<B: PoolBackend> {
 
 /// The cold words of a slot, which only cold code reads.
 pub(super) struct Record {
-    /// Bytes of the slot's block; 0 if the slot has none.
+    /// The size of the slot's block in bytes; 0 if the slot has no block.
     pub(super) real: usize,
-    /// The serial of the dynamic pool's handle for this slot; 0 for no handle.
+    /// The serial of the dynamic pool's handle for this slot; 0 if there is no handle.
     pub(super) serial: u64,
-    /// Elements of the array that the dynamic pool keeps in the slot.
+    /// The number of elements of the array that the dynamic pool keeps in the slot.
     pub(super) length: usize,
-    /// The largest block, in bytes, that an acquire needed since sampling began.
+    /// The size in bytes of the largest block that an acquire has needed since sampling began.
     pub(super) largest_sample: usize,
-    /// The mark: the number of words at the start of the block that may hold uninitialised bytes. 0
-    /// is no mark, and [`WHOLE_BLOCK`](super::mark::WHOLE_BLOCK) marks all words. It has 32 bits,
-    /// so that a table keeps its size.
+    /// The mark: the number of words at the start of the block that may contain uninitialised
+    /// bytes. 0 means no mark, and [`WHOLE_BLOCK`](super::mark::WHOLE_BLOCK) marks all words. The
+    /// field has 32 bits, so that a table keeps its size.
     pub(super) uninitialised_words: u32,
     /// The number of acquires that are still to be sampled.
     pub(super) samples_left: u8,

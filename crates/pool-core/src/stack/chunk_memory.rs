@@ -1,4 +1,4 @@
-//! The memory of chunks: allocating and freeing them.
+//! The memory of chunks: how it is allocated and freed.
 
 use core::ptr::NonNull;
 
@@ -9,18 +9,19 @@ use crate::backend::Advice;
 use crate::error::PoolError;
 use crate::stacked::StackedBackend;
 
-/// Frees the chunks after the first `keep`; returns the numbers of bytes and of chunks.
+/// Frees the chunks after the first `keep` chunks. Returns the number of bytes and the number of
+/// chunks freed.
 ///
 /// # Safety
 ///
-/// The chunks are not viewed, and the pool is marked as busy or exclusively borrowed.
+/// Nothing views these chunks, and the pool is marked as busy or exclusively borrowed.
 pub(super) unsafe fn free_above<B: StackedBackend>(
     state: &StackState<B>,
     keep: usize,
 ) -> (usize, usize) {
     let (mut bytes, mut count) = (0, 0);
     while let Some(chunk) = state.with_chunks(|chunks| chunks.pop_above(keep)) {
-        // SAFETY: taken out of the list, and nothing views it (caller).
+        // SAFETY: the chunk was taken out of the list, and nothing views it (caller).
         let freed = unsafe { free(state, chunk) };
         bytes += freed;
         count += usize::from(freed > 0);
@@ -28,33 +29,34 @@ pub(super) unsafe fn free_above<B: StackedBackend>(
     (bytes, count)
 }
 
-/// Frees a chunk that was taken out of the list; returns its bytes. A lent chunk goes to its
-/// borrower, and a borrowed one back to its lender; both count as 0 bytes.
+/// Frees a chunk that was taken out of the list, and returns its size in bytes. A lent chunk goes
+/// to its borrower, and a borrowed chunk returns to its lender; both count as 0 bytes.
 ///
 /// # Safety
 ///
-/// The chunk is of this pool, and no view of it is in use. The pool is marked as busy or exclusively borrowed.
+/// The chunk belongs to this pool, and no view of it is in use. The pool is marked as busy or
+/// exclusively borrowed.
 pub(super) unsafe fn free<B: StackedBackend>(state: &StackState<B>, chunk: Chunk) -> usize {
-    // SAFETY: nothing is in the chunk (caller).
+    // SAFETY: nothing views the chunk (caller).
     if unsafe { part_with(state, &chunk) } {
         return 0;
     }
     state.dirty.remove(&chunk.block_addresses());
-    // The backend's `free` has its own order.
+    // The backend's `free` establishes its own order.
     state.armed.remove(&chunk.block_addresses());
     state.remove_reserved(chunk.block_bytes);
     // SAFETY: the address of a block is not null.
     let block = unsafe { NonNull::new_unchecked(chunk.block) };
-    // SAFETY: allocated with these bytes by `B`, and nothing views it (caller).
+    // SAFETY: `B` allocated the block with this number of bytes, and nothing views it (caller).
     unsafe { B::free(&state.context, B::block_at(block), chunk.block_bytes) };
     chunk.block_bytes
 }
 
-/// Makes room for one more chunk in the list.
+/// Adds capacity for one more chunk to the list.
 ///
 /// # Errors
 ///
-/// [`PoolError::Bookkeeping`] if the host has no memory for it.
+/// [`PoolError::Bookkeeping`] if the host has no memory for the list.
 pub(super) fn lengthen<B: StackedBackend>(
     state: &StackState<B>,
 ) -> Result<(), PoolError<B::Error>> {
@@ -64,17 +66,17 @@ pub(super) fn lengthen<B: StackedBackend>(
     let count = state.with_chunks(|chunks| chunks.len());
     let longer = Chunks::longer(2 * count);
     let longer = longer.map_err(|requested| PoolError::Bookkeeping { requested })?;
-    // The old list is freed outside, because the allocator may run foreign code.
+    // The old list is freed outside the closure, because the allocator may run foreign code.
     drop(state.with_chunks(|chunks| chunks.move_to(longer)));
     Ok(())
 }
 
-/// Allocates a block of `generous` bytes, or else, after the backend has settled, of `needed`
-/// bytes: a chunk with `live` live bytes before it.
+/// Allocates a block of `generous` bytes. If that fails, lets the backend settle, and allocates a
+/// block of `needed` bytes. The block becomes a chunk with `live` live bytes before it.
 ///
 /// # Errors
 ///
-/// [`PoolError::LimitExceeded`] and [`PoolError::OutOfMemory`].
+/// [`PoolError::LimitExceeded`] or [`PoolError::OutOfMemory`] if the block cannot be allocated.
 pub(super) fn allocate<B: StackedBackend>(
     state: &StackState<B>,
     needed: usize,

@@ -1,4 +1,4 @@
-//! The chunks of a stack, in the order in which the arrays of a pass lie in them.
+//! The chunks of a stack, in the order in which the arrays of a pass use them.
 
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -10,12 +10,13 @@ pub(super) struct Chunk {
     pub(super) block: *mut u8,
     /// The first address in the block that is aligned for every element that the pool has seen.
     pub(super) start: *mut u8,
-    /// One line before the end of the block (invariant 4), or lower if the rest is lent or belongs
-    /// to another pool.
+    /// The end of the chunk: one line before the end of the block (invariant 4), or lower if the
+    /// rest is lent or belongs to another pool.
     pub(super) end: *mut u8,
-    /// The bytes of the block; 0 if the chunk is borrowed.
+    /// The size of the block in bytes; 0 if the chunk is borrowed.
     pub(super) block_bytes: usize,
-    /// The bytes that were live in earlier chunks when this one was entered.
+    /// The number of bytes that were live in earlier chunks when the first array was placed in this
+    /// chunk.
     pub(super) live_before: usize,
 }
 
@@ -25,7 +26,7 @@ impl Chunk {
         (self.start.addr()..=self.end.addr()).contains(&at.addr())
     }
 
-    /// Returns the bytes that are live while the cursor is at an address of the chunk.
+    /// Returns the number of bytes that are live while the cursor is at an address of the chunk.
     pub(super) fn live_at(&self, at: *const u8) -> usize {
         self.live_before + (at.addr() - self.start.addr())
     }
@@ -40,7 +41,7 @@ impl Chunk {
         self.block.addr()..self.block.addr() + self.block_bytes
     }
 
-    /// Returns the bytes available for arrays.
+    /// Returns the number of bytes available for arrays.
     pub(super) fn capacity(&self) -> usize {
         self.end.addr() - self.start.addr()
     }
@@ -55,7 +56,7 @@ impl Chunks {
         Self(Vec::new())
     }
 
-    /// Returns the chunk of a number.
+    /// Returns the chunk with the given number.
     pub(super) fn get(&self, number: usize) -> Option<&Chunk> {
         self.0.get(number)
     }
@@ -64,7 +65,7 @@ impl Chunks {
         self.0.get_mut(number)
     }
 
-    /// Returns the number of the chunk that a cursor is in; `None` for a stray cursor.
+    /// Returns the number of the chunk that contains a cursor. Returns `None` for a stray cursor.
     pub(super) fn position(&self, at: *const u8) -> Option<usize> {
         self.0.iter().position(|chunk| chunk.contains(at))
     }
@@ -74,9 +75,8 @@ impl Chunks {
         self.position(address).and_then(|position| self.get(position)).map(|chunk| chunk.block)
     }
 
-    /// Returns the lowest address of the chunk that is not handed out, if the memory at `start` is
-    /// not handed out either, while the cursor is at `at`. Returns `None` if that memory is handed
-    /// out, or in no chunk.
+    /// Returns the lowest idle address of the chunk that contains `start`, while the cursor is at
+    /// `at`. Returns `None` if the memory at `start` is handed out, or is in no chunk.
     pub(super) fn idle_base(&mut self, at: *mut u8, start: *const u8) -> Option<*mut u8> {
         let theirs = self.position(start)?;
         let own = self.position(at);
@@ -96,11 +96,11 @@ impl Chunks {
         self.0.len()
     }
 
-    /// Allocates the memory for a list with one chunk more. Fails with the bytes requested if the
-    /// host has none.
+    /// Allocates the memory for a list with one more chunk. Fails with the number of bytes
+    /// requested if the host has no memory.
     ///
-    /// It is allocated apart from the list, which is not borrowed meanwhile, because the allocator
-    /// may run foreign code.
+    /// The memory is allocated separately from the list, so that the list is not borrowed during
+    /// the allocation: the allocator may run foreign code.
     pub(super) fn longer(count: usize) -> Result<Self, usize> {
         let mut chunks = Vec::new();
         let bytes = (count + 1) * size_of::<Chunk>();
@@ -108,7 +108,7 @@ impl Chunks {
         Ok(Self(chunks))
     }
 
-    /// Moves the chunks to a longer list; returns the old list's memory.
+    /// Moves the chunks to a longer list, and returns the old list's memory.
     pub(super) fn move_to(&mut self, mut longer: Self) -> Self {
         longer.0.append(&mut self.0);
         core::mem::replace(self, longer)
@@ -119,18 +119,18 @@ impl Chunks {
         self.0.len() < self.0.capacity()
     }
 
-    /// Appends a chunk; there is room for it.
+    /// Appends a chunk. The list must have capacity for it.
     pub(super) fn push(&mut self, chunk: Chunk) {
         debug_assert!(self.has_room(), "the list is allocated before the chunk");
         self.0.push(chunk);
     }
 
-    /// Takes the last chunk, if there are more than `keep`.
+    /// Takes the last chunk, if there are more than `keep` chunks.
     pub(super) fn pop_above(&mut self, keep: usize) -> Option<Chunk> {
         if self.0.len() > keep { self.0.pop() } else { None }
     }
 
-    /// Removes all chunks without freeing them.
+    /// Removes all chunks from the list without freeing them.
     pub(super) fn clear(&mut self) {
         self.0.clear();
     }
@@ -157,7 +157,7 @@ impl Chunks {
         largest
     }
 
-    /// Returns the bytes of host memory that the list takes.
+    /// Returns the number of bytes of host memory that the list uses.
     pub(super) fn bookkeeping_bytes(&self) -> usize {
         self.0.capacity() * size_of::<Chunk>()
     }

@@ -21,7 +21,7 @@ use crate::stacked::{Stacked, StackedBackend};
 use crate::stats::ReleaseReport;
 use crate::threads::ScopeMayLeaveItsThread;
 
-/// The address of the next array in its pool.
+/// The address of the next array in its pool, with a pointer to the pool's state.
 pub struct StackCursor<B: StackedBackend> {
     at: Cell<NonNull<u8>>,
     state: NonNull<StackState<B>>,
@@ -63,9 +63,9 @@ impl<B: StackedBackend> fmt::Debug for StackPlace<'_, B> {
 impl<B: StackedBackend> StackCursor<B> {
     /// # Safety
     ///
-    /// `at` is an address of the pool with this state, valid for a cursor (invariant 1). The pool
-    /// outlives the cursor. No view of memory at or above it is in use, and no other cursor makes
-    /// one while this one is used.
+    /// `at` is a valid address for a cursor of the pool with this state (invariant 1). The pool
+    /// outlives the cursor. No view of memory at or above the cursor is in use, and no other cursor
+    /// creates such a view while this cursor is used.
     #[inline(always)]
     pub(super) unsafe fn new(at: NonNull<u8>, state: NonNull<StackState<B>>) -> Self {
         Self { at: Cell::new(at), state }
@@ -73,7 +73,8 @@ impl<B: StackedBackend> StackCursor<B> {
 
     #[inline(always)]
     fn pool(&self) -> &StackState<B> {
-        // SAFETY: the pool outlives the cursor (`new`), and there are only shared references to its state.
+        // SAFETY: the pool outlives the cursor (`new`), and only shared references to its state
+        // exist.
         unsafe { self.state.as_ref() }
     }
 
@@ -96,7 +97,7 @@ fn fit<B: StackedBackend, T>(at: NonNull<u8>, end: *mut u8, length: usize) -> Op
     fit_bytes::<B>(at, end, length * size_of::<T>())
 }
 
-/// Returns the maximum number of elements that the hot path hands out.
+/// Returns the largest number of elements that the hot path hands out.
 const fn most_hot(element_size: usize) -> usize {
     match MOST_HOT_BYTES.checked_div(element_size) {
         Some(most) => most,
@@ -120,12 +121,13 @@ impl<B: StackedBackend> ScopeCursor<Stacked<B>> for StackCursor<B> {
         let (state, at) = (self.pool(), self.at.get());
         let span = match fit::<B, T>(at, state.end.get(), length) {
             Some(span) => span,
-            // SAFETY: the cursor is of this pool, and nothing at or above it is viewed (`new`).
+            // SAFETY: the cursor belongs to this pool, and nothing at or above it is viewed
+            // (`new`).
             None => unsafe {
                 cold::prepare_or_panic(state, at.as_ptr(), length, Layout::new::<T>())
             },
         };
-        // SAFETY: of this pool, which lives for `'s` (caller).
+        // SAFETY: the span belongs to this pool, which lives for `'s` (caller).
         unsafe { StackMemory::new(span, self.state) }
     }
 
@@ -143,10 +145,11 @@ impl<B: StackedBackend> ScopeCursor<Stacked<B>> for StackCursor<B> {
         let demand = Demand::new::<T>(length, first_use);
         let span = match fit::<B, T>(at, end, length) {
             Some(span) => span,
-            // SAFETY: the cursor is of this pool, and nothing at or above it is viewed (`new`).
+            // SAFETY: the cursor belongs to this pool, and nothing at or above it is viewed
+            // (`new`).
             None => unsafe { cold::prepare(state, at.as_ptr(), demand) }?,
         };
-        // SAFETY: of this pool, which lives for `'s` (caller).
+        // SAFETY: the span belongs to this pool, which lives for `'s` (caller).
         Ok(unsafe { StackMemory::new(span, self.state) })
     }
 
@@ -155,7 +158,7 @@ impl<B: StackedBackend> ScopeCursor<Stacked<B>> for StackCursor<B> {
         vector: VectorMemory<Self::Memory<'s>>,
         needed: usize,
     ) -> EnlargeResult<'s, Stacked<B>, Self> {
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         unsafe { enlarge::<B, T>(self, vector, needed) }
     }
 
@@ -171,12 +174,13 @@ impl<B: StackedBackend> ScopeCursor<Stacked<B>> for StackCursor<B> {
         }
         let state = self.pool();
         state.forget_capacity(old.next, next);
-        // SAFETY: within the vector's memory, after its elements; nothing else was acquired after it.
+        // SAFETY: the address is within the vector's memory, after its elements. Nothing else was
+        // acquired after the vector.
         unsafe { self.set(next) };
     }
 
     unsafe fn keep<T: Copy>(&self, start: *mut T, length: usize, plain: bool) -> Option<*mut T> {
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         unsafe { keep(self, start, length, plain) }
     }
 
@@ -234,13 +238,14 @@ impl<B: StackedBackend> ScopeCursor<Stacked<B>> for StackCursor<B> {
 impl<'s, B: StackedBackend> StackPlace<'s, B> {
     #[inline(always)]
     fn pool(self) -> &'s StackState<B> {
-        // SAFETY: the pool lives for `'s` (`ScopeCursor::place`), and there are only shared references to its state.
+        // SAFETY: the pool lives for `'s` (`ScopeCursor::place`), and only shared references to its
+        // state exist.
         unsafe { self.state.as_ref() }
     }
 
     #[inline(always)]
     fn memory(self, span: Span) -> StackMemory<'s, B> {
-        // SAFETY: a span of this pool, which lives for `'s`.
+        // SAFETY: the span belongs to this pool, which lives for `'s`.
         unsafe { StackMemory::new(span, self.state) }
     }
 }
@@ -260,7 +265,7 @@ impl<'s, B: StackedBackend> CursorPlace<'s, Stacked<B>> for StackPlace<'s, B> {
         first_use: FirstUse,
     ) -> Result<StackMemory<'s, B>, PoolError<B::Error>> {
         let demand = Demand::new::<T>(length, first_use);
-        // SAFETY: the cursor stands at this place (caller).
+        // SAFETY: the cursor is at this position (caller).
         let span = unsafe { cold::prepare(self.pool(), self.at.as_ptr(), demand) }?;
         Ok(self.memory(span))
     }
@@ -270,7 +275,7 @@ impl<'s, B: StackedBackend> CursorPlace<'s, Stacked<B>> for StackPlace<'s, B> {
         self,
         dims: &[usize],
     ) -> Option<MemoryAndShape<'s, StackMemory<'s, B>, Stacked<B>>> {
-        // SAFETY: the caller upholds this contract; the pool lives for `'s`.
+        // SAFETY: the caller upholds this contract, and the pool lives for `'s`.
         let (span, way) = unsafe { shapes::fitting::<B, T>(self.pool(), self.at, dims) }?;
         Some((self.memory(span), way))
     }
@@ -281,7 +286,7 @@ impl<'s, B: StackedBackend> CursorPlace<'s, Stacked<B>> for StackPlace<'s, B> {
         dims: &[usize],
         first_use: FirstUse,
     ) -> Result<MemoryAndShape<'s, StackMemory<'s, B>, Stacked<B>>, PoolError<B::Error>> {
-        // SAFETY: the caller upholds this contract; the pool lives for `'s`.
+        // SAFETY: the caller upholds this contract, and the pool lives for `'s`.
         let prepared = unsafe { shapes::prepare::<B, T>(self.pool(), self.at, dims, first_use) };
         prepared.map(|(span, way)| (self.memory(span), way))
     }
@@ -293,7 +298,7 @@ impl<'s, B: StackedBackend> CursorPlace<'s, Stacked<B>> for StackPlace<'s, B> {
         self,
         dims: &[usize],
     ) -> MemoryAndShape<'s, StackMemory<'s, B>, Stacked<B>> {
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         match unsafe { self.prepare_shape::<T>(dims, FirstUse::Read) } {
             Ok(prepared) => prepared,
             Err(error) => crate::error::panic_with(&error),
@@ -301,12 +306,12 @@ impl<'s, B: StackedBackend> CursorPlace<'s, Stacked<B>> for StackPlace<'s, B> {
     }
 }
 
-/// Enlarges a vector's memory: in place, if the vector is the last array and its chunk has room,
-/// else by moving it.
+/// Enlarges a vector's memory. The vector grows in place if it is the last array and its chunk is
+/// large enough. Otherwise its elements are moved.
 ///
 /// # Errors
 ///
-/// Same as an acquire; the vector's memory is then unchanged.
+/// Same as for an acquire. In case of an error, the vector's memory is unchanged.
 ///
 /// # Safety
 ///
@@ -327,8 +332,8 @@ unsafe fn enlarge<'s, B: StackedBackend, T: Copy>(
     let reserve = |capacity| {
         let demand = Demand::new::<T>(capacity, FirstUse::Write);
         let demand = Demand { kept_bytes, is_growth: is_last, least: needed, ..demand };
-        // SAFETY: nothing above the cursor is viewed; of the vector's memory, only the first
-        // `kept_bytes` are.
+        // SAFETY: nothing above the cursor is viewed. Of the vector's memory, only the first
+        // `kept_bytes` bytes are viewed.
         unsafe { cold::prepare(state, at, demand) }
     };
     let wanted = needed.max(length.saturating_mul(2)).max(LEAST);
@@ -341,16 +346,16 @@ unsafe fn enlarge<'s, B: StackedBackend, T: Copy>(
         reserved => reserved,
     };
     let span = reserved?;
-    // SAFETY: a span of this pool, which lives for `'s`.
+    // SAFETY: the span belongs to this pool, which lives for `'s`.
     let memory: StackMemory<'s, B> = unsafe { StackMemory::new(span, cursor.state) };
     if length > 0 && memory.start != old.start {
-        // SAFETY: the old memory has the elements, and is below the new memory or in another chunk,
-        // which is kept. The new memory is for more of them.
+        // SAFETY: the old memory contains the elements, and is below the new memory or in another
+        // chunk, which is kept. The new memory is large enough for more elements than that.
         unsafe { memory.start.cast::<T>().copy_from_nonoverlapping(old.start.cast(), length) };
     }
-    // Same as `step`: the memory is the vector's from here on.
+    // Same as `step`: from here on, the memory belongs to the vector.
     state.top.set(span.next);
-    // SAFETY: just reserved.
+    // SAFETY: the memory was just reserved.
     unsafe { cursor.set(span.next) };
     if !plain {
         state.mark(memory.start.as_ptr(), memory.bytes());
@@ -359,11 +364,11 @@ unsafe fn enlarge<'s, B: StackedBackend, T: Copy>(
     Ok(VectorMemory { memory, capacity, length, plain })
 }
 
-/// The smallest capacity that a vector grows to.
+/// The smallest capacity to which a vector grows.
 const LEAST: usize = 4;
 
-/// Takes elements out of the memory above the cursor, moves them down to it, and steps past them.
-/// Elements of a later chunk move to that chunk's start, and so does the cursor.
+/// Takes elements out of the memory above the cursor, moves them down to the cursor, and steps past
+/// them. Elements in a later chunk move to the start of that chunk, and so does the cursor.
 ///
 /// # Safety
 ///
@@ -379,9 +384,10 @@ unsafe fn keep<B: StackedBackend, T: Copy>(
     let base = state.with_chunks(|chunks| chunks.idle_base(at, start.cast()))?;
     let bytes = length * size_of::<T>();
     let aligned = align_up(base, align_of::<T>()).cast::<T>();
-    // Elements of less than a line may begin before the aligned address.
+    // If the elements are smaller than a line, they may begin below the aligned address.
     let target = if aligned.addr() <= start.addr() { aligned } else { start };
-    // SAFETY: both are in one chunk, at or above the cursor, where nothing else is viewed (caller).
+    // SAFETY: both addresses are in one chunk, at or above the cursor, where nothing else is viewed
+    // (caller).
     unsafe { ptr::copy(start, target, length) };
     let next = align_up(target.cast::<u8>().wrapping_add(bytes), B::ALIGN);
     state.top.set(next);

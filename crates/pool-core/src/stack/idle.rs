@@ -1,4 +1,4 @@
-//! Operations on the memory of a stack that is not handed out: freeing it, shrinking it, sampling.
+//! Operations on the memory of a stack that is not handed out: freeing, shrinking and sampling.
 
 use core::ptr::NonNull;
 
@@ -8,15 +8,16 @@ use crate::config::Compaction;
 use crate::stacked::StackedBackend;
 use crate::stats::ReleaseReport;
 
-/// Frees the chunks after the cursor's, and also the cursor's own if nothing is handed out.
-/// Otherwise returns the pages of its rest to the system. Frees nothing if the pool is busy.
+/// Frees the chunks after the cursor's chunk. If nothing is handed out, the cursor's chunk is also
+/// freed. Otherwise the unused pages of that chunk are returned to the system. Frees nothing if the
+/// pool is busy.
 ///
 /// # Safety
 ///
 /// `at` is a cursor of the pool, and nothing at or above it is viewed.
 pub(super) unsafe fn trim<B: StackedBackend>(state: &StackState<B>, at: *mut u8) -> ReleaseReport {
     let Some(_busy) = state.busy() else { return ReleaseReport::default() };
-    // Lent or borrowed memory of the first chunk must not be freed by this pool.
+    // This pool must not free lent or borrowed memory of the first chunk.
     let least = usize::from(state.shares_memory());
     let first = state.with_chunks(|chunks| match chunks.position(at) {
         Some(0) if chunks.get(0).is_some_and(|chunk| chunk.start == at) => 0,
@@ -25,7 +26,7 @@ pub(super) unsafe fn trim<B: StackedBackend>(state: &StackState<B>, at: *mut u8)
     });
     let keep = first.max(least);
     if first == 0 {
-        // Nothing is live.
+        // No array is live.
         state.forget_needs();
     }
     // SAFETY: nothing at or above the cursor is viewed (caller), and the pool is marked.
@@ -33,23 +34,24 @@ pub(super) unsafe fn trim<B: StackedBackend>(state: &StackState<B>, at: *mut u8)
     if state.with_chunks(|chunks| chunks.len()) == keep {
         return ReleaseReport { discarded_bytes, ..ReleaseReport::default() };
     }
-    // Cursors of outer scopes may be stray from here on: the pool is not settled (invariants 1 and 3).
+    // Cursors of outer scopes may be stray from here on, so the pool is not settled (invariants 1
+    // and 3).
     state.unsettle();
-    // SAFETY: the chunks hold nothing (invariant 2), and the pool is marked.
+    // SAFETY: the chunks contain no array (invariant 2), and the pool is marked.
     let (bytes, slots) = unsafe { free_above(state, keep) };
     B::settle(&state.context);
     ReleaseReport { slots, bytes, discarded_bytes }
 }
 
-/// Returns whole pages of the cursor's chunk, from the cursor on, to the system; returns their
-/// bytes. The chunk and its dirty ranges stay unchanged: the bytes that were returned are
+/// Returns whole pages of the cursor's chunk, from the cursor on, to the system, and returns their
+/// number of bytes. The chunk and its dirty ranges stay unchanged, because the returned bytes are
 /// initialised.
 ///
 /// # Safety
 ///
 /// Same as for [`trim`], and the pool is marked as busy.
 unsafe fn discard_rest<B: StackedBackend>(state: &StackState<B>, at: *mut u8) -> usize {
-    // A part of the block may be in use by another pool.
+    // Another pool may be using a part of the block.
     if state.shares_memory() {
         return 0;
     }
@@ -60,12 +62,13 @@ unsafe fn discard_rest<B: StackedBackend>(state: &StackState<B>, at: *mut u8) ->
         return 0;
     };
     let from = at.addr() - chunk.block.addr();
-    // SAFETY: a chunk's block, with its bytes; nothing from the cursor on is viewed (caller).
+    // SAFETY: this is a chunk's block with its size, and nothing from the cursor on is viewed
+    // (caller).
     unsafe { B::discard(&state.context, B::block_at(block), chunk.block_bytes, from) }
 }
 
-/// Makes the next pass begin with a chunk for the needs of the sampled passes, if the pool holds
-/// much more.
+/// Makes the next pass begin with a chunk of the size that the sampled passes needed, if the pool
+/// holds much more.
 ///
 /// # Safety
 ///
@@ -78,7 +81,7 @@ pub(super) unsafe fn compact<B: StackedBackend>(
     let used = state.largest_sample.get();
     let held = state.reserved();
     let released = if used > 0 && is_oversized(held, used, compaction) {
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         unsafe { trim(state, at) }
     } else {
         ReleaseReport::default()
@@ -95,12 +98,12 @@ fn is_oversized(held: usize, used: usize, compaction: &Compaction) -> bool {
         && held.saturating_sub(used) >= compaction.minimum_bytes.max(1)
 }
 
-/// Sends the acquires of the next passes to the cold function, which records their needs. Samples
-/// nothing if the pool is busy.
+/// Sends the acquires of the next passes to the cold function, which records the memory they need.
+/// Samples nothing if the pool is busy.
 pub(super) fn sample<B: StackedBackend>(state: &StackState<B>) {
     let Some(_busy) = state.busy() else { return };
     state.largest_sample.set(0);
     state.samples_left.set(Compaction::SAMPLES);
-    // The first cursor counts the passes, only by the cold function.
+    // The first cursor of a pass counts the pass, but only if it calls the cold function.
     state.merge_next();
 }

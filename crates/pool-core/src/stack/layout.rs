@@ -1,4 +1,4 @@
-//! The layout of stacks, and its part of the interface of every pool.
+//! The layout of stacks, with its implementation of the interface of every pool.
 
 use super::cursor::StackCursor;
 use super::memory::{Span, StackMemory};
@@ -48,7 +48,7 @@ impl<B: StackedBackend> PoolState<Stacked<B>> for StackState<B> {
     unsafe fn configure(&self, config: PoolConfig) -> Result<(), ConfigError> {
         config.validate()?;
         self.set_config(MemoryChecks::applied_to(config));
-        // SAFETY: nothing of the pool is in use (caller).
+        // SAFETY: no part of the pool is in use (caller).
         unsafe { shapes::clear(self) };
         Ok(())
     }
@@ -64,7 +64,7 @@ impl<B: StackedBackend> PoolState<Stacked<B>> for StackState<B> {
     unsafe fn named(&self, number: usize) -> NamedArray<StackMemory<'_, B>> {
         let name = self.with_names(|names| names[number]);
         let span = Span { start: name.start, next: name.next };
-        // SAFETY: a span of this pool, which lives while its state is borrowed.
+        // SAFETY: the span belongs to this pool, which lives while its state is borrowed.
         let memory = unsafe { StackMemory::new(span, NonNull::from(self)) };
         NamedArray { memory, serial: name.serial, length: name.length }
     }
@@ -75,10 +75,10 @@ impl<B: StackedBackend> PoolState<Stacked<B>> for StackState<B> {
             self.note_pass();
         }
         let last = self.with_names(|names| names.last().map(|name| name.next));
-        // SAFETY: as in `StackRoot::cursor`; the arrays of a pool are not at null.
+        // SAFETY: as in `StackRoot::cursor`. The arrays of a pool are not at the null address.
         let at = unsafe { NonNull::new_unchecked(last.unwrap_or(self.base.get())) };
-        // SAFETY: the end of the last array, or the position of a first cursor; the caller upholds
-        // the rest of the contract.
+        // SAFETY: this is the end of the last array, or the position of a first cursor. The caller
+        // upholds the rest of the contract.
         unsafe { StackCursor::new(at, NonNull::from(self)) }
     }
 }

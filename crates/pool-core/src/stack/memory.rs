@@ -12,27 +12,27 @@ use crate::slot_ref::SlotRef;
 use crate::stacked::{Stacked, StackedBackend};
 use crate::threads::ScopeMayLeaveItsThread;
 
-/// The start of an array, and the start of the next one.
+/// The start of an array, and the start of the next array.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Span {
     pub(super) start: NonNull<u8>,
     pub(super) next: *mut u8,
 }
 
-/// The maximum bytes of an array that the hot path hands out. Rounded up, they fit a 32-bit
-/// operand, and the cursor after them does not wrap, because cursors are at or below
-/// [`STRAY`](super::state::STRAY).
+/// The largest number of bytes of an array that the hot path hands out. Rounded up, this number
+/// fits in a 32-bit operand. The cursor after such an array does not wrap, because cursors are at
+/// or below [`STRAY`](super::state::STRAY).
 pub(super) const MOST_HOT_BYTES: usize = (1 << 30) - 1;
 
-/// Returns the span of `bytes` bytes at a cursor, at most [`MOST_HOT_BYTES`], if they end at or
-/// below `end`. A null end, or one below the cursor, fits nothing, not even 0 bytes.
+/// Returns the span of `bytes` bytes at a cursor, at most [`MOST_HOT_BYTES`], if the span ends at
+/// or below `end`. If `end` is null or below the cursor, nothing fits, not even 0 bytes.
 #[inline(always)]
 pub(super) fn fit_bytes<B: StackedBackend>(
     at: NonNull<u8>,
     end: *mut u8,
     bytes: usize,
 ) -> Option<Span> {
-    // Ends are multiples of a line, so a rounded step ends at or below them.
+    // Ends are multiples of a line, so a step rounded up to lines also ends at or below them.
     let next = at.as_ptr().wrapping_add(lines::<B>(bytes));
     (next.addr() <= end.addr()).then_some(Span { start: at, next })
 }
@@ -43,7 +43,7 @@ pub(super) const fn lines<B: StackedBackend>(bytes: usize) -> usize {
     (bytes + (B::ALIGN - 1)) & !(B::ALIGN - 1)
 }
 
-/// Memory for one array, for the time `'s` of its scope.
+/// Memory for one array, borrowed for `'s`, the lifetime of its scope.
 pub struct StackMemory<'s, B: StackedBackend> {
     pub(super) start: NonNull<u8>,
     /// The cursor after the array.
@@ -78,7 +78,7 @@ impl<B: StackedBackend> fmt::Debug for StackMemory<'_, B> {
 impl<'s, B: StackedBackend> StackMemory<'s, B> {
     /// # Safety
     ///
-    /// `span` is of the pool with this state, which lives for `'s`.
+    /// `span` belongs to the pool with this state, which lives for `'s`.
     #[inline(always)]
     pub(super) unsafe fn new(span: Span, state: NonNull<StackState<B>>) -> Self {
         Self { start: span.start, next: span.next, state, scope: PhantomData }
@@ -87,12 +87,12 @@ impl<'s, B: StackedBackend> StackMemory<'s, B> {
     /// Returns the pool's state.
     #[inline(always)]
     pub(super) fn state(self) -> &'s StackState<B> {
-        // SAFETY: the pool lives for `'s` (`new`), and there are only shared references to its state.
+        // SAFETY: the pool lives for `'s` (`new`), and only shared references to its state exist.
         unsafe { self.state.as_ref() }
     }
 
-    /// Returns the bytes from the start of the array to the start of the next one; 0 for an array
-    /// without bytes, which may begin after the next one.
+    /// Returns the number of bytes from the start of the array to the start of the next array.
+    /// Returns 0 for an array without bytes, which may begin after the next array.
     pub(super) fn bytes(self) -> usize {
         self.next.addr().saturating_sub(self.start.addr().get())
     }
@@ -134,7 +134,7 @@ impl<'s, B: StackedBackend> ArrayMemory<'s, Stacked<B>> for StackMemory<'s, B> {
             names.push(Name { start, next, serial, length });
             longer
         });
-        // Freed outside, because the allocator may run foreign code.
+        // The old list is freed outside the closure, because the allocator may run foreign code.
         drop(old);
         Ok(count)
     }

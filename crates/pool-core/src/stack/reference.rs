@@ -1,4 +1,4 @@
-//! The part of a [`SlotRef`] that the views of a backend for both layouts use.
+//! The methods of a [`SlotRef`] for the views of a backend that supports both layouts.
 
 use core::ptr::NonNull;
 
@@ -15,25 +15,26 @@ impl<B: StackedBackend> SlotRef<B> {
     #[inline]
     #[must_use]
     pub unsafe fn pool_context(&self) -> &B::Context {
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         match unsafe { self.stack_state() } {
             Some(state) => &state.context,
-            // SAFETY: as above, and the view is of a slot.
+            // SAFETY: as above, and the view belongs to a slot.
             None => unsafe { self.context() },
         }
     }
 
-    /// Returns the block that contains the view's bytes. `start` is the address of one of them.
+    /// Returns the block that contains the view's bytes. `start` is the address of one of these
+    /// bytes.
     ///
     /// # Safety
     ///
-    /// The view that has this reference is in use, on the thread that owns the pool, and has at
+    /// The view that stores this reference is in use, on the thread that owns the pool, and has at
     /// least one byte.
     #[must_use]
     pub unsafe fn block_of(&self, start: NonNull<u8>) -> BlockOf<B::Block> {
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         let Some(state) = (unsafe { self.stack_state() }) else {
-            // SAFETY: as above, and the view is of a slot.
+            // SAFETY: as above, and the view belongs to a slot.
             return BlockOf::Slot(unsafe { self.block() });
         };
         let block = state.with_chunks(|chunks| chunks.block_around(start.as_ptr()));
@@ -42,17 +43,18 @@ impl<B: StackedBackend> SlotRef<B> {
     }
 
     /// Arms bytes of the view: [`PoolBackend::reuse`](crate::PoolBackend::reuse) or
-    /// [`StackedBackend::reuse_bytes`] is called before they are handed out again. Nothing depends on the view being
-    /// dropped.
+    /// [`StackedBackend::reuse_bytes`] is called before these bytes are handed out again. Nothing
+    /// depends on the view being dropped.
     ///
     /// # Safety
     ///
-    /// Same as for [`arm`](Self::arm), and the `bytes` bytes from `start` on are the view's.
+    /// Same as for [`arm`](Self::arm). In addition, the `bytes` bytes from `start` on belong to the
+    /// view.
     pub unsafe fn arm_bytes(self, start: NonNull<u8>, bytes: usize) {
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         match unsafe { self.stack_state() } {
             Some(state) => state.arm(start.as_ptr(), bytes),
-            // SAFETY: as above, and the view is of a slot.
+            // SAFETY: as above, and the view belongs to a slot.
             None => unsafe { self.arm() },
         }
     }
@@ -61,12 +63,12 @@ impl<B: StackedBackend> SlotRef<B> {
     ///
     /// # Safety
     ///
-    /// The view that has this reference is in use.
+    /// The view that stores this reference is in use.
     #[inline]
     unsafe fn stack_state<'s>(self) -> Option<&'s StackState<B>> {
         let state = self.stack()?;
-        // SAFETY: the address of a pool's state (`SlotRef::of_stack`); the pool outlives its views (caller), and there are
-        // only shared references to its state.
+        // SAFETY: this is the address of a pool's state (`SlotRef::of_stack`). The pool outlives
+        // its views (caller), and only shared references to its state exist.
         Some(unsafe { state.cast::<StackState<B>>().as_ref() })
     }
 }

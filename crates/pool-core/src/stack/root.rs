@@ -51,17 +51,18 @@ impl<B: StackedBackend> PoolRoot<Stacked<B>> for StackRoot<B> {
     unsafe fn destroy(self) {
         // SAFETY: the pool is live (caller).
         let state = unsafe { self.state() };
-        // SAFETY: no view is in use, and the caller has the pool to itself.
+        // SAFETY: no view is in use, and no other code can reach the pool (caller).
         unsafe { free_above(state, 0) };
         // SAFETY: as above.
         unsafe { shapes::clear(state) };
-        // SAFETY: made by `try_box` in `create`; the caller gives it up.
+        // SAFETY: the state was created by `try_box` in `create`, and the caller gives it up.
         drop(unsafe { into_box(self.0) });
     }
 
     #[inline(always)]
     unsafe fn state<'s>(self) -> &'s StackState<B> {
-        // SAFETY: the pool is live for `'s` (caller), and there are only shared references to its state.
+        // SAFETY: the pool is live for `'s` (caller), and only shared references to its state
+        // exist.
         unsafe { self.0.as_ref() }
     }
 
@@ -72,8 +73,8 @@ impl<B: StackedBackend> PoolRoot<Stacked<B>> for StackRoot<B> {
         // SAFETY: neither a chunk's start nor a stray cursor is null.
         let at = unsafe { NonNull::new_unchecked(state.base.get()) };
         state.note_pass();
-        // SAFETY: the start of the first chunk, or a stray address; the caller upholds the rest of
-        // the contract.
+        // SAFETY: this is the start of the first chunk, or a stray address. The caller upholds the
+        // rest of the contract.
         unsafe { StackCursor::new(at, self.0) }
     }
 
@@ -84,7 +85,7 @@ impl<B: StackedBackend> PoolRoot<Stacked<B>> for StackRoot<B> {
         // SAFETY: the pool is live (caller).
         let state = unsafe { self.state() };
         state.top.set(state.base.get());
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         unsafe { self.cursor() }
     }
 
@@ -96,7 +97,7 @@ impl<B: StackedBackend> PoolRoot<Stacked<B>> for StackRoot<B> {
             innermost.set(self.into_raw());
             return;
         }
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         unsafe { nesting::enter(self.0, innermost) };
     }
 
@@ -105,11 +106,11 @@ impl<B: StackedBackend> PoolRoot<Stacked<B>> for StackRoot<B> {
         // SAFETY: the pool is live (caller).
         let has_outer = unsafe { self.state() }.neighbours.outer.get().is_some();
         if !has_outer && innermost.get() == self.into_raw() {
-            // The only pool in use: it has no memory of another one.
+            // This is the only pool in use, so it has borrowed no memory from another pool.
             innermost.set(null_mut());
             return true;
         }
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         unsafe { nesting::leave(self.0, innermost) }
     }
 

@@ -1,20 +1,21 @@
-//! The merge of a pool's chunks into one, when its first cursor is made and nothing is live.
+//! The merge of a pool's chunks into one chunk, when its first cursor is created and nothing is
+//! live.
 
 use super::chunk_memory::{allocate, free_above, lengthen};
 use super::memory::lines;
 use super::state::StackState;
 use crate::stacked::StackedBackend;
 
-/// The slack of a chunk above the peak, as a divisor: lengths that increase slowly then do not
-/// replace it in each pass.
+/// The slack of a chunk above the peak, as a divisor. With this slack, lengths that increase slowly
+/// do not replace the chunk in each pass.
 const SLACK_DIVISOR: usize = 64;
 
-/// The excess, as a divisor, above which a chunk that is too large is replaced.
+/// The excess above which a chunk that is too large is replaced, as a divisor.
 const EXCESS_DIVISOR: usize = 32;
 
-/// Merges a pool's chunks into one of the peak of live bytes. A single chunk that is too large is
-/// replaced by one of that size. If that chunk cannot be allocated, the chunks stay unchanged. A
-/// pool with one chunk is then settled.
+/// Merges a pool's chunks into one chunk of the size of the peak of live bytes. A single chunk that
+/// is too large is replaced with a chunk of that size. If the new chunk cannot be allocated, the
+/// chunks stay unchanged. A pool with one chunk is settled afterwards.
 ///
 /// # Safety
 ///
@@ -25,7 +26,7 @@ pub(super) unsafe fn settle<B: StackedBackend>(state: &StackState<B>) {
     state.take_capacity_peak();
     state.unsettle();
     widen(state);
-    // SAFETY: nothing is in use (caller), and the pool is marked.
+    // SAFETY: no cursor or view is in use (caller), and the pool is marked.
     unsafe { merge(state) };
     state.samples_left.set(state.samples_left.get().saturating_sub(1));
     let first = state.with_chunks(|chunks| {
@@ -42,11 +43,11 @@ pub(super) unsafe fn settle<B: StackedBackend>(state: &StackState<B>) {
             state.settle_at(start);
         }
     }
-    // Sets the ends.
+    // Dropping the guard sets the ends.
     drop(busy);
 }
 
-/// Makes the first chunk as large as its block again: the pool may have borrowed a part of the
+/// Makes the first chunk as large as its block again. The pool may have borrowed a part of the
 /// block before it became the owner.
 fn widen<B: StackedBackend>(state: &StackState<B>) {
     let is_lent = state.neighbours.borrower.get().is_some();
@@ -55,7 +56,7 @@ fn widen<B: StackedBackend>(state: &StackState<B>) {
             let mask = state.most_aligned.get() - 1;
             let start = chunk.block.wrapping_add(chunk.block.addr().wrapping_neg() & mask);
             chunk.end = chunk.block.wrapping_add(chunk.block_bytes - B::ALIGN);
-            // A small block may have no aligned address.
+            // A small block may contain no aligned address.
             if start.addr() <= chunk.end.addr() {
                 chunk.start = start;
             }
@@ -71,13 +72,13 @@ unsafe fn merge<B: StackedBackend>(state: &StackState<B>) {
         (chunks.len(), chunks.get(0).map_or(0, super::chunks::Chunk::capacity))
     });
     let peak = state.pass_peak.get();
-    // The peak was counted in chunks that may have started at smaller multiples.
+    // The peak was counted in chunks that may have started at multiples of a smaller alignment.
     let padding = 2 * state.padding() + B::ALIGN;
     let needed = lines::<B>(peak) + padding;
     let generous = lines::<B>(peak + peak / SLACK_DIVISOR) + padding;
     if state.config().fresh {
-        // Each array had a chunk of its own, until its scope ended.
-        // SAFETY: nothing is in use (caller), and the pool is marked.
+        // Each array has used a separate chunk, until its scope ended.
+        // SAFETY: no cursor or view is in use (caller), and the pool is marked.
         unsafe { free_above(state, 0) };
         return;
     }
@@ -87,13 +88,14 @@ unsafe fn merge<B: StackedBackend>(state: &StackState<B>) {
     if count == 0 || peak == 0 || (count == 1 && fits) {
         return;
     }
-    // First the new chunk, then the old ones: if it fails, they stay.
+    // The new chunk is allocated before the old chunks are freed, so the old ones stay if the
+    // allocation fails.
     if lengthen(state).is_err() {
         return;
     }
     let Ok(chunk) = allocate(state, needed, generous, 0) else { return };
     state.note_allocated(&chunk);
-    // SAFETY: nothing is in use (caller), and the pool is marked.
+    // SAFETY: no cursor or view is in use (caller), and the pool is marked.
     unsafe { free_above(state, 0) };
     state.with_chunks(|chunks| chunks.push(chunk));
 }

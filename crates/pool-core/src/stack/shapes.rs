@@ -1,5 +1,6 @@
-//! The shape cache of a stack: one set of shapes for the array of dynamic rank at each offset (invariant 9). Passes with
-//! equal lengths have equal offsets, and find their shapes. An array at a new offset gets the set of the next idle offset.
+//! The shape cache of a stack: one set of shapes for the array of dynamic rank at each offset
+//! (invariant 9). Passes with equal lengths use equal offsets, and find their shapes in the cache.
+//! An array at a new offset uses the set of the next idle offset.
 
 use alloc::vec::Vec;
 use core::alloc::Layout;
@@ -21,28 +22,30 @@ use crate::try_box::{into_box, try_box};
 type SpanAndShape<'s, B> = (Span, &'s mut Way<<B as crate::backend::PoolBackend>::Descriptor>);
 
 /// Returns the span of an array at a cursor, and its cached shape, if the shape is cached and the
-/// elements fit without the cold function.
+/// elements fit without a call to the cold function.
 ///
 /// # Safety
 ///
-/// The pool lives for `'s`, `at` is a cursor of it, and nothing borrowed from a set at or above its offset is in use.
+/// The pool lives for `'s`, and `at` is a cursor of the pool. Nothing borrowed from a set at or
+/// above the cursor's offset is in use.
 #[inline(always)]
 pub(super) unsafe fn fitting<'s, B: StackedBackend, T: Element>(
     state: &'s StackState<B>,
     at: NonNull<u8>,
     dims: &[usize],
 ) -> Option<SpanAndShape<'s, B>> {
-    // If the pool is not settled, the origin is null, and so is the end below.
+    // If the pool is not settled, the origin is null, and the end below is also null.
     let offset = at.addr().get().wrapping_sub(state.origin.get().addr());
     let hint = usize::from(state.shape_hints[hint_of::<B>(offset)].get());
     let set = state
         .with_shapes(|sets| sets.get(hint).filter(|set| set.offset == offset).map(|set| set.set))?;
-    // SAFETY: a set lives as long as its pool or until the pool is exclusively borrowed; nothing borrowed from it is in use
-    // (caller).
+    // SAFETY: a set lives as long as its pool or until the pool is exclusively borrowed. Nothing
+    // borrowed from the set is in use (caller).
     let set: &'s mut ShapeSet<B::Descriptor> = unsafe { &mut *set.as_ptr() };
     let way = set.find(TypeId::of::<T>(), dims)?;
-    // An array takes at least a line, so that no two have the same offset. A cached shape was
-    // allocated once, so its bytes are at most `isize::MAX`; the hot path hands out fewer.
+    // An array uses at least one line, so that no two arrays have the same offset. A cached shape
+    // was allocated once, so its size is at most `isize::MAX` bytes. The hot path hands out only
+    // smaller arrays.
     let bytes = (way.count * size_of::<T>()).max(1);
     if bytes > MOST_HOT_BYTES || align_of::<T>() > B::ALIGN {
         return None;
@@ -58,8 +61,8 @@ const fn hint_of<B: StackedBackend>(offset: usize) -> usize {
     (offset / B::ALIGN) & (SHAPE_HINTS - 1)
 }
 
-/// Returns the span of an array, through the cold function if needed, and its shape, which is
-/// stored if it is new.
+/// Returns the span of an array, with a call to the cold function if needed, and its shape. A new
+/// shape is stored.
 ///
 /// # Errors
 ///
@@ -80,7 +83,7 @@ pub(super) unsafe fn prepare<'s, B: StackedBackend, T: Element>(
     let demand = if length * size_of::<T>() > 0 {
         Demand::new::<T>(length, first_use)
     } else {
-        // A line, aligned for `T`: see `fitting`.
+        // The array uses at least one line, and its start is aligned for `T`: see `fitting`.
         let element = Layout::new::<u8>().align_to(align_of::<T>()).unwrap_or(Layout::new::<u8>());
         Demand {
             length: 1,
@@ -95,19 +98,19 @@ pub(super) unsafe fn prepare<'s, B: StackedBackend, T: Element>(
         let position = chunks.position(at.as_ptr());
         position.and_then(|number| chunks.get(number)).map_or(0, |chunk| chunk.live_at(at.as_ptr()))
     });
-    // SAFETY: the same contract, which the caller upholds.
+    // SAFETY: the caller upholds the same contract.
     let span = unsafe { cold::prepare(state, at.as_ptr(), demand) }?;
     // SAFETY: nothing borrowed from a set at or above the offset is in use (caller).
     let way = unsafe { find_or_insert(state, offset, TypeId::of::<T>(), dims, length) }?;
     Ok((span, way))
 }
 
-/// Returns the shape from the set of an offset, and puts it there if it is missing.
+/// Returns the shape from the set of an offset, and adds it to the set if it is missing.
 ///
 /// # Safety
 ///
-/// The pool lives for `'s`, nothing borrowed from a set at or above the offset is in use, and `count` is the product of
-/// `dims`.
+/// The pool lives for `'s`, and `count` is the product of `dims`. Nothing borrowed from a set at or
+/// above the offset is in use.
 #[expect(
     clippy::mut_from_ref,
     reason = "the way is in a set of its own, which is lent to one array at a time"
@@ -125,7 +128,8 @@ unsafe fn find_or_insert<'s, B: StackedBackend>(
     // SAFETY: as in `fitting`.
     if let Some(way) = unsafe { &mut *set.as_ptr() }.find(element, dims) {
         state.shape_hits.increment();
-        // SAFETY: as above: the only reference to the set for `'s`; the one before has the same origin.
+        // SAFETY: as above. This is the only reference to the set for `'s`, and it is derived from
+        // the reference above.
         return Ok(unsafe { &mut *core::ptr::from_mut(way) });
     }
     state.shape_misses.increment();
@@ -133,17 +137,18 @@ unsafe fn find_or_insert<'s, B: StackedBackend>(
     let way = Way { element, lengths, count, descriptor: B::Descriptor::default() };
     // SAFETY: as in `fitting`.
     let (index, evicted) = unsafe { &mut *set.as_ptr() }.put(way);
-    // Dropping the evicted way runs the backend's code: nothing refers to the set meanwhile.
+    // Dropping the evicted entry runs the backend's code. Nothing refers to the set while it runs.
     drop(evicted);
     // SAFETY: as in `fitting`.
     Ok(unsafe { &mut *set.as_ptr() }.way(index))
 }
 
-/// Returns the set of an offset: the first one that is not below it, which is idle, or a new one.
+/// Returns the set for an offset: the first set at or above that offset, which is idle, or a new
+/// set.
 ///
 /// # Errors
 ///
-/// The bytes that the host cannot allocate.
+/// The number of bytes that the host cannot allocate.
 fn set_at<B: StackedBackend>(
     state: &StackState<B>,
     offset: usize,
@@ -176,7 +181,7 @@ fn set_at<B: StackedBackend>(
         sets.push(OffsetShapes { offset, set });
         longer
     });
-    // Freed outside, because the allocator may run foreign code.
+    // The old list is freed outside the closure, because the allocator may run foreign code.
     drop(old);
     Ok(set)
 }
@@ -188,7 +193,8 @@ fn set_at<B: StackedBackend>(
 /// Nothing borrowed from a set is in use.
 pub(super) unsafe fn clear<B: StackedBackend>(state: &StackState<B>) {
     while let Some(last) = state.with_shapes(Vec::pop) {
-        // SAFETY: made by `try_box`, and taken out of the list, which had the only pointer to it.
+        // SAFETY: the set was created by `try_box`, and was taken out of the list, which contained
+        // the only pointer to it.
         drop(unsafe { into_box(last.set) });
     }
 }

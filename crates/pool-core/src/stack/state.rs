@@ -1,5 +1,5 @@
-//! The state that a stacked pool owns: the ends that acquires compare with, the chunks, the context
-//! and the counters.
+//! The state that a stacked pool owns: the ends with which acquires compare, the chunks, the
+//! context and the counters.
 
 use alloc::vec::Vec;
 use core::cell::{Cell, UnsafeCell};
@@ -20,23 +20,26 @@ use crate::stats::PoolStats;
 
 /// The state of one stacked pool.
 pub struct StackState<B: StackedBackend> {
-    /// The limit of acquires whose elements may be read (invariants 3 and 6).
+    /// The end of the memory that the hot path may hand out for elements that may be read first
+    /// (invariants 3 and 6).
     pub(super) end: Cell<*mut u8>,
-    /// The limit of acquires whose elements are written first.
+    /// The end of the memory that the hot path may hand out for elements that are written first.
     pub(super) written_end: Cell<*mut u8>,
-    /// The position of first cursors: the start of the first chunk, or [`STRAY`] if the next pass
-    /// begins with a merge.
+    /// The position at which first cursors start: the start of the first chunk, or [`STRAY`] if the
+    /// next pass begins with a merge.
     pub(super) base: Cell<*mut u8>,
-    /// The start of the only chunk if the pool is settled, else null (invariant 3). Shape sets
-    /// count from here.
+    /// The start of the only chunk if the pool is settled, and otherwise null (invariant 3). The
+    /// offsets of shape sets are relative to this address.
     pub(super) origin: Cell<*mut u8>,
-    /// The cursor after the array that was handed out last, or the first cursor of the pass: at or
-    /// above every cursor in use if the pool is settled. Memory is lent from here on (`loans`).
+    /// The cursor after the array that was handed out last, or the first cursor of the pass. In a
+    /// settled pool, it is at or above every cursor in use. Memory is lent from this address on
+    /// (`loans`).
     pub(super) top: Cell<*mut u8>,
-    /// The other pools of its thread that this one lends to, borrows from, or is between.
+    /// The other pools of the thread that are linked to this pool: they lend memory to it, borrow
+    /// memory from it, or are its neighbours in the chain.
     pub(super) neighbours: Neighbours<B>,
-    /// For the low bits of an offset, in lines: the index at which the shape set of such an offset
-    /// was last found.
+    /// A hint for finding shape sets. For the low bits of an offset, in lines, it stores the index
+    /// at which the shape set of such an offset was last found.
     pub(super) shape_hints: [Cell<u16>; SHAPE_HINTS],
     pub(super) shape_hits: LongCount,
     pub(super) shape_misses: LongCount,
@@ -45,25 +48,26 @@ pub struct StackState<B: StackedBackend> {
     id: u64,
     last_serial: Cell<u64>,
     busy: BusyMark,
-    /// Accessed through `with_chunks` alone.
+    /// Accessed only through `with_chunks`.
     chunks: UnsafeCell<Chunks>,
     pub(super) dirty: DirtyRanges,
-    /// The bytes that a view armed: the backend orders them before they are handed out (invariant 10).
+    /// The bytes that a view armed: the backend orders them before they are handed out (invariant
+    /// 12).
     pub(super) armed: DirtyRanges,
-    /// The named arrays, in the order in which they were handed out. Accessed through `with_names`
-    /// alone.
+    /// The named arrays, in the order in which they were handed out. Accessed only through
+    /// `with_names`.
     names: UnsafeCell<Vec<Name>>,
-    /// The shape sets, in the order of their offsets. Accessed through `with_shapes` alone.
+    /// The shape sets, sorted by offset. Accessed only through `with_shapes`.
     shapes: UnsafeCell<Vec<OffsetShapes<B>>>,
-    /// The peak of live bytes since the pool was last settled, as the cold function saw it.
+    /// The peak of live bytes since the pool was last settled, as recorded by the cold function.
     pub(super) pass_peak: Cell<usize>,
     /// The peak of live bytes in the passes that the cold function last counted.
     pub(super) needed: Cell<usize>,
-    /// The bytes that are live with the whole capacity of the vector that grew last, and the cursor
-    /// after it. The vector may need less. Counted as live once something else is live, or in the
-    /// next pass.
+    /// The number of bytes that are live if the whole capacity of the vector that grew last is
+    /// counted, and the cursor after that vector. The vector may need less. These bytes are counted
+    /// as live once something else is live, or in the next pass.
     capacity_peak: Cell<(usize, *mut u8)>,
-    /// The peak of live bytes, while it was counted.
+    /// The peak of live bytes. It is updated while live bytes are counted.
     pub(super) live_peak: Cell<Option<usize>>,
     /// The number of passes still to be sampled.
     pub(super) samples_left: Cell<u16>,
@@ -72,23 +76,23 @@ pub struct StackState<B: StackedBackend> {
     peak_reserved: Count,
     growths: LongCount,
     pub(super) cold_acquires: LongCount,
-    /// The largest alignment of elements so far, at least a line. Chunks start at multiples of it, so that arrays of equal
-    /// passes are padded alike in each chunk.
+    /// The largest alignment of elements so far, at least one line. Chunks start at multiples of
+    /// this alignment, so that arrays of equal passes are padded equally in each chunk.
     pub(super) most_aligned: Cell<usize>,
     #[cfg(debug_assertions)]
     pub(super) growth_report: GrowthReport,
-    /// The next pool of a free list.
+    /// The next pool in a free list.
     pub(super) next_idle: Cell<*mut ()>,
 }
 
 /// The address of a cursor outside all chunks, which is above every end. It is the top bit of an
-/// address: no memory has it, and it is a multiple of a line.
+/// address: no memory is at this address, and it is a multiple of a line.
 pub(super) const STRAY: usize = 1 << (usize::BITS - 1);
 
-/// The number of offsets with a hint to their shape set; a power of two.
+/// The number of hints to shape sets; a power of two.
 pub(super) const SHAPE_HINTS: usize = 32;
 
-/// An array that a handle names.
+/// An array that is named by a handle.
 #[derive(Clone, Copy)]
 pub(super) struct Name {
     pub(super) start: NonNull<u8>,
@@ -97,25 +101,26 @@ pub(super) struct Name {
     pub(super) length: usize,
 }
 
-/// The shape set of the array at an offset.
+/// The shape set for the array at an offset.
 pub(super) struct OffsetShapes<B: PoolBackend> {
-    /// The bytes that are live before the array.
+    /// The number of live bytes before the array.
     pub(super) offset: usize,
     pub(super) set: NonNull<ShapeSet<B::Descriptor>>,
 }
 
-/// The pools of one thread that are in use together with a pool. All of them are live while they
-/// are in use (`nesting`).
+/// The pools of the same thread that are in use together with a pool. All of these pools are live
+/// while they are in use (`nesting`).
 pub(super) struct Neighbours<B: StackedBackend> {
-    /// The pool that was the innermost one when this one came into use.
+    /// The pool that was the innermost one when this pool came into use.
     pub(super) outer: Link<B>,
-    /// The pool whose `outer` is this one.
+    /// The pool whose `outer` is this pool.
     pub(super) inner: Link<B>,
-    /// The pool that owns the memory of the first chunk.
+    /// The pool that owns the memory of this pool's first chunk.
     pub(super) lender: Link<B>,
-    /// The pool whose first chunk is memory of this one's first chunk, above its end.
+    /// The pool whose first chunk was carved out of this pool's first chunk, above the end of the
+    /// part that this pool uses.
     pub(super) borrower: Link<B>,
-    /// The end of the first chunk before its memory was lent.
+    /// The end of the first chunk before a part of it was lent.
     pub(super) unlent_end: Cell<*mut u8>,
 }
 
@@ -134,7 +139,7 @@ impl<B: StackedBackend> Neighbours<B> {
     }
 }
 
-/// Marks a pool as busy, with null ends, until the guard is dropped.
+/// A guard that marks a pool as busy, with null ends, until it is dropped.
 #[must_use = "dropping the guard removes the mark"]
 pub(super) struct BusyStack<'a, B: StackedBackend>(&'a StackState<B>);
 
@@ -184,7 +189,7 @@ impl<B: StackedBackend> StackState<B> {
         }
     }
 
-    /// Marks the pool as busy; `None` if it is already marked.
+    /// Marks the pool as busy. Returns `None` if the pool is already marked.
     pub(super) fn busy(&self) -> Option<BusyStack<'_, B>> {
         if !self.busy.try_mark() {
             return None;
@@ -193,7 +198,8 @@ impl<B: StackedBackend> StackState<B> {
         Some(BusyStack(self))
     }
 
-    /// Sets the ends to the limits of acquires without the cold function (invariants 3, 6 and 8).
+    /// Sets the ends of the memory that acquires may use without the cold function (invariants 3, 6
+    /// and 8).
     pub(super) fn set_ends(&self) {
         let config = self.config.get();
         let counted = config.arms_every_use() || self.samples_left.get() > 0;
@@ -203,7 +209,8 @@ impl<B: StackedBackend> StackState<B> {
             return;
         }
         let Some(chunk) = self.with_chunks(|chunks| chunks.get(0).copied()) else { return };
-        // Rounded down to a line, and never below the chunk: every cursor is at or above its start.
+        // The ends are rounded down to a line, and are never below the chunk: every cursor is at or
+        // above the chunk's start.
         let addresses = chunk.start.addr()..chunk.end.addr();
         let below_first = |ranges: &DirtyRanges| {
             let reached = ranges.first_in(&addresses).map_or(addresses.end, |range| range.start);
@@ -214,14 +221,15 @@ impl<B: StackedBackend> StackState<B> {
         self.end.set(chunk.start.wrapping_add(ordered.min(below_first(&self.dirty))));
     }
 
-    /// Marks the pool as not settled: its ends are null until its first cursor acquires again.
+    /// Marks the pool as not settled. Its ends are null until its first cursor acquires again.
     pub(super) fn unsettle(&self) {
         self.origin.set(null_mut());
         self.base.set(without_provenance_mut(STRAY));
         self.set_ends();
     }
 
-    /// Returns `true` if the pool is settled, so that its only chunk has all of its cursors.
+    /// Returns `true` if the pool is settled, so that all of its cursors are in its only chunk or
+    /// at [`STRAY`].
     pub(super) fn is_settled(&self) -> bool {
         !self.origin.get().is_null()
     }
@@ -236,27 +244,28 @@ impl<B: StackedBackend> StackState<B> {
         self.settle_sampled_at(start);
     }
 
-    /// Does the same as [`settle_at`](Self::settle_at), but the next first cursor is stray too, and
-    /// the count of live bytes continues.
+    /// Does the same as [`settle_at`](Self::settle_at), but the next first cursor is also stray,
+    /// and the count of live bytes continues.
     pub(super) fn settle_sampled_at(&self, start: *mut u8) {
         self.origin.set(start);
         self.set_ends();
     }
 
-    /// Makes the next first cursor stray, so that the pass after this one begins with a merge. The
-    /// ends stay unchanged: a stray cursor is above them (invariant 3).
+    /// Makes the next first cursor stray, so that the next pass begins with a merge. The ends stay
+    /// unchanged, because a stray cursor is above them (invariant 3).
     pub(super) fn merge_next(&self) {
         self.base.set(without_provenance_mut(STRAY));
     }
 
     /// Runs `f` on the chunks.
     pub(super) fn with_chunks<R>(&self, f: impl FnOnce(&mut Chunks) -> R) -> R {
-        // SAFETY: the state is used by one thread. `f` is a function of this module's tree that
-        // uses no state and runs no foreign code, so this is the only reference to the list.
+        // SAFETY: only one thread uses the state. Callers are in the module `stack`,
+        // and their `f` uses no state and runs no foreign code, so this is the only reference to
+        // the list.
         f(unsafe { &mut *self.chunks.get() })
     }
 
-    /// Runs `f` on the first chunk, if there is one.
+    /// Runs `f` on the first chunk, if the pool has one.
     pub(super) fn with_first(&self, f: impl FnOnce(&mut Chunk)) {
         self.with_chunks(|chunks| {
             if let Some(first) = chunks.get_mut(0) {
@@ -282,14 +291,14 @@ impl<B: StackedBackend> StackState<B> {
         f(unsafe { &mut *self.shapes.get() })
     }
 
-    /// Returns the bytes that a chunk may lose before its start.
+    /// Returns the largest number of bytes that a chunk may lose to padding before its start.
     pub(super) fn padding(&self) -> usize {
         self.most_aligned.get() - B::ALIGN
     }
 
-    /// Returns the bytes that count as live before a chunk while `live` bytes are live. Arrays are
-    /// padded in the chunk as if it began at such an offset. So the chunks merged into one need no
-    /// more than the count.
+    /// Returns the number of bytes that count as live before a chunk while `live` bytes are live.
+    /// Arrays in the chunk are padded as if the chunk began at such an offset. The merged chunk
+    /// therefore needs no more bytes than the count.
     pub(super) fn live_before_chunk(&self, live: usize) -> usize {
         live.next_multiple_of(self.most_aligned.get())
     }
@@ -300,35 +309,35 @@ impl<B: StackedBackend> StackState<B> {
         self.growths.increment();
     }
 
-    /// Records that a pass begins, for the report of a debug build.
+    /// Records the beginning of a pass, for the report of a debug build.
     #[inline(always)]
     pub(super) fn note_pass(&self) {
         #[cfg(debug_assertions)]
         self.growth_report.note_pass();
     }
 
-    /// Notes that the pool comes into use by a guard, for the same report.
+    /// Records that a guard begins to use the pool, for the same report.
     #[inline(always)]
     pub(super) fn note_entry(&self) {
         #[cfg(debug_assertions)]
         self.growth_report.note_entry();
     }
 
-    /// Counts bytes that the pool owns from now on.
+    /// Adds to the number of bytes that the pool owns.
     pub(super) fn add_reserved(&self, bytes: usize) {
         let reserved = self.reserved.get() + bytes;
         self.reserved.set(reserved);
         self.peak_reserved.set(self.peak_reserved.get().max(reserved));
     }
 
-    /// Counts bytes that the pool no longer owns.
+    /// Subtracts from the number of bytes that the pool owns.
     pub(super) fn remove_reserved(&self, bytes: usize) {
         self.reserved.set(self.reserved.get() - bytes);
     }
 
-    /// Removes dirty and armed ranges outside the first chunk's block, while that chunk is the only
-    /// one: ranges of freed chunks may have been merged with others. Bytes of a borrowed chunk are
-    /// given back with their ranges, so they stay.
+    /// Removes dirty and armed ranges outside the first chunk's block, when that chunk is the only
+    /// one. This is needed because ranges of freed chunks may have been merged with others. Bytes
+    /// of a borrowed chunk are returned together with their ranges, so these ranges stay.
     pub(super) fn forget_ranges_outside(&self) {
         let first = self.with_chunks(|chunks| chunks.get(0).copied());
         if let Some(chunk) = first.filter(|chunk| !chunk.is_borrowed()) {
@@ -344,10 +353,10 @@ impl<B: StackedBackend> StackState<B> {
         self.count_live(bytes);
     }
 
-    /// Records that `bytes` bytes are live with the whole capacity of a vector, and that the cursor
-    /// after it is at `next`.
+    /// Records that `bytes` bytes are live if the whole capacity of a vector is counted, and that
+    /// the cursor after the vector is at `next`.
     pub(super) fn note_capacity(&self, bytes: usize, next: *mut u8) {
-        // A vector that grows again needed its old capacity.
+        // A vector that grows again has needed its old capacity.
         self.take_capacity_peak();
         self.capacity_peak.set((bytes, next));
         self.count_live(bytes);
@@ -372,7 +381,7 @@ impl<B: StackedBackend> StackState<B> {
         self.pass_peak.set(self.pass_peak.get().max(bytes));
     }
 
-    /// Records that a vector which ended at `old` ends at `new`, a lower address of its memory.
+    /// Records that a vector which ended at `old` now ends at `new`, a lower address of its memory.
     pub(super) fn forget_capacity(&self, old: *mut u8, new: *mut u8) {
         let (bytes, next) = self.capacity_peak.get();
         if next == old && bytes > 0 {
@@ -388,11 +397,11 @@ impl<B: StackedBackend> StackState<B> {
         }
     }
 
-    /// Marks the bytes from `start` on as dirty, and the rest of their last line, so that arrays next to each other are
-    /// one range.
+    /// Marks the bytes from `start` on as dirty, including the rest of their last line, so that the
+    /// ranges of adjacent arrays merge.
     #[inline]
     pub(super) fn mark(&self, start: *mut u8, bytes: usize) {
-        // A chunk ends at a line.
+        // A chunk ends at a multiple of a line.
         let range = start.addr()..(start.addr() + bytes).next_multiple_of(B::ALIGN);
         if bytes == 0 || self.dirty.contains(&range) {
             return;
@@ -430,27 +439,27 @@ impl<B: StackedBackend> StackState<B> {
         serial
     }
 
-    /// Returns the bytes that chunks hold now.
+    /// Returns the number of bytes that the chunks hold now.
     pub(super) fn reserved(&self) -> usize {
         self.reserved.get()
     }
 
-    /// Returns the bytes that the limit leaves. Borrowed bytes count as if the pool had allocated
-    /// them.
+    /// Returns the number of bytes that may still be allocated under the limit. Borrowed bytes
+    /// count as if the pool had allocated them.
     pub(super) fn room(&self) -> usize {
         let limit = self.config.get().byte_limit;
         limit.saturating_sub(self.reserved.get()).saturating_sub(self.borrowed())
     }
 
-    /// Returns the bytes of the borrowed chunk.
+    /// Returns the size of the borrowed chunk in bytes.
     pub(super) fn borrowed(&self) -> usize {
         self.with_chunks(|chunks| {
             chunks.get(0).filter(|chunk| chunk.is_borrowed()).map_or(0, Chunk::capacity)
         })
     }
 
-    /// Returns `true` if the pool has no memory, and no mode, limit or alignment restricts what it
-    /// borrows.
+    /// Returns `true` if the pool holds no memory, and no mode, limit or alignment restricts the
+    /// memory that it may borrow.
     #[inline(always)]
     pub(super) fn may_borrow_simply(&self) -> bool {
         let config = self.config.get();
@@ -464,7 +473,7 @@ impl<B: StackedBackend> StackState<B> {
             && self.with_chunks(|chunks| chunks.len() == 0 && chunks.has_room())
     }
 
-    /// Returns `true` if the first chunk is lent or borrowed in part.
+    /// Returns `true` if a part of the first chunk is lent or borrowed.
     pub(super) fn shares_memory(&self) -> bool {
         self.neighbours.lender.get().is_some() || self.neighbours.borrower.get().is_some()
     }
@@ -480,8 +489,8 @@ impl<B: StackedBackend> StackState<B> {
         self.with_names(|names| names.len())
     }
 
-    /// Returns those statistics that any thread may read while the pool lives. The lists of chunks,
-    /// names and shapes are not among them.
+    /// Returns the statistics that any thread may read while the pool lives. The lists of chunks,
+    /// names and shapes are not included.
     pub(super) fn shared_numbers(&self, mut stats: PoolStats) -> PoolStats {
         stats.pools = 1;
         stats.reserved_bytes = self.reserved.get();

@@ -1,4 +1,4 @@
-//! An entry of a thread's list: a link, and the address of a pool, which another thread may replace.
+//! An entry of a thread's list: a link, and the address of a pool that another thread may replace.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -17,57 +17,61 @@ use crate::reserve::{NoHostMemory, list};
 use crate::scope::Scope;
 use crate::stats::{PoolStats, ReleaseReport};
 
-/// A marker address. It is not aligned for a root, so no root has it.
+/// A marker address. It is not aligned for a root, so no root can have this address.
 const NEVER: usize = 1;
 
-/// One entry. It stays at its address until its thread frees it.
+/// One entry of a list. It stays at its address until its thread frees it.
 pub(super) struct Entry<B: PoolBackend> {
-    /// The entry below this one in the list. Written only while this entry is out of the list.
+    /// The entry that follows this entry in the list. Written only while this entry is not in the
+    /// list.
     pub(super) next: AtomicPtr<Self>,
     /// The root of the entry's pool.
     pub(super) pool: AtomicPtr<()>,
-    /// The root of a pool that was replaced and is not dropped yet; null if there is none.
+    /// The root of a pool that was replaced and is not yet dropped. Null if there is none.
     pub(super) retired: AtomicPtr<()>,
-    /// The root of the pool that last entered the chain of pools in use; [`NEVER`] if there is
-    /// none. Used by the thread that made the entry.
+    /// The root of the pool that last entered the chain of pools in use. [`NEVER`] if there is
+    /// none. Used only by the thread that created the entry.
     entered: Cell<*mut ()>,
-    /// The next entry that the same thread made. Used under the registry's lock.
+    /// The next entry that the same thread created. Used only while the registry is locked.
     pub(super) sibling: Cell<*mut Self>,
     /// The statistics of pools that were replaced.
     pub(super) past: Past,
 }
 
 impl<B: PoolBackend> Entry<B> {
-    /// Drops an entry with its pools.
+    /// Drops an entry together with its pools.
     ///
     /// # Safety
     ///
-    /// The entry was made by [`HeldPool::new`]. It is in no list and no registry, and is not used afterwards.
+    /// The entry was created by [`HeldPool::new`]. It is in no list and no registry, and is not
+    /// used afterwards.
     pub(super) unsafe fn free(entry: NonNull<Self>) {
-        // SAFETY: `HeldPool::new` took it out of a box, and the caller gives it up.
+        // SAFETY: `HeldPool::new` took the entry out of a box, and the caller gives it up.
         let entry = unsafe { Box::from_raw(entry.as_ptr()) };
         for root in [entry.pool.load(Ordering::Relaxed), entry.retired.load(Ordering::Relaxed)] {
             if !root.is_null() {
-                // SAFETY: the root of a pool that the entry owns, and that nothing else refers to (caller).
+                // SAFETY: this is the root of a pool that the entry owns, and to which nothing else
+                // refers (caller).
                 drop(unsafe { owned::<B>(root) });
             }
         }
     }
 }
 
-/// Makes the pool of a root.
+/// Creates the pool of a root.
 ///
 /// # Safety
 ///
-/// `root` is the address of a root from `Pool::into_root`, and the caller takes over the pool.
+/// `root` is the address of a root from `Pool::into_root`, and the caller takes over ownership of
+/// the pool.
 pub(super) unsafe fn owned<B: PoolBackend>(root: *mut ()) -> Pool<B> {
-    // SAFETY: the same contract, which the caller upholds.
+    // SAFETY: the caller upholds the same contract.
     let root = unsafe { Root::<B>::from_raw(root) };
-    // SAFETY: the same contract, which the caller upholds.
+    // SAFETY: the caller upholds the same contract.
     unsafe { Pool::from_root(root) }
 }
 
-/// The statistics of replaced pools, kept so that a thread's counters never decrease.
+/// The statistics of replaced pools, which are kept so that a thread's counters never decrease.
 pub(super) struct Past {
     high_water: Count,
     peak: Count,
@@ -91,7 +95,8 @@ impl Past {
         }
     }
 
-    /// Adds the statistics of a pool that is about to be dropped. Called under the registry's lock.
+    /// Adds the statistics of a pool that is about to be dropped. Called while the registry is
+    /// locked.
     pub(super) fn note(&self, stats: &PoolStats) {
         let add = |count: &Count, more: u64| {
             count.set(count.get().saturating_add(usize::try_from(more).unwrap_or(usize::MAX)));
@@ -111,7 +116,7 @@ impl Past {
         self.peak.set(0);
     }
 
-    /// Returns the statistics of the entry's pool together with those of the pools before it.
+    /// Returns the combined statistics of the entry's pool and of the pools that it replaced.
     pub(super) fn with(&self, mut stats: PoolStats) -> PoolStats {
         let more = |count: &Count| u64::try_from(count.get()).unwrap_or(u64::MAX);
         stats.high_water_slots = stats.high_water_slots.max(self.high_water.get());
@@ -125,22 +130,22 @@ impl Past {
     }
 }
 
-/// A pool that its thread has taken from its list, or has just made.
+/// A pool that its thread has taken from its list, or has just created.
 ///
 /// Each method loads the address of the pool again, because a concurrent call of
 /// [`ThreadLists::release`](super::ThreadLists::release) may have replaced the pool. Dropping a
-/// held pool leaks it.
+/// `HeldPool` leaks the pool.
 #[must_use = "dropping a held pool leaks it"]
 pub struct HeldPool<B: PoolBackend> {
     pub(super) entry: NonNull<Entry<B>>,
 }
 
 impl<B: PoolBackend> HeldPool<B> {
-    /// Makes an entry for a pool.
+    /// Creates an entry for a pool.
     ///
     /// # Errors
     ///
-    /// [`NoHostMemory`] if the host has no memory for the entry. The pool is then dropped.
+    /// [`NoHostMemory`] if the host has no memory for the entry. The pool is dropped in that case.
     pub fn new(pool: Pool<B>) -> Result<Self, NoHostMemory> {
         let mut memory: Vec<Entry<B>> = list(1)?;
         memory.push(Entry {
@@ -151,7 +156,7 @@ impl<B: PoolBackend> HeldPool<B> {
             sibling: Cell::new(null_mut()),
             past: Past::new(),
         });
-        // Exactly one element, so nothing is allocated again.
+        // The vector contains exactly one element, so nothing is reallocated.
         let boxed: Box<[Entry<B>]> = memory.into_boxed_slice();
         let entry = Box::into_raw(boxed).cast::<Entry<B>>();
         // SAFETY: a box is never null.
@@ -165,35 +170,36 @@ impl<B: PoolBackend> HeldPool<B> {
 
     #[inline(always)]
     fn entry(&self) -> &Entry<B> {
-        // SAFETY: an entry that is taken is freed by its holder alone, and there are only shared references to it.
+        // SAFETY: only its holder frees an entry that is taken, and there are only shared
+        // references to it.
         unsafe { self.entry.as_ref() }
     }
 
-    /// Returns the root of the pool. The load comes after the store that took the entry out of its
-    /// list (see the [protocol](super)). It acquires the writes of another thread to a pool that it
-    /// put here.
+    /// Returns the root of the pool. The load comes after the store that removed the entry from its
+    /// list (see the [protocol](super)). It has acquire ordering: if another
+    /// thread stored this pool here, that thread's writes to the pool are visible.
     #[inline(always)]
     fn root(&self) -> Root<B> {
         let root = self.entry().pool.load(Ordering::Acquire);
-        // SAFETY: an entry always has the root of a live pool.
+        // SAFETY: an entry always contains the root of a live pool.
         unsafe { Root::<B>::from_raw(root) }
     }
 
     /// Returns the pool, which still belongs to the entry.
     fn pool(&self) -> ManuallyDrop<Pool<B>> {
-        // SAFETY: the entry owns the pool, and this one is never dropped. No other `Pool` of the root exists: the entry
-        // is held, and each method has at most one.
+        // SAFETY: the entry owns the pool, and the returned value never drops it. No other `Pool`
+        // of the root exists: the entry is held, and each method creates at most one.
         ManuallyDrop::new(unsafe { Pool::from_root(self.root()) })
     }
 
-    /// Returns `true` if the pool entered the chain and has not left it. Valid while the entry is
-    /// held.
+    /// Returns `true` if the pool has entered the chain and has not left it. The result is valid
+    /// while the entry is held.
     pub(super) fn is_entered(&self) -> bool {
         self.entry().entered.get().addr() != NEVER
     }
 
-    /// Makes the pool the innermost one in use of its list's thread, for backends whose pools are
-    /// nested. It has not entered.
+    /// Adds the pool to the chain of pools in use on its list's thread, as the innermost pool. This
+    /// is for backends whose pools are nested. The pool must not be in the chain yet.
     #[inline(always)]
     pub(super) fn enter(&self, innermost: &Cell<*mut ()>) {
         if !Root::<B>::NESTS {
@@ -201,14 +207,15 @@ impl<B: PoolBackend> HeldPool<B> {
         }
         let root = self.root();
         self.entry().entered.set(root.into_raw());
-        // SAFETY: the pool is live until it leaves: the entry is held, or leaked. No scope is open in it, as this handle
-        // was just made. The cell was set by these functions.
+        // SAFETY: the pool is live until it leaves, because the entry is held or leaked. No scope
+        // is open in the pool, because this handle was just created. The cell was set by these
+        // functions.
         unsafe { root.enter(innermost) };
     }
 
-    /// Takes the pool that entered out of use; not the one that may have replaced it. Returns
-    /// `false` if it entered by another list and is the innermost one there: then it stays in use,
-    /// and the entry must be leaked.
+    /// Removes the pool that last entered from the chain, even if another pool has replaced it in
+    /// the entry. Returns `false` if that pool entered through another list and is the innermost
+    /// pool there. In that case the pool stays in use, and the entry must be leaked.
     #[inline(always)]
     #[must_use]
     pub(super) fn leave(&self, innermost: &Cell<*mut ()>) -> bool {
@@ -219,26 +226,27 @@ impl<B: PoolBackend> HeldPool<B> {
         if entered.addr() == NEVER {
             return true;
         }
-        // SAFETY: the address of a root.
+        // SAFETY: this is the address of a root.
         let root = unsafe { Root::<B>::from_raw(entered) };
-        // SAFETY: it entered, and is live: a replaced pool is freed only after the entry is in its
-        // list again. The scopes of the handle have ended.
+        // SAFETY: the pool has entered the chain and is live: a replaced pool is freed only after
+        // the entry is in its list again. The scopes of the handle have ended.
         unsafe { root.leave(innermost) }
     }
 
-    /// Records that the pool has left, for an entry that is not put into the list at once.
+    /// Records that the pool has left, for an entry that is not yet put into the list.
     pub(super) fn note_left(&self) {
         self.entry().entered.set(without_provenance_mut(NEVER));
     }
 
-    /// Drops the entry with its pools.
+    /// Drops the entry together with its pools.
     ///
     /// # Safety
     ///
     /// The entry is in no registry, and was never passed to
     /// [`ThreadList::enter`](super::ThreadList::enter).
     pub unsafe fn free(self) {
-        // SAFETY: made by `new`, held and hence in no list, and in no registry (caller).
+        // SAFETY: the entry was created by `new`. It is held and hence in no list, and it is in no
+        // registry (caller).
         unsafe { Entry::free(self.entry) };
     }
 
@@ -246,14 +254,14 @@ impl<B: PoolBackend> HeldPool<B> {
     #[inline(always)]
     pub fn scope(&mut self) -> Scope<'_, B> {
         // SAFETY: `self` is borrowed exclusively for the lifetime of the scope and its views, so no
-        // other cursor of the pool is used meanwhile. A pool that is replaced meanwhile stays alive
-        // until a walk finds the entry in its list.
+        // other cursor of the pool is used during that time. If the pool is replaced during that
+        // time, it stays alive until a walk finds the entry in its list.
         let cursor = unsafe { self.root().nested_cursor() };
         // SAFETY: as above.
         unsafe { Scope::from_cursor(cursor) }
     }
 
-    /// Returns the statistics of the pool, and of the pools that it replaced.
+    /// Returns the combined statistics of the pool and of the pools that it replaced.
     #[must_use]
     pub fn stats(&self) -> PoolStats {
         self.entry().past.with(self.pool().stats())
@@ -279,7 +287,7 @@ impl<B: PoolBackend> HeldPool<B> {
     ///
     /// # Errors
     ///
-    /// Those of [`Pool::configure`].
+    /// Same as for [`Pool::configure`].
     pub fn configure(&mut self, config: PoolConfig) -> Result<(), PoolError<B::Error>> {
         self.pool().configure(config)
     }

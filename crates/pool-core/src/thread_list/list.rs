@@ -1,5 +1,5 @@
-//! The list itself: one word in thread-local memory, and the hot path that takes and puts back
-//! entries.
+//! The list itself: one word in thread-local memory, and the hot path that takes entries and puts
+//! them back.
 
 use core::cell::Cell;
 use core::fmt;
@@ -13,9 +13,9 @@ use crate::pool::Pool;
 
 /// The idle pools of one thread, last in first out.
 ///
-/// Suited for a `const` thread-local without destructor. Dropping a list frees nothing, so
-/// [`close`](Self::close) it when its thread ends. Only the thread that has the list uses it. Other
-/// threads read its head through a [`ThreadRecord`](super::ThreadRecord).
+/// Suited for a `const` thread-local without a destructor. Dropping a list frees nothing, so
+/// [`close`](Self::close) the list when its thread ends. Only the thread that owns the list uses
+/// it. Other threads read the list's head through a [`ThreadRecord`](super::ThreadRecord).
 ///
 /// ```compile_fail,E0277
 /// # use pool_conformance::HeapBackend as Memory;
@@ -23,21 +23,22 @@ use crate::pool::Pool;
 /// static SHARED: ThreadList<Memory> = ThreadList::new(); // thread_list_not_shared
 /// ```
 pub struct ThreadList<B: PoolBackend> {
-    /// The newest idle entry; null for none, [`CLOSED`] after `close`. Only the list's thread
-    /// writes it.
+    /// The newest idle entry: null if there is none, [`CLOSED`] after `close`. Only the list's
+    /// thread writes it.
     pub(super) head: AtomicPtr<Entry<B>>,
-    /// The root of the innermost pool in use, for backends whose pools are nested; null if there is
+    /// The root of the innermost pool in use, for backends whose pools are nested. Null if there is
     /// none.
     innermost: Cell<*mut ()>,
     /// The list owns pools, and is not shared.
     owned: PhantomData<Pool<B>>,
 }
 
-/// The address that marks a closed list. It is not aligned for an entry, so no entry has it.
+/// The address that marks a closed list. It is not aligned for an entry, so no entry can have this
+/// address.
 pub(super) const CLOSED: usize = 1;
 
 impl<B: PoolBackend> ThreadList<B> {
-    /// An open, empty list.
+    /// Creates an open, empty list.
     #[must_use]
     pub const fn new() -> Self {
         Self::with_head(null_mut())
@@ -48,48 +49,50 @@ impl<B: PoolBackend> ThreadList<B> {
         Self { head: AtomicPtr::new(head), innermost, owned: PhantomData }
     }
 
-    /// Returns the head, for the list's own thread: without an atomic load, which the compiler
-    /// would not merge into the comparison that uses it.
+    /// Returns the head, for the list's own thread. The read is not an atomic load, which the
+    /// compiler would not merge into the comparison that uses it.
     #[inline(always)]
     fn head(&self) -> *mut Entry<B> {
-        // SAFETY: the address is that of a live atomic. Only this thread writes there, so no write races with this read.
+        // SAFETY: this is the address of a live atomic. Only this thread writes to it, so no write
+        // races with this read.
         unsafe { *self.head.as_ptr() }
     }
 
-    /// Takes the entry that was put last; `None` if the list is empty or closed.
+    /// Takes the entry that was put last. Returns `None` if the list is empty or closed.
     #[inline(always)]
     pub fn take(&self) -> Option<HeldPool<B>> {
         let head = self.head();
         if head.addr() <= CLOSED {
             return None;
         }
-        // SAFETY: not null, and the list's entries are live.
+        // SAFETY: the address is not null, and the list's entries are live.
         let entry = unsafe { NonNull::new_unchecked(head) };
         // SAFETY: as above.
         let next = unsafe { &entry.as_ref().next }.load(Ordering::Relaxed);
-        // Releases, because a walk that reads this head may release the pool below it, which was
-        // used earlier.
+        // A release store, because a walk that reads this head may release the pool of the next
+        // entry, which was used earlier.
         self.head.store(next, Ordering::Release);
-        // The address of the entry's pool may be loaded only after this: see the protocol of the
-        // module.
+        // The address of the entry's pool may be loaded only after this store: see the protocol of
+        // the module.
         compiler_fence(Ordering::SeqCst);
         let held = HeldPool::of(entry);
         held.enter(&self.innermost);
         Some(held)
     }
 
-    /// Brings a new pool, which will be put into the list, into use, as a taken pool is.
+    /// Marks a new pool as in use, like a pool that was taken. The pool will be put into the list
+    /// later.
     pub fn enter(&self, held: &HeldPool<B>) {
         if !held.is_entered() {
             held.enter(&self.innermost);
         }
     }
 
-    /// Puts back an entry that was taken, if the list has not changed since. Otherwise returns the
+    /// Puts back an entry that was taken, if the list has not changed since. Otherwise, returns the
     /// entry.
     ///
     /// The entry's link is valid if it leads to the head: an entry of an open list is never freed,
-    /// so an equal address is the same entry.
+    /// so an equal address refers to the same entry.
     #[inline(always)]
     #[must_use]
     pub fn put_back(&self, held: HeldPool<B>) -> Option<HeldPool<B>> {
@@ -106,8 +109,8 @@ impl<B: PoolBackend> ThreadList<B> {
         None
     }
 
-    /// Puts an entry into the list; a closed list frees it with its pool. An entry that entered
-    /// another list is leaked, if its pool is still the innermost one there.
+    /// Puts an entry into the list. A closed list frees the entry with its pool. An entry whose
+    /// pool is still the innermost pool in the chain of another list is leaked.
     #[expect(clippy::needless_pass_by_value, reason = "an entry that was put is no longer held")]
     pub fn put(&self, held: HeldPool<B>) {
         if !held.leave(&self.innermost) {
@@ -116,23 +119,26 @@ impl<B: PoolBackend> ThreadList<B> {
         let HeldPool { entry } = held;
         let head = self.head();
         if head.addr() == CLOSED {
-            // SAFETY: made by `HeldPool::new`, and not in the list. A list is closed after its record was removed from
-            // the registry (`close`), with all of its entries.
+            // SAFETY: the entry was created by `HeldPool::new`, and is not in the list. A list is
+            // closed only after its record, with all of its entries, was removed from the registry
+            // (`close`).
             return unsafe { Entry::free(entry) };
         }
-        // SAFETY: a held entry is live, and out of the list.
+        // SAFETY: a held entry is live, and is not in the list.
         unsafe { &entry.as_ref().next }.store(head, Ordering::Release);
         self.head.store(entry.as_ptr(), Ordering::Release);
     }
 
-    /// Runs `f` on each entry in the list; the entries keep their order. Allocates no memory.
+    /// Runs `f` on each entry in the list. The entries keep their order. Allocates no memory.
     ///
-    /// While `f` runs, these entries are out of the list. `take` then returns other entries, and
-    /// entries put meanwhile follow these. If `f` panics, the entries are put back.
+    /// While `f` runs, these entries are not in the list. `take` then returns other entries, and
+    /// entries that are put in the meantime come after these. If `f` panics, the entries are put
+    /// back.
     ///
     /// # Safety
     ///
-    /// `f` must leave each held pool in its place, and must not swap it with another one.
+    /// `f` must not move a [`HeldPool`] out of its reference, and must not swap it with another
+    /// one.
     pub unsafe fn for_each(&self, mut f: impl FnMut(&mut HeldPool<B>)) {
         let first = self.head();
         if first.addr() <= CLOSED {
@@ -155,29 +161,30 @@ impl<B: PoolBackend> ThreadList<B> {
         self.head().addr() == CLOSED
     }
 
-    /// Frees the entries in the list with their pools, and every entry that is put into it from now on.
+    /// Frees the entries in the list with their pools, and every entry that is put into the list
+    /// from now on.
     ///
     /// # Safety
     ///
-    /// The list's record has left the registry, or there was none.
+    /// The list's record has been removed from the registry, or never existed.
     pub unsafe fn close(&self) {
         // The list is closed before any pool is dropped, because a backend's `free` may use it.
         let mut first = self.head();
         self.head.store(without_provenance_mut(CLOSED), Ordering::Relaxed);
         while first.addr() > CLOSED {
-            // SAFETY: an entry of the list is live and not null.
+            // SAFETY: an entry of the list is live and its address is not null.
             let entry = unsafe { NonNull::new_unchecked(first) };
             // SAFETY: as above.
             first = unsafe { &entry.as_ref().next }.load(Ordering::Relaxed);
-            // SAFETY: made by `HeldPool::new`, and just taken out of the list; the registry no
-            // longer has it (caller).
+            // SAFETY: the entry was created by `HeldPool::new`, and was just taken out of the list.
+            // The registry no longer contains it (caller).
             unsafe { Entry::free(entry) };
         }
     }
 }
 
-/// Entries that are out of their list while they are visited. They return before those that were
-/// put meanwhile.
+/// Entries that are not in their list while they are visited. They are put back in front of the
+/// entries that were put in the meantime.
 struct Detached<'a, B: PoolBackend> {
     list: &'a ThreadList<B>,
     first: *mut Entry<B>,
@@ -187,8 +194,8 @@ impl<B: PoolBackend> Drop for Detached<'_, B> {
     fn drop(&mut self) {
         let head = self.list.head();
         if head.addr() == CLOSED {
-            // Closed while the entries were visited. The entries belong to this list, and are
-            // closed with it.
+            // The list was closed while the entries were visited. The entries belong to this list,
+            // and are closed with it.
             let closing = ThreadList::with_head(self.first);
             // SAFETY: the list was closed, so its record is in no registry.
             return unsafe { closing.close() };

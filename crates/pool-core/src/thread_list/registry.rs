@@ -1,4 +1,4 @@
-//! The lists of all threads, which a process keeps under one lock.
+//! The lists of all threads of a process, which are behind one lock.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -15,22 +15,23 @@ use crate::pool::Pool;
 use crate::reserve::{NoHostMemory, list};
 use crate::stats::PoolStats;
 
-/// A registry's record of one thread: its list, its entries, and the configuration of its pools.
+/// The record of one thread in a registry: its list, its entries, and the configuration of its
+/// pools.
 pub struct ThreadRecord<B: PoolBackend> {
     list: NonNull<ThreadList<B>>,
     config: PoolConfig,
-    /// The newest entry that the thread made, even if it is not in the list.
+    /// The newest entry that the thread created, even if it is not in the list.
     entries: *mut Entry<B>,
     count: usize,
     next: *mut Self,
 }
 
 impl<B: PoolBackend> ThreadRecord<B> {
-    /// Makes a record for a thread's list.
+    /// Creates a record for a thread's list.
     ///
     /// # Errors
     ///
-    /// [`NoHostMemory`] if the host has no memory for it.
+    /// [`NoHostMemory`] if the host has no memory for the record.
     pub fn new(
         thread_list: &ThreadList<B>,
         config: PoolConfig,
@@ -38,7 +39,7 @@ impl<B: PoolBackend> ThreadRecord<B> {
         let mut memory: Vec<Self> = list(1)?;
         let list = NonNull::from(thread_list);
         memory.push(Self { list, config, entries: null_mut(), count: 0, next: null_mut() });
-        // Exactly one element, so nothing is allocated again.
+        // The vector contains exactly one element, so nothing is reallocated.
         let record = Box::into_raw(memory.into_boxed_slice()).cast::<Self>();
         // SAFETY: a box is never null.
         Ok(unsafe { NonNull::new_unchecked(record) })
@@ -48,23 +49,25 @@ impl<B: PoolBackend> ThreadRecord<B> {
     ///
     /// # Safety
     ///
-    /// The record is from [`new`](Self::new), in no registry, and is not used afterwards.
+    /// The record came from [`new`](Self::new), is in no registry, and is not used afterwards.
     pub unsafe fn free(record: NonNull<Self>) {
-        // SAFETY: taken out of a box by `new`, and given up by the caller.
+        // SAFETY: `new` took the record out of a box, and the caller gives it up.
         drop(unsafe { Box::from_raw(record.as_ptr()) });
     }
 
-    /// Runs `f` on each entry that is in the list now, or was in it since the call began.
+    /// Runs `f` on each entry that is in the list now, or has been in the list since the call
+    /// began.
     ///
     /// # Safety
     ///
-    /// The list is at its address, and the record is in a registry that the caller has locked.
+    /// The list has not moved, and the record is in a registry that the caller has locked.
     unsafe fn for_each_idle(&self, mut f: impl FnMut(&Entry<B>)) {
-        // SAFETY: the list is at its address (caller), and its head is an atomic.
+        // SAFETY: the list has not moved (caller), and its head is an atomic.
         let head = unsafe { &raw const (*self.list.as_ptr()).head };
         // SAFETY: as above.
         let mut next = unsafe { &*head }.load(Ordering::Acquire);
-        // A thread that reorders its entries meanwhile could make the walk cycle.
+        // The number of steps is limited, because a thread that reorders its entries during the
+        // walk could make the walk loop.
         for _ in 0..self.count {
             if next.addr() <= CLOSED {
                 return;
@@ -83,19 +86,19 @@ impl<B: PoolBackend> fmt::Debug for ThreadRecord<B> {
     }
 }
 
-/// The records of all threads of a process. Keep it in a lock: its methods allocate nothing, free nothing, and call no
-/// code of a user.
+/// The records of all threads of a process. Keep this value in a lock: its methods allocate
+/// nothing, free nothing, and call no user code.
 pub struct ThreadLists<B: PoolBackend> {
     first: *mut ThreadRecord<B>,
 }
 
-// SAFETY: the registry is used under a lock. It reaches only these parts of other threads: atomics,
-// data guarded by that lock, and pools that the protocol of the module has made its own. Such a
-// pool may be sent (the bound).
+// SAFETY: the registry is used while it is locked. It accesses only these parts of other threads:
+// atomics, data guarded by that lock, and pools that the protocol of the module has transferred to
+// it. The bound ensures that such a pool may be sent.
 unsafe impl<B: PoolBackend> Send for ThreadLists<B> where Pool<B>: Send {}
 
 impl<B: PoolBackend> ThreadLists<B> {
-    /// A registry without records.
+    /// Creates an empty registry.
     #[must_use]
     pub const fn new() -> Self {
         Self { first: null_mut() }
@@ -105,21 +108,22 @@ impl<B: PoolBackend> ThreadLists<B> {
     ///
     /// # Safety
     ///
-    /// The record is from [`ThreadRecord::new`] and in no registry. Its list stays where it is until
-    /// [`remove`](Self::remove) returns.
+    /// The record came from [`ThreadRecord::new`] and is in no registry. Its list does not move
+    /// until [`remove`](Self::remove) returns.
     pub unsafe fn add(&mut self, record: NonNull<ThreadRecord<B>>) {
-        // SAFETY: a live record, which only the caller has.
+        // SAFETY: this is a live record, to which only the caller has access.
         unsafe { (*record.as_ptr()).next = self.first };
         self.first = record.as_ptr();
     }
 
-    /// Adds an entry to the record of the thread that made it.
+    /// Adds an entry to the record of the thread that created it.
     ///
     /// # Safety
     ///
-    /// The record is in this registry, and the entry in none. The entry is put into the record's list alone.
+    /// The record is in this registry, and the entry is in no registry. The entry is only ever put
+    /// into the record's list.
     pub unsafe fn add_entry(&mut self, record: NonNull<ThreadRecord<B>>, held: &HeldPool<B>) {
-        // SAFETY: a record of this registry is live, and used under its lock alone.
+        // SAFETY: a record of this registry is live, and is used only while the registry is locked.
         let record = unsafe { &mut *record.as_ptr() };
         // SAFETY: a held entry is live.
         unsafe { held.entry.as_ref() }.sibling.set(record.entries);
@@ -127,17 +131,18 @@ impl<B: PoolBackend> ThreadLists<B> {
         record.count += 1;
     }
 
-    /// Sets the configuration of the pools that [`release`](Self::release) puts into the thread's entries.
+    /// Sets the configuration of the pools that [`release`](Self::release) puts into the thread's
+    /// entries.
     ///
     /// # Safety
     ///
     /// The record is in this registry.
     pub unsafe fn configure(&mut self, record: NonNull<ThreadRecord<B>>, config: PoolConfig) {
-        // SAFETY: a record of this registry is live, and used under its lock alone.
+        // SAFETY: a record of this registry is live, and is used only while the registry is locked.
         unsafe { (*record.as_ptr()).config = config };
     }
 
-    /// Removes a thread's record, and with it the thread's entries.
+    /// Removes a thread's record, together with the thread's entries.
     ///
     /// # Safety
     ///
@@ -145,7 +150,8 @@ impl<B: PoolBackend> ThreadLists<B> {
     pub unsafe fn remove(&mut self, record: NonNull<ThreadRecord<B>>) {
         let mut place = &raw mut self.first;
         loop {
-            // SAFETY: the address of the registry's first link, or of one in a live record.
+            // SAFETY: this is the address of the registry's first link, or of a link in a live
+            // record.
             let at = unsafe { *place };
             if at.is_null() {
                 return;
@@ -166,26 +172,28 @@ impl<B: PoolBackend> ThreadLists<B> {
     fn records(&self) -> impl Iterator<Item = &ThreadRecord<B>> {
         let mut next = self.first.cast_const();
         core::iter::from_fn(move || {
-            // SAFETY: a record of this registry is live, and changed by `&mut self` alone.
+            // SAFETY: a record of this registry is live, and only methods that take `&mut self`
+            // change it.
             let record = unsafe { next.as_ref() }?;
             next = record.next.cast_const();
             Some(record)
         })
     }
 
-    /// Returns the numbers of threads and of pools.
+    /// Returns the number of threads and the number of pools.
     #[must_use]
     pub fn len(&self) -> (usize, usize) {
         self.records().fold((0, 0), |(threads, pools), record| (threads + 1, pools + record.count))
     }
 
-    /// Returns `true` if there is no thread.
+    /// Returns `true` if the registry contains no thread.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.first.is_null()
     }
 
-    /// Adds the statistics of all pools, in use or idle, to `none`, the statistics of no pool.
+    /// Adds the statistics of all pools, in use or idle, to `none`, which contains the statistics
+    /// of no pool.
     #[must_use]
     pub fn stats(&self, none: PoolStats) -> PoolStats {
         let mut sum = none;
@@ -193,10 +201,11 @@ impl<B: PoolBackend> ThreadLists<B> {
             let mut next = record.entries.cast_const();
             // SAFETY: the entries of a record are live.
             while let Some(entry) = unsafe { next.as_ref() } {
-                // SAFETY: an entry always has the root of a live pool. It is replaced and dropped under the lock alone.
+                // SAFETY: an entry always contains the root of a live pool. The pool is replaced
+                // and dropped only while the registry is locked.
                 let root: Root<B> =
                     unsafe { Root::<B>::from_raw(entry.pool.load(Ordering::Acquire)) };
-                // SAFETY: as above; only atomics of the state are read.
+                // SAFETY: as above. Only atomics of the state are read.
                 let state = unsafe { root.state() };
                 sum = sum.plus(&entry.past.with(state.shared_numbers(none)));
                 next = entry.sibling.get().cast_const();
@@ -205,7 +214,7 @@ impl<B: PoolBackend> ThreadLists<B> {
         sum
     }
 
-    /// Returns the number of idle pools that hold blocks, or have replaced one that does.
+    /// Returns the number of idle entries whose pool holds blocks, or that keep a retired pool.
     ///
     /// # Safety
     ///
@@ -214,7 +223,7 @@ impl<B: PoolBackend> ThreadLists<B> {
     pub unsafe fn count_idle(&self) -> usize {
         let mut count = 0;
         for record in self.records() {
-            // SAFETY: the lists are at their addresses (caller).
+            // SAFETY: the lists have not moved (caller).
             unsafe {
                 record.for_each_idle(|entry| {
                     count += usize::from(holds_blocks(entry) || has_retired(entry));
@@ -224,15 +233,16 @@ impl<B: PoolBackend> ThreadLists<B> {
         count
     }
 
-    /// Replaces the idle pools that hold blocks by `spares`, which are empty, and moves the
-    /// replaced ones to `released`. Returns `true` if all were moved. Some are not if `spares` or
-    /// the capacity of `released` is used up, or if a thread has taken a pool meanwhile. Drop the
-    /// released pools after the registry is unlocked.
+    /// Replaces the idle pools that hold blocks with `spares`, which are empty, and moves the
+    /// replaced pools to `released`. Returns `true` if all of them were moved. Some pools are not
+    /// moved if `spares` or the capacity of `released` is used up, or if a thread has taken a pool
+    /// in the meantime. Drop the released pools after unlocking the registry.
     ///
     /// # Safety
     ///
-    /// The lists of all records are at their addresses, and the caller may read them. Each thread of the process
-    /// executes a full memory barrier while `barrier` runs, unless it returns `false`.
+    /// The lists of all records have not moved, and the caller may read them. Each thread of the
+    /// process executes a full memory barrier while `barrier` runs, unless `barrier` returns
+    /// `false`.
     pub unsafe fn release(
         &mut self,
         spares: &mut Vec<Pool<B>>,
@@ -253,12 +263,12 @@ impl<B: PoolBackend> ThreadLists<B> {
                     complete = false;
                     return;
                 };
-                // A record's configuration was validated.
+                // A record's configuration has been validated, so this cannot fail.
                 _ = spare.configure(record.config);
                 let old = entry.pool.swap(spare.into_root().into_raw(), Ordering::AcqRel);
                 entry.retired.store(old, Ordering::Relaxed);
             };
-            // SAFETY: the list is at its address (caller).
+            // SAFETY: the list has not moved (caller).
             unsafe { record.for_each_idle(replace) };
         }
         if !barrier() {
@@ -276,29 +286,30 @@ impl<B: PoolBackend> ThreadLists<B> {
                 }
                 entry.retired.store(null_mut(), Ordering::Relaxed);
                 // SAFETY: the entry was in its list after the barrier, so the pool that was
-                // replaced before is out of use (the protocol of the module).
+                // replaced earlier is out of use (the protocol of the module).
                 let pool: Pool<B> = unsafe { owned(retired) };
                 entry.past.note(&pool.stats());
                 released.push(pool);
             };
-            // SAFETY: the list is at its address (caller).
+            // SAFETY: the list has not moved (caller).
             unsafe { record.for_each_idle(collect) };
         }
         complete
     }
 }
 
-/// Returns `true` if the entry's pool has blocks.
+/// Returns `true` if the entry's pool holds blocks.
 fn holds_blocks<B: PoolBackend>(entry: &Entry<B>) -> bool {
-    // SAFETY: an entry always has the root of a live pool, which is replaced and dropped under the registry's lock.
+    // SAFETY: an entry always contains the root of a live pool, which is replaced and dropped only
+    // while the registry is locked.
     let root: Root<B> = unsafe { Root::<B>::from_raw(entry.pool.load(Ordering::Acquire)) };
-    // SAFETY: as above; only atomics are read.
+    // SAFETY: as above. Only atomics are read.
     let state = unsafe { root.state() };
     let none = PoolStats::none("", Device { kind: "", ordinal: None });
     state.shared_numbers(none).reserved_bytes > 0
 }
 
-/// Returns `true` if the entry has a pool that was replaced and not dropped.
+/// Returns `true` if the entry keeps a pool that was replaced and is not yet dropped.
 fn has_retired<B: PoolBackend>(entry: &Entry<B>) -> bool {
     !entry.retired.load(Ordering::Relaxed).is_null()
 }

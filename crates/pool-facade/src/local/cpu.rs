@@ -1,5 +1,5 @@
 //! The thread-local pools of `Cpu` and of `Stacked<Cpu>`, and the registries of all threads that
-//! have some.
+//! use such pools.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -11,7 +11,7 @@ use super::ListAccess;
 
 static LISTS: Mutex<ThreadLists<Cpu>> = Mutex::new(ThreadLists::new());
 
-/// Locks the registry. Nothing is allocated, freed or called back under the lock.
+/// Locks the registry. Nothing is allocated, freed or called back while the lock is held.
 pub(crate) fn lists() -> MutexGuard<'static, ThreadLists<Cpu>> {
     LISTS.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -22,7 +22,7 @@ crate::local_pools!(@ Cpu, || Ok(()), {
 
 static STACK_LISTS: Mutex<ThreadLists<Stacked<Cpu>>> = Mutex::new(ThreadLists::new());
 
-/// Locks the registry of stacked pools, as [`lists`].
+/// Does the same as [`lists`], for the registry of stacked pools.
 pub(crate) fn stack_lists() -> MutexGuard<'static, ThreadLists<Stacked<Cpu>>> {
     STACK_LISTS.lock().unwrap_or_else(PoisonError::into_inner)
 }

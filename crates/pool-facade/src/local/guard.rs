@@ -1,4 +1,4 @@
-//! The guard that owns a pool of its thread, and the functions that make one.
+//! The guard that owns a pool of its thread, and the functions that create one.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -12,11 +12,11 @@ use super::LocalPool;
 use super::held::Held;
 use super::idle_pools;
 
-/// A pool of this thread, which the guard owns until it is dropped.
+/// A guard that owns a pool of this thread until it is dropped.
 ///
-/// Guards may be dropped in any order; the pool goes to the thread that drops the guard. Forgetting
-/// a guard leaks that one pool. The pool of a guard of `Stacked<Cpu>` may borrow its memory from
-/// the guard around it: see [`Stacked`](crate::Stacked).
+/// Guards may be dropped in any order. A pool goes to the thread that drops the guard. Forgetting a
+/// guard leaks only the pool of that guard. The pool of a guard of `Stacked<Cpu>` may borrow its
+/// memory from the enclosing guard: see [`Stacked`](crate::Stacked).
 ///
 /// ```compile_fail,E0277
 /// fn is_send<T: Send>() {}
@@ -27,8 +27,8 @@ pub struct LocalGuard<B: LocalPool> {
     owned: PhantomData<Pool<B>>,
 }
 
-/// Implemented for no type, so that [`LocalGuard`] is neither [`Send`] nor [`Sync`]: its methods
-/// use the idle pools of one thread.
+/// Not implemented for any type, which makes [`LocalGuard`] neither [`Send`] nor [`Sync`]: its
+/// methods use the idle pools of a single thread.
 #[diagnostic::on_unimplemented(
     message = "a guard of `local()` belongs to one thread, the one whose pool it has",
     label = "a guard, or a scope of `with_pool!`, is sent to another thread here",
@@ -44,8 +44,8 @@ unsafe impl<B: LocalPool + GuardMayLeaveItsThread> Send for LocalGuard<B> {}
 // SAFETY: as above.
 unsafe impl<B: LocalPool + GuardMayLeaveItsThread> Sync for LocalGuard<B> {}
 
-/// A pool of this thread: the function form of [`with_pool!`](crate::with_pool), and the place for
-/// statistics, trimming and configuration.
+/// Takes a pool of this thread. This is the function form of [`with_pool!`](crate::with_pool), and
+/// gives access to statistics, trimming and configuration.
 ///
 /// ```
 /// # #[cfg(feature = "cpu")] {
@@ -79,7 +79,7 @@ pub fn local<B: LocalPool>() -> LocalGuard<B> {
     LocalGuard::of(pool)
 }
 
-/// Fallible twin of [`local()`].
+/// Fallible version of [`local()`].
 ///
 /// # Errors
 ///
@@ -114,7 +114,7 @@ impl<B: LocalPool> LocalGuard<B> {
         self.pool.scope()
     }
 
-    /// Returns the statistics of this pool and of the thread's idle pools together.
+    /// Returns the combined statistics of this pool and of the thread's idle pools.
     #[must_use]
     pub fn stats(&self) -> PoolStats {
         idle_pools::add_stats::<B>(self.pool.stats())
@@ -125,25 +125,27 @@ impl<B: LocalPool> LocalGuard<B> {
         self.pool.trim().plus(idle_pools::trim::<B>())
     }
 
-    /// Swaps oversized blocks of this pool and of the thread's idle pools; see [`Compaction`].
+    /// Replaces oversized blocks of this pool and of the thread's idle pools with smaller ones; see
+    /// [`Compaction`].
     pub fn compact(&mut self, compaction: &Compaction) -> ReleaseReport {
         self.pool.compact(compaction).plus(idle_pools::compact::<B>(compaction))
     }
 
-    /// Frees every block of this pool and of the thread's idle pools, and resets their peaks. Drops
-    /// idle pools that may hold more than memory, which are those of every backend but
-    /// [`Cpu`](crate::Cpu): those of [`Cuda`](crate::Cuda), with their streams.
+    /// Frees every block of this pool and of the thread's idle pools, and resets their peaks. It
+    /// also drops idle pools that may own more than memory, such as the pools of
+    /// [`Cuda`](crate::Cuda) with their streams. Only idle pools of [`Cpu`](crate::Cpu) and
+    /// `Stacked<Cpu>` are kept.
     pub fn clear(&mut self) -> ReleaseReport {
         self.pool.clear().plus(idle_pools::clear::<B>())
     }
 
     /// Replaces the configuration of this pool, of the thread's idle pools, and of every pool that
-    /// this thread makes from now on. Pools that other guards hold stay unchanged. A byte limit
-    /// applies to each pool alone.
+    /// this thread creates from now on. Pools held by other guards stay unchanged. A byte limit
+    /// applies to each pool separately.
     ///
     /// # Errors
     ///
-    /// [`PoolError::Config`] for a value out of its range; nothing is then changed.
+    /// [`PoolError::Config`] if a value is out of range. Nothing is changed in that case.
     pub fn configure(&mut self, config: PoolConfig) -> Result<(), PoolError<B::Error>> {
         self.pool.configure(config)?;
         idle_pools::configure::<B>(config)

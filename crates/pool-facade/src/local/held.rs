@@ -1,5 +1,5 @@
-//! A pool that a guard holds: an entry of a list that other threads can release, or a pool without
-//! an entry. The backend decides at compile time, so it is one word.
+//! A pool that a guard holds: either an entry of a list that other threads can release, or a pool
+//! without an entry. The backend determines the kind at compile time, so the value is one word.
 
 use std::fmt;
 use std::mem::ManuallyDrop;
@@ -11,12 +11,12 @@ use pool_core::{
 
 use super::LocalPool;
 
-/// The pool of a guard. Dropping it leaks the pool.
+/// The pool of a guard. Dropping this value leaks the pool.
 #[must_use = "dropping it leaks the pool"]
 pub(super) union Held<B: PoolBackend> {
-    /// For backends whose [`ACCESS`](LocalPool::ACCESS) is shared.
+    /// The field for backends whose [`ACCESS`](LocalPool::ACCESS) is shared.
     listed: ManuallyDrop<HeldPool<B>>,
-    /// For all others.
+    /// The field for all other backends.
     alone: ManuallyDrop<Pool<B>>,
 }
 
@@ -37,35 +37,35 @@ impl<B: LocalPool> Held<B> {
         Self { alone: ManuallyDrop::new(pool) }
     }
 
-    /// Converts into the entry.
+    /// Converts this value into the entry.
     ///
     /// # Safety
     ///
     /// `B::ACCESS` is shared.
     #[inline(always)]
     pub(super) unsafe fn into_listed(self) -> HeldPool<B> {
-        // SAFETY: the field that was written (caller).
+        // SAFETY: this is the field that was written (caller).
         ManuallyDrop::into_inner(unsafe { self.listed })
     }
 
-    /// Converts into the pool.
+    /// Converts this value into the pool.
     ///
     /// # Safety
     ///
     /// `B::ACCESS` is not shared.
     #[inline(always)]
     pub(super) unsafe fn into_alone(self) -> Pool<B> {
-        // SAFETY: the field that was written (caller).
+        // SAFETY: this is the field that was written (caller).
         ManuallyDrop::into_inner(unsafe { self.alone })
     }
 
     #[inline(always)]
     pub(super) fn scope(&mut self) -> Scope<'_, B> {
         if B::ACCESS.is_shared() {
-            // SAFETY: the field that was written (`listed`).
+            // SAFETY: this is the field that was written (`listed`).
             return unsafe { &mut self.listed }.scope();
         }
-        // SAFETY: the field that was written (`alone`).
+        // SAFETY: this is the field that was written (`alone`).
         unsafe { &mut self.alone }.scope()
     }
 
@@ -107,9 +107,8 @@ impl<B: LocalPool> Held<B> {
 
     pub(super) fn configure(&mut self, config: PoolConfig) -> Result<(), PoolError<B::Error>> {
         if B::ACCESS.is_shared() {
-            // A call of `trim_all` that found this pool in the list may still put another pool in
-            // its place. After that call has ended, this pool stays in place until the guard gives
-            // it back.
+            // A call of `trim_all` that found this pool in the list may still replace the pool.
+            // After that call has ended, this pool is not replaced until the guard gives it back.
             B::ACCESS.wait_for_release();
             // SAFETY: as in `scope`.
             return unsafe { &mut self.listed }.configure(config);

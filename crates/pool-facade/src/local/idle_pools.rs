@@ -1,4 +1,4 @@
-//! The list of a thread's idle pools, and the value that closes it when the thread ends.
+//! The list of a thread's idle pools, and the value that closes the list when the thread ends.
 
 use std::cell::Cell;
 use std::fmt;
@@ -17,24 +17,26 @@ use super::held::Held;
 use super::requests::{OF_DEVICES, OF_HOST};
 use crate::diagnostics;
 
-/// The idle pools of a thread for one backend, and the configuration of those that it makes.
+/// The idle pools of a thread for one backend, and the configuration of the pools that the thread
+/// creates.
 ///
-/// [`local_pools!`](crate::local_pools) puts it into a `const` thread-local. It has no destructor,
-/// so that no access has to check for one, and it can be used while the thread ends. If the system
-/// keeps thread-locals under keys, std frees it at some time then. A later access finds a new list
-/// with the default configuration, and pools that were still in the old one leak.
+/// [`local_pools!`](crate::local_pools) stores this value in a `const` thread-local. The value has
+/// no destructor, so no access has to check for one, and it can be used while the thread is ending.
+/// On systems that store thread-locals under keys, std frees the value at some point during that
+/// time. A later access then finds a new list with the default configuration, and pools that were
+/// still in the old list leak.
 pub struct IdlePools<B: PoolBackend> {
     /// The pools of a backend whose access is shared.
     shared: ThreadList<B>,
-    /// The pools of any other backend.
+    /// The pools of all other backends.
     list: FreeList<B>,
     config: Cell<PoolConfig>,
-    /// The last request to release idle pools that was served.
+    /// The number of the last request to release idle pools that this thread has served.
     served: Cell<usize>,
 }
 
 impl<B: PoolBackend> IdlePools<B> {
-    /// Makes a list without pools, with the default configuration.
+    /// Creates an empty list with the default configuration.
     #[must_use]
     pub const fn new() -> Self {
         const { assert!(!needs_drop::<Self>(), "a thread-local with a destructor is slower") };
@@ -62,20 +64,20 @@ impl<B: PoolBackend> fmt::Debug for IdlePools<B> {
     }
 }
 
-/// Closes the list of a thread's idle pools when the thread ends: pools that come back later are
+/// Closes the list of a thread's idle pools when the thread ends. Pools that are returned later are
 /// dropped.
 ///
-/// It is in a thread-local beside [`IdlePools`], and does nothing before the thread has made a
-/// pool.
+/// The closer is a thread-local next to [`IdlePools`], and does nothing before the thread has
+/// created a pool.
 pub struct IdlePoolsCloser<B: LocalPool> {
     armed: Cell<bool>,
-    /// This thread's record in the registry of all threads; `None` before the first pool, and if
-    /// access is not shared.
+    /// This thread's record in the registry of all threads. It is `None` before the first pool, and
+    /// if access is not shared.
     record: Cell<Option<NonNull<ThreadRecord<B>>>>,
 }
 
 impl<B: LocalPool> IdlePoolsCloser<B> {
-    /// Makes a closer that has nothing to close yet.
+    /// Creates a closer that has nothing to close yet.
     #[must_use]
     pub const fn new() -> Self {
         Self { armed: Cell::new(false), record: Cell::new(None) }
@@ -102,12 +104,12 @@ impl<B: LocalPool> Drop for IdlePoolsCloser<B> {
         if let (Some(lists), Some(record)) = (B::ACCESS.lists, self.record.take()) {
             // SAFETY: `register` added the record to this registry.
             unsafe { lists().remove(record) };
-            // SAFETY: it was just removed, and this was the last pointer to it.
+            // SAFETY: the record was just removed, and this is the last pointer to it.
             unsafe { ThreadRecord::free(record) };
         }
         B::with_idle_pools(|idle| {
             idle.list.close();
-            // SAFETY: the record was removed above, or there was none.
+            // SAFETY: the record was removed above, or never existed.
             unsafe { idle.shared.close() };
         });
     }
@@ -116,20 +118,20 @@ impl<B: LocalPool> Drop for IdlePoolsCloser<B> {
 /// Locks the registry of a backend.
 type LockLists<B> = fn() -> MutexGuard<'static, ThreadLists<B>>;
 
-/// The way in which pools are taken from a thread's list and come back. Only this crate makes
-/// others than [`CHECKED`](Self::CHECKED).
+/// Determines how pools are taken from a thread's list and returned to it. Only this crate can
+/// construct values other than [`CHECKED`](Self::CHECKED).
 #[doc(hidden)]
 pub struct ListAccess<B: PoolBackend> {
     lists: Option<LockLists<B>>,
 }
 
 impl<B: PoolBackend> ListAccess<B> {
-    /// A pool is taken if [`LocalPool::is_for_thread`] returns `true`, and is linked to the list
-    /// when it comes back. Only its own thread releases its memory.
+    /// A thread takes a pool if [`LocalPool::is_for_thread`] returns `true`, and links the pool to
+    /// the list when it is returned. Only the pool's own thread releases its memory.
     pub const CHECKED: Self = Self { lists: None };
 
-    /// Any pool is taken, and other threads can release the idle ones through this registry. A pool
-    /// that comes back keeps its link if it still leads to the first pool of the list.
+    /// A thread takes any pool, and other threads can release idle pools through this registry. A
+    /// pool that is returned keeps its link if the link still leads to the first pool of the list.
     #[cfg(feature = "cpu")]
     pub(super) const fn shared(lists: LockLists<B>) -> Self {
         Self { lists: Some(lists) }
@@ -155,8 +157,9 @@ impl<B: PoolBackend> fmt::Debug for ListAccess<B> {
     }
 }
 
-/// `true` if the system has a barrier on all threads. It may still refuse it. Then requests are
-/// served when a pool comes back out of order, and when a method of a guard reads the idle pools.
+/// `true` if the system can execute a barrier on all threads, although it may still refuse. If it
+/// refuses, requests are served when a pool is returned out of order, and when a method of a guard
+/// reads the idle pools.
 const HAS_BARRIER: bool = cfg!(all(target_os = "linux", not(miri)));
 
 /// Takes an idle pool of the calling thread.
@@ -177,7 +180,7 @@ pub(super) fn take<B: LocalPool>() -> Option<Held<B>> {
     Some(unsafe { Held::alone(pool) })
 }
 
-/// Makes a pool, if none is idle.
+/// Creates a pool, if no pool is idle.
 #[cold]
 pub(super) fn make<B: LocalPool>() -> Result<Held<B>, PoolError<B::Error>> {
     diagnostics::set_up();
@@ -187,8 +190,8 @@ pub(super) fn make<B: LocalPool>() -> Result<Held<B>, PoolError<B::Error>> {
         .map_err(|source| PoolError::Backend { operation: "open the device", source })?;
     let config = B::with_idle_pools(|idle| idle.config.get());
     let pool = Pool::with_config(context, config)?;
-    // The thread's end frees the pool. If the closer has already run, the list is closed and the
-    // pool is its guard's alone.
+    // The pool is freed when the thread ends. If the closer has already run, the list is closed,
+    // and the pool belongs only to its guard.
     if !B::ACCESS.is_shared() {
         B::with_closer(|closer| closer.armed.set(true));
         // SAFETY: access is not shared.
@@ -211,8 +214,8 @@ pub(super) fn make<B: LocalPool>() -> Result<Held<B>, PoolError<B::Error>> {
     Ok(unsafe { Held::listed(held) })
 }
 
-/// Adds a new pool to the registry of all threads, with a record of its thread if there is none
-/// yet.
+/// Adds a new pool to the registry of all threads, and creates a record of its thread if there is
+/// none yet.
 fn register<B: LocalPool>(
     closer: &IdlePoolsCloser<B>,
     held: &HeldPool<B>,
@@ -220,33 +223,33 @@ fn register<B: LocalPool>(
     let Some(lists) = B::ACCESS.lists else { return Ok(()) };
     let new = match closer.record.get() {
         Some(_) => None,
-        // Foreign code that the allocator calls meanwhile may make a pool, and add a record.
+        // Foreign code that the allocator calls at this point may create a pool, and add a record.
         None => {
             Some(B::with_idle_pools(|idle| ThreadRecord::new(&idle.shared, idle.config.get()))?)
         }
     };
     match (closer.record.get(), new) {
-        // SAFETY: the record was just made, and is in no registry.
+        // SAFETY: the record was just created, and is in no registry.
         (Some(_), Some(new)) => unsafe { ThreadRecord::free(new) },
         (None, Some(new)) => {
             closer.record.set(Some(new));
-            // SAFETY: the record is new. The list is a thread-local, which stays in place until its
-            // thread has run its destructors, and the closer's removes the record. If the system
-            // keeps thread-locals in another way, there is no barrier on all threads, and the list
-            // is not read.
+            // SAFETY: the record is new. The list is a thread-local, which stays at its address
+            // until its thread has run its destructors, and the closer's destructor removes the
+            // record. If the system stores thread-locals in another way, it has no barrier on all
+            // threads, and the list is not read.
             unsafe { lists().add(new) };
         }
         (_, None) => {}
     }
     if let Some(record) = closer.record.get() {
-        // SAFETY: the record is in the registry, and the entry is new. Guards put it into the list of their own thread,
-        // which is this one.
+        // SAFETY: the record is in the registry, and the entry is new. Guards put the entry only
+        // into the list of their own thread, which is this thread.
         unsafe { lists().add_entry(record, held) };
     }
     Ok(())
 }
 
-/// Gives a pool back to the calling thread.
+/// Returns a pool to the calling thread's list.
 #[inline]
 pub(super) fn put<B: LocalPool>(held: Held<B>) {
     if !B::ACCESS.is_shared() {
@@ -262,8 +265,8 @@ pub(super) fn put<B: LocalPool>(held: Held<B>) {
     }
 }
 
-/// Gives back a pool if the list has changed since the pool was taken. It looks the list up itself:
-/// if it were an argument, the hot path would compute its address.
+/// Returns a pool if the list has changed since the pool was taken. The function looks up the list
+/// itself: if the list were an argument, the hot path would compute its address.
 #[cold]
 #[inline(never)]
 fn put_out_of_order<B: LocalPool>(held: HeldPool<B>) {
@@ -273,11 +276,11 @@ fn put_out_of_order<B: LocalPool>(held: HeldPool<B>) {
 
 /// Runs `f` on each idle entry of this thread.
 fn for_each_shared<B: LocalPool>(idle: &IdlePools<B>, f: impl FnMut(&mut HeldPool<B>)) {
-    // SAFETY: the callers, all below, call methods of the held pool and leave it in its place.
+    // SAFETY: the callers, all below, call methods of the held pool and do not replace it.
     unsafe { idle.shared.for_each(f) };
 }
 
-/// Releases the idle pools if another thread has requested it since the last call.
+/// Releases the idle pools if another thread has requested this since the last call.
 #[inline]
 pub(super) fn serve_requests<B: LocalPool>() {
     let requests = if B::ACCESS.is_shared() { &OF_HOST } else { &OF_DEVICES };
@@ -297,7 +300,7 @@ pub(crate) fn trim<B: LocalPool>() -> ReleaseReport {
     released
 }
 
-/// Adds the statistics of the idle pools of this thread to `stats`.
+/// Adds the statistics of this thread's idle pools to `stats`.
 pub(super) fn add_stats<B: LocalPool>(mut stats: PoolStats) -> PoolStats {
     serve_requests::<B>();
     B::with_idle_pools(|idle| {
@@ -307,7 +310,7 @@ pub(super) fn add_stats<B: LocalPool>(mut stats: PoolStats) -> PoolStats {
     stats
 }
 
-/// Swaps oversized blocks of the idle pools of this thread.
+/// Replaces oversized blocks of this thread's idle pools with smaller ones.
 pub(super) fn compact<B: LocalPool>(compaction: &Compaction) -> ReleaseReport {
     let mut released = ReleaseReport::default();
     B::with_idle_pools(|idle| {
@@ -317,8 +320,8 @@ pub(super) fn compact<B: LocalPool>(compaction: &Compaction) -> ReleaseReport {
     released
 }
 
-/// Frees every block of the idle pools of this thread and resets their peaks. Drops pools that may
-/// hold more than memory: a stream, a device.
+/// Frees every block of this thread's idle pools and resets their peaks. Drops pools that may own
+/// more than memory, such as a stream or a device.
 pub(super) fn clear<B: LocalPool>() -> ReleaseReport {
     let mut released = ReleaseReport::default();
     B::with_idle_pools(|idle| {
@@ -329,12 +332,12 @@ pub(super) fn clear<B: LocalPool>() -> ReleaseReport {
     released
 }
 
-/// Replaces the configuration of the idle pools of this thread and of pools that it makes from now
-/// on.
+/// Replaces the configuration of this thread's idle pools, and of pools that the thread creates
+/// from now on.
 pub(super) fn configure<B: LocalPool>(config: PoolConfig) -> Result<(), PoolError<B::Error>> {
     serve_requests::<B>();
     let mut result = Ok(());
-    // First, because code that is called back meanwhile may make pools.
+    // This comes first, because code that is called back below may create pools.
     B::with_idle_pools(|idle| idle.config.set(config));
     if let Some(lists) = B::ACCESS.lists {
         B::with_closer(|closer| {

@@ -1,15 +1,16 @@
 //! The pools of a thread: the requirements on a backend, the list of idle pools, and the guard that
-//! takes one.
+//! takes a pool.
 //!
-//! The list of a thread and backend is a `const` thread-local without destructor, so it can be used
-//! at any time. A second thread-local with a destructor closes it when the thread ends; pools that
-//! return later are dropped. The pools of `Cpu` are in entries, which a registry of all threads
-//! has, so that other threads can release them. If the list is unchanged when an entry returns, as
-//! in nested blocks, the entry still links to the one below it, and one store puts it back.
+//! The list of a thread and backend is a `const` thread-local without a destructor, so it can be
+//! used at any time. A second thread-local with a destructor closes the list when the thread ends;
+//! pools that are returned later are dropped. The pools of `Cpu` are stored in entries. A registry
+//! of all threads contains these entries, so that other threads can release them. If the list is
+//! unchanged when an entry is returned, as in nested blocks, the entry still links to the entry
+//! below it, and one store puts it back.
 //!
-//! The list has a link to the innermost pool in use. A stack that is taken borrows from it, and
-//! returns the memory when it is put (`pool_core`'s `stack/nesting.rs`). For slots, nothing of this
-//! is compiled.
+//! The list also links to the innermost pool in use. A stack that is taken borrows memory from that
+//! pool, and returns the memory when it is put back (`pool_core`'s `stack/nesting.rs`). For slots,
+//! none of this is compiled.
 
 #[cfg(feature = "cpu")]
 pub(crate) mod cpu;
@@ -27,13 +28,14 @@ use pool_core::PoolBackend;
 pub use guard::{LocalGuard, local, try_local};
 pub use idle_pools::{IdlePools, IdlePoolsCloser, ListAccess};
 
-/// A backend that keeps pools for each thread: the bound of [`with_pool!`](crate::with_pool) and
-/// [`local()`].
+/// A backend that keeps pools for each thread. It is the bound of [`with_pool!`](crate::with_pool)
+/// and [`local()`].
 ///
-/// The markers whose feature is on implement it. A backend of another crate gets it there, from
-/// [`local_pools!`](crate::local_pools), which writes this implementation without `unsafe`. The
-/// types that its functions pass have no methods for other crates. So the idle pools of one backend
-/// are out of reach of another's implementation, and of code that is generic over `B: LocalPool`.
+/// The markers whose feature is enabled implement this trait. A backend of another crate implements
+/// it with [`local_pools!`](crate::local_pools), which generates the implementation without
+/// `unsafe`. The types that its functions pass have no methods for other crates. The idle pools of
+/// one backend are therefore out of reach of another backend's implementation, and of code that is
+/// generic over `B: LocalPool`.
 ///
 /// A manual implementation that keeps several lists for a thread is harmless, but reuses fewer
 /// pools.
@@ -46,7 +48,7 @@ pub use idle_pools::{IdlePools, IdlePoolsCloser, ListAccess};
     note = "a backend of another crate gets them in that crate: `pool_facade::local_pools!(Backend, context: || …);`"
 )]
 pub trait LocalPool: PoolBackend {
-    /// The way in which pools are taken from the list and come back.
+    /// How pools are taken from the list and returned to it.
     #[doc(hidden)]
     const ACCESS: ListAccess<Self> = ListAccess::CHECKED;
 
@@ -57,7 +59,7 @@ pub trait LocalPool: PoolBackend {
     /// already run.
     fn with_closer(f: impl FnOnce(&IdlePoolsCloser<Self>));
 
-    /// Makes the context of a new pool of the calling thread.
+    /// Creates the context of a new pool of the calling thread.
     ///
     /// # Errors
     ///
