@@ -130,7 +130,7 @@ impl<S> CapturedGraph<S> {
         self.setup.resources().memory().address_of(memory.place(), bytes as u64, own)
     }
 
-    /// Returns page-locked memory that holds a copy of these bytes. The context must be bound.
+    /// Returns page-locked memory that is large enough for these bytes. The context must be bound.
     fn stage(&mut self, bytes: &[u8]) -> Result<HostBuffer, CaptureError> {
         Ok(self.runs.parts()?.staged.take(bytes, self.setup.resources().stream().context())?)
     }
