@@ -79,6 +79,7 @@ impl FromArena {
 
 impl FromView {
     /// # Safety
+    ///
     /// The pool that uses this source must return a single view that is at most as long as the
     /// region at the address. No other work may use the region's memory while that pool lives.
     pub(crate) unsafe fn new(account: &SharedAccount, stream: usize, address: u64) -> Self {
