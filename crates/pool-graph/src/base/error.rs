@@ -197,7 +197,7 @@ pub enum GraphMemoryError<E> {
         /// The stream's handle, as a number.
         stream: u64,
     },
-    /// No arena, or another arena, is installed on the stream.
+    /// The arena is not installed on the stream.
     #[error("this arena is not installed on stream {stream:#x}: install it first")]
     NotInstalled {
         /// The stream's handle, as a number.

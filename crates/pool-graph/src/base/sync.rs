@@ -13,9 +13,9 @@ pub(crate) use real::{
     Arc, CALLS, Condvar, Mutex, MutexGuard, get_ready_to_wait, is_ready_to_wait,
 };
 
-/// Marks a call of a source, including its preparation, until this value is dropped. A thread
-/// inside such a call does not wait for other calls. Otherwise an allocator hook that enters the
-/// pool again could wait for its own thread, or for a thread that waits for it.
+/// Marks a call to a source, including the preparation of the call, until this value is dropped. A
+/// thread inside such a call does not wait for other calls. Otherwise an allocator hook that enters
+/// the pool again could wait for its own thread, or for a thread that waits for it.
 #[derive(Debug)]
 pub(crate) struct SourceCall(());
 
@@ -25,7 +25,7 @@ impl SourceCall {
         Self(())
     }
 
-    /// Returns `true` if this thread is inside a call of a source.
+    /// Returns `true` if this thread is inside a call to a source.
     pub(crate) fn is_under_way() -> bool {
         CALLS.with(|calls| calls.get() > 0)
     }

@@ -1,4 +1,4 @@
-//! The state of a pool: who owns which bytes. It is plain data, without a lock and without calls of
+//! The state of a pool: who owns which bytes. It is plain data: it contains no lock and never calls
 //! a source. Capacity in its lists is reserved before a call
 //! ([`MissingRoom`](super::missing_room::MissingRoom)), so the call allocates nothing.
 //!

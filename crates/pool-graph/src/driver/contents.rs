@@ -111,7 +111,7 @@ impl Contents {
     fn read_fill(&mut self, number: usize, node: sys::CUgraphNode) -> Result<(), CudaError> {
         // SAFETY: the struct consists only of integers, for which all zeros is a valid value.
         let mut fill: sys::CUDA_MEMSET_NODE_PARAMS = unsafe { std::mem::zeroed() };
-        // SAFETY: the node belongs to a borrowed graph (1), and the place is valid (3).
+        // SAFETY: the node belongs to a borrowed graph (1), and the output variable is valid (3).
         let asked = unsafe { sys::cuGraphMemsetNodeGetParams(node, &raw mut fill) };
         answer("cuGraphMemsetNodeGetParams", asked.result())?;
         match node_memory::of_fill(&fill) {
@@ -123,7 +123,7 @@ impl Contents {
 
     fn read_copy(&mut self, number: usize, node: sys::CUgraphNode) -> Result<(), CudaError> {
         let mut place = MaybeUninit::<sys::CUDA_MEMCPY3D>::zeroed();
-        // SAFETY: the node belongs to a borrowed graph (1), and the place is valid (3).
+        // SAFETY: the node belongs to a borrowed graph (1), and the output variable is valid (3).
         let asked = unsafe { sys::cuGraphMemcpyNodeGetParams(node, place.as_mut_ptr()) };
         answer("cuGraphMemcpyNodeGetParams", asked.result())?;
         match node_memory::of_copy(&place) {

@@ -73,7 +73,7 @@ pub(crate) unsafe fn frontier(
 /// The graph must not be destroyed during the call.
 pub(crate) unsafe fn count_nodes(graph: sys::CUgraph) -> Result<usize, CudaError> {
     let mut count = 0;
-    // SAFETY: the caller promises that the graph is live. The place outlives the call, and no nodes
+    // SAFETY: the caller promises that the graph is live. `count` outlives the call, and no nodes
     // are requested.
     let asked = unsafe { sys::cuGraphGetNodes(graph, ptr::null_mut(), &raw mut count) };
     answer("cuGraphGetNodes", asked.result())?;
@@ -107,8 +107,8 @@ pub(crate) unsafe fn kind_of(node: sys::CUgraphNode) -> Result<NodeKind, CudaErr
     // The kind is read as a number, because a driver may know more kinds than the bindings, whose
     // enum is `repr(u32)`.
     let mut kind = u32::MAX;
-    // SAFETY: the caller promises that the node is live. The place outlives the call, and is as
-    // large as the enum.
+    // SAFETY: the caller promises that the node is live. `kind` outlives the call, and is as large
+    // as the enum.
     let asked = unsafe { sys::cuGraphNodeGetType(node, (&raw mut kind).cast()) };
     answer("cuGraphNodeGetType", asked.result())?;
     Ok(NodeKind::of_driver(kind))
@@ -122,7 +122,7 @@ pub(crate) unsafe fn kind_of(node: sys::CUgraphNode) -> Result<NodeKind, CudaErr
 /// The same as for [`kind_of`]. The node must also be of the kind [`NodeKind::ChildGraph`].
 pub(crate) unsafe fn child_graph(node: sys::CUgraphNode) -> Result<sys::CUgraph, CudaError> {
     let mut graph = ptr::null_mut();
-    // SAFETY: the caller promises that the node is live, and the place outlives the call.
+    // SAFETY: the caller promises that the node is live, and `graph` outlives the call.
     let asked = unsafe { sys::cuGraphChildGraphNodeGetGraph(node, &raw mut graph) };
     answer("cuGraphChildGraphNodeGetGraph", asked.result())?;
     Ok(graph)

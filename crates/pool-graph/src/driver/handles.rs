@@ -8,7 +8,7 @@
 //!    and it is never instantiated.
 //! 2. **The context lives** as long as its `Arc`, which every owner holds. It is bound before each
 //!    call that needs it.
-//! 3. **Places outlive the call** that writes to them.
+//! 3. **Output variables outlive the call** that writes to them.
 
 use std::ptr;
 use std::sync::Arc;
@@ -84,7 +84,7 @@ impl Graph {
     /// Instantiates the graph.
     pub(crate) fn instantiate(&self) -> Result<Executable, CudaError> {
         let (place, mut handle) = (Place::new()?, ptr::null_mut());
-        // SAFETY: the graph is live (1), and the place is valid (3).
+        // SAFETY: the graph is live (1), and the output variable is valid (3).
         let made = unsafe { sys::cuGraphInstantiateWithFlags(&raw mut handle, self.handle(), 0) };
         answer("cuGraphInstantiate", made.result())?;
         // SAFETY: the executable graph has just been created, in the graph's context.
@@ -163,7 +163,8 @@ impl Executable {
         let mut told =
             UpdateResultInfo { result: 0, node: ptr::null_mut(), _from: ptr::null_mut() };
         let place = (&raw mut told).cast();
-        // SAFETY: both graphs are live (1). The place has the layout of the call's result (3).
+        // SAFETY: both graphs are live (1). The output variable is valid and has the layout of the
+        // call's result (3).
         let updated = unsafe { sys::cuGraphExecUpdate_v2(self.0.get(), graph.handle(), place) };
         if updated != sys::CUresult::CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE {
             return answer("cuGraphExecUpdate", updated.result()).map(Ok);

@@ -8,7 +8,7 @@
 //!    Their context is the current context of the thread, because the session binds it before it
 //!    begins. None of them is a default stream, which cannot take part in a capture. Their handles
 //!    therefore mean the same in every context.
-//! 2. **Places outlive the call** that writes to them, because they are locals.
+//! 2. **Output variables outlive the call** that writes to them, because they are locals.
 //! 3. **Nodes and graphs** are handles from the driver, which are used only while the graph lives.
 
 mod contents;

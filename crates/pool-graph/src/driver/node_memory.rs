@@ -94,12 +94,12 @@ pub(super) fn of_copy(
     place: &MaybeUninit<sys::CUDA_MEMCPY3D>,
 ) -> Result<[NamedMemory; 2], UnreadableReason> {
     let copy = place.as_ptr();
-    // SAFETY: the field is in bounds of the place. This creates no reference and reads nothing.
+    // SAFETY: the field is in bounds of `place`. This creates no reference and reads nothing.
     let source = unsafe { &raw const (*copy).srcMemoryType };
-    // SAFETY: the field is in bounds of the place. This creates no reference and reads nothing.
+    // SAFETY: the field is in bounds of `place`. This creates no reference and reads nothing.
     let target = unsafe { &raw const (*copy).dstMemoryType };
-    // SAFETY: the place was zeroed before the driver wrote to it, so both fields are initialized,
-    // and a `u32` has the size of the enum.
+    // SAFETY: `place` was zeroed before the driver wrote to it, so both fields are initialized, and
+    // a `u32` has the size of the enum.
     let kinds = [source, target].map(|kind| unsafe { kind.cast::<u32>().read() });
     kinds.into_iter().try_for_each(check_type)?;
     // SAFETY: both types are values of their enum, and every other field is an integer or a raw
@@ -253,10 +253,9 @@ mod tests {
         let unified = MemoryType::CU_MEMORYTYPE_UNIFIED;
         assert_eq!(changed(|copy| copy.dstMemoryType = unified), Ok(()));
         let mut place = MaybeUninit::new(copy());
-        // SAFETY: the field is in bounds of the place, and no reference is created.
+        // SAFETY: the field is in bounds of `place`, and no reference is created.
         let kind = unsafe { &raw mut (*place.as_mut_ptr()).dstMemoryType };
-        // SAFETY: the pointer is to a field of the place, and the number has the size of that
-        // field.
+        // SAFETY: the pointer is to a field of `place`, and the number has the size of that field.
         unsafe { kind.cast::<u32>().write(9) };
         assert_eq!(of_copy(&place), Err(UnreadableReason::MemoryType(9)));
     }

@@ -100,7 +100,7 @@ impl Origin {
     /// frees.
     fn ask_to_end(&self, place: &mut Option<GraphPlace>) -> Result<Option<Graph>, CudaError> {
         let mut graph = ptr::null_mut();
-        // SAFETY: the stream is live (1), and the place is valid (2).
+        // SAFETY: the stream is live (1), and the output variable is valid (2).
         let ended = unsafe { sys::cuStreamEndCapture(self.stream(), &raw mut graph) };
         answer("cuStreamEndCapture", ended.result())?;
         let Some(place) = place.take() else { return Ok(None) };

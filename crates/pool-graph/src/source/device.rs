@@ -88,7 +88,7 @@ impl DeviceMemory {
     }
 
     /// Returns the first error of a free since the last call of this method, because a free itself
-    /// cannot return an error. Clones share this error. The free is
+    /// cannot return an error. Clones of the source share the stored error. The free is
     /// [deferred](pool_cuda::Cuda::give_back_leftovers), and the memory is freed later.
     #[must_use]
     pub fn take_unanswered(&self) -> Option<CudaError> {

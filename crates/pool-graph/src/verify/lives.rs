@@ -14,8 +14,8 @@ pub(super) struct Lives {
 }
 
 impl Lives {
-    /// Computes the lifetimes of the regions. Each region is used until the nodes in `until`,
-    /// except for nodes in `none`, which are not uses.
+    /// Computes the lifetimes of the regions. The last uses of each region are the nodes of its
+    /// layout, except for nodes in `none`, which are not uses.
     pub(super) fn new(
         regions: &Regions<'_>,
         mut none: Vec<(usize, usize)>,

@@ -33,7 +33,8 @@ pub(crate) struct Account {
     /// is `true` once a scope has returned the original error.
     first_refused: Option<CaptureError>,
     refused_is_reported: bool,
-    /// The first error that no call could return, either from a drop or translated for a pool.
+    /// The first error that no call could return. It occurred in a drop, or a pool received it in a
+    /// translated form.
     first_noted: Option<CaptureError>,
     /// For each stream, `true` once a step of the body has used or waited on the stream. A device
     /// view may bring a stream into the capture earlier, which a dry run cannot see.
@@ -199,8 +200,8 @@ impl Account {
         live.frontiers.check(&self.streams, stream, begun)
     }
 
-    /// Records the current end of these streams as the place where the capture left them. Returns
-    /// the handles of their last nodes.
+    /// Records that the capture has left these streams at their current last nodes. Returns the
+    /// handles of these nodes.
     pub(super) fn arrive(&mut self, streams: &[usize]) -> Result<Vec<u64>, CaptureError> {
         let Some(live) = self.medium.live() else { return Ok(Vec::new()) };
         let arrive = |&stream| live.frontiers.arrive(&self.streams, stream);

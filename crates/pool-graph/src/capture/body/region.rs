@@ -202,8 +202,7 @@ fn list(turns: &mut Vec<Turn>, writes: bool, nodes: &[u64]) {
 }
 
 impl Uses {
-    /// Sets the nodes at which the uses end. If a use added no node, the uses still end at the
-    /// earlier nodes.
+    /// Sets the nodes at which the uses end. A use that added no node does not change these nodes.
     fn end_at(&mut self, nodes: &[u64]) {
         if !nodes.is_empty() {
             self.until = nodes.to_vec();

@@ -137,8 +137,8 @@ impl BodyStream {
 // the capture (2). The pool reuses a freed block only after all uses of that block, in the order of
 // the pool's one stream. The memory lives as long as the graph (1). It is in the context of the
 // session's streams, which was checked when the session took the arena. A dry run has no memory,
-// but its capture is discarded (3). The owner is the capture. Locks are held only during calls of
-// the account, and no method uses the pool.
+// but its capture is discarded (3). The owner is the capture. The account's lock is held only while
+// the account is read or changed, and no method uses the pool.
 unsafe impl BlockSource for FromArena {
     fn owner(&self) -> u64 {
         self.place.account.open().number()

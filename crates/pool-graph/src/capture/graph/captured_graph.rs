@@ -227,9 +227,8 @@ impl<S> CapturedGraph<S> {
         }
     }
 
-    /// Enqueues a run on the session's stream, after all work that is already on that stream. The
-    /// call makes two calls to the driver: one sets the current context, the other launches the
-    /// graph.
+    /// Enqueues a run on the session's stream, after all work that is already on that stream. This
+    /// method makes two driver calls: one sets the current context, and one launches the graph.
     ///
     /// # Errors
     ///

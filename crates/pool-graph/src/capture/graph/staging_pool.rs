@@ -165,8 +165,8 @@ impl TakenBuffer {
     /// # Safety
     ///
     /// The device range must be allocated in the stream's context and have that length. The caller
-    /// must own the right to write the range in stream order. The buffer must have just been taken,
-    /// and must hold at least `bytes` bytes.
+    /// must have the right to write the range in stream order. The buffer must have just been
+    /// taken, and must hold at least `bytes` bytes.
     pub(super) unsafe fn copy_to_device(
         &mut self,
         to: u64,
@@ -183,7 +183,7 @@ impl TakenBuffer {
     ///
     /// # Safety
     ///
-    /// The same as for [`copy_to_device`](Self::copy_to_device), except that the caller must own
+    /// The same as for [`copy_to_device`](Self::copy_to_device), except that the caller must have
     /// the right to read the range.
     pub(super) unsafe fn copy_to_host(
         &mut self,
