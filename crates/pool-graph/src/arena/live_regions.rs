@@ -26,8 +26,7 @@ struct LiveRegion {
 pub(super) struct LiveRegions {
     /// All regions. A region that has ended stays in the list until all later regions have ended.
     regions: Vec<LiveRegion>,
-    /// The newest live region in each row. There are at least as many rows as regions can be
-    /// stored.
+    /// The newest live region in each row. The number of rows is at least the capacity for regions.
     rows: Vec<u32>,
     count: u64,
 }

@@ -191,7 +191,7 @@ pub enum GraphMemoryError<E> {
         /// The memory's device.
         memory: Device,
     },
-    /// Another arena is installed on the stream, or the arena is installed on another stream.
+    /// An arena is already installed on the stream, or this arena is already installed.
     #[error("stream {stream:#x} or this arena is installed already: clear it first")]
     AlreadyInstalled {
         /// The stream's handle, as a number.

@@ -66,8 +66,8 @@ pub(crate) struct Request {
     pub(crate) bytes: u64,
     /// The alignment in bytes, which is at least a granule.
     pub(crate) alignment: u64,
-    /// The number of bytes that suffice for the block wherever they start, as long as the start is
-    /// a multiple of a granule.
+    /// The number of bytes that suffice for the block at any address that is a multiple of a
+    /// granule.
     pub(crate) anywhere: u64,
 }
 

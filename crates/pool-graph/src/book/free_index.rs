@@ -105,8 +105,8 @@ impl FreeIndex {
     }
 
     /// Finds a listed region. If the alignment is a granule, a region of the first size fits.
-    /// Otherwise a region may be large enough but misaligned. The search ends at the latest at a
-    /// region that is large enough wherever it starts.
+    /// Otherwise a region may be large enough but misaligned. A region that is large enough for any
+    /// alignment always ends the search.
     fn listed_fit(&self, regions: &[ChunkRegion], request: &Request) -> Option<u32> {
         let mut size = self.sizes.at_least(granules(request.bytes)?);
         while let Some(found) = size {

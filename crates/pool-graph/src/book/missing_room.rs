@@ -17,8 +17,8 @@ pub(crate) struct MissingRoom {
     pub(super) chunks: Option<usize>,
 }
 
-/// Empty lists with the missing capacity. After the book has taken them, this contains the lists
-/// that they have replaced.
+/// Empty lists with the missing capacity. Once the book has taken these lists, this value contains
+/// the lists that they have replaced.
 #[derive(Debug)]
 pub(crate) struct Room {
     pub(super) regions: Vec<ChunkRegion>,

@@ -13,15 +13,15 @@ use pool_driver::host_buffer::{HostBuffer, HostPlace};
 /// be pending.
 #[derive(Debug, Default)]
 pub(crate) struct CopyBuffers {
-    /// The place of the first buffer, reserved so that creating the buffer allocates no host
-    /// memory.
+    /// The host memory for the record of the first buffer. It is reserved so that creating the
+    /// buffer allocates no host memory.
     place: Option<HostPlace>,
     ready: Option<HostBuffer>,
     pending: Vec<HostBuffer>,
 }
 
 impl CopyBuffers {
-    /// Creates a list that has no buffer, but a place for the first one.
+    /// Creates a list without buffers, and reserves the record of the first buffer.
     pub(crate) fn new() -> Result<Self, CudaError> {
         Ok(Self { place: Some(HostPlace::new()?), ..Self::default() })
     }

@@ -235,8 +235,8 @@ pub enum CaptureError {
         /// The number of steps of the dry run or of the earlier capture.
         planned: usize,
     },
-    /// In an update, a temporary is at another offset than in the graph, because views were dropped
-    /// in another order.
+    /// In an update, a temporary is at a different offset than in the graph, because views were
+    /// dropped in a different order.
     #[error(
         "temporary {temporary} of the update is at offset {now} of the arena, that of the graph at \
          {before}: drop views in the same order, or capture another graph"
@@ -273,8 +273,8 @@ pub enum CaptureError {
         reason: UnreadableReason,
     },
     /// The capture was invalidated while its body ran, or was ended or started again without the
-    /// session. The cause is a call in the body, or a call by another thread if the
-    /// [mode](crate::CaptureMode) forbids that call.
+    /// session. The cause is a call in the body, or a call on another thread that the
+    /// [mode](crate::CaptureMode) forbids.
     ///
     /// If the responsible call returned an error and the body returns that error, the capture fails
     /// with that error instead, and its text names the cause. Otherwise the driver does not report
@@ -340,8 +340,9 @@ pub enum CaptureError {
         buffers: usize,
         /// The number of buffers that tickets hold, including forgotten ones.
         held: usize,
-        /// The number of buffers that have a pending copy and no ticket. This includes buffers whose
-        /// copy entered a graph captured by other code. Those buffers never become free again.
+        /// The number of buffers with a pending copy and without a ticket. This includes buffers
+        /// whose copy entered a graph captured by other code. Those buffers never become free
+        /// again.
         pending: usize,
     },
     /// The buffers of the [`StagingPool`](crate::StagingPool) are too small for the copy.
@@ -355,8 +356,8 @@ pub enum CaptureError {
         /// The size of each buffer in bytes.
         capacity: usize,
     },
-    /// The argument belongs to another capture, or has another length than the argument in the
-    /// graph.
+    /// The argument belongs to another capture, or its length differs from that of the graph's
+    /// argument.
     #[error(
         "host argument {asked} belongs to another capture or has another length: the graph has {arguments}, use \
          those of its own capture"

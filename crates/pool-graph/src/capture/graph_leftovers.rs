@@ -39,7 +39,7 @@ pub(crate) struct GraphLeftovers {
     pub(crate) streams: Arc<[Arc<CudaStream>]>,
 }
 
-/// A place in the queue of deferred frees. It is reserved in advance, so that dropping a graph
+/// An entry in the queue of deferred frees. It is reserved in advance, so that dropping a graph
 /// allocates nothing.
 pub(crate) type LeftoversPlace = Place<GraphLeftovers>;
 

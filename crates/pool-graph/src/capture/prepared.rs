@@ -71,13 +71,14 @@ impl PreparedCapture {
     ///
     /// # Errors
     ///
-    /// The body's own error takes precedence. Otherwise [`CaptureError::AlreadyCapturing`],
-    /// [`CaptureError::Diverged`], [`CaptureError::MemoryNodes`], [`CaptureError::Unordered`],
-    /// [`CaptureError::Layout`], [`CaptureError::Invalidated`], [`CaptureError::ForeignWork`],
+    /// The body's own error takes precedence. Otherwise the call fails with
+    /// [`CaptureError::AlreadyCapturing`], [`CaptureError::Diverged`],
+    /// [`CaptureError::MemoryNodes`], [`CaptureError::Unordered`], [`CaptureError::Layout`],
+    /// [`CaptureError::Invalidated`], [`CaptureError::ForeignWork`],
     /// [`CaptureError::ForeignMemory`], [`CaptureError::ForeignNode`],
-    /// [`CaptureError::UnreadableNode`], [`CaptureError::SharedBlock`];
-    /// [`StaleLease`](crate::GraphMemoryError::StaleLease) if the arena was reset during the
-    /// session; and the driver's error code.
+    /// [`CaptureError::UnreadableNode`], [`CaptureError::SharedBlock`], or the driver's error code.
+    /// If the arena was reset during the session, it fails with
+    /// [`StaleLease`](crate::GraphMemoryError::StaleLease).
     pub fn capture<S, E: From<CaptureError>>(
         &self,
         state: S,
@@ -91,7 +92,7 @@ impl PreparedCapture {
     ///
     /// # Errors
     ///
-    /// The same as for [`capture`](Self::capture).
+    /// Fails for the same reasons as [`capture`](Self::capture).
     pub fn capture_keeping_state<S, E: From<CaptureError>>(
         &self,
         mut state: S,

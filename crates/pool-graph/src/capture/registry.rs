@@ -236,8 +236,8 @@ pub(crate) fn give_arena_back(address: u64) {
 ///
 /// # Errors
 ///
-/// [`CudaError::Capturing`] if the stream is being captured explicitly, and the driver's error
-/// code. After an error, work may still run on the stream.
+/// Fails with [`CudaError::Capturing`] if the stream is being captured explicitly, or with the
+/// driver's error code. After an error, work may still run on the stream.
 pub(crate) fn come_to_rest(runs_on: &RunStream, stream: &CudaStream) -> Result<(), CudaError> {
     // Each iteration means that a session reserved the stream and released it without waiting for
     // its work. This happens if the session is refused. A refused session does not come back, so

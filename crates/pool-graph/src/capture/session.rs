@@ -76,7 +76,7 @@ impl CaptureSession {
     ///
     /// # Errors
     ///
-    /// [`CaptureError::DefaultStream`], and
+    /// Fails with [`CaptureError::DefaultStream`] for a default stream, or with
     /// [`CudaError::DriverTooOld`](pool_cuda::CudaError::DriverTooOld) if the driver is older than
     /// CUDA 12.3. Graphs of older drivers do not report the data of their edges.
     pub fn new(stream: &Arc<CudaStream>) -> Result<Self, CaptureError> {
@@ -90,8 +90,9 @@ impl CaptureSession {
     ///
     /// # Errors
     ///
-    /// [`CaptureError::DefaultStream`], [`CaptureError::StreamTwice`], and
-    /// [`CaptureError::WrongContext`].
+    /// Fails with [`CaptureError::DefaultStream`] for a default stream, with
+    /// [`CaptureError::StreamTwice`] if the session already has the stream, or with
+    /// [`CaptureError::WrongContext`] if the stream is in another context.
     pub fn branch(self, stream: &Arc<CudaStream>) -> Result<Self, CaptureError> {
         self.with(stream)
     }
@@ -150,11 +151,11 @@ impl CaptureSession {
     ///
     /// # Errors
     ///
-    /// [`CaptureError::WrongContext`] if the memory is on another device,
-    /// [`CaptureError::AlreadyCapturing`] if the slice's stream is being captured,
-    /// [`CudaError::Capturing`](pool_cuda::CudaError::Capturing) while a session captures, and the
-    /// driver's error code. On an error the memory is dropped; keep a clone of the `Arc` if you
-    /// still need it.
+    /// Fails with [`CaptureError::WrongContext`] if the memory is on another device, with
+    /// [`CaptureError::AlreadyCapturing`] if the slice's stream is being captured, or with the
+    /// driver's error code. While a session is capturing, it fails with
+    /// [`CudaError::Capturing`](pool_cuda::CudaError::Capturing). On an error the memory is
+    /// dropped; keep a clone of the `Arc` if you still need it.
     pub fn own<M: OwnedSource>(
         &mut self,
         memory: M,
@@ -180,7 +181,7 @@ impl CaptureSession {
     ///
     /// # Errors
     ///
-    /// The same as for [`own`](Self::own).
+    /// Fails for the same reasons as [`own`](Self::own).
     pub fn own_mut<M: OwnedSourceMut>(
         &mut self,
         memory: M,
@@ -209,7 +210,7 @@ impl CaptureSession {
     ///
     /// # Errors
     ///
-    /// The same as for [`probe`](Self::probe).
+    /// Fails for the same reasons as [`probe`](Self::probe).
     pub fn probe_with<S, E: From<CaptureError>>(
         &self,
         options: &Options,
@@ -256,7 +257,7 @@ impl CaptureSession {
     ///
     /// # Errors
     ///
-    /// The same as for [`probe`](Self::probe).
+    /// Fails for the same reasons as [`probe`](Self::probe).
     pub fn probe_ladder<S, E: From<CaptureError>>(
         &self,
         options: &Options,
@@ -272,8 +273,8 @@ impl CaptureSession {
     ///
     /// # Errors
     ///
-    /// [`CaptureError::WrongContext`], and [`CaptureError::ArenaInUse`] if another graph uses the
-    /// arena.
+    /// Fails with [`CaptureError::WrongContext`] if the arena is in another context, or with
+    /// [`CaptureError::ArenaInUse`] if another graph uses the arena.
     pub fn prepare(self, arena: CudaArena) -> Result<PreparedCapture, CaptureError> {
         self.with_arena(arena, None)
     }
@@ -288,9 +289,9 @@ impl CaptureSession {
     ///
     /// # Errors
     ///
-    /// [`CaptureError::AnotherStream`], and
+    /// Fails with [`CaptureError::AnotherStream`] if the graph runs on another stream, or with
     /// [`ArenaExhausted`](crate::GraphMemoryError::ArenaExhausted) if the arena is smaller than the
-    /// plan. In that case, capture the larger graph first, or plan all graphs with
+    /// plan. In the second case, capture the larger graph first, or plan all graphs with
     /// [`probe_ladder`](Self::probe_ladder).
     pub fn beside<T>(
         self,

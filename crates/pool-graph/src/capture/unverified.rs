@@ -31,7 +31,8 @@ impl PreparedCapture {
     ///
     /// # Errors
     ///
-    /// The same as for [`capture`](Self::capture), without the errors of the verifier.
+    /// Fails for the same reasons as [`capture`](Self::capture), except for the errors of the
+    /// verifier.
     #[doc(hidden)]
     pub fn capture_unverified<S, E: From<CaptureError>>(
         &self,
@@ -57,8 +58,8 @@ impl UnverifiedCapture {
     ///
     /// # Errors
     ///
-    /// [`CaptureError::Unordered`], [`CaptureError::Layout`], [`CaptureError::MemoryNodes`], and
-    /// the driver's error code.
+    /// Fails with [`CaptureError::Unordered`], [`CaptureError::Layout`],
+    /// [`CaptureError::MemoryNodes`], or the driver's error code.
     #[doc(hidden)]
     pub fn verify(&self) -> Result<Verification, CaptureError> {
         let CaptureOutcome { graph, record, .. } = &self.outcome;

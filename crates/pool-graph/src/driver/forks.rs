@@ -48,8 +48,9 @@ unsafe fn stands_in_one_row(graph: sys::CUgraph, nodes: usize) -> Result<bool, C
     let edges = unsafe { edges(graph) }?;
     let sources: BTreeSet<usize> = edges.iter().map(|edge| edge.from.addr()).collect();
     let targets: BTreeSet<usize> = edges.iter().map(|edge| edge.to.addr()).collect();
-    // A graph without cycles is a chain if all edges are full, each node is the source of at most
-    // one edge and the target of at most one, and there is one edge fewer than nodes.
+    // A graph without cycles is a chain under three conditions. All edges are full. Each node is
+    // the source of at most one edge and the target of at most one. The number of edges is one less
+    // than the number of nodes.
     Ok(edges.iter().all(|edge| edge.full)
         && [sources.len(), targets.len(), nodes.saturating_sub(1)] == [edges.len(); 3])
 }

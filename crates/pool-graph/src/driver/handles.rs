@@ -27,7 +27,7 @@ use super::refusal::{NodeKind, UpdateReason, UpdateRefusal};
 #[derive(Debug)]
 pub(crate) struct Graph(ResourceOwner<ContextHandle<GraphKind>>);
 
-/// A place in the queue of deferred frees, reserved for a future graph.
+/// An entry in the queue of deferred frees, reserved for a future graph.
 pub(crate) type GraphPlace = Place<ContextHandle<GraphKind>>;
 
 pub(crate) enum GraphKind {}

@@ -1,6 +1,7 @@
 //! The calls of the CUDA driver on graphs: captures of streams, handles of graphs, queries of a
 //! graph, and refusals. All other calls are in `pool-driver`. Its module `gone` defines when the
-//! failure of a call that orders work may be ignored: never because of the error code alone.
+//! failure of a call that orders work may be ignored. The error code of that call is never a
+//! sufficient reason.
 //!
 //! The proofs of this module rely on three facts:
 //!

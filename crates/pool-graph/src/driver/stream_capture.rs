@@ -96,7 +96,7 @@ impl Origin {
         status != Ok(sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE)
     }
 
-    /// Ends the capture. If there is a graph, it takes the reserved place in the queue of deferred
+    /// Ends the capture. If there is a graph, it takes the reserved entry in the queue of deferred
     /// frees.
     fn ask_to_end(&self, place: &mut Option<GraphPlace>) -> Result<Option<Graph>, CudaError> {
         let mut graph = ptr::null_mut();
@@ -116,7 +116,7 @@ pub(crate) struct StreamCapture {
     stream: Arc<CudaStream>,
     event: Arc<Event>,
     id: u64,
-    /// The place in the queue of deferred frees that is reserved for the graph. `None` once the
+    /// The entry in the queue of deferred frees that is reserved for the graph. `None` once the
     /// capture has ended with a graph.
     place: Option<GraphPlace>,
     ended: bool,

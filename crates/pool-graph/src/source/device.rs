@@ -22,7 +22,8 @@ use super::contract::MemorySource;
 /// addresses, and is not part of any graph.
 ///
 /// Memory may be allocated and freed while this thread or another thread captures a stream, because
-/// the calls run in the thread's relaxed capture mode. A free waits for all work on the device.
+/// these calls temporarily switch the calling thread to the relaxed capture mode. A free waits for
+/// all work on the device.
 ///
 /// Kernels on another device can access the memory after
 /// `device.clone().without_memory_pool().let_peer(&other)` ([`CudaDevice::let_peer`]).
@@ -41,9 +42,9 @@ use super::contract::MemorySource;
 pub struct DeviceMemory {
     context: Arc<CudaContext>,
     unanswered: Arc<Mutex<Option<CudaError>>>,
-    /// One place in the queue of deferred frees for each allocation. The place is reserved before
-    /// the allocation, so that a free needs no host memory. The lock is held only to link and
-    /// unlink places.
+    /// One entry in the queue of deferred frees for each allocation. The entry is reserved before
+    /// the allocation, so that a free needs no host memory. The lock is held only while entries are
+    /// linked and unlinked.
     places: Arc<Mutex<Chain<Option<Place<Allocation>>>>>,
 }
 

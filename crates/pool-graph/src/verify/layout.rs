@@ -36,7 +36,7 @@ pub struct RegionLayout {
     pub after: Vec<usize>,
     /// Every use of the region is one of these nodes, or precedes one of them. If the list is
     /// empty, the region is not used at all. A node in this list that does not follow all nodes in
-    /// `after` is not a use, and ends none.
+    /// `after` is not a use of the region.
     pub until: Vec<usize>,
 }
 

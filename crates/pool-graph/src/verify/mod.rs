@@ -2,9 +2,9 @@
 //! edges of the finished graph. It shares no code with the planner, and trusts none of the
 //! planner's results.
 //!
-//! Ordering the nodes of a graph takes few passes (`reach.rs`). Only the pairs of regions that
-//! decide all other pairs are checked (`sweep.rs`). The time therefore grows with the size of the
-//! graph and the layout, not with the square of that size.
+//! Ordering the nodes of a graph takes few passes (`reach.rs`). Only a subset of the pairs of
+//! regions is checked, which decides all other pairs (`sweep.rs`). The time therefore grows with
+//! the size of the graph and the layout, not with the square of that size.
 
 mod error;
 mod layout;

@@ -45,7 +45,7 @@ impl Order {
         self.places[index(&self.named, node)]
     }
 
-    /// Returns the positions that a direct edge completes before this position begins.
+    /// Returns the positions that complete before `place` begins because of a direct edge.
     pub(super) fn before(&self, place: usize) -> &[usize] {
         self.before.of(place)
     }

@@ -85,7 +85,7 @@ impl Account {
         }
     }
 
-    /// Closes the account. Values that the body has forgotten then no longer hold the record or the
+    /// Closes the account. A value that the body has leaked then no longer holds the record or the
     /// arena.
     pub(super) fn close(&mut self) -> (Medium, BodyRecord) {
         let nothing = BodyRecord::new(self.number(), 0, Shares::default());

@@ -52,7 +52,7 @@ impl<'c> Capture<'c> {
         self.finish()
     }
 
-    /// Ends the pools, then the account. Values that the body has forgotten then no longer hold the
+    /// Ends the pools, then the account. A value that the body has leaked then no longer holds the
     /// record or the arena.
     fn finish(&self) -> BodyRecord {
         let pools = self.pools.replace(Pools::new(0));
@@ -80,7 +80,7 @@ impl<'c> Capture<'c> {
     ///
     /// # Errors
     ///
-    /// [`CaptureError::NoSuchBranch`].
+    /// Fails with [`CaptureError::NoSuchBranch`] if there are fewer branches.
     pub fn branch(&self, branch: usize) -> Result<CaptureStream, CaptureError> {
         let branches = self.branches();
         if branch < branches {
@@ -93,7 +93,7 @@ impl<'c> Capture<'c> {
     ///
     /// # Errors
     ///
-    /// Returns the driver's error code, and fails if the arena allows only one stream.
+    /// Fails with the driver's error code, or if the arena's policy allows only one stream.
     pub fn wait(&self, later: CaptureStream, earlier: CaptureStream) -> Result<(), CaptureError> {
         let (later, earlier) = (self.check(later)?, self.check(earlier)?);
         let mut account = self.account.open();

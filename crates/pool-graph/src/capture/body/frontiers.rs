@@ -1,6 +1,7 @@
 //! The last nodes of a capture's streams, as the capture itself left them. Any other work on these
-//! streams, even from safe calls of other libraries, becomes a node of the graph that uses memory
-//! without any promise. This module detects such work, and the capture is refused.
+//! streams, even from safe calls of other libraries, becomes a node of the graph, and no caller
+//! promises that the memory of that node stays valid. This module detects such work, and the
+//! capture is refused.
 
 use std::sync::Arc;
 

@@ -97,8 +97,8 @@ impl Capture<'_> {
     ///
     /// # Errors
     ///
-    /// [`CaptureError::Lent`] if the memory is already lent, [`CaptureError::ForeignView`], and the
-    /// driver's error code.
+    /// Fails with [`CaptureError::Lent`] if the memory is already lent, with
+    /// [`CaptureError::ForeignView`], or with the driver's error code.
     pub fn lend<'v, T: PodElement>(
         &'v self,
         stream: CaptureStream,
@@ -112,7 +112,7 @@ impl Capture<'_> {
     ///
     /// # Errors
     ///
-    /// The same as for [`lend`](Self::lend).
+    /// Fails for the same reasons as [`lend`](Self::lend).
     pub fn lend_shared<'v, T: PodElement>(
         &'v self,
         stream: CaptureStream,
@@ -150,7 +150,7 @@ impl<T: PodElement> ViewLoan<'_, T> {
     ///
     /// # Errors
     ///
-    /// No error is known, because the array lives as long as this value.
+    /// This call should never fail, because the array lives as long as this value.
     pub fn view(&self) -> Result<DeviceView<'_, T>, CaptureError> {
         Ok(self.lender.pool.get(self.handle)?)
     }
@@ -159,7 +159,7 @@ impl<T: PodElement> ViewLoan<'_, T> {
     ///
     /// # Errors
     ///
-    /// The same as for [`view`](Self::view).
+    /// This call should never fail, because the array lives as long as this value.
     pub fn view_mut(&mut self) -> Result<DeviceViewMut<'_, T>, CaptureError> {
         Ok(self.lender.pool.get_mut(self.handle)?)
     }
@@ -175,7 +175,7 @@ impl<T: PodElement> SharedLoan<'_, T> {
     ///
     /// # Errors
     ///
-    /// The same as [`ViewLoan::view`].
+    /// This call should never fail, because the array lives as long as this value.
     pub fn view(&self) -> Result<DeviceView<'_, T>, CaptureError> {
         self.0.view()
     }

@@ -4,10 +4,10 @@
 //! arena calls and driver calls. It is never locked recursively. Code reaches the account only
 //! through the body's [`Capture`], and through the scopes and lent views that borrow from the
 //! capture. A body receives each of these as a reference with an arbitrary lifetime, so it cannot
-//! store one where a hook or a subscriber could find it. The account stores no values of the user,
-//! and is used by one thread only. A hook that captures has its own account. The lock order is:
-//! first the account, then the arena's state or `SHARES`. No other lock is taken while one of those
-//! two is held.
+//! store one where a hook or a subscriber could find it. The account stores no user values, and
+//! only one thread uses it. A hook that captures has its own account. The lock order is: first the
+//! account, then the arena's state or `SHARES`. No other lock is taken while one of those two is
+//! held.
 
 mod account;
 mod account_scopes;

@@ -43,8 +43,9 @@ impl Capture<'_> {
     ///
     /// # Errors
     ///
-    /// [`CaptureError::LengthMismatch`], [`CaptureError::SameMemory`] if both views have the same
-    /// memory, and the driver's error code.
+    /// Fails with [`CaptureError::LengthMismatch`] if the lengths differ, with
+    /// [`CaptureError::SameMemory`] if both views have the same memory, or with the driver's error
+    /// code.
     pub fn copy<T: Element>(
         &self,
         stream: CaptureStream,
@@ -75,7 +76,8 @@ impl Capture<'_> {
     ///
     /// # Errors
     ///
-    /// The errors of [`copy`](Self::copy), and an error if no page-locked memory can be allocated.
+    /// Fails for the same reasons as [`copy`](Self::copy), or if no page-locked memory can be
+    /// allocated.
     pub fn copy_from_host<T: Element>(
         &self,
         stream: CaptureStream,
@@ -111,7 +113,7 @@ impl Capture<'_> {
     /// All memory that the work accesses, in this and every later replay, must meet one of two
     /// conditions. Either it belongs to the views in `uses`, and is written only as declared there.
     /// Or it is memory of the caller or of the graph's state that stays valid and has no other
-    /// users. The second kind must stay so for as long as the graph lives, or until an
+    /// users. In the second case, this must remain true for as long as the graph lives, or until an
     /// [update](crate::CapturedGraph::update) has replaced the work. A *forgotten* graph lives
     /// forever, and nothing waits for its runs. A state that borrows memory (`S` is not `'static`)
     /// does not keep that memory alive, so a caller with such a state must ensure that the graph is
@@ -124,8 +126,8 @@ impl Capture<'_> {
     ///
     /// # Errors
     ///
-    /// The work's own error, [`CaptureError::ForeignWork`], [`CaptureError::SharedBlock`], and the
-    /// driver's error code.
+    /// Fails with the work's own error, [`CaptureError::ForeignWork`],
+    /// [`CaptureError::SharedBlock`], or the driver's error code.
     pub unsafe fn enqueue(
         &self,
         stream: CaptureStream,

@@ -97,8 +97,9 @@ impl<'c> Capture<'c> {
     ///
     /// The body's own error takes precedence over any other error. If the capture refused a block
     /// to the pool, the pool's error does not contain the reason. In that case the reason is
-    /// returned instead: [`CaptureError::Diverged`], or the arena's error.
-    /// [`CaptureError::ScopeOpen`] inside a scope on the same stream, and the driver's error code.
+    /// returned instead: [`CaptureError::Diverged`], or the arena's error. A call inside a scope on
+    /// the same stream fails with [`CaptureError::ScopeOpen`]. Any other error is the driver's
+    /// error code.
     ///
     /// The end of a scope is also a step. It may differ from the step that the body must follow,
     /// for example if the body ignores an error. The next step then fails with

@@ -7,9 +7,9 @@
 //! 1. **The graph owns the arena** and holds the leased blocks, so their memory lives as long as
 //!    work of the capture may run. Work of a failed capture never runs.
 //! 2. **A region of a scope's pool is kept.** It is not returned to the arena, and the account
-//!    treats it as in use until the end, so no later temporary shares its bytes. All earlier uses
-//!    of its bytes have ended when the stream reaches the region. The verifier checks this in the
-//!    graph.
+//!    records it as in use until the end of the capture, so no later temporary shares its bytes.
+//!    All earlier uses of its bytes have ended when the stream reaches the region. The verifier
+//!    checks this in the graph.
 //! 3. **Work of a dry run never runs**, because its pools work on a stream whose capture is
 //!    discarded.
 

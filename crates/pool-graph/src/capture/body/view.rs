@@ -138,11 +138,11 @@ impl<'c> Capture<'c> {
     }
 
     /// Returns a view of a pool's block, through which the graph exchanges data with other code.
-    /// The view contains as many whole elements as fit in the block.
+    /// The view contains all whole elements that fit in the block.
     ///
     /// # Errors
     ///
-    /// [`CaptureError::NotLeased`] if no lease of the session holds the block,
+    /// Fails with [`CaptureError::NotLeased`] if no lease of the session holds the block, or with
     /// [`CaptureError::WrongContext`] if the block belongs to another device.
     pub fn block<T: Element>(
         &'c self,
@@ -227,7 +227,7 @@ impl<'c> Capture<'c> {
     ///
     /// # Errors
     ///
-    /// [`CaptureError::NotOwned`] if another session owns the slice.
+    /// Fails with [`CaptureError::NotOwned`] if another session owns the slice.
     pub fn owned<T: Element>(
         &'c self,
         slice: &OwnedSlice<T>,
@@ -243,7 +243,7 @@ impl<'c> Capture<'c> {
     ///
     /// # Errors
     ///
-    /// The same as for [`owned`](Self::owned).
+    /// Fails for the same reasons as [`owned`](Self::owned).
     pub fn owned_mut<T: Element>(
         &'c self,
         slice: &OwnedSliceMut<T>,

@@ -63,7 +63,7 @@ impl<'c> Capture<'c> {
     ///
     /// # Errors
     ///
-    /// The same as for [`acquire`](Self::acquire).
+    /// Fails for the same reasons as [`acquire`](Self::acquire).
     #[track_caller]
     pub fn workspace(
         &'c self,

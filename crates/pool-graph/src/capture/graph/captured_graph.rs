@@ -232,8 +232,9 @@ impl<S> CapturedGraph<S> {
     ///
     /// # Errors
     ///
-    /// [`StaleLease`](crate::GraphMemoryError::StaleLease) after a reset of the arena,
-    /// [`CaptureError::Capturing`], and the driver's error code.
+    /// Fails with [`StaleLease`](crate::GraphMemoryError::StaleLease) if the arena has been reset,
+    /// with [`CaptureError::Capturing`] if the stream is being captured, or with the driver's error
+    /// code.
     pub fn replay(&mut self) -> Result<(), CaptureError> {
         let _not_lent = self.setup.resources().memory().begin_run()?;
         let _in_use = self.check_sessions("be replayed")?;
@@ -245,7 +246,7 @@ impl<S> CapturedGraph<S> {
     ///
     /// # Errors
     ///
-    /// The same as for [`replay`](Self::replay).
+    /// Fails for the same reasons as [`replay`](Self::replay).
     pub fn upload(&mut self) -> Result<(), CaptureError> {
         self.setup.resources().memory().check()?;
         let _in_use = self.check_stream("be uploaded")?;
@@ -257,7 +258,8 @@ impl<S> CapturedGraph<S> {
     ///
     /// # Errors
     ///
-    /// [`CaptureError::Capturing`], and the error code of failed work.
+    /// Fails with [`CaptureError::Capturing`] if the stream is being captured, or with the error
+    /// code of failed work.
     pub fn synchronize(&mut self) -> Result<(), CaptureError> {
         let _in_use = self.check_stream("be waited for")?;
         Ok(synchronize(self.stream())?)
@@ -267,7 +269,7 @@ impl<S> CapturedGraph<S> {
     ///
     /// # Errors
     ///
-    /// The same as for [`synchronize`](Self::synchronize).
+    /// Fails for the same reasons as [`synchronize`](Self::synchronize).
     pub fn state(&mut self) -> Result<&mut S, CaptureError> {
         self.synchronize()?;
         state_of(&mut self.state)

@@ -40,11 +40,12 @@ impl<S> CapturedGraph<S> {
     ///
     /// # Errors
     ///
-    /// [`CaptureError::StagingExhausted`] if all buffers are in use,
-    /// [`CaptureError::StagingTooSmall`] if the elements do not fit in one buffer,
-    /// [`CaptureError::WrongContext`] if the staging pool belongs to another context, and the
-    /// errors of [`write`](Self::write). If the error comes from the driver, the copy may have been
-    /// enqueued and may write the block. After any other error, nothing has been enqueued.
+    /// Fails with [`CaptureError::StagingExhausted`] if all buffers are in use, with
+    /// [`CaptureError::StagingTooSmall`] if the elements do not fit in one buffer, or with
+    /// [`CaptureError::WrongContext`] if the staging pool belongs to another context. It also fails
+    /// for the same reasons as [`write`](Self::write). If the error comes from the driver, the copy
+    /// may have been enqueued and may write the block. After any other error, nothing has been
+    /// enqueued.
     pub fn enqueue_write<T: PodElement>(
         &mut self,
         staging: &mut StagingPool,
@@ -79,9 +80,9 @@ impl<S> CapturedGraph<S> {
     ///
     /// # Errors
     ///
-    /// The errors of [`enqueue_write`](Self::enqueue_write) and [`read`](Self::read), and
-    /// [`CaptureError::SizeOverflow`]. After an error no ticket is returned. If a copy may be
-    /// pending, its buffer is not reused until that copy has completed.
+    /// Fails for the same reasons as [`enqueue_write`](Self::enqueue_write) and
+    /// [`read`](Self::read), or with [`CaptureError::SizeOverflow`]. After an error no ticket is
+    /// returned. If a copy may be pending, its buffer is not reused until that copy has completed.
     pub fn enqueue_read<T: PodElement>(
         &mut self,
         staging: &mut StagingPool,

@@ -1,7 +1,7 @@
 //! A scope between two replays. It allocates its blocks from the graph's arena, whose temporaries
 //! are idle between replays.
 //!
-//! The scope is safe for three reasons:
+//! A scope is safe for three reasons:
 //!
 //! 1. The pool works on the graph's stream. All its work therefore runs after the earlier replays
 //!    and before the later ones. Other streams that used the pool's views are joined with that
@@ -60,10 +60,11 @@ impl<S> CapturedGraph<S> {
     ///
     /// # Errors
     ///
-    /// The body's own error takes precedence. [`CudaError::NoBlock`] if the arena has too few
-    /// bytes; [`idle_bytes`](Self::idle_bytes) returns how many it has. [`CaptureError::Lent`]
-    /// inside another such scope, [`CaptureError::Capturing`], and the driver's error code. If the
-    /// streams cannot be joined, the graphs of the arena can no longer be replayed.
+    /// The body's own error takes precedence. An acquire fails with [`CudaError::NoBlock`] if the
+    /// arena has too few bytes; [`idle_bytes`](Self::idle_bytes) returns how many it has. A call
+    /// inside another such scope fails with [`CaptureError::Lent`]. A call while the stream is
+    /// being captured fails with [`CaptureError::Capturing`]. Any other error is the driver's error
+    /// code. If the streams cannot be joined, the graphs of the arena can no longer be replayed.
     pub fn scope<R, E: From<CaptureError>>(
         &mut self,
         body: impl FnOnce(&mut Scope<'_, Cuda>) -> Result<R, E>,

@@ -16,7 +16,7 @@ use crate::driver::{Executable, Graph};
 pub(super) struct Runs {
     pub(super) of: Option<Parts>,
     pub(super) resources: Arc<SessionResources>,
-    /// The place reserved for objects that the drop of the graph leaves behind.
+    /// The queue entry reserved for objects that are left when the graph is dropped.
     pub(super) place: Option<LeftoversPlace>,
 }
 

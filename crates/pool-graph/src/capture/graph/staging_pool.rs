@@ -84,7 +84,7 @@ impl StagingPool {
     ///
     /// # Errors
     ///
-    /// The driver's error code, or an error if the host cannot allocate the records. The small
+    /// Fails with the driver's error code, or if the host cannot allocate the records. The small
     /// allocation of a reference-counted pointer is an exception: if it fails, the process aborts.
     /// No later method of the pool allocates memory.
     pub fn with_config(

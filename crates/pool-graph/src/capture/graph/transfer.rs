@@ -22,10 +22,11 @@ impl<S> CapturedGraph<S> {
     ///
     /// # Errors
     ///
-    /// [`CaptureError::NotLeased`] if the graph does not keep the block, or the block is too small;
-    /// [`CaptureError::NotOwned`] in the same cases for a slice. [`CaptureError::WrongContext`] if
-    /// the memory is on another device. An error if no page-locked memory can be allocated, and the
-    /// errors of [`synchronize`](Self::synchronize).
+    /// Fails with [`CaptureError::NotLeased`] if the graph does not keep the block, or if the block
+    /// is too small. In the same cases, a slice fails with [`CaptureError::NotOwned`]. Memory on
+    /// another device fails with [`CaptureError::WrongContext`]. The call also fails if no
+    /// page-locked memory can be allocated, and for the same reasons as
+    /// [`synchronize`](Self::synchronize).
     pub fn read<T: PodElement>(
         &mut self,
         memory: &impl KeptMemory,
@@ -58,9 +59,9 @@ impl<S> CapturedGraph<S> {
     ///
     /// # Errors
     ///
-    /// The errors of [`read`](Self::read), and [`CaptureError::SharedBlock`] if a graph on another
-    /// stream also uses the block. If the driver fails, the copy may still write the block later,
-    /// so the block counts as one that the graph writes.
+    /// Fails for the same reasons as [`read`](Self::read), or with [`CaptureError::SharedBlock`] if
+    /// a graph on another stream also uses the block. If the driver fails, the copy may still write
+    /// the block later, so the block counts as one that the graph writes.
     pub fn write<T: PodElement>(
         &mut self,
         memory: &impl KeptMemoryMut,
@@ -99,8 +100,8 @@ impl<S> CapturedGraph<S> {
     ///
     /// # Errors
     ///
-    /// [`CaptureError::NoSuchArgument`] if the argument belongs to another graph or has another
-    /// length, and the errors of [`synchronize`](Self::synchronize).
+    /// Fails with [`CaptureError::NoSuchArgument`] if the argument belongs to another graph or has
+    /// another length. It also fails for the same reasons as [`synchronize`](Self::synchronize).
     pub fn set_argument<T: PodElement>(
         &mut self,
         argument: HostArgument,

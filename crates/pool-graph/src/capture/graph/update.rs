@@ -51,10 +51,11 @@ impl<S> CapturedGraph<S> {
     ///
     /// # Errors
     ///
-    /// The body's own error; [`CaptureError::Diverged`] if the body performs other steps than
-    /// before; [`CaptureError::Moved`]; [`CaptureError::Update`] if the new graph has other nodes,
-    /// or nodes that CUDA cannot update; the errors of a
-    /// [capture](crate::PreparedCapture::capture); and [`CaptureError::Capturing`].
+    /// Fails with the body's own error, or with [`CaptureError::Diverged`] if the body performs
+    /// other steps than before. It fails with [`CaptureError::Moved`] if a temporary is at another
+    /// offset. It fails with [`CaptureError::Update`] if the new graph has other nodes, or nodes
+    /// that CUDA cannot update. It also fails with [`CaptureError::Capturing`] if the stream is
+    /// being captured, and for the same reasons as a [capture](crate::PreparedCapture::capture).
     pub fn update<E: From<CaptureError>>(
         &mut self,
         body: impl FnOnce(&Capture<'_>, &mut S) -> Result<(), E>,
