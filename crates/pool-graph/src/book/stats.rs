@@ -35,7 +35,7 @@ pub struct GraphPoolStats {
     pub largest_free_bytes: u64,
     /// The number of free bytes outside the largest free block of each chunk.
     pub scattered_free_bytes: u64,
-    /// The number of pieces of memory that the pool holds from the source.
+    /// The number of memory pieces from the source that the pool holds.
     pub chunks: u64,
     /// The number of blocks that the pool tracks, both free and in use.
     pub blocks: u64,

@@ -35,8 +35,8 @@ pub enum CaptureError {
     /// The capture cannot follow the plan.
     #[error(transparent)]
     ArenaPlan(#[from] ArenaPlanError),
-    /// Two temporaries share bytes, but the captured graph does not finish with the first before it
-    /// begins with the second. Their offsets come from a plan for another body, or for another
+    /// Two temporaries share bytes, but the captured graph does not finish with one of them before
+    /// it begins with the other. Their offsets come from a plan for another body, or for another
     /// order.
     #[error(
         "{first} and {second} share bytes, and the graph does not finish with the one before the other is taken: \

@@ -118,8 +118,8 @@ fn with_room<T>(
     lock_reserved(|| CAPTURES.lock(), of, more)
 }
 
-/// Waits for a change of the registry. If the thread has no data for a wait yet, this releases the
-/// lock, allocates the data and returns. The registry may have changed by then.
+/// Waits for a change of the registry. A thread that has never waited releases the lock, allocates
+/// the data for a wait, and returns. The registry may have changed by then.
 fn wait(mut captures: MutexGuard<'_, Registry>) {
     if is_ready_to_wait() {
         CHANGED.wait(&mut captures);

@@ -45,8 +45,9 @@ impl CaptureMode {
 
 /// The stream on which a capture begins. No other code has its handle, and a capture must end on
 /// the stream on which it began. No other code can therefore end the capture and receive its graph.
-/// An attempt on the streams that take part fails with `CUDA_ERROR_STREAM_CAPTURE_UNMATCHED` ("the
-/// capture was not initiated in this stream", driver API), and invalidates the capture.
+/// Trying to end the capture on one of its other streams fails with
+/// `CUDA_ERROR_STREAM_CAPTURE_UNMATCHED` ("the capture was not initiated in this stream", driver
+/// API), and invalidates the capture.
 #[derive(Debug)]
 struct Origin(ResourceOwner<ContextHandle<OriginKind>>);
 

@@ -6,8 +6,8 @@
 //! a strict partial order:
 //!
 //! - *Transitive.* Let A be before B and B before C, and let b be a last use of B, which exists.
-//!   Every last use of A is or precedes a node that B begins after. That node precedes b, and b is
-//!   or precedes a node that C begins after.
+//!   Every last use of A is a node that B begins after, or precedes such a node. That node precedes
+//!   b. Likewise, b is a node that C begins after, or precedes such a node.
 //! - *Irreflexive.* Otherwise a last use of A would complete before itself.
 //!
 //! The order also agrees with the *key* of a region, the highest position of its last uses. If A is
@@ -26,10 +26,10 @@
 //!
 //! For an access, the sweep finds the only region to which the access can belong. Consider the
 //! chain at the first byte of the access. Let C be a region of the chain such that the node follows
-//! C's beginnings, and is or precedes a last use of C. For every region A before C, the last uses
-//! of A complete before a node that C begins after, and therefore before the accessing node. The
-//! key of A is below the position of that node, and the key of C is not. C is therefore the first
-//! region whose key is not below that position.
+//! C's beginnings, and is a last use of C or precedes one. For every region A before C, the last
+//! uses of A complete before a node that C begins after, and therefore before the accessing node.
+//! The key of A is below the position of that node, and the key of C is not. C is therefore the
+//! first region whose key is not below that position.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};

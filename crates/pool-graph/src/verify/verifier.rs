@@ -13,8 +13,7 @@ use super::sweep::{SweepResult, sweep};
 pub struct Verification {
     /// The number of pairs of regions that share bytes. All of these pairs are ordered.
     pub sharing: usize,
-    /// The number of node accesses. Each access is in a region, at a time when the region owns the
-    /// bytes.
+    /// The number of node accesses. Each of them lies in a region that owns the bytes at that time.
     pub accesses: usize,
 }
 
@@ -22,7 +21,7 @@ pub struct Verification {
 const TRIED_TOGETHER: usize = 1 << 20;
 
 /// Checks a layout against a graph. Regions that share bytes must be used one after the other. Each
-/// access of a node must be in a region, at a time when the region owns the bytes.
+/// node access must lie in a region that owns the bytes at that time.
 ///
 /// ```
 /// use pool_graph::{GraphOrder, RegionLayout, LayoutViolation, OrderEdge, verify_layout};
@@ -102,7 +101,7 @@ fn unordered(
     Some((new.min(other), new.max(other)))
 }
 
-/// Returns the first access that is in no region while the region owns the bytes.
+/// Returns the first access to bytes that no region owns at that time.
 fn stray(
     order: &Order,
     questions: &Questions<'_>,

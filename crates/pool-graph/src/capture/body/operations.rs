@@ -110,10 +110,10 @@ impl Capture<'_> {
     ///
     /// # Safety
     ///
-    /// All memory that the work accesses, in this and every later replay, must meet one of two
-    /// conditions. Either it belongs to the views in `uses`, and is written only as declared there.
-    /// Or it is memory of the caller or of the graph's state that stays valid and has no other
-    /// users. In the second case, this must remain true for as long as the graph lives, or until an
+    /// All memory that the work accesses, in every replay, must meet one of two conditions. Either
+    /// it belongs to the views in `uses`, and is written only as declared there. Or it is memory of
+    /// the caller or of the graph's state that stays valid and has no other users. In the second
+    /// case, this must remain true for as long as the graph lives, or until an
     /// [update](crate::CapturedGraph::update) has replaced the work. A *forgotten* graph lives
     /// forever, and nothing waits for its runs. A state that borrows memory (`S` is not `'static`)
     /// does not keep that memory alive, so a caller with such a state must ensure that the graph is

@@ -1,5 +1,5 @@
 //! Views of a body's temporaries and of memory that the graph keeps. Views borrow the capture, so
-//! they cannot be kept after the body.
+//! they cannot outlive the body.
 
 use std::fmt;
 use std::marker::PhantomData;

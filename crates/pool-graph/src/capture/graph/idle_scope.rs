@@ -32,7 +32,7 @@ use crate::capture::memory::ArenaLoan;
 impl<S> CapturedGraph<S> {
     /// Runs a closure with a scope whose pool allocates from the memory of the graph's temporaries,
     /// which are idle between replays. Use it for eager work that needs no memory beyond the
-    /// graph's own, and whose results are not needed after the closure. Memory that must last
+    /// graph's own. The scope's memory is valid only until the closure ends. Memory that must last
     /// longer is [leased](crate::CaptureSession::lease) or [owned](crate::CaptureSession::own_mut).
     ///
     /// The pool works on the graph's stream, after all earlier replays and before later ones. Views
