@@ -7,7 +7,7 @@
 //!
 //! - *Transitive.* Let A be before B and B before C, and let b be a last use of B, which exists.
 //!   Every last use of A is a node that B begins after, or precedes such a node. That node precedes
-//!   b. Likewise, b is a node that C begins after, or precedes such a node.
+//!   b. And b is a node that C begins after, or precedes such a node.
 //! - *Irreflexive.* Otherwise a last use of A would complete before itself.
 //!
 //! The order also agrees with the *key* of a region, the highest position of its last uses. If A is
