@@ -1,4 +1,4 @@
-//! A captured graph's hold on the memory of its nodes.
+//! Leases, which keep the memory of a captured graph alive.
 
 use std::fmt;
 
@@ -14,12 +14,13 @@ use crate::base::sync::Arc;
 use crate::pool::{CUDAGraphMemoryPool, Shared};
 use crate::source::{DeviceMemory, GraphMemoryResult, MemorySource};
 
-/// Memory that stays in place without another owner for as long as this value lives: blocks of a
-/// [`CUDAGraphMemoryPool`], or a [`CudaArena`].
+/// Memory that stays in place and is not reused for as long as this value lives: blocks of a
+/// [`CUDAGraphMemoryPool`], or a whole [`CudaArena`].
 ///
-/// A captured graph declares its leases after its executable graph: fields are dropped in order,
-/// and the memory must be released last. The pool or arena may be dropped before; its memory is
-/// then freed with the last lease. There is no `Clone`: each graph has its own leases.
+/// A type that owns a captured graph should declare its leases after the executable graph. Fields
+/// are dropped in order, and the memory must be released last. The pool or arena may be dropped
+/// earlier; its memory is then freed with the last lease. `Lease` does not implement `Clone`,
+/// because each graph owns its own leases.
 #[must_use = "the memory may be freed as soon as its lease is dropped"]
 pub struct Lease<M: MemorySource = DeviceMemory> {
     held: LeasedMemory<M>,
@@ -31,15 +32,15 @@ enum LeasedMemory<M: MemorySource> {
 }
 
 impl<M: MemorySource> CUDAGraphMemoryPool<M> {
-    /// Leases blocks to a captured graph: while the lease lives, they are neither returned nor
-    /// reused nor freed, even if the pool is dropped.
+    /// Leases blocks to a captured graph. Until the lease is dropped, the blocks can be neither
+    /// returned, reused nor freed, even if the pool is dropped.
     ///
     /// A block may have any number of leases.
     ///
     /// # Errors
     ///
-    /// Fails if one of the blocks is another pool's, or was returned or reset before; then none is
-    /// leased. It also fails if the host has no memory for the lease, and after
+    /// Fails if a block belongs to another pool, or has already been returned or reset; no block is
+    /// leased then. It also fails if the host cannot allocate the lease, and after
     /// [`dispose`](Self::dispose).
     pub fn lease(&self, blocks: &[BlockId]) -> GraphMemoryResult<Lease<M>, M> {
         let mut leased = reserve::list(blocks.len())?;
@@ -50,8 +51,8 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
 }
 
 impl<M: MemorySource> CudaArena<M> {
-    /// Leases the buffer to a graph captured with this arena: it stays until the last lease is
-    /// dropped, even if the arena is dropped before.
+    /// Leases the buffer to a graph captured with this arena. The buffer is not freed until the
+    /// last lease has been dropped, even if the arena is dropped earlier.
     pub fn lease(&self) -> Lease<M> {
         let shared = Arc::clone(self.shared());
         Lease { held: LeasedMemory::Arena { generation: shared.generation(), shared } }
@@ -59,7 +60,7 @@ impl<M: MemorySource> CudaArena<M> {
 }
 
 impl<M: MemorySource> Lease<M> {
-    /// Returns the device of the memory.
+    /// Returns the device that holds the memory.
     #[must_use]
     pub fn device(&self) -> Device {
         match &self.held {
@@ -68,7 +69,8 @@ impl<M: MemorySource> Lease<M> {
         }
     }
 
-    /// Returns the leased blocks, as they were then; empty for a leased arena.
+    /// Returns the blocks as they were when they were leased. The slice is empty for a leased
+    /// arena.
     #[must_use]
     pub fn blocks(&self) -> &[GraphMemoryBlock] {
         match &self.held {
@@ -77,7 +79,7 @@ impl<M: MemorySource> Lease<M> {
         }
     }
 
-    /// Returns every range of addresses that the lease holds.
+    /// Returns each address range that the lease keeps alive.
     pub fn ranges(&self) -> impl Iterator<Item = LeasedRange> + '_ {
         let of_block =
             |block: &GraphMemoryBlock| LeasedRange { address: block.address, bytes: block.size };
@@ -88,13 +90,13 @@ impl<M: MemorySource> Lease<M> {
         self.blocks().iter().map(of_block).chain(of_arena)
     }
 
-    /// Returns `true` if all of `[address, address + bytes)` is in one range of the lease.
+    /// Returns `true` if a single range of the lease contains all of `[address, address + bytes)`.
     #[must_use]
     pub fn contains(&self, address: u64, bytes: u64) -> bool {
         self.ranges().any(|range| range.contains(address, bytes))
     }
 
-    /// Returns the bytes of all ranges; a block that was leased twice counts twice.
+    /// Returns the total size of all ranges in bytes. A block that was leased twice counts twice.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.ranges().fold(0, |bytes, range| bytes.saturating_add(range.bytes))
@@ -102,12 +104,12 @@ impl<M: MemorySource> Lease<M> {
 
     /// Checks that a graph captured with this memory may still be replayed.
     ///
-    /// Blocks of a pool are the lease's alone, so they always may. An arena may have been reset
-    /// since, and its bytes reused.
+    /// Leased blocks of a pool cannot be reused, so this check always succeeds for them. An arena
+    /// may have been reset since, in which case its bytes may be reused.
     ///
     /// # Errors
     ///
-    /// Fails if the arena was reset since the lease was made.
+    /// Fails if the arena has been reset since the lease was created.
     pub fn check(&self) -> GraphMemoryResult<(), M> {
         let LeasedMemory::Arena { shared, generation } = &self.held else { return Ok(()) };
         let current = shared.generation();
@@ -137,7 +139,7 @@ impl<M: MemorySource> Drop for Lease<M> {
     }
 }
 
-/// Shows the device of the memory, and its ranges.
+/// Prints the device of the memory and the leased ranges.
 impl<M: MemorySource> fmt::Debug for Lease<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ranges: Vec<LeasedRange> = self.ranges().collect();

@@ -1,13 +1,14 @@
-//! Memory for captured CUDA graphs. The nodes of a graph contain the addresses of its memory. So
-//! that memory must stay in place, without another owner, for as long as the graph may be replayed.
+//! Memory for captured CUDA graphs. The nodes of a graph contain memory addresses. That memory must
+//! therefore stay in place, and must not be reused, for as long as the graph may be replayed.
 //!
-//! [`CUDAGraphMemoryPool`] is a thread-safe pool whose blocks stay in place. [`CudaArena`] is one
-//! buffer from which a capture takes its memory by moving an offset. A [`Lease`] is a graph's hold
-//! on memory of either: while it lives, its memory is neither reused nor freed, even after the
-//! pool's end.
+//! [`CUDAGraphMemoryPool`] is a thread-safe pool whose blocks stay at their addresses.
+//! [`CudaArena`] is a single buffer from which a capture allocates by moving an offset. A [`Lease`]
+//! keeps blocks or an arena alive for a graph. Until the lease is dropped, the memory is neither
+//! reused nor freed, even if the pool or arena has been dropped.
 //!
-//! Both take their memory from a [`MemorySource`]. That of a device is [`DeviceMemory`];
-//! [`SyntheticMemory`] is addresses without memory, for tests and for planning without a GPU.
+//! Pools and arenas request their memory from a [`MemorySource`]. [`DeviceMemory`] allocates on a
+//! GPU. [`SyntheticMemory`] hands out addresses without memory behind them, for tests and for
+//! planning without a GPU.
 //!
 //! ```
 //! use pool_graph::{CUDAGraphMemoryPool, GraphPoolConfig, SyntheticMemory};
@@ -25,26 +26,27 @@
 //! # Ok::<(), pool_graph::GraphMemoryError<pool_graph::SyntheticRefusal>>(())
 //! ```
 //!
-//! With the feature `cuda`, a `CaptureSession` turns work into a `CapturedGraph` that owns the
-//! memory of its nodes. A dry run of the work returns its footprint and a plan before any
-//! allocation, and [`verify_layout`] checks the result against the nodes and edges of the graph. In
-//! the body, `Capture::scope` gives the same `Scope<'_, Cuda>` as outside, with blocks of the
-//! capture's arena. `CapturedGraph::update` sets other parameters in a graph. A `StagingPool` feeds
-//! replays without stopping the device.
+//! With the feature `cuda`, a `CaptureSession` captures work into a `CapturedGraph` that owns the
+//! memory of its nodes. A dry run of the work returns its footprint and a plan before any memory is
+//! allocated. [`verify_layout`] checks the result against the nodes and edges of the graph. In the
+//! body, `Capture::scope` provides the same `Scope<'_, Cuda>` as outside a capture, with blocks
+//! from the capture's arena. `CapturedGraph::update` changes the parameters of a graph's nodes. A
+//! `StagingPool` feeds replays without stopping the device.
 //!
-//! `docs/graphs.md` of the repository lists the effect of each call in each state.
+//! `docs/graphs.md` in the repository describes the effect of each call in each state.
 //!
 //! # Features
 //!
 //! | feature | gives | costs |
 //! |---|---|---|
-//! | `cuda` (default) | `DeviceMemory`, arenas on streams, captures and their graphs, for drivers of CUDA 12.3 and newer | pool-cuda with cudarc |
-//! | `any-cuda-version` | cudarc finds the version of its bindings, as with the feature of that name of `pool-cuda` | a toolkit that cudarc does not know is an error of the build |
-//! | `record` | `Probe::record` and `CapturedGraph::record`: temporaries, their order, plan and callers as a file for `pool-plan` | serde and serde_json |
+//! | `cuda` (default) | `DeviceMemory`, arenas on streams, captures and their graphs, for drivers that support CUDA 12.3 or newer | a dependency on pool-cuda, which uses cudarc |
+//! | `any-cuda-version` | cudarc detects the CUDA version for its bindings, like the feature of the same name in `pool-cuda` | a toolkit that cudarc does not know fails the build |
+//! | `record` | `Probe::record` and `CapturedGraph::record`, which write temporaries, their order, plan and callers to a file for `pool-plan` | a dependency on serde and serde_json |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-// Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
+// Layering: each module may import only the modules listed after its colon. `cargo xtask imports`
+// checks this list, and `cargo xtask imports --list` prints it.
 //
 // base, verify: nothing
 // book: base

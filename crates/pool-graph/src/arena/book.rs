@@ -1,5 +1,5 @@
-//! The arithmetic of an arena: offsets, with checks of all limits, and without memory. Capacity for
-//! a region's entry is reserved before the call.
+//! The bookkeeping of an arena: offsets and all limit checks, without any memory. The entry of a
+//! region is allocated before the call.
 
 use super::live_regions::LiveRegions;
 use super::plan::Divergence;
@@ -16,18 +16,20 @@ pub(super) struct ArenaBook {
     base: u64,
     capacity: u64,
     policy: ArenaPolicy,
-    /// The start of a plan, or of the first region: after bytes of another owner.
+    /// The offset at which a plan or the first region starts. Bytes below this offset belong to
+    /// another owner.
     floor: u64,
-    /// The offset of the next bumped region.
+    /// The offset of the next region that is allocated by moving the cursor.
     cursor: u64,
     live: LiveRegions,
-    /// Allocations since the last reset.
+    /// The number of allocations since the last reset.
     allocations: u64,
-    /// `true` after an allocation outside the plan; fresh bytes are used from there on.
+    /// `true` after an allocation that is not in the plan. From then on, every allocation takes
+    /// fresh bytes.
     off_plan: bool,
     /// `true` if a capture was refused because it forks.
     refused: bool,
-    /// `true` while a capture session has the arena.
+    /// `true` while a capture session uses the arena.
     given_away: bool,
     high_water: u64,
     sum: u64,
@@ -39,7 +41,8 @@ pub(super) struct ArenaBook {
 }
 
 impl ArenaBook {
-    /// Creates a state. `base` must be a multiple of 256, and `base + capacity` an address.
+    /// Creates the state of an arena. `base` must be a multiple of 256, and `base + capacity` must
+    /// not overflow.
     pub(super) fn new(base: u64, capacity: u64, policy: ArenaPolicy) -> Self {
         let mut book = Self {
             base,
@@ -83,7 +86,7 @@ impl ArenaBook {
         Ok(self.hand_out(offset, bytes, size))
     }
 
-    /// Ends the region at an address.
+    /// Ends the region that begins at an address.
     pub(super) fn deallocate(&mut self, address: u64) -> Deallocation {
         let offset = address.checked_sub(self.base);
         let Some(bytes) = offset.and_then(|offset| self.live.end(offset)) else {
@@ -96,7 +99,7 @@ impl ArenaBook {
         Deallocation::Region { bytes }
     }
 
-    /// Counts a deallocation of an unknown region, or of another owner's.
+    /// Counts a deallocation of a region that is unknown or belongs to another owner.
     pub(super) fn ignore(&mut self) -> Deallocation {
         self.foreign += 1;
         Deallocation::Foreign
@@ -120,15 +123,15 @@ impl ArenaBook {
         Err(GraphMemoryError::ForkedCapture { rewinds: self.rewinds })
     }
 
-    /// Ends all regions; captures with them become invalid.
+    /// Ends all regions. Captures that use them become invalid.
     pub(super) fn reset(&mut self) {
         self.resets += 1;
         self.floor = 0;
         self.begin();
     }
 
-    /// Copies the state into a list with reserved capacity. If that is too small, fails with the
-    /// required capacity.
+    /// Copies the state into a list with reserved capacity. If the capacity is too small, fails
+    /// with the required capacity.
     #[cfg(feature = "cuda")]
     pub(super) fn copy(&self, room: &mut LiveRegions) -> Result<Self, usize> {
         if !self.live.copy_to(room) {
@@ -157,7 +160,7 @@ impl ArenaBook {
         })
     }
 
-    /// Returns this state with another policy and no region, after `floor` bytes.
+    /// Returns this state with another policy and no regions. Allocations start at `floor`.
     #[cfg(feature = "cuda")]
     pub(super) fn anew(mut self, policy: ArenaPolicy, floor: u64) -> Self {
         (self.policy, self.floor) = (policy, floor);
@@ -165,15 +168,15 @@ impl ArenaBook {
         self
     }
 
-    /// Returns the used bytes in this state: 0 after a reset. Without an allocation, a plan has
-    /// used nothing yet.
+    /// Returns the number of used bytes in this state, or 0 after a reset. A plan has used no bytes
+    /// before its first allocation.
     #[cfg(feature = "cuda")]
     pub(super) fn used(&self, resets: u64) -> u64 {
         if self.allocations == 0 || self.resets != resets { 0 } else { self.cursor }
     }
 
-    /// Restores an earlier state, unless a reset came between, which invalidates it. Memory to be
-    /// freed is in `earlier` afterwards.
+    /// Restores an earlier state, unless a later reset has invalidated that state. Afterwards,
+    /// `earlier` contains the memory to be freed.
     #[cfg(feature = "cuda")]
     pub(super) fn put_back(&mut self, earlier: &mut Self) {
         if earlier.resets == self.resets {
@@ -182,8 +185,8 @@ impl ArenaBook {
         }
     }
 
-    /// Restores the state from before the session; after a reset without regions, and with the
-    /// policy of that time. Memory to be freed is in `given` afterwards.
+    /// Restores the state from before the session. After a reset, only the policy of that state is
+    /// restored, without its regions. Afterwards, `given` contains the memory to be freed.
     #[cfg(feature = "cuda")]
     pub(super) fn come_back(&mut self, given: &mut Self) {
         if given.resets == self.resets {
@@ -194,7 +197,8 @@ impl ArenaBook {
         self.begin();
     }
 
-    /// Returns the list of live regions, which needs capacity for the next allocation.
+    /// Returns the list of live regions, in which capacity must be reserved for the next
+    /// allocation.
     pub(super) fn live_mut(&mut self) -> &mut LiveRegions {
         &mut self.live
     }
@@ -227,7 +231,7 @@ impl ArenaBook {
 
     fn begin(&mut self) {
         self.live.clear();
-        // Bytes outside the plan begin after the plan's.
+        // Allocations that are not in the plan start after the plan's bytes.
         self.cursor = match &self.policy {
             ArenaPolicy::Planned(plan) => rounded(plan.peak())
                 .and_then(|peak| peak.checked_add(self.floor))
@@ -239,7 +243,7 @@ impl ArenaBook {
         self.rewinds = 0;
     }
 
-    /// Returns the plan's offset for this allocation, or `None` for fresh bytes.
+    /// Returns the plan's offset for this allocation, or `None` if it needs fresh bytes.
     fn planned<E>(
         &mut self,
         size: u64,
@@ -273,7 +277,7 @@ impl ArenaBook {
         }
     }
 
-    /// Returns offset and bytes of the next region, if they fit.
+    /// Returns the offset and the size of the next region, if it fits.
     fn bump(&self, size: u64, alignment: u64) -> Option<(u64, u64)> {
         let bytes = rounded(size.max(1))?;
         let address = self.base.checked_add(self.cursor)?;
@@ -302,8 +306,8 @@ impl ArenaBook {
         ArenaRegion { address: self.base + offset, size, offset, resets: self.resets }
     }
 
-    /// Rewinds to the end of the last live region, because the top has ended. Regions are allocated
-    /// upwards, so the last one is the uppermost.
+    /// Rewinds the cursor to the end of the last live region, after the topmost region has ended.
+    /// Regions are allocated upwards, so the last region is the topmost.
     fn rewind(&mut self) {
         let end = self.live.end_of_last().max(self.floor);
         if end < self.cursor {
@@ -313,7 +317,7 @@ impl ArenaBook {
     }
 }
 
-/// Rounds bytes up to whole granules.
+/// Rounds a number of bytes up to whole granules.
 fn rounded(bytes: u64) -> Option<u64> {
     bytes.checked_next_multiple_of(GRANULE)
 }

@@ -1,5 +1,5 @@
-//! The arena of a capture: one buffer, allocated in advance, from which a capture takes its memory
-//! by moving an offset.
+//! The arena of a capture: a single buffer, allocated in advance. A capture allocates from it by
+//! moving an offset.
 
 use std::fmt;
 
@@ -18,8 +18,9 @@ use crate::base::shortage::ArenaShortage;
 use crate::base::sync::{Arc, Mutex};
 use crate::source::{DeviceMemory, GraphMemoryResult, MemorySource, is_good_address};
 
-/// A bump arena for the memory of captured graphs: one buffer, allocated outside the capture, with
-/// fixed addresses. Regions begin at multiples of 256 and have at least 256 bytes, even empty ones.
+/// A bump arena for the memory of captured graphs. It is a single buffer with fixed addresses,
+/// allocated outside the capture. Regions start at multiples of 256 and occupy at least 256 bytes,
+/// even if they are empty.
 ///
 /// ```
 /// use pool_graph::{ArenaPolicy, CudaArena, Deallocation, SyntheticMemory};
@@ -36,18 +37,18 @@ use crate::source::{DeviceMemory, GraphMemoryResult, MemorySource, is_good_addre
 /// ```
 pub struct CudaArena<M: MemorySource = DeviceMemory> {
     shared: Arc<ArenaShared<M>>,
-    /// `true` for the handle of the session that has the arena. Other handles neither allocate nor
-    /// end regions meanwhile.
+    /// `true` for the handle of the session that uses the arena. While a session uses the arena,
+    /// other handles can neither allocate nor end regions.
     of_session: bool,
 }
 
 impl<M: MemorySource> CudaArena<M> {
-    /// Allocates an arena of `capacity` bytes, rounded up to 256.
+    /// Allocates an arena of `capacity` bytes, rounded up to a multiple of 256.
     ///
     /// # Errors
     ///
-    /// Fails if `capacity` is 0, cannot be rounded up or is less than the plan needs, and if the
-    /// source has no such buffer.
+    /// Fails if `capacity` is 0, cannot be rounded up or is less than the plan needs, or if the
+    /// source cannot allocate the buffer.
     pub fn new(source: M, capacity: u64, policy: ArenaPolicy) -> GraphMemoryResult<Self, M> {
         let bytes = Request::new(capacity, GRANULE)?.bytes;
         if let ArenaPolicy::Planned(plan) = &policy
@@ -68,7 +69,7 @@ impl<M: MemorySource> CudaArena<M> {
         };
         let address = source.allocate(bytes).map_err(out_of_memory)?;
         if !is_good_address(address, bytes) {
-            // SAFETY: the source has just returned it, and no other code knows it.
+            // SAFETY: the source has just returned this range, and no other code knows its address.
             unsafe { source.free(address, bytes) };
             return Err(GraphMemoryError::BadAddress { address, bytes });
         }
@@ -77,20 +78,21 @@ impl<M: MemorySource> CudaArena<M> {
         Ok(Self { shared: Arc::new(shared), of_session: false })
     }
 
-    /// Returns the device of the memory.
+    /// Returns the device that holds the memory.
     #[must_use]
     pub fn device(&self) -> Device {
         self.shared.device()
     }
 
-    /// Allocates a region: of a size (at a multiple of 256), or of a size and an alignment. An
-    /// empty one has its own address, too.
+    /// Allocates a region, given a size or a size and an alignment. By default a region is aligned
+    /// to 256 bytes. Every region has a unique address, even if it is empty.
     ///
     /// # Errors
     ///
-    /// Fails if the arena is full, if the alignment is not a power of two, if the plan has another
-    /// allocation here, and after a refused [fork](Self::forked). It also fails if the host has no
-    /// memory for its records, and while a capture session, or a graph of it, has the arena.
+    /// Fails if the arena is full, if the alignment is not a power of two, if the plan contains
+    /// another allocation at this position, or after a refused [fork](Self::forked). It also fails
+    /// if the host cannot allocate the records, and while a capture session or its graph uses the
+    /// arena.
     pub fn allocate(&self, layout: impl BlockLayout) -> GraphMemoryResult<ArenaRegion, M> {
         let (size, alignment) = layout.size_and_alignment();
         let mut book = lock_reserved(|| self.shared.book.lock(), ArenaBook::live_mut, ())?;
@@ -100,12 +102,12 @@ impl<M: MemorySource> CudaArena<M> {
         book.allocate(size, alignment)
     }
 
-    /// Ends the region that begins at `address`. It only updates the statistics, unless the policy
-    /// is [`Linear`](ArenaPolicy::Linear) and the region is the last one.
+    /// Ends the region that begins at `address`. This only updates the statistics, unless the
+    /// policy is [`Linear`](ArenaPolicy::Linear) and the region is the last one.
     ///
-    /// An address without a live region is ignored and counted, because code under capture also
-    /// drops earlier allocations. So is every address while a capture session, or a graph of it,
-    /// has the arena.
+    /// If no live region begins at the address, the call is ignored and counted, because code under
+    /// capture may also drop allocations from before the capture. While a capture session or its
+    /// graph uses the arena, every call is ignored and counted.
     pub fn deallocate(&self, address: u64) -> Deallocation {
         let mut book = self.shared.book.lock();
         if book.is_given_away() && !self.of_session {
@@ -118,14 +120,15 @@ impl<M: MemorySource> CudaArena<M> {
     ///
     /// # Errors
     ///
-    /// Fails if the arena rewinds by the order of calls, which does not order a fork. The capture
-    /// must be discarded; the arena allocates nothing until it is reset.
+    /// Fails if the arena rewinds, because it then relies on the order of calls, which does not
+    /// order the streams of a fork. The capture must be discarded. The arena allocates nothing
+    /// until it is reset.
     pub fn forked(&self) -> GraphMemoryResult<(), M> {
         self.shared.book.lock().forked()
     }
 
-    /// Ends every region. Earlier captures must not be replayed any more: their
-    /// [leases](crate::Lease::check) detect it.
+    /// Ends every region. Earlier captures must no longer be replayed, and their
+    /// [leases](crate::Lease::check) detect the reset.
     pub fn reset(&self) {
         self.shared.book.lock().reset();
     }
@@ -141,13 +144,13 @@ impl<M: MemorySource> CudaArena<M> {
         self.shared.range.contains(address, bytes)
     }
 
-    /// Returns the bytes of the arena's buffer.
+    /// Returns the size of the arena's buffer in bytes.
     #[must_use]
     pub fn capacity(&self) -> u64 {
         self.shared.range.bytes
     }
 
-    /// Returns the bytes of the arena after the last bumped region.
+    /// Returns the number of bytes after the arena's last bumped region.
     #[must_use]
     pub fn remaining(&self) -> u64 {
         self.stats().remaining_bytes
@@ -167,12 +170,12 @@ impl<M: MemorySource> CudaArena<M> {
         Self { shared, of_session: false }
     }
 
-    /// Creates the session's handle of an arena that was [given](Self::give_away) to it.
+    /// Creates the session's handle of an arena that was [given](Self::give_away) to that session.
     pub(crate) fn of_session(shared: Arc<ArenaShared<M>>) -> Self {
         Self { shared, of_session: true }
     }
 
-    /// Gives the arena to a session, or back to its owner.
+    /// Gives the arena to a session, or returns it to its owner.
     pub(crate) fn give_away(&self, given: bool) {
         self.shared.book.lock().give_away(given);
     }
@@ -181,13 +184,13 @@ impl<M: MemorySource> CudaArena<M> {
         &self.shared.source
     }
 
-    /// Returns `true` if the arena reuses bytes by the order of calls.
+    /// Returns `true` if the arena reuses bytes in the order of calls.
     pub(crate) fn rewinds(&self) -> bool {
         self.shared.book.lock().is_linear()
     }
 }
 
-/// Shows the statistics of the arena.
+/// Prints the statistics of the arena.
 impl<M: MemorySource> fmt::Debug for CudaArena<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.stats())

@@ -1,5 +1,6 @@
-//! The live regions of an arena: in the order of their allocation, and found by their start in rows
-//! of a table. Capacity for the next one is reserved in advance, without the arena's lock.
+//! The live regions of an arena, stored in the order of their allocation. A hash table finds a
+//! region by its start. Capacity for the next region is reserved in advance, without the arena's
+//! lock.
 
 use std::mem;
 
@@ -7,7 +8,7 @@ use pool_core::reserve::{self, NoHostMemory, Reserve};
 
 use crate::base::request::GRANULE;
 
-/// The number for no region.
+/// The index that stands for no region.
 const NONE: u32 = u32::MAX;
 
 /// An allocated region.
@@ -15,22 +16,22 @@ const NONE: u32 = u32::MAX;
 struct LiveRegion {
     offset: u64,
     bytes: u64,
-    /// The previous region in its row.
+    /// The previous region in the same row of the table.
     older: u32,
     is_live: bool,
 }
 
-/// The live regions. Those of a plan may share offsets; the newest of them is found first.
+/// The live regions. Regions of a plan may share an offset, and a lookup finds the newest of them.
 #[derive(Debug, Default)]
 pub(super) struct LiveRegions {
-    /// All regions; an ended one stays until all later ones have ended.
+    /// All regions. A region that has ended stays in the list until all later regions have ended.
     regions: Vec<LiveRegion>,
-    /// The newest live region of each row. There is at least one row for each possible region.
+    /// The newest live region in each row. The number of rows is at least the capacity for regions.
     rows: Vec<u32>,
     count: u64,
 }
 
-/// A call needs capacity for one more region.
+/// Each call needs capacity for one more region.
 impl Reserve for LiveRegions {
     type Need = ();
     type Lacking = usize;
@@ -53,7 +54,7 @@ impl Reserve for LiveRegions {
 }
 
 impl LiveRegions {
-    /// Creates a list without regions, with this capacity.
+    /// Creates an empty list with capacity for `regions` regions.
     pub(super) fn with_room(regions: usize) -> Result<Self, NoHostMemory> {
         let requested = regions.saturating_mul(size_of::<LiveRegion>());
         let rows = regions.checked_next_power_of_two().ok_or(NoHostMemory { requested })?;
@@ -62,13 +63,14 @@ impl LiveRegions {
         Ok(room)
     }
 
-    /// Returns the capacity that a copy needs.
+    /// Returns the capacity that a copy of the list needs.
     #[cfg(any(test, feature = "cuda"))]
     pub(super) fn needs(&self) -> usize {
         self.regions.len()
     }
 
-    /// Copies the regions to an empty list. Returns `false` if its capacity is too small.
+    /// Copies the regions to an empty list. Returns `false` if the capacity of that list is too
+    /// small.
     pub(super) fn copy_to(&self, room: &mut Self) -> bool {
         if room.rows.len() < self.regions.len() {
             return false;
@@ -80,12 +82,12 @@ impl LiveRegions {
         true
     }
 
-    /// Adds a region, within the reserved capacity.
+    /// Adds a region, using the reserved capacity.
     pub(super) fn add(&mut self, offset: u64, bytes: u64) {
         self.push(LiveRegion { offset, bytes, older: NONE, is_live: true });
     }
 
-    /// Ends the newest live region that begins at an offset. Returns its bytes.
+    /// Ends the newest live region that begins at an offset. Returns the region's size in bytes.
     pub(super) fn end(&mut self, offset: u64) -> Option<u64> {
         let row = self.row(offset)?;
         let (mut newer, mut number) = (NONE, self.rows[row]);
@@ -108,7 +110,7 @@ impl LiveRegions {
         None
     }
 
-    /// Returns the end of the last region; 0 if there is none.
+    /// Returns the end of the last region, or 0 if there is no region.
     pub(super) fn end_of_last(&self) -> u64 {
         self.regions.last().map_or(0, |last| last.offset + last.bytes)
     }
@@ -141,9 +143,9 @@ impl LiveRegions {
         self.regions.get(number as usize)
     }
 
-    /// Returns the row of the regions that begin at an offset, or `None` without rows.
+    /// Returns the row for regions that begin at an offset, or `None` if the table has no rows.
     fn row(&self, offset: u64) -> Option<usize> {
-        // Neighbours go to different rows.
+        // Neighbouring regions go to different rows.
         let row = (offset / GRANULE) & (self.rows.len() as u64).checked_sub(1)?;
         usize::try_from(row).ok()
     }

@@ -1,5 +1,5 @@
-//! The start of a capture in an arena. A mark restores it after a failed capture, and gives an
-//! update of its graph the same regions.
+//! Marks, which store the start of a capture in an arena. A mark restores that state after a failed
+//! capture, and gives an update of the graph the same regions.
 
 use std::ops::Deref;
 
@@ -11,12 +11,12 @@ use super::live_regions::LiveRegions;
 use super::policy::ArenaPolicy;
 use crate::source::MemorySource;
 
-/// The state of an arena at a mark, or a fresh state.
+/// The state of an arena when the mark was created, or a fresh state.
 #[derive(Debug)]
 pub(crate) struct ArenaMark(ArenaBook);
 
-/// Regions allocated from a mark on. If this is dropped, they end: the state is as before, with the
-/// regions that were live then.
+/// The regions that have been allocated since a mark. Dropping this value ends these regions, and
+/// restores the state from before they were allocated.
 #[derive(Debug)]
 #[must_use = "the regions are given back as soon as this is dropped"]
 pub(crate) struct TentativeRegions<'a, M: MemorySource> {
@@ -25,13 +25,13 @@ pub(crate) struct TentativeRegions<'a, M: MemorySource> {
 }
 
 impl<M: MemorySource> CudaArena<M> {
-    /// Creates a mark at the current state.
+    /// Creates a mark of the current state.
     pub(crate) fn mark(&self) -> Result<ArenaMark, NoHostMemory> {
         Ok(ArenaMark(copy(|| self.shared().book.lock())?))
     }
 
-    /// Creates a mark after the bytes used before the session. It is for a session that never runs
-    /// beside the later users.
+    /// Creates a mark after the bytes that were used before the session. The mark is for a session
+    /// whose graph never runs concurrently with the arena's other graphs.
     pub(crate) fn mark_anew(
         &self,
         given: &ArenaMark,
@@ -42,20 +42,22 @@ impl<M: MemorySource> CudaArena<M> {
         Ok(ArenaMark(book.anew(policy, floor)))
     }
 
-    /// Returns the bytes used before the session, if they are still in use.
+    /// Returns the number of bytes that were used before the session, or 0 if they are no longer in
+    /// use.
     pub(crate) fn used_before(&self, given: &ArenaMark) -> u64 {
         given.0.used(self.shared().generation())
     }
 
-    /// Restores the state from before the session, once the last of its graphs is dropped.
+    /// Restores the state from before the session, after the session's last graph has been dropped.
     pub(crate) fn come_back(&self, given: &mut ArenaMark) {
         self.shared().book.lock().come_back(&mut given.0);
     }
 
-    /// Repeats the allocations after the mark, for equal sizes. Changes nothing if the arena was
-    /// reset since; the owner of the mark has a lease that detects it.
+    /// Sets the arena's state to the mark, so that allocations of the same sizes receive the same
+    /// regions. Changes nothing if the arena has been reset since; the owner of the mark has a
+    /// lease that detects the reset.
     ///
-    /// No other code may allocate or end regions meanwhile.
+    /// No other code may allocate or end regions while the result lives.
     pub(crate) fn begin_at(
         &self,
         mark: &ArenaMark,
@@ -67,7 +69,8 @@ impl<M: MemorySource> CudaArena<M> {
     }
 }
 
-/// Copies the state. The lock is held only to read; the capacity is allocated without it.
+/// Copies the state. The lock is held only while the state is read; the capacity is allocated
+/// without the lock.
 fn copy<B: Deref<Target = ArenaBook>>(book: impl Fn() -> B) -> Result<ArenaBook, NoHostMemory> {
     let mut room = LiveRegions::default();
     loop {
@@ -116,7 +119,7 @@ mod tests {
         assert_eq!(arena.allocate(512).unwrap(), first);
         tentative.keep();
         let behind = arena.allocate(256).unwrap();
-        // An update takes the same regions, and keeps later allocations.
+        // An update takes the same regions, and leaves later allocations in place.
         let tentative = arena.begin_at(&mark).unwrap();
         assert_eq!(arena.allocate(512).unwrap(), first);
         drop(tentative);

@@ -1,5 +1,5 @@
-//! The arena of a capture: one buffer, allocated in advance, from which a capture takes its memory
-//! by moving an offset.
+//! The arena of a capture: a single buffer, allocated in advance. A capture allocates from it by
+//! moving an offset.
 
 mod book;
 mod cuda_arena;

@@ -1,4 +1,4 @@
-//! A plan of an arena: the offset of each allocation of a capture, in the order of the calls.
+//! The plan of an arena: the offset of each allocation of a capture, in the order of the calls.
 
 use std::sync::Arc;
 
@@ -7,35 +7,36 @@ use thiserror::Error;
 
 use crate::base::request::GRANULE;
 
-/// The treatment of an allocation that differs from the plan's at its place.
+/// How an arena treats an allocation that differs from the plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Divergence {
     /// The allocation is refused with an error.
     #[default]
     Refuse,
-    /// From there on, every allocation gets separate bytes, after those of the plan.
+    /// This allocation and every later one receive separate bytes, after the bytes of the plan.
     FreshBytes,
 }
 
-/// Offsets for the allocations of a capture: the k-th one since the last reset gets the k-th
-/// offset.
+/// The offsets for the allocations of a capture. The k-th allocation since the last reset is placed
+/// at the k-th offset.
 ///
-/// It is made from a problem and its plan, whose buffers are in the order of the capture's
-/// allocations. The plan is validated again, by code that shares nothing with the planner.
+/// An arena plan is created from a problem and its plan. The problem's buffers must be in the order
+/// of the capture's allocations. The plan is validated again, with code that is independent of the
+/// planner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArenaPlan {
-    /// Offset and bytes of each allocation. The list is shared, so that a copy of the plan
+    /// The offset and the size of each allocation. The list is shared, so that copying the plan
     /// allocates nothing.
     regions: Arc<[(u64, u64)]>,
     peak: u64,
     divergence: Divergence,
 }
 
-/// The reason for which a plan cannot be followed.
+/// The reason why a plan cannot be followed.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ArenaPlanError {
-    /// Two buffers share bytes and must not, or the offsets are not those of the problem.
+    /// Two buffers share bytes although they must not, or the offsets do not belong to the problem.
     #[error("the plan cannot be followed")]
     Invalid(#[source] Violation),
     /// An offset is not a multiple of 256: give the problem's buffers that alignment.
@@ -44,7 +45,7 @@ pub enum ArenaPlanError {
          that alignment"
     )]
     Unaligned {
-        /// Index of the buffer.
+        /// The index of the buffer.
         buffer: usize,
         /// The offset of the buffer.
         offset: u64,
@@ -72,7 +73,7 @@ impl ArenaPlan {
         Self::new(&plan.offsets, problem.buffers().iter().map(|buffer| buffer.size), peak)
     }
 
-    /// A plan of these offsets for a capture that forks and joins.
+    /// Creates a plan from these offsets, for a capture that forks and joins.
     #[cfg(feature = "cuda")]
     pub(crate) fn of_offsets(
         problem: &HappensBeforeProblem,
@@ -82,19 +83,19 @@ impl ArenaPlan {
         Self::new(offsets, problem.buffers().iter().map(|buffer| buffer.size), peak)
     }
 
-    /// Returns the same plan, with another treatment of allocations outside it.
+    /// Returns the plan with another treatment of allocations that differ from it.
     #[must_use]
     pub fn on_divergence(self, divergence: Divergence) -> Self {
         Self { divergence, ..self }
     }
 
-    /// Returns the bytes that an arena needs for it.
+    /// Returns the number of bytes that an arena needs for the plan.
     #[must_use]
     pub fn peak(&self) -> u64 {
         self.peak
     }
 
-    /// Returns the number of its allocations.
+    /// Returns the number of allocations in the plan.
     #[must_use]
     pub fn allocations(&self) -> usize {
         self.regions.len()

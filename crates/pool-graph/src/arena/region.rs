@@ -1,6 +1,6 @@
 //! Regions of an arena, and the result of a deallocation.
 
-/// A region of an arena: an address, which owns nothing.
+/// A region of an arena. The value is only an address, and owns nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ArenaRegion {
     pub(super) address: u64,
@@ -13,35 +13,35 @@ pub struct ArenaRegion {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Deallocation {
-    /// A region of this arena.
+    /// The address belongs to a region of this arena, which has now ended.
     Region {
-        /// The bytes of the region, rounded up.
+        /// The size of the region in bytes, rounded up.
         bytes: u64,
     },
-    /// No live region begins at the address. The call was counted.
+    /// No live region begins at the address. The call has been counted.
     Foreign,
 }
 
 impl ArenaRegion {
-    /// Returns its address on the device, a `CUdeviceptr`: a multiple of 256.
+    /// Returns the region's address on the device, a `CUdeviceptr`. It is a multiple of 256.
     #[must_use]
     pub const fn address(&self) -> u64 {
         self.address
     }
 
-    /// Returns its requested bytes.
+    /// Returns the requested size of the region in bytes.
     #[must_use]
     pub const fn size(&self) -> u64 {
         self.size
     }
 
-    /// Returns its offset in the arena.
+    /// Returns the region's offset in the arena.
     #[must_use]
     pub const fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// Returns the number of the arena's resets before its allocation.
+    /// Returns how often the arena had been reset when the region was allocated.
     #[must_use]
     pub const fn generation(&self) -> u64 {
         self.resets

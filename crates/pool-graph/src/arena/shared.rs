@@ -1,4 +1,4 @@
-//! The buffer of an arena with its state, shared by the arena and its leases.
+//! The buffer and the state of an arena, which the arena shares with its leases.
 
 use pool_core::Device;
 
@@ -7,7 +7,7 @@ use crate::base::range::LeasedRange;
 use crate::base::sync::Mutex;
 use crate::source::MemorySource;
 
-/// The shared part of an arena and its leases; the last of them frees the buffer.
+/// The state that an arena shares with its leases. The last owner frees the buffer.
 pub(crate) struct ArenaShared<M: MemorySource> {
     pub(super) source: M,
     pub(super) range: LeasedRange,
@@ -30,9 +30,9 @@ impl<M: MemorySource> ArenaShared<M> {
 
 impl<M: MemorySource> Drop for ArenaShared<M> {
     fn drop(&mut self) {
-        // SAFETY: the source returned this range, and it is freed only here. The arena and every
-        // lease are dropped: no graph has it. The code that allocated from the arena promises that
-        // no other work uses it.
+        // SAFETY: the source returned this range, and it is freed only here. The arena and all
+        // leases have been dropped, so no graph uses the range. The code that allocated from the
+        // arena promises that no other work uses the range.
         unsafe { self.source.free(self.range.address, self.range.bytes) };
     }
 }

@@ -1,39 +1,40 @@
-//! Statistics of an arena, as plain numbers and as a table for people.
+//! Statistics of an arena, as plain numbers and as a printed table.
 
 use std::fmt;
 
 use crate::base::bytes::{Bytes, row};
 
-/// The statistics of one [`CudaArena`](crate::CudaArena), since its last reset unless stated
-/// otherwise.
+/// The statistics of a [`CudaArena`](crate::CudaArena). They cover the time since the last reset,
+/// unless stated otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ArenaStats {
-    /// Bytes of the arena's one buffer.
+    /// The size of the arena's buffer in bytes.
     pub capacity_bytes: u64,
-    /// Bytes up to the start of the next bumped region.
+    /// The number of bytes before the start of the next bumped region.
     pub used_bytes: u64,
-    /// Bytes after the used ones.
+    /// The number of bytes after the used bytes.
     pub remaining_bytes: u64,
     /// The end of the highest allocated region.
     pub high_water_bytes: u64,
-    /// The sum of the bytes of all allocated regions: the capacity needed without reuse.
+    /// The sum of the sizes of all allocated regions: the capacity that an arena without reuse
+    /// needs.
     pub sum_bytes: u64,
-    /// Bytes of regions that were not deallocated.
+    /// The size of the regions that have not been deallocated, in bytes.
     pub live_bytes: u64,
-    /// The peak of live bytes: the minimum capacity.
+    /// The highest value of `live_bytes`: the minimum capacity.
     pub peak_live_bytes: u64,
-    /// Regions that were not deallocated.
+    /// The number of regions that have not been deallocated.
     pub live_regions: u64,
     /// The number of allocated regions.
     pub allocations: u64,
-    /// Deallocations of addresses without a live region, over the arena's whole life.
+    /// The number of deallocations of addresses without a live region, over the arena's lifetime.
     pub foreign_deallocations: u64,
     /// The number of rewinds of a linear arena.
     pub rewinds: u64,
-    /// The number of resets over the arena's whole life.
+    /// The number of resets over the arena's lifetime.
     pub resets: u64,
-    /// `true` if there is a plan, and every allocation was in it.
+    /// `true` if the arena has a plan, and every allocation was in the plan.
     pub followed_plan: bool,
 }
 

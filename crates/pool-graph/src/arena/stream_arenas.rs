@@ -1,5 +1,5 @@
-//! Arenas of streams, for captures without a session: code that has only the stream finds the arena
-//! of its capture.
+//! Arenas that are installed on streams, for captures without a session. Code that has only the
+//! stream can find the arena of its capture.
 
 use std::sync::Arc;
 
@@ -15,11 +15,12 @@ use crate::base::error::GraphMemoryError;
 use crate::driver::forks;
 use crate::source::DeviceMemory;
 
-/// The installed arenas. Locked only to search or change; capacity is reserved before, and removed
-/// entries are dropped after.
+/// The installed arenas. The lock is held only to search or change the list. Capacity is reserved
+/// beforehand, and removed entries are dropped after the lock has been released.
 static INSTALLED: Mutex<Vec<InstalledArena>> = Mutex::new(Vec::new());
 
-/// Keeps both alive: the handle of a destroyed stream could be reused for another one.
+/// An installed arena. The entry keeps the stream alive, because the handle of a destroyed stream
+/// could be reused for another stream.
 struct InstalledArena {
     stream: Arc<CudaStream>,
     arena: Arc<ArenaShared<DeviceMemory>>,
@@ -35,10 +36,10 @@ impl InstalledArena {
     }
 }
 
-/// For an arena of a device.
+/// Methods for arenas on a device.
 impl CudaArena<DeviceMemory> {
-    /// Makes this the arena of a stream, until it is [cleared](Self::clear): [`on`](Self::on) finds
-    /// it there. Both are kept alive meanwhile.
+    /// Installs this arena on a stream, so that [`on`](Self::on) finds the arena until it is
+    /// [cleared](Self::clear). The stream and the arena are kept alive until then.
     ///
     /// ```no_run
     /// use pool_cuda::Cuda;
@@ -62,8 +63,8 @@ impl CudaArena<DeviceMemory> {
     ///
     /// # Errors
     ///
-    /// Fails if the stream is another device's or context's, if either is installed already, and if
-    /// the host has no memory for the entry.
+    /// Fails if the stream belongs to another device or context, if the stream or the arena is
+    /// already installed, or if the host cannot allocate the entry.
     pub fn install(&self, stream: &Arc<CudaStream>) -> Result<(), GraphMemoryError<CudaError>> {
         self.check_context(stream)?;
         let mut installed = lock_reserved(|| INSTALLED.lock(), |installed| installed, 1)?;
@@ -86,12 +87,12 @@ impl CudaArena<DeviceMemory> {
         found.map(Self::of_shared)
     }
 
-    /// Ends the installation on a stream; call it before the capture ends.
-    /// [`check_graph`](Self::check_graph) checks if the capture may be replayed.
+    /// Removes the arena from the stream on which it is installed. Call this before the capture
+    /// ends. [`check_graph`](Self::check_graph) checks whether the captured graph may be replayed.
     ///
     /// # Errors
     ///
-    /// Fails if the arena is not installed there.
+    /// Fails if the arena is not installed on the stream.
     pub fn clear(&self, stream: &CudaStream) -> Result<(), GraphMemoryError<CudaError>> {
         let removed = {
             let mut installed = INSTALLED.lock();
@@ -104,26 +105,26 @@ impl CudaArena<DeviceMemory> {
         }
     }
 
-    /// Checks that the graph of a capture with memory of this arena may be replayed. If the arena
-    /// rewinds ([`Linear`](crate::ArenaPolicy::Linear)), it reads the graph's nodes and edges,
+    /// Checks that a graph captured with memory of this arena may be replayed. If the arena rewinds
+    /// ([`Linear`](crate::ArenaPolicy::Linear)), the check reads the nodes and edges of the graph,
     /// including those of child graphs. A programmatic edge does not count as an edge.
     ///
-    /// It reads the graph, and not the capture in progress: any holder of the stream may end a
-    /// capture, from any thread, and destroy the graph during the read.
+    /// The check reads the finished graph and not the capture in progress. Any holder of the stream
+    /// could end the capture from another thread, and destroy the graph while it is being read.
     ///
     /// # Errors
     ///
-    /// Fails if the arena rewinds and the graph forks, and if the driver returns an error. The
-    /// graph must be discarded.
+    /// Fails if the arena rewinds and the graph forks, or if the driver returns an error. The graph
+    /// must then be discarded.
     pub fn check_graph(&self, graph: &CudaGraph) -> Result<(), GraphMemoryError<CudaError>> {
         if !self.rewinds() {
             return Ok(());
         }
         let unread = |source| GraphMemoryError::Source { operation: "read the graph", source };
         self.source().bind().map_err(unread)?;
-        // SAFETY: cudarc destroys the graph when its owner is dropped, which is borrowed. The owner
-        // is neither `Send` nor `Sync`, so no other thread has it, and it gives no access to change
-        // the graph.
+        // SAFETY: cudarc destroys the graph when its owner is dropped, and the owner is borrowed.
+        // The owner is neither `Send` nor `Sync`, so no other thread has access to it. The owner
+        // provides no way to change the graph.
         let forks = unsafe { forks(graph.cu_graph()) };
         if forks.map_err(unread)? { self.forked() } else { Ok(()) }
     }
@@ -144,7 +145,8 @@ impl CudaArena<DeviceMemory> {
     }
 }
 
-/// Returns a unique key of a stream: default streams have the same handle in every context.
+/// Returns a unique key of a stream. The context is part of the key, because default streams have
+/// the same handle in every context.
 fn key(stream: &CudaStream) -> (usize, usize) {
     (stream.cu_stream().addr(), stream.context().cu_ctx().addr())
 }

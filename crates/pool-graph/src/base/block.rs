@@ -1,25 +1,25 @@
-//! Blocks of a pool: a range of bytes at a fixed address, and its name.
+//! The blocks of a pool. Each is a range of bytes at a fixed address, with an ID.
 
 use std::fmt;
 
-/// The name of a block: never reused, in any pool of this process.
+/// The ID of a block. It is never reused, in any pool of this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BlockId {
     pub(crate) pool: u64,
     pub(crate) serial: u64,
-    /// The pool's slot of the block; meaningless without the other two.
+    /// The block's slot in the pool. It has no meaning without the pool and the serial number.
     pub(crate) slot: u32,
 }
 
 impl BlockId {
-    /// Returns the block's number: blocks of one pool are counted from 0, in the order of
+    /// Returns the block's number. The blocks of a pool are numbered from 0, in the order of
     /// allocation.
     #[must_use]
     pub const fn number(self) -> u64 {
         self.serial
     }
 
-    /// Returns the number of the pool that allocated it.
+    /// Returns the number of the pool that allocated the block.
     #[must_use]
     pub const fn pool(self) -> u64 {
         self.pool
@@ -36,17 +36,19 @@ impl fmt::Display for BlockId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum BlockState {
-    /// The code that allocated it, which may return it.
+    /// The block belongs to the code that allocated it, which may return it.
     Allocated,
-    /// Captured graphs, through leases; it stays until the last of them is dropped.
+    /// The block belongs to captured graphs through leases. It stays until the last of these leases
+    /// is dropped.
     Leased,
 }
 
-/// A block of graph memory, by value, as it was at the request.
+/// A copy of a block's data, as it was when the block was allocated or looked up.
 ///
-/// It is a name and an address, and owns nothing. A [`reset`](crate::CUDAGraphMemoryPool::reset)
-/// makes it stale, which every use of its [`id`](Self::id) detects. Access at its address is as
-/// unsafe as at any other raw address, and the caller orders it on a stream.
+/// The value consists of an ID and an address, and owns nothing. A
+/// [`reset`](crate::CUDAGraphMemoryPool::reset) makes the value stale, and every use of its
+/// [`id`](Self::id) detects that. Accessing memory through the address is as unsafe as with any raw
+/// address. The caller must order the accesses on a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct GraphMemoryBlock {
     pub(crate) id: BlockId,
@@ -57,19 +59,20 @@ pub struct GraphMemoryBlock {
 }
 
 impl GraphMemoryBlock {
-    /// Returns the block's name.
+    /// Returns the block's ID.
     #[must_use]
     pub const fn id(&self) -> BlockId {
         self.id
     }
 
-    /// Returns its address on the device, a `CUdeviceptr`: a multiple of its alignment, and of 256.
+    /// Returns the block's address on the device, a `CUdeviceptr`. It is a multiple of 256 and of
+    /// the block's alignment.
     #[must_use]
     pub const fn address(&self) -> u64 {
         self.address
     }
 
-    /// Returns the block's requested bytes.
+    /// Returns the requested size of the block in bytes.
     #[must_use]
     pub const fn size(&self) -> u64 {
         self.size
@@ -81,7 +84,7 @@ impl GraphMemoryBlock {
         self.alignment
     }
 
-    /// Returns the owner at the time when this value was made.
+    /// Returns the owner of the block when this value was created.
     #[must_use]
     pub const fn state(&self) -> BlockState {
         self.state

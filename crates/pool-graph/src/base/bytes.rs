@@ -1,13 +1,13 @@
-//! Rows of the tables that people read: a name, and a number at the right.
+//! The rows of printed tables, with a name on the left and a number on the right.
 
 use std::fmt;
 
-/// A line of a table.
+/// Writes one row of a table.
 pub(crate) fn row(f: &mut fmt::Formatter<'_>, name: &str, value: impl fmt::Display) -> fmt::Result {
     writeln!(f, "  {name:<18} {value:>12}")
 }
 
-/// Bytes in binary units.
+/// A number of bytes, printed with binary units.
 pub(crate) struct Bytes(pub(crate) u64);
 
 impl fmt::Display for Bytes {

@@ -1,5 +1,5 @@
 //! The error of graph memory, with the numbers of the request and of the pool, and advice.
-//! `Display` has an error's own part, `source` the cause below it.
+//! `Display` prints only an error's own message, and `source` returns its cause.
 
 use std::fmt;
 
@@ -9,10 +9,11 @@ use thiserror::Error;
 
 use super::shortage::ArenaShortage;
 
-/// The reason for which a pool or an arena of graph memory refused a request. Both are as usable
-/// afterwards as before.
+/// The reason why a pool or an arena of graph memory refused a request. The pool or arena can be
+/// used afterwards as before.
 ///
-/// `E` is the error of the memory's source ([`MemorySource::Error`](crate::MemorySource::Error)).
+/// `E` is the error type of the memory source
+/// ([`MemorySource::Error`](crate::MemorySource::Error)).
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum GraphMemoryError<E> {
@@ -25,68 +26,68 @@ pub enum GraphMemoryError<E> {
         /// The requested alignment, in bytes.
         alignment: u64,
     },
-    /// Rounded up, the size exceeds the address space.
+    /// The size exceeds the address space when it is rounded up.
     #[error(
         "{size} bytes with alignment {alignment} exceed the address space: check how the size was \
          computed"
     )]
     SizeOverflow {
-        /// The requested bytes.
+        /// The requested size in bytes.
         size: u64,
         /// The requested alignment, in bytes.
         alignment: u64,
     },
-    /// It exceeds the pool's maximum, even after all idle chunks were freed.
+    /// The request exceeds the pool's maximum, even after all idle chunks have been freed.
     #[error(
         "{requested} bytes do not fit the pool's maximum of {capacity} ({reserved} are reserved, {used} \
          of them in use): raise the maximum, or return blocks first"
     )]
     CapacityExceeded {
-        /// The requested bytes.
+        /// The requested size in bytes.
         requested: u64,
-        /// The bytes of allocated blocks.
+        /// The size of all allocated blocks in bytes.
         used: u64,
-        /// The bytes that the pool holds.
+        /// The number of bytes that the pool holds.
         reserved: u64,
         /// The pool's maximum in bytes.
         capacity: u64,
     },
-    /// The source is out of memory, even after all idle chunks of this pool were freed.
+    /// The source is out of memory, even after all idle chunks of this pool have been freed.
     #[error(
         "cannot allocate {requested} bytes: {reserved} are reserved, {used} of them in use, and idle chunks \
          were freed: request less, or free memory elsewhere"
     )]
     OutOfMemory {
-        /// The requested bytes.
+        /// The requested size in bytes.
         requested: u64,
-        /// The bytes of allocated blocks.
+        /// The size of all allocated blocks in bytes.
         used: u64,
-        /// The bytes that the pool holds.
+        /// The number of bytes that the pool holds.
         reserved: u64,
         /// The source's error.
         source: E,
     },
-    /// The source returned an invalid address; the memory was freed.
+    /// The source returned an invalid address. The memory has been freed again.
     #[error(
         "the source returned {bytes} bytes at {address:#x}, which is 0, not a multiple of 256 or beyond the \
          address space: it breaks its contract"
     )]
     BadAddress {
-        /// The address.
+        /// The invalid address.
         address: u64,
-        /// The requested bytes.
+        /// The requested size in bytes.
         bytes: u64,
     },
-    /// The pool has the maximum number of blocks.
+    /// The pool already contains the maximum number of blocks.
     #[error("the pool has {blocks} blocks, the maximum: use a second pool")]
     TooManyBlocks {
-        /// The number of its blocks, including free ones.
+        /// The number of blocks in the pool, including free blocks.
         blocks: u64,
     },
-    /// The host has no memory for the records of the pool or arena.
+    /// The host cannot allocate the records of the pool or arena.
     #[error("the host has no {requested} bytes for records: free host memory first")]
     Bookkeeping {
-        /// The requested bytes.
+        /// The requested host memory in bytes.
         requested: usize,
     },
     /// The block belongs to another pool.
@@ -95,9 +96,9 @@ pub enum GraphMemoryError<E> {
          made it"
     )]
     UnknownBlock {
-        /// The pool that was called.
+        /// The number of the pool that was called.
         pool: u64,
-        /// The pool that allocated the block.
+        /// The number of the pool that allocated the block.
         made_by: u64,
     },
     /// A reset has freed the block.
@@ -106,24 +107,25 @@ pub enum GraphMemoryError<E> {
         /// The block's number.
         block: u64,
     },
-    /// The block was returned before.
+    /// The block has already been returned.
     #[error("block {block} was returned before")]
     AlreadyReturned {
         /// The block's number.
         block: u64,
     },
-    /// The block belongs to a graph, and cannot be returned before its last lease is dropped.
+    /// The block belongs to a captured graph, and cannot be returned before its last lease has been
+    /// dropped.
     #[error("captured graphs hold {leases} leases of block {block}: drop the graphs first")]
     LeasedBlock {
         /// The block's number.
         block: u64,
-        /// The number of its leases.
+        /// The number of leases on the block.
         leases: u64,
     },
-    /// The pool was disposed.
+    /// The pool has been disposed.
     #[error("the pool was disposed: create another one")]
     Disposed,
-    /// A capture session, or a graph of it, has the arena; no other code can allocate from it.
+    /// A capture session or its graph uses the arena, so no other code can allocate from it.
     #[error(
         "a capture session or its graph has the arena at {address:#x}: acquire from the capture, or create \
          another arena"
@@ -138,50 +140,50 @@ pub enum GraphMemoryError<E> {
         shortage.advice()
     )]
     ArenaExhausted {
-        /// The requested bytes.
+        /// The requested size in bytes.
         requested: u64,
-        /// Bytes up to the start of the next region.
+        /// The number of bytes before the start of the next region.
         used: u64,
-        /// Bytes of the arena.
+        /// The capacity of the arena in bytes.
         capacity: u64,
         /// The reason, which depends on the arena's policy.
         shortage: ArenaShortage,
     },
-    /// An allocation differs from the plan's at its place.
+    /// An allocation differs from the plan's allocation at the same position.
     #[error(
         "allocation {allocation} requests {requested} bytes{}: plan again from a run that allocates the \
          same",
         Planned(*planned)
     )]
     PlanDiverged {
-        /// The number of the allocation since the last reset, from 0.
+        /// The number of the allocation since the last reset, counted from 0.
         allocation: usize,
-        /// The plan's bytes there; `None` after its end.
+        /// The size that the plan contains at this position; `None` after the end of the plan.
         planned: Option<u64>,
-        /// The requested bytes.
+        /// The requested size in bytes.
         requested: u64,
     },
-    /// A capture that forks used an arena that rewinds.
+    /// A capture that forks used an arena that had rewound.
     #[error(
         "the capture forks, and the arena has rewound {rewinds} times by the order of calls, which does not \
          order a fork: discard it and use Monotone or Planned"
     )]
     ForkedCapture {
-        /// The number of its rewinds.
+        /// The number of times that the arena has rewound.
         rewinds: u64,
     },
-    /// The arena was reset since the lease was made: its bytes may have another owner.
+    /// The arena has been reset since the lease was created, so its bytes may have another owner.
     #[error(
         "the arena was reset since the lease was made ({leased} resets then, {current} now): capture \
          again"
     )]
     StaleLease {
-        /// The number of resets before the lease.
+        /// The number of resets when the lease was created.
         leased: u64,
-        /// The number of resets now.
+        /// The current number of resets.
         current: u64,
     },
-    /// The stream is of another device than the memory.
+    /// The stream and the memory are on different devices.
     #[error("the stream is on {stream} and the memory on {memory}: use a stream of {memory}")]
     WrongDevice {
         /// The stream's device.
@@ -189,29 +191,29 @@ pub enum GraphMemoryError<E> {
         /// The memory's device.
         memory: Device,
     },
-    /// The stream has an arena, or the arena a stream, already.
+    /// An arena is already installed on the stream, or this arena is already installed.
     #[error("stream {stream:#x} or this arena is installed already: clear it first")]
     AlreadyInstalled {
         /// The stream's handle, as a number.
         stream: u64,
     },
-    /// The stream has no arena, or a different one.
+    /// The arena is not installed on the stream.
     #[error("this arena is not installed on stream {stream:#x}: install it first")]
     NotInstalled {
         /// The stream's handle, as a number.
         stream: u64,
     },
-    /// The source failed in another operation than an allocation.
+    /// The source failed in an operation other than an allocation.
     #[error("could not {operation}")]
     Source {
-        /// The operation.
+        /// The operation that failed.
         operation: &'static str,
         /// The source's error.
         source: E,
     },
 }
 
-/// The plan's bytes for another allocation, formatted after the requested ones.
+/// The size that the plan contains, printed after the requested size.
 struct Planned(Option<u64>);
 
 impl fmt::Display for Planned {

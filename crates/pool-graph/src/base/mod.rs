@@ -1,4 +1,5 @@
-//! The vocabulary of all modules: blocks, requests, ranges, the error of pools and arenas, and the lock.
+//! Types that all modules use: blocks, requests, ranges, the error of pools and arenas, and the
+//! lock.
 
 pub(crate) mod block;
 pub(crate) mod bytes;

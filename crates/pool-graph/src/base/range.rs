@@ -3,7 +3,7 @@
 /// A range of addresses that a lease holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LeasedRange {
-    /// The start.
+    /// The address at which the range starts.
     pub address: u64,
     /// The number of bytes.
     pub bytes: u64,

@@ -1,22 +1,22 @@
-//! A request, checked and rounded once.
+//! An allocation request, which is checked and rounded once.
 
 use std::alloc::Layout;
 
 use crate::base::error::GraphMemoryError;
 
-/// Every address that a [source](crate::MemorySource) returns is a multiple of this number of
-/// bytes.
+/// The alignment, in bytes, of every address that a [source](crate::MemorySource) returns.
 pub const SOURCE_ALIGNMENT: u64 = 256;
 
-/// The granularity and alignment of allocations, in bytes.
+/// The granularity and the alignment of allocations, in bytes.
 pub(crate) const GRANULE: u64 = SOURCE_ALIGNMENT;
 
-/// The bytes that a pool takes from the source at once, unless a request needs more.
+/// The number of bytes that a pool requests from the source at a time, unless a request needs more.
 pub(crate) const CHUNK: u64 = 16 << 20;
 
-/// The bytes that are allocated for graphs: a size (`u64`), a size and an alignment (`(u64, u64)`), or a [`Layout`].
+/// The layout of an allocation for graphs: a size (`u64`), a size and an alignment (`(u64, u64)`),
+/// or a [`Layout`].
 ///
-/// A size alone is aligned to 256. An alignment is any power of two.
+/// A size without an alignment is aligned to 256 bytes. An alignment must be a power of two.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not the layout of a block",
     label = "not a layout",
@@ -58,15 +58,16 @@ impl sealed::BlockLayout for Layout {
 /// A valid size and alignment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Request {
-    /// The requested bytes.
+    /// The requested size in bytes.
     pub(crate) size: u64,
-    /// The requested alignment.
+    /// The requested alignment in bytes.
     pub(crate) asked_alignment: u64,
-    /// The size in whole granules.
+    /// The size in bytes, rounded up to whole granules.
     pub(crate) bytes: u64,
-    /// The alignment, at least a granule.
+    /// The alignment in bytes, which is at least a granule.
     pub(crate) alignment: u64,
-    /// The bytes that suffice for a block at any granule.
+    /// The number of bytes that suffice for the block at any address that is a multiple of a
+    /// granule.
     pub(crate) anywhere: u64,
 }
 
@@ -87,12 +88,14 @@ impl Request {
         Ok(Self { size, asked_alignment, bytes, alignment, anywhere })
     }
 
-    /// Returns the bytes of the source's memory that it needs at least; a pool tries a chunk first.
+    /// Returns the number of bytes to request from the source: a chunk, or more if the block needs
+    /// more.
     pub(crate) fn growth(&self) -> u64 {
         self.anywhere.max(CHUNK)
     }
 
-    /// Returns the bytes to skip at `address` if a block fits `bytes` there.
+    /// Returns the number of bytes to skip at `address`, if the block fits into `bytes` bytes
+    /// there.
     pub(crate) fn padding(&self, address: u64, bytes: u64) -> Option<u64> {
         let padding = address.checked_next_multiple_of(self.alignment)? - address;
         (padding.checked_add(self.bytes)? <= bytes).then_some(padding)

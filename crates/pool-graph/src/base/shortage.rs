@@ -1,20 +1,20 @@
-//! The reasons for which an arena is too small, each with its own advice.
+//! The reasons why an arena is too small, each with its own advice.
 
-/// The reason for which an arena is too small. The advice depends on it.
+/// The reason why an arena is too small. It determines the advice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ArenaShortage {
     /// The arena is [`Monotone`](crate::ArenaPolicy::Monotone): it never reuses bytes.
     Monotone,
-    /// The arena is [`Linear`](crate::ArenaPolicy::Linear): it reuses the bytes at its top alone.
+    /// The arena is [`Linear`](crate::ArenaPolicy::Linear): it reuses only the bytes at its top.
     Linear,
     /// The arena is smaller than its plan.
     SmallerThanPlan,
-    /// The allocation is not in the plan, and too few bytes follow those of the plan.
+    /// The allocation is not in the plan, and too few bytes remain after the plan's bytes.
     NotInPlan,
-    /// The arena was made for another graph, whose plan needs fewer bytes.
+    /// The arena was created for another graph, whose plan needs fewer bytes.
     MadeForAnotherGraph,
-    /// A scope between replays takes more than the arena of its graph has.
+    /// A scope between replays needs more bytes than the arena of the graph has.
     IdleMemory,
 }
 

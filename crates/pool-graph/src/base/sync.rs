@@ -1,8 +1,8 @@
-//! The lock, the condition variable and the counted pointer of this crate: those of `parking_lot`
-//! and the standard library. Under `cfg(loom)` they are loom's, which tries every order of a test's
-//! threads.
+//! The lock, the condition variable and the reference-counted pointer of this crate. They come from
+//! `parking_lot` and the standard library. Under `cfg(loom)` they come from loom, which tries every
+//! order of a test's threads.
 //!
-//! No user code, no call of the driver and no allocator runs under the lock.
+//! No user code, driver call or allocation runs while the lock is held.
 
 #[cfg(loom)]
 pub(crate) use modelled::{
@@ -13,9 +13,9 @@ pub(crate) use real::{
     Arc, CALLS, Condvar, Mutex, MutexGuard, get_ready_to_wait, is_ready_to_wait,
 };
 
-/// Marks a call of a source, and its preparation, until this is dropped. A thread in such a call
-/// waits for no other call. Otherwise a hook of an allocator that re-enters would wait for its own
-/// thread, or for one that waits for it.
+/// Marks a call to a source, including the preparation of the call, until this value is dropped. A
+/// thread inside such a call does not wait for other calls. Otherwise an allocator hook that enters
+/// the pool again could wait for its own thread, or for a thread that waits for it.
 #[derive(Debug)]
 pub(crate) struct SourceCall(());
 
@@ -25,7 +25,7 @@ impl SourceCall {
         Self(())
     }
 
-    /// Returns `true` if this thread is in a call of a source.
+    /// Returns `true` if this thread is inside a call to a source.
     pub(crate) fn is_under_way() -> bool {
         CALLS.with(|calls| calls.get() > 0)
     }
@@ -47,17 +47,17 @@ mod real {
 
     thread_local! {
         static HAS_WAITED: Cell<bool> = const { Cell::new(false) };
-        /// The number of this thread's calls of sources.
+        /// The number of source calls that this thread is inside.
         pub(crate) static CALLS: Cell<u32> = const { Cell::new(0) };
     }
 
-    /// Returns `true` if a wait allocates nothing on this thread.
+    /// Returns `true` if a wait on this thread allocates nothing.
     pub(crate) fn is_ready_to_wait() -> bool {
         HAS_WAITED.get()
     }
 
-    /// Waits for a moment. `parking_lot` allocates its data about a waiting thread at the first
-    /// wait, which would otherwise be under the lock.
+    /// Waits briefly. `parking_lot` allocates its data for a waiting thread at the thread's first
+    /// wait. This call makes that allocation happen while no lock is held.
     #[cold]
     pub(crate) fn get_ready_to_wait() {
         let nothing = Mutex::new(());
@@ -65,7 +65,7 @@ mod real {
         HAS_WAITED.set(true);
     }
 
-    /// A condition variable of the lock.
+    /// A condition variable for the lock.
     #[derive(Debug, Default)]
     pub(crate) struct Condvar(parking_lot::Condvar);
 
@@ -74,7 +74,7 @@ mod real {
             Self::default()
         }
 
-        /// Releases the lock until a notification.
+        /// Releases the lock and waits for a notification.
         pub(crate) fn wait<'l, T>(&self, mut guard: MutexGuard<'l, T>) -> MutexGuard<'l, T> {
             self.0.wait(&mut guard);
             guard
@@ -93,7 +93,7 @@ mod modelled {
     use std::sync::PoisonError;
 
     loom::thread_local! {
-        /// The number of this thread's calls of sources.
+        /// The number of source calls that this thread is inside.
         pub(crate) static CALLS: Cell<u32> = Cell::new(0);
     }
 
@@ -103,7 +103,7 @@ mod modelled {
 
     pub(crate) fn get_ready_to_wait() {}
 
-    /// A lock that a panic does not poison, like that of `parking_lot`.
+    /// A lock that a panic does not poison, like the lock of `parking_lot`.
     #[derive(Debug)]
     pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
 
@@ -117,7 +117,7 @@ mod modelled {
         }
     }
 
-    /// A condition variable of the lock.
+    /// A condition variable for the lock.
     #[derive(Debug)]
     pub(crate) struct Condvar(loom::sync::Condvar);
 
@@ -126,7 +126,7 @@ mod modelled {
             Self(loom::sync::Condvar::new())
         }
 
-        /// Releases the lock until a notification.
+        /// Releases the lock and waits for a notification.
         pub(crate) fn wait<'l, T>(&self, guard: MutexGuard<'l, T>) -> MutexGuard<'l, T> {
             self.0.wait(guard).unwrap_or_else(PoisonError::into_inner)
         }

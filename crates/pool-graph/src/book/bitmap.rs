@@ -1,13 +1,13 @@
-//! A set of small numbers that finds its next member in three reads: words of bits, with two
-//! summary levels above that mark nonempty words.
+//! A set of small numbers that finds its next member in three reads. It consists of words of bits,
+//! with two summary levels above that mark the nonempty words.
 
 const BITS: usize = u64::BITS as usize;
 
 /// A set of numbers below a bound of at most 64³.
 #[derive(Debug)]
 pub(super) struct Bitmap {
-    /// The members, then a summary of the nonempty words of the level before. The last level is one
-    /// word.
+    /// The members, followed by a summary of the nonempty words of each previous level. The last
+    /// level is a single word.
     levels: [Vec<u64>; 3],
 }
 
@@ -38,7 +38,7 @@ impl Bitmap {
         }
     }
 
-    /// Returns the smallest member that is `from` or more.
+    /// Returns the smallest member that is at least `from`.
     pub(super) fn at_least(&self, from: usize) -> Option<usize> {
         if let Some(member) = self.in_word(0, from) {
             return Some(member);
@@ -51,7 +51,7 @@ impl Bitmap {
         self.in_word(0, word * BITS)
     }
 
-    /// Returns the smallest member of a level that is `from` or more and in the same word.
+    /// Returns the smallest member of a level that is at least `from` and in the same word.
     fn in_word(&self, level: usize, from: usize) -> Option<usize> {
         let word = self.levels[level].get(from / BITS)? & (u64::MAX << (from % BITS));
         (word != 0).then(|| from / BITS * BITS + word.trailing_zeros() as usize)

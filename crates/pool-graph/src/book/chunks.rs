@@ -1,52 +1,54 @@
-//! The chunks from the source, in the order of their arrival.
+//! The chunks from the source, in the order in which they were added.
 //!
-//! A chunk that was *grown* sleeps after a reset: it is not offered, and is the first to be woken
-//! when the pool grows again. So after a reset a pool is as when it was created. The same sequence
-//! of requests finds the same free regions, grows at the same places and gets the same chunks
-//! there.
+//! A chunk that was *grown*, that is, added after the pool's creation, sleeps after a reset, unless
+//! it contains a leased block. The regions of a sleeping chunk are not offered. When the pool grows
+//! again, it wakes a sleeping chunk first. A reset therefore returns a pool to the state in which
+//! it was created. The same sequence of requests finds the same free regions, grows at the same
+//! points and receives the same chunks.
 //!
-//! Chunks on their way back to the source form a list through their old slots; the releasing code
-//! has its head. So a release allocates nothing.
+//! Chunks that are being returned to the source form a list through their old slots. The code that
+//! releases them stores the head of the list, so a release allocates nothing.
 
 use pool_core::reserve::Reserve;
 
 use super::piece::Piece;
 use crate::base::request::Request;
 
-/// The slot number for no chunk.
+/// The slot number that stands for no chunk.
 const NONE: u32 = u32::MAX;
 
 /// A piece of the source's memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Chunk {
     pub(super) piece: Piece,
-    /// The bytes that the pool wanted when it grew; the source may have had less.
+    /// The size that the growth aimed for, in bytes. The chunk is smaller if the maximum or the
+    /// source allowed less.
     pub(super) wanted: u64,
-    /// The chunk's number in the order of arrival.
+    /// The number of the chunk, in the order in which chunks were added.
     age: u64,
-    /// The chunks before and after it in that order.
+    /// The previous and the next chunk in that order.
     older: u32,
     newer: u32,
-    /// The slot of the region at the chunk's beginning.
+    /// The slot of the first region in the chunk.
     pub(super) first: u32,
-    /// `true` if the pool got the chunk after its creation.
+    /// `true` if the chunk was added after the pool's creation.
     pub(super) grown: bool,
-    /// `true` if the whole chunk is kept for growth, and its regions are not offered.
+    /// `true` if the whole chunk is reserved for growth, and its regions are not offered.
     pub(super) asleep: bool,
     /// The number of blocks in the chunk.
     pub(super) blocks: u64,
 }
 
-/// The content of a slot of the list of chunks.
+/// The content of a slot in the list of chunks.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Slot {
     Vacant,
     Here(Chunk),
-    /// A piece on its way back to the source, with the slot of the next such piece.
+    /// A piece that is being returned to the source, with the slot of the next such piece.
     Leaving(Piece, u32),
 }
 
-/// Pieces that the book has released, to be returned to the source one by one.
+/// Pieces that the book has released. They must be returned to the source one at a time.
 #[derive(Debug)]
 #[must_use = "memory that is not given back is lost"]
 pub(crate) struct LeavingPieces {
@@ -74,17 +76,18 @@ impl Chunks {
         Self { slots: Vec::new(), oldest: NONE, newest: NONE, next_age: 0 }
     }
 
-    /// Returns the capacity that is missing for one more chunk, or `None` if it suffices.
+    /// Returns the capacity that is missing for one more chunk, or `None` if no capacity is
+    /// missing.
     pub(super) fn lacks(&self) -> Option<usize> {
         if self.vacancy().is_some() { None } else { self.slots.lacking(1) }
     }
 
-    /// Takes the reserved capacity.
+    /// Moves the list to the reserved memory in `room`.
     pub(super) fn put(&mut self, room: &mut Vec<Slot>) {
         self.slots.move_to(room);
     }
 
-    /// Adds a chunk. `first` creates its first region, given the chunk's index.
+    /// Adds a chunk. `first` creates the first region, given the index of the chunk.
     pub(super) fn add(
         &mut self,
         piece: Piece,
@@ -133,7 +136,7 @@ impl Chunks {
         }
     }
 
-    /// Releases a chunk, after those that leave already.
+    /// Releases a chunk. It is appended to the chunks that are already leaving.
     pub(super) fn let_go(&mut self, place: u32, leaving: &mut LeavingPieces) -> Option<Chunk> {
         let chunk = *self.get(place)?;
         let Chunk { piece, older, newer, .. } = chunk;
@@ -151,7 +154,8 @@ impl Chunks {
         Some(chunk)
     }
 
-    /// Returns the next piece to be returned, whose slot becomes free.
+    /// Returns the next piece that must be returned to the source. The slot of that piece becomes
+    /// vacant.
     pub(super) fn next_leaving(&mut self, leaving: &mut LeavingPieces) -> Option<Piece> {
         let slot = self.slots.get_mut(leaving.first as usize)?;
         let Slot::Leaving(piece, next) = *slot else { return None };
@@ -183,8 +187,8 @@ impl Chunks {
         })
     }
 
-    /// Returns a sleeping chunk that the request fits: the oldest one that growth got for such a
-    /// request, else the smallest.
+    /// Returns a sleeping chunk that the request fits into: the oldest chunk that was added for
+    /// such a request, or otherwise the smallest chunk.
     pub(super) fn to_wake(&self, request: &Request) -> Option<u32> {
         let fits = |chunk: &Chunk| {
             chunk.asleep && request.padding(chunk.piece.address, chunk.piece.bytes).is_some()
@@ -201,7 +205,7 @@ impl Chunks {
         self.slots.iter().position(|slot| matches!(slot, Slot::Vacant))
     }
 
-    /// Sets the successor of a chunk; that of no chunk is the oldest.
+    /// Sets the successor of a chunk. The successor of `NONE` is the oldest chunk.
     fn set_newer(&mut self, place: u32, newer: u32) {
         match self.get_mut(place) {
             Some(chunk) => chunk.newer = newer,
@@ -209,7 +213,7 @@ impl Chunks {
         }
     }
 
-    /// Sets the predecessor of a chunk; that of no chunk is the newest.
+    /// Sets the predecessor of a chunk. The predecessor of `NONE` is the newest chunk.
     fn set_older(&mut self, place: u32, older: u32) {
         match self.get_mut(place) {
             Some(chunk) => chunk.older = older,

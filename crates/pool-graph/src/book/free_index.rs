@@ -1,8 +1,9 @@
-//! The index of free regions for best fit: lists of regions of exactly one size, under a [`Bitmap`]
-//! of the sizes in use. So the smallest region that fits is found without a search. Regions larger
-//! than a chunk are few. They are in an ordered list, with reserved capacity for all possible ones.
+//! The index of free regions for best fit. It consists of one list for each exact size, and a
+//! [`Bitmap`] of the sizes whose lists are not empty. The smallest region that fits is therefore
+//! found without a search. Regions larger than a chunk are rare. They are in a sorted list whose
+//! capacity is enough for all possible ones.
 //!
-//! Among regions of one size the newest is taken first.
+//! Among regions of the same size, the newest is taken first.
 
 use pool_core::reserve::Reserve;
 
@@ -10,20 +11,20 @@ use super::bitmap::Bitmap;
 use super::region::{ChunkRegion, NONE, State};
 use crate::base::request::{CHUNK, GRANULE, Request};
 
-/// The largest region in the lists, in granules.
+/// The size, in granules, of the largest region in the lists.
 const LISTED: usize = (CHUNK / GRANULE) as usize;
 
-/// A free region that is larger than a chunk: bytes, address and slot.
+/// A free region that is larger than a chunk: its size, address and slot.
 pub(super) type Large = (u64, u64, u32);
 
-/// The free regions by size.
+/// The free regions, by size.
 #[derive(Debug)]
 pub(super) struct FreeIndex {
-    /// The newest free region of each size, in granules.
+    /// The newest free region of each size. Sizes are counted in granules.
     newest: Vec<u32>,
-    /// The sizes with a nonempty list.
+    /// The sizes whose list is not empty.
     sizes: Bitmap,
-    /// The free regions larger than a chunk, in order.
+    /// The free regions that are larger than a chunk, sorted.
     large: Vec<Large>,
 }
 
@@ -32,22 +33,22 @@ impl FreeIndex {
         Self { newest: vec![NONE; LISTED + 1], sizes: Bitmap::new(LISTED + 1), large: Vec::new() }
     }
 
-    /// Returns the capacity that is missing for `largest` larger regions.
+    /// Returns the capacity that is missing for `largest` regions larger than a chunk.
     pub(super) fn lacks(&self, largest: usize) -> Option<usize> {
         self.large.lacking(largest.saturating_sub(self.large.len()))
     }
 
-    /// Takes the reserved capacity.
+    /// Moves the list to the reserved memory in `room`.
     pub(super) fn put(&mut self, room: &mut Vec<Large>) {
         self.large.move_to(room);
     }
 
-    /// Returns the position of a larger region, or its insertion point.
+    /// Returns the position of a region larger than a chunk, or the position at which to insert it.
     fn place_of(&self, large: &Large) -> usize {
         self.large.partition_point(|other| other < large)
     }
 
-    /// Inserts a region, whose links are then those of its list.
+    /// Inserts a region. Its links then belong to the list of its size.
     pub(super) fn insert(&mut self, regions: &mut [ChunkRegion], slot: u32) {
         let region = regions[slot as usize];
         let Some(size) = granules(region.bytes) else {
@@ -89,12 +90,12 @@ impl FreeIndex {
         }
     }
 
-    /// Returns the smallest region that the request fits.
+    /// Returns the smallest region that the request fits into.
     pub(super) fn best_fit(&self, regions: &[ChunkRegion], request: &Request) -> Option<u32> {
         self.listed_fit(regions, request).or_else(|| self.large_fit(request))
     }
 
-    /// Removes every region; their links become meaningless.
+    /// Removes every region. The links of the regions become meaningless.
     pub(super) fn clear(&mut self) {
         while let Some(size) = self.sizes.at_least(0) {
             self.sizes.remove(size);
@@ -103,8 +104,9 @@ impl FreeIndex {
         self.large.clear();
     }
 
-    /// Finds a listed region. If the alignment is a granule, the first size fits. Else a region may
-    /// be large enough but misaligned, until one is large enough at any granule.
+    /// Finds a listed region. If the alignment is a granule, a region of the first size fits.
+    /// Otherwise a region may be large enough but misaligned. A region that is large enough for any
+    /// alignment always ends the search.
     fn listed_fit(&self, regions: &[ChunkRegion], request: &Request) -> Option<u32> {
         let mut size = self.sizes.at_least(granules(request.bytes)?);
         while let Some(found) = size {
@@ -131,12 +133,12 @@ impl FreeIndex {
     }
 }
 
-/// Returns the maximum number of free regions larger than a chunk in `bytes` bytes.
+/// Returns the maximum number of free regions larger than a chunk that fit in `bytes` bytes.
 pub(super) fn largest_in(bytes: u64) -> u64 {
     bytes / (CHUNK + GRANULE)
 }
 
-/// Returns the list of a size, if there is one.
+/// Returns the size in granules, or `None` if regions of that size are not listed.
 fn granules(bytes: u64) -> Option<usize> {
     usize::try_from(bytes / GRANULE).ok().filter(|&size| size <= LISTED)
 }

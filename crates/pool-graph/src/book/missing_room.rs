@@ -1,6 +1,6 @@
-//! Reserved capacity of a book: every list is extended before the call that could fill it, without
-//! the pool's lock. So a call that has begun completes on any host memory, and a release of bytes
-//! needs none.
+//! The reserved capacity of a book. Every list that a call could fill is extended before the call,
+//! without the pool's lock. A call that has begun therefore completes even if the host is out of
+//! memory. Freeing memory needs no capacity.
 
 use pool_core::reserve::{self, NoHostMemory, Reserve};
 
@@ -9,7 +9,7 @@ use super::free_index::{Large, largest_in};
 use super::region::ChunkRegion;
 use super::state::Book;
 
-/// The missing capacity of a book, for each list.
+/// The capacity that is missing in each list of a book.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct MissingRoom {
     pub(super) regions: Option<usize>,
@@ -17,8 +17,8 @@ pub(crate) struct MissingRoom {
     pub(super) chunks: Option<usize>,
 }
 
-/// Empty lists with the missing capacity; once the book has taken them, the lists that they
-/// replaced.
+/// Empty lists with the missing capacity. Once the book has taken these lists, this value contains
+/// the lists that they have replaced.
 #[derive(Debug)]
 pub(crate) struct Room {
     pub(super) regions: Vec<ChunkRegion>,

@@ -1,4 +1,4 @@
-//! The state of a pool, the owners of its bytes, as plain data, without a lock and without calls of
+//! The state of a pool: who owns which bytes. It is plain data: it contains no lock and never calls
 //! a source.
 
 mod bitmap;

@@ -1,6 +1,6 @@
-//! A piece of the source's memory.
+//! Ranges of memory from the source.
 
-/// A range from the source, to be returned as a whole.
+/// A range of memory from the source. It must be returned to the source as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Piece {
     pub(crate) address: u64,

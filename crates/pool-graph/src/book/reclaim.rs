@@ -1,4 +1,4 @@
-//! Reclaims a pool's bytes: blocks by a reset, chunks by a trim or a disposal.
+//! Frees a pool's memory: blocks with a reset, chunks with a trim or a disposal.
 
 use super::chunks::LeavingPieces;
 use super::free_index::largest_in;
@@ -10,9 +10,9 @@ use crate::base::error::GraphMemoryError;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Reset {
-    /// Blocks that were freed.
+    /// The number of blocks that were freed.
     pub returned: u64,
-    /// Blocks that stayed, because captured graphs lease them.
+    /// The number of blocks that stayed, because captured graphs lease them.
     pub leased: u64,
 }
 
@@ -24,7 +24,7 @@ impl Book {
         Ok(self.sweep())
     }
 
-    /// Releases every chunk without a lease; all later calls fail.
+    /// Releases every chunk that contains no leased block. All later calls fail.
     pub(crate) fn dispose(&mut self) -> LeavingPieces {
         if self.disposed {
             return LeavingPieces::NOTHING;
@@ -34,7 +34,7 @@ impl Book {
         self.take_idle(u64::MAX)
     }
 
-    /// Releases every chunk without a block.
+    /// Releases every chunk that contains no block.
     pub(crate) fn trim<E>(&mut self) -> Result<LeavingPieces, GraphMemoryError<E>> {
         self.check_alive()?;
         Ok(self.take_idle(u64::MAX))
@@ -45,7 +45,8 @@ impl Book {
         idle.map(|(place, chunk)| (place, chunk.piece.bytes))
     }
 
-    /// Takes out idle chunks, the newest first, until their sum is `enough` bytes.
+    /// Removes idle chunks, starting with the newest, until their total size reaches `enough`
+    /// bytes.
     pub(super) fn take_idle(&mut self, enough: u64) -> LeavingPieces {
         let mut leaving = LeavingPieces::NOTHING;
         let mut next = self.chunks.newest();
@@ -61,7 +62,7 @@ impl Book {
         leaving
     }
 
-    /// Returns the next piece to be returned to the source.
+    /// Returns the next piece that must be returned to the source.
     pub(crate) fn next_leaving(&mut self, leaving: &mut LeavingPieces) -> Option<Piece> {
         self.chunks.next_leaving(leaving)
     }
@@ -75,7 +76,7 @@ impl Book {
         self.regions.remove_whole(chunk.first);
     }
 
-    /// Frees all blocks without a lease, as if they had never been allocated.
+    /// Frees all blocks that are not leased, as if they had never been allocated.
     fn sweep(&mut self) -> Reset {
         self.regions.withdraw_all();
         let mut reset = Reset::default();
@@ -98,8 +99,8 @@ impl Book {
         reset
     }
 
-    /// Offers every free region of every awake chunk, in an order that does not depend on the past:
-    /// the oldest chunk's first region is the first to be taken.
+    /// Offers every free region of every awake chunk. The order does not depend on earlier calls:
+    /// the first region of the oldest chunk is taken first.
     pub(crate) fn offer_anew(&mut self) {
         self.regions.withdraw_all();
         let mut next = self.chunks.newest();

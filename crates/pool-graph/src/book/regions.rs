@@ -1,6 +1,6 @@
-//! Chunks divided into regions. Each region has links to its neighbours, so that a returned one
-//! merges with free ones beside it, never across the end of a chunk. Slots of regions are reused; a
-//! block has a serial number, which is not.
+//! Chunks divided into regions. Each region has links to its neighbours, so that a freed region
+//! merges with adjacent free regions, but never across the end of a chunk. Slots of regions are
+//! reused. Each block also has a serial number, which is never reused.
 
 use pool_core::reserve::Reserve;
 
@@ -8,10 +8,10 @@ use super::free_index::{FreeIndex, Large};
 use super::region::{BlockRecord, ChunkRegion, FREE, NONE, State};
 use crate::base::request::Request;
 
-/// The number of regions that one call can create: a chunk, which is cut in three.
+/// The number of regions that one call can create: a chunk, which may be cut into three.
 const REGIONS_OF_A_CALL: usize = 3;
 
-/// The missing capacity of the regions' lists.
+/// The capacity that is missing in the lists of the regions.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MissingRegions {
     pub(super) regions: Option<usize>,
@@ -22,7 +22,7 @@ pub(super) struct MissingRegions {
 #[derive(Debug)]
 pub(super) struct Regions {
     slots: Vec<ChunkRegion>,
-    /// The first slot without a region, and the number of such slots.
+    /// The first vacant slot, and the number of vacant slots.
     vacant: u32,
     vacancies: usize,
     index: FreeIndex,
@@ -46,13 +46,13 @@ impl Regions {
         (self.slots.len() - 1 - self.vacancies) as u64
     }
 
-    /// Returns `true` if cutting a region in three could exhaust the slot numbers.
+    /// Returns `true` if cutting a region into three could exhaust the slot numbers.
     pub(super) fn is_full(&self) -> bool {
         lacks_numbers(self.slots.len(), self.vacancies)
     }
 
-    /// Returns the capacity that is missing for one call: a chunk as a region, which is cut in
-    /// three. `largest` is the maximum number of free regions larger than a chunk.
+    /// Returns the capacity that is missing for one call, which may add a chunk as a region and cut
+    /// it into three. `largest` is the maximum number of free regions larger than a chunk.
     pub(super) fn lacks(&self, largest: u64) -> Option<MissingRegions> {
         let more = REGIONS_OF_A_CALL.saturating_sub(self.vacancies);
         let regions = self.slots.lacking(more);
@@ -61,19 +61,19 @@ impl Regions {
         (regions.is_some() || large.is_some()).then_some(MissingRegions { regions, large })
     }
 
-    /// Takes the reserved capacity.
+    /// Moves the lists to the reserved memory.
     pub(super) fn put(&mut self, regions: &mut Vec<ChunkRegion>, large: &mut Vec<Large>) {
         self.slots.move_to(regions);
         self.index.put(large);
     }
 
-    /// Returns the slot of a chunk's last region.
+    /// Returns the slot of the last region in a chunk.
     fn last_of_chunk(&self, first: u32) -> u32 {
         self.of_chunk(first).last().unwrap_or(NONE)
     }
 
-    /// Offers every free region of a chunk, none of which is in the index: the first one becomes
-    /// the newest.
+    /// Offers every free region of a chunk whose regions are not in the index. The first region
+    /// becomes the newest.
     pub(super) fn offer_chunk(&mut self, first: u32) {
         let mut slot = self.last_of_chunk(first);
         while slot != NONE {
@@ -84,7 +84,7 @@ impl Regions {
         }
     }
 
-    /// Removes the names of a chunk's blocks.
+    /// Invalidates the IDs of a chunk's blocks.
     pub(super) fn orphan(&mut self, first: u32) {
         let mut slot = first;
         while slot != NONE {
@@ -108,7 +108,7 @@ impl Regions {
         }
     }
 
-    /// Returns the block in a slot for changes, if there is one.
+    /// Returns a mutable reference to the block in a slot, if there is one.
     pub(super) fn taken_mut(&mut self, slot: u32) -> Option<&mut BlockRecord> {
         match &mut self.slots.get_mut(slot as usize)?.state {
             State::Taken(taken) => Some(taken),
@@ -116,7 +116,7 @@ impl Regions {
         }
     }
 
-    /// Returns the slots of a chunk's regions, in order of address.
+    /// Returns the slots of a chunk's regions, sorted by address.
     pub(super) fn of_chunk(&self, first: u32) -> impl Iterator<Item = u32> + '_ {
         let existing = |slot: u32| (slot != NONE).then_some(slot);
         std::iter::successors(existing(first), move |&slot| existing(self.at(slot).after))
@@ -127,38 +127,39 @@ impl Regions {
         matches!(self.at(slot).state, State::Free { .. })
     }
 
-    /// Adds a chunk as one free region, without the index.
+    /// Adds a chunk as a single free region, without adding it to the index.
     pub(super) fn add_whole(&mut self, address: u64, bytes: u64, chunk: u32) -> u32 {
         self.insert(ChunkRegion { address, bytes, chunk, before: NONE, after: NONE, state: FREE })
     }
 
-    /// Removes a region that is its whole chunk and not in the index.
+    /// Removes a region that spans its whole chunk and is not in the index.
     pub(super) fn remove_whole(&mut self, slot: u32) {
         self.vacate(slot);
     }
 
-    /// Puts a free region into the index.
+    /// Adds a free region to the index.
     pub(super) fn offer(&mut self, slot: u32) {
         self.index.insert(&mut self.slots, slot);
     }
 
-    /// Takes a free region out of the index.
+    /// Removes a free region from the index.
     pub(super) fn withdraw(&mut self, slot: u32) {
         self.index.remove(&mut self.slots, slot);
     }
 
-    /// Takes all regions out of the index.
+    /// Removes all regions from the index.
     pub(super) fn withdraw_all(&mut self) {
         self.index.clear();
     }
 
-    /// Returns the smallest region in the index that the request fits.
+    /// Returns the smallest region in the index that the request fits into.
     pub(super) fn best_fit(&self, request: &Request) -> Option<u32> {
         self.index.best_fit(&self.slots, request)
     }
 
     /// Creates a block in a free region that is not in the index. The remainders before and after
-    /// it go into the index. Returns the slot of the block, or `None` if it does not fit.
+    /// the block are added to the index. Returns the slot of the block, or `None` if the block does
+    /// not fit.
     pub(super) fn carve(
         &mut self,
         slot: u32,
@@ -173,7 +174,7 @@ impl Regions {
             self.offer(behind);
         }
         if block != slot {
-            // The part before the block keeps the slot, so that the chunk's first region stays its
+            // The part before the block keeps the slot, so that the chunk's first region stays
             // first.
             self.offer(slot);
         }
@@ -181,7 +182,7 @@ impl Regions {
         Some(block)
     }
 
-    /// Frees a block, merges it with free neighbours, and offers the result.
+    /// Frees a block, merges it with its free neighbours, and offers the result.
     pub(super) fn release(&mut self, slot: u32) {
         self.at_mut(slot).state = FREE;
         let ChunkRegion { before, after, .. } = *self.at(slot);
@@ -198,8 +199,8 @@ impl Regions {
         self.offer(slot);
     }
 
-    /// Frees every block of a chunk without a lease, while the index is empty, and calls `freed`
-    /// with each. It offers nothing.
+    /// Frees every block of a chunk that is not leased, and calls `freed` for each. The index must
+    /// be empty. Nothing is offered.
     pub(super) fn sweep(&mut self, first: u32, mut freed: impl FnMut(&ChunkRegion, &BlockRecord)) {
         let mut slot = first;
         while slot != NONE {
@@ -227,7 +228,7 @@ impl Regions {
     }
 
     /// Cuts a free region that is not in the index after `bytes` bytes. Returns the slot of the
-    /// rest.
+    /// remainder.
     fn split(&mut self, slot: u32, bytes: u64) -> u32 {
         let whole = *self.at(slot);
         let rest = self.insert(ChunkRegion {
@@ -244,7 +245,7 @@ impl Regions {
         rest
     }
 
-    /// Merges the next region into this one. Neither may be in the index.
+    /// Merges the next region into this region. Neither region may be in the index.
     fn absorb_next(&mut self, slot: u32) {
         let next = self.at(slot).after;
         let ChunkRegion { bytes, after, .. } = *self.at(next);
@@ -278,7 +279,7 @@ impl Regions {
     }
 }
 
-/// Returns `true` if two slots are needed, fewer are vacant, and the 32-bit numbers are exhausted.
+/// Returns `true` if fewer than two slots are vacant and the 32-bit slot numbers are exhausted.
 fn lacks_numbers(slots: usize, vacant: usize) -> bool {
     vacant < 2 && u32::try_from(slots + 3).is_err()
 }

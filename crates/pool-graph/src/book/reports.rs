@@ -11,7 +11,7 @@ impl Book {
         self.reserved
     }
 
-    /// Returns the bytes of blocks, and of all reserved memory.
+    /// Returns the number of bytes in blocks, and the number of reserved bytes.
     pub(crate) fn used_and_reserved(&self) -> (u64, u64) {
         (self.counts.in_use, self.reserved)
     }

@@ -1,10 +1,10 @@
-//! The state of a pool, the owners of its bytes, as plain data, without a lock and without calls of
-//! a source. The capacity of its lists is reserved before a call
-//! ([`MissingRoom`](super::missing_room::MissingRoom)), and the call allocates nothing.
+//! The state of a pool: who owns which bytes. It is plain data: it contains no lock and never calls
+//! a source. Capacity in its lists is reserved before a call
+//! ([`MissingRoom`](super::missing_room::MissingRoom)), so the call allocates nothing.
 //!
-//! If a call needs the source, it returns an [`AllocationStep`]: the caller does it without the
-//! lock and calls again. Bytes in transit in either direction count as reserved meanwhile, so the
-//! maximum holds at every moment.
+//! If a call needs the source, it returns an [`AllocationStep`]. The caller performs the step
+//! without the lock and then calls again. Bytes that are being requested or returned count as
+//! reserved during that time, so the maximum is never exceeded.
 
 use super::chunks::{Chunks, LeavingPieces};
 use super::free_index::largest_in;
@@ -15,22 +15,22 @@ use crate::base::block::{BlockId, BlockState, GraphMemoryBlock};
 use crate::base::error::GraphMemoryError;
 use crate::base::request::{CHUNK, GRANULE, Request};
 
-/// Memory to request from the source; its bytes are reserved.
+/// Memory to be requested from the source. Its size is already counted as reserved.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Growth {
     pub(crate) bytes: u64,
-    /// The bytes that would be requested below the maximum.
+    /// The size that would be requested if there were no maximum, in bytes.
     wanted: u64,
 }
 
 /// The next step of an allocation.
 #[derive(Debug)]
 pub(crate) enum AllocationStep {
-    /// Done: this is the block.
+    /// The allocation is complete.
     Taken(GraphMemoryBlock),
-    /// Wait for memory in transit to the pool, or back to the source.
+    /// Wait for memory that is being requested from the source or returned to it.
     Wait,
-    /// Return these pieces to the source, which frees bytes below the maximum.
+    /// Return these pieces to the source, so that the request fits below the maximum.
     GiveBack(LeavingPieces),
     /// Request memory from the source.
     Grow(Growth),
@@ -45,19 +45,19 @@ pub(crate) struct Book {
     pub(super) maximum: u64,
     pub(super) regions: Regions,
     pub(super) chunks: Chunks,
-    /// The maximum number of free regions larger than a chunk in the chunks.
+    /// The maximum number of free regions larger than a chunk, over all chunks.
     pub(super) largest: u64,
-    /// Bytes of chunks, and of memory in transit.
+    /// The bytes of all chunks, and of memory that is being requested or returned.
     pub(super) reserved: u64,
-    /// Growths in progress, and those of them that get a chunk of the usual size.
+    /// The number of growths in progress, and how many of them request a chunk of the usual size.
     pub(super) growing: u64,
     pub(super) growing_chunks: u64,
-    /// The number of pieces in transit to the source.
+    /// The number of pieces that are being returned to the source.
     pub(super) giving_back: usize,
-    /// The number of pieces returned to the source.
+    /// The number of pieces that have been returned to the source.
     pub(super) returns_to_source: u64,
     pub(super) next_serial: u64,
-    /// A reset has freed the blocks with smaller numbers.
+    /// A reset has invalidated the IDs of all blocks with smaller serial numbers.
     pub(super) first_since_reset: u64,
     pub(super) disposed: bool,
     pub(super) counts: Counts,
@@ -98,22 +98,23 @@ impl Book {
         }
     }
 
-    /// Returns the next chunk for a new pool that must hold `initial` bytes.
+    /// Returns the next chunk to request for a new pool that must hold `initial` bytes.
     pub(crate) fn preallocate(&mut self, initial: u64) -> Option<Growth> {
         let room = (self.maximum - self.reserved) / GRANULE * GRANULE;
         let bytes = CHUNK.min(room);
         (self.reserved < initial && bytes > 0).then(|| self.begin_growth(bytes, CHUNK))
     }
 
-    /// Adds a chunk to a new pool; [`offer_anew`](Self::offer_anew) follows the last one.
+    /// Adds a chunk to a new pool. After the last chunk, [`offer_anew`](Self::offer_anew) must be
+    /// called.
     pub(crate) fn preallocated(&mut self, growth: Growth, address: u64) {
         self.end_growth(growth);
         let piece = Piece { address, bytes: growth.bytes };
         self.add_chunk(piece, growth.wanted, false);
     }
 
-    /// Returns the next step of a request. `refused` is the number of bytes that the source has
-    /// refused for it. A caller that may not wait does not use memory in transit.
+    /// Returns the next step of a request. `refused` is the size that the source has refused for
+    /// this request. A caller that may not wait does not use memory in transit.
     pub(crate) fn step<E>(
         &mut self,
         request: &Request,
@@ -143,8 +144,8 @@ impl Book {
         Ok(AllocationStep::Grow(self.begin_growth(bytes, request.growth())))
     }
 
-    /// Adds the memory of a growth. Returns the request's block in it, or `None` if it does not
-    /// fit.
+    /// Adds the memory of a growth. Returns the requested block in that memory, or `None` if the
+    /// block does not fit.
     pub(crate) fn grown(
         &mut self,
         growth: Growth,
@@ -159,21 +160,21 @@ impl Book {
         self.carve(first, request)
     }
 
-    /// Cancels a growth, whose memory was refused or returned.
+    /// Cancels a growth whose memory was refused or has been returned.
     pub(crate) fn not_grown(&mut self, growth: Growth) {
         self.end_growth(growth);
         self.reserved -= growth.bytes;
         self.counts.refusals += 1;
     }
 
-    /// Records that a piece was returned to the source.
+    /// Records that a piece has been returned to the source.
     pub(crate) fn gave_back(&mut self, piece: Piece) {
         self.giving_back -= 1;
         self.returns_to_source += 1;
         self.reserved -= piece.bytes;
     }
 
-    /// Returns the block of a name.
+    /// Returns the block with an ID.
     pub(crate) fn find<E>(&self, id: BlockId) -> Result<GraphMemoryBlock, GraphMemoryError<E>> {
         let slot = self.slot_of(id)?;
         self.block(slot).ok_or(GraphMemoryError::AlreadyReturned { block: id.serial })
@@ -191,7 +192,7 @@ impl Book {
         Ok(())
     }
 
-    /// Leases all of these blocks, or none, into a list with enough capacity.
+    /// Leases all of these blocks or none of them. `leased` must have enough capacity.
     pub(crate) fn lease<E>(
         &mut self,
         ids: &[BlockId],
@@ -211,10 +212,10 @@ impl Book {
         Ok(())
     }
 
-    /// Ends a lease of these blocks. Returns the pieces to be returned.
+    /// Ends a lease of these blocks. Returns the pieces that must be returned to the source.
     pub(crate) fn end_lease(&mut self, blocks: &[GraphMemoryBlock]) -> LeavingPieces {
         for block in blocks {
-            // A leased region stays unchanged and in place, so the slot is the block's.
+            // A leased region stays unchanged and in place, so the slot still contains this block.
             let Some(taken) = self.regions.taken_mut(block.id.slot) else { continue };
             taken.leases -= 1;
             if taken.leases > 0 {
@@ -241,7 +242,7 @@ impl Book {
         if self.disposed { Err(GraphMemoryError::Disposed) } else { Ok(()) }
     }
 
-    /// Returns the slot of a named block, if the name is valid.
+    /// Returns the slot of a block, if its ID is valid.
     fn slot_of<E>(&self, id: BlockId) -> Result<u32, GraphMemoryError<E>> {
         self.check_alive()?;
         if id.pool != self.pool {
@@ -268,8 +269,8 @@ impl Book {
         })
     }
 
-    /// Takes a block of the existing memory: the best fit of the offered regions, else a sleeping
-    /// chunk.
+    /// Takes a block from existing memory: the best fit among the offered regions, or otherwise a
+    /// sleeping chunk.
     fn take(&mut self, request: &Request) -> Option<GraphMemoryBlock> {
         if let Some(slot) = self.regions.best_fit(request) {
             self.regions.withdraw(slot);
@@ -282,7 +283,7 @@ impl Book {
         self.carve(first, request)
     }
 
-    /// Takes a block in a region that is not offered.
+    /// Creates a block in a region that is not offered.
     fn carve(&mut self, slot: u32, request: &Request) -> Option<GraphMemoryBlock> {
         let taken = BlockRecord {
             serial: self.next_serial,
@@ -333,7 +334,7 @@ impl Book {
         Err(self.capacity_exceeded(request))
     }
 
-    /// Returns the error of a request for which the pool cannot grow any more.
+    /// Returns the error of a request for which the pool cannot grow.
     pub(crate) fn capacity_exceeded<E>(&self, request: &Request) -> GraphMemoryError<E> {
         GraphMemoryError::CapacityExceeded {
             requested: request.size,
@@ -343,7 +344,7 @@ impl Book {
         }
     }
 
-    /// Returns the step after the source has refused the minimum.
+    /// Returns the next step after the source has refused the minimum.
     fn give_back_or_up(&mut self, may_wait: bool) -> AllocationStep {
         let idle = self.take_idle(u64::MAX);
         match idle.pieces {
@@ -353,7 +354,7 @@ impl Book {
         }
     }
 
-    /// Adds a chunk as one region, which is not offered.
+    /// Adds a chunk as a single region, which is not offered.
     fn add_chunk(&mut self, piece: Piece, wanted: u64, grown: bool) -> u32 {
         self.largest += largest_in(piece.bytes);
         let whole = |place| self.regions.add_whole(piece.address, piece.bytes, place);

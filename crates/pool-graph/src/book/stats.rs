@@ -1,4 +1,4 @@
-//! Statistics of a pool, as plain numbers and as a table for people.
+//! Statistics of a pool, as plain numbers and as a printed table.
 
 use std::fmt;
 
@@ -6,59 +6,61 @@ use pool_core::Device;
 
 use crate::base::bytes::{Bytes, row};
 
-/// The statistics of one [`CUDAGraphMemoryPool`](crate::CUDAGraphMemoryPool).
+/// The statistics of a [`CUDAGraphMemoryPool`](crate::CUDAGraphMemoryPool).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct GraphPoolStats {
-    /// The device of the memory.
+    /// The device that holds the memory.
     pub device: Device,
     /// The pool's number.
     pub pool: u64,
-    /// Bytes taken from the source, or in transit in either direction.
+    /// The number of bytes that the pool holds, is requesting from the source, or is returning to
+    /// it.
     pub reserved_bytes: u64,
-    /// The peak of reserved bytes.
+    /// The highest value of `reserved_bytes` so far.
     pub peak_reserved_bytes: u64,
-    /// The configured maximum; `u64::MAX` is none.
+    /// The configured maximum; `u64::MAX` means no maximum.
     pub maximum_bytes: u64,
-    /// Bytes of allocated blocks, each rounded up to 256.
+    /// The size of all allocated blocks in bytes, each rounded up to a multiple of 256.
     pub in_use_bytes: u64,
-    /// The peak of bytes in use.
+    /// The highest value of `in_use_bytes` so far.
     pub peak_in_use_bytes: u64,
-    /// Requested bytes of allocated blocks.
+    /// The requested size of all allocated blocks in bytes.
     pub requested_bytes: u64,
-    /// Bytes of blocks that captured graphs lease.
+    /// The size of all blocks that captured graphs lease, in bytes.
     pub leased_bytes: u64,
-    /// Bytes in chunks that are in no block.
+    /// The number of bytes in chunks that belong to no block.
     pub free_bytes: u64,
-    /// The largest block that needs no growth, in bytes, at an alignment of 256.
+    /// The size of the largest block, aligned to 256 bytes, that can be allocated without growth.
     pub largest_free_bytes: u64,
-    /// Free bytes outside the largest free block of their chunk.
+    /// The number of free bytes outside the largest free block of each chunk.
     pub scattered_free_bytes: u64,
-    /// Pieces of the source's memory.
+    /// The number of memory pieces from the source that the pool holds.
     pub chunks: u64,
-    /// Blocks held, free or not.
+    /// The number of blocks that the pool tracks, both free and in use.
     pub blocks: u64,
-    /// Blocks that are allocated.
+    /// The number of allocated blocks.
     pub allocated_blocks: u64,
-    /// Allocated blocks that captured graphs lease.
+    /// The number of allocated blocks that captured graphs lease.
     pub leased_blocks: u64,
-    /// The number of blocks ever allocated.
+    /// The number of allocations over the pool's lifetime.
     pub allocations: u64,
-    /// The number of blocks returned individually.
+    /// The number of blocks that were returned individually.
     pub returns: u64,
     /// The number of growths: requests for which the pool took memory from the source.
     pub growths: u64,
-    /// The number of refusals by the source.
+    /// The number of requests that the source refused.
     pub refusals: u64,
     /// The number of resets.
     pub resets: u64,
-    /// `true` if the pool was disposed.
+    /// `true` if the pool has been disposed.
     pub disposed: bool,
 }
 
 impl GraphPoolStats {
-    /// Returns the external fragmentation of the free bytes: 0 if each chunk's free bytes are one
-    /// block, as after a reset without leases; near 1 if they are many small blocks.
+    /// Returns the external fragmentation of the free bytes. The result is 0 if the free bytes of
+    /// each chunk form one block, as after a reset without leases. It is close to 1 if they form
+    /// many small blocks.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
     pub fn fragmentation(&self) -> f64 {

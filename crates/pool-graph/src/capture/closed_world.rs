@@ -1,8 +1,8 @@
-//! A graph is a closed world: each of its nodes has an owner. An operation of the capture owns its
-//! own node, of its kind and with its addresses, and no other node that entered meanwhile. A scope
-//! owns launches, and fills and copies of the graph's own memory. The caller of `enqueue` owns all
-//! nodes of the work. A node without an owner was added without the capture, by any thread, and the
-//! graph is refused.
+//! The check that each node of a graph has an owner. An operation of the capture owns the node that
+//! it added, recognized by its kind and addresses, and no other node that entered at the same time.
+//! A scope owns kernel launches, and the fills and copies that use the graph's own memory. The
+//! caller of `enqueue` owns all nodes of its work. A node without an owner was added without using
+//! the capture, possibly by another thread, and the graph is refused.
 
 use std::collections::HashMap;
 
@@ -19,23 +19,23 @@ pub(super) struct ClosedWorld<'a> {
     pub(super) memory: &'a GraphMemory,
     pub(super) host: &'a [Option<HostBuffer>],
     pub(super) spans: &'a [Span],
-    /// The indices of nodes, by handle.
+    /// The index of each node, by the node's handle.
     pub(super) numbers: &'a HashMap<u64, usize>,
 }
 
-/// The nodes of a graph, and their owners so far.
+/// The nodes of a graph, and the owners that have been found so far.
 struct Nodes<'a> {
     contents: &'a Contents,
-    /// For each node, its direct dependencies.
+    /// The direct dependencies of each node.
     before: Vec<Vec<usize>>,
-    /// For each node, its memory on the device and the host, in order.
+    /// The device and host memory that each node uses, in sorted order.
     names: Vec<Vec<(u64, u64)>>,
-    /// For each node, the number of the span that owns it; `None` so far without one.
+    /// The number of the span that owns each node, or `None` if no owner has been found yet.
     claimed: Vec<Option<usize>>,
-    /// The first span in which each node entered: no later span that began after its end owns the
-    /// node.
+    /// The first span in which each node entered. A later span that began after that span's end
+    /// cannot own the node.
     came: Vec<Option<usize>>,
-    /// For each node, the last span that has visited it.
+    /// The last span that has visited each node.
     seen: Vec<Option<usize>>,
 }
 
@@ -51,8 +51,8 @@ impl ClosedWorld<'_> {
         stranger.map_or(Ok(()), |node| Err(self.refusal(&nodes, node)))
     }
 
-    /// Returns the nodes that entered between the beginning and the end of a span, including those
-    /// of nested spans.
+    /// Returns the nodes that entered between the beginning and the end of a span, including the
+    /// nodes of nested spans.
     fn nodes_within(&self, nodes: &mut Nodes<'_>, number: usize, span: &Span) -> Vec<usize> {
         let place = |handle: &u64| self.numbers.get(handle).copied();
         for node in span.before.iter().filter_map(place) {
@@ -83,7 +83,7 @@ impl ClosedWorld<'_> {
                     let own = free.iter().position(is_put).map(|place| free.swap_remove(place));
                     own.map(|node| nodes.claimed[node].replace(number));
                 }
-                // An empty node has no effect, and may be a driver's way to join streams.
+                // An empty node has no effect. A driver may add one to join streams.
                 free.retain(|&node| nodes.kind(node) == NodeKind::Empty);
             }
             NodeOwner::Scope => free.retain(|&node| match nodes.kind(node) {
@@ -103,8 +103,8 @@ impl ClosedWorld<'_> {
             || self.host.iter().flatten().any(|buffer| is_within(buffer, address, bytes))
     }
 
-    /// Returns the refusal of a node. A child graph is named itself: its memory is that of its
-    /// nodes.
+    /// Returns the error for a node. A child graph is reported by its kind, because its memory is
+    /// that of its nodes.
     fn refusal(&self, nodes: &Nodes<'_>, node: usize) -> CaptureError {
         if nodes.kind(node) == NodeKind::ChildGraph {
             return CaptureError::ForeignNode { kind: NodeKind::ChildGraph };
@@ -142,7 +142,7 @@ impl<'a> Nodes<'a> {
     }
 }
 
-/// Returns `true` if all of `[address, address + bytes)` is in a buffer.
+/// Returns `true` if all of `[address, address + bytes)` is in the buffer.
 fn is_within(buffer: &HostBuffer, address: u64, bytes: u64) -> bool {
     let range = LeasedRange { address: buffer.address(), bytes: buffer.len() as u64 };
     range.contains(address, bytes)

@@ -1,6 +1,7 @@
-//! Buffers for copies of a graph's blocks: page-locked memory of the graph. So a copy that happens
-//! after its call has failed accesses no memory of the caller. Each copy is waited for at once, so
-//! a buffer needs no event, unlike that of a [`StagingPool`](crate::StagingPool).
+//! Page-locked buffers for copies to and from a graph's blocks. The graph owns the buffers, so a
+//! copy that takes place after its call has failed accesses no memory of the caller. The host waits
+//! for each copy immediately. A buffer therefore needs no event, unlike a buffer of a
+//! [`StagingPool`](crate::StagingPool).
 
 use std::sync::Arc;
 
@@ -8,22 +9,25 @@ use pool_driver::cudarc::driver::CudaContext;
 use pool_driver::error::CudaError;
 use pool_driver::host_buffer::{HostBuffer, HostPlace};
 
-/// The buffer of the last copy, for the next one, and those with a possibly pending copy.
+/// The buffer of the last copy, which the next copy reuses, and the buffers whose copies may still
+/// be pending.
 #[derive(Debug, Default)]
 pub(crate) struct CopyBuffers {
-    /// The place of the first buffer, so that its creation allocates no host memory of its own.
+    /// The host memory for the record of the first buffer. It is reserved so that creating the
+    /// buffer allocates no host memory.
     place: Option<HostPlace>,
     ready: Option<HostBuffer>,
     pending: Vec<HostBuffer>,
 }
 
 impl CopyBuffers {
-    /// Creates the list without a buffer, with the place of the first one.
+    /// Creates a list without buffers, and reserves the record of the first buffer.
     pub(crate) fn new() -> Result<Self, CudaError> {
         Ok(Self { place: Some(HostPlace::new()?), ..Self::default() })
     }
 
-    /// Takes a buffer of at least this many bytes, with this content. The context must be bound.
+    /// Takes a buffer that is at least as long as `bytes`. A new buffer contains a copy of `bytes`;
+    /// a reused buffer has unspecified contents. The context must be bound.
     pub(crate) fn take(
         &mut self,
         bytes: &[u8],
@@ -38,14 +42,15 @@ impl CopyBuffers {
         }
     }
 
-    /// Keeps a buffer after a copy that was waited for: earlier copies are done, too.
+    /// Keeps a buffer after its copy has been waited for. All earlier copies have then completed as
+    /// well.
     pub(crate) fn done(&mut self, buffer: HostBuffer) {
         self.ready = Some(buffer);
         self.pending.clear();
     }
 
-    /// Keeps a buffer until the stream is waited for, or forever if the host has no memory for the
-    /// entry.
+    /// Keeps a buffer until the stream has been synchronized. If the host cannot allocate the
+    /// entry, the buffer is kept forever.
     pub(crate) fn pending(&mut self, buffer: HostBuffer) {
         match self.pending.try_reserve(1) {
             Ok(()) => self.pending.push(buffer),

@@ -1,4 +1,5 @@
-//! The memory that a graph's temporaries need, known before any allocation, and the plan for it.
+//! The memory that a graph's temporaries need, and the plan for that memory. Both are known before
+//! any allocation.
 
 use std::fmt;
 
@@ -15,19 +16,19 @@ use crate::arena::{ArenaPlan, ArenaPolicy, Divergence};
 use crate::base::bytes::Bytes;
 use crate::base::request::GRANULE;
 
-/// Bytes of a graph's temporaries.
+/// The sizes, in bytes, that describe a graph's temporaries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Footprint {
-    /// The sum of the bytes of all temporaries: the size of an arena without reuse.
+    /// The sum of the sizes of all temporaries: the size of an arena without reuse.
     pub sum: u64,
-    /// The bytes of the arena from its start to the end of the last temporary.
+    /// The number of bytes from the start of the arena to the end of the last temporary.
     pub peak: u64,
-    /// A lower bound for every layout: unordered temporaries need these bytes at once.
+    /// A lower bound for every layout: unordered temporaries need this many bytes at the same time.
     pub lower_bound: u64,
 }
 
 impl Footprint {
-    /// Returns peak over bound; 1 is provably optimal.
+    /// Returns the peak divided by the lower bound. A ratio of 1 is provably optimal.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "ratios are for people")]
     pub fn ratio(&self) -> f64 {
@@ -51,16 +52,18 @@ impl fmt::Display for Footprint {
     }
 }
 
-/// A planned dry run of a body: its memory, and the place of each temporary.
+/// A planned dry run of a body, with the memory it needs and the offset of each temporary.
 ///
-/// [`CaptureSession::probe`](crate::CaptureSession::probe) creates it, without calls of the driver
-/// and without memory. A capture [with it](crate::CaptureSession::planned) follows the plan.
+/// [`CaptureSession::probe`](crate::CaptureSession::probe) creates a probe without calling the
+/// driver and without device memory. A capture created [from the
+/// probe](crate::CaptureSession::planned) follows its plan.
 #[derive(Clone, Debug)]
 pub struct Probe {
     footprint: Footprint,
-    /// Bytes of an arena for all members of the ladder that it is one of; those of the plan where it is of none.
+    /// The bytes of an arena that is large enough for every member of the probe's ladder. Without a
+    /// ladder, this is the size of the plan.
     ladder_bytes: u64,
-    /// The place of each temporary; `None` if the body allocates nothing.
+    /// The offset of each temporary; `None` if the body allocates nothing.
     plan: Option<ArenaPlan>,
     trace: Trace,
     divergence: Divergence,
@@ -86,7 +89,8 @@ impl Probe {
         Self::of_plan(model, regions, trace, planned)
     }
 
-    /// The members of a ladder, planned together: each with an arena that is large enough for all of them.
+    /// Plans the members of a ladder together. The arena of each member is large enough for all of
+    /// them.
     pub(super) fn ladder(
         members: Vec<BodyRecord>,
         options: &Options,
@@ -150,10 +154,10 @@ impl Probe {
         self.footprint
     }
 
-    /// Returns the temporaries of the body, their order, their plan, and the calls that request
-    /// them, as a file for `pool-plan`. Returns `None` if the body allocates nothing.
+    /// Returns the body's temporaries, their order, their plan, and the calls that requested them,
+    /// as a file for `pool-plan`. Returns `None` if the body allocates nothing.
     ///
-    /// Blocks that a lease keeps are not included: the plan does not place them.
+    /// Blocks that a lease keeps are not included, because the plan does not place them.
     ///
     /// ```no_run
     /// # fn f(probe: &pool_graph::Probe) -> std::io::Result<()> {
@@ -170,31 +174,33 @@ impl Probe {
         self.record.clone()
     }
 
-    /// Returns the number of temporaries of the body.
+    /// Returns the number of the body's temporaries.
     #[must_use]
     pub fn temporaries(&self) -> usize {
         self.plan.as_ref().map_or(0, ArenaPlan::allocations)
     }
 
-    /// Returns the same, with another treatment of a capture that differs from the dry run.
+    /// Returns the probe with another policy for captures that differ from the dry run.
     #[must_use]
     pub fn on_divergence(self, divergence: Divergence) -> Self {
         Self { divergence, ..self }
     }
 
-    /// Returns the bytes of an arena that can follow the plan; at least those of one region. For a
-    /// probe of a [ladder](crate::CaptureSession::probe_ladder) they are enough for each member.
+    /// Returns the size of an arena that can follow the plan, at least the size of one region. For
+    /// a probe of a [ladder](crate::CaptureSession::probe_ladder), the arena is large enough for
+    /// every member.
     #[must_use]
     pub fn arena_bytes(&self) -> u64 {
         self.ladder_bytes.max(GRANULE)
     }
 
-    /// Bytes of an arena that can follow this plan alone.
+    /// Returns the size of an arena that can follow this plan alone.
     pub(super) fn plan_bytes(&self) -> u64 {
         self.footprint.peak.max(GRANULE)
     }
 
-    /// Returns the trace that a capture must follow step by step, if any.
+    /// Returns the trace that a capture must follow step by step. Returns `None` if captures may
+    /// differ from it.
     pub(super) fn followed(&self) -> Option<Trace> {
         (self.divergence == Divergence::Refuse).then(|| self.trace.clone())
     }
@@ -217,8 +223,8 @@ fn sum(regions: &[Region]) -> u64 {
     temporaries(regions).map(|region| region.bytes).sum()
 }
 
-/// Returns the planning problem of a body's temporaries, in the order of their allocation; `None`
-/// without any.
+/// Returns the planning problem of a body's temporaries, in the order of their allocation. Returns
+/// `None` if there are no temporaries.
 pub(super) fn problem(
     model: &Model,
     regions: &[Region],
@@ -243,8 +249,7 @@ pub(super) fn problem(
     Ok(Some(HappensBeforeProblem::new(model.operations(), edges, buffers)?))
 }
 
-/// Returns the memory that a capture with this problem has used, in an arena that was used up to
-/// `peak`.
+/// Returns the footprint of a capture with this problem, in an arena that was used up to `peak`.
 pub(super) fn of_capture(
     problem: Option<&HappensBeforeProblem>,
     regions: &[Region],

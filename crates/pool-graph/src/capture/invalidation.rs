@@ -1,6 +1,6 @@
-//! The calls that invalidate a capture, with advice for each. The driver does not report which of
-//! them was made, so the error lists those that are possible in the capture's mode with cudarc's
-//! event tracking.
+//! The calls that invalidate a capture, with advice for each. The driver does not report which call
+//! was made. The error therefore lists the calls that are possible with the capture's mode and
+//! cudarc's event tracking.
 
 use std::fmt;
 
@@ -51,7 +51,8 @@ const CAUSES: [Cause; 7] = [
     },
 ];
 
-/// The possible causes for a mode and cudarc's event tracking.
+/// Prints the calls that may have invalidated a capture, given its mode and cudarc's event
+/// tracking.
 pub(super) struct PossibleCauses {
     pub(super) mode: CaptureMode,
     pub(super) event_tracking: bool,

@@ -14,16 +14,17 @@ use crate::base::block::GraphMemoryBlock;
 use crate::lease::Lease;
 use crate::source::DeviceMemory;
 
-/// Leases, and the arena, which only graphs of one stream share.
+/// The memory of a graph's nodes: leases, owned memory, and an arena that only graphs on the same
+/// stream share.
 #[derive(Debug)]
 pub(crate) struct GraphMemory {
-    /// The lease of the arena first, then those of blocks.
+    /// The lease of the arena comes first, followed by the leases of blocks.
     pub(crate) leases: Vec<Lease>,
     pub(crate) owned: Vec<OwnedMemory>,
     pub(crate) arena: Arc<OwnArena>,
 }
 
-/// What a session keeps besides an arena.
+/// The memory that a session keeps, other than an arena.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Kept<'k> {
     pub(crate) leases: &'k [Lease],
@@ -41,13 +42,14 @@ impl GraphMemory {
         Kept { leases: &self.leases, owned: &self.owned }
     }
 
-    /// Whether all of a range is memory that the graph keeps.
+    /// Returns `true` if all of the range is memory that the graph keeps.
     pub(crate) fn contains(&self, address: u64, bytes: u64) -> bool {
         self.leases.iter().any(|lease| lease.contains(address, bytes))
             || self.owned.iter().any(|memory| memory.name.range.contains(address, bytes))
     }
 
-    /// The address of memory that the graph keeps, which has as many bytes and is of this context.
+    /// Returns the address of memory that the graph keeps. Fails if it is too small or belongs to
+    /// another context.
     pub(crate) fn address_of(
         &self,
         kept: KeptPlace,
@@ -70,13 +72,15 @@ impl GraphMemory {
         }
     }
 
-    /// Checks that none of the memory was reused since it was leased, and that it is not lent now.
+    /// Checks that no memory has been reused since it was leased, and that the arena is not lent at
+    /// present.
     pub(crate) fn check(&self) -> Result<(), CaptureError> {
         drop(self.begin_run()?);
         Ok(())
     }
 
-    /// As [`check`](Self::check). Nobody is lent the memory before the answer is dropped.
+    /// Like [`check`](Self::check), but returns a guard. The arena cannot be lent until the guard
+    /// is dropped.
     pub(crate) fn begin_run(&self) -> Result<MutexGuard<'_, bool>, CaptureError> {
         self.leases.iter().try_for_each(Lease::check)?;
         let lent = self.arena.lent.lock();
@@ -86,7 +90,8 @@ impl GraphMemory {
         Ok(lent)
     }
 
-    /// Checks that a block of this context is leased, and has at least `bytes` bytes.
+    /// Checks that the block belongs to this context, is leased, and is at least `bytes` bytes
+    /// long.
     pub(crate) fn check_block(
         &self,
         block: &GraphMemoryBlock,
@@ -97,14 +102,15 @@ impl GraphMemory {
     }
 }
 
-/// Memory that a graph keeps, and that is read through it: a block of a pool, an [`OwnedSlice`], or an
-/// [`OwnedSliceMut`].
+/// Memory that a graph keeps and that can be read through the graph: a block of a pool, an
+/// [`OwnedSlice`], or an [`OwnedSliceMut`].
 pub trait KeptMemory: sealed::KeptMemory {}
 
-/// Memory that a graph keeps, and that is written through it: a block of a pool, or an [`OwnedSliceMut`].
+/// Memory that a graph keeps and that can be written through the graph: a block of a pool, or an
+/// [`OwnedSliceMut`].
 pub trait KeptMemoryMut: KeptMemory {}
 
-/// What names memory that a graph keeps.
+/// The identity of memory that a graph keeps.
 #[derive(Clone, Copy, Debug)]
 pub enum KeptPlace {
     Block(GraphMemoryBlock),
@@ -145,9 +151,9 @@ impl<T> sealed::KeptMemory for OwnedSliceMut<T> {
     }
 }
 
-/// Checks that some lease holds a block, by its name: a stale block value may have an address in
-/// another leased block, and would be a second name for its bytes. A block of another device may be
-/// held, too, but no work on this context's streams uses it.
+/// Checks that a lease holds this block, by comparing IDs. A stale block value may have an address
+/// inside another leased block, and would then alias its bytes. A block of another device may also
+/// be leased, but no work on this context's streams uses it.
 pub(crate) fn check_block(
     leases: &[Lease],
     block: &GraphMemoryBlock,
@@ -165,19 +171,23 @@ pub(crate) fn check_block(
     })
 }
 
-/// An arena of a session, and then of its graph: other sessions with it run on the same stream.
+/// An arena that belongs to a session and later to its graph. Other sessions that use the arena run
+/// on the same stream.
 #[derive(Debug)]
 pub(crate) struct OwnArena {
-    /// The arena's state before the session. Other captures, made without a session, may use the
-    /// regions that were live then.
+    /// The arena's state before the session. Captures made without a session may still use the
+    /// regions that were live at that time.
     given: ArenaMark,
-    /// Whether a scope between replays has the memory. Locked for a look, and until a launch has returned.
+    /// `true` while a scope between replays uses the memory. The lock is held briefly for a lookup;
+    /// for a launch, it is held until the launch has returned.
     lent: Mutex<bool>,
-    // It is dropped after the mark: the arena gets its earlier state before other code may have it.
+    // Dropped after the arena has been rewound, so that other code only ever sees the arena's
+    // earlier state.
     claim: ArenaClaim,
 }
 
-/// The claim on an arena, until this is dropped: no other code allocates or ends regions.
+/// A claim on an arena. Until it is dropped, no other code can allocate from the arena or end its
+/// regions.
 #[derive(Debug)]
 struct ArenaClaim {
     arena: CudaArena,
@@ -190,18 +200,18 @@ impl OwnArena {
         Ok(Self { given: claim.arena.mark()?, lent: Mutex::new(false), claim })
     }
 
-    /// Returns the start of another session whose graph runs on the stream of this arena's graphs:
-    /// after the bytes that are not theirs.
+    /// Returns the position at which another session starts, whose graph runs on the same stream as
+    /// the arena's graphs. It lies after the bytes that do not belong to these graphs.
     pub(crate) fn mark_anew(&self, policy: ArenaPolicy) -> Result<ArenaMark, CaptureError> {
         Ok(self.claim.arena.mark_anew(&self.given, policy)?)
     }
 
-    /// Returns the bytes of the arena that belong to none of its graphs.
+    /// Returns the number of bytes in the arena that belong to none of its graphs.
     pub(crate) fn used_before(&self) -> u64 {
         self.claim.arena.used_before(&self.given)
     }
 
-    /// Lends the memory to a scope between replays.
+    /// Lends the arena's memory to a scope between replays.
     pub(crate) fn lend(self: &Arc<Self>) -> Result<ArenaLoan, CaptureError> {
         if mem::replace(&mut *self.lent.lock(), true) {
             return Err(CaptureError::Lent { address: self.address() });
@@ -218,7 +228,7 @@ impl OwnArena {
     }
 }
 
-/// A loan of an arena's memory, until it is dropped.
+/// A loan of an arena's memory. The loan ends when this value is dropped.
 #[derive(Debug)]
 pub(crate) struct ArenaLoan(Arc<OwnArena>);
 

@@ -1,6 +1,7 @@
-//! Captures: a session that turns the work of a body into a graph that owns its memory.
+//! Captures. A session turns the work of a body into a graph that owns its memory.
 
-// Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
+// Layering: each module may import only the modules listed after its colon. `cargo xtask imports`
+// checks this list, and `cargo xtask imports --list` prints it.
 //
 // copy_buffers, deferred_destruction, invalidation, ladder, temporary_name: nothing
 // error: invalidation, temporary_name

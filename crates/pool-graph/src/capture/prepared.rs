@@ -1,4 +1,4 @@
-//! A session with memory: it runs bodies, and returns their graphs.
+//! A session that has memory. It captures bodies and returns their graphs.
 
 use std::error::Error;
 use std::fmt;
@@ -11,12 +11,13 @@ use super::graph::CapturedGraph;
 use super::graph_leftovers::LeftoversPlace;
 use super::setup::{CaptureSetup, Purpose};
 
-/// The second state of a capture: streams, leases and an arena.
+/// The second state of a capture, which holds streams, leases and an arena.
 ///
-/// A capture does not consume them: after a body that failed or panicked, the next one has the same
-/// memory. A successful one may be followed by others, too. Their graphs run on one stream, one
-/// after the other, so they [share the arena](crate::CaptureSession::beside), and overwrite each
-/// other's temporaries. Arena and leases are released with the last of these graphs and this value.
+/// Capturing does not consume this value. If a body fails or panics, the next capture has the same
+/// memory. After a successful capture, you may capture further graphs. All of these graphs run on
+/// one stream, one after the other, and [share the arena](crate::CaptureSession::beside), so they
+/// overwrite each other's temporaries. The arena and the leases are released when this value and
+/// the last of these graphs have been dropped.
 ///
 /// ```no_run
 /// # use pool_graph::{Capture, CaptureError, CapturedGraph, PreparedCapture};
@@ -39,11 +40,11 @@ pub struct PreparedCapture {
     setup: Arc<CaptureSetup>,
 }
 
-/// A capture that did not become a graph, with the state for the graph.
+/// A capture that produced no graph, with the state that was meant for the graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FailedCapture<S, E> {
-    /// The reason for which there is no graph.
+    /// The reason why there is no graph.
     pub error: E,
     /// The state as the body left it.
     pub state: S,
@@ -58,25 +59,26 @@ impl PreparedCapture {
         &self.setup
     }
 
-    /// Captures the body's work on the streams, after a wait for their earlier work. All branches
-    /// are joined at its end.
+    /// Waits for the streams' earlier work, and captures the body's work on them. All branches are
+    /// joined at the end of the body.
     ///
-    /// The captured graph is read back, node by node and edge by edge, and its order is compared
-    /// with the places of its temporaries, under any policy of the arena. The state becomes the
-    /// graph's.
+    /// The captured graph is read back, node by node and edge by edge. Its order is checked against
+    /// the offsets of its temporaries, whatever the policy of the arena. The state becomes part of
+    /// the graph.
     ///
-    /// If the body fails or panics, the capture is discarded: streams, arena and leases are as
-    /// before, for the next capture.
+    /// If the body fails or panics, the capture is discarded. The streams, the arena and the leases
+    /// are then as before, ready for the next capture.
     ///
     /// # Errors
     ///
-    /// The body's own error, before any other; [`CaptureError::AlreadyCapturing`],
-    /// [`CaptureError::Diverged`], [`CaptureError::MemoryNodes`], [`CaptureError::Unordered`],
-    /// [`CaptureError::Layout`], [`CaptureError::Invalidated`], [`CaptureError::ForeignWork`],
+    /// The body's own error takes precedence. Otherwise the call fails with
+    /// [`CaptureError::AlreadyCapturing`], [`CaptureError::Diverged`],
+    /// [`CaptureError::MemoryNodes`], [`CaptureError::Unordered`], [`CaptureError::Layout`],
+    /// [`CaptureError::Invalidated`], [`CaptureError::ForeignWork`],
     /// [`CaptureError::ForeignMemory`], [`CaptureError::ForeignNode`],
-    /// [`CaptureError::UnreadableNode`], [`CaptureError::SharedBlock`];
-    /// [`StaleLease`](crate::GraphMemoryError::StaleLease) if the arena was reset during the
-    /// session; and the driver's error code.
+    /// [`CaptureError::UnreadableNode`], [`CaptureError::SharedBlock`], or the driver's error code.
+    /// If the arena was reset during the session, it fails with
+    /// [`StaleLease`](crate::GraphMemoryError::StaleLease).
     pub fn capture<S, E: From<CaptureError>>(
         &self,
         state: S,
@@ -85,12 +87,12 @@ impl PreparedCapture {
         self.capture_keeping_state(state, body).map_err(|failed| failed.error)
     }
 
-    /// Captures as [`capture`](Self::capture) does, and returns the state with the error. Only a
-    /// panic of the body drops it.
+    /// Like [`capture`](Self::capture), but returns the state with the error. The state is dropped
+    /// only if the body panics.
     ///
     /// # Errors
     ///
-    /// As [`capture`](Self::capture).
+    /// Fails for the same reasons as [`capture`](Self::capture).
     pub fn capture_keeping_state<S, E: From<CaptureError>>(
         &self,
         mut state: S,
@@ -121,8 +123,8 @@ impl<S, E: fmt::Display> fmt::Display for FailedCapture<S, E> {
     }
 }
 
-// It is not derived, because the derive's `transparent` supports only types of one field. A failed
-// capture has its error's text and source.
+// The implementation is not derived, because `transparent` in the derive supports only types with
+// one field. A failed capture forwards the text and the source of its error.
 impl<S: fmt::Debug, E: Error> Error for FailedCapture<S, E> {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         self.error.source()

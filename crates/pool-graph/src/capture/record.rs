@@ -1,4 +1,4 @@
-//! The record of a body's temporaries, to be written as a file for `pool-plan`.
+//! The record of a body's temporaries, which is written as a file for `pool-plan`.
 
 use pool_plan::{Caller, GraphRecord, HappensBeforeProblem};
 
@@ -18,8 +18,8 @@ pub(super) fn of(
     Ok(record.with_streams(model.streams().to_vec())?)
 }
 
-/// Returns the same record with offsets of a plan. If the verifier has found an order in the graph
-/// that the capture does not know, offsets may depend on it, and are left out.
+/// Returns the record with the offsets of a plan. The offsets are left out if they depend on an
+/// order that the verifier found in the graph but that the capture does not know.
 pub(super) fn with_offsets(record: &GraphRecord, offsets: &[u64]) -> GraphRecord {
     record.clone().with_offsets(offsets).unwrap_or_else(|_| record.clone())
 }

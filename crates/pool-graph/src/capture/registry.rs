@@ -1,8 +1,10 @@
-//! The captures in progress in this process with their streams, and the arenas of sessions and
-//! graphs. Work put on a stream while a session captures it would become a part of that graph.
+//! The captures in progress in this process, the streams of graphs, and the arenas that sessions
+//! and graphs have claimed. Work that is put on a stream while a session captures it would become
+//! part of that session's graph.
 //!
-//! The lock is held only to search and move: capacity is reserved before, and removed entries are
-//! dropped after. A launch and a drop need no capacity.
+//! The lock is held only to search the lists and to move entries. Capacity is reserved before the
+//! lock is taken, and removed entries are dropped after it has been released. Launching and
+//! dropping a graph need no capacity.
 
 use std::sync::Arc;
 
@@ -25,20 +27,20 @@ static CAPTURES: Mutex<Registry> = Mutex::new(Registry {
     arenas: Vec::new(),
 });
 
-/// Notifies waiting threads that a stream is idle, or not in use any more.
+/// Notifies waiting threads that a stream has become idle or is no longer in use.
 static CHANGED: Condvar = Condvar::new();
 
-/// A unique key of a stream: its handle and context.
+/// A unique key of a stream: its handle and its context.
 type Key = (usize, usize);
 
-/// The streams and arenas of sessions and graphs. Its lock is held only to search or change, and
-/// for no call of the driver.
+/// The streams and arenas of sessions and graphs. The lock is held only to search or change the
+/// lists, and never during a driver call.
 struct Registry {
     /// The streams that sessions have reserved for a capture.
     session_streams: Vec<SessionStream>,
-    /// The streams that graphs run on, in order.
+    /// The streams on which graphs run, sorted by key.
     graph_streams: Vec<GraphStream>,
-    /// The starts of the arenas that a session or a graph has.
+    /// The start addresses of the arenas that a session or a graph has claimed.
     arenas: Vec<u64>,
 }
 
@@ -46,17 +48,17 @@ struct Registry {
 #[derive(Clone, Copy)]
 struct SessionStream {
     stream: Key,
-    /// `true` once the stream's earlier work is done.
+    /// `true` once the stream's earlier work has completed.
     is_settled: bool,
 }
 
-/// A stream that graphs run on.
+/// A stream on which graphs run.
 #[derive(Clone, Copy)]
 struct GraphStream {
     stream: Key,
-    /// The number of sessions with graphs that run on it.
+    /// The number of sessions whose graphs run on the stream.
     setups: usize,
-    /// The number of calls of the driver that graphs are making on it.
+    /// The number of driver calls that graphs are making on the stream at present.
     uses: usize,
 }
 
@@ -79,7 +81,8 @@ fn key(stream: &CudaStream) -> Key {
     (stream.cu_stream().addr(), stream.context().cu_ctx().addr())
 }
 
-/// A stream that graphs may run on, until it is dropped: its use allocates nothing.
+/// The registration of a stream on which graphs may run. It ends when this value is dropped. Using
+/// the stream allocates nothing.
 #[derive(Debug)]
 pub(crate) struct RunStream(Key);
 
@@ -107,7 +110,7 @@ impl Drop for RunStream {
     }
 }
 
-/// Locks the registry, with reserved capacity in a list.
+/// Locks the registry, and reserves capacity in one of its lists beforehand.
 fn with_room<T>(
     of: impl Fn(&mut Registry) -> &mut Vec<T>,
     more: usize,
@@ -115,8 +118,8 @@ fn with_room<T>(
     lock_reserved(|| CAPTURES.lock(), of, more)
 }
 
-/// Waits for a change. The thread's data for a wait is allocated without the lock, and the registry
-/// may have changed by then, too.
+/// Waits for a change of the registry. A thread that has never waited releases the lock, allocates
+/// the data for a wait, and returns. The registry may have changed by then.
 fn wait(mut captures: MutexGuard<'_, Registry>) {
     if is_ready_to_wait() {
         CHANGED.wait(&mut captures);
@@ -126,7 +129,7 @@ fn wait(mut captures: MutexGuard<'_, Registry>) {
     }
 }
 
-/// Streams that a session captures, until this is dropped.
+/// The streams that a session captures. The capture ends when this value is dropped.
 #[derive(Debug)]
 pub(crate) struct CapturedStreams {
     keys: Vec<Key>,
@@ -135,7 +138,8 @@ pub(crate) struct CapturedStreams {
 }
 
 impl CapturedStreams {
-    /// Reserves all of them, if no other session captures them and no graph uses them.
+    /// Reserves all streams. Fails if another session captures one of them, and waits while a graph
+    /// uses one.
     pub(crate) fn reserve(streams: &[Arc<CudaStream>]) -> Result<Self, CaptureError> {
         let keys: Vec<Key> = streams.iter().map(|stream| key(stream)).collect();
         loop {
@@ -154,7 +158,8 @@ impl CapturedStreams {
         }
     }
 
-    /// Waits until their work is done; they must not be captured explicitly.
+    /// Waits until the work on the streams has completed. The streams must not be captured
+    /// explicitly.
     pub(crate) fn settle(&self, streams: &[Arc<CudaStream>]) -> Result<(), CaptureError> {
         for stream in streams {
             if is_capturing(stream)? {
@@ -185,13 +190,13 @@ impl Drop for CapturedStreams {
     }
 }
 
-/// A call of the driver on a stream, until it is dropped: no session captures the stream meanwhile.
+/// A driver call on a stream. No session can capture the stream until this value is dropped.
 #[derive(Debug)]
 #[must_use = "a session may capture the stream as soon as this is dropped"]
 pub(crate) struct StreamUse(Key);
 
 impl StreamUse {
-    /// Begins a call on a stream. Returns `None` if a session captures it.
+    /// Begins a call on a stream. Returns `None` if a session captures the stream.
     pub(crate) fn begin(on: &RunStream) -> Option<Self> {
         let mut captures = CAPTURES.lock();
         if captures.session_stream(&on.0).is_some() {
@@ -213,7 +218,7 @@ impl Drop for StreamUse {
     }
 }
 
-/// Claims an arena for one session or graph. Returns `false` if it is claimed.
+/// Claims an arena for one session or graph. Returns `false` if the arena has already been claimed.
 pub(crate) fn take_arena(address: u64) -> Result<bool, NoHostMemory> {
     let mut captures = with_room(|captures| &mut captures.arenas, 1)?;
     let free = !captures.arenas.contains(&address);
@@ -227,15 +232,16 @@ pub(crate) fn give_arena_back(address: u64) {
     CAPTURES.lock().arenas.retain(|&taken| taken != address);
 }
 
-/// Waits for all work of a stream, not for work that is being captured on it.
+/// Waits for all work on a stream, except for work that is being captured.
 ///
 /// # Errors
 ///
-/// [`CudaError::Capturing`] if the stream is captured explicitly, and the driver's error code: then
-/// work may still run there.
+/// Fails with [`CudaError::Capturing`] if the stream is being captured explicitly, or with the
+/// driver's error code. After an error, work may still run on the stream.
 pub(crate) fn come_to_rest(runs_on: &RunStream, stream: &CudaStream) -> Result<(), CudaError> {
-    // In each iteration, a session had the stream, and has released it without waiting for it: it
-    // was refused, and does not return.
+    // Each iteration means that a session reserved the stream and released it without waiting for
+    // its work. This happens if the session is refused. A refused session does not come back, so
+    // the loop ends.
     loop {
         if let Some(_in_use) = StreamUse::begin(runs_on) {
             return rest(stream);
@@ -246,20 +252,22 @@ pub(crate) fn come_to_rest(runs_on: &RunStream, stream: &CudaStream) -> Result<(
     }
 }
 
-/// Waits for a stream that no session captures. If its context is destroyed, which a second call
-/// confirms, no work runs there any more. After any other error work may run.
+/// Waits for a stream that no session captures. If the context has been destroyed, which a second
+/// driver call confirms, no work runs on the stream any more. After any other error, work may still
+/// run.
 fn rest(stream: &CudaStream) -> Result<(), CudaError> {
     let is_captured = bind(stream.context()).and_then(|()| is_capturing(stream));
     let waited = match is_captured {
         Ok(true) => return Err(CudaError::Capturing { operation: "wait for the runs of a graph" }),
-        // Other code may capture it from here on: then the wait fails.
+        // Other code may start a capture after this point, in which case the wait fails.
         Ok(false) => synchronize(stream),
         Err(error) => Err(error),
     };
     unless_gone(stream.context(), waited)
 }
 
-/// Waits until a session has waited for the stream's earlier work. Returns `false` if it gave up.
+/// Waits until a session has waited for the stream's earlier work. Returns `false` if the session
+/// gave up.
 fn wait_until_settled(on: &RunStream) -> bool {
     loop {
         let captures = CAPTURES.lock();

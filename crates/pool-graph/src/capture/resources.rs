@@ -1,4 +1,4 @@
-//! The resources of a session's graphs: its streams, and the memory of nodes.
+//! The resources of a session's graphs: streams, and the memory of nodes.
 
 use std::sync::Arc;
 
@@ -8,17 +8,17 @@ use pool_driver::error::CudaError;
 use super::memory::GraphMemory;
 use super::registry::{RunStream, come_to_rest};
 
-/// The streams and the memory of a session. Its last owner frees the memory.
+/// The streams and the memory of a session. The memory is freed when the last owner is dropped.
 #[derive(Debug)]
 pub(crate) struct SessionResources {
-    // Do not reorder: memory is freed before the streams that used it.
+    // Do not reorder: the memory is freed before the streams that used it.
     memory: GraphMemory,
     runs_on: RunStream,
     streams: Arc<[Arc<CudaStream>]>,
 }
 
 impl SessionResources {
-    /// Creates the resources. There must be at least one stream; graphs run on the first one.
+    /// Creates the resources. There must be at least one stream, and graphs run on the first one.
     pub(crate) fn new(
         memory: GraphMemory,
         runs_on: RunStream,
@@ -27,7 +27,7 @@ impl SessionResources {
         Self { memory, runs_on, streams }
     }
 
-    /// Returns the stream that is captured, and that graphs run on.
+    /// Returns the stream that is captured and on which graphs run.
     pub(crate) fn stream(&self) -> &Arc<CudaStream> {
         &self.streams[0]
     }
@@ -50,11 +50,11 @@ impl SessionResources {
         &self.memory
     }
 
-    /// Waits for all work of the graphs' stream.
+    /// Waits for all work on the stream that runs the graphs.
     ///
     /// # Errors
     ///
-    /// Returns the reason of a failed wait: work may still run there.
+    /// Returns the reason why the wait failed. Work may still run on the stream in that case.
     pub(crate) fn come_to_rest(&self) -> Result<(), CudaError> {
         come_to_rest(&self.runs_on, self.stream())
     }

@@ -1,4 +1,5 @@
-//! A session before it has memory: its streams, its mode, and the blocks that its graph will keep.
+//! A capture session before it has memory: its streams, its mode, and the blocks that its graph
+//! will keep.
 
 use std::sync::Arc;
 
@@ -24,9 +25,11 @@ use crate::driver::CaptureMode;
 use crate::lease::Lease;
 use crate::source::DeviceMemory;
 
-/// The first state of a capture: its streams. The states are types, each created from the one
-/// before. This one is [prepared](Self::prepare) with memory, a [`PreparedCapture`] runs bodies
-/// with a [`Capture`] each, and the result is a [`CapturedGraph`], which can be
+/// The first state of a capture, which collects its streams and the blocks that the graph keeps.
+///
+/// Each state of a capture is a type, and is created from the previous one. Calling
+/// [`prepare`](Self::prepare) adds memory and returns a [`PreparedCapture`]. A `PreparedCapture`
+/// passes a [`Capture`] to a body and returns a [`CapturedGraph`], which can be
 /// [updated](CapturedGraph::update).
 ///
 /// ```no_run
@@ -57,9 +60,9 @@ use crate::source::DeviceMemory;
 /// # }
 /// ```
 ///
-/// A session records and plans a body in host memory, with collections of the standard library. If
-/// the host has none, a session, a probe, a capture and an update abort the process. A graph needs
-/// none for its replays, reads, waits and drop.
+/// A session records and plans a body in host memory, using collections of the standard library. If
+/// the host runs out of memory, a session, a probe, a capture or an update aborts the process.
+/// Replaying, reading, waiting for and dropping a graph allocate no host memory.
 #[derive(Debug)]
 pub struct CaptureSession {
     streams: Vec<Arc<CudaStream>>,
@@ -69,38 +72,39 @@ pub struct CaptureSession {
 }
 
 impl CaptureSession {
-    /// Creates a session on this stream: the graph is captured from it, and replayed on it.
+    /// Creates a session on this stream. The graph is captured from this stream and replayed on it.
     ///
     /// # Errors
     ///
-    /// [`CaptureError::DefaultStream`], and
-    /// [`CudaError::DriverTooOld`](pool_cuda::CudaError::DriverTooOld) before CUDA 12.3, whose
-    /// graphs do not return the data of edges.
+    /// Fails with [`CaptureError::DefaultStream`] for a default stream, or with
+    /// [`CudaError::DriverTooOld`](pool_cuda::CudaError::DriverTooOld) if the driver is older than
+    /// CUDA 12.3. Graphs of older drivers do not report the data of their edges.
     pub fn new(stream: &Arc<CudaStream>) -> Result<Self, CaptureError> {
         require_driver(EDGE_DATA)?;
         let (streams, leases, owned) = (Vec::new(), Vec::new(), Vec::new());
         Self { streams, leases, owned, mode: CaptureMode::default() }.with(stream)
     }
 
-    /// Adds a stream, for work that may run beside that of the others: the next
-    /// [branch](Capture::branch).
+    /// Adds a stream for work that may run concurrently with the work on the other streams. In the
+    /// body, it is the next [branch](Capture::branch).
     ///
     /// # Errors
     ///
-    /// [`CaptureError::DefaultStream`], [`CaptureError::StreamTwice`], and
-    /// [`CaptureError::WrongContext`].
+    /// Fails with [`CaptureError::DefaultStream`] for a default stream, with
+    /// [`CaptureError::StreamTwice`] if the session already has the stream, or with
+    /// [`CaptureError::WrongContext`] if the stream is in another context.
     pub fn branch(self, stream: &Arc<CudaStream>) -> Result<Self, CaptureError> {
         self.with(stream)
     }
 
-    /// Sets which calls of other threads invalidate the capture; by default only calls of its own
-    /// thread do.
+    /// Sets which calls of other threads invalidate the capture. By default, only calls of the
+    /// capturing thread do.
     #[must_use]
     pub fn mode(self, mode: CaptureMode) -> Self {
         Self { mode, ..self }
     }
 
-    /// Adds blocks that the graph keeps: the body uses [views of them](Capture::block) to exchange
+    /// Adds blocks that the graph keeps. The body uses [views of them](Capture::block) to exchange
     /// data with other code.
     #[must_use]
     pub fn lease(mut self, lease: Lease) -> Self {
@@ -108,14 +112,17 @@ impl CaptureSession {
         self
     }
 
-    /// Takes memory that others allocated, for graphs that read it: weights. The graphs keep it alive, and the body gets
-    /// [shared views](Capture::owned) of it. Others that have the `Arc`, too, may read it meanwhile.
+    /// Takes memory that the caller allocated, for graphs that only read it, such as weights. The
+    /// graphs keep the memory alive, and the body accesses it through [shared
+    /// views](Capture::owned). Other holders of the `Arc` may read the memory at the same time.
     ///
-    /// Waits, on the host, for all work of the context, so that every write before this call is over when a capture
-    /// begins. It does not matter whether cudarc tracks events. A context that is captured by hand is invalidated by the
-    /// wait.
+    /// This call blocks the host until all work in the context has completed, so that every earlier
+    /// write is finished when a capture begins. This holds regardless of whether cudarc tracks
+    /// events. If a stream of the context is being captured explicitly, the wait invalidates that
+    /// capture.
     ///
-    /// The memory is freed when neither a graph of the session nor the session has it any more, and no session captures.
+    /// The memory is freed once the session and all its graphs have been dropped and no session is
+    /// capturing.
     ///
     /// ```no_run
     /// use std::sync::Arc;
@@ -144,9 +151,11 @@ impl CaptureSession {
     ///
     /// # Errors
     ///
-    /// [`CaptureError::WrongContext`] for memory of another device, [`CaptureError::AlreadyCapturing`] where the stream of
-    /// the slice is captured, [`CudaError::Capturing`](pool_cuda::CudaError::Capturing) while a session captures, and what
-    /// the driver refuses. The memory is dropped then: keep an `Arc` of it where it must survive.
+    /// Fails with [`CaptureError::WrongContext`] if the memory is on another device, with
+    /// [`CaptureError::AlreadyCapturing`] if the slice's stream is being captured, or with the
+    /// driver's error code. While a session is capturing, it fails with
+    /// [`CudaError::Capturing`](pool_cuda::CudaError::Capturing). On an error the memory is
+    /// dropped; keep a clone of the `Arc` if you still need it.
     pub fn own<M: OwnedSource>(
         &mut self,
         memory: M,
@@ -154,11 +163,13 @@ impl CaptureSession {
         self.take(memory, false).map(OwnedSlice::new)
     }
 
-    /// Takes memory that others allocated, for graphs that read and write it: state that each replay updates, such as a
-    /// cache of keys and values. The body gets [views](Capture::owned_mut) of it.
+    /// Takes memory that the caller allocated, for graphs that read and write it. This is for state
+    /// that each replay updates, such as a key-value cache. The body accesses it through
+    /// [views](Capture::owned_mut).
     ///
-    /// The session is the only one that has it. [`CapturedGraph::read`] and [`CapturedGraph::write`] copy it between
-    /// replays. Otherwise as [`own`](Self::own).
+    /// The session becomes the only owner of the memory. Between replays, [`CapturedGraph::read`]
+    /// and [`CapturedGraph::write`] copy from and to it. In all other respects this method behaves
+    /// like [`own`](Self::own).
     ///
     /// ```compile_fail,E0277
     /// # use std::sync::Arc;
@@ -170,7 +181,7 @@ impl CaptureSession {
     ///
     /// # Errors
     ///
-    /// As [`own`](Self::own).
+    /// Fails for the same reasons as [`own`](Self::own).
     pub fn own_mut<M: OwnedSourceMut>(
         &mut self,
         memory: M,
@@ -178,13 +189,13 @@ impl CaptureSession {
         self.take(memory, true).map(OwnedSliceMut::new)
     }
 
-    /// Runs the body dry: its acquires, and its order, are recorded and planned. No work is put on
-    /// streams, no memory is allocated, and the driver is not called. The capture must take the
-    /// same steps.
+    /// Runs the body dry: records and plans its temporaries and the order of their uses. The call
+    /// enqueues no work, allocates no device memory and does not call the driver. A capture that
+    /// follows this plan must perform the same steps.
     ///
     /// # Errors
     ///
-    /// The body's own error, and an error if there is no plan.
+    /// Returns the body's own error, or an error if no plan can be made.
     pub fn probe<S, E: From<CaptureError>>(
         &self,
         state: &mut S,
@@ -193,12 +204,13 @@ impl CaptureSession {
         self.probe_with(&Options::default(), state, body)
     }
 
-    /// Probes with other options of the planner. By default it searches the lowest peak for ten
-    /// seconds; the options limit the time, and the distance to the bound.
+    /// Like [`probe`](Self::probe), but with other options for the planner. By default, the planner
+    /// searches for the lowest peak for up to ten seconds. The options limit the time and set how
+    /// close to the lower bound a plan must come.
     ///
     /// # Errors
     ///
-    /// As [`probe`](Self::probe).
+    /// Fails for the same reasons as [`probe`](Self::probe).
     pub fn probe_with<S, E: From<CaptureError>>(
         &self,
         options: &Options,
@@ -209,15 +221,18 @@ impl CaptureSession {
         Ok(Probe::new(&record.model, &record.regions, record.trace, options)?)
     }
 
-    /// Runs the body dry once for each state, and makes one plan for all: for graphs that differ in a length alone, as those
-    /// of a ladder of buckets. The probes come in the order of the states.
+    /// Runs the body dry once for each state, and makes a plan for each run from a single search.
+    /// Use it for graphs that differ only in a length, such as a ladder of bucket sizes. The probes
+    /// are returned in the order of the states.
     ///
-    /// The planner searches for the member that needs most. The others have its temporaries in the same order, with their
-    /// own sizes. Each plan is checked against the member's own bound; a member whose plan comes out more than 2 % above
-    /// (or the tolerance of the options) is planned by itself.
+    /// The planner searches for a plan of the member that needs the most memory. The other members
+    /// have the same temporaries in the same order, with their own sizes. Each resulting plan is
+    /// compared with the lower bound of its member. If a plan exceeds that bound by more than 2 %,
+    /// or the tolerance in the options, that member is planned separately.
     ///
-    /// The arena of [`planned`](Self::planned) is large enough for every member. So the graphs are captured in any order,
-    /// the first by [`planned`](Self::planned) and the others [`beside`](Self::beside) it.
+    /// The arena that [`planned`](Self::planned) creates is large enough for every member, so the
+    /// graphs can be captured in any order. Capture the first with [`planned`](Self::planned) and
+    /// the others with [`beside`](Self::beside).
     ///
     /// ```no_run
     /// # use pool_graph::{Capture, CaptureError, CapturedGraph, CaptureSession};
@@ -242,7 +257,7 @@ impl CaptureSession {
     ///
     /// # Errors
     ///
-    /// As [`probe`](Self::probe).
+    /// Fails for the same reasons as [`probe`](Self::probe).
     pub fn probe_ladder<S, E: From<CaptureError>>(
         &self,
         options: &Options,
@@ -254,28 +269,29 @@ impl CaptureSession {
         Ok(Probe::ladder(members, options)?)
     }
 
-    /// Moves to the second state, with an arena, which is the graph's from here on.
+    /// Moves to the second state with the given arena, which then belongs to the graph.
     ///
     /// # Errors
     ///
-    /// [`CaptureError::WrongContext`], and [`CaptureError::ArenaInUse`] if another graph has the
-    /// arena.
+    /// Fails with [`CaptureError::WrongContext`] if the arena is in another context, or with
+    /// [`CaptureError::ArenaInUse`] if another graph uses the arena.
     pub fn prepare(self, arena: CudaArena) -> Result<PreparedCapture, CaptureError> {
         self.with_arena(arena, None)
     }
 
-    /// Moves to the second state, with the arena of a graph that runs on the same stream. Runs of
-    /// both are one after the other, in any order, so the arena needs the maximum of both and not
-    /// the sum. The stream is the token that only one of them has at a time.
+    /// Moves to the second state with the arena of another graph on the same stream. Both graphs
+    /// run on that stream, so their runs never overlap. The arena therefore needs the larger of the
+    /// two sizes, not their sum.
     ///
-    /// The graphs overwrite each other's temporaries. Allocations from before the arena was
-    /// [prepared](Self::prepare) belong to neither graph; both start after them.
+    /// The graphs overwrite each other's temporaries. Allocations that were in the arena before it
+    /// was [prepared](Self::prepare) belong to neither graph; the temporaries of both start after
+    /// them.
     ///
     /// # Errors
     ///
-    /// [`CaptureError::AnotherStream`], and
+    /// Fails with [`CaptureError::AnotherStream`] if the graph runs on another stream, or with
     /// [`ArenaExhausted`](crate::GraphMemoryError::ArenaExhausted) if the arena is smaller than the
-    /// plan: capture the larger graph first, or plan all graphs by
+    /// plan. In the second case, capture the larger graph first, or plan all graphs with
     /// [`probe_ladder`](Self::probe_ladder).
     pub fn beside<T>(
         self,
@@ -304,19 +320,20 @@ impl CaptureSession {
         Ok(PreparedCapture::new(CaptureSetup { mode, planned, begin, resources }))
     }
 
-    /// Moves to the second state, with a new arena as large as the plan, which the capture then
-    /// follows.
+    /// Moves to the second state with a new arena of the size that the plan needs. The capture then
+    /// follows the plan.
     ///
     /// # Errors
     ///
-    /// Fails if the device has no such memory.
+    /// Fails if the device cannot allocate the arena.
     pub fn planned(self, probe: &Probe) -> Result<PreparedCapture, CaptureError> {
         let source = DeviceMemory::of_context(Arc::clone(self.streams[0].context()));
         let arena = CudaArena::new(source, probe.arena_bytes(), probe.policy())?;
         self.with_arena(arena, probe.followed())
     }
 
-    /// Moves to the second state with its own arena, from the arena's current state on.
+    /// Moves to the second state with its own arena. Temporaries start at the arena's current
+    /// offset.
     fn with_arena(
         self,
         arena: CudaArena,
@@ -330,7 +347,8 @@ impl CaptureSession {
         }
         let arena = OwnArena::new(arena)?;
         let Self { streams, leases, owned, mode } = self;
-        // It is leased before the mark: if it is reset in between, the lease detects it.
+        // The arena is leased before the mark is taken, so that the lease detects a reset in
+        // between.
         let memory = GraphMemory::new(Arc::new(arena), leases, owned);
         let begin = memory.arena.arena().mark()?;
         let streams: Arc<[_]> = streams.into();
@@ -339,7 +357,7 @@ impl CaptureSession {
         Ok(PreparedCapture::new(CaptureSetup { mode, planned, begin, resources }))
     }
 
-    /// Runs a body dry; what it did.
+    /// Runs a body dry, and returns a record of its operations.
     fn run_dry<S, E: From<CaptureError>>(
         &self,
         state: &mut S,
@@ -366,7 +384,7 @@ impl CaptureSession {
     }
 
     fn with(mut self, stream: &Arc<CudaStream>) -> Result<Self, CaptureError> {
-        // The null stream, and the handles of the two default streams.
+        // The null stream, and the handles of the two default streams, have addresses of at most 2.
         if stream.cu_stream().addr() <= 2 {
             return Err(CaptureError::DefaultStream);
         }

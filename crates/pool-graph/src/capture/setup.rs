@@ -1,5 +1,5 @@
-//! The setup of one session's captures: it runs a body, and examines the result. The session's
-//! graphs keep it, because an update is another capture with the same setup.
+//! The setup that all captures of a session share. It runs a body and examines the result. The
+//! session's graphs keep the setup, because an update is another capture with the same setup.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -28,11 +28,12 @@ use crate::driver::{CaptureMode, Contents, Graph, StreamCapture};
 use crate::lease::Lease;
 use crate::verify::{Access, LayoutViolation, RegionLayout, Verification, verify_layout};
 
-/// Streams, mode and memory of captures, and their start in the arena.
+/// The streams, the mode and the memory of captures, and the offset at which captures start in the
+/// arena.
 #[derive(Debug)]
 pub(crate) struct CaptureSetup {
     pub(super) mode: CaptureMode,
-    /// The trace of a dry run, which captures follow.
+    /// The trace of a dry run that captures must follow.
     pub(super) planned: Option<Trace>,
     pub(super) begin: ArenaMark,
     pub(super) resources: Arc<SessionResources>,
@@ -41,43 +42,45 @@ pub(crate) struct CaptureSetup {
 /// The purpose of a body's run.
 #[derive(Clone, Copy)]
 pub(crate) enum Purpose<'p> {
-    /// A graph, which owns its regions of the arena from then on.
+    /// A new graph, which owns the regions that it allocates from the arena.
     Graph,
-    /// An update of a graph, in the regions that it has.
+    /// An update of a graph, in the regions that the graph already owns.
     Update(&'p Pattern),
 }
 
-/// The steps and the places that an update of a graph must repeat.
+/// The steps and the offsets that an update of a graph must repeat.
 #[derive(Debug)]
 pub(crate) struct Pattern {
-    /// The number of the graph's captures, which identifies its host arguments.
+    /// The number of the graph's captures, which identifies the graph's host arguments.
     pub(crate) capture: u64,
     trace: Trace,
     /// The offsets of the temporaries in the arena, in the order of their allocation.
     pub(crate) offsets: Vec<u64>,
 }
 
-/// The result of a capture: a graph, and the record of the body.
+/// The result of a capture: a graph and the record of the body.
 pub(crate) struct CaptureOutcome {
     pub(super) graph: Graph,
     pub(super) record: BodyRecord,
-    /// The end of the highest region allocated from the arena.
+    /// The end of the highest region that was allocated from the arena.
     peak: u64,
 }
 
-/// A capture of the driver with the body that it captures.
+/// A capture in progress, with the body that it captures.
 struct RunningCapture<'c> {
-    // Do not reorder: if the body fails or unwinds, the driver's capture ends first, so that the
-    // stream is not captured any more when the pools of the body are dropped.
+    // Do not reorder: if the body fails or unwinds, the driver's capture must end first. The stream
+    // is then no longer captured when the body's pools are dropped.
     under_way: StreamCapture,
     capture: Capture<'c>,
 }
 
 impl RunningCapture<'_> {
-    /// Joins the streams and ends the capture. There is no graph if another thread invalidated it.
+    /// Joins the streams and ends the capture. Returns no graph if another thread has invalidated
+    /// the capture.
     fn end(self, context: &CudaContext) -> Result<(Option<Graph>, BodyRecord), CaptureError> {
         let bound = bind(context);
-        // It also runs without a context: an earlier refusal to the body has priority.
+        // Joining also runs if the context cannot be bound, because an earlier error of the body
+        // takes precedence.
         self.capture.join_all()?;
         bound?;
         let Self { under_way, capture } = self;
@@ -86,7 +89,7 @@ impl RunningCapture<'_> {
     }
 }
 
-/// A graph that was read back and verified, with the host memory of its nodes.
+/// A graph that has been read back and verified, with the host memory of its nodes.
 pub(crate) struct VerifiedGraph {
     pub(crate) graph: Graph,
     pub(crate) host: Vec<Option<HostBuffer>>,
@@ -103,13 +106,13 @@ pub(crate) struct VerifiedGraph {
 }
 
 impl CaptureSetup {
-    /// Returns the resources that graphs of the session keep.
+    /// Returns the resources that the session's graphs keep.
     pub(crate) fn resources(&self) -> &Arc<SessionResources> {
         &self.resources
     }
 
-    /// Returns the graph of the body, and its record. If there is none, streams and arena are as
-    /// before.
+    /// Runs the body, and returns its graph and its record. On an error, the streams and the arena
+    /// are as before.
     pub(crate) fn run<S, E: From<CaptureError>>(
         &self,
         purpose: Purpose<'_>,
@@ -118,8 +121,8 @@ impl CaptureSetup {
     ) -> Result<CaptureOutcome, E> {
         let own = self.resources.stream().context();
         bind(own).map_err(CaptureError::from)?;
-        // Captures with the same arena have the same first stream: from here on, the arena's state
-        // is this capture's.
+        // Captures into the same arena have the same first stream. From here on, only this capture
+        // changes the arena's state.
         let _capturing = ActiveCapture::enter(self.resources.streams())?;
         self.resources.memory().check()?;
         let arena = self.resources.memory().arena.arena();
@@ -128,13 +131,13 @@ impl CaptureSetup {
         let running = self.begin(purpose, followed)?;
         body(&running.capture, state)?;
         let (graph, record) = running.end(own)?;
-        // An invalidated capture makes its body skip steps.
+        // If a capture is invalidated, its body skips steps.
         let graph = graph.ok_or_else(|| CaptureError::invalidated(own, self.mode))?;
         let leaves = |planned: &Trace| Some((record.trace.leaves(planned)?, planned.steps()));
         if let Some((step, planned)) = followed.and_then(leaves) {
             return Err(CaptureError::Diverged { step, planned }.into());
         }
-        // A body that reset the arena had its bytes reused.
+        // If the body reset the arena, bytes may have been reused.
         self.resources.memory().check()?;
         let peak = arena.stats().high_water_bytes;
         if matches!(purpose, Purpose::Graph) {
@@ -163,7 +166,7 @@ impl CaptureSetup {
         Ok(RunningCapture { under_way, capture })
     }
 
-    /// Returns all leased blocks, as reads. Writing operations add their writes.
+    /// Returns a read of each leased block. Operations that write add their writes later.
     fn share_blocks(&self) -> Result<Shares, CaptureError> {
         let mut shares = Shares::default();
         for block in self.resources.memory().leases.iter().flat_map(Lease::blocks) {
@@ -172,8 +175,8 @@ impl CaptureSetup {
         Ok(shares)
     }
 
-    /// Reads the graph back, node by node and edge by edge, and compares its order with the places
-    /// of its temporaries.
+    /// Reads the graph back, node by node and edge by edge, and checks its order against the
+    /// offsets of the temporaries.
     pub(crate) fn examine(
         &self,
         outcome: CaptureOutcome,
@@ -221,7 +224,7 @@ impl CaptureSetup {
         }
         let handles = contents.nodes.iter().map(|node| node.handle);
         let numbers: HashMap<u64, usize> = handles.zip(0..).collect();
-        // An unknown handle becomes an invalid number, which is refused.
+        // An unknown handle becomes an invalid number, which the verifier refuses.
         let number = |node: &u64| numbers.get(node).copied().unwrap_or(usize::MAX);
         let BodyRecord { regions, spans, host, .. } = record;
         let memory = self.resources.memory();
@@ -235,7 +238,8 @@ impl CaptureSetup {
             temporaries.iter().map(|&(region, offset)| laid_out(region, offset, number)).collect();
         let arena = &self.resources.memory().arena;
         let (base, capacity) = (arena.address(), arena.arena().capacity());
-        // The arena is one allocation, and no copy may extend from one allocation to the next.
+        // The arena is a single allocation, and a copy cannot extend from one allocation into the
+        // next.
         let before = |&&(_, address, bytes): &&(usize, u64, u64)| {
             address < base && address.saturating_add(bytes) > base
         };
@@ -277,8 +281,8 @@ impl CaptureSetup {
     }
 }
 
-/// Returns a temporary at an offset of the arena in the verifier's form. `number` returns the
-/// number of a node.
+/// Converts a temporary at an offset in the arena into the verifier's form. `number` returns the
+/// index of a node.
 fn laid_out(region: &Region, offset: u64, number: impl Fn(&u64) -> usize) -> RegionLayout {
     let users = || region.users.values();
     RegionLayout {
@@ -291,7 +295,7 @@ fn laid_out(region: &Region, offset: u64, number: impl Fn(&u64) -> usize) -> Reg
 }
 
 impl<'p> Purpose<'p> {
-    /// Returns the number of the capture: an update's is that of the graph.
+    /// Returns the number of the capture. An update has the number of its graph.
     fn capture(self) -> Option<u64> {
         match self {
             Purpose::Graph => None,
@@ -306,8 +310,9 @@ impl<'p> Purpose<'p> {
         }
     }
 
-    /// Checks that the temporaries of an update are at the graph's places. The same steps ensure
-    /// that, unless an arena rewinds by the order in which views are dropped.
+    /// Checks that the temporaries of an update have the same offsets as in the graph. Repeating
+    /// the same steps ensures this, unless the arena rewinds in the order in which views are
+    /// dropped.
     fn check_offsets(self, offsets: &[u64]) -> Result<(), CaptureError> {
         let Purpose::Update(pattern) = self else { return Ok(()) };
         let differs = pattern.offsets.iter().zip(offsets).position(|(before, now)| before != now);

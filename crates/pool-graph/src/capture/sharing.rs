@@ -1,5 +1,5 @@
-//! The uses of pool blocks by graphs. Graphs of one stream run one after the other. Those of two
-//! streams run in any order, so they may only read common blocks.
+//! The uses of pool blocks by graphs. Graphs on one stream run one after the other. Graphs on
+//! different streams run in any order, so they may only read the blocks that they share.
 
 use parking_lot::Mutex;
 use pool_core::reserve::{NoHostMemory, lock_reserved};
@@ -8,26 +8,26 @@ use pool_driver::cudarc::driver::CudaStream;
 use super::error::CaptureError;
 use crate::base::block::BlockId;
 
-/// The uses of blocks in the process, sorted by block. The lock is held only to search or change;
-/// capacity is reserved before.
+/// The uses of blocks in the process, sorted by block. The lock is held only to search or change
+/// the list. Capacity is reserved beforehand.
 static SHARES: Mutex<Vec<BlockUse>> = Mutex::new(Vec::new());
 
-/// A user of a block, and its access.
+/// One use of a block: the stream that uses it, and whether it writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct BlockUse {
-    /// The pool of the block and the block's number.
+    /// The number of the block's pool, and the number of the block.
     block: (u64, u64),
     /// The handle and the context of the stream.
     stream: (usize, usize),
     writes: bool,
 }
 
-/// Uses of blocks, until they are dropped.
+/// A set of block uses. The uses end when this value is dropped.
 #[derive(Debug, Default)]
 pub(crate) struct Shares(Vec<BlockUse>);
 
 impl Shares {
-    /// Adds the use of a block by all work of a stream.
+    /// Adds the use of a block by all work on a stream.
     pub(crate) fn add(
         &mut self,
         block: BlockId,
@@ -55,13 +55,13 @@ impl Shares {
         Ok(())
     }
 
-    /// Returns `true` if a block is among these uses, as a write.
+    /// Returns `true` if one of these uses writes the block.
     pub(crate) fn writes(&self, block: BlockId) -> bool {
         let block = (block.pool(), block.number());
         self.0.iter().any(|own| own.writes && own.block == block)
     }
 
-    /// Takes over other uses; they last forever if the host has no memory for the entries.
+    /// Takes over other uses. If the host cannot allocate their entries, the uses last forever.
     pub(crate) fn keep(&mut self, mut others: Self) {
         match self.0.try_reserve(others.0.len()) {
             Ok(()) => self.0.append(&mut others.0),

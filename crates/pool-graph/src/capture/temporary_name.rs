@@ -1,16 +1,17 @@
-//! The name of a body's temporary in errors.
+//! The name of a temporary in error messages.
 
 use std::fmt;
 use std::panic::Location;
 
-/// A temporary of a body: its number, and the call that allocated it.
+/// A temporary of a body, identified by its number and the call that allocated it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TemporaryName {
-    /// Its number, counted from 0 in the order of the body's allocations. Blocks of scopes count,
-    /// too.
+    /// The number of the temporary, counted from 0 in the order of the body's allocations. Blocks
+    /// of scopes are counted as well.
     pub number: usize,
-    /// The function that allocated it, `acquire` or `scope`, and the place of the call in the body.
+    /// The method that allocated the temporary (`acquire` or `scope`), and the location of the call
+    /// in the body.
     pub taken_by: Option<(&'static str, &'static Location<'static>)>,
 }
 

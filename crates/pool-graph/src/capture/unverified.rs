@@ -1,11 +1,11 @@
-//! A capture without verification, for tests of the verifier. It exposes the driver's graph, to be
-//! changed and then read back by the code that reads every graph.
+//! A capture without verification, for tests of the verifier. It exposes the driver's graph so that
+//! a test can change it. The changed graph is then read back by the code that reads every graph.
 //!
-//! It is public, and hidden, because the tests of the verifier are in other packages, which alone
-//! have a driver to capture with. No other part of the API exposes the handle of a graph: a
-//! [`CapturedGraph`](crate::CapturedGraph) is verified before its creation, and never exposes its
-//! handle. This module never instantiates the graph, so no change to it can access memory, and only
-//! unsafe calls of the driver can use the handle.
+//! The module is public but hidden, because the tests of the verifier live in other packages, and
+//! only those have a driver to capture with. No other part of the API exposes the handle of a
+//! graph. A [`CapturedGraph`](crate::CapturedGraph) is verified before it is created, and never
+//! exposes its handle. This module never instantiates the graph, so changes to it cannot access
+//! memory. Only unsafe driver calls can use the handle.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use super::prepared::PreparedCapture;
 use super::setup::{CaptureOutcome, CaptureSetup, Purpose};
 use crate::verify::Verification;
 
-/// A graph captured from a body. It is not verified yet, and never run.
+/// A graph captured from a body. It has not been verified, and is never run.
 #[doc(hidden)]
 pub struct UnverifiedCapture {
     // Do not reorder: the graph is destroyed before the memory of its nodes.
@@ -27,11 +27,12 @@ pub struct UnverifiedCapture {
 }
 
 impl PreparedCapture {
-    /// Captures a body, and returns the capture before its verification.
+    /// Captures a body, and returns the capture before it is verified.
     ///
     /// # Errors
     ///
-    /// As [`capture`](Self::capture), without the verifier's errors.
+    /// Fails for the same reasons as [`capture`](Self::capture), except for the errors of the
+    /// verifier.
     #[doc(hidden)]
     pub fn capture_unverified<S, E: From<CaptureError>>(
         &self,
@@ -44,20 +45,21 @@ impl PreparedCapture {
 }
 
 impl UnverifiedCapture {
-    /// Returns the driver's handle, valid while this value lives. Code that changes the graph
-    /// through it must not destroy the graph.
+    /// Returns the driver's handle, which is valid while this value lives. Code that changes the
+    /// graph through the handle must not destroy the graph.
     #[doc(hidden)]
     #[must_use]
     pub fn graph(&self) -> sys::CUgraph {
         self.outcome.graph.handle()
     }
 
-    /// Verifies the current graph, as [`PreparedCapture::capture`] does before it instantiates it.
+    /// Verifies the current graph, as [`PreparedCapture::capture`] does before it instantiates a
+    /// graph.
     ///
     /// # Errors
     ///
-    /// [`CaptureError::Unordered`], [`CaptureError::Layout`], [`CaptureError::MemoryNodes`], and
-    /// the driver's error code.
+    /// Fails with [`CaptureError::Unordered`], [`CaptureError::Layout`],
+    /// [`CaptureError::MemoryNodes`], or the driver's error code.
     #[doc(hidden)]
     pub fn verify(&self) -> Result<Verification, CaptureError> {
         let CaptureOutcome { graph, record, .. } = &self.outcome;

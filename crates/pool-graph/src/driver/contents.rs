@@ -1,6 +1,6 @@
-//! The contents of a graph: its nodes, its edges, and the memory of its fills and copies.
+//! The contents of a graph: its nodes, its edges, and the memory that its fills and copies use.
 //!
-//! The facts for the proofs are in [`handles`](super::handles).
+//! The proofs rely on the facts listed in [`handles`](super::handles).
 
 use std::mem::MaybeUninit;
 
@@ -17,18 +17,18 @@ use crate::verify::{GraphOrder, OrderEdge};
 /// The contents of a graph.
 #[derive(Debug, Default)]
 pub(crate) struct Contents {
-    /// The nodes; their indices are the numbers in `order`.
+    /// The nodes. Their indices are the node numbers in `order`.
     pub(crate) nodes: Vec<Node>,
     pub(crate) order: GraphOrder,
-    /// Device memory of nodes, including those of child graphs: node, address, bytes.
+    /// The device memory that nodes use, including nodes of child graphs: node, address and size.
     pub(crate) accesses: Vec<(usize, u64, u64)>,
-    /// Those of the accesses that write.
+    /// The accesses that write.
     pub(crate) writes: Vec<(usize, u64, u64)>,
-    /// Host memory of nodes, in the same form.
+    /// The host memory that nodes use, in the same form.
     pub(crate) host_accesses: Vec<(usize, u64, u64)>,
-    /// The number of nodes that allocate or free memory, including those of child graphs.
+    /// The number of nodes that allocate or free memory, including nodes of child graphs.
     pub(crate) memory_nodes: usize,
-    /// The first node, or node of a child graph, whose memory cannot be read.
+    /// The first node whose memory cannot be read. It may be a node of a child graph.
     pub(crate) unreadable: Option<(NodeKind, UnreadableReason)>,
 }
 
@@ -72,8 +72,9 @@ impl Contents {
         self.nodes.iter().find(|one| one.handle == node).map(|one| one.kind)
     }
 
-    /// Returns the kind of a node, and records its memory as far as it can be read. The memory of a
-    /// child graph, and of graphs nested in it, counts as that of the node that contains it.
+    /// Returns the kind of a node, and records the node's memory if it can be read. The memory of a
+    /// child graph, and of graphs nested in the child graph, is attributed to the node that
+    /// contains the child graph.
     fn read_node(&mut self, number: usize, node: sys::CUgraphNode) -> Result<NodeKind, CudaError> {
         let kind = self.read_one(number, node)?;
         let mut open = Vec::new();
@@ -81,9 +82,10 @@ impl Contents {
             open.push(node);
         }
         while let Some(outer) = open.pop() {
-            // SAFETY: the node is one of a graph that is borrowed (1), and holds a graph.
+            // SAFETY: the node belongs to a borrowed graph (1) or to a graph nested in that, and
+            // contains a graph.
             let child = unsafe { child_graph(outer) }?;
-            // SAFETY: it lives as long as the graph that its node is in.
+            // SAFETY: the child graph lives as long as the graph that contains its node.
             for node in unsafe { nodes(child) }? {
                 if self.read_one(number, node)? == NodeKind::ChildGraph {
                     open.push(node);
@@ -94,7 +96,7 @@ impl Contents {
     }
 
     fn read_one(&mut self, number: usize, node: sys::CUgraphNode) -> Result<NodeKind, CudaError> {
-        // SAFETY: the node is one of a graph that is borrowed (1), or of a graph in that.
+        // SAFETY: the node belongs to a borrowed graph (1), or to a graph nested in that.
         let kind = unsafe { kind_of(node) }?;
         match kind {
             NodeKind::Allocate | NodeKind::Free => self.memory_nodes += 1,
@@ -107,9 +109,9 @@ impl Contents {
     }
 
     fn read_fill(&mut self, number: usize, node: sys::CUgraphNode) -> Result<(), CudaError> {
-        // SAFETY: integers alone: all zero is a value.
+        // SAFETY: the struct consists only of integers, for which all zeros is a valid value.
         let mut fill: sys::CUDA_MEMSET_NODE_PARAMS = unsafe { std::mem::zeroed() };
-        // SAFETY: the node is one of a graph that is borrowed (1), the place is valid (3).
+        // SAFETY: the node belongs to a borrowed graph (1), and the output variable is valid (3).
         let asked = unsafe { sys::cuGraphMemsetNodeGetParams(node, &raw mut fill) };
         answer("cuGraphMemsetNodeGetParams", asked.result())?;
         match node_memory::of_fill(&fill) {
@@ -121,7 +123,7 @@ impl Contents {
 
     fn read_copy(&mut self, number: usize, node: sys::CUgraphNode) -> Result<(), CudaError> {
         let mut place = MaybeUninit::<sys::CUDA_MEMCPY3D>::zeroed();
-        // SAFETY: the node is one of a graph that is borrowed (1), the place is valid (3).
+        // SAFETY: the node belongs to a borrowed graph (1), and the output variable is valid (3).
         let asked = unsafe { sys::cuGraphMemcpyNodeGetParams(node, place.as_mut_ptr()) };
         answer("cuGraphMemcpyNodeGetParams", asked.result())?;
         match node_memory::of_copy(&place) {

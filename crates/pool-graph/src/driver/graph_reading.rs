@@ -1,5 +1,5 @@
-//! The driver's queries of a graph: the graph of a capture in progress, its nodes, its edges, and
-//! child graphs.
+//! The driver's queries of a graph: the capture in progress on a stream, the nodes and edges of a
+//! graph, and child graphs.
 
 use std::ptr;
 
@@ -12,7 +12,7 @@ use super::refusal::NodeKind;
 
 /// A capture in progress.
 pub(crate) struct CaptureUnderWay {
-    /// Its ID, unique in the process.
+    /// The driver's ID of the capture, unique in the process.
     pub(crate) id: u64,
 }
 
@@ -20,11 +20,13 @@ pub(crate) struct CaptureUnderWay {
 pub(crate) struct NodeEdge {
     pub(crate) from: sys::CUgraphNode,
     pub(crate) to: sys::CUgraphNode,
-    /// `true` if the source completes before the target begins. Programmatic edges order no memory.
+    /// `true` if the source completes before the target begins. Programmatic edges do not order
+    /// memory accesses.
     pub(crate) full: bool,
 }
 
-/// Returns the capture of a stream; `None` if there is none, or it is invalidated.
+/// Returns the capture in progress on a stream, or `None` if there is none or it has been
+/// invalidated.
 pub(crate) fn capture_under_way(stream: &CudaStream) -> Result<Option<CaptureUnderWay>, CudaError> {
     // SAFETY: the stream is live while its owner is borrowed.
     let info = unsafe { active_capture(stream.cu_stream()) }?;
@@ -35,42 +37,44 @@ pub(crate) fn capture_under_way(stream: &CudaStream) -> Result<Option<CaptureUnd
 ///
 /// The stream must be live.
 unsafe fn active_capture(stream: sys::CUstream) -> Result<Option<CaptureInfo>, CudaError> {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises that the stream is live.
     let info = unsafe { capture_info(stream) }?;
     let active = sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_ACTIVE;
     Ok((info.status == active).then_some(info))
 }
 
-/// Returns the nodes that the next work on a captured stream depends on; `None` if it is not
-/// captured, or its capture is invalidated.
+/// Returns the nodes that the next work on a captured stream depends on, or `None` if the stream is
+/// not captured or its capture has been invalidated.
 ///
 /// # Safety
 ///
-/// The stream must be live. Meanwhile no other thread may call the driver for it, or end its
-/// capture.
+/// The stream must be live. During the call, no other thread may call the driver for the stream or
+/// end its capture.
 pub(crate) unsafe fn frontier(
     stream: sys::CUstream,
 ) -> Result<Option<Vec<sys::CUgraphNode>>, CudaError> {
-    // SAFETY: the stream is live (caller).
+    // SAFETY: the caller promises that the stream is live.
     let Some(CaptureInfo { nodes, count, .. }) = (unsafe { active_capture(stream) })? else {
         return Ok(None);
     };
     if count == 0 || nodes.is_null() {
         return Ok(Some(Vec::new()));
     }
-    // SAFETY: the driver returned this many handles, valid until the next call on this stream or
-    // the end of the capture; neither happens meanwhile (caller).
+    // SAFETY: the driver returned this many handles. They are valid until the next call on this
+    // stream or the end of the capture, and the caller promises that neither happens during this
+    // call.
     Ok(Some(unsafe { std::slice::from_raw_parts(nodes, count) }.to_vec()))
 }
 
-/// Returns the number of a graph's nodes.
+/// Returns the number of nodes in a graph.
 ///
 /// # Safety
 ///
-/// The graph must not be destroyed meanwhile.
+/// The graph must not be destroyed during the call.
 pub(crate) unsafe fn count_nodes(graph: sys::CUgraph) -> Result<usize, CudaError> {
     let mut count = 0;
-    // SAFETY: the graph is live (caller), the place outlives the call, and no nodes are requested.
+    // SAFETY: the caller promises that the graph is live. `count` outlives the call, and no nodes
+    // are requested.
     let asked = unsafe { sys::cuGraphGetNodes(graph, ptr::null_mut(), &raw mut count) };
     answer("cuGraphGetNodes", asked.result())?;
     Ok(count)
@@ -80,14 +84,14 @@ pub(crate) unsafe fn count_nodes(graph: sys::CUgraph) -> Result<usize, CudaError
 ///
 /// # Safety
 ///
-/// As for [`count_nodes`].
+/// The same as for [`count_nodes`].
 pub(crate) unsafe fn nodes(graph: sys::CUgraph) -> Result<Vec<sys::CUgraphNode>, CudaError> {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises that the graph is live.
     let mut count = unsafe { count_nodes(graph) }?;
     let mut nodes = vec![ptr::null_mut(); count];
     if count > 0 {
         let places = nodes.as_mut_ptr();
-        // SAFETY: the graph is live (caller), and the array has that many entries.
+        // SAFETY: the caller promises that the graph is live, and the array has that many entries.
         let asked = unsafe { sys::cuGraphGetNodes(graph, places, &raw mut count) };
         answer("cuGraphGetNodes", asked.result())?;
     }
@@ -98,26 +102,27 @@ pub(crate) unsafe fn nodes(graph: sys::CUgraph) -> Result<Vec<sys::CUgraphNode>,
 ///
 /// # Safety
 ///
-/// The node must belong to a graph that is not destroyed meanwhile.
+/// The node must belong to a graph that is not destroyed during the call.
 pub(crate) unsafe fn kind_of(node: sys::CUgraphNode) -> Result<NodeKind, CudaError> {
-    // It is read as a number: a driver may have more kinds than the bindings, whose enum is
-    // `repr(u32)`.
+    // The kind is read as a number, because a driver may know more kinds than the bindings, whose
+    // enum is `repr(u32)`.
     let mut kind = u32::MAX;
-    // SAFETY: the node is live (caller), and the place outlives the call, and has the enum's size.
+    // SAFETY: the caller promises that the node is live. `kind` outlives the call, and is as large
+    // as the enum.
     let asked = unsafe { sys::cuGraphNodeGetType(node, (&raw mut kind).cast()) };
     answer("cuGraphNodeGetType", asked.result())?;
     Ok(NodeKind::of_driver(kind))
 }
 
-/// Returns the graph in a node: the node's own, not a copy, valid for as long as the graph that
-/// contains the node.
+/// Returns the graph in a node. It is the node's own graph, not a copy, and is valid for as long as
+/// the graph that contains the node.
 ///
 /// # Safety
 ///
-/// As for [`kind_of`], and the node must be of the kind [`NodeKind::ChildGraph`].
+/// The same as for [`kind_of`]. The node must also be of the kind [`NodeKind::ChildGraph`].
 pub(crate) unsafe fn child_graph(node: sys::CUgraphNode) -> Result<sys::CUgraph, CudaError> {
     let mut graph = ptr::null_mut();
-    // SAFETY: the node is live (caller), and the place outlives the call.
+    // SAFETY: the caller promises that the node is live, and `graph` outlives the call.
     let asked = unsafe { sys::cuGraphChildGraphNodeGetGraph(node, &raw mut graph) };
     answer("cuGraphChildGraphNodeGetGraph", asked.result())?;
     Ok(graph)
@@ -127,11 +132,11 @@ pub(crate) unsafe fn child_graph(node: sys::CUgraphNode) -> Result<sys::CUgraph,
 ///
 /// # Safety
 ///
-/// As for [`count_nodes`].
+/// The same as for [`count_nodes`].
 pub(crate) unsafe fn edges(graph: sys::CUgraph) -> Result<Vec<NodeEdge>, CudaError> {
     let (none, no_data) = (ptr::null_mut(), ptr::null_mut());
     let mut count = 0;
-    // SAFETY: the graph is live (caller), and no edges are requested.
+    // SAFETY: the caller promises that the graph is live, and no edges are requested.
     unsafe { graph_edges(graph, none, none, no_data, &mut count) }?;
     if count == 0 {
         return Ok(Vec::new());
@@ -139,9 +144,9 @@ pub(crate) unsafe fn edges(graph: sys::CUgraph) -> Result<Vec<NodeEdge>, CudaErr
     let mut from = vec![ptr::null_mut(); count];
     let (mut to, mut data) = (from.clone(), vec![EdgeData::default(); count]);
     let (sources, targets) = (from.as_mut_ptr(), to.as_mut_ptr());
-    // SAFETY: the graph is live (caller), and each array has that many entries.
+    // SAFETY: the caller promises that the graph is live, and each array has that many entries.
     unsafe { graph_edges(graph, sources, targets, data.as_mut_ptr(), &mut count) }?;
-    // All kinds but 0 order no memory.
+    // Only edges of kind 0 order memory accesses.
     let edges = from.into_iter().zip(to).zip(data).take(count);
     Ok(edges.map(|((from, to), data)| NodeEdge { from, to, full: data.kind == 0 }).collect())
 }

@@ -1,13 +1,14 @@
-//! The driver's handles of a captured graph: owned, launched, and destroyed once, now or deferred.
+//! Owners of the driver's handles of a captured graph. Each handle is destroyed once, immediately
+//! or deferred.
 //!
 //! The proofs rely on three facts:
 //!
-//! 1. **A handle is live** from its creation until its owner here is dropped, and only its owner
-//!    has it. The only exposed handle is that of an unverified capture, which only tests have, and
-//!    which is never instantiated.
-//! 2. **The context lives** as long as its `Arc`, which every owner has; it is bound before a call
-//!    that needs it.
-//! 3. **Places outlive the call** that uses them.
+//! 1. **A handle is live** from its creation until its owner here is dropped, and no other code has
+//!    the handle. The only exposed handle is that of an unverified capture. Only tests have one,
+//!    and it is never instantiated.
+//! 2. **The context lives** as long as its `Arc`, which every owner holds. It is bound before each
+//!    call that needs it.
+//! 3. **Output variables outlive the call** that writes to them.
 
 use std::ptr;
 use std::sync::Arc;
@@ -22,17 +23,17 @@ use pool_driver::leftovers::{LeftoverKind, Place, ResourceOwner};
 
 use super::refusal::{NodeKind, UpdateReason, UpdateRefusal};
 
-/// A graph: the source of the executable graph.
+/// A graph, from which an executable graph is instantiated.
 #[derive(Debug)]
 pub(crate) struct Graph(ResourceOwner<ContextHandle<GraphKind>>);
 
-/// The place in the queue of deferred frees for a future graph.
+/// An entry in the queue of deferred frees, reserved for a future graph.
 pub(crate) type GraphPlace = Place<ContextHandle<GraphKind>>;
 
 pub(crate) enum GraphKind {}
 
-// SAFETY: the driver's calls on a graph may be made from any thread, one at a time, which `&mut`
-// and the lack of `Sync` ensure.
+// SAFETY: the driver's calls on a graph may be made from any thread, one at a time. `&mut` and the
+// lack of `Sync` ensure that calls do not overlap.
 unsafe impl HandleKind for GraphKind {
     type Handle = sys::CUgraph;
 
@@ -43,14 +44,14 @@ unsafe impl HandleKind for GraphKind {
     }
 
     unsafe fn destroy(graph: sys::CUgraph) -> Result<(), CudaError> {
-        // SAFETY: the handle is live, and this is its last use (caller).
+        // SAFETY: the caller promises that the handle is live and that this is its last use.
         let destroyed = with_relaxed_capture_mode(|| unsafe { sys::cuGraphDestroy(graph) });
         answer("cuGraphDestroy", destroyed.result())
     }
 }
 
-/// Checks that no session of the process captures. The destruction of a graph or an executable
-/// graph may invalidate a capture of any thread.
+/// Checks that no session of the process is capturing. Destroying a graph or an executable graph
+/// may invalidate a capture on any thread.
 fn check_no_capture() -> Result<(), CudaError> {
     match is_capture_under_way() {
         true => Err(CudaError::Capturing { operation: "destroy a graph" }),
@@ -63,18 +64,19 @@ impl Graph {
     ///
     /// # Safety
     ///
-    /// The handle must be 0, or that of a graph of this context without another owner.
+    /// The handle must be 0, or the handle of a graph in this context that has no other owner.
     pub(crate) unsafe fn new(
         handle: sys::CUgraph,
         context: &Arc<CudaContext>,
         place: GraphPlace,
     ) -> Option<Self> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises that the handle belongs to a graph in this context without
+        // another owner.
         let own = || place.own(unsafe { ContextHandle::new(handle, context) });
         (!handle.is_null()).then(|| Self(own()))
     }
 
-    /// Returns the handle, for tests that change an unverified graph.
+    /// Returns the handle, for reading the graph and for tests that change an unverified graph.
     pub(crate) fn handle(&self) -> sys::CUgraph {
         self.0.get()
     }
@@ -82,7 +84,7 @@ impl Graph {
     /// Instantiates the graph.
     pub(crate) fn instantiate(&self) -> Result<Executable, CudaError> {
         let (place, mut handle) = (Place::new()?, ptr::null_mut());
-        // SAFETY: the graph is live (1), and the place is valid (3).
+        // SAFETY: the graph is live (1), and the output variable is valid (3).
         let made = unsafe { sys::cuGraphInstantiateWithFlags(&raw mut handle, self.handle(), 0) };
         answer("cuGraphInstantiate", made.result())?;
         // SAFETY: the executable graph has just been created, in the graph's context.
@@ -90,8 +92,8 @@ impl Graph {
     }
 }
 
-/// `CUgraphExecUpdateResultInfo`, with the result as a number: a driver may have more of them than
-/// the bindings, whose enum is `repr(u32)`.
+/// `CUgraphExecUpdateResultInfo` with the result as a number, because a driver may know more
+/// results than the bindings, whose enum is `repr(u32)`.
 #[repr(C)]
 struct UpdateResultInfo {
     result: u32,
@@ -105,7 +107,8 @@ pub(crate) struct Executable(ResourceOwner<ContextHandle<ExecutableKind>>);
 
 enum ExecutableKind {}
 
-// SAFETY: as for `GraphKind`.
+// SAFETY: the driver's calls on an executable graph may be made from any thread, one at a time.
+// `&mut` and the lack of `Sync` ensure that calls do not overlap.
 unsafe impl HandleKind for ExecutableKind {
     type Handle = sys::CUgraphExec;
 
@@ -116,7 +119,7 @@ unsafe impl HandleKind for ExecutableKind {
     }
 
     unsafe fn destroy(executable: sys::CUgraphExec) -> Result<(), CudaError> {
-        // SAFETY: the handle is live, and this is its last use (caller).
+        // SAFETY: the caller promises that the handle is live and that this is its last use.
         let destroyed =
             with_relaxed_capture_mode(|| unsafe { sys::cuGraphExecDestroy(executable) });
         answer("cuGraphExecDestroy", destroyed.result())
@@ -124,34 +127,34 @@ unsafe impl HandleKind for ExecutableKind {
 }
 
 impl Executable {
-    /// Enqueues a run; the context must be bound.
+    /// Enqueues a run. The context must be bound.
     pub(crate) fn launch(&mut self, stream: &CudaStream) -> Result<(), CudaError> {
-        // SAFETY: the executable graph is live (1), and so is the stream while its owner is
-        // borrowed.
+        // SAFETY: the executable graph is live (1). The stream is live while its owner is borrowed.
         let launched = unsafe { sys::cuGraphLaunch(self.0.get(), stream.cu_stream()) };
         answer("cuGraphLaunch", launched.result())
     }
 
-    /// Uploads the data of a launch to the device; the context must be bound.
+    /// Uploads the launch data to the device. The context must be bound.
     pub(crate) fn upload(&mut self, stream: &CudaStream) -> Result<(), CudaError> {
-        // SAFETY: as above.
+        // SAFETY: the executable graph is live (1). The stream is live while its owner is borrowed.
         let uploaded = unsafe { sys::cuGraphUpload(self.0.get(), stream.cu_stream()) };
         answer("cuGraphUpload", uploaded.result())
     }
 
-    /// Takes the parameters of another graph's nodes; the context must be bound. `kind_of` returns
-    /// the kind of a node in that graph.
+    /// Takes over the parameters of another graph's nodes. The context must be bound. `kind_of`
+    /// returns the kind of a node in that graph.
     ///
     /// "Updates take effect the next time the graph is launched, so they do not impact previous graph
     /// launches, even if they are running at the time of the update" (CUDA Programming Guide, "Updating
     /// Instantiated Graphs"). With `CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE` "the graph update was not
     /// performed" (driver API, `cuGraphExecUpdate`).
     ///
-    /// The inner error is the driver's refusal: the update was not performed.
+    /// The inner error is the driver's refusal. The update was then not performed.
     ///
     /// # Errors
     ///
-    /// For any other error, CUDA does not document the result: the memory of both graphs must stay.
+    /// For any other error, CUDA does not document the outcome, so the memory of both graphs must
+    /// be kept.
     pub(crate) fn update(
         &mut self,
         graph: &Graph,
@@ -160,13 +163,14 @@ impl Executable {
         let mut told =
             UpdateResultInfo { result: 0, node: ptr::null_mut(), _from: ptr::null_mut() };
         let place = (&raw mut told).cast();
-        // SAFETY: both graphs are live (1); the place has the layout of the call's result (3).
+        // SAFETY: both graphs are live (1). The output variable is valid and has the layout of the
+        // call's result (3).
         let updated = unsafe { sys::cuGraphExecUpdate_v2(self.0.get(), graph.handle(), place) };
         if updated != sys::CUresult::CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE {
             return answer("cuGraphExecUpdate", updated.result()).map(Ok);
         }
         let (reason, node) = (UpdateReason::of_driver(told.result), told.node.addr() as u64);
-        // It is only compared: the driver may return a node of its own.
+        // The handle is only compared, because the driver may return a node of its own.
         Ok(Err(UpdateRefusal { reason, node: kind_of(node) }))
     }
 }

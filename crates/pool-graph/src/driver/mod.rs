@@ -1,16 +1,16 @@
-//! The CUDA driver's calls on graphs: captures of streams, handles of graphs, queries of a graph,
-//! and refusals. All other calls are in `pool-driver`. Its module `gone` has the rule for a failing
-//! call that orders: its code alone never excuses it.
+//! The calls of the CUDA driver on graphs: captures of streams, handles of graphs, queries of a
+//! graph, and refusals. All other calls are in `pool-driver`. Its module `gone` defines when the
+//! failure of a call that orders work may be ignored. The error code of that call is never a
+//! sufficient reason.
 //!
 //! The proofs of this module rely on three facts:
 //!
-//! 1. **Streams live** while the `Arc`, or the `Origin` of a capture, that leads to them is
-//!    borrowed. Their context is the thread's current one: the session binds it before it begins.
-//!    None is a default stream, which cannot take part in a capture, so their handles mean the same
-//!    in every context.
-//! 2. **Places outlive the call** that uses them: they are locals.
-//! 3. **Nodes and graphs** are handles from the driver; all their uses are within the life of the
-//!    graph.
+//! 1. **Streams live** while the `Arc`, or the `Origin` of a capture, that owns them is borrowed.
+//!    Their context is the current context of the thread, because the session binds it before it
+//!    begins. None of them is a default stream, which cannot take part in a capture. Their handles
+//!    therefore mean the same in every context.
+//! 2. **Output variables outlive the call** that writes to them, because they are locals.
+//! 3. **Nodes and graphs** are handles from the driver, which are used only while the graph lives.
 
 mod contents;
 mod forks;

@@ -1,8 +1,8 @@
-//! The memory of a graph's fill or copy: from the first byte to the last.
+//! The memory that a fill or a copy in a graph uses, as the range from the first byte to the last.
 //!
 //! The driver API defines the addresses ("cuMemcpy3D"): row `y` of plane `z` begins at
-//! `base + (z * height + y) * pitch + x`. Bytes between two rows count as used. Every number is the
-//! graph's, so every sum is checked.
+//! `base + (z * height + y) * pitch + x`. The bytes between two rows count as used. Every number
+//! comes from the graph, so every sum is checked for overflow.
 
 use std::ffi::c_void;
 use std::fmt;
@@ -10,20 +10,20 @@ use std::mem::MaybeUninit;
 
 use pool_driver::cudarc::driver::sys;
 
-/// The reason for which the memory of a node cannot be read from the graph.
+/// The reason why the memory of a node cannot be read from the graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum UnreadableReason {
-    /// The driver API does not return the memory of a node of this kind, or this crate does not
+    /// The driver API does not report the memory of a node of this kind, or this crate does not
     /// know the kind.
     Kind,
-    /// The copy is from or to a CUDA array, which has no address.
+    /// The copy reads or writes a CUDA array, which has no address.
     Array,
-    /// The memory has a `CUmemorytype` that this crate does not know.
+    /// The memory is of a `CUmemorytype` that this crate does not know.
     MemoryType(u32),
-    /// Several rows without a pitch, or several planes without a height.
+    /// There are several rows without a pitch, or several planes without a height.
     Pitch,
-    /// The addresses do not fit 64 bits.
+    /// The addresses do not fit in 64 bits.
     Overflow,
 }
 
@@ -47,24 +47,24 @@ pub(super) struct NamedMemory {
     pub(super) bytes: u64,
 }
 
-/// A box of rows in memory of a pitch and a height.
+/// A box of rows in memory that is laid out with a pitch and a height.
 #[derive(Clone, Copy, Debug)]
 struct RowBox {
     base: u64,
-    /// The beginning of the box: bytes, rows, planes.
+    /// The start of the box, in bytes, rows and planes.
     begin: [u64; 3],
-    /// The bytes of a row, the rows, the planes.
+    /// The bytes of a row, the number of rows, and the number of planes.
     size: [u64; 3],
     pitch: u64,
     height: u64,
 }
 
-/// One end of a copy in the driver's form.
+/// One side of a copy, the source or the target, in the driver's form.
 struct End {
     kind: u32,
     host: *const c_void,
     device: u64,
-    /// The beginning of the box: bytes, rows, planes.
+    /// The start of the box, in bytes, rows and planes.
     begin: [usize; 3],
     pitch: usize,
     height: usize,
@@ -86,22 +86,24 @@ pub(super) fn of_fill(
     rows.hull(false)
 }
 
-/// Returns the memory that a copy reads, and that which it writes.
+/// Returns the memory that a copy reads, and the memory that it writes.
 ///
-/// The types of memory are read as numbers: a driver may have more of them than the bindings, whose
-/// enum is `repr(u32)`.
+/// The memory types are read as numbers, because a driver may know more types than the bindings,
+/// whose enum is `repr(u32)`.
 pub(super) fn of_copy(
     place: &MaybeUninit<sys::CUDA_MEMCPY3D>,
 ) -> Result<[NamedMemory; 2], UnreadableReason> {
     let copy = place.as_ptr();
-    // SAFETY: in bounds of the place; it makes no reference, and reads nothing.
+    // SAFETY: the field is in bounds of `place`. This creates no reference and reads nothing.
     let source = unsafe { &raw const (*copy).srcMemoryType };
-    // SAFETY: as above.
+    // SAFETY: the field is in bounds of `place`. This creates no reference and reads nothing.
     let target = unsafe { &raw const (*copy).dstMemoryType };
-    // SAFETY: the place was zeroed before the driver wrote there, so that it is a number, of the enum's size.
+    // SAFETY: `place` was zeroed before the driver wrote to it, so both fields are initialized, and
+    // a `u32` has the size of the enum.
     let kinds = [source, target].map(|kind| unsafe { kind.cast::<u32>().read() });
     kinds.into_iter().try_for_each(check_type)?;
-    // SAFETY: both types are values of their enum, and every other field is an integer or a raw pointer.
+    // SAFETY: both types are values of their enum, and every other field is an integer or a raw
+    // pointer.
     let copy = unsafe { place.assume_init_ref() };
     let size = [copy.WidthInBytes, copy.Height.max(1), copy.Depth.max(1)].map(|size| size as u64);
     let read = End {
@@ -126,8 +128,9 @@ pub(super) fn of_copy(
 /// `CU_MEMORYTYPE_HOST`.
 const HOST: u32 = 1;
 
-/// Checks that a `CUmemorytype` has addresses: of the host, of a device, or unified, which may be
-/// either and is in `srcDevice` or `dstDevice`.
+/// Checks that memory of a `CUmemorytype` has addresses. It must be host memory, device memory or
+/// unified memory. Unified memory may be on either side, and its address is in `srcDevice` or
+/// `dstDevice`.
 fn check_type(kind: u32) -> Result<(), UnreadableReason> {
     match kind {
         HOST | 2 | 4 => Ok(()),
@@ -137,7 +140,8 @@ fn check_type(kind: u32) -> Result<(), UnreadableReason> {
 }
 
 impl End {
-    /// Returns the memory of a copy of this size: bytes of a row, rows, planes.
+    /// Returns the memory of a copy of this size, given as the bytes of a row, the number of rows,
+    /// and the number of planes.
     fn memory(self, size: [u64; 3]) -> Result<NamedMemory, UnreadableReason> {
         let is_host = self.kind == HOST;
         let rows = RowBox {
@@ -152,7 +156,7 @@ impl End {
 }
 
 impl RowBox {
-    /// Returns the range from the first byte to the last.
+    /// Returns the range from the first byte of the box to the last.
     fn hull(self, is_host: bool) -> Result<NamedMemory, UnreadableReason> {
         let [_, y, z] = self.begin;
         let [_, rows, planes] = self.size;
@@ -189,7 +193,7 @@ mod tests {
 
     use super::{NamedMemory, UnreadableReason, of_copy, of_fill};
 
-    /// Returns a copy of two planes of two rows of eight bytes, from the host to a device.
+    /// Returns a copy of two planes with two rows of eight bytes each, from the host to a device.
     fn copy() -> sys::CUDA_MEMCPY3D {
         sys::CUDA_MEMCPY3D {
             srcXInBytes: 1,
@@ -220,7 +224,7 @@ mod tests {
         }
     }
 
-    /// Checks the same copy with one field changed.
+    /// Checks the same copy after changing one field.
     fn changed(change: impl FnOnce(&mut sys::CUDA_MEMCPY3D)) -> Result<(), UnreadableReason> {
         let mut copy = copy();
         change(&mut copy);
@@ -249,9 +253,9 @@ mod tests {
         let unified = MemoryType::CU_MEMORYTYPE_UNIFIED;
         assert_eq!(changed(|copy| copy.dstMemoryType = unified), Ok(()));
         let mut place = MaybeUninit::new(copy());
-        // SAFETY: in bounds of the place; no reference is made.
+        // SAFETY: the field is in bounds of `place`, and no reference is created.
         let kind = unsafe { &raw mut (*place.as_mut_ptr()).dstMemoryType };
-        // SAFETY: a field of the place, written as a number of its size.
+        // SAFETY: the pointer is to a field of `place`, and the number has the size of that field.
         unsafe { kind.cast::<u32>().write(9) };
         assert_eq!(of_copy(&place), Err(UnreadableReason::MemoryType(9)));
     }

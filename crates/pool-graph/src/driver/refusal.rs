@@ -1,14 +1,14 @@
-//! The reasons for which an executable graph refuses an update.
+//! The reasons why an executable graph refuses an update.
 
 use std::fmt;
 
 use thiserror::Error;
 
-/// The driver's report of an update that it did not perform; the graph is as before.
+/// The driver's report of an update that it did not perform. The graph is unchanged.
 ///
 /// An update may change the parameters of a graph's nodes: the parameters, sizes and functions of
-/// kernels, addresses and values of copies and fills. The number of nodes, their kinds and their
-/// dependencies must stay.
+/// kernels, and the addresses and values of copies and fills. The number of nodes, their kinds and
+/// their dependencies must stay the same.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq, Hash)]
 #[error(
     "the graph cannot be updated and is as before: {}{}. Capture another graph for other work",
@@ -17,9 +17,9 @@ use thiserror::Error;
 )]
 #[non_exhaustive]
 pub struct UpdateRefusal {
-    /// The reason for which the driver did not perform the update.
+    /// The reason why the driver did not perform the update.
     pub reason: UpdateReason,
-    /// The kind of the node, if the reason concerns one, in the new graph.
+    /// The kind of the node in the new graph, if the reason concerns a node.
     pub node: Option<NodeKind>,
 }
 
@@ -27,23 +27,23 @@ pub struct UpdateRefusal {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum UpdateReason {
-    /// There are more nodes or fewer, or their dependencies differ.
+    /// The number of nodes or their dependencies differ.
     TopologyChanged,
-    /// A node is of another kind.
+    /// A node is of a different kind.
     NodeTypeChanged,
-    /// The function of a kernel differs, and must not.
+    /// The function of a kernel differs in a way that an update cannot change.
     FunctionChanged,
-    /// Parameters changed that must stay.
+    /// Parameters differ that must stay the same.
     ParametersChanged,
-    /// Attributes changed that must stay.
+    /// Attributes differ that must stay the same.
     AttributesChanged,
-    /// A node of this kind, or as it is configured, cannot be updated.
+    /// A node cannot be updated because of its kind or its configuration.
     NotSupported,
-    /// A reason that this crate does not know, with the driver's number.
+    /// A reason that this crate does not know, with the driver's number for it.
     Other(u32),
 }
 
-/// The kind of a graph's node.
+/// The kind of a node in a graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum NodeKind {
@@ -53,7 +53,7 @@ pub enum NodeKind {
     Copy,
     /// Fills memory.
     Fill,
-    /// Calls the host.
+    /// Calls a host function.
     Host,
     /// Runs another graph.
     ChildGraph,
@@ -67,15 +67,15 @@ pub enum NodeKind {
     Allocate,
     /// Frees memory.
     Free,
-    /// Runs child graphs by a condition.
+    /// Runs child graphs depending on a condition.
     Conditional,
     /// Signals semaphores of another API.
     ExternalSignal,
     /// Waits for semaphores of another API.
     ExternalWait,
-    /// Writes words of memory, or waits for them.
+    /// Writes words of memory or waits for their values.
     BatchMemoryOperations,
-    /// Another kind: a `CUgraphNodeType` that this crate does not know.
+    /// Another kind: the number of a `CUgraphNodeType` that this crate does not know.
     Other(u32),
 }
 
@@ -114,8 +114,9 @@ impl NodeKind {
         }
     }
 
-    /// Returns `true` if the driver returns the memory of a node of this kind, or the caller of
-    /// [`enqueue`](crate::Capture::enqueue) has promised it. docs/graphs.md has the table.
+    /// Returns `true` if the driver reports the memory of a node of this kind, or if the caller of
+    /// [`enqueue`](crate::Capture::enqueue) has promised it. `docs/graphs.md` contains a table of
+    /// the kinds.
     pub(super) fn tells_its_memory(self) -> bool {
         !matches!(
             self,
@@ -128,7 +129,7 @@ impl NodeKind {
     }
 }
 
-/// The text of an [`UpdateReason`] in a refusal.
+/// Prints the text of an [`UpdateReason`] in a refusal.
 struct ReasonText(UpdateReason);
 
 impl fmt::Display for ReasonText {
@@ -147,7 +148,7 @@ impl fmt::Display for ReasonText {
     }
 }
 
-/// The node of a refusal, formatted after its reason, if there is one.
+/// Prints the node of a refusal after the reason, if there is a node.
 struct AtNode(Option<NodeKind>);
 
 impl fmt::Display for AtNode {
@@ -160,7 +161,7 @@ impl fmt::Display for AtNode {
 mod tests {
     use super::{NodeKind, UpdateReason, UpdateRefusal};
 
-    /// Every `CUgraphNodeType` to CUDA 13 has a name, and a later one its number.
+    /// Every `CUgraphNodeType` up to CUDA 13 has a name. A later type is reported by its number.
     #[test]
     fn every_kind_of_node_is_known_or_refused_by_its_number() {
         let unread = [8, 9, 12, 13];

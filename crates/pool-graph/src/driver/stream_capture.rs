@@ -1,7 +1,7 @@
-//! A capture in progress: begun, queried for the ends of its streams, ended, and cleaned up when it
-//! is discarded.
+//! A capture in progress. It can be begun, queried for the last nodes of its streams, and ended. A
+//! capture that is dropped is discarded.
 //!
-//! The facts for the proofs are in [the module of its calls](super).
+//! The proofs rely on the facts listed in [the parent module](super).
 
 use std::ptr;
 use std::sync::{Arc, Weak};
@@ -24,12 +24,12 @@ use super::handles::{Graph, GraphPlace};
 /// The calls of other threads that invalidate a capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum CaptureMode {
-    /// Unsafe calls of every thread are refused, and invalidate it.
+    /// Unsafe calls on any thread are refused, and invalidate the capture.
     Global,
-    /// Unsafe calls of the capturing thread alone are refused, and invalidate it.
+    /// Only unsafe calls on the capturing thread are refused, and invalidate the capture.
     #[default]
     ThreadLocal,
-    /// No call of any thread is refused, and none invalidates it.
+    /// No calls are refused, and no call invalidates the capture.
     Relaxed,
 }
 
@@ -43,38 +43,40 @@ impl CaptureMode {
     }
 }
 
-/// The stream that a capture begins on. No other code has its handle, and a capture must end on its
-/// first stream. So no other code can end one and get its graph: on the streams that take part,
-/// this is `CUDA_ERROR_STREAM_CAPTURE_UNMATCHED` ("the capture was not initiated in this stream",
-/// driver API), and invalidates the capture.
+/// The stream on which a capture begins. No other code has its handle, and a capture must end on
+/// the stream on which it began. No other code can therefore end the capture and receive its graph.
+/// Trying to end the capture on one of its other streams fails with
+/// `CUDA_ERROR_STREAM_CAPTURE_UNMATCHED` ("the capture was not initiated in this stream", driver
+/// API), and invalidates the capture.
 #[derive(Debug)]
 struct Origin(ResourceOwner<ContextHandle<OriginKind>>);
 
-// SAFETY: the driver's calls on a stream may be made from any thread; the value itself never changes.
+// SAFETY: the driver's calls on a stream may be made from any thread, and the value itself never
+// changes.
 unsafe impl Sync for Origin {}
 
 enum OriginKind {}
 
-// SAFETY: as above.
+// SAFETY: the driver's calls on a stream may be made from any thread.
 unsafe impl HandleKind for OriginKind {
     type Handle = sys::CUstream;
 
     const KIND: LeftoverKind = LeftoverKind::Stream;
 
     unsafe fn destroy(stream: sys::CUstream) -> Result<(), CudaError> {
-        // SAFETY: the stream is live, and this is its last use (caller).
+        // SAFETY: the caller promises that the stream is live and that this is its last use.
         let destroyed = with_relaxed_capture_mode(|| unsafe { result::stream::destroy(stream) });
         answer("cuStreamDestroy", destroyed)
     }
 }
 
 impl Origin {
-    /// Creates a stream of a context, which must be bound.
+    /// Creates a stream in a context, which must be bound.
     fn new(context: &Arc<CudaContext>) -> Result<Self, CudaError> {
         let place = Place::new()?;
         let made = with_relaxed_capture_mode(|| result::stream::create(StreamKind::NonBlocking));
         let stream = answer("cuStreamCreate", made)?;
-        // SAFETY: the stream has just been created, in this context.
+        // SAFETY: the stream has just been created in this context.
         Ok(Self(place.own(unsafe { ContextHandle::new(stream, context) })))
     }
 
@@ -88,41 +90,42 @@ impl Origin {
         unsafe { set_behind_nothing(self.stream()) }
     }
 
-    /// Returns `true` if the capture may still be in progress, and if the driver returns an error.
+    /// Returns `true` if the capture may still be in progress, or if the driver returns an error.
     fn may_be_captured(&self) -> bool {
         // SAFETY: the stream is live (1).
         let status = unsafe { result::stream::is_capturing(self.stream()) };
         status != Ok(sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE)
     }
 
-    /// Ends the capture. A graph gets the reserved place in the queue of deferred frees.
+    /// Ends the capture. If there is a graph, it takes the reserved entry in the queue of deferred
+    /// frees.
     fn ask_to_end(&self, place: &mut Option<GraphPlace>) -> Result<Option<Graph>, CudaError> {
         let mut graph = ptr::null_mut();
-        // SAFETY: the stream is live (1), and the place is valid (2).
+        // SAFETY: the stream is live (1), and the output variable is valid (2).
         let ended = unsafe { sys::cuStreamEndCapture(self.stream(), &raw mut graph) };
         answer("cuStreamEndCapture", ended.result())?;
         let Some(place) = place.take() else { return Ok(None) };
-        // SAFETY: the driver has just returned it, and no other code has it.
+        // SAFETY: the driver has just returned the graph, and no other code has its handle.
         Ok(unsafe { Graph::new(graph, self.0.context(), place) })
     }
 }
 
-/// A capture in progress, in which a stream takes part from the beginning. Its drop discards it:
-/// the stream is not captured any more.
+/// A capture in progress, in which a stream takes part from the beginning. Dropping this value
+/// discards the capture, and the stream is then no longer captured.
 pub(crate) struct StreamCapture {
     origin: Arc<Origin>,
     stream: Arc<CudaStream>,
     event: Arc<Event>,
     id: u64,
-    /// The place in the queue of deferred frees for the graph; `None` once the capture has ended
-    /// with one.
+    /// The entry in the queue of deferred frees that is reserved for the graph. `None` once the
+    /// capture has ended with a graph.
     place: Option<GraphPlace>,
     ended: bool,
 }
 
 impl StreamCapture {
-    /// Begins a capture of a stream, whose context must be bound. Fails if another thread
-    /// invalidated it at once.
+    /// Begins a capture of a stream, whose context must be bound. Returns `None` if another thread
+    /// has already invalidated the capture.
     pub(crate) fn begin(
         stream: &Arc<CudaStream>,
         mode: CaptureMode,
@@ -134,7 +137,7 @@ impl StreamCapture {
         let begun = unsafe { sys::cuStreamBeginCapture_v2(origin.stream(), mode.of_driver()) };
         answer("cuStreamBeginCapture", begun.result())?;
         let (stream, event) = (Arc::clone(stream), Arc::clone(event));
-        // From here on its drop ends it.
+        // From here on, dropping the value ends the capture.
         let origin = Arc::new(origin);
         let mut under_way = Self { origin, stream, event, id: 0, place, ended: false };
         // SAFETY: both streams are live (1).
@@ -144,14 +147,15 @@ impl StreamCapture {
         Ok(Some(under_way))
     }
 
-    /// Returns an observer of its streams' last nodes, for as long as it is in progress.
+    /// Returns an observer of the streams' last nodes, which works while the capture is in
+    /// progress.
     pub(crate) fn observer(&self) -> CaptureObserver {
         let (origin, event) = (Arc::downgrade(&self.origin), Arc::clone(&self.event));
         CaptureObserver { origin, event, capture: self.id }
     }
 
-    /// Ends the capture after the current work of its stream. Returns `None` if it was invalidated
-    /// without an error.
+    /// Ends the capture after the current work of its stream. Returns `None` if the capture was
+    /// invalidated without an error.
     pub(crate) fn end(mut self) -> Result<Option<Graph>, CudaError> {
         // SAFETY: both streams are live (1).
         unsafe { self.event.order_handles(self.origin.stream(), self.cu_stream()) }?;
@@ -165,7 +169,7 @@ impl StreamCapture {
     fn end_once(&mut self) -> Result<Option<Graph>, CudaError> {
         self.ended = true;
         let ended = self.origin.ask_to_end(&mut self.place);
-        // On any error, the streams must not be left captured. The graph, if there is one, is
+        // After any error, the streams must not stay captured. If there is a graph, it is
         // destroyed.
         if ended.is_err() && self.origin.may_be_captured() {
             drop(self.origin.ask_to_end(&mut self.place));
@@ -177,8 +181,8 @@ impl StreamCapture {
     }
 }
 
-/// Takes the error that a destructor of cudarc has stored in the context, if a capture was its
-/// cause: otherwise the next call of cudarc would return it. An error with another cause stays in
+/// Removes the error that a cudarc destructor has stored in the context, if a capture caused that
+/// error. Otherwise the next call of cudarc would return it. An error with another cause stays in
 /// the context.
 fn forget_error_of_capture(context: &CudaContext) {
     if let Err(error) = context.check_err()
@@ -188,25 +192,26 @@ fn forget_error_of_capture(context: &CudaContext) {
     }
 }
 
-/// The body failed or unwound: the capture is discarded.
+/// Discards the capture, because the body failed or unwound.
 impl Drop for StreamCapture {
     fn drop(&mut self) {
         if !self.ended {
-            // If the context cannot be made current, the end fails; the driver's capture is then
-            // ended with its origin.
+            // If the context cannot be made current, ending the capture fails. The driver then ends
+            // the capture when the origin is destroyed.
             let _unbound = bind(self.stream.context());
             drop(self.end_once());
         }
     }
 }
 
-/// An observer of the last nodes of a capture's streams, while it is in progress.
+/// An observer of the last nodes of a capture's streams while the capture is in progress.
 ///
 /// The driver returns a stream's last nodes in an array that the next call on *that stream* may
-/// change. Other threads have the streams of a session, for safe calls of cudarc, too. So the
-/// origin is queried, which no other code has. It is ordered after the stream, its nodes are
-/// queried, and its dependencies are removed again. The driver copies in both steps. The capture
-/// cannot end meanwhile, because it must end on its origin.
+/// change. Other threads may also use the streams of a session in safe calls of cudarc. The
+/// observer therefore queries the origin, which no other code can use. It orders the origin after
+/// the stream, reads the origin's last nodes, and removes the origin's dependencies again. The
+/// driver copies the nodes in both steps. The capture cannot end during these calls, because it
+/// must end on its origin.
 #[derive(Debug)]
 pub(crate) struct CaptureObserver {
     origin: Weak<Origin>,
@@ -215,18 +220,18 @@ pub(crate) struct CaptureObserver {
     capture: u64,
 }
 
-/// The position of a stream in a capture.
+/// The position of a stream relative to a capture.
 pub(crate) enum StreamPosition {
-    /// The stream is not captured, or its capture is invalidated.
+    /// The stream is not captured, or its capture has been invalidated.
     Outside,
-    /// The stream is in another capture.
+    /// The stream takes part in another capture.
     Elsewhere,
-    /// The stream is after these nodes of the capture, by handle.
+    /// The stream's next work follows these nodes of the capture, given by handle.
     Behind(Vec<u64>),
 }
 
 impl CaptureObserver {
-    /// Returns the position of a stream in a capture.
+    /// Returns the position of a stream relative to this capture.
     pub(crate) fn look(&self, stream: &CudaStream) -> Result<StreamPosition, CudaError> {
         let (Some(capture), Some(origin)) = (capture_under_way(stream)?, self.origin.upgrade())
         else {
@@ -237,9 +242,9 @@ impl CaptureObserver {
         }
         // SAFETY: both streams are live (1).
         unsafe { self.event.order_handles(origin.stream(), stream.cu_stream()) }?;
-        // SAFETY: the stream is live (1). No other code has its handle: one thread runs the
-        // captured body, and queries under the lock of its account. Only that thread ends the
-        // capture, on this stream, after the body.
+        // SAFETY: the stream is live (1). No other code has its handle: a single thread runs the
+        // captured body, and queries while it holds the lock of the account. Only that thread ends
+        // the capture, on this stream, after the body.
         let nodes = unsafe { graph_reading::frontier(origin.stream()) };
         origin.let_go()?;
         let handles = |nodes: Vec<sys::CUgraphNode>| nodes.iter().map(handle).collect();

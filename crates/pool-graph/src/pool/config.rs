@@ -1,12 +1,12 @@
-//! The bytes that a pool takes at its creation, and at most.
+//! The initial and the maximum size of a pool.
 
-/// The bytes of a [`CUDAGraphMemoryPool`](crate::CUDAGraphMemoryPool).
+/// The initial and the maximum size of a [`CUDAGraphMemoryPool`](crate::CUDAGraphMemoryPool).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GraphPoolConfig {
-    /// The bytes to take from the source at the pool's creation, rounded up to chunks of 16 MiB;
-    /// 512 MiB by default.
+    /// The bytes to request from the source when the pool is created, rounded up to chunks of 16
+    /// MiB. The default is 512 MiB.
     pub initial: u64,
-    /// The maximum of reserved bytes; `u64::MAX`, the default, is no maximum.
+    /// The maximum number of reserved bytes. The default, `u64::MAX`, means no limit.
     pub maximum: u64,
 }
 

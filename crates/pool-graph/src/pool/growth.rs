@@ -1,9 +1,9 @@
-//! Allocation with requests to the source: without the lock, with the bytes reserved before, and
-//! with up to three attempts.
+//! Allocation that requests memory from the source. The pool's lock is not held during a request,
+//! and the requested bytes are reserved beforehand.
 //!
-//! The first request is for a chunk, the second for the minimum, and the third for the minimum
-//! after every idle chunk was freed. Between the attempts the lock is free, so each checks the
-//! available memory again.
+//! An allocation makes up to three requests. The first request is for a chunk, the second for the
+//! minimum, and the third for the minimum after every idle chunk has been freed. The lock is
+//! released between the attempts, so each attempt checks the available memory again.
 
 use pool_core::reserve::Reserve;
 
@@ -15,8 +15,8 @@ use crate::base::sync::{SourceCall, get_ready_to_wait, is_ready_to_wait};
 use crate::book::{AllocationStep, Book, Growth};
 use crate::source::{GraphMemoryResult, MemorySource, is_good_address};
 
-/// Fetches the chunks of a new pool. Returns the source's error if it has too few. Stops early if
-/// the host has no memory for the records.
+/// Requests the chunks of a new pool. Returns the source's error if the source has too little
+/// memory. Stops early if the host cannot allocate the records.
 pub(crate) fn preallocate<M: MemorySource>(
     source: &M,
     book: &mut Book,
@@ -28,7 +28,8 @@ pub(crate) fn preallocate<M: MemorySource>(
                 book.preallocated(growth, address);
             }
             Ok(address) => {
-                // SAFETY: the source has just returned it, and no other code knows it.
+                // SAFETY: the source has just returned this range, and no other code knows its
+                // address.
                 unsafe { source.free(address, growth.bytes) };
                 book.not_grown(growth);
                 return Ok(());
@@ -42,8 +43,8 @@ pub(crate) fn preallocate<M: MemorySource>(
     Ok(())
 }
 
-/// Reserves capacity for a chunk in a book without other users. Returns `false` if the host has
-/// none.
+/// Reserves host memory for one more chunk in a book that has no other users. Returns `false` if
+/// the host is out of memory.
 fn has_room(book: &mut Book, growth: Growth) -> bool {
     while let Some(missing) = book.lacking(Some(growth.bytes)) {
         let Ok(mut room) = Book::allocate(missing) else { return false };
@@ -52,7 +53,7 @@ fn has_room(book: &mut Book, growth: Growth) -> bool {
     true
 }
 
-/// Returns a block, of existing memory or of new memory from the source.
+/// Returns a block from existing memory, or from memory newly requested from the source.
 pub(crate) fn allocate<M: MemorySource>(
     shared: &Shared<M>,
     request: &Request,
@@ -89,8 +90,8 @@ pub(crate) fn allocate<M: MemorySource>(
                     Some(Refusal { source, .. }) => {
                         GraphMemoryError::OutOfMemory { requested, used, reserved, source }
                     }
-                    // The book gives up only after a refusal. If it did otherwise, this is an error
-                    // and not an endless loop.
+                    // The book gives up only after a refusal. If that ever changes, the call
+                    // returns an error instead of looping forever.
                     None => book.capacity_exceeded(request),
                 });
             }
@@ -98,24 +99,24 @@ pub(crate) fn allocate<M: MemorySource>(
     }
 }
 
-/// The source's refusal in a call.
+/// The source's refusal of a request during this call.
 struct Refusal<E> {
     bytes: u64,
-    /// The number of pieces returned to the source before the request.
+    /// The number of pieces that had been returned to the source before the request.
     returns: u64,
     source: E,
 }
 
 impl<E> Refusal<E> {
-    /// Returns the bytes that it still refuses: once any thread has returned memory, it may grant
-    /// the request.
+    /// Returns the size that the source still refuses. Once any thread has returned memory to the
+    /// source, the refusal no longer counts, and the result is `u64::MAX`.
     fn bytes_now(&self, book: &Book) -> u64 {
         if book.returns_to_source() == self.returns { self.bytes } else { u64::MAX }
     }
 }
 
-/// A growth in progress: on any end of the call, the book records its end and notifies the waiting
-/// threads.
+/// A growth in progress. However the call ends, dropping this value records the end in the book and
+/// notifies the waiting threads.
 struct GrowthUnderWay<'s, M: MemorySource> {
     shared: &'s Shared<M>,
     growth: Option<Growth>,
@@ -131,7 +132,7 @@ impl<M: MemorySource> Drop for GrowthUnderWay<'_, M> {
     }
 }
 
-/// Requests memory from the source, and creates the request's block in it. Returns the source's
+/// Requests memory from the source, and creates the requested block in it. Returns the source's
 /// error if it refuses.
 fn grow<M: MemorySource>(
     shared: &Shared<M>,
@@ -145,7 +146,7 @@ fn grow<M: MemorySource>(
     };
     let bad = GraphMemoryError::BadAddress { address, bytes: growth.bytes };
     if !is_good_address(address, growth.bytes) {
-        // SAFETY: the source has just returned it, and no other code knows it.
+        // SAFETY: the source has just returned this range, and no other code knows its address.
         unsafe { shared.source.free(address, growth.bytes) };
         return Err(bad);
     }
@@ -157,7 +158,7 @@ fn grow<M: MemorySource>(
     let mut book = match book {
         Ok(book) => book,
         Err(error) => {
-            // SAFETY: as above.
+            // SAFETY: the source has just returned this range, and no block has been created in it.
             unsafe { shared.source.free(address, growth.bytes) };
             return Err(error);
         }

@@ -1,10 +1,12 @@
-//! The thread-safe pool of memory with fixed addresses.
+//! A thread-safe pool of memory whose blocks stay at fixed addresses.
 //!
-//! A thread waits on the lock of the pool's state until another thread has fetched memory from the source. A thread that
-//! is itself inside a call of a source (a hook, say) does not wait there ([`SourceCall`](crate::base::sync::SourceCall)).
-//! `parking_lot` allocates a record for a waiting thread; that happens before the lock is taken
-//! ([`get_ready_to_wait`](crate::base::sync::get_ready_to_wait)). Its table of waiting threads grows under locks of its
-//! own. So a hook of the allocator that runs right there, and must itself wait for another thread, deadlocks.
+//! While one thread requests memory from the source, other threads that find no free block wait on
+//! the lock of the pool's state. A thread that is already inside a call to a source, in a hook for
+//! example, does not wait ([`SourceCall`](crate::base::sync::SourceCall)). `parking_lot` allocates
+//! a record for each waiting thread. The pool makes that allocation happen before it takes the lock
+//! ([`get_ready_to_wait`](crate::base::sync::get_ready_to_wait)). The table of waiting threads in
+//! `parking_lot` grows under separate locks. If an allocator hook runs during that growth and waits
+//! for another thread, the process deadlocks.
 
 mod config;
 mod growth;

@@ -1,5 +1,4 @@
-//! The book of a pool behind its lock, with the source of its memory, shared by a pool and its
-//! leases.
+//! The locked book of a pool and the source of its memory, which the pool shares with its leases.
 
 use pool_core::reserve::{NoHostMemory, lock_reserved};
 
@@ -12,19 +11,19 @@ use crate::source::MemorySource;
 pub(crate) struct Shared<M: MemorySource> {
     pub(crate) source: M,
     pub(crate) book: Mutex<Book>,
-    /// Notifies threads that wait for memory of every change.
+    /// Notifies the threads that wait for memory whenever the book changes.
     pub(crate) changed: Condvar,
 }
 
 impl<M: MemorySource> Shared<M> {
-    /// Ends a lease, and frees memory that waited for it.
+    /// Ends a lease, and frees the memory that only this lease kept alive.
     pub(crate) fn end_lease(&self, blocks: &[GraphMemoryBlock]) {
         let idle = self.book.lock().end_lease(blocks);
         self.give_back(idle);
     }
 
-    /// Returns the locked book, with capacity for an allocation, and for a new chunk of `bytes`
-    /// bytes.
+    /// Returns the locked book with enough host memory for an allocation, and for a new chunk of
+    /// `growth` bytes if that is given.
     pub(crate) fn book_with_room(
         &self,
         growth: Option<u64>,
@@ -32,7 +31,7 @@ impl<M: MemorySource> Shared<M> {
         lock_reserved(|| self.book.lock(), |book| book, growth)
     }
 
-    /// Returns released pieces to the source, one by one. Returns the number of freed bytes.
+    /// Returns released pieces to the source one at a time. Returns the number of freed bytes.
     pub(crate) fn give_back(&self, mut leaving: LeavingPieces) -> u64 {
         if leaving.pieces == 0 {
             return 0;
@@ -41,9 +40,10 @@ impl<M: MemorySource> Shared<M> {
         let _call = SourceCall::begin();
         let mut next = self.book.lock().next_leaving(&mut leaving);
         while let Some(piece) = next {
-            // SAFETY: the book releases each range of the source once, as a whole, and only without
-            // a block in it. The code that returned the last block promises that no work uses it. A
-            // captured graph that uses it holds a lease, which is a block.
+            // SAFETY: the book releases each range of the source once, as a whole, and only if no
+            // block is left in it. The code that returned the last block promises that no work uses
+            // that block. A captured graph that uses the range holds a lease, and a leased block
+            // keeps the range in the book.
             let is_free = unsafe { self.source.free(piece.address, piece.bytes) };
             freed_bytes += if is_free { piece.bytes } else { 0 };
             let mut book = self.book.lock();

@@ -1,5 +1,5 @@
-//! The memory of a device as a source: plain allocations at fixed addresses, without effect on
-//! captures.
+//! The memory of a device as a source. It consists of plain allocations at fixed addresses, which
+//! do not affect captures.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,12 +18,14 @@ use pool_driver::reclaim::Reclaim;
 
 use super::contract::MemorySource;
 
-/// The memory of a CUDA device, by `cuMemAlloc`: at fixed addresses, and not part of any graph.
+/// A source that allocates the memory of a CUDA device with `cuMemAlloc`. The memory is at fixed
+/// addresses, and is not part of any graph.
 ///
-/// Allocating and freeing are legal while a stream is captured, in this thread or another: the
-/// thread's capture mode is relaxed meanwhile. A free waits for the work of the whole device.
+/// Memory may be allocated and freed while this thread or another thread captures a stream, because
+/// these calls temporarily switch the calling thread to the relaxed capture mode. A free waits for
+/// all work on the device.
 ///
-/// Kernels of another device can access it after
+/// Kernels on another device can access the memory after
 /// `device.clone().without_memory_pool().let_peer(&other)` ([`CudaDevice::let_peer`]).
 ///
 /// ```no_run
@@ -40,12 +42,13 @@ use super::contract::MemorySource;
 pub struct DeviceMemory {
     context: Arc<CudaContext>,
     unanswered: Arc<Mutex<Option<CudaError>>>,
-    /// A place in the queue of deferred frees for each allocation, reserved before it: so a free
-    /// needs no host memory. Locked only to link and unlink.
+    /// One entry in the queue of deferred frees for each allocation. The entry is reserved before
+    /// the allocation, so that a free needs no host memory. The lock is held only while entries are
+    /// linked and unlinked.
     places: Arc<Mutex<Chain<Option<Place<Allocation>>>>>,
 }
 
-/// One allocation that is being freed.
+/// An allocation that is being freed.
 #[derive(Debug)]
 struct Allocation {
     address: u64,
@@ -60,20 +63,20 @@ impl Resource for Allocation {
     }
 
     unsafe fn give_back(&mut self) -> Result<(), CudaError> {
-        // SAFETY: the address came from `calls::allocate` in this context, is freed once, and is
-        // not in use any more (caller).
+        // SAFETY: the address came from `calls::allocate` in this context and is freed once. The
+        // caller promises that it is no longer in use.
         unsafe { calls::free(self.address, &self.context) }
     }
 }
 
 impl DeviceMemory {
-    /// Creates the source of this device's memory.
+    /// Creates a source of this device's memory.
     #[must_use]
     pub fn new(device: &CudaDevice) -> Self {
         Self::of_context(Arc::clone(device.context()))
     }
 
-    /// Creates the source for the device of a context.
+    /// Creates a source of the memory of a context's device.
     #[must_use]
     pub fn of_context(context: Arc<CudaContext>) -> Self {
         Self { context, unanswered: Arc::default(), places: Arc::default() }
@@ -85,14 +88,15 @@ impl DeviceMemory {
         &self.context
     }
 
-    /// Takes the first error of a free since the last take; a free itself returns none. Clones
-    /// share it. The memory is [deferred](pool_cuda::Cuda::give_back_leftovers), and freed later.
+    /// Returns the first error of a free since the last call of this method, because a free itself
+    /// cannot return an error. Clones of the source share the stored error. The free is
+    /// [deferred](pool_cuda::Cuda::give_back_leftovers), and the memory is freed later.
     #[must_use]
     pub fn take_unanswered(&self) -> Option<CudaError> {
         self.unanswered.lock().take()
     }
 
-    /// Makes the context the calling thread's current one.
+    /// Sets the context as the current context of the calling thread.
     pub(crate) fn bind(&self) -> Result<(), CudaError> {
         bind(&self.context)
     }
@@ -103,9 +107,10 @@ impl DeviceMemory {
     }
 }
 
-// SAFETY: the driver returns disjoint ranges, aligned to 256 bytes at least, which stay, with their
-// pages, until they are freed. Its calls may be made from any thread with the context current,
-// which both methods ensure. The caller would detect an address of 0 or near the end.
+// SAFETY: the driver returns disjoint ranges that are aligned to at least 256 bytes. The ranges and
+// their pages stay until they are freed. The driver's calls may be made from any thread on which
+// the context is current, and both methods ensure that it is. The caller of `allocate` would detect
+// an address that is 0 or too high.
 unsafe impl MemorySource for DeviceMemory {
     type Error = CudaError;
 
@@ -135,7 +140,7 @@ unsafe impl MemorySource for DeviceMemory {
         let mut link = self.places.lock().pop().unwrap_or_default();
         let freed = match link.iter_mut().find_map(Option::take) {
             Some(place) => place.own(allocation).give_back(),
-            // SAFETY: the address is freed once, and is not in use any more (caller).
+            // SAFETY: the address is freed once. The caller promises that it is no longer in use.
             None => unsafe { allocation.give_back() },
         };
         if let Err(error) = freed {

@@ -1,4 +1,4 @@
-//! Addresses without memory: for tests, for planning, and for systems without a device.
+//! Addresses without memory behind them, for tests, for planning, and for systems without a GPU.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -10,14 +10,14 @@ use crate::base::request::SOURCE_ALIGNMENT;
 
 use super::contract::MemorySource;
 
-/// The first address: aligned to the minimum for a source.
+/// The first address, which has exactly the minimum alignment of a source.
 const FIRST: u64 = 0x7f00_0000_0000 + SOURCE_ALIGNMENT;
 
-/// A [`MemorySource`] of addresses without memory. It can have a limit, refuses on request, and
-/// counts calls; clones share all of that.
+/// A [`MemorySource`] of addresses without memory behind them. It can enforce a limit, refuses
+/// allocations on request, and counts calls. Clones share the limit, the refusals and the counts.
 ///
-/// Ranges follow each other without a gap, so an access beyond the end of one is in the next. An
-/// address is never reused.
+/// Ranges follow each other without gaps, so an access past the end of a range falls into the next
+/// range. An address is never reused.
 ///
 /// ```
 /// use pool_graph::{MemorySource, SyntheticMemory};
@@ -38,58 +38,58 @@ struct State {
     next: u64,
     limit: u64,
     held: u64,
-    /// The allocated ranges, by address; addresses only grow.
+    /// The allocated ranges, sorted by address. New addresses are always higher.
     pieces: Vec<(u64, u64)>,
     allocations: u64,
-    /// The number of allocations until the refused one, and `true` if all later ones are refused,
-    /// too.
+    /// The number of allocations until the refused one. The flag is `true` if all later allocations
+    /// are refused as well.
     refused: Option<(u64, bool)>,
     mistakes: u64,
 }
 
-/// The reason of a refusal.
+/// The reason why an allocation was refused.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SyntheticRefusal {
-    /// The limit is reached.
+    /// The allocation would exceed the limit.
     #[error("{requested} bytes on top of {held} exceed the limit of {limit}")]
     Full {
-        /// The requested bytes.
+        /// The requested size in bytes.
         requested: u64,
-        /// The allocated bytes.
+        /// The number of bytes that are already allocated.
         held: u64,
         /// The limit in bytes.
         limit: u64,
     },
-    /// A test requested this refusal.
+    /// A test requested that this allocation be refused.
     #[error("{requested} bytes were refused on request")]
     OnRequest {
-        /// The requested bytes.
+        /// The requested size in bytes.
         requested: u64,
     },
-    /// The host has no memory to record the allocation.
+    /// The host cannot allocate the record of the allocation.
     #[error("the host has no {requested} bytes to record the allocation")]
     Bookkeeping {
-        /// The requested bytes of host memory.
+        /// The requested host memory in bytes.
         requested: usize,
     },
 }
 
 impl SyntheticMemory {
-    /// Creates synthetic memory limited only by the address space.
+    /// Creates synthetic memory that is limited only by the address space.
     #[must_use]
     pub fn new() -> Self {
         Self::with_limit(u64::MAX)
     }
 
-    /// Creates synthetic memory with a limit of allocated bytes.
+    /// Creates synthetic memory with a limit on the number of allocated bytes.
     #[must_use]
     pub fn with_limit(limit: u64) -> Self {
         Self::starting_at(FIRST, limit)
     }
 
-    /// Creates synthetic memory with a limit of allocated bytes that starts at `address`: a
-    /// multiple of 256 that is not 0.
+    /// Creates synthetic memory that starts at `address`, with a limit on the number of allocated
+    /// bytes. The address must be a multiple of 256 and must not be 0.
     #[must_use]
     pub fn starting_at(address: u64, limit: u64) -> Self {
         Self(Arc::new(Mutex::new(State {
@@ -103,28 +103,28 @@ impl SyntheticMemory {
         })))
     }
 
-    /// Refuses the n-th allocation from now (1 is the next), and none after it.
+    /// Refuses only the n-th allocation from now on. The next allocation is number 1.
     pub fn refuse(&self, nth: u64) {
         self.state().refused = Some((nth, false));
     }
 
-    /// Refuses every allocation from the n-th from now on.
+    /// Refuses the n-th allocation from now on and every later one.
     pub fn refuse_from(&self, nth: u64) {
         self.state().refused = Some((nth, true));
     }
 
-    /// Stops refusing on request.
+    /// Cancels all requested refusals.
     pub fn refuse_none(&self) {
         self.state().refused = None;
     }
 
-    /// Returns the allocated bytes.
+    /// Returns the number of allocated bytes.
     #[must_use]
     pub fn held(&self) -> u64 {
         self.state().held
     }
 
-    /// Returns the allocated ranges: address and bytes of each, in order of address.
+    /// Returns the address and the size of each allocated range, sorted by address.
     #[must_use]
     pub fn pieces(&self) -> Vec<(u64, u64)> {
         let mut pieces = Vec::new();
@@ -135,20 +135,20 @@ impl SyntheticMemory {
                 return pieces;
             }
             let wanted = state.pieces.len();
-            // Nothing is allocated under the lock.
+            // Nothing is allocated while the lock is held.
             drop(state);
             pieces.reserve_exact(wanted);
         }
     }
 
-    /// Returns the number of allocations, refused ones included.
+    /// Returns the number of allocations, including refused ones.
     #[must_use]
     pub fn allocations(&self) -> u64 {
         self.state().allocations
     }
 
-    /// Returns the number of invalid frees: of a range that was not allocated, or with another
-    /// size.
+    /// Returns the number of invalid frees: frees of a range that was not allocated, or with
+    /// another size.
     #[must_use]
     pub fn mistakes(&self) -> u64 {
         self.state().mistakes
@@ -207,9 +207,10 @@ impl Default for SyntheticMemory {
     }
 }
 
-// SAFETY: addresses only grow from a multiple of 256 that is not 0, by the requested multiples of
-// 256, and stop before an overflow, so ranges never overlap. There is no memory to move, and a lock
-// around everything.
+// SAFETY: the first address is a multiple of 256 and not 0. Addresses only grow, by the requested
+// sizes, which are multiples of 256, and allocation stops before an overflow. Ranges therefore
+// never overlap. There is no memory that could move, and a lock guards all state, so any thread may
+// call both methods.
 unsafe impl MemorySource for SyntheticMemory {
     type Error = SyntheticRefusal;
 

@@ -1,4 +1,4 @@
-//! A stand-in for a device's memory in builds without CUDA: no value of that type can be created.
+//! A stand-in for a device's memory in builds without CUDA. No value of the type can be created.
 
 use std::convert::Infallible;
 
@@ -6,11 +6,12 @@ use pool_core::Device;
 
 use super::contract::MemorySource;
 
-/// The memory of a CUDA device. This crate was built without its feature `cuda`, so there is none.
+/// The memory of a CUDA device. This crate was built without its feature `cuda`, so no value of
+/// this type exists.
 #[derive(Clone, Copy, Debug)]
 pub enum DeviceMemory {}
 
-// SAFETY: there is no value of it, so none of its methods is ever called.
+// SAFETY: no value of this type exists, so none of the methods is ever called.
 unsafe impl MemorySource for DeviceMemory {
     type Error = Infallible;
 

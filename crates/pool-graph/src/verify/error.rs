@@ -2,20 +2,20 @@
 
 use thiserror::Error;
 
-/// The verifier's finding. Regions are named by their index, nodes by their number.
+/// The verifier's finding. Regions are identified by their index, nodes by their number.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LayoutViolation {
-    /// Two regions share bytes, and the graph does not finish with one before it begins with the
-    /// other.
+    /// Two regions share bytes, and the graph does not finish with one region before it begins with
+    /// the other.
     #[error(
         "regions #{first} and #{second} share bytes, and no edges of full completion lead from all uses of the \
          one to the other"
     )]
     Unordered {
-        /// The region of lower index.
+        /// The index of the first region, which is lower than `second`.
         first: usize,
-        /// The other region.
+        /// The index of the second region.
         second: usize,
     },
     /// A node accesses bytes of the arena that belong to no region at that time.
@@ -23,32 +23,32 @@ pub enum LayoutViolation {
         "node {node} accesses {bytes} bytes at offset {offset} of the arena, which belong to no region at that time"
     )]
     StrayAccess {
-        /// The node.
+        /// The number of the node.
         node: usize,
-        /// The start of the access in the arena.
+        /// The offset of the access in the arena.
         offset: u64,
-        /// Its bytes.
+        /// The size of the access in bytes.
         bytes: u64,
     },
-    /// The layout names a node that the graph does not have.
+    /// The layout names a node that is not in the graph.
     #[error("there is no node {node}: the graph has {nodes}")]
     UnknownNode {
-        /// The node.
+        /// The number of the node.
         node: usize,
-        /// The number of the graph's nodes.
+        /// The number of nodes in the graph.
         nodes: usize,
     },
     /// A region ends beyond the largest offset.
     #[error("region #{region} ends beyond the largest offset: {bytes} bytes at offset {offset}")]
     Overflow {
-        /// The region.
+        /// The index of the region.
         region: usize,
-        /// The start of the region.
+        /// The offset of the region in the arena.
         offset: u64,
-        /// Its bytes.
+        /// The size of the region in bytes.
         bytes: u64,
     },
-    /// The edges form a circle.
+    /// The edges form a cycle.
     #[error("the edges form a circle")]
     Circle,
 }

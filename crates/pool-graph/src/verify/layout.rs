@@ -1,6 +1,6 @@
-//! The verifier's input: a graph, and the places of regions and accesses.
+//! The verifier's input: a graph, its regions and its accesses.
 
-/// The nodes of a graph, by number from 0, and the edges between them.
+/// The nodes of a graph, numbered from 0, and the edges between them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GraphOrder {
     /// The number of nodes.
@@ -12,39 +12,40 @@ pub struct GraphOrder {
 /// An edge between two nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct OrderEdge {
-    /// The earlier node.
+    /// The number of the earlier node.
     pub from: usize,
-    /// The later node.
+    /// The number of the later node.
     pub to: usize,
-    /// `true` if the later node begins after the earlier one is complete. Programmatic edges, and
-    /// those of launch order, do not guarantee that: they order no memory.
+    /// `true` if the later node begins only after the earlier node has completed. Programmatic
+    /// edges and launch-order edges do not guarantee this, so they do not order memory accesses.
     pub full: bool,
 }
 
-/// The place of a region, and its use by the graph.
+/// The position of a region in the arena, and how the graph uses the region.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RegionLayout {
-    /// The start of the bytes in the arena.
+    /// The offset of the region in the arena.
     pub offset: u64,
-    /// The bytes of the region.
+    /// The size of the region in bytes.
     pub bytes: u64,
-    /// The nodes known to use it. For them the edges must confirm the statements of `after` and
-    /// `until` about every use; further statements are trusted.
+    /// The nodes that are known to use the region. For these nodes, the edges must confirm what
+    /// `after` and `until` state about every use. For other uses, these statements are trusted.
     pub uses: Vec<usize>,
-    /// Every use comes after all of these nodes. The edges must show that each of them is one of
-    /// those in `until`, or precedes one.
+    /// Every use of the region follows all of these nodes. The edges must show that each of these
+    /// nodes is one of the nodes in `until`, or precedes one of them.
     pub after: Vec<usize>,
-    /// Every use is one of these nodes, or precedes one of them. Empty: it is not used at all. So a
-    /// node that does not come after all of `after` is not a use, and ends none.
+    /// Every use of the region is one of these nodes, or precedes one of them. If the list is
+    /// empty, the region is not used at all. A node in this list that does not follow all nodes in
+    /// `after` is not a use of the region.
     pub until: Vec<usize>,
 }
 
-/// Bytes of the arena in a node's parameters.
+/// The bytes of the arena that a node's parameters refer to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
-    /// The node with the access.
+    /// The number of the node that accesses the bytes.
     pub node: usize,
-    /// The start of the bytes in the arena.
+    /// The offset of the access in the arena.
     pub offset: u64,
     /// The number of accessed bytes.
     pub bytes: u64,
@@ -59,7 +60,7 @@ impl RegionLayout {
         self.offset.max(other.offset) < self.end().min(other.end())
     }
 
-    /// Returns `true` if all bytes of an access are the region's own at some time.
+    /// Returns `true` if the region contains all bytes of an access.
     pub(super) fn contains(&self, access: &Access) -> bool {
         let end = access.offset.saturating_add(access.bytes);
         self.offset <= access.offset && end <= self.end()
@@ -67,7 +68,7 @@ impl RegionLayout {
 }
 
 impl Access {
-    /// Returns `true` if the access has bytes, and the end of the first one is a valid offset.
+    /// Returns `true` if the access is not empty and its first byte ends at a valid offset.
     pub(super) fn has_first_byte(&self) -> bool {
         self.bytes > 0 && self.offset < u64::MAX
     }

@@ -1,15 +1,15 @@
-//! Lists of numbers, one behind the other in one vector.
+//! Lists of numbers, stored one after the other in a single vector.
 
-/// A list for each of some indices.
+/// One list for each index.
 #[derive(Debug)]
 pub(super) struct Lists {
-    /// The start of each list, and the end of the last one.
+    /// The start of each list, followed by the end of the last list.
     starts: Vec<usize>,
     items: Vec<usize>,
 }
 
 impl Lists {
-    /// Collects, for each index below `count`, its items in `pairs`, in that order.
+    /// Collects the items of each index below `count` from `pairs`, in the order of `pairs`.
     pub(super) fn new<I: Iterator<Item = (usize, usize)>>(
         count: usize,
         pairs: impl Fn() -> I,

@@ -1,4 +1,4 @@
-//! The lives of regions by the edges of a graph: the last uses of each region.
+//! The lifetimes of regions, derived from the edges of a graph: the last uses of each region.
 
 use super::lists::Lists;
 use super::regions::Regions;
@@ -6,16 +6,16 @@ use super::regions::Regions;
 /// The last uses of each region of a layout.
 #[derive(Debug)]
 pub(super) struct Lives {
-    /// `true` if the edges confirm the layout of a region. Otherwise it is ordered with no other
-    /// one.
+    /// `true` if the edges confirm the layout of a region. Otherwise the region is not ordered with
+    /// any other region.
     shown: Vec<bool>,
-    /// The places of the last uses of each region.
+    /// The positions of each region's last uses.
     ends: Lists,
 }
 
 impl Lives {
-    /// Computes the lives of regions that are used until the nodes of their layout, except for
-    /// nodes that are not uses.
+    /// Computes the lifetimes of the regions. The last uses of each region are the nodes of its
+    /// layout, except for nodes in `none`, which are not uses.
     pub(super) fn new(
         regions: &Regions<'_>,
         mut none: Vec<(usize, usize)>,
@@ -34,12 +34,12 @@ impl Lives {
         self.shown[region]
     }
 
-    /// Returns the places of the last uses of a region; empty without a use.
+    /// Returns the positions of a region's last uses; empty if the region is not used.
     pub(super) fn ends(&self, region: usize) -> &[usize] {
         self.ends.of(region)
     }
 
-    /// Returns the highest place of a region's last uses; 0 without a use.
+    /// Returns the highest position of a region's last uses, or 0 if the region is not used.
     pub(super) fn last(&self, region: usize) -> usize {
         self.ends(region).iter().copied().max().unwrap_or(0)
     }

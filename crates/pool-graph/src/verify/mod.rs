@@ -1,9 +1,10 @@
-//! The verifier: from the nodes of a finished graph and the order of its edges, it checks every two
-//! regions that share bytes again. It shares no code with the planner, and trusts none of it.
+//! The verifier. It checks the order of every two regions that share bytes, using the nodes and
+//! edges of the finished graph. It shares no code with the planner, and trusts none of the
+//! planner's results.
 //!
-//! The order of a graph's nodes takes few passes (`reach.rs`), and only as many pairs of regions
-//! are checked as decide all pairs (`sweep.rs`): the time grows with the graph and the layout, not
-//! with their square.
+//! Ordering the nodes of a graph takes few passes (`reach.rs`). Only a subset of the pairs of
+//! regions is checked, which decides all other pairs (`sweep.rs`). The time therefore grows with
+//! the size of the graph and the layout, not with the square of that size.
 
 mod error;
 mod layout;

@@ -1,5 +1,5 @@
-//! A topological order of the named nodes. A node's place in it identifies the node from here on:
-//! predecessors have lower places.
+//! A topological order of the named nodes. From here on, a node is identified by its position in
+//! that order. Predecessors have lower positions.
 
 use std::collections::VecDeque;
 
@@ -7,20 +7,20 @@ use super::error::LayoutViolation;
 use super::layout::GraphOrder;
 use super::lists::Lists;
 
-/// The order, and the edges that order memory.
+/// The topological order, and the edges that order memory accesses.
 #[derive(Debug)]
 pub(super) struct Order {
-    /// The named nodes, by number: a graph may have more nodes than memory, most of them without a
-    /// mention.
+    /// The named nodes, sorted by number. A graph may have more nodes than fit in memory, but most
+    /// of them are never named.
     named: Vec<usize>,
-    /// The place of each named node.
+    /// The position of each named node.
     places: Vec<usize>,
-    /// For each place, the sources of its edges of full completion.
+    /// For each position, the sources of the full-completion edges that lead to it.
     before: Lists,
 }
 
 impl Order {
-    /// Builds the partial order over edge endpoints and `others`.
+    /// Builds the order of all nodes that are edge endpoints or in `others`.
     pub(super) fn of(
         graph: &GraphOrder,
         others: impl Iterator<Item = usize>,
@@ -40,26 +40,28 @@ impl Order {
         Ok(Self { named, places, before })
     }
 
-    /// Returns the place of a named node.
+    /// Returns the position of a named node.
     pub(super) fn place(&self, node: usize) -> usize {
         self.places[index(&self.named, node)]
     }
 
-    /// Returns the places that are complete before this one begins, by a direct edge.
+    /// Returns the positions that complete before `place` begins because of a direct edge.
     pub(super) fn before(&self, place: usize) -> &[usize] {
         self.before.of(place)
     }
 }
 
-/// Returns the index of a node among the named ones.
+/// Returns the index of a node among the named nodes.
 fn index(named: &[usize], node: usize) -> usize {
     named.partition_point(|&other| other < node)
 }
 
-/// Returns the place of each node, those without dependencies first; `None` if edges form a circle.
+/// Returns the position of each node, starting with the nodes that have no dependencies. Returns
+/// `None` if the edges form a cycle.
 ///
-/// A circle of edges of any kind is invalid, so all count. The first ready node is visited first.
-/// So concurrent work of streams is close together, which keeps searches short.
+/// Edges of all kinds count, because a cycle of edges of any kind is invalid. The node that became
+/// ready first is visited first. Concurrent work on several streams is therefore close together,
+/// which keeps the searches short.
 fn walk(graph: &GraphOrder, named: &[usize]) -> Option<Vec<usize>> {
     let ends = || graph.edges.iter().map(|edge| (index(named, edge.from), index(named, edge.to)));
     let followers = Lists::new(named.len(), ends);

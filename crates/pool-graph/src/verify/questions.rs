@@ -1,12 +1,12 @@
-//! Queries of a graph's order. For two regions: is one before the other? For an access and a
-//! region: does it occur while the region owns the bytes?
+//! Queries of a graph's order. For two regions, they answer whether one is before the other. For an
+//! access and a region, they answer whether the access occurs while the region owns the bytes.
 
 use super::lives::Lives;
 use super::order::Order;
 use super::reach::{Claim, Mask, Pass, judge};
 use super::regions::Regions;
 
-/// A graph and its regions, for queries.
+/// A graph and its regions, prepared for queries.
 #[derive(Debug)]
 pub(super) struct Questions<'a> {
     order: &'a Order,
@@ -16,17 +16,17 @@ pub(super) struct Questions<'a> {
 /// The set of nodes that a node must reach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Set {
-    /// All known uses of a region: they come after the node.
+    /// All known uses of a region, which must follow the node.
     Uses(usize),
-    /// A last use of a region: the node is one, or precedes one.
+    /// The last uses of a region. The node must be one of them or precede one of them.
     LastUse(usize),
-    /// A node that a region begins after: the node is one, or precedes one.
+    /// The nodes that a region begins after. The node must be one of them or precede one of them.
     Beginning(usize),
-    /// The node at this place.
+    /// The node at this position.
     Node(usize),
 }
 
-/// The lists of a region's nodes from which paths must exist.
+/// The nodes of a region from which paths must exist.
 #[derive(Clone, Copy, Debug)]
 enum SourceNodes {
     /// The nodes that the region begins after.
@@ -36,7 +36,7 @@ enum SourceNodes {
 }
 
 impl SourceNodes {
-    /// Returns the number of the claim.
+    /// Returns the number that identifies claims about these nodes.
     fn of(self, region: usize) -> usize {
         region * 2 + self as usize
     }
@@ -47,13 +47,13 @@ impl<'a> Questions<'a> {
         Self { order, regions }
     }
 
-    /// Returns the lives of the regions, of which those in `sharing` share bytes. The edges must
-    /// show that their known uses begin and end as in the layout, and that none ends before it
-    /// begins.
+    /// Returns the lifetimes of the regions. The regions in `sharing` share bytes with others. For
+    /// these, the edges must show that all known uses begin and end as the layout states, and that
+    /// no region ends before it begins.
     pub(super) fn lives(&self, sharing: &[usize]) -> Lives {
         let regions = self.regions;
         let (mut asked, mut claims) = (Vec::new(), Vec::with_capacity(sharing.len() * 4));
-        // The numbers after those of the regions are for the nodes of `until`.
+        // The numbers after the numbers of the regions stand for the nodes in `until`.
         let (mut last_uses, mut next) = (Vec::new(), regions.layout.len());
         for &region in sharing {
             let begin = SourceNodes::Beginnings.of(region);
@@ -72,16 +72,17 @@ impl<'a> Questions<'a> {
         let mut holds = vec![true; next];
         self.judge(asked, claims, |who| holds[who] = false);
         let is_shown = |region: usize| holds[region];
-        // A node that does not come after all nodes that the region begins after does not use it.
+        // A node that does not follow all nodes that the region begins after does not use the
+        // region.
         let is_none =
             |&&(region, _, number): &&(usize, usize, usize)| is_shown(region) && !holds[number];
         let none = last_uses.iter().filter(is_none).map(|&(region, place, _)| (region, place));
         Lives::new(regions, none.collect(), is_shown)
     }
 
-    /// Returns, for each pair of regions, `true` if the first is before the second: the edges
-    /// confirm the lives of both, and each last use of the first is complete before the second
-    /// begins.
+    /// Returns, for each pair of regions, `true` if the first region is before the second. This
+    /// requires that the edges confirm the lifetimes of both regions, and that each last use of the
+    /// first region completes before the second region begins.
     pub(super) fn are_before(&self, lives: &Lives, pairs: &[(usize, usize)]) -> Vec<bool> {
         let mut earlier: Vec<usize> = pairs.iter().map(|&(earlier, _)| earlier).collect();
         earlier.sort_unstable();
@@ -101,8 +102,8 @@ impl<'a> Questions<'a> {
         before
     }
 
-    /// Returns, for each access, `true` if it occurs while the region owns the bytes. An access is
-    /// the place of its node and a region that contains it.
+    /// Returns, for each access, `true` if the access occurs while the region owns the bytes. An
+    /// access is given as the position of its node, and a region that contains its bytes.
     pub(super) fn are_timely(&self, accesses: &[(usize, usize)]) -> Vec<bool> {
         let regions = self.regions;
         let first_node = regions.layout.len();

@@ -1,26 +1,28 @@
-//! Reachability between nodes, for all claims about a graph at once.
+//! Reachability between nodes, computed for all claims about a graph together.
 //!
-//! A matrix of all nodes by all nodes would take memory that grows with the square of the graph. So
-//! the *sources*, the nodes from which paths must exist, are sorted by their places, and 512 of
-//! them are processed together. One pass over the places, from the first of them to the last
-//! relevant one, marks the places that each of them reaches. It takes 64 bytes a place, once. Users
-//! of the same memory mostly are close together, so most passes are short.
+//! A matrix of all pairs of nodes would need memory that grows with the square of the graph.
+//! Instead, the *sources*, the nodes from which paths must exist, are sorted by position, and 512
+//! of them are processed together. One pass covers the positions from the first source to the last
+//! relevant position, and marks which positions each source reaches. A pass needs 64 bytes for each
+//! position, and passes reuse that memory. Users of the same memory are mostly close together, so
+//! most passes are short.
 //!
-//! **Why a pass is right.** A place's mask is the union of its own bit, if it is one of the
-//! sources, and of the masks of all sources of its full edges. By induction along the order, it has
-//! the bit of a source exactly if it is that source, or a path of full edges leads from there to
-//! it. Places before the first source are left out: they come after none of them. So the pass finds
-//! exactly the paths from the sources.
+//! **Why a pass is correct.** The mask of a position is the union of its own bit, if the position
+//! is a source, and the masks of the sources of all full edges that lead to it. By induction along
+//! the order, the mask contains the bit of a source exactly if the position is that source, or a
+//! path of full edges leads from that source to the position. Positions before the first source are
+//! left out, because they follow no source. A pass therefore finds exactly the paths from its
+//! sources.
 //!
-//! The target of a path is a set of nodes: one of them, or all. For the sources of a pass together
-//! that is the union of the set's masks, or their intersection. So large sets are read once a pass,
-//! for any number of sources.
+//! The target of a path is a set of nodes: either any of them, or all of them. For all sources of a
+//! pass together, the answer is the union or the intersection of the masks in the set. Large sets
+//! are therefore read once in each pass, whatever the number of sources.
 
 use super::order::Order;
 
-/// Words of a mask.
+/// The number of words in a mask.
 const WORDS: usize = 8;
-/// Sources of a pass: bits of a mask.
+/// The number of sources in a pass, which is the number of bits in a mask.
 const SOURCES: usize = WORDS * 64;
 
 /// A bit for each source of a pass.
@@ -39,14 +41,15 @@ pub(super) struct Claim<T> {
 /// The nodes that the sources of a pass reach.
 #[derive(Debug, Default)]
 pub(super) struct Pass {
-    /// The places of the sources, ascending.
+    /// The positions of the sources, in ascending order.
     sources: Vec<usize>,
-    /// For each place from the first source on, the sources that are there or precede it.
+    /// For each position from the first source on, the sources that are at this position or precede
+    /// it.
     masks: Vec<Mask>,
 }
 
 impl Pass {
-    /// Returns the sources that are one of these places, or complete before one of them.
+    /// Returns the sources that are at one of these positions, or complete before one of them.
     pub(super) fn one_or_before_any(&self, places: &[usize]) -> Mask {
         let mut any = [0; WORDS];
         for &place in places {
@@ -55,7 +58,7 @@ impl Pass {
         any
     }
 
-    /// Returns the sources that are complete before each of these places.
+    /// Returns the sources that complete before each of these positions.
     pub(super) fn before_all(&self, places: &[usize]) -> Mask {
         let mut all = [u64::MAX; WORDS];
         for &place in places {
@@ -67,16 +70,17 @@ impl Pass {
         all
     }
 
-    /// Returns the mask of a place. Places before the first source come after none. Places after
-    /// the last relevant one are unknown, and get an empty mask, which refuses.
+    /// Returns the mask of a position. Positions before the first source follow no source.
+    /// Positions after the last relevant position are unknown and have an empty mask, so that
+    /// claims about them fail.
     fn mask(&self, place: usize) -> Mask {
         let first = self.sources.first().copied().unwrap_or(0);
         let known = place.checked_sub(first).and_then(|index| self.masks.get(index));
         known.copied().unwrap_or_default()
     }
 
-    /// Takes the next sources. Returns the number of pairs of a source and its owner that have
-    /// them.
+    /// Takes the next sources. Returns the number of pairs in `asked` that contain one of these
+    /// sources.
     fn take_sources(&mut self, asked: &[(usize, usize)]) -> usize {
         self.sources.clear();
         for (count, &(source, _)) in asked.iter().enumerate() {
@@ -91,7 +95,7 @@ impl Pass {
         asked.len()
     }
 
-    /// Computes the masks of the places from the first of the sources to `last`.
+    /// Computes the masks of the positions from the first source to `last`.
     fn run(&mut self, order: &Order, last: usize) {
         self.masks.clear();
         let Some(&first) = self.sources.first() else { return };
@@ -109,7 +113,7 @@ impl Pass {
         }
     }
 
-    /// Returns the bits of an owner's sources, which are among those of the pass.
+    /// Returns the bits of an owner's sources. The sources must be in this pass.
     fn bits(&self, asked: &[(usize, usize)]) -> Mask {
         let mut bits = [0; WORDS];
         for &(source, _) in asked {
@@ -120,8 +124,9 @@ impl Pass {
     }
 }
 
-/// Decides all claims. `asked` has each source with its owner. `furthest` returns the last place of
-/// a set, `yes` the sources of a pass that reach it; `no` is called with each failed claim.
+/// Decides all claims. `asked` contains each source with its owner. `furthest` returns the last
+/// position of a set, and `yes` returns the sources of a pass that reach the set. `no` is called
+/// with each claim that fails.
 pub(super) fn judge<T: Copy + Ord>(
     order: &Order,
     mut asked: Vec<(usize, usize)>,

@@ -1,4 +1,4 @@
-//! The regions of a layout with their nodes as places in the graph's order.
+//! The regions of a layout, whose nodes are given as positions in the graph's order.
 
 use super::layout::RegionLayout;
 use super::lists::Lists;
@@ -11,11 +11,12 @@ pub(super) struct Regions<'a> {
     uses: Lists,
     after: Lists,
     until: Lists,
-    /// The highest places of the lists of each region.
+    /// The highest positions in the lists of each region.
     last: Vec<HighestPlaces>,
 }
 
-/// The highest places of a region's lists; 0, which comes after nothing, for an empty one.
+/// The highest positions in a region's lists. The position of an empty list is 0, which follows no
+/// other position.
 #[derive(Clone, Copy, Debug)]
 struct HighestPlaces {
     known_use: usize,
@@ -46,37 +47,37 @@ impl<'a> Regions<'a> {
         Self { layout, uses, after, until, last }
     }
 
-    /// Returns the places of a region's known uses.
+    /// Returns the positions of a region's known uses.
     pub(super) fn uses(&self, region: usize) -> &[usize] {
         self.uses.of(region)
     }
 
-    /// Returns the places that all uses of a region come after.
+    /// Returns the positions that all uses of a region follow.
     pub(super) fn after(&self, region: usize) -> &[usize] {
         self.after.of(region)
     }
 
-    /// Returns the places of a region's last uses.
+    /// Returns the positions in a region's `until` list.
     pub(super) fn until(&self, region: usize) -> &[usize] {
         self.until.of(region)
     }
 
-    /// Returns the highest place of a region's last uses; 0 without a use.
+    /// Returns the highest position in a region's `until` list, or 0 if the list is empty.
     pub(super) fn last_until(&self, region: usize) -> usize {
         self.last[region].until
     }
 
-    /// Returns the highest place of a region's known uses.
+    /// Returns the highest position of a region's known uses.
     pub(super) fn last_known_use(&self, region: usize) -> usize {
         self.last[region].known_use
     }
 
-    /// Returns the highest place that the uses of a region come after.
+    /// Returns the highest position that the uses of a region follow.
     pub(super) fn last_beginning(&self, region: usize) -> usize {
         self.last[region].after
     }
 
-    /// Returns the regions that share bytes with others, ascending.
+    /// Returns the regions that share bytes with other regions, in ascending order.
     pub(super) fn sharing(&self) -> Vec<usize> {
         let layout = self.layout;
         let mut by_offset: Vec<usize> =
@@ -84,7 +85,7 @@ impl<'a> Regions<'a> {
         by_offset.sort_by_key(|&region| layout[region].offset);
         let (mut sharing, mut furthest) = (Vec::new(), None);
         for &region in &by_offset {
-            // The earlier region that ends last.
+            // The region that ends last, among the regions with a lower offset.
             let before =
                 furthest.filter(|&other: &usize| layout[other].shares_with(&layout[region]));
             sharing.extend(before.into_iter().chain(before.map(|_| region)));

@@ -1,32 +1,35 @@
 //! A sweep over the addresses of an arena. It finds the regions that share bytes, and a subset of
-//! these pairs whose order implies the order of all.
+//! these pairs whose order implies the order of all pairs.
 //!
-//! The number of pairs can be the square of the regions: on one stream all temporaries may have the
-//! same bytes. But the order between two regions (`is_before`, in the file above) is a strict
-//! partial one:
+//! The number of pairs can be the square of the number of regions: on one stream, all temporaries
+//! may share the same bytes. But the order between two regions (`are_before` in `questions.rs`) is
+//! a strict partial order:
 //!
-//! - *Transitive.* Let A be before B and B before C, and b be a last use of B; there is one. Every
-//!   last use of A is or precedes a node that B begins after, that node precedes b, and b is or
-//!   precedes a node that C begins after.
-//! - *Irreflexive.* A last use of A would be complete before itself.
+//! - *Transitive.* Let A be before B and B before C, and let b be a last use of B, which exists.
+//!   Every last use of A is a node that B begins after, or precedes such a node. That node precedes
+//!   b. And b is a node that C begins after, or precedes such a node.
+//! - *Irreflexive.* Otherwise a last use of A would complete before itself.
 //!
-//! And it agrees with the *key* of a region, the highest place of its last uses: if A is before B,
-//! all last uses of A precede all of B's. A region whose life the edges do not confirm is before
-//! and after none. So the first pair with it is not ordered, for any key.
+//! The order also agrees with the *key* of a region, the highest position of its last uses. If A is
+//! before B, all last uses of A precede all last uses of B. A region whose lifetime the edges do
+//! not confirm is neither before nor after any other region. The first pair that contains such a
+//! region is therefore not ordered, whatever the keys are.
 //!
-//! The sweep keeps the regions with the current byte sorted by their keys, and pairs each new
-//! region with its two neighbours. Assume that each earlier pair was ordered. Then the current
-//! regions are a chain by transitivity, even after one of them has left. If both pairs of the new
-//! one are ordered, it is ordered with all of them. If one is not, then these two share bytes and
-//! neither is before the other. The one with the lower key is not before the other, and the reverse
-//! would contradict the keys. So all pairs that share bytes are ordered exactly if all these pairs
-//! are. The first region with an unordered pair is the first that conflicts with an earlier one.
+//! The sweep keeps the regions that contain the current byte sorted by their keys, and pairs each
+//! new region with its two neighbours. Assume that each earlier pair was ordered. Then the current
+//! regions form a chain by transitivity, even after one of them has been removed. If both pairs of
+//! the new region are ordered, the new region is ordered with all regions of the chain. If one pair
+//! is not ordered, its two regions share bytes and neither is before the other. The region with the
+//! lower key is not before the other region, and the reverse would contradict the keys. All pairs
+//! that share bytes are therefore ordered exactly if all of the sweep's pairs are ordered. The
+//! first region with an unordered pair is the first that conflicts with an earlier region.
 //!
-//! For an access the sweep finds the only region that it can belong to. In the chain at its first
-//! byte let C be one such that the node comes after C's beginnings, and is or precedes a last use
-//! of C. Every A before C has its last uses complete before a node that C comes after, so before
-//! the node: its key is below the node's place. C's own key is not. So C is the first whose key is
-//! not below that place.
+//! For an access, the sweep finds the only region to which the access can belong. Consider the
+//! chain at the first byte of the access. Let C be a region of the chain such that the node follows
+//! C's beginnings, and is a last use of C or precedes one. For every region A before C, the last
+//! uses of A complete before a node that C begins after, and therefore before the accessing node.
+//! The key of A is below the position of that node, and the key of C is not. C is therefore the
+//! first region whose key is not below that position.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
@@ -39,23 +42,23 @@ use super::regions::Regions;
 /// Two regions that share bytes and are neighbours in the order of their keys.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pair {
-    /// The region of the lower key.
+    /// The region with the lower key.
     pub(super) earlier: usize,
     pub(super) later: usize,
-    /// The region of the two that entered last, as an index of [`SweepResult::by_offset`].
+    /// The region of the pair that was entered last, as an index into [`SweepResult::by_offset`].
     pub(super) at: usize,
 }
 
 /// The result of a sweep.
 #[derive(Debug, Default)]
 pub(super) struct SweepResult {
-    /// The used regions with bytes, in the order of their offsets.
+    /// The regions that are used and not empty, in the order of their offsets.
     pub(super) by_offset: Vec<usize>,
-    /// The number of pairs that share bytes.
+    /// The number of pairs of regions that share bytes.
     pub(super) sharing: usize,
-    /// The pairs, among those that share bytes, that must be ordered.
+    /// The pairs of regions that share bytes and must be checked for order.
     pub(super) pairs: Vec<Pair>,
-    /// For each access, the region that it can belong to, if there is one.
+    /// For each access, the region to which it can belong, if there is one.
     pub(super) owners: Vec<Option<usize>>,
 }
 
@@ -92,13 +95,13 @@ pub(super) fn sweep(
     swept
 }
 
-/// The regions with the current byte.
+/// The regions that contain the current byte.
 struct ActiveRegions<'a> {
     layout: &'a [RegionLayout],
     lives: &'a Lives,
-    /// The regions by their keys.
+    /// The regions, sorted by their keys.
     active: BTreeSet<(usize, usize)>,
-    /// The regions by their ends.
+    /// The regions, sorted by their ends.
     ends: BinaryHeap<Reverse<(u64, (usize, usize))>>,
 }
 
@@ -125,7 +128,7 @@ impl ActiveRegions<'_> {
         self.ends.push(Reverse((self.layout[region].end(), keyed)));
     }
 
-    /// Advances to an access. Returns the region that it can belong to.
+    /// Advances to an access. Returns the region to which the access can belong.
     fn owner(&mut self, order: &Order, access: &Access) -> Option<usize> {
         self.advance(access.offset);
         let place = order.place(access.node);

@@ -1,4 +1,4 @@
-//! The check of a layout against a graph, by the parts beside it.
+//! Checks a layout against a graph, using the other modules of the verifier.
 
 use super::error::LayoutViolation;
 use super::layout::{Access, GraphOrder, RegionLayout};
@@ -8,20 +8,20 @@ use super::questions::Questions;
 use super::regions::Regions;
 use super::sweep::{SweepResult, sweep};
 
-/// Counts of the checks.
+/// The numbers of checks in a successful verification.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Verification {
-    /// Pairs of regions that share bytes; all are ordered.
+    /// The number of pairs of regions that share bytes. All of these pairs are ordered.
     pub sharing: usize,
-    /// Accesses of nodes; each is in a region, at a time when the region owns the bytes.
+    /// The number of node accesses. Each of them lies in a region that owns the bytes at that time.
     pub accesses: usize,
 }
 
 /// The number of accesses that are decided together.
 const TRIED_TOGETHER: usize = 1 << 20;
 
-/// Checks a layout against a graph: regions that share bytes are used one after the other, and each
-/// access of a node is in a region at a time when the region owns the bytes.
+/// Checks a layout against a graph. Regions that share bytes must be used one after the other. Each
+/// node access must lie in a region that owns the bytes at that time.
 ///
 /// ```
 /// use pool_graph::{GraphOrder, RegionLayout, LayoutViolation, OrderEdge, verify_layout};
@@ -42,13 +42,14 @@ const TRIED_TOGETHER: usize = 1 << 20;
 /// }
 /// ```
 ///
-/// The memory grows with the named nodes, the edges, the regions and the accesses, and never with
-/// pairs of them.
+/// The memory needed grows with the named nodes, the edges, the regions and the accesses, and never
+/// with pairs of them.
 ///
 /// # Errors
 ///
-/// Returns the first mistake, by the numbers of regions and nodes. For unordered regions that share
-/// bytes, it is the first one, in the order of their offsets, that conflicts with an earlier one.
+/// Returns the first violation, which identifies regions by index and nodes by number. If regions
+/// that share bytes are unordered, the violation names the first region, in the order of offsets,
+/// that conflicts with an earlier region.
 pub fn verify_layout(
     graph: &GraphOrder,
     layout: &[RegionLayout],
@@ -74,8 +75,9 @@ pub fn verify_layout(
     Ok(Verification { sharing: swept.sharing, accesses: accesses.len() })
 }
 
-/// Returns two unordered regions that share bytes: the first one that conflicts with a region of no
-/// higher offset, and the first such region. The lower index comes first.
+/// Returns two unordered regions that share bytes, the lower index first. One is the first region
+/// that conflicts with a region at the same or a lower offset. The other is the first region that
+/// it conflicts with.
 fn unordered(
     questions: &Questions<'_>,
     lives: &Lives,
@@ -86,7 +88,7 @@ fn unordered(
         swept.pairs.iter().map(|pair| (pair.earlier, pair.later)).collect();
     let ordered = questions.are_before(lives, &pairs);
     let found = swept.pairs.iter().zip(ordered).find(|(_, ordered)| !ordered)?.0;
-    // That pair is one; a region of lower offset may conflict, too.
+    // This pair conflicts, but a region with a lower offset may also conflict with the new region.
     let new = swept.by_offset[found.at];
     let before = swept.by_offset[..found.at].iter().copied();
     let others: Vec<usize> = before.filter(|&one| layout[one].shares_with(&layout[new])).collect();
@@ -99,7 +101,7 @@ fn unordered(
     Some((new.min(other), new.max(other)))
 }
 
-/// Returns the first access that is in no region while the region owns the bytes.
+/// Returns the first access to bytes that no region owns at that time.
 fn stray(
     order: &Order,
     questions: &Questions<'_>,
@@ -108,7 +110,7 @@ fn stray(
     owners: &[Option<usize>],
 ) -> Option<usize> {
     let mut is_stray = vec![true; accesses.len()];
-    // Accesses and their possible regions; decided in large groups.
+    // The accesses and the regions that may contain them. They are decided in large groups.
     let mut tried: Vec<(usize, usize)> = Vec::new();
     let mut judge = |tried: &mut Vec<(usize, usize)>| {
         let placed =
@@ -122,7 +124,8 @@ fn stray(
         if access.has_first_byte() {
             tried.extend(owners[index].map(|region| (index, region)));
         } else {
-            // It is in regions that do not overlap.
+            // The access may be in regions that do not overlap, so each region that contains it is
+            // tried.
             let around = (0..layout.len()).filter(|&region| layout[region].contains(access));
             tried.extend(around.map(|region| (index, region)));
         }

@@ -1,5 +1,5 @@
-//! The account of one body: its state while it runs. Its capture and the pools of its scopes
-//! [share](super::shared_account) it.
+//! The state of one body while it runs, called its account. The body's capture and the pools of its
+//! scopes [share](super::shared_account) the account.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,24 +20,24 @@ use crate::base::range::LeasedRange;
 use crate::capture::error::CaptureError;
 use crate::capture::sharing::Shares;
 
-/// The account of one body.
+/// The state of one body while it runs.
 pub(crate) struct Account {
-    /// The streams of the session; the first is the one that is captured.
+    /// The streams of the session. The first stream is the one that is captured.
     streams: Arc<[Arc<CudaStream>]>,
     pub(super) medium: Medium,
-    /// The trace that the body must follow, of a dry run or of the graph to update; `None` if it is
-    /// free.
+    /// The trace that the body must follow, from a dry run or from the graph to be updated. `None`
+    /// if the body may perform any steps.
     planned: Option<Trace>,
     pub(super) record: BodyRecord,
-    /// The first error for which a pool of the body got another one, and `true` once a scope has
-    /// returned it.
+    /// The first error that a pool of the body received in a translated form. `refused_is_reported`
+    /// is `true` once a scope has returned the original error.
     first_refused: Option<CaptureError>,
     refused_is_reported: bool,
-    /// The first error that no call could return: of a drop, or of a pool that got another one for
-    /// it.
+    /// The first error that no call could return. It occurred in a drop, or a pool received it in a
+    /// translated form.
     first_noted: Option<CaptureError>,
-    /// `true` for each stream that a step of the body has used, or waited on. A device view may
-    /// bring a stream into the capture before that, which a dry run does not see.
+    /// For each stream, `true` once a step of the body has used or waited on the stream. A device
+    /// view may bring a stream into the capture earlier, which a dry run cannot see.
     entered: Vec<bool>,
     /// The work of scopes and lent views on each stream.
     pub(super) scope_work: Vec<ScopeWork>,
@@ -49,8 +49,9 @@ impl Account {
         Self::new(streams.into(), Medium::DRY, None, None, Shares::default())
     }
 
-    /// Creates the account of a capture, which follows a trace if there is one. An update has the
-    /// number of the graph's captures. `shares` are the uses of leased blocks, all of them reads.
+    /// Creates the account of a capture, which follows the trace `planned` if there is one. An
+    /// update passes the number of the graph's captures. `shares` contains a read of each leased
+    /// block.
     pub(crate) fn live(
         streams: Arc<[Arc<CudaStream>]>,
         live: LiveCapture,
@@ -84,7 +85,8 @@ impl Account {
         }
     }
 
-    /// Closes the account. Forgotten holders of it keep nothing.
+    /// Closes the account. A value that the body has leaked then no longer holds the record or the
+    /// arena.
     pub(super) fn close(&mut self) -> (Medium, BodyRecord) {
         let nothing = BodyRecord::new(self.number(), 0, Shares::default());
         let medium = std::mem::replace(&mut self.medium, Medium::Over);
@@ -106,53 +108,54 @@ impl Account {
         &self.streams
     }
 
-    /// Returns the number of steps so far.
+    /// Returns the number of steps that the body has performed.
     pub(super) fn steps(&self) -> usize {
         self.record.trace.steps()
     }
 
-    /// Returns `true` if a stream takes part in the capture yet.
+    /// Returns `true` if the stream already takes part in the capture.
     pub(super) fn has_begun(&self, stream: usize) -> bool {
         self.record.model.has_begun(stream)
     }
 
-    /// Records the reason of a refusal to a pool of the body. The pool, which does not know
-    /// `CaptureError`, got another error.
+    /// Records why a request of one of the body's pools was refused. The pool cannot store a
+    /// `CaptureError`, so it has received another error.
     pub(super) fn note_refused(&mut self, error: CaptureError) {
         self.note_error_of_drop(error.clone());
         self.first_refused.get_or_insert(error);
     }
 
-    /// Records an error of a drop, which cannot return it.
+    /// Records an error that a drop could not return.
     pub(super) fn note_error_of_drop(&mut self, error: CaptureError) {
         self.first_noted.get_or_insert(error);
     }
 
-    /// Returns `true` if a request of a pool of the body was refused.
+    /// Returns `true` if a request of one of the body's pools was refused.
     pub(super) fn has_refused(&self) -> bool {
         self.first_refused.is_some()
     }
 
-    /// Takes the first error for which a pool of the body got another one.
+    /// Returns the first error that a pool of the body received in a translated form, if no scope
+    /// has returned it yet.
     pub(super) fn report_refused(&mut self) -> Option<CaptureError> {
         let first = self.first_refused.as_ref().filter(|_| !self.refused_is_reported)?;
         self.refused_is_reported = true;
         Some(first.clone())
     }
 
-    /// Returns the first error that no call has returned.
+    /// Fails with the first error that no call has returned.
     pub(super) fn check_noted(&self) -> Result<(), CaptureError> {
         self.first_noted.clone().map_or(Ok(()), Err)
     }
 
     /// Adds the end of a scope or a loan to the trace. A drop cannot return an error, and the
-    /// body's own error has priority. So the next step, or the end of the capture, detects that the
-    /// traces differ.
+    /// body's own error takes precedence. A difference between the traces is therefore detected by
+    /// the next step or at the end of the capture.
     pub(super) fn end_step(&mut self, step: &BodyStep) {
         self.record.trace.add(step);
     }
 
-    /// Records a step, which must equal the plan's, if there is a plan.
+    /// Records a step. If there is a plan, the step must equal the plan's step.
     pub(super) fn step(&mut self, step: &BodyStep) -> Result<(), CaptureError> {
         let trace = &mut self.record.trace;
         trace.add(step);
@@ -164,7 +167,7 @@ impl Account {
         }
     }
 
-    /// Assigns a host argument's number: the same steps give the same numbers.
+    /// Assigns a number to a host argument. The same steps assign the same numbers.
     pub(super) fn name_argument(&mut self) -> Result<usize, CaptureError> {
         let number = self.record.arguments.len();
         self.step(&BodyStep::Argument { number })?;
@@ -172,7 +175,7 @@ impl Account {
         Ok(number)
     }
 
-    /// Keeps the memory of a host argument, even if its copy fails.
+    /// Keeps the memory of a host argument, even if the argument's copy fails.
     pub(super) fn keep_argument(&mut self, number: usize, buffer: HostBuffer) {
         if let Some(argument) = self.record.arguments.get_mut(number) {
             *argument = Some(self.record.host.len());
@@ -180,14 +183,14 @@ impl Account {
         self.keep_host(buffer);
     }
 
-    /// Keeps host memory that a copy of the graph reads.
+    /// Keeps host memory that a copy in the graph reads.
     pub(super) fn keep_host(&mut self, buffer: HostBuffer) {
         self.record.host.push(Some(buffer));
     }
 
-    /// Returns the handles of the last nodes of a stream that this capture alone has added; empty
-    /// in a dry run. While a scope is open there, or a view is lent, their work is not
-    /// distinguished.
+    /// Returns the handles of a stream's last nodes; empty in a dry run. Fails if code other than
+    /// this capture has added nodes. That cannot be checked while a scope is open on the stream or
+    /// a view is lent to it.
     pub(super) fn expect(&mut self, stream: usize) -> Result<Vec<u64>, CaptureError> {
         if self.may_hold_more(stream) {
             return self.frontier(stream);
@@ -197,8 +200,8 @@ impl Account {
         live.frontiers.check(&self.streams, stream, begun)
     }
 
-    /// Records that these streams are where they were just left. Returns the handles of their last
-    /// nodes.
+    /// Records that the capture has left these streams at their current last nodes. Returns the
+    /// handles of these nodes.
     pub(super) fn arrive(&mut self, streams: &[usize]) -> Result<Vec<u64>, CaptureError> {
         let Some(live) = self.medium.live() else { return Ok(Vec::new()) };
         let arrive = |&stream| live.frontiers.arrive(&self.streams, stream);
@@ -213,7 +216,7 @@ impl Account {
         }
     }
 
-    /// Returns the handles of the nodes where a stream was left; empty in a dry run.
+    /// Returns the handles of the last nodes when the capture left the stream; empty in a dry run.
     pub(super) fn left_at(&mut self, stream: usize) -> Vec<u64> {
         self.medium.live().map_or_else(Vec::new, |live| live.frontiers.at(stream))
     }
@@ -226,8 +229,8 @@ impl Account {
         self.record.spans.len()
     }
 
-    /// Ends work that has extended a stream from some nodes, as a separate span. Returns the
-    /// stream's last nodes.
+    /// Ends work that has extended a stream after the nodes `before`, and records it as a separate
+    /// span. Returns the stream's last nodes.
     pub(super) fn end_move(
         &mut self,
         stream: usize,
@@ -241,8 +244,8 @@ impl Account {
         Ok(after)
     }
 
-    /// Brings a stream into the capture at its first step: it is ordered after the work of the
-    /// session's stream.
+    /// Brings a stream into the capture at the stream's first step. Its work is ordered after the
+    /// current work of the session's stream.
     pub(super) fn begin(&mut self, stream: usize) -> Result<(), CaptureError> {
         if !self.entered[stream] {
             self.order(stream, 0)?;
@@ -251,7 +254,7 @@ impl Account {
         Ok(())
     }
 
-    /// Orders a stream after all current work of another one, unless it is already.
+    /// Orders a stream after all current work of another stream, unless it is already ordered.
     pub(super) fn order(&mut self, later: usize, earlier: usize) -> Result<(), CaptureError> {
         if !self.must_wait(later, earlier) {
             return Ok(());
@@ -275,8 +278,8 @@ impl Account {
         ordered.map_err(CaptureError::from).and(ended.map(drop))
     }
 
-    /// Returns `true` if a stream has to wait so that its next operation comes after all of another
-    /// one's.
+    /// Returns `true` if the stream `later` must wait so that its next operation follows all
+    /// operations of `earlier`.
     fn must_wait(&mut self, later: usize, earlier: usize) -> bool {
         if later != earlier && self.may_hold_more(earlier) {
             self.record.model.operation(earlier);
@@ -284,8 +287,7 @@ impl Account {
         self.record.model.must_wait(later, earlier)
     }
 
-    /// Records an operation by its kind, and orders its stream after the earlier users of the same
-    /// memory.
+    /// Records an operation, and orders its stream after the earlier users of the same memory.
     pub(super) fn prepare_operation(
         &mut self,
         kind: &'static str,
@@ -310,7 +312,7 @@ impl Account {
         Ok(())
     }
 
-    /// Records that an operation, which ends in these nodes, uses memory.
+    /// Records that an operation, whose last nodes are `nodes`, uses memory.
     pub(super) fn used(&mut self, stream: usize, uses: &[Use<'_>], nodes: &[u64]) {
         let operation = self.record.model.operation(stream);
         for one in uses {
@@ -318,13 +320,13 @@ impl Account {
         }
     }
 
-    /// Returns the names of the used memory, and `true` for a write.
+    /// Returns the names of the used memory, with `true` for a write.
     pub(super) fn names(&self, uses: &[Use<'_>]) -> Vec<(Memory, bool)> {
         uses.iter().map(|one| (self.record.regions[one.region].name, one.writes)).collect()
     }
 
-    /// Records the blocks that are written from here on: no graph of another stream has them. All
-    /// leased blocks count as read.
+    /// Records the blocks that are written from here on, so that no graph on another stream can use
+    /// them. Leased blocks already count as read.
     fn share_written(&mut self, uses: &[Use<'_>]) -> Result<(), CaptureError> {
         if self.is_dry() {
             return Ok(());
@@ -351,7 +353,7 @@ impl Account {
         self.record.regions[region].address
     }
 
-    /// Returns the number of a block's region, which the graph keeps.
+    /// Returns the number of the region of a block that the graph keeps.
     pub(super) fn region_of_block(&mut self, block: &GraphMemoryBlock) -> usize {
         let regions = &mut self.record.regions;
         let same = |region: &Region| region.name == Memory::Block(block.id());
@@ -362,7 +364,7 @@ impl Account {
         regions.len() - 1
     }
 
-    /// The number of the region of memory that the session owns, at this place of its list.
+    /// Returns the number of the region of owned memory, given its index in the session's list.
     pub(super) fn region_of_owned(
         &mut self,
         place: usize,
@@ -378,7 +380,8 @@ impl Account {
         regions.len() - 1
     }
 
-    /// Allocates a view's bytes for a stream that has begun. Returns the number of their region.
+    /// Allocates the bytes of a view for a stream that takes part in the capture. Returns the
+    /// number of the new region.
     pub(super) fn acquire(
         &mut self,
         stream: usize,
@@ -391,14 +394,16 @@ impl Account {
         Ok(region)
     }
 
-    /// Allocates a block for a scope's pool, in use until the capture ends. Returns its address.
+    /// Allocates a block for a scope's pool, which stays in use until the capture ends. Returns the
+    /// block's address.
     pub(super) fn acquire_block(&mut self, stream: usize, bytes: u64) -> Result<u64, CaptureError> {
         let site = self.scope_work[stream].site;
         let region = self.acquire_kept(stream, bytes, site)?;
         Ok(self.address(region))
     }
 
-    /// Allocates bytes that are in use until the capture ends. Returns the number of their region.
+    /// Allocates bytes that stay in use until the capture ends. Returns the number of the new
+    /// region.
     pub(super) fn acquire_kept(
         &mut self,
         stream: usize,
@@ -422,10 +427,11 @@ impl Account {
         Ok(self.record.regions.len() - 1)
     }
 
-    /// Records that a region's view was dropped: an arena that rewinds may reuse its bytes.
+    /// Records that the view of a region was dropped. An arena that rewinds may then reuse the
+    /// region's bytes.
     pub(super) fn release(&mut self, region: usize) {
         let Some(region) = self.record.regions.get(region) else { return };
-        // A region that is still lent, to a forgotten guard, stays.
+        // A region that is still lent, because its guard was forgotten, stays allocated.
         if let (Some(live), true, false) = (self.medium.live(), region.is_temporary(), region.lent)
         {
             let _ended = live.arena.deallocate(region.address);

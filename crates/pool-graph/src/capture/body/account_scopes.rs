@@ -1,5 +1,5 @@
-//! The work of scopes and lent views in an account. Their single operations are not visible, so it
-//! is recorded as a whole when it ends.
+//! The part of an account that records scopes and lent views. Their individual operations are not
+//! visible, so their work is recorded as a whole when it ends.
 
 use super::account::Account;
 use super::call_site::CallSite;
@@ -10,7 +10,7 @@ use super::span::{NodeOwner, Span};
 use super::trace::BodyStep;
 use crate::capture::error::CaptureError;
 
-/// The streams that the end of a body's pools may extend.
+/// The streams that may be extended when the body's pools end.
 pub(super) struct PoolsEnd {
     streams: Vec<usize>,
     begun: usize,
@@ -18,7 +18,7 @@ pub(super) struct PoolsEnd {
 }
 
 impl Account {
-    /// Opens the only scope of a stream.
+    /// Opens a scope on a stream that has no open scope.
     pub(super) fn open_scope(&mut self, stream: usize, site: CallSite) -> Result<(), CaptureError> {
         self.begin(stream)?;
         let at = self.expect(stream)?;
@@ -49,8 +49,8 @@ impl Account {
         Ok(())
     }
 
-    /// Takes back a region that was lent on a stream, which is ordered after all other streams with
-    /// the view. So the uses of the view end at the stream's last nodes.
+    /// Takes back a region that was lent on a stream. The stream has been ordered after all other
+    /// streams that used the view, so the uses of the view end at the stream's last nodes.
     pub(super) fn end_loan(&mut self, stream: usize, of: Use<'_>) {
         let uses = self.names(&[of]);
         self.end_step(&BodyStep::Operation { kind: "return", stream, uses });
@@ -67,7 +67,7 @@ impl Account {
         }
     }
 
-    /// Begins unrecorded work on a stream, whose last nodes are these.
+    /// Begins unrecorded work on a stream. `at` contains the stream's last nodes.
     fn open_work(&mut self, stream: usize, at: &[u64]) {
         let begun = self.record.spans.len();
         let work = &mut self.scope_work[stream];
@@ -77,7 +77,7 @@ impl Account {
         work.guards += 1;
     }
 
-    /// Ends work of a scope, or with a lent view: the streams are where it left them.
+    /// Ends the work of a scope or a lent view, and records where it left the streams.
     fn close_work(&mut self, stream: usize) -> Result<(), CaptureError> {
         let moved = self.note_work(stream);
         let after = self.arrive(&moved)?;
@@ -85,8 +85,8 @@ impl Account {
         Ok(())
     }
 
-    /// Records finished work, after which the stream was ordered after all others that took part:
-    /// as one operation of each such stream. Returns those streams.
+    /// Records finished work as one operation on each stream that took part. The stream has been
+    /// ordered after all of them. Returns these streams.
     fn note_work(&mut self, stream: usize) -> Vec<usize> {
         let work = &mut self.scope_work[stream];
         let model = &mut self.record.model;
@@ -102,7 +102,7 @@ impl Account {
         moved
     }
 
-    /// Ends the span of a stream's work so far, at these nodes; another span begins.
+    /// Ends the current span of a stream's work at the nodes `after`, and begins another span.
     fn end_span(&mut self, stream: usize, after: Vec<u64>) {
         let work = &mut self.scope_work[stream];
         let before = std::mem::replace(&mut work.before, after.clone());
@@ -116,13 +116,13 @@ impl Account {
         self.is_open(stream) || self.scope_work.iter().any(touches)
     }
 
-    /// Returns `true` if a scope is open on a stream, or a view lent.
+    /// Returns `true` if a scope is open on the stream, or a view is lent to it.
     fn is_open(&self, stream: usize) -> bool {
         self.scope_work[stream].guards > 0
     }
 
-    /// Allows another stream of the session to be ordered after this one, to use memory of its
-    /// scopes.
+    /// Allows another stream of the session to be ordered after this stream, so that it can use
+    /// memory of this stream's scopes.
     pub(super) fn admit(&mut self, stream: usize, other: usize) -> Result<(), CaptureError> {
         if stream == other {
             return Ok(());
@@ -138,8 +138,8 @@ impl Account {
         Ok(())
     }
 
-    /// Returns the streams that the pools of scopes may extend when they end: they may order
-    /// streams without this account.
+    /// Returns the streams that may be extended when the pools of scopes end. The pools may order
+    /// streams without notifying this account.
     pub(super) fn begin_pools_end(&mut self) -> Result<PoolsEnd, CaptureError> {
         let takes_part = |&stream: &usize| stream == 0 || self.has_begun(stream);
         let streams: Vec<usize> = (0..self.scope_work.len()).filter(takes_part).collect();
@@ -156,7 +156,8 @@ impl Account {
         Ok(())
     }
 
-    /// Joins every branch, which must have only this capture's work: a graph ends in one stream.
+    /// Joins every branch, because a graph ends in one stream. Fails if a stream contains work that
+    /// the capture did not add.
     pub(super) fn join_all(&mut self) -> Result<(), CaptureError> {
         let streams = self.scope_work.len();
         for branch in 1..streams {
@@ -168,8 +169,8 @@ impl Account {
         self.keep_to_the_end()
     }
 
-    /// Records that kept regions, and those lent to a forgotten guard, are in use until the end of
-    /// the graph.
+    /// Records that some regions are in use until the end of the graph: kept regions, and regions
+    /// lent to a forgotten guard.
     fn keep_to_the_end(&mut self) -> Result<(), CaptureError> {
         let nodes = self.frontier(0)?;
         for stream in 0..self.scope_work.len() {

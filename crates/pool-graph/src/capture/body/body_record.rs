@@ -1,4 +1,4 @@
-//! The results of a body besides the graph: its steps, their memory, and their work on streams.
+//! The results of a body other than the graph: its steps, their memory, and their work on streams.
 
 use pool_driver::host_buffer::HostBuffer;
 
@@ -12,7 +12,7 @@ use crate::capture::sharing::Shares;
 pub(crate) struct BodyRecord {
     /// The number of the capture.
     pub(crate) capture: u64,
-    /// The order that the body establishes.
+    /// The order that the body's operations establish.
     pub(crate) model: Model,
     /// The steps of the body.
     pub(crate) trace: Trace,
@@ -20,15 +20,15 @@ pub(crate) struct BodyRecord {
     pub(crate) regions: Vec<Region>,
     /// The number of temporaries among the regions.
     temporaries: usize,
-    /// The pieces of its work on streams.
+    /// The spans of the body's work on streams.
     pub(crate) spans: Vec<Span>,
     /// The uses of the session's blocks.
     pub(crate) shares: Shares,
-    /// The host memory that copies of the graph read: host arguments, and values of scopes and lent
-    /// views.
+    /// The host memory that copies in the graph read: host arguments, and values written by scopes
+    /// and lent views.
     pub(crate) host: Vec<Option<HostBuffer>>,
-    /// The index of each host argument in `host`; one of 0 bytes needs no memory. Scopes and lent
-    /// views are not steps, so their host memory has no part in the names of arguments.
+    /// The index of each host argument in `host`. An argument of 0 bytes needs no memory. Values
+    /// written by scopes and lent views are not arguments, because those writes are not steps.
     pub(crate) arguments: Vec<Option<usize>>,
 }
 
@@ -48,7 +48,7 @@ impl BodyRecord {
         }
     }
 
-    /// Returns the number of the next temporary, which is never reused.
+    /// Returns the number of the next temporary. Numbers are never reused.
     pub(super) fn name_temporary(&mut self) -> usize {
         self.temporaries += 1;
         self.temporaries - 1

@@ -1,5 +1,5 @@
-//! The interface of a body: it allocates, puts work on the session's streams, and orders uses of
-//! the same memory.
+//! The interface of a body. It allocates memory, puts work on the session's streams, and orders
+//! uses of the same memory.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -18,12 +18,12 @@ use super::trace::BodyStep;
 use crate::capture::error::CaptureError;
 use crate::capture::memory::Kept;
 
-/// The body's side of a capture, or of a dry run: acquires come from the arena, and operations go
-/// to the streams of the session.
+/// The interface of a body to a capture or a dry run. Temporaries are allocated from the arena, and
+/// operations are put on the streams of the session.
 ///
-/// The capture orders uses of the same memory on several streams: a stream waits for the last
-/// writer before it reads, and also for readers before it writes. Streams without common memory
-/// stay independent, unless [`wait`](Self::wait) orders them.
+/// If several streams use the same memory, the capture orders these uses. A stream waits for the
+/// last writer before it reads, and also for all readers before it writes. Streams that share no
+/// memory stay independent unless [`wait`](Self::wait) orders them.
 pub struct Capture<'c> {
     pub(super) kept: Kept<'c>,
     pub(super) account: SharedAccount,
@@ -36,12 +36,12 @@ pub(crate) struct Operation<'o> {
     pub(crate) kind: &'static str,
     pub(crate) stream: CaptureStream,
     pub(crate) uses: &'o [Use<'o>],
-    /// The responsible owner of the operation's nodes.
+    /// The owner of the nodes that the operation adds.
     pub(crate) owner: NodeOwner,
 }
 
 impl<'c> Capture<'c> {
-    /// Creates the body's side of an account, with the memory that the session keeps.
+    /// Creates the interface to an account, with the memory that the session keeps.
     pub(crate) fn new(account: Account, kept: Kept<'c>) -> Self {
         let pools = RefCell::new(Pools::new(account.streams().len()));
         Self { kept, account: SharedAccount::new(account), pools }
@@ -52,7 +52,8 @@ impl<'c> Capture<'c> {
         self.finish()
     }
 
-    /// Ends the pools, then the account. Forgotten holders of it keep nothing.
+    /// Ends the pools, then the account. A value that the body has leaked then no longer holds the
+    /// record or the arena.
     fn finish(&self) -> BodyRecord {
         let pools = self.pools.replace(Pools::new(0));
         drop(pools);
@@ -61,7 +62,8 @@ impl<'c> Capture<'c> {
         record
     }
 
-    /// Returns `true` in a dry run: no work is put on streams, and memory is addresses alone.
+    /// Returns `true` in a dry run. A dry run puts no work on streams, and its addresses have no
+    /// memory behind them.
     #[must_use]
     pub fn is_dry(&self) -> bool {
         self.account.open().is_dry()
@@ -73,11 +75,12 @@ impl<'c> Capture<'c> {
         CaptureStream(0)
     }
 
-    /// Returns a branch of the session, counted from 0 in the order in which it got them.
+    /// Returns a branch of the session. Branches are counted from 0 in the order in which they were
+    /// added.
     ///
     /// # Errors
     ///
-    /// [`CaptureError::NoSuchBranch`].
+    /// Fails with [`CaptureError::NoSuchBranch`] if there are fewer branches.
     pub fn branch(&self, branch: usize) -> Result<CaptureStream, CaptureError> {
         let branches = self.branches();
         if branch < branches {
@@ -86,11 +89,11 @@ impl<'c> Capture<'c> {
         Err(CaptureError::NoSuchBranch { asked: branch, branches })
     }
 
-    /// Orders a stream after all current work of another one.
+    /// Orders the stream `later` after all current work of the stream `earlier`.
     ///
     /// # Errors
     ///
-    /// Returns the driver's error code, and fails if the arena allows only one stream.
+    /// Fails with the driver's error code, or if the arena's policy allows only one stream.
     pub fn wait(&self, later: CaptureStream, earlier: CaptureStream) -> Result<(), CaptureError> {
         let (later, earlier) = (self.check(later)?, self.check(earlier)?);
         let mut account = self.account.open();
@@ -100,7 +103,7 @@ impl<'c> Capture<'c> {
     }
 
     /// Records an operation, orders its stream after the earlier users of the same memory, and puts
-    /// it there.
+    /// the operation on that stream.
     pub(crate) fn operation(
         &self,
         operation: &Operation<'_>,
@@ -117,11 +120,11 @@ impl<'c> Capture<'c> {
         }
         let begun = account.begin_move(stream);
         let streams = Arc::clone(account.streams());
-        // The body's own work runs without the account's lock.
+        // The work may run code of the caller, so the account's lock is not held.
         drop(account);
         let worked = work(&streams[stream]);
         let mut account = self.account.open();
-        // Work that failed halfway may have added nodes by then, which use the memory.
+        // Work that failed halfway may already have added nodes that use the memory.
         let ended = account.end_move(stream, begun, &before, owner).map(|mut nodes| {
             nodes.retain(|node| !before.contains(node));
             account.used(stream, uses, &nodes);
@@ -129,14 +132,14 @@ impl<'c> Capture<'c> {
         worked.and(ended)
     }
 
-    /// Ends the pools of scopes, while their remaining work on streams is still captured, and joins
-    /// every branch.
+    /// Ends the pools of scopes while their remaining work on streams is still captured, and then
+    /// joins every branch.
     pub(crate) fn join_all(&self) -> Result<(), CaptureError> {
         let scopes = std::mem::take(&mut self.pools.borrow_mut().scopes);
         let noted = self.account.open().check_noted();
         let end = self.account.open().begin_pools_end();
         drop(scopes);
-        // They are returned in the order of their occurrence.
+        // Errors are returned in the order in which they occurred.
         noted?;
         let end = end?;
         let mut account = self.account.open();
@@ -158,7 +161,7 @@ impl<'c> Capture<'c> {
     }
 }
 
-/// Also ends the pools and the account of a body that failed or unwound.
+/// Ends the pools and the account, also if the body failed or unwound.
 impl Drop for Capture<'_> {
     fn drop(&mut self) {
         drop(self.finish());

@@ -1,6 +1,7 @@
-//! The last nodes of a capture's streams, as the capture itself left them. Any other work on one of
-//! them, including safe calls of other libraries, becomes a node of the graph, and uses memory
-//! without a promise. The capture detects it, and is refused.
+//! The last nodes of a capture's streams, as the capture itself left them. Any other work on these
+//! streams, even from safe calls of other libraries, becomes a node of the graph, and no caller
+//! promises that the memory of that node stays valid. This module detects such work, and the
+//! capture is refused.
 
 use std::sync::Arc;
 
@@ -19,18 +20,18 @@ pub(crate) struct Frontiers {
 
 #[derive(Debug, PartialEq, Eq)]
 enum Frontier {
-    /// The stream takes no part yet.
+    /// The stream does not take part in the capture yet.
     Outside,
     /// The stream is in another capture.
     Elsewhere,
-    /// The stream is after these nodes, sorted by handle.
+    /// The stream's last nodes, sorted by handle.
     At(Vec<u64>),
-    /// Work is being put on it, or was, with an unknown result.
+    /// Work is being put on the stream, or was put on it with an unknown result.
     Moving,
 }
 
 impl Frontiers {
-    /// Creates the state of `streams` streams, the first of which is captured and empty.
+    /// Creates the state of `streams` streams. The first stream is being captured and is empty.
     pub(crate) fn new(streams: usize, observer: CaptureObserver, mode: CaptureMode) -> Self {
         let first = |stream| match stream {
             0 => Frontier::At(Vec::new()),
@@ -39,9 +40,9 @@ impl Frontiers {
         Self { observer, mode, streams: (0..streams).map(first).collect() }
     }
 
-    /// Checks that a stream is where it was left, and returns its last nodes. A stream that has
-    /// begun, by the account, must take part: if the driver failed to bring it into the capture,
-    /// work on it would run at once.
+    /// Checks that a stream still ends where it was left, and returns its last nodes. A stream that
+    /// has begun according to the account must take part in the capture. If the driver had failed
+    /// to bring it into the capture, work on the stream would run immediately.
     pub(crate) fn check(
         &self,
         streams: &[Arc<CudaStream>],
@@ -70,7 +71,7 @@ impl Frontiers {
         self.streams[stream] = Frontier::Moving;
     }
 
-    /// Records that the work was put on a stream. Returns the stream's last nodes.
+    /// Records that work was put on a stream. Returns the stream's last nodes.
     pub(crate) fn arrive(
         &mut self,
         streams: &[Arc<CudaStream>],
@@ -81,7 +82,7 @@ impl Frontiers {
         Ok(nodes)
     }
 
-    /// Returns the nodes where a stream was left.
+    /// Returns the stream's last nodes when the capture left the stream.
     pub(crate) fn at(&self, stream: usize) -> Vec<u64> {
         match &self.streams[stream] {
             Frontier::At(nodes) => nodes.clone(),

@@ -1,5 +1,5 @@
-//! Device views of a capture's memory, of blocks that the graph keeps and of temporaries, for code
-//! that uses views and launches alone.
+//! Device views of a capture's memory, for code that uses only views and launches. The memory is a
+//! block that the graph keeps, or a temporary.
 
 use std::fmt;
 
@@ -17,13 +17,13 @@ use super::span::NodeOwner;
 use super::view::{CaptureView, SharedView};
 use crate::capture::error::CaptureError;
 
-/// A view of the capture, lent to a stream. It gives device views, for launches and copies beside
-/// those of a [scope](Capture::scope) on the same stream.
+/// A view of the capture's memory, lent to a stream. It provides device views for launches and
+/// copies, alongside those of a [scope](Capture::scope) on the same stream.
 ///
-/// While it lives, the capture's own operations refuse the memory ([`CaptureError::Lent`]), because
-/// the uses of the device views are not recorded. Its drop ends these uses, and later work of the
-/// capture with the memory is ordered after them. If it is forgotten, the memory stays lent to the
-/// end.
+/// While the loan lives, the capture's own operations refuse the memory ([`CaptureError::Lent`]),
+/// because the uses of the device views are not recorded. Dropping the loan ends these uses, and
+/// orders later work of the capture on the memory after them. If the loan is forgotten, the memory
+/// stays lent until the capture ends.
 ///
 /// ```compile_fail,E0505
 /// # use pool_cuda::DeviceViewMut;
@@ -51,7 +51,7 @@ use crate::capture::error::CaptureError;
 /// ```
 #[must_use = "dropped, it lends nothing any more"]
 pub struct ViewLoan<'v, T> {
-    // In this order: the pool joins the other streams, then the use is recorded.
+    // The order matters: the pool joins the other streams, then the use is recorded.
     lender: Lender,
     handle: Handle<T>,
     _loan: LoanGuard<'v>,
@@ -63,7 +63,7 @@ struct Lender {
     account: SharedAccount,
 }
 
-/// Orders the other streams with the memory before later work of the pool's stream.
+/// Orders the other streams that use the memory before later work on the pool's stream.
 impl Drop for Lender {
     fn drop(&mut self) {
         if let Err(error) = end_uses(self.pool.context()) {
@@ -73,9 +73,9 @@ impl Drop for Lender {
 }
 
 impl Capture<'_> {
-    /// Lends a view to work on a stream that the capture does not see: launches and copies of
-    /// device views. The stream is ordered after the memory's earlier users, and counts as its
-    /// writer.
+    /// Lends a view to work that the capture does not see: launches and copies of device views on a
+    /// stream. The stream is ordered after the earlier users of the memory, and counts as a writer
+    /// of the memory.
     ///
     /// ```no_run
     /// use pool_core::PoolViewMut;
@@ -97,8 +97,8 @@ impl Capture<'_> {
     ///
     /// # Errors
     ///
-    /// [`CaptureError::Lent`] if the memory is lent already, [`CaptureError::ForeignView`], and the
-    /// driver's error code.
+    /// Fails with [`CaptureError::Lent`] if the memory is already lent, with
+    /// [`CaptureError::ForeignView`], or with the driver's error code.
     pub fn lend<'v, T: PodElement>(
         &'v self,
         stream: CaptureStream,
@@ -108,11 +108,11 @@ impl Capture<'_> {
     }
 
     /// Lends a view of memory that the session owns and only reads. The memory may be lent several
-    /// times at once, on the same stream and on others.
+    /// times concurrently, on the same stream and on other streams.
     ///
     /// # Errors
     ///
-    /// As [`lend`](Self::lend).
+    /// Fails for the same reasons as [`lend`](Self::lend).
     pub fn lend_shared<'v, T: PodElement>(
         &'v self,
         stream: CaptureStream,
@@ -133,8 +133,9 @@ impl Capture<'_> {
         let loan = LoanGuard::new(self, stream, of)?;
         // SAFETY: the pool is private to the value that is created here, returns one view of the
         // region's elements, and is dropped before the loan ends. Until then the region is marked
-        // as lent, so that neither the capture nor another pool uses it; its view is borrowed. A
-        // region that is only read is not marked, and a `SharedLoan` gives no view that writes.
+        // as lent and its view is borrowed, so neither the capture nor another pool uses the
+        // region. A region that is only read is not marked as lent, but a `SharedLoan` provides no
+        // view that writes.
         let source = unsafe { FromView::new(&self.account, loan.place, address) };
         let context = DeviceStream::from_source(self.pool_stream(loan.place)?, source)?;
         let pool = DynamicPool::with_config(context, config())?;
@@ -149,7 +150,7 @@ impl<T: PodElement> ViewLoan<'_, T> {
     ///
     /// # Errors
     ///
-    /// No error is known: the array lives as long as this value.
+    /// This call should never fail, because the array lives as long as this value.
     pub fn view(&self) -> Result<DeviceView<'_, T>, CaptureError> {
         Ok(self.lender.pool.get(self.handle)?)
     }
@@ -158,7 +159,7 @@ impl<T: PodElement> ViewLoan<'_, T> {
     ///
     /// # Errors
     ///
-    /// As [`view`](Self::view).
+    /// This call should never fail, because the array lives as long as this value.
     pub fn view_mut(&mut self) -> Result<DeviceViewMut<'_, T>, CaptureError> {
         Ok(self.lender.pool.get_mut(self.handle)?)
     }
@@ -170,11 +171,11 @@ impl<T: PodElement> ViewLoan<'_, T> {
 pub struct SharedLoan<'v, T>(ViewLoan<'v, T>);
 
 impl<T: PodElement> SharedLoan<'_, T> {
-    /// Returns a view that reads the elements.
+    /// Returns a view for reading the elements.
     ///
     /// # Errors
     ///
-    /// The same as [`ViewLoan::view`].
+    /// This call should never fail, because the array lives as long as this value.
     pub fn view(&self) -> Result<DeviceView<'_, T>, CaptureError> {
         self.0.view()
     }
@@ -186,7 +187,7 @@ impl<T> fmt::Debug for SharedLoan<'_, T> {
     }
 }
 
-/// A region that is lent, until this is dropped.
+/// A region that is lent until this guard is dropped.
 struct LoanGuard<'v> {
     capture: &'v Capture<'v>,
     place: usize,

@@ -1,5 +1,5 @@
-//! The source of a body's memory and the target of its work: the arena and the streams of a
-//! capture, or none in a dry run.
+//! The memory and the streams that a body uses: the arena and the streams of a capture, or only
+//! addresses in a dry run.
 
 use std::sync::Arc;
 
@@ -11,28 +11,30 @@ use crate::capture::error::CaptureError;
 
 /// The memory and the streams of a body.
 pub(super) enum Medium {
-    /// A dry run, whose memory is addresses alone: the address of the next temporary.
+    /// A dry run, whose addresses have no memory behind them. The value is the address of the next
+    /// temporary.
     Dry(u64),
-    /// A capture of the driver.
+    /// A capture in the driver.
     Live(LiveCapture),
-    /// None: the body has ended, and forgotten pools keep no memory.
+    /// The body has ended. Forgotten pools hold no memory.
     Over,
 }
 
-/// A capture of the driver in progress.
+/// A capture in progress in the driver.
 pub(crate) struct LiveCapture {
     pub(super) arena: CudaArena,
     /// The event that orders streams of the capture.
     pub(super) event: Arc<Event>,
-    /// The nodes where the body left its streams.
+    /// The last nodes of the streams, as the body left them.
     pub(super) frontiers: Frontiers,
 }
 
-/// The base of a dry run's temporaries, at addresses without device memory.
+/// The address at which a dry run's temporaries begin. No device memory is at this address.
 const DRY_BASE: u64 = 1 << 62;
 
 impl LiveCapture {
-    /// Creates a capture with the arena of its session, whose streams are at `frontiers`.
+    /// Creates a capture in the arena of its session. `frontiers` contains the last nodes of the
+    /// streams.
     pub(crate) fn new(arena: &CudaArena, event: Arc<Event>, frontiers: Frontiers) -> Self {
         let arena = CudaArena::of_session(Arc::clone(arena.shared()));
         Self { arena, event, frontiers }
@@ -42,7 +44,7 @@ impl LiveCapture {
 impl Medium {
     pub(super) const DRY: Self = Self::Dry(DRY_BASE);
 
-    /// Allocates bytes. Returns their address, and their offset in the arena.
+    /// Allocates bytes. Returns their address and their offset in the arena.
     pub(super) fn take(&mut self, bytes: u64) -> Result<(u64, u64), CaptureError> {
         match self {
             Self::Dry(next) => {
@@ -62,7 +64,7 @@ impl Medium {
         }
     }
 
-    /// Returns the capture of the driver; `None` in a dry run.
+    /// Returns the capture in the driver; `None` in a dry run.
     pub(super) fn live(&mut self) -> Option<&mut LiveCapture> {
         match self {
             Self::Live(live) => Some(live),

@@ -1,8 +1,8 @@
-//! A use of memory by an operation of a body.
+//! How an operation of a body uses memory.
 
 use std::marker::PhantomData;
 
-/// A use of a view by work that is [enqueued](crate::Capture::enqueue).
+/// Declares how [enqueued](crate::Capture::enqueue) work uses a view.
 #[derive(Clone, Copy, Debug)]
 pub struct Use<'v> {
     pub(crate) capture: u64,

@@ -1,12 +1,13 @@
-//! The body of a capture, or of a dry run: its interface, and the account of its work.
+//! The body of a capture or a dry run: its interface, and the account of its work.
 //!
-//! The account's lock is the only one of the crate under which work is done: allocations, calls of
-//! the arena and of the driver. It is never entered twice. It is reached only through the body's
-//! [`Capture`], and through the scopes and lent views that borrow from it. A body gets each of
-//! these by a reference of any lifetime, so it cannot store one where a hook or a subscriber would
-//! find it. The account holds no value of the user, and no other thread has it. A hook that
-//! captures has its own account. The lock of the account is taken first; the arena's state and
-//! `SHARES` are locked under it, and nothing is locked under those.
+//! The account's lock is the only lock of the crate that is held during work, such as allocations,
+//! arena calls and driver calls. It is never locked recursively. Code reaches the account only
+//! through the body's [`Capture`], and through the scopes and lent views that borrow from the
+//! capture. A body receives each of these as a reference with an arbitrary lifetime, so it cannot
+//! store one where a hook or a subscriber could find it. The account stores no user values, and
+//! only one thread uses it. A hook that captures has its own account. The lock order is: first the
+//! account, then the arena's state or `SHARES`. No other lock is taken while one of those two is
+//! held.
 
 mod account;
 mod account_scopes;

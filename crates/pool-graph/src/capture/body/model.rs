@@ -1,16 +1,16 @@
-//! A model of the order in a capture, as far as the session knows it without a driver: operations
-//! of streams, and waits between streams. It is all that a dry run has; a capture uses it to find
-//! the waits that are still needed.
+//! A model of the order in a capture, built from what the session knows without a driver:
+//! operations on streams, and waits between streams. A dry run has only this model. A capture uses
+//! it to find the waits that are still needed.
 
 use std::collections::BTreeSet;
 
-/// The streams, the first of which is captured, and the operations on them so far.
+/// The streams and the operations on them so far. The first stream is the one that is captured.
 #[derive(Clone, Debug)]
 pub(crate) struct Model {
     lines: Vec<Line>,
     operations: usize,
     edges: Vec<(usize, usize)>,
-    /// The stream that each operation is on.
+    /// The stream of each operation.
     #[cfg(feature = "record")]
     streams: Vec<u32>,
 }
@@ -18,11 +18,11 @@ pub(crate) struct Model {
 /// A stream in the model.
 #[derive(Clone, Debug, Default)]
 struct Line {
-    /// `true` if the stream takes part in the capture yet.
+    /// `true` once the stream takes part in the capture.
     begun: bool,
-    /// The operations that the next one on the stream depends on.
+    /// The operations that the next operation on the stream depends on.
     frontier: BTreeSet<usize>,
-    /// For each stream, the number of its operations that precede the next one here.
+    /// For each stream, how many of its operations precede the next operation on this stream.
     seen: Vec<usize>,
 }
 
@@ -52,17 +52,17 @@ impl Model {
         operation
     }
 
-    /// Returns `true` if a stream has to wait so that its next operation comes after all of another
-    /// one's.
+    /// Returns `true` if the stream `later` must wait so that its next operation follows all
+    /// operations of `earlier`.
     pub(crate) fn must_wait(&self, later: usize, earlier: usize) -> bool {
         let (later_line, earlier_line) = (&self.lines[later], &self.lines[earlier]);
         let behind = later_line.seen.iter().zip(&earlier_line.seen).any(|(own, other)| own < other);
         later != earlier && earlier_line.begun && (behind || !later_line.begun)
     }
 
-    /// Records a planned wait of a stream for another one, which the driver may refuse. If the
-    /// stream takes part already, the model does not rely on that wait: it waits once more where
-    /// that matters.
+    /// Records that a stream is planned to wait for another stream, which the driver may refuse. If
+    /// the stream already takes part, the model does not rely on this wait, and waits again when
+    /// the order matters.
     pub(crate) fn is_to_wait(&mut self, later: usize, earlier: usize) {
         if self.lines[later].begun {
             self.come_behind(later, earlier);
@@ -71,7 +71,7 @@ impl Model {
         }
     }
 
-    /// Records a wait of a stream for another one.
+    /// Records that a stream has waited for another stream.
     pub(crate) fn wait(&mut self, later: usize, earlier: usize) {
         self.come_behind(later, earlier);
         let seen = self.lines[earlier].seen.clone();
@@ -82,7 +82,7 @@ impl Model {
         }
     }
 
-    /// Orders the next operation on a stream after those of another one.
+    /// Orders the next operation on a stream after the operations of another stream.
     fn come_behind(&mut self, later: usize, earlier: usize) {
         let frontier = self.lines[earlier].frontier.clone();
         self.lines[later].frontier.extend(frontier);

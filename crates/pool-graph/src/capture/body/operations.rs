@@ -1,4 +1,4 @@
-//! Operations of a body on the streams of its session: fills, copies, and the caller's own work.
+//! The operations that a body puts on the session's streams: fills, copies, and work of the caller.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::capture::error::CaptureError;
 use crate::driver::NodeKind;
 
 impl Capture<'_> {
-    /// Sets all bytes of a view.
+    /// Sets each byte of a view to `value`.
     ///
     /// # Errors
     ///
@@ -39,12 +39,13 @@ impl Capture<'_> {
         })
     }
 
-    /// Copies a view, of any kind, to another one of the same length.
+    /// Copies a view to another view of the same length.
     ///
     /// # Errors
     ///
-    /// [`CaptureError::LengthMismatch`], [`CaptureError::SameMemory`] for two views of one block,
-    /// and the driver's error code.
+    /// Fails with [`CaptureError::LengthMismatch`] if the lengths differ, with
+    /// [`CaptureError::SameMemory`] if both views have the same memory, or with the driver's error
+    /// code.
     pub fn copy<T: Element>(
         &self,
         stream: CaptureStream,
@@ -64,17 +65,19 @@ impl Capture<'_> {
             if bytes == 0 {
                 return Ok(());
             }
-            // SAFETY: as in `fill_bytes`, of two regions, which are disjoint while both are in use.
+            // SAFETY: both views are memory of the arena or of a lease, which the graph will own.
+            // They are two regions, which are disjoint while both are in use.
             unsafe { calls::copy_on_device(target, source, bytes, stream) }.map_err(Into::into)
         })
     }
 
-    /// Copies from the host, in each replay. The graph owns the host's elements, and
+    /// Copies from the host in each replay. The graph owns a copy of the elements, and
     /// [`set_argument`](crate::CapturedGraph::set_argument) changes them.
     ///
     /// # Errors
     ///
-    /// As [`copy`](Self::copy), and an error if there is no page-locked memory.
+    /// Fails for the same reasons as [`copy`](Self::copy), or if no page-locked memory can be
+    /// allocated.
     pub fn copy_from_host<T: Element>(
         &self,
         stream: CaptureStream,
@@ -95,33 +98,36 @@ impl Capture<'_> {
             let Some(buffer) = buffer else { return Ok(()) };
             let from = buffer.first();
             self.account.open().keep_argument(number, buffer);
-            // SAFETY: as in `fill_bytes`; the graph will own the buffer, too.
+            // SAFETY: the view is memory of the arena or of a lease, which the graph will own. The
+            // graph will also own the buffer.
             unsafe { calls::copy_from_host(target, from, bytes, stream) }.map_err(Into::into)
         })?;
         Ok(HostArgument { capture, number })
     }
 
-    /// Puts work on a stream through cudarc: launches of kernels, calls of libraries. It is not
-    /// called in a dry run.
+    /// Puts work on a stream through cudarc, such as kernel launches and library calls. The closure
+    /// is not called in a dry run.
     ///
     /// # Safety
     ///
-    /// All memory that the work accesses, in this and every later replay, must be in the views of
-    /// `uses`, and written only as declared there. Or it must be memory of the caller, or of the
-    /// graph's state, that stays valid without other uses meanwhile. It must stay so for as long as
-    /// the graph lives, or until an [update](crate::CapturedGraph::update) has replaced the work. A
-    /// *forgotten* graph lives forever, and its runs are not waited for. A state that borrows
-    /// memory (`S` is not `'static`) does not keep it, so a caller with such a state must ensure
-    /// that the graph is dropped.
+    /// All memory that the work accesses, in every replay, must meet one of two conditions. Either
+    /// it belongs to the views in `uses`, and is written only as declared there. Or it is memory of
+    /// the caller or of the graph's state that stays valid and has no other users. In the second
+    /// case, this must remain true for as long as the graph lives, or until an
+    /// [update](crate::CapturedGraph::update) has replaced the work. A *forgotten* graph lives
+    /// forever, and nothing waits for its runs. A state that borrows memory (`S` is not `'static`)
+    /// does not keep that memory alive, so a caller with such a state must ensure that the graph is
+    /// dropped.
     ///
-    /// The work must go to this stream, and leave the capture as it is. Meanwhile no other code may
-    /// use the stream: the caller is responsible for all work put there until the closure returns,
-    /// including kernels of other threads. The same holds for the nodes of work that fails halfway.
+    /// The work must go to this stream, and must leave the capture as it is. No other code may use
+    /// the stream until the closure returns. The caller is responsible for all work that is put on
+    /// the stream during that time, including kernels launched by other threads. This also applies
+    /// to the nodes of work that fails halfway.
     ///
     /// # Errors
     ///
-    /// The work's own error, [`CaptureError::ForeignWork`], [`CaptureError::SharedBlock`], and the
-    /// driver's error code.
+    /// Fails with the work's own error, [`CaptureError::ForeignWork`],
+    /// [`CaptureError::SharedBlock`], or the driver's error code.
     pub unsafe fn enqueue(
         &self,
         stream: CaptureStream,
@@ -132,7 +138,8 @@ impl Capture<'_> {
         self.operation(&Operation { kind: "work", stream, uses, owner }, work)
     }
 
-    /// Returns the graph's source of a copy: `None` for 0 bytes, and in a dry run.
+    /// Returns the host buffer that a copy in the graph reads. Returns `None` for 0 bytes and in a
+    /// dry run.
     fn host_buffer(&self, bytes: &[u8]) -> Result<Option<HostBuffer>, CaptureError> {
         if self.is_dry() || bytes.is_empty() {
             return Ok(None);

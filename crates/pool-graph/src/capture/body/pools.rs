@@ -1,4 +1,4 @@
-//! The pools of a body's scopes, and their stream in a dry run.
+//! The pools of a body's scopes, and the stream of these pools in a dry run.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,18 +15,18 @@ use crate::capture::deferred_destruction::DeferredDestruction;
 use crate::capture::error::CaptureError;
 use crate::driver::{CaptureMode, StreamCapture};
 
-/// The pools of a body's scopes, one for each stream that had one.
+/// The pools of a body's scopes, one for each stream on which a scope was opened.
 pub(crate) struct Pools {
-    // Dropped in this order: the pools on the stream, then the stream.
+    // Dropped in this order: first the pools on the stream, then the stream.
     pub(super) scopes: Vec<Option<Pool<Cuda>>>,
     pub(super) dry: Option<DryStream>,
 }
 
-/// A stream of a dry run. It is captured, so that launches on it never run. User code cannot end
-/// its capture there, because it began on another stream.
+/// The stream of a dry run. It is captured, so that launches on it never run. User code cannot end
+/// the capture through this stream, because the capture began on another stream.
 pub(super) struct DryStream {
-    // In this order: the capture is discarded, the stream is destroyed, eager pools may wait for
-    // the context again, and objects that waited for the end of the capture are destroyed.
+    // The order matters: the capture is discarded, the stream is destroyed, eager pools may wait
+    // for the context again, and the objects that waited for the end of the capture are destroyed.
     _capture: StreamCapture,
     pub(super) stream: Arc<CudaStream>,
     _under_way: CaptureUnderWay,
@@ -36,14 +36,14 @@ pub(super) struct DryStream {
 impl DryStream {
     pub(super) fn new(context: &Arc<CudaContext>) -> Result<Self, CaptureError> {
         bind(context)?;
-        // An error that earlier calls left in the context does not belong to this call. The context
-        // keeps it.
+        // The context may hold an error from an earlier call. It does not belong to this call, so
+        // it is put back into the context.
         let earlier = context.check_err();
         let made = with_relaxed_capture_mode(|| context.new_stream());
         context.record_err(earlier);
         let stream = made?;
         let event = Arc::new(Event::new(context)?);
-        // A wait for the context would invalidate this capture, too.
+        // Waiting for the context would also invalidate this capture.
         let (deferred, under_way) = (DeferredDestruction, CaptureUnderWay::begin());
         let capture = StreamCapture::begin(&stream, CaptureMode::Relaxed, &event)?
             .ok_or_else(|| CaptureError::invalidated(context, CaptureMode::Relaxed))?;
@@ -57,8 +57,8 @@ impl Pools {
     }
 }
 
-/// Returns the configuration of pools for one capture: a block grows to the requested size and no
-/// further, because the body runs once.
+/// Returns the configuration of pools for one capture. A block grows to exactly the requested size,
+/// because the body runs only once.
 pub(crate) fn config() -> PoolConfig {
     PoolConfig::new().name("capture").growth_factor(1.0)
 }

@@ -1,5 +1,5 @@
-//! The memory of a body: temporaries of the arena and blocks that the graph keeps, with their last
-//! users.
+//! The memory of a body, with its last users: temporaries in the arena, and memory that the graph
+//! keeps.
 
 use std::collections::BTreeMap;
 
@@ -11,18 +11,19 @@ use crate::base::range::LeasedRange;
 /// Memory that operations of a body use.
 #[derive(Clone, Debug)]
 pub(crate) struct Region {
-    /// The name of the region in steps.
+    /// The name of the region in the steps of a body.
     pub(crate) name: Memory,
     pub(crate) address: u64,
-    /// The bytes of the region; those of a temporary are whole granules.
+    /// The size of the region in bytes. A temporary consists of whole granules.
     pub(crate) bytes: u64,
     /// The offset of the region in the arena; `None` for other memory.
     pub(crate) offset: Option<u64>,
-    /// The operation of the model at which it was allocated.
+    /// The number of the operation in the model that allocated the region.
     pub(crate) taken_by: usize,
-    /// The handles of the stream's last nodes at the allocation: every use comes after all of them.
+    /// The handles of the stream's last nodes when the region was allocated. Every use of the
+    /// region follows all of these nodes.
     pub(crate) after: Vec<u64>,
-    /// The stream of the last write; at first that of the allocation.
+    /// The stream of the last write; initially the stream of the allocation.
     pub(crate) writer: usize,
     /// The streams that have read the region since its last write.
     pub(crate) readers: Vec<usize>,
@@ -30,38 +31,40 @@ pub(crate) struct Region {
     pub(crate) users: BTreeMap<usize, Uses>,
     /// `true` for a block that the graph may write.
     pub(crate) written: bool,
-    /// `true` for a block of a scope's pool, which is in use until the capture ends.
+    /// `true` for a block of a scope's pool, which stays in use until the capture ends.
     pub(crate) kept: bool,
     /// `true` while the region is lent to a device view, whose uses are not recorded.
     pub(crate) lent: bool,
-    /// The call that requested it.
+    /// The call that requested the region.
     pub(crate) site: CallSite,
-    /// How the body shares it with others.
+    /// The uses that are recorded because the region is shared with other code.
     pub(crate) access: RegionAccess,
 }
 
-/// What is noted of the uses of a region, besides their streams.
+/// The additional record of a region's uses.
 #[derive(Clone, Debug)]
 pub(crate) enum RegionAccess {
-    /// Nothing more.
+    /// No additional record.
     Unlisted,
-    /// Nothing: the session owns the region, and nothing writes it. No use waits for another one.
+    /// No record, because the session owns the region and nothing writes it. No use waits for
+    /// another use.
     ReadOnly,
-    /// All uses, in turns: the session owns the region, and the verifier checks that each turn comes after the one before.
+    /// All uses, grouped into turns. The session owns the region, and the verifier checks that each
+    /// turn follows the previous one.
     Listed(Vec<Turn>),
 }
 
-/// Uses of a region that need no order among themselves: one that writes, or any number that read.
+/// Uses of a region that need no order among themselves: a single write, or any number of reads.
 #[derive(Clone, Debug)]
 pub(crate) struct Turn {
     pub(crate) writes: bool,
-    /// The handles of the nodes that use the region; none where they are not known.
+    /// The handles of the nodes that use the region; empty if they are not known.
     pub(crate) uses: Vec<u64>,
-    /// The handles of the nodes where the uses end.
+    /// The handles of the nodes at which the uses end.
     pub(crate) until: Vec<u64>,
 }
 
-/// The place of a temporary.
+/// The address range of a temporary in the arena.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ArenaRange {
     pub(crate) address: u64,
@@ -72,18 +75,19 @@ pub(crate) struct ArenaRange {
 /// The uses of a region on one stream.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Uses {
-    /// The number of the last one in the model.
+    /// The number of the last use in the model.
     pub(crate) operation: usize,
-    /// The handles of the nodes that use it, if the capture put them there; empty in a dry run.
+    /// The handles of the nodes that use the region and that the capture added; empty in a dry run.
     pub(crate) known: Vec<u64>,
-    /// The handles of the nodes where its use ends: each use is one of them or precedes one. For an
-    /// operation they are its own. For a loan they are the stream's last nodes, after it was
-    /// ordered after all users of the view.
+    /// The handles of the nodes at which the uses on this stream end. Each use is one of these
+    /// nodes or precedes one of them. For an operation, they are the operation's own nodes. For a
+    /// loan, they are the stream's last nodes after it was ordered after all users of the view.
     pub(crate) until: Vec<u64>,
 }
 
 impl Region {
-    /// Creates a temporary at a place of the arena, which a stream uses after these nodes.
+    /// Creates a temporary at a range of the arena. The stream uses the temporary after the nodes
+    /// `after`.
     pub(crate) fn temporary(name: usize, stream: usize, at: ArenaRange, after: Vec<u64>) -> Self {
         let ArenaRange { address, bytes, offset } = at;
         let own = Self::new(Memory::Temporary(name), address, bytes);
@@ -95,7 +99,7 @@ impl Region {
         Self::new(Memory::Block(block.id()), block.address(), block.size())
     }
 
-    /// Memory that the session owns.
+    /// Creates the region of memory that the session owns.
     pub(crate) fn owned(place: usize, range: LeasedRange, is_written: bool) -> Self {
         let access = match is_written {
             true => RegionAccess::Listed(Vec::new()),
@@ -108,7 +112,7 @@ impl Region {
         matches!(self.access, RegionAccess::ReadOnly)
     }
 
-    /// The uses of memory that is owned and written; none of other memory.
+    /// Returns the turns of owned memory that graphs write, or `None` for other memory.
     pub(crate) fn turns(&self) -> Option<&[Turn]> {
         match &self.access {
             RegionAccess::Listed(turns) => Some(turns),
@@ -139,13 +143,13 @@ impl Region {
         self.offset.is_some()
     }
 
-    /// Returns the streams that must precede a use on a stream.
+    /// Returns the streams that must precede a use of the region.
     pub(crate) fn waited_for(&self, writes: bool) -> Vec<usize> {
         let readers = self.readers.iter().copied().filter(|_| writes);
         std::iter::once(self.writer).chain(readers).collect()
     }
 
-    /// Records a use of the region by an operation, which ends in these nodes.
+    /// Records that an operation uses the region. `nodes` contains the operation's last nodes.
     pub(crate) fn used(&mut self, stream: usize, writes: bool, operation: usize, nodes: &[u64]) {
         let on_stream = self.users.entry(stream).or_default();
         on_stream.operation = operation;
@@ -172,14 +176,14 @@ impl Region {
     }
 }
 
-/// Lists a use by these nodes.
+/// Adds a use by these nodes to the turns.
 fn list(turns: &mut Vec<Turn>, writes: bool, nodes: &[u64]) {
     if nodes.is_empty() {
         return;
     }
     let new = || Turn { writes, uses: nodes.to_vec(), until: nodes.to_vec() };
     match (turns.last_mut(), writes) {
-        // One operation that names the region twice is one use.
+        // An operation that names the region twice is a single use.
         (Some(last), _) if last.writes && last.uses == nodes => {}
         (Some(last), false) if !last.writes => {
             last.uses.extend_from_slice(nodes);
@@ -198,7 +202,7 @@ fn list(turns: &mut Vec<Turn>, writes: bool, nodes: &[u64]) {
 }
 
 impl Uses {
-    /// Ends uses that added no node at the stream's earlier nodes.
+    /// Sets the nodes at which the uses end. A use that added no node does not change these nodes.
     fn end_at(&mut self, nodes: &[u64]) {
         if !nodes.is_empty() {
             self.until = nodes.to_vec();

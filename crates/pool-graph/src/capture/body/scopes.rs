@@ -1,5 +1,5 @@
-//! Scopes in the body of a capture: the same [`Scope`] and the same device views as outside, of a pool
-//! whose blocks are the capture's.
+//! Scopes in the body of a capture. They provide the same [`Scope`] and the same device views as
+//! outside a capture, from a pool whose blocks belong to the capture.
 
 use std::sync::Arc;
 
@@ -17,8 +17,8 @@ use super::trace::BodyStep;
 use crate::capture::error::CaptureError;
 
 impl<'c> Capture<'c> {
-    /// Runs `body` with a scope of a pool on this stream: code for a [`Scope<'_, Cuda>`](Scope) can
-    /// be captured unchanged.
+    /// Runs `body` with a scope of a pool on this stream. Code that takes a
+    /// [`Scope<'_, Cuda>`](Scope) can be captured unchanged.
     ///
     /// ```no_run
     /// use pool_core::{PoolError, Scope};
@@ -38,30 +38,35 @@ impl<'c> Capture<'c> {
     /// }
     /// ```
     ///
-    /// Each stream of the session has one pool, which the capture creates at the first call and
-    /// keeps to its end. Consecutive calls reuse its blocks, as outside. Each block is a region of
-    /// the arena *for the rest of the capture*: its uses by kernels are not recorded, so its bytes
-    /// are never shared with another temporary. A block that is freed, by growth of a slot or by
-    /// `trim`, is reused by the same pool alone. A [probe](crate::CaptureSession::probe) returns
-    /// the bytes that this takes. For many large temporaries, [`acquire`](Self::acquire) shares
-    /// their bytes along the graph.
+    /// Each stream of the session has one pool. The capture creates the pool at the first call and
+    /// keeps it until the capture ends. Consecutive calls reuse its blocks, as they do outside a
+    /// capture. Each block is a region of the arena *for the rest of the capture*. Its uses by
+    /// kernels are not recorded, so its bytes are never shared with another temporary. If a block
+    /// is freed because a slot grows, or by `trim`, only the same pool reuses it. A
+    /// [probe](crate::CaptureSession::probe) reports the bytes that the scopes need. If a body has
+    /// many large temporaries, use [`acquire`](Self::acquire), which shares bytes between
+    /// temporaries according to the order of the graph.
     ///
-    /// Blocks of the graph, and temporaries of the capture, enter a scope by [`lend`](Self::lend).
+    /// Use [`lend`](Self::lend) to pass blocks of the graph and temporaries of the capture to a
+    /// scope.
     ///
-    /// What waits for the device or copies host memory that the graph does not own is refused by
-    /// [`CudaError::Capturing`]: `copy_to_vec`, `copy_to_host`, `copy_from_host`,
-    /// `acquire_from`. For the last two there is [`copy_from_host`](Self::copy_from_host) of the capture.
+    /// Operations that wait for the device, or that copy host memory the graph does not own, fail
+    /// with [`CudaError::Capturing`]: `copy_to_vec`, `copy_to_host`, `copy_from_host` and
+    /// `acquire_from`. In place of the last two, use [`copy_from_host`](Self::copy_from_host) of
+    /// the capture.
     ///
-    /// **Other streams.** A view may be used on another stream of the session, by
-    /// `view.on(&stream)`. That stream joins the capture if necessary, and is joined with this one
-    /// when the scope ends. A stream outside the session is refused. In a dry run only streams of
-    /// scopes are accepted: open one on the branch and use `view.on(inner.context().stream())`.
+    /// **Other streams.** A view may be used on another stream of the session with
+    /// `view.on(&stream)`. That stream joins the capture if necessary, and is joined with this
+    /// stream when the scope ends. A stream outside the session is refused. In a dry run, only the
+    /// streams of scopes are accepted: open a scope on the branch, and use
+    /// `view.on(inner.context().stream())`.
     ///
-    /// **Dry runs.** In a [probe](crate::CaptureSession::probe) addresses have no memory, and the
-    /// scope's stream is one whose capture is discarded. Launches must go to
-    /// `scope.context().stream()`, as `scope.launch` does: a kernel launched on the session's
+    /// **Dry runs.** In a [probe](crate::CaptureSession::probe), addresses have no memory behind
+    /// them, and the scope works on a separate stream whose capture is discarded. Launches must go
+    /// to `scope.context().stream()`, as `scope.launch` does. A kernel launched on the session's
     /// stream would really run. A driver may refuse cudarc's own copies and fills of such
-    /// addresses. The probe then returns its error; use the views' own copies and fills.
+    /// addresses, and the probe then returns the driver's error. Use the copies and fills of the
+    /// views instead.
     ///
     /// ```compile_fail,E0521
     /// # use pool_cuda::{Cuda, DeviceViewMut};
@@ -90,14 +95,15 @@ impl<'c> Capture<'c> {
     ///
     /// # Errors
     ///
-    /// The body's own error, before any other. If the capture refused a block to the pool, the
-    /// pool's error lacks the reason, so this one is returned in its place:
-    /// [`CaptureError::Diverged`], or the arena's. [`CaptureError::ScopeOpen`] inside a scope on
-    /// the same stream; and the driver's error code.
+    /// The body's own error takes precedence over any other error. If the capture refused a block
+    /// to the pool, the pool's error does not contain the reason. In that case the reason is
+    /// returned instead: [`CaptureError::Diverged`], or the arena's error. A call inside a scope on
+    /// the same stream fails with [`CaptureError::ScopeOpen`]. Any other error is the driver's
+    /// error code.
     ///
-    /// The end of a scope is a step, too. If it differs from the step that the body must follow, as
-    /// after an error that the body ignores, the next step fails with [`CaptureError::Diverged`],
-    /// or the capture does at its end.
+    /// The end of a scope is also a step. It may differ from the step that the body must follow,
+    /// for example if the body ignores an error. The next step then fails with
+    /// [`CaptureError::Diverged`], or the capture fails at its end.
     #[track_caller]
     pub fn scope<R, E: From<CaptureError>>(
         &self,
@@ -106,7 +112,7 @@ impl<'c> Capture<'c> {
     ) -> Result<R, E> {
         let opened = OpenScopeGuard::new(self, self.check(stream)?, CallSite::of("scope"))?;
         let refused_before = self.account.open().has_refused();
-        // It is dropped before `opened` if the body unwinds: then it joins the streams.
+        // If the body unwinds, the pool is dropped before `opened`, and joins the streams.
         let mut pool = self.take_pool(opened.stream)?;
         let result = body(&mut pool.scope());
         let noted = self.account.open().check_noted();
@@ -114,18 +120,18 @@ impl<'c> Capture<'c> {
         self.pools.borrow_mut().scopes[opened.stream] = Some(pool);
         drop(opened);
         let Ok(result) = result else {
-            // The body has the error that its pool got in place of this one.
+            // The body's error is the one that its pool received in place of the original error.
             let refused = if refused_before { None } else { self.account.open().report_refused() };
             return refused.map_or(result, |refused| Err(refused.into()));
         };
-        // They are returned in the order of their occurrence.
+        // Errors are returned in the order in which they occurred.
         noted?;
         ended.map_err(CaptureError::from)?;
         self.account.open().check_noted()?;
         Ok(result)
     }
 
-    /// Creates a context for pools on a stream.
+    /// Returns the stream that the pools for a stream of the session work on.
     pub(crate) fn pool_stream(&self, stream: usize) -> Result<Arc<CudaStream>, CaptureError> {
         let (streams, is_dry) = {
             let account = self.account.open();
@@ -156,7 +162,7 @@ impl<'c> Capture<'c> {
 }
 
 /// Joins the other streams that used memory of a body's pool with the pool's stream. Returns the
-/// first error: if a stream could not be ordered earlier, a kernel may have got the address 0.
+/// first error. If a stream could not be ordered earlier, a kernel may have received the address 0.
 pub(crate) fn end_uses(stream: &DeviceStream) -> Result<(), CudaError> {
     let unanswered = |stream: &DeviceStream| stream.take_unanswered().map_or(Ok(()), Err);
     let before = unanswered(stream);
@@ -164,7 +170,7 @@ pub(crate) fn end_uses(stream: &DeviceStream) -> Result<(), CudaError> {
     before.and(joined).and(unanswered(stream))
 }
 
-/// An open scope on a stream. Its drop closes it, even if the body unwinds.
+/// An open scope on a stream. Dropping this guard closes the scope, even if the body unwinds.
 struct OpenScopeGuard<'a> {
     capture: &'a Capture<'a>,
     stream: usize,
@@ -173,7 +179,7 @@ struct OpenScopeGuard<'a> {
 impl<'a> OpenScopeGuard<'a> {
     fn new(capture: &'a Capture<'_>, stream: usize, site: CallSite) -> Result<Self, CaptureError> {
         capture.account.open().open_scope(stream, site)?;
-        // From here on its drop closes the scope.
+        // From here on, dropping the guard closes the scope.
         let guard = Self { capture, stream };
         capture.account.open().step(&BodyStep::Scope { stream, opens: true })?;
         Ok(guard)

@@ -1,14 +1,17 @@
-//! Sources of the blocks of a body's pools: the arena of the capture, or memory that a view lends.
-//! This is the only module here that implements `pool-cuda`'s unsafe trait.
+//! The sources from which a body's pools receive their blocks: the arena of the capture, or memory
+//! that a view lends. This is the only module here that implements the unsafe trait `BlockSource`
+//! of `pool-cuda`.
 //!
 //! The proofs rely on three facts:
 //!
-//! 1. **The arena is the graph's**, and so are the blocks that leases hold: their memory lives as
-//!    long as work of the capture may run. Work of a failed capture never runs.
-//! 2. **A region of a scope's pool is kept**: its end is not passed to the arena, and the account
-//!    has it in use until the end, so no later acquire shares its bytes. Earlier uses are done when
-//!    the stream reaches the region, which the verifier checks in the graph.
-//! 3. **Work of a dry run is never run**: its pools have a stream whose capture is discarded.
+//! 1. **The graph owns the arena** and holds the leased blocks, so their memory lives as long as
+//!    work of the capture may run. Work of a failed capture never runs.
+//! 2. **A region of a scope's pool is kept.** It is not returned to the arena, and the account
+//!    records it as in use until the end of the capture, so no later temporary shares its bytes.
+//!    All earlier uses of its bytes have ended when the stream reaches the region. The verifier
+//!    checks this in the graph.
+//! 3. **Work of a dry run never runs**, because its pools work on a stream whose capture is
+//!    discarded.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,13 +27,13 @@ use super::shared_account::SharedAccount;
 use crate::base::error::GraphMemoryError;
 use crate::capture::error::CaptureError;
 
-/// The common state of the pools of one body's stream.
+/// The state that the pools on one stream of a body have in common.
 struct BodyStream {
     account: SharedAccount,
     stream: usize,
 }
 
-/// A source of blocks of the arena, for the pool of one stream.
+/// A source that allocates blocks from the arena, for the pool of one stream.
 pub(crate) struct FromArena {
     place: BodyStream,
     blocks: RefCell<Blocks>,
@@ -39,14 +42,14 @@ pub(crate) struct FromArena {
 /// The blocks that one pool has allocated.
 #[derive(Default)]
 struct Blocks {
-    /// The bytes of the block at each address.
+    /// The size in bytes of the block at each address.
     bytes: BTreeMap<u64, u64>,
-    /// The blocks that the pool has freed, by bytes and address. They go to no other stream, so the
-    /// next user comes after the previous ones.
+    /// The blocks that the pool has freed, by size and address. They are never used on another
+    /// stream, so the next user follows the previous ones.
     idle: BTreeSet<(u64, u64)>,
 }
 
-/// A source of one block: the bytes of a region that a view lends.
+/// A source of a single block, which consists of the bytes of a region that a view lends.
 pub(crate) struct FromView {
     place: BodyStream,
     address: u64,
@@ -77,16 +80,16 @@ impl FromArena {
 impl FromView {
     /// # Safety
     ///
-    /// The pool with this source must return one view, at most as long as the region at the
-    /// address. No other work may use the region's memory while that pool lives.
+    /// The pool that uses this source must return a single view that is at most as long as the
+    /// region at the address. No other work may use the region's memory while that pool lives.
     pub(crate) unsafe fn new(account: &SharedAccount, stream: usize, address: u64) -> Self {
         Self { place: BodyStream { account: account.clone(), stream }, address }
     }
 }
 
 impl BodyStream {
-    /// Returns the pool's error for a refusal, and stores the cause for the end of the scope: a
-    /// pool retries after a refusal, and does not know plans.
+    /// Returns an error for the pool, and stores the cause for the end of the scope. A pool tries
+    /// again after a refusal, and knows nothing about plans.
     fn refusal(&self, requested: usize, error: CaptureError) -> CudaError {
         if let CaptureError::Memory(GraphMemoryError::ArenaExhausted { shortage, .. }) = error {
             return CudaError::NoBlock { requested, why: shortage.advice() };
@@ -111,7 +114,7 @@ impl BodyStream {
 
     /// # Safety
     ///
-    /// As for [`BlockSource::write`].
+    /// The same as for [`BlockSource::write`].
     unsafe fn write(&self, to: u64, bytes: &[u8]) -> Result<(), CudaError> {
         let streams = {
             let account = self.account.open();
@@ -122,19 +125,20 @@ impl BodyStream {
         };
         let stream = &streams[self.stream];
         let buffer = HostBuffer::new(bytes, stream.context())?;
-        // SAFETY: the caller may write the range, in memory that the graph owns; it will own the
-        // buffer, too.
+        // SAFETY: the caller may write the range, which is memory that the graph owns. The graph
+        // will also own the buffer, so the buffer outlives the copy.
         unsafe { calls::copy_from_host(to, buffer.first(), bytes.len(), stream) }?;
         self.account.open().keep_host(buffer);
         Ok(())
     }
 }
 
-// SAFETY: the arena's regions are multiples of 256 and this pool's to the end of the capture (2).
-// The pool reuses a freed one only after all its uses, on its one stream. The memory lives as long
-// as the graph (1), in the context of the session's streams, which was checked when the arena was
-// passed. In a dry run, whose capture is discarded, there is no memory (3). The owner is the
-// capture. Locks are held only to read, and no method uses the pool.
+// SAFETY: regions of the arena start at multiples of 256, and belong to this pool until the end of
+// the capture (2). The pool reuses a freed block only after all uses of that block, in the order of
+// the pool's one stream. The memory lives as long as the graph (1). It is in the context of the
+// session's streams, which was checked when the session took the arena. A dry run has no memory,
+// but its capture is discarded (3). The owner is the capture. The account's lock is held only while
+// the account is read or changed, and no method uses the pool.
 unsafe impl BlockSource for FromArena {
     fn owner(&self) -> u64 {
         self.place.account.open().number()
@@ -148,7 +152,8 @@ unsafe impl BlockSource for FromArena {
         self.take(bytes).map_err(|error| self.place.refusal(bytes, error))
     }
 
-    /// No block is returned to the arena, because its uses by kernels were not recorded.
+    /// Frees a block for reuse by this pool only. Blocks are not returned to the arena, because
+    /// their uses by kernels have not been recorded.
     unsafe fn free(&self, address: u64) {
         let mut blocks = self.blocks.borrow_mut();
         if let Some(&bytes) = blocks.bytes.get(&address) {
@@ -161,13 +166,15 @@ unsafe impl BlockSource for FromArena {
     }
 
     unsafe fn write(&self, to: u64, bytes: &[u8]) -> Result<(), CudaError> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises that the range may be written.
         unsafe { self.place.write(to, bytes) }
     }
 }
 
-// SAFETY: as above (1, 3). The one block is the region that the creator of this source promised.
-// Its pool requests a word more than the view has, which is harmless because only the view uses it.
+// SAFETY: the memory lives as long as the graph (1), and work of a dry run never runs (3). The one
+// block is the region that the creator of this source passed, and only the view of this pool uses
+// the region. The pool requests one word more than the view needs. The block lacks that word, but
+// no work uses more than the view.
 unsafe impl BlockSource for FromView {
     fn owner(&self) -> u64 {
         self.place.account.open().number()
@@ -188,7 +195,7 @@ unsafe impl BlockSource for FromView {
     }
 
     unsafe fn write(&self, to: u64, bytes: &[u8]) -> Result<(), CudaError> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises that the range may be written.
         unsafe { self.place.write(to, bytes) }
     }
 }

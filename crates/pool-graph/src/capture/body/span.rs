@@ -1,43 +1,43 @@
-//! The work of a capture on its streams, in pieces: each stream's last nodes before and after, by
-//! handle, and the owner of the nodes between.
+//! The work of a capture on its streams, divided into spans. Each span stores the streams' last
+//! nodes before and after it, by handle, and the owner of the nodes in between.
 
 use crate::driver::NodeKind;
 
-/// A piece of a capture.
+/// A span of a capture's work.
 #[derive(Debug)]
 pub(crate) struct Span {
-    /// The number of completed spans when this one began.
+    /// The number of completed spans when this span began.
     pub(crate) begun: usize,
     pub(crate) before: Vec<u64>,
     pub(crate) after: Vec<u64>,
-    /// The owner of the nodes between.
+    /// The owner of the nodes that were added during the span.
     pub(crate) owner: NodeOwner,
 }
 
 /// The owner of a span's nodes, which is responsible for their memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NodeOwner {
-    /// The capture, which put exactly these nodes there.
+    /// The capture, which added exactly these nodes.
     Put(Vec<PutNode>),
-    /// A scope, or a lent view: launches, and nodes whose memory is all the graph's.
+    /// A scope or a lent view, which may own launches, and nodes that use only the graph's memory.
     Scope,
-    /// The caller of `enqueue`: all of them.
+    /// The caller of `enqueue`, who owns all of the nodes.
     Caller,
 }
 
-/// A node of an operation: its kind, and the memory in its parameters.
+/// A node that an operation added: its kind, and the memory in its parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PutNode {
     pub(crate) kind: NodeKind,
-    /// The address and the bytes of each range in the node, in order.
+    /// The address and the size of each memory range in the node, in sorted order.
     pub(crate) names: Vec<(u64, u64)>,
 }
 
 impl NodeOwner {
-    /// The owner of a wait, and of an operation without a node.
+    /// The owner for a wait, and for an operation that adds no node.
     pub(crate) const NOTHING: Self = Self::Put(Vec::new());
 
-    /// Returns an operation of one node, or of none if it has 0 bytes.
+    /// Returns the owner for an operation that adds one node. An operation of 0 bytes adds no node.
     pub(crate) fn one(kind: NodeKind, addresses: &[u64], bytes: usize) -> Self {
         if bytes == 0 {
             return Self::NOTHING;

@@ -1,5 +1,5 @@
-//! The steps of a body, as one rolling hash. It detects where a capture diverges from the dry run
-//! of its plan.
+//! The steps of a body, stored as rolling hashes. They show where a capture diverges from the dry
+//! run of its plan.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
@@ -11,30 +11,30 @@ use crate::base::block::BlockId;
 pub(crate) enum BodyStep {
     /// Memory was allocated.
     Acquire { stream: usize, bytes: u64 },
-    /// A pool of scopes allocated a block.
+    /// The pool of a scope allocated a block.
     Block { stream: usize, bytes: u64 },
     /// A scope was opened or closed.
     Scope { stream: usize, opens: bool },
-    /// An operation, by its kind, on a stream; its memory, and `true` for a write.
+    /// An operation of some kind on a stream, with the memory it uses and `true` for a write.
     Operation { kind: &'static str, stream: usize, uses: Vec<(Memory, bool)> },
-    /// A host argument got its number, counted from 0.
+    /// A host argument received its number, counted from 0.
     Argument { number: usize },
     /// One stream waits for another.
     Wait { later: usize, earlier: usize },
 }
 
-/// A name of memory in steps: the same in every run of the body, and unique.
+/// The name of memory in steps. It is unique, and the same in every run of the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Memory {
-    /// The n-th temporary that the body allocates, blocks of scopes included.
+    /// The n-th temporary that the body allocates, including blocks of scopes.
     Temporary(usize),
-    /// A block of a pool. A different block is a different step, because graphs share blocks.
+    /// A block of a pool. Using another block is another step, because graphs may share blocks.
     Block(BlockId),
-    /// The n-th memory that the session owns.
+    /// The n-th memory range that the session owns.
     Owned(usize),
 }
 
-/// The trace of a body: the hash after each of its steps.
+/// The trace of a body: the hash after each step.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Trace {
     after: Vec<u64>,
@@ -51,14 +51,14 @@ impl Trace {
         self.after.len()
     }
 
-    /// Returns the number, from 1, of the first step that differs from the other trace's. If one
-    /// trace has ended, it is the step after its end.
+    /// Returns the number, counted from 1, of the first step that differs between the two traces.
+    /// If one trace is shorter, the step after its end counts as different.
     pub(crate) fn leaves(&self, other: &Self) -> Option<usize> {
         let same = self.after.iter().zip(&other.after).take_while(|(own, other)| own == other);
         (self != other).then(|| same.count() + 1)
     }
 
-    /// Returns `true` if the other trace begins with the steps of this one.
+    /// Returns `true` if the other trace begins with all steps of this trace.
     pub(crate) fn begins(&self, other: &Self) -> bool {
         match self.after.len().checked_sub(1) {
             None => true,

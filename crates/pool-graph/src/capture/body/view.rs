@@ -1,5 +1,5 @@
-//! Views of a body's temporaries and of the blocks that the graph keeps. They borrow the capture,
-//! so none leaves it.
+//! Views of a body's temporaries and of memory that the graph keeps. Views borrow the capture, so
+//! they cannot outlive the body.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -17,10 +17,10 @@ use crate::capture::error::CaptureError;
 use crate::capture::memory::check_block;
 use crate::capture::owned_memory::{OwnedName, OwnedSlice, OwnedSliceMut, find_owned};
 
-/// Elements in device memory, in the body of a capture: a temporary whose bytes may be reused once
-/// it is dropped, or a block that the graph keeps.
+/// A view of elements in device memory, used in the body of a capture. It is either a temporary,
+/// whose bytes may be reused once the view is dropped, or a block that the graph keeps.
 ///
-/// It is an address and a length; its drop ends its use.
+/// The view consists of an address and a length. Dropping the view ends the use of its memory.
 #[must_use]
 pub struct CaptureView<'c, T> {
     pub(crate) capture: &'c Capture<'c>,
@@ -46,8 +46,8 @@ impl<'c, T> CaptureView<'c, T> {
         self.elements == 0
     }
 
-    /// Returns its address on the device, for arguments of kernels. In a dry run there is no memory
-    /// at it.
+    /// Returns the view's address on the device, for kernel arguments. In a dry run, there is no
+    /// memory at this address.
     #[must_use]
     pub fn address(&self) -> u64 {
         self.capture.account.open().address(self.region)
@@ -76,8 +76,8 @@ impl<'c, T> CaptureView<'c, T> {
     }
 }
 
-/// The size of a temporary: the number of elements (`usize`), or the stream of their first use and
-/// the number.
+/// The size of a temporary: either the number of elements (`usize`), or the stream of the first use
+/// and the number of elements.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not the size of a temporary",
     label = "not a size",
@@ -89,8 +89,8 @@ mod sealed {
     use super::CaptureStream;
 
     pub trait Temporary {
-        /// Returns the stream of the first use, if it is not the session's, and the number of
-        /// elements.
+        /// Returns the stream of the first use, unless it is the session's stream, and the number
+        /// of elements.
         fn stream_and_elements(self) -> (Option<CaptureStream>, usize);
     }
 }
@@ -112,14 +112,14 @@ impl sealed::Temporary for (CaptureStream, usize) {
 }
 
 impl<'c> Capture<'c> {
-    /// Acquires a temporary of `elements` elements, first used on the session's stream or after its
-    /// current work. With `(stream, elements)` it is first used on that stream. Its contents are
-    /// unspecified.
+    /// Acquires a temporary of `elements` elements that is first used on the session's stream, or
+    /// after its current work. Pass `(stream, elements)` if the temporary is first used on another
+    /// stream. The contents are unspecified.
     ///
     /// # Errors
     ///
-    /// Fails if the arena is full or has another plan, if the stream is another session's, and if
-    /// the size exceeds the address space.
+    /// Fails if the arena is full or follows another plan, if the stream belongs to another
+    /// session, or if the size exceeds the address space.
     #[track_caller]
     pub fn acquire<T: PodElement>(
         &'c self,
@@ -137,13 +137,13 @@ impl<'c> Capture<'c> {
         Ok(CaptureView::new(self, region, elements))
     }
 
-    /// Returns a block of a pool as elements, which the graph reads and writes for others. The view
-    /// has all whole elements that fit the block.
+    /// Returns a view of a pool's block, through which the graph exchanges data with other code.
+    /// The view contains all whole elements that fit in the block.
     ///
     /// # Errors
     ///
-    /// [`CaptureError::NotLeased`] if no lease of the session holds it,
-    /// [`CaptureError::WrongContext`] if it is another device's.
+    /// Fails with [`CaptureError::NotLeased`] if no lease of the session holds the block, or with
+    /// [`CaptureError::WrongContext`] if the block belongs to another device.
     pub fn block<T: Element>(
         &'c self,
         block: &GraphMemoryBlock,
@@ -159,9 +159,9 @@ impl<'c> Capture<'c> {
     }
 }
 
-/// Elements of memory that the session owns and only reads, in the body of a capture.
+/// A view of memory that the session owns and only reads, used in the body of a capture.
 ///
-/// It gives what a [`CaptureView`] gives to those that read: nothing writes through it.
+/// It can be used wherever a [`CaptureView`] is only read. Nothing can be written through it.
 ///
 /// ```compile_fail,E0596
 /// # fn f(view: pool_graph::SharedView<'_, f32>) {
@@ -194,7 +194,7 @@ mod read_view {
     use super::Use;
 
     pub trait ReadView<T> {
-        /// The address, the number of elements, and the use that reads them.
+        /// Returns the address, the number of elements, and a use that reads them.
         fn parts(&self) -> (u64, usize, Use<'_>);
     }
 }
@@ -222,12 +222,12 @@ impl<T> fmt::Debug for SharedView<'_, T> {
 }
 
 impl<'c> Capture<'c> {
-    /// A slice that the session [owns](crate::CaptureSession::own), to be read. Streams that read it are not ordered
-    /// among each other.
+    /// Returns a view of a slice that the session [owns](crate::CaptureSession::own), for reading.
+    /// Streams that read the slice are not ordered with each other.
     ///
     /// # Errors
     ///
-    /// [`CaptureError::NotOwned`] where another session owns it.
+    /// Fails with [`CaptureError::NotOwned`] if another session owns the slice.
     pub fn owned<T: Element>(
         &'c self,
         slice: &OwnedSlice<T>,
@@ -235,13 +235,15 @@ impl<'c> Capture<'c> {
         self.view_of_owned(&slice.name).map(SharedView)
     }
 
-    /// A slice that the session [owns](crate::CaptureSession::own_mut), to be read and written.
+    /// Returns a view of a slice that the session [owns](crate::CaptureSession::own_mut), for
+    /// reading and writing.
     ///
-    /// The capture orders its uses, and the verifier checks that the graph does.
+    /// The capture orders the uses of the slice, and the verifier checks that the graph contains
+    /// that order.
     ///
     /// # Errors
     ///
-    /// As [`owned`](Self::owned).
+    /// Fails for the same reasons as [`owned`](Self::owned).
     pub fn owned_mut<T: Element>(
         &'c self,
         slice: &OwnedSliceMut<T>,
@@ -257,7 +259,8 @@ impl<'c> Capture<'c> {
     }
 }
 
-/// Returns the bytes of the elements in whole granules: at least one.
+/// Returns the size of the elements in bytes, rounded up to whole granules. It is at least one
+/// granule.
 pub(super) fn rounded<T>(elements: usize) -> Result<u64, CaptureError> {
     let size = size_of::<T>();
     let overflow = CaptureError::SizeOverflow { elements, size };

@@ -1,4 +1,4 @@
-//! Workspaces: memory of the graph whose address a library keeps, and uses in each of its calls.
+//! Workspaces: memory of the graph for a library that stores its address and uses it in each call.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -10,17 +10,17 @@ use super::names::CaptureStream;
 use super::view::rounded;
 use crate::capture::error::CaptureError;
 
-/// Memory of the graph for a library's handle, in the body of a capture.
+/// Memory of the graph that serves as a library's workspace, in the body of a capture.
 ///
-/// A library without a user's workspace allocates one in its calls. In a capture that becomes a
-/// memory node, which is refused ([`CaptureError::MemoryNodes`]). So set this one before the first
-/// call. For cuBLAS: first call `cublasSetStream`, which removes the handle's workspace, then
-/// `cublasSetWorkspace` with [`address`](Self::address) and [`bytes`](Self::bytes). The handle
-/// keeps the address, so its bytes are not reused to the end of the graph, even after this value is
-/// dropped.
+/// If the user sets no workspace, a library allocates one during its calls. In a capture, that
+/// allocation becomes a memory node, which is refused ([`CaptureError::MemoryNodes`]). Set this
+/// workspace before the first call of the library. For cuBLAS, first call `cublasSetStream`, which
+/// removes the handle's workspace. Then call `cublasSetWorkspace` with [`address`](Self::address)
+/// and [`bytes`](Self::bytes). The handle stores the address, so the bytes are not reused until the
+/// end of the graph, even if this value is dropped earlier.
 ///
-/// After the capture, set the handle's stream again (which removes the workspace) before an eager
-/// use: the memory belongs to the graph.
+/// Before you use the handle eagerly after the capture, set its stream again, which removes the
+/// workspace. The memory belongs to the graph.
 ///
 /// ```no_run
 /// use std::sync::Arc;
@@ -58,12 +58,12 @@ pub struct Workspace<'c> {
 }
 
 impl<'c> Capture<'c> {
-    /// Allocates memory for a library's handle on this stream. It is a part of the footprint to the
-    /// end of the graph.
+    /// Allocates a workspace for a library's handle on this stream. The workspace counts towards
+    /// the footprint until the end of the graph.
     ///
     /// # Errors
     ///
-    /// As [`acquire`](Self::acquire).
+    /// Fails for the same reasons as [`acquire`](Self::acquire).
     #[track_caller]
     pub fn workspace(
         &'c self,
@@ -81,20 +81,21 @@ impl<'c> Capture<'c> {
 }
 
 impl Workspace<'_> {
-    /// Returns its address on the device, a multiple of 256. In a dry run there is no memory at it.
+    /// Returns the workspace's address on the device, which is a multiple of 256. In a dry run,
+    /// there is no memory at this address.
     #[must_use]
     pub fn address(&self) -> u64 {
         self.capture.account.open().address(self.region)
     }
 
-    /// Returns its bytes.
+    /// Returns the size of the workspace in bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Declares that a call of the library uses it: calls on several streams are ordered one after
-    /// the other.
+    /// Declares that a library call uses the workspace. Calls on different streams are ordered one
+    /// after the other.
     #[must_use]
     pub fn write(&mut self) -> Use<'_> {
         let capture = self.capture.account.open().number();

@@ -23,64 +23,67 @@ use crate::capture::setup::{CaptureSetup, Pattern, VerifiedGraph};
 use crate::driver::Executable;
 use crate::verify::Verification;
 
-/// A graph, ready to be replayed, with all the memory of its nodes.
+/// A captured graph that owns all memory of its nodes and is ready to be replayed.
 ///
 /// # Why this is sound
 ///
-/// 1. *The addresses in its nodes are of memory that it owns.* Safe code puts views into a capture:
-///    of the arena, which only graphs of the same stream capture with, and of blocks that a lease
-///    of the session holds. A caller that enqueues other work promises the same, in `unsafe`. Work
-///    on a stream without the capture is detected: the capture knows each stream's last nodes, and
-///    each node of the graph must belong to one of its operations. No other code can end the
-///    capture and run its graph: it begins on its own stream.
-/// 2. *That memory stays while the graph lives.* Leases keep it beyond the end of pool and arena. A
-///    leased block can be neither returned nor allocated again. A reset of an arena changes its
-///    generation, and the graph then refuses to run.
-/// 3. *No run uses the memory when it is freed.* The executable graph is never exposed, so all runs
-///    are this value's, on one stream. On its drop, that stream is waited for; then the executable
-///    graph, the graph, the state, and last the leases are dropped. During a capture of another
-///    thread state and leases are dropped, and the driver's objects wait until the capture is over.
-///    If the stream cannot be waited for, everything stays: it is captured explicitly, or the
-///    driver returns another error than that of a destroyed context.
-/// 4. *Two runs never overlap*: they are on one stream, and graphs that
-///    [share](crate::CaptureSession::beside) the arena are on the same one. Graphs of two streams
-///    only read common blocks, which is checked before a writing operation is captured; in an
-///    update, too.
-/// 5. *Within a run, bytes have one user at a time.* The verifier has read the graph back: edges of
-///    full completion order every two temporaries that share bytes.
-/// 6. *An update changes all of it or nothing.* It is a separate capture, in the graph's memory, by
-///    a body that takes the same steps, and verified like the first. The replaced nodes and their
-///    host memory are destroyed when no run uses them: earlier runs were waited for, and later runs
-///    use the new ones. If the driver does not report whether the update was performed, both stay.
+/// 1. *The graph owns the memory at every address in its nodes.* Safe code can only record views of
+///    two kinds: views of the arena, which only graphs on the same stream use, and views of blocks
+///    that a lease of the session keeps. A caller that enqueues other work promises the same, in
+///    `unsafe` code. Work that was put on a stream without using the capture is detected. The
+///    capture knows the last nodes of each stream, and each node of the graph must belong to one of
+///    its operations. No other code can end the capture and run its graph, because the capture
+///    begins on a private stream.
+/// 2. *That memory stays in place while the graph lives.* Leases keep it alive after the pool or
+///    arena has been dropped. A leased block can be neither returned nor allocated again. Resetting
+///    an arena changes its generation, and the graph then refuses to run.
+/// 3. *Memory is freed only after the last run that uses it.* The executable graph is never
+///    exposed, so only this value can launch it, always on one stream. Dropping the graph
+///    synchronizes that stream. It then drops the executable graph, the graph, the state and
+///    finally the leases. If another thread is capturing, the state and the leases are dropped, and
+///    the driver's objects are destroyed after that capture. If the stream cannot be synchronized,
+///    nothing is freed. This happens if the stream is being captured explicitly, or if the driver
+///    returns an error other than that of a destroyed context.
+/// 4. *Two runs never overlap.* All runs of a graph are on one stream, and graphs that
+///    [share](crate::CaptureSession::beside) an arena run on the same stream. Graphs on different
+///    streams may only read the blocks that they share. This is checked before an operation that
+///    writes is captured, including in an update.
+/// 5. *Within a run, bytes have one user at a time.* The verifier has read the graph back and found
+///    that full-completion edges order every two temporaries that share bytes.
+/// 6. *An update takes effect completely or not at all.* It is a separate capture into the graph's
+///    memory. Its body performs the same steps, and the result is verified like the first capture.
+///    The replaced nodes and their host memory are destroyed only when no run uses them: earlier
+///    runs have been synchronized, and later runs use the new nodes. If the driver does not report
+///    whether the update was performed, the host memory of both is kept.
 /// 7. *Between two runs, the arena's memory may be lent.* A [scope](Self::scope) works on the same
-///    stream, and ends before the next run begins. Graphs that share the arena check this, too.
-/// 8. *Work that feeds the graph without waiting is in the order of that stream, too.* The driver
-///    copies only from and to buffers of a [`StagingPool`](crate::StagingPool), and each stays
-///    unchanged until an event after its copy has completed. Blocks and leases stay as for a run
-///    (3). A forgotten ticket keeps its buffer.
+///    stream, and ends before the next run begins. Graphs that share the arena also check this.
+/// 8. *Work that feeds the graph without waiting is also ordered by that stream.* The driver copies
+///    only from and to buffers of a [`StagingPool`](crate::StagingPool). Each buffer stays
+///    unchanged until an event after its copy has completed. Blocks and leases are kept as they are
+///    for a run (3). A forgotten ticket keeps its buffer.
 ///
 /// | misuse | outcome |
 /// |---|---|
-/// | a view or the capture kept after the body | does not compile |
-/// | a replay while another one is being asked for (`&self`, two threads) | does not compile: `&mut` |
-/// | the executable cloned, or launched elsewhere | there is no such call |
-/// | a block returned that the graph leases | `LeasedBlock` |
-/// | pool, arena, stream or context dropped before the graph | the graph keeps them |
-/// | replay after the arena was reset | `StaleLease` |
-/// | two graphs on one arena that could run at once | `ArenaInUse`, `AnotherStream` |
-/// | a block that a graph writes, in a graph of another stream | `SharedBlock` |
-/// | work put on a stream of the session past the capture | `ForeignWork`, `ForeignMemory`, `ForeignNode` |
-/// | the capture ended by its body | an error of cudarc's call; `Invalidated` |
-/// | replay, upload, read or write, waiting or not, while the stream is captured | `Capturing` |
-/// | a block that a graph was fed with, in a graph of another stream | `SharedBlock` |
-/// | graph, stream or staging pool dropped while steps are in flight | graph and pool wait; the tickets are good |
-/// | a ticket forgotten | its buffer is never used again; when none is left, `StagingExhausted` |
-/// | replay, update or another scope while a [`scope`](Self::scope) has the arena's memory | `Lent` |
-/// | a view of such a scope kept after it | does not compile |
+/// | a view or the capture used after the body has ended | does not compile |
+/// | a replay during another replay call (`&self`, two threads) | does not compile: `&mut` |
+/// | cloning the executable graph, or launching it elsewhere | no such method exists |
+/// | returning a block that the graph leases | `LeasedBlock` |
+/// | dropping the pool, arena, stream or context before the graph | the graph keeps them alive |
+/// | replaying after the arena was reset | `StaleLease` |
+/// | using one arena for two graphs that could run concurrently | `ArenaInUse`, `AnotherStream` |
+/// | using a block that a graph writes in a graph on another stream | `SharedBlock` |
+/// | putting work on a stream of the session without using the capture | `ForeignWork`, `ForeignMemory`, `ForeignNode` |
+/// | ending the capture in its body | an error from cudarc's call; `Invalidated` |
+/// | a replay, upload, read or write, blocking or not, while the stream is being captured | `Capturing` |
+/// | using a block that a graph was fed with in a graph on another stream | `SharedBlock` |
+/// | dropping the graph, stream or staging pool while steps are in flight | the graph and the pool wait; the tickets stay valid |
+/// | forgetting a ticket | its buffer is never used again; once no buffer is left, `StagingExhausted` |
+/// | a replay, an update or another scope while a [`scope`](Self::scope) uses the arena's memory | `Lent` |
+/// | keeping a view of such a scope after the scope has ended | does not compile |
 /// | an allocation that became a node | `MemoryNodes` |
-/// | a graph dropped, or updated, during a capture | its handles are destroyed when that is over, its memory goes back before |
-/// | an update that does other steps, or makes other nodes | `Diverged`, `Update`; the graph is as before |
-/// | an update of a graph from its own body, or while its state is borrowed | does not compile |
+/// | dropping or updating a graph during a capture | its memory is freed immediately, its handles are destroyed after the capture |
+/// | an update that performs other steps or creates other nodes | `Diverged`, `Update`; the graph is unchanged |
+/// | updating a graph from its own body, or while its state is borrowed | does not compile |
 ///
 /// ```compile_fail,E0521
 /// # use pool_core::Scope;
@@ -181,9 +184,10 @@ use crate::verify::Verification;
 /// ```
 #[must_use = "a dropped graph frees its memory"]
 pub struct CapturedGraph<S = ()> {
-    // Do not reorder: fields are dropped in this order. First the executable graph, the graph and
-    // host arguments, once the last run is over; then the state, which runs may have used; then
-    // leases and arena. The stream and its context outlive them all.
+    // Do not reorder: fields are dropped in this order. Once the last run has completed, the
+    // executable graph, the graph and the host arguments are dropped first. The state follows,
+    // because runs may have used it. The leases and the arena are dropped last. The stream and its
+    // context outlive them all.
     pub(super) runs: Runs,
     /// The caller's state; `None` once it has been taken.
     pub(super) state: Option<S>,
@@ -223,13 +227,14 @@ impl<S> CapturedGraph<S> {
         }
     }
 
-    /// Enqueues a run on the session's stream, after all its current work. It makes two calls of
-    /// the driver: to set the current context, and to launch.
+    /// Enqueues a run on the session's stream, after all work that is already on that stream. This
+    /// method makes two driver calls: one sets the current context, and one launches the graph.
     ///
     /// # Errors
     ///
-    /// [`StaleLease`](crate::GraphMemoryError::StaleLease) after a reset of the arena,
-    /// [`CaptureError::Capturing`], and the driver's error code.
+    /// Fails with [`StaleLease`](crate::GraphMemoryError::StaleLease) if the arena has been reset,
+    /// with [`CaptureError::Capturing`] if the stream is being captured, or with the driver's error
+    /// code.
     pub fn replay(&mut self) -> Result<(), CaptureError> {
         let _not_lent = self.setup.resources().memory().begin_run()?;
         let _in_use = self.check_sessions("be replayed")?;
@@ -237,11 +242,11 @@ impl<S> CapturedGraph<S> {
         Ok(self.runs.parts()?.executable.launch(stream)?)
     }
 
-    /// Uploads the data of a launch to the device, before the first one.
+    /// Uploads the launch data to the device before the first launch.
     ///
     /// # Errors
     ///
-    /// As [`replay`](Self::replay).
+    /// Fails for the same reasons as [`replay`](Self::replay).
     pub fn upload(&mut self) -> Result<(), CaptureError> {
         self.setup.resources().memory().check()?;
         let _in_use = self.check_stream("be uploaded")?;
@@ -249,32 +254,33 @@ impl<S> CapturedGraph<S> {
         Ok(self.runs.parts()?.executable.upload(stream)?)
     }
 
-    /// Blocks the host until all runs are done.
+    /// Blocks the host until all runs have completed.
     ///
     /// # Errors
     ///
-    /// [`CaptureError::Capturing`], and the error code of failed work.
+    /// Fails with [`CaptureError::Capturing`] if the stream is being captured, or with the error
+    /// code of failed work.
     pub fn synchronize(&mut self) -> Result<(), CaptureError> {
         let _in_use = self.check_stream("be waited for")?;
         Ok(synchronize(self.stream())?)
     }
 
-    /// Returns the graph's state, once all runs are over.
+    /// Returns the graph's state once all runs have completed.
     ///
     /// # Errors
     ///
-    /// As [`synchronize`](Self::synchronize).
+    /// Fails for the same reasons as [`synchronize`](Self::synchronize).
     pub fn state(&mut self) -> Result<&mut S, CaptureError> {
         self.synchronize()?;
         state_of(&mut self.state)
     }
 
-    /// Ends the graph: frees its memory, and returns its state. Waits for its runs.
+    /// Waits for the graph's runs, frees its memory, and returns its state.
     ///
     /// # Errors
     ///
-    /// Returns the graph unchanged if its runs cannot be waited for: its stream is captured
-    /// explicitly, or the driver refuses to wait.
+    /// Returns the graph unchanged if its runs cannot be synchronized, because its stream is being
+    /// captured explicitly or the driver refuses to wait.
     #[expect(clippy::result_large_err, reason = "it is the caller's value")]
     pub fn into_state(mut self) -> Result<S, Self> {
         if self.setup.resources().come_to_rest().is_err() {
@@ -290,26 +296,26 @@ impl<S> CapturedGraph<S> {
         self.setup.resources().stream()
     }
 
-    /// Returns the bytes of the graph's temporaries.
+    /// Returns the size of the graph's temporaries in bytes.
     #[must_use]
     pub fn footprint(&self) -> Footprint {
         self.footprint
     }
 
     /// Returns the graph's temporaries, their order, their offsets in the arena, and the calls that
-    /// requested them, as a file for `pool-plan`. Returns `None` if the graph has none. The record
-    /// of a [probe](crate::Probe::record) is the same.
+    /// requested them, as a file for `pool-plan`. Returns `None` if the graph has no temporaries. A
+    /// [probe](crate::Probe::record) returns the same record.
     ///
-    /// Blocks that a lease keeps are not included. The arena may have more bytes than the graph
-    /// needs, and other owners' bytes before those. If temporaries share bytes by an order that
-    /// only the graph has, no offsets are recorded.
+    /// Blocks that a lease keeps are not included. The arena may be larger than the graph needs,
+    /// and may hold bytes of other owners before the temporaries. The record contains no offsets if
+    /// temporaries share bytes only because of an order that exists in the graph alone.
     #[cfg(feature = "record")]
     #[must_use]
     pub fn record(&self) -> Option<GraphRecord> {
         self.record.as_ref().map(|record| record::with_offsets(record, &self.pattern.offsets))
     }
 
-    /// Returns the counts of the verification.
+    /// Returns the counts from the verification of the graph.
     #[must_use]
     pub fn verified(&self) -> Verification {
         self.verified
@@ -320,7 +326,7 @@ impl<S> CapturedGraph<S> {
         &self.setup.resources().memory().arena
     }
 
-    /// Ensures that no session captures the stream while the result lives.
+    /// Ensures that no session captures the stream while the returned value lives.
     fn check_sessions(&self, operation: &'static str) -> Result<StreamUse, CaptureError> {
         let in_use = StreamUse::begin(self.setup.resources().runs_on())
             .ok_or(CaptureError::Capturing { operation })?;
@@ -328,8 +334,8 @@ impl<S> CapturedGraph<S> {
         Ok(in_use)
     }
 
-    /// Ensures that no session captures the stream while the result lives, and that it is not
-    /// captured explicitly now.
+    /// Ensures that no session captures the stream while the returned value lives, and that the
+    /// stream is not being captured explicitly at present.
     pub(super) fn check_stream(&self, operation: &'static str) -> Result<StreamUse, CaptureError> {
         let in_use = self.check_sessions(operation)?;
         match is_capturing(self.stream())? {
@@ -339,15 +345,15 @@ impl<S> CapturedGraph<S> {
     }
 }
 
-/// Returns the state of a graph, which exists until the graph's end.
+/// Returns the state of a graph. The state exists until the graph ends.
 pub(super) fn state_of<S>(state: &mut Option<S>) -> Result<&mut S, CaptureError> {
     state.as_mut().ok_or(CaptureError::Internal { found: "a graph without its state" })
 }
 
 impl<S> Drop for CapturedGraph<S> {
     fn drop(&mut self) {
-        // A run that cannot be waited for may use the state forever. There are two attempts,
-        // because a state, unlike a deferred free, cannot be kept.
+        // A run that cannot be waited for may use the state forever. The wait is attempted twice
+        // because a state, unlike a deferred free, cannot be kept for later.
         let resources = self.setup.resources();
         let rest = || resources.come_to_rest().or_else(|_| resources.come_to_rest());
         if self.state.is_some() && rest().is_err() {

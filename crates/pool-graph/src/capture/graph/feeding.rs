@@ -1,5 +1,5 @@
-//! Copies to and from the blocks of a graph that wait for nothing: through the buffers of a pool,
-//! in the order of the runs' stream.
+//! Copies to and from a graph's blocks that do not wait for the device. They pass through the
+//! buffers of a staging pool, in the order of the stream that runs the graph.
 
 use std::sync::Arc;
 
@@ -13,12 +13,12 @@ use crate::capture::error::CaptureError;
 
 impl<S> CapturedGraph<S> {
     /// Enqueues a copy of elements to the start of a block that the graph keeps, after all earlier
-    /// runs and before later ones. Waits for nothing: when this returns, the elements are in a
-    /// buffer of the pool, which is returned once they are copied.
+    /// runs and before later ones. Waits for nothing. When the call returns, the elements are in a
+    /// buffer of the staging pool, and the buffer is returned once they have been copied.
     ///
     /// From the first call on, the block counts as one that the graph writes, until an
-    /// [`update`](Self::update) or the graph's end: the copy may still be pending when this
-    /// returns.
+    /// [`update`](Self::update) or the end of the graph. The reason is that the copy may still be
+    /// pending when the call returns.
     ///
     /// ```no_run
     /// # use pool_graph::{CaptureError, CapturedGraph, GraphMemoryBlock, StagingConfig, StagingPool};
@@ -40,11 +40,12 @@ impl<S> CapturedGraph<S> {
     ///
     /// # Errors
     ///
-    /// [`CaptureError::StagingExhausted`] if all buffers are in use,
-    /// [`CaptureError::StagingTooSmall`] for more bytes than a buffer has,
-    /// [`CaptureError::WrongContext`] for a pool of another context; and as [`write`](Self::write).
-    /// After an error nothing was enqueued, unless it is the driver's: then the block may be
-    /// written.
+    /// Fails with [`CaptureError::StagingExhausted`] if all buffers are in use, with
+    /// [`CaptureError::StagingTooSmall`] if the elements do not fit in one buffer, or with
+    /// [`CaptureError::WrongContext`] if the staging pool belongs to another context. It also fails
+    /// for the same reasons as [`write`](Self::write). If the error comes from the driver, the copy
+    /// may have been enqueued and may write the block. After any other error, nothing has been
+    /// enqueued.
     pub fn enqueue_write<T: PodElement>(
         &mut self,
         staging: &mut StagingPool,
@@ -64,22 +65,24 @@ impl<S> CapturedGraph<S> {
         }
         self.keep_writing(block, operation)?;
         let _in_use = self.check_stream(operation)?;
-        // SAFETY: a block that the graph holds, of that many bytes, whose readers and writers are
-        // all on this stream; the graph holds it until the stream's work is done.
+        // SAFETY: the graph holds a block of that many bytes at `address`. All readers and writers
+        // of the block are on this stream, and the graph holds the block until the stream's work is
+        // done.
         Ok(unsafe { buffer.copy_to_device(address, bytes.len(), self.stream()) }?)
     }
 
     /// Enqueues a copy of the first elements of a block that the graph keeps, after all earlier
-    /// runs and before later ones. Waits for nothing: query the ticket, or wait for it, when the
-    /// elements are needed.
+    /// runs and before later ones. Waits for nothing. When you need the elements, query the ticket
+    /// or wait for it.
     ///
-    /// An element must have a size, and an alignment of at most 256; else this does not compile.
+    /// The element type must not be zero-sized, and its alignment must be at most 256. Otherwise
+    /// the call does not compile.
     ///
     /// # Errors
     ///
-    /// As [`enqueue_write`](Self::enqueue_write) and [`read`](Self::read), and
-    /// [`CaptureError::SizeOverflow`]. After an error there is no ticket, and a buffer with a
-    /// possibly pending copy is not used before that is done.
+    /// Fails for the same reasons as [`enqueue_write`](Self::enqueue_write) and
+    /// [`read`](Self::read), or with [`CaptureError::SizeOverflow`]. After an error no ticket is
+    /// returned. If a copy may be pending, its buffer is not reused until that copy has completed.
     pub fn enqueue_read<T: PodElement>(
         &mut self,
         staging: &mut StagingPool,
@@ -98,14 +101,16 @@ impl<S> CapturedGraph<S> {
         }
         let mut buffer = staging.take(bytes)?;
         let in_use = self.check_stream(operation)?;
-        // SAFETY: as in `enqueue_write`, with reading.
+        // SAFETY: the graph holds a block of that many bytes at `address`, until the stream's work
+        // is done. All writers of the block are on this stream.
         let copied = unsafe { buffer.copy_to_host(address, bytes, self.stream()) };
         drop(in_use);
         copied?;
         Ok(ReadTicket::new(buffer, bytes))
     }
 
-    /// Refuses a pool of another context: the events after its copies are of that context.
+    /// Fails if the staging pool belongs to another context, because the events after its copies
+    /// belong to that context.
     fn check_staging(&self, staging: &StagingPool) -> Result<(), CaptureError> {
         let (own, other) = (self.stream().context(), staging.context());
         if Arc::ptr_eq(own, other) || own.cu_ctx() == other.cu_ctx() {
@@ -114,8 +119,8 @@ impl<S> CapturedGraph<S> {
         Err(CaptureError::WrongContext { session: own.ordinal(), other: other.ordinal() })
     }
 
-    /// Records that this graph writes the block, so that from here on no graph of another stream
-    /// has it.
+    /// Records that this graph writes the block, so that no graph on another stream can use it from
+    /// then on.
     fn keep_writing(
         &mut self,
         block: &GraphMemoryBlock,
@@ -124,7 +129,7 @@ impl<S> CapturedGraph<S> {
         if self.runs.parts()?.shares.writes(block.id()) {
             return Ok(());
         }
-        // It is only a check: an operation refused because of a capture writes nothing.
+        // This is only a check: an operation that is refused because of a capture writes nothing.
         drop(self.check_stream(operation)?);
         let stream = Arc::clone(self.stream());
         self.runs.parts()?.shares.add(block.id(), &stream, true)

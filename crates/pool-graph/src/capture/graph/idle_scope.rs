@@ -1,13 +1,15 @@
-//! A scope between two replays: it takes its blocks from the graph's arena, whose temporaries are idle then.
+//! A scope between two replays. It allocates its blocks from the graph's arena, whose temporaries
+//! are idle between replays.
 //!
-//! What keeps it safe:
+//! A scope is safe for three reasons:
 //!
-//! 1. The pool works on the graph's stream. So all that it does comes after the replays so far, and before those to come.
-//!    Streams that had views of it come together with that stream before the arena is the graphs' again, also where the
-//!    body unwinds.
-//! 2. Meanwhile no graph that has the arena runs, and none is captured into it: the arena is marked as lent, which each of
-//!    them asks for, under a lock that a launch holds to its end.
-//! 3. Views borrow the scope, which ends with the closure. So nothing of it outlives the loan.
+//! 1. The pool works on the graph's stream. All its work therefore runs after the earlier replays
+//!    and before the later ones. Other streams that used the pool's views are joined with that
+//!    stream before the loan ends, even if the body unwinds.
+//! 2. While the loan lasts, no graph on the arena runs, and none is captured into the arena. The
+//!    arena is marked as lent. Each graph checks that mark under a lock, and a launch holds the
+//!    lock until it has returned.
+//! 3. Views borrow the scope, and the scope ends with the closure. No view outlives the loan.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,15 +30,18 @@ use crate::capture::error::CaptureError;
 use crate::capture::memory::ArenaLoan;
 
 impl<S> CapturedGraph<S> {
-    /// Runs your code with a scope of a pool that takes its blocks from the graph's temporaries, which are idle between
-    /// replays: eager work in the memory that the graph has anyhow. It is for what ends with the closure. Memory that must
-    /// last is [leased](crate::CaptureSession::lease) or [owned](crate::CaptureSession::own_mut).
+    /// Runs a closure with a scope whose pool allocates from the memory of the graph's temporaries,
+    /// which are idle between replays. Use it for eager work that needs no memory beyond the
+    /// graph's own. The scope's memory is valid only until the closure ends. Memory that must last
+    /// longer is [leased](crate::CaptureSession::lease) or [owned](crate::CaptureSession::own_mut).
     ///
-    /// The pool works on the graph's stream, after all replays so far and before those to come. Views may be used on other
-    /// streams, by [`on`](pool_cuda::DeviceView::on): those come together with the graph's stream when the closure ends.
-    /// What a scope before this one left there, or a replay, is not kept.
+    /// The pool works on the graph's stream, after all earlier replays and before later ones. Views
+    /// may be used on other streams with [`on`](pool_cuda::DeviceView::on). Those streams are
+    /// joined with the graph's stream when the closure ends. Contents left by an earlier scope or a
+    /// replay are not preserved.
     ///
-    /// All graphs that share the arena wait: meanwhile they are neither replayed nor updated ([`CaptureError::Lent`]).
+    /// While the scope is open, no graph that shares the arena can be replayed or updated: the call
+    /// fails with [`CaptureError::Lent`].
     ///
     /// ```no_run
     /// # use pool_core::PoolView;
@@ -55,10 +60,11 @@ impl<S> CapturedGraph<S> {
     ///
     /// # Errors
     ///
-    /// The body's own error, before any other. [`CudaError::NoBlock`] where the arena has too few bytes, of which
-    /// [`idle_bytes`](Self::idle_bytes) tells the number; [`CaptureError::Lent`] inside of another such scope;
-    /// [`CaptureError::Capturing`]; and what the driver refuses. Where the streams cannot be brought together, the graphs
-    /// of the arena are not replayed any more.
+    /// The body's own error takes precedence. An acquire fails with [`CudaError::NoBlock`] if the
+    /// arena has too few bytes; [`idle_bytes`](Self::idle_bytes) returns how many it has. A call
+    /// inside another such scope fails with [`CaptureError::Lent`]. A call while the stream is
+    /// being captured fails with [`CaptureError::Capturing`]. Any other error is the driver's error
+    /// code. If the streams cannot be joined, the graphs of the arena can no longer be replayed.
     pub fn scope<R, E: From<CaptureError>>(
         &mut self,
         body: impl FnOnce(&mut Scope<'_, Cuda>) -> Result<R, E>,
@@ -79,37 +85,38 @@ impl<S> CapturedGraph<S> {
         Ok(result)
     }
 
-    /// The bytes that a [`scope`](Self::scope) may take: those of the arena that belong to its graphs.
+    /// Returns the number of bytes that a [`scope`](Self::scope) may use: the bytes of the arena
+    /// that belong to its graphs.
     #[must_use]
     pub fn idle_bytes(&self) -> u64 {
         let (begin, end) = self.idle_range();
         end - begin
     }
 
-    /// The part of the arena that is its graphs', as offsets.
+    /// Returns the part of the arena that belongs to its graphs, as start and end offsets.
     fn idle_range(&self) -> (u64, u64) {
         let capacity = self.arena().arena().capacity();
         (self.arena().used_before().min(capacity), capacity)
     }
 }
 
-/// The pool of a scope between replays, and the loan of its memory.
+/// The pool of a scope between replays, and the loan of the pool's memory.
 struct IdlePool {
     pool: Pool<Cuda>,
-    /// None once the loan is over.
+    /// `None` once the loan is over.
     loan: Option<ArenaLoan>,
 }
 
 impl IdlePool {
-    /// Brings all streams that had memory of the pool together with its stream, and ends the loan.
+    /// Joins all streams that used the pool's memory with the pool's stream, and ends the loan.
     fn end(&mut self) -> Result<(), CudaError> {
         let Some(loan) = self.loan.take() else { return Ok(()) };
         let stream = self.pool.context();
         let ended = end_uses(stream);
-        // Where the driver does not order them, the host waits for them.
+        // If the driver does not order the streams, the host waits for them.
         let is_over = ended.is_ok() || synchronize_context(stream.stream().context(), None).is_ok();
         if !is_over {
-            // The memory stays lent: something may use it still.
+            // The memory stays lent, because work may still use it.
             mem::forget(loan);
         }
         ended
@@ -118,26 +125,27 @@ impl IdlePool {
 
 impl Drop for IdlePool {
     fn drop(&mut self) {
-        // A body that unwinds has no use for the error; the graphs are told by the loan.
+        // A body that unwinds cannot receive the error. If work may still use the memory, `end` has
+        // kept the loan, so the graphs refuse to run.
         let _unwinding = self.end();
     }
 }
 
 /// A source of blocks for a pool between replays.
 struct IdleArena {
-    /// Where the arena begins.
+    /// The address at which the arena begins.
     address: u64,
     blocks: RefCell<Blocks>,
 }
 
-/// The blocks of the pool, by offsets in the arena.
+/// The pool's blocks, by their offsets in the arena.
 struct Blocks {
-    /// Where the next new block begins.
+    /// The offset at which the next new block begins.
     next: u64,
     end: u64,
-    /// How many bytes the block at each offset has.
+    /// The size of the block at each offset.
     bytes: BTreeMap<u64, u64>,
-    /// What the pool has freed, by bytes and offset.
+    /// The blocks that the pool has freed, by size and offset.
     idle: BTreeSet<(u64, u64)>,
 }
 
@@ -150,7 +158,7 @@ impl IdleArena {
 }
 
 impl Blocks {
-    /// The offset of a block of so many bytes; none where there is no room.
+    /// Returns the offset of a block of at least this size, or `None` if there is no room.
     fn take(&mut self, bytes: u64) -> Option<u64> {
         let fits = self.idle.range((bytes, 0)..).next().copied();
         if let Some(block) = fits {
@@ -164,7 +172,8 @@ impl Blocks {
         Some(offset)
     }
 
-    /// Takes a block back. What is idle at the end of the blocks is no block any more.
+    /// Takes a block back. A run of idle blocks at the end is merged into the unused rest of the
+    /// arena.
     fn give_back(&mut self, offset: u64) {
         let Some(&bytes) = self.bytes.get(&offset) else { return };
         self.idle.insert((bytes, offset));
@@ -178,10 +187,12 @@ impl Blocks {
     }
 }
 
-// SAFETY: the blocks are multiples of 256 in the arena's buffer, which begins at one. They are this pool's alone: no
-// graph that has the arena runs while the loan lasts, and no other pool has it. The arena stays as long as the graph, which
-// is borrowed, and the loan ends when all that was put on streams comes before what the graph's stream gets next. A block
-// is given out again after all that used it, on the pool's one stream. Nothing uses the pool.
+// SAFETY: each block lies in the arena's buffer. The buffer begins at a multiple of 256, and so
+// does each block. The blocks belong to this pool alone: no graph on the arena runs while the loan
+// lasts, and no other pool uses the arena. The arena lives as long as the graph, which is borrowed.
+// The loan ends only when all work on the pool's views is ordered before later work on the graph's
+// stream. A block is handed out again only after all work that used it, in the order of the pool's
+// one stream. The source does not use the pool.
 unsafe impl BlockSource for IdleArena {
     fn owner(&self) -> u64 {
         self.address
@@ -213,7 +224,7 @@ unsafe impl BlockSource for IdleArena {
         Ok(())
     }
 
-    /// Not called: the pool's stream is not captured.
+    /// Never called, because the pool's stream is not captured.
     unsafe fn write(&self, _: u64, _: &[u8]) -> Result<(), CudaError> {
         Err(CudaError::Capturing { operation: "write by a source of idle memory" })
     }
@@ -223,7 +234,7 @@ unsafe impl BlockSource for IdleArena {
 mod tests {
     use super::IdleArena;
 
-    /// Blocks against a list of which bytes are taken.
+    /// Compares the blocks with a list of the bytes that are in use.
     #[test]
     fn blocks_are_apart_and_come_back() {
         let arena = IdleArena::new(1 << 20, (100, 1 << 16));

@@ -11,28 +11,28 @@ use crate::capture::resources::SessionResources;
 use crate::capture::sharing::Shares;
 use crate::driver::{Executable, Graph};
 
-/// Executable graph and graph, until they are dropped; their memory stays until they are really
-/// destroyed.
+/// The executable graph and its graph, until they are dropped. Their memory is kept until the
+/// driver's objects have really been destroyed.
 pub(super) struct Runs {
     pub(super) of: Option<Parts>,
     pub(super) resources: Arc<SessionResources>,
-    /// The place for objects left by the graph's drop.
+    /// The queue entry reserved for objects that are left when the graph is dropped.
     pub(super) place: Option<LeftoversPlace>,
 }
 
-/// The objects that an update replaces, and the executable graph that it changes.
+/// The executable graph, and the objects that an update replaces.
 pub(super) struct Parts {
     pub(super) executable: Executable,
     pub(super) graph: Graph,
-    /// The host memory that copies of the graph read.
+    /// The host memory that the copies in the graph read.
     pub(super) host: Vec<Option<HostBuffer>>,
-    /// The index of each host argument in `host`; one of 0 bytes needs no memory.
+    /// The index of each host argument in `host`. An argument of 0 bytes needs no memory.
     pub(super) arguments: Vec<Option<usize>>,
     /// Host buffers of updates whose outcome the driver did not report.
     pub(super) doubtful: Vec<HostBuffer>,
-    /// The page-locked memory for copies of the graph's blocks.
+    /// The page-locked memory for copies to and from the graph's blocks.
     pub(super) staged: CopyBuffers,
-    /// The graph's uses of its blocks.
+    /// The records of how the graph uses its blocks.
     pub(super) shares: Shares,
 }
 
@@ -65,7 +65,7 @@ impl Runs {
         Self { of: Some(parts), resources, place: Some(place) }
     }
 
-    /// Returns the executable graph and its objects, which exist until the drop.
+    /// Returns the executable graph and its objects, which exist until the graph is dropped.
     pub(super) fn parts(&mut self) -> Result<&mut Parts, CaptureError> {
         self.of.as_mut().ok_or(CaptureError::Internal { found: "a graph without an executable" })
     }

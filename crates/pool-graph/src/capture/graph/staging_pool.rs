@@ -1,12 +1,13 @@
-//! Page-locked buffers that feed replays: a fixed number, all created with the pool, and used in
-//! the order of their return. Buffers, and the end of their copies, are `pool-driver`'s
-//! [`PageLocked`], as for the staged copies of `pool-cuda`. No later call of this module creates or
-//! waits.
+//! Page-locked buffers that feed replays. The pool creates a fixed number of buffers when it is
+//! created, and reuses them in the order in which they are returned. The buffers are [`PageLocked`]
+//! values from `pool-driver`, which also track when a copy has ended. The staged copies of
+//! `pool-cuda` use the same type. After creation, no method of the pool creates a buffer or waits
+//! for one.
 //!
-//! A buffer is reused once the event after its last copy has completed, which is queried when a
-//! buffer is needed. So no destructor is involved. The drop of a buffer's holder returns it, even
-//! with a pending copy; a forgotten holder keeps it. The lock of the returned buffers is held only
-//! to move them.
+//! A buffer is reused once the event after its last copy has completed. The event is queried when a
+//! buffer is needed, so reuse does not depend on a destructor. Dropping the holder of a buffer
+//! returns the buffer, even if a copy is pending. A forgotten holder keeps the buffer. The lock on
+//! the returned buffers is held only while buffers are moved.
 
 use std::fmt;
 use std::mem;
@@ -30,43 +31,47 @@ use crate::capture::error::CaptureError;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StagingConfig {
-    /// The number of buffers: one for each write and each read that is in flight at one time.
+    /// The number of buffers. Each write and each read that is in flight at the same time needs
+    /// one.
     pub buffers: usize,
-    /// The bytes of each buffer: those of the largest write or read.
+    /// The size of each buffer in bytes. It must be that of the largest write or read.
     pub bytes: usize,
 }
 
-/// Pooled page-locked memory, through which [`enqueue_write`](crate::CapturedGraph::enqueue_write) and
+/// A pool of page-locked buffers, through which
+/// [`enqueue_write`](crate::CapturedGraph::enqueue_write) and
 /// [`enqueue_read`](crate::CapturedGraph::enqueue_read) copy without waiting for the device.
 ///
-/// [`with_config`](Self::with_config) allocates all of it. A copy takes one of its buffers, and
-/// neither waits for one nor creates another. A buffer is in use until its copy is done and, for a
-/// read, its [`ReadTicket`](crate::ReadTicket) was dropped. A forgotten ticket keeps its buffer.
+/// [`with_config`](Self::with_config) allocates all buffers. Each copy takes one of them, and
+/// neither waits for a buffer nor creates another. A buffer is in use until its copy has completed
+/// and, for a read, its [`ReadTicket`](crate::ReadTicket) has been dropped. A forgotten ticket
+/// keeps its buffer.
 ///
-/// One thread uses it at a time (`&mut`), for any number of graphs of its context. Tickets may be
-/// sent to other threads, and may outlive it. Its drop waits for the pending copies of its buffers;
-/// a ticket that is dropped later waits for its own.
+/// One thread uses the pool at a time (`&mut`), for any number of graphs in the pool's context.
+/// Tickets may be sent to other threads, and may outlive the pool. Dropping the pool waits for the
+/// pending copies of its buffers. A ticket that is dropped later waits for its own copy.
 pub struct StagingPool {
-    /// The available buffers, in the order of their return: the first ones are done first.
+    /// The available buffers, in the order in which they were returned. The copies of the first
+    /// ones complete first.
     idle: Vec<PageLocked>,
     returned: Arc<ReturnBox>,
     config: StagingConfig,
     context: Arc<CudaContext>,
 }
 
-/// The returned buffers, until the pool takes them.
+/// The returned buffers, until the pool takes them back.
 #[derive(Debug)]
 struct ReturnBox(Mutex<Inbox>);
 
-/// The returned buffers. The list has capacity for all buffers of its pool.
+/// The list of returned buffers. Its capacity is enough for all buffers of the pool.
 #[derive(Debug)]
 struct Inbox {
     buffers: Vec<PageLocked>,
-    /// `true` once the pool was dropped.
+    /// `true` once the pool has been dropped.
     is_closed: bool,
 }
 
-/// A buffer in use, until this is dropped.
+/// A buffer in use. Dropping this value returns the buffer.
 #[derive(Debug)]
 pub(super) struct TakenBuffer {
     /// The page-locked memory; `None` while the buffer is being dropped.
@@ -75,13 +80,13 @@ pub(super) struct TakenBuffer {
 }
 
 impl StagingPool {
-    /// Allocates the buffers, in a context that must be that of the graphs.
+    /// Allocates the buffers in a context. The pool can only feed graphs of the same context.
     ///
     /// # Errors
     ///
-    /// The driver's error code, and an error if the host has no memory for the records. The
-    /// exception is the small allocation of a counted pointer, whose failure aborts the process. No
-    /// later operation of the pool allocates.
+    /// Fails with the driver's error code, or if the host cannot allocate the records. The small
+    /// allocation of a reference-counted pointer is an exception: if it fails, the process aborts.
+    /// No later method of the pool allocates memory.
     pub fn with_config(
         context: &Arc<CudaContext>,
         config: StagingConfig,
@@ -107,7 +112,7 @@ impl StagingPool {
         &self.context
     }
 
-    /// Takes a buffer whose copies are done. Waits for nothing and allocates nothing.
+    /// Takes a buffer whose copies have completed. Waits for nothing and allocates nothing.
     pub(super) fn take(&mut self, bytes: usize) -> Result<TakenBuffer, CaptureError> {
         let StagingConfig { buffers, bytes: capacity } = self.config;
         if bytes > capacity {
@@ -124,7 +129,7 @@ impl StagingPool {
                 Ok(false) => {}
                 Err(error) => {
                     lost += usize::from(self.idle[place].is_lost());
-                    // A lost buffer stays lost, which matters only if no other buffer can be
+                    // A lost buffer stays lost. This matters only if no other buffer can be
                     // returned.
                     if !self.idle[place].is_lost() || lost == buffers {
                         refused = Some(error);
@@ -140,8 +145,8 @@ impl StagingPool {
 }
 
 impl ReturnBox {
-    /// The only infallible allocation of a pool. It is a separate function, so that a trace shows
-    /// its name.
+    /// The only allocation of a pool that cannot report a failure. It has its own function, so that
+    /// a stack trace shows its name.
     #[inline(never)]
     fn counted(inbox: Inbox) -> Arc<Self> {
         Arc::new(Self(Mutex::new(inbox)))
@@ -149,7 +154,7 @@ impl ReturnBox {
 }
 
 impl TakenBuffer {
-    /// Returns the bytes of the buffer; empty while a copy may be pending.
+    /// Returns the buffer's bytes, or an empty slice while a copy may be pending.
     pub(super) fn bytes_mut(&mut self) -> &mut [u8] {
         let bytes = self.buffer.as_mut().and_then(PageLocked::bytes_mut);
         bytes.unwrap_or_default()
@@ -159,9 +164,9 @@ impl TakenBuffer {
     ///
     /// # Safety
     ///
-    /// The device's range must be of the stream's context, allocated, and of that length. The
-    /// caller must own the right to write it in the stream's order. The buffer must have just been
-    /// taken, with at least `bytes` bytes.
+    /// The device range must be allocated in the stream's context and have that length. The caller
+    /// must have the right to write the range in stream order. The buffer must have just been
+    /// taken, and must hold at least `bytes` bytes.
     pub(super) unsafe fn copy_to_device(
         &mut self,
         to: u64,
@@ -169,7 +174,8 @@ impl TakenBuffer {
         stream: &Arc<CudaStream>,
     ) -> Result<(), CudaError> {
         let Some(buffer) = &mut self.buffer else { return Ok(()) };
-        // SAFETY: the caller's promise; a buffer that was just taken is not busy.
+        // SAFETY: the caller promises that the device range is valid and may be written in stream
+        // order. The buffer was just taken, so no copy uses it.
         unsafe { buffer.copy_to_device(to, bytes, stream) }
     }
 
@@ -177,7 +183,8 @@ impl TakenBuffer {
     ///
     /// # Safety
     ///
-    /// As for [`copy_to_device`](Self::copy_to_device), with the right to read.
+    /// The same as for [`copy_to_device`](Self::copy_to_device), except that the caller must have
+    /// the right to read the range.
     pub(super) unsafe fn copy_to_host(
         &mut self,
         from: u64,
@@ -185,11 +192,12 @@ impl TakenBuffer {
         stream: &Arc<CudaStream>,
     ) -> Result<(), CudaError> {
         let Some(buffer) = &mut self.buffer else { return Ok(()) };
-        // SAFETY: as above.
+        // SAFETY: the caller promises that the device range is valid and may be read in stream
+        // order. The buffer was just taken, so no copy uses it.
         unsafe { buffer.copy_to_host(from, bytes, stream) }
     }
 
-    /// Returns `true` if the copies from and to the buffer are done.
+    /// Returns `true` if the copies from and to the buffer have completed.
     pub(super) fn is_done(&mut self) -> Result<bool, CudaError> {
         self.buffer.as_mut().map_or(Ok(true), PageLocked::is_free)
     }
@@ -200,8 +208,8 @@ impl TakenBuffer {
     }
 }
 
-/// Returns the buffer to the pool, even with a pending copy. If the pool was dropped, waits for the
-/// copies and frees the buffer.
+/// Returns the buffer to the pool, even if a copy is pending. If the pool has been dropped, waits
+/// for the copies and frees the buffer.
 impl Drop for TakenBuffer {
     fn drop(&mut self) {
         let mut buffer = self.buffer.take();
@@ -209,7 +217,7 @@ impl Drop for TakenBuffer {
         if !inbox.is_closed {
             inbox.buffers.extend(buffer.take());
         }
-        // In this order: the rest is freed without the lock.
+        // The order matters: the remaining parts are freed after the lock has been released.
         drop(inbox);
         drop(buffer);
     }

@@ -1,4 +1,4 @@
-//! The result of a read in flight.
+//! A ticket for a read in flight.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -8,11 +8,12 @@ use pool_core::{PodElement, bytemuck};
 use super::staging_pool::TakenBuffer;
 use crate::capture::error::CaptureError;
 
-/// An enqueued read, for a later query or wait, on any thread. It is the only place where feeding a
-/// graph waits.
+/// An enqueued read, which any thread can query or wait for later. Of the calls that feed a graph,
+/// only [`wait`](Self::wait) waits for the device.
 ///
-/// Its drop returns its buffer, which is reused once the copy is done. A forgotten ticket keeps it.
-/// It may outlive the graph, its stream and the [`StagingPool`](crate::StagingPool).
+/// Dropping the ticket returns its buffer, which is reused once the copy has completed. A forgotten
+/// ticket keeps its buffer. A ticket may outlive the graph, its stream and the
+/// [`StagingPool`](crate::StagingPool).
 ///
 /// ```compile_fail,E0505
 /// # use pool_graph::{CaptureError, ReadTicket};
@@ -35,13 +36,13 @@ impl<T: PodElement> ReadTicket<T> {
     /// A read of 0 bytes.
     pub(super) const EMPTY: Self = Self { buffer: None, bytes: 0, element: PhantomData };
 
-    /// Creates the ticket of an enqueued copy of `bytes` bytes, all of whole elements, to this
-    /// buffer.
+    /// Creates the ticket of an enqueued copy to this buffer. `bytes` is a multiple of the element
+    /// size.
     pub(super) fn new(buffer: TakenBuffer, bytes: usize) -> Self {
         Self { buffer: Some(buffer), bytes, element: PhantomData }
     }
 
-    /// Returns `true` if the elements have arrived. Waits for nothing.
+    /// Returns `true` if the elements have arrived, without waiting.
     ///
     /// # Errors
     ///
@@ -50,12 +51,13 @@ impl<T: PodElement> ReadTicket<T> {
         Ok(self.buffer.as_mut().map_or(Ok(true), TakenBuffer::is_done)?)
     }
 
-    /// Blocks the host until the elements have arrived, not for later work. Returns them, in the
-    /// buffer of the copy. Once they have arrived, it makes no call of the driver.
+    /// Blocks the host until the elements have arrived, and returns them in the buffer of the copy.
+    /// Does not wait for later work. Once the elements have arrived, the method makes no driver
+    /// call.
     ///
     /// # Errors
     ///
-    /// Returns the error code of failed work; a later wait is allowed.
+    /// Returns the error code of failed work. You may call `wait` again.
     pub fn wait(&mut self) -> Result<&[T], CaptureError> {
         let Some(buffer) = &mut self.buffer else { return Ok(&[]) };
         buffer.wait()?;

@@ -1,4 +1,4 @@
-//! Copies to and from the blocks of a graph, and changes of its host arguments, that wait for the
+//! Copies to and from a graph's blocks, and changes of its host arguments, that wait for the
 //! device.
 
 use pool_core::{PodElement, bytemuck};
@@ -14,17 +14,18 @@ use crate::capture::sharing::Shares;
 
 impl<S> CapturedGraph<S> {
     /// Copies the first elements of a block or slice that the graph keeps to the host, after all
-    /// earlier runs. The destination's length is the number of elements.
+    /// earlier runs. The length of the destination is the number of elements.
     ///
-    /// Waits for them; [`enqueue_read`](Self::enqueue_read) does not. The elements pass through
-    /// page-locked memory of the graph, as large as its largest copy: after an error the caller's
-    /// elements are not changed.
+    /// Waits for the copy; [`enqueue_read`](Self::enqueue_read) does not. The elements pass through
+    /// page-locked memory that the graph keeps, as large as its largest copy. After an error the
+    /// destination is unchanged.
     ///
     /// # Errors
     ///
-    /// [`CaptureError::NotLeased`] if the graph does not keep the block, or the block is smaller;
-    /// [`CaptureError::NotOwned`] for a slice likewise. [`CaptureError::WrongContext`] if it is
-    /// another device's. An error if there is no page-locked memory; and as
+    /// Fails with [`CaptureError::NotLeased`] if the graph does not keep the block, or if the block
+    /// is too small. In the same cases, a slice fails with [`CaptureError::NotOwned`]. Memory on
+    /// another device fails with [`CaptureError::WrongContext`]. The call also fails if no
+    /// page-locked memory can be allocated, and for the same reasons as
     /// [`synchronize`](Self::synchronize).
     pub fn read<T: PodElement>(
         &mut self,
@@ -40,10 +41,11 @@ impl<S> CapturedGraph<S> {
         }
         let mut staged = self.stage(bytes)?;
         let in_use = self.check_stream(operation)?;
-        // SAFETY: a block that the graph holds, of that many bytes, and a buffer that is no
-        // shorter, which is kept in either case. The stream is that of all its runs.
+        // SAFETY: the graph holds a block of that many bytes at `address`. The staging buffer is at
+        // least as long, and is kept whether the copy succeeds or fails. All runs of the graph are
+        // on this stream.
         let copied = unsafe { staged.read(address, bytes.len(), self.stream()) };
-        // A hook of the allocator, or of the caller, may capture the stream from here on.
+        // From here on, an allocator hook or other code of the caller may capture the stream.
         drop(in_use);
         if copied.is_ok() {
             bytes.copy_from_slice(&staged.bytes_mut()[..bytes.len()]);
@@ -57,9 +59,9 @@ impl<S> CapturedGraph<S> {
     ///
     /// # Errors
     ///
-    /// As [`read`](Self::read), and [`CaptureError::SharedBlock`] if a graph of another stream has
-    /// the block, too. If the driver fails, the block may be written later: it counts as one that
-    /// the graph writes.
+    /// Fails for the same reasons as [`read`](Self::read), or with [`CaptureError::SharedBlock`] if
+    /// a graph on another stream also uses the block. If the driver fails, the copy may still write
+    /// the block later, so the block counts as one that the graph writes.
     pub fn write<T: PodElement>(
         &mut self,
         memory: &impl KeptMemoryMut,
@@ -68,7 +70,7 @@ impl<S> CapturedGraph<S> {
         let address = self.kept(memory, size_of_val(elements))?;
         let operation = "be written to";
         drop(self.check_stream(operation)?);
-        // A graph of another stream may read the block at any time.
+        // A graph on another stream may read the block at any time.
         let mut alone = Shares::default();
         if let KeptPlace::Block(block) = memory.place() {
             alone.add(block.id(), self.stream(), true)?;
@@ -80,24 +82,26 @@ impl<S> CapturedGraph<S> {
         let mut staged = self.stage(bytes)?;
         staged.bytes_mut()[..bytes.len()].copy_from_slice(bytes);
         let in_use = self.check_stream(operation)?;
-        // SAFETY: as in `read`.
+        // SAFETY: the graph holds a block of that many bytes at `address`. The staging buffer is at
+        // least as long, and is kept whether the copy succeeds or fails. All runs of the graph are
+        // on this stream.
         let copied = unsafe { staged.write(address, bytes.len(), self.stream()) };
         drop(in_use);
         if copied.is_err() {
-            // The block may be written later.
+            // The copy may still write the block later.
             self.runs.parts()?.shares.keep(alone);
         }
         self.unstage(staged, copied)
     }
 
-    /// Sets the source of a copy from the host, for later runs. Waits for the earlier runs, which
-    /// read it. A number that changes with every run should be in a block, which
+    /// Sets the source of a copy from the host, for later runs. Waits for the earlier runs, because
+    /// they read the old source. If a value changes with every run, keep it in a block, which
     /// [`enqueue_write`](Self::enqueue_write) writes without waiting.
     ///
     /// # Errors
     ///
-    /// [`CaptureError::NoSuchArgument`] for an argument of another graph, or of another length; and
-    /// as [`synchronize`](Self::synchronize).
+    /// Fails with [`CaptureError::NoSuchArgument`] if the argument belongs to another graph or has
+    /// another length. It also fails for the same reasons as [`synchronize`](Self::synchronize).
     pub fn set_argument<T: PodElement>(
         &mut self,
         argument: HostArgument,
@@ -120,18 +124,19 @@ impl<S> CapturedGraph<S> {
         }
     }
 
-    /// Returns the address of memory that the graph keeps, and that has at least `bytes` bytes.
+    /// Returns the address of memory that the graph keeps. Fails if the memory has fewer than
+    /// `bytes` bytes.
     pub(super) fn kept(&self, memory: &impl KeptMemory, bytes: usize) -> Result<u64, CaptureError> {
         let own = self.stream().context();
         self.setup.resources().memory().address_of(memory.place(), bytes as u64, own)
     }
 
-    /// Returns page-locked memory for a copy of these bytes; the context must be bound.
+    /// Returns page-locked memory that is large enough for these bytes. The context must be bound.
     fn stage(&mut self, bytes: &[u8]) -> Result<HostBuffer, CaptureError> {
         Ok(self.runs.parts()?.staged.take(bytes, self.setup.resources().stream().context())?)
     }
 
-    /// Keeps the memory of a copy, which was waited for or may still be pending.
+    /// Keeps the memory of a copy, which has been waited for or may still be pending.
     fn unstage(
         &mut self,
         buffer: HostBuffer,

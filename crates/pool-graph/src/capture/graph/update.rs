@@ -1,5 +1,5 @@
-//! Updates of a captured graph: another capture at the same place, whose nodes the executable graph
-//! takes over.
+//! Updates of a captured graph. The body is captured again, and the executable graph takes over the
+//! new nodes.
 
 use std::mem;
 use std::sync::Arc;
@@ -17,20 +17,22 @@ use crate::capture::sharing::Shares;
 use crate::driver::Graph;
 
 impl<S> CapturedGraph<S> {
-    /// Runs a body again, and sets its nodes' parameters in the graph: scalars of kernels, values,
-    /// sources of copies from the host. Later runs use them, earlier runs do not.
+    /// Runs a body again and copies the parameters of its nodes to the graph: kernel scalars, fill
+    /// values, and sources of copies from the host. Later runs use the new parameters; earlier runs
+    /// use the old ones.
     ///
-    /// The body must take the same steps as the one of the graph's capture, with its temporaries at
-    /// the same places; it may be the same one, with another state. It is captured again, on the
-    /// same streams and in the same memory, and the result is verified like the first time. Then
-    /// the executable graph takes it over (`cuGraphExecUpdate`), which costs less than another
-    /// executable graph. Host arguments keep their names and get the body's values.
+    /// The body must perform the same steps as the body of the graph's capture, with temporaries at
+    /// the same addresses. It may be the same closure with another state. It is captured again, on
+    /// the same streams and in the same memory, and the result is verified like the first capture.
+    /// The executable graph then takes over the new nodes (`cuGraphExecUpdate`), which is cheaper
+    /// than creating another executable graph. Host arguments keep their names and receive the
+    /// body's values.
     ///
-    /// Runs are waited for first, because the body borrows the state.
+    /// Earlier runs are waited for first, because the body borrows the state.
     ///
-    /// **After any error, and after a panic of the body, the graph is as before**, except for its
-    /// state, which the body may have changed. State that the graph's own work uses must stay valid
-    /// until an update has replaced that work.
+    /// **After an error or a panic of the body, the graph is unchanged**, except for its state,
+    /// which the body may have modified. State that the graph's own work uses must stay valid until
+    /// an update has replaced that work.
     ///
     /// ```no_run
     /// # use pool_graph::{Capture, CaptureError, GraphMemoryBlock, PreparedCapture};
@@ -49,16 +51,17 @@ impl<S> CapturedGraph<S> {
     ///
     /// # Errors
     ///
-    /// The body's own error; [`CaptureError::Diverged`] if it differs from before;
-    /// [`CaptureError::Moved`]; [`CaptureError::Update`] if the new graph has other nodes, or nodes
-    /// that CUDA does not update; those of a [capture](crate::PreparedCapture::capture); and
-    /// [`CaptureError::Capturing`].
+    /// Fails with the body's own error, or with [`CaptureError::Diverged`] if the body performs
+    /// other steps than before. It fails with [`CaptureError::Moved`] if a temporary is at another
+    /// offset. It fails with [`CaptureError::Update`] if the new graph has other nodes, or nodes
+    /// that CUDA cannot update. It also fails with [`CaptureError::Capturing`] if the stream is
+    /// being captured, and for the same reasons as a [capture](crate::PreparedCapture::capture).
     pub fn update<E: From<CaptureError>>(
         &mut self,
         body: impl FnOnce(&Capture<'_>, &mut S) -> Result<(), E>,
     ) -> Result<(), E> {
         self.setup.resources().memory().check()?;
-        // It is only a check: the capture reserves the stream itself.
+        // This is only a check: the capture itself reserves the stream.
         drop(self.check_stream("be updated")?);
         let purpose = Purpose::Update(&self.pattern);
         let state = state_of(&mut self.state)?;
@@ -87,8 +90,8 @@ impl Runs {
             }
             Ok(Err(refused)) => Err(CaptureError::Update(refused)),
             Err(error) => {
-                // The executable graph may have either: the host memory of the new nodes stays,
-                // too.
+                // The executable graph may contain the old or the new nodes, so the host memory of
+                // the new nodes is kept as well.
                 parts.doubtful.extend(host.into_iter().flatten());
                 parts.shares.keep(shares);
                 Err(error.into())
@@ -96,8 +99,8 @@ impl Runs {
         }
     }
 
-    /// Destroys the old nodes and their host memory: no later launch reads it, and the earlier runs
-    /// were waited for.
+    /// Destroys the old nodes and their host memory. No later launch reads that memory, and the
+    /// earlier runs have been waited for.
     fn end(
         &self,
         place: LeftoversPlace,
