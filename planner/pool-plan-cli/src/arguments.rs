@@ -122,7 +122,7 @@ pub(crate) struct Replay {
     /// which there is no room.
     #[arg(long, value_name = "BYTES")]
     pub(crate) capacity: Option<u64>,
-    /// The initial size of RMM's pool and the size of RMM's arena, in bytes. It may not exceed the
+    /// The initial size of RMM's pool and the size of RMM's arena, in bytes. It is limited to the
     /// capacity.
     #[arg(long, value_name = "BYTES", default_value_t = 0)]
     pool_size: u64,
