@@ -15,7 +15,7 @@ pub(super) fn heaviest_section(timeline: &Timeline, weights: &[u64]) -> Vec<usiz
 
 /// Returns the buffers that are live at the time with the largest sum of `weights`, or at the first
 /// of several such times. `live_spans` returns the spans during which a buffer is live.
-// Uncounted: makes one sort, before the first plan.
+// Uncounted: sorts once, before the first plan.
 pub(super) fn heaviest<S>(live_spans: impl Fn(usize) -> S, weights: &[u64]) -> Vec<usize>
 where
     S: IntoIterator<Item = (i64, i64)>,

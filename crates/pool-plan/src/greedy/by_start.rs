@@ -64,7 +64,7 @@ pub(super) fn place_by_start(
 
 /// Sorts the items of an order by their first sections. An item with a gap at the start of its
 /// lifetime begins later than its lower time.
-// Uncounted: makes one sort, before the first plan.
+// Uncounted: sorts once, before the first plan.
 fn by_first_section<'a>(timeline: &Timeline, order: &'a Order) -> Cow<'a, [u32]> {
     let first = |&item: &u32| hull(timeline, item as usize).0;
     if !order.is_rough {
@@ -100,7 +100,7 @@ struct FreeRanges {
 impl FreeRanges {
     /// Returns the free addresses when only the given ranges are occupied. These ranges are never
     /// freed.
-    // Uncounted: makes one sort, before the first plan.
+    // Uncounted: sorts once, before the first plan.
     fn beside(never: impl Iterator<Item = (u64, u64)>) -> Self {
         let mut never: Vec<(u64, u64)> = never.collect();
         never.sort_unstable();

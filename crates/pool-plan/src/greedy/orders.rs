@@ -196,7 +196,7 @@ impl Measures<'_> {
     /// Returns the items in the order of their offsets in a plan. Of several items at the same
     /// offset, the largest comes first. Placing the items in this order gives a plan that is no
     /// worse.
-    // Uncounted: makes two sorts, once, if the caller supplies a plan.
+    // Uncounted: sorts twice, and only if the caller supplies a plan.
     pub(crate) fn order_by(&self, offset: &dyn Fn(usize) -> u64) -> Order {
         let mut items = self.by_begin.clone();
         let watch = Watch::new(&|| true);

@@ -1,4 +1,4 @@
-//! Stacks of frames, each of which is stored once.
+//! Stacks of frames. Each stack is stored only once.
 
 use std::collections::HashMap;
 use std::rc::Rc;

@@ -76,7 +76,7 @@ impl<'a> Traces<'a> {
         Ok(Self { pickle, traces })
     }
 
-    /// Returns the events of a device, each of which may be the error of an entry.
+    /// Returns the events of a device. An invalid entry yields an error instead of an event.
     fn events(
         &self,
         device: u32,

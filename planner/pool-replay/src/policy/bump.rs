@@ -1,6 +1,6 @@
 //! An arena that bumps an offset. Freed memory is only reclaimed at the top: the offset moves back
-//! to the end of the highest live buffer. The arena holds as many bytes as the maximum of the
-//! offset.
+//! to the end of the highest live buffer. The held memory is the maximum that the offset has
+//! reached.
 
 use std::collections::{BTreeMap, HashMap};
 

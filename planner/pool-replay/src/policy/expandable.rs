@@ -1,7 +1,7 @@
 //! PyTorch's caching allocator with `expandable_segments:True`.
 //!
 //! Each stream has one segment for small buffers of up to 1 MiB, and one for large ones. A segment
-//! is a range of addresses, some pages of which are mapped. A page is 2 MiB, or 20 MiB in a segment
+//! is a range of addresses that is partly mapped, in pages. A page is 2 MiB, or 20 MiB in a segment
 //! for large buffers.
 //!
 //! A buffer is placed in the smallest free block that is large enough, or the lowest of several

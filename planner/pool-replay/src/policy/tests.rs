@@ -161,7 +161,7 @@ fn arenas_share_superblocks_when_they_are_full() {
     assert_eq!(arena.allocate(6, 1, mib), Err(Full));
 }
 
-/// Growing buffers, each of which is freed once the next one exists. With separate segments, their
+/// Growing buffers, where each one is freed once the next one exists. With separate segments, their
 /// sizes add up. Expandable segments grow instead.
 #[test]
 fn expandable_segments_grow() {

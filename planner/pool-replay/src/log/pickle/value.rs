@@ -116,7 +116,7 @@ impl Value {
 #[derive(Debug, Default)]
 pub(crate) struct List {
     pub(crate) items: Vec<Value>,
-    /// The items of a list that contains only trace entries, of which there may be many. `items` is
+    /// The items of a list that contains only trace entries. There may be many of them. `items` is
     /// then empty.
     pub(super) entries: Vec<Entry>,
     pub(super) depth: u8,

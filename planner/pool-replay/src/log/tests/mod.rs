@@ -68,7 +68,7 @@ fn truncated_at_every_byte() {
     }
 }
 
-/// A file of which only the first bytes can be read.
+/// A file whose first bytes can be read, but not the rest.
 struct Failing(Cursor<Vec<u8>>, u64);
 
 impl std::io::Read for Failing {
