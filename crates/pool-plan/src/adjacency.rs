@@ -1,4 +1,4 @@
-//! Lists of 32-bit indices, and pairs of indices as such lists.
+//! Lists of 32-bit indices. Pairs of indices can be converted to such lists.
 
 /// Lists of 32-bit indices, stored one after the other in one vector.
 #[derive(Clone, Debug)]
@@ -34,8 +34,8 @@ impl Lists {
     }
 }
 
-/// Returns, for each index below `count`, the second members of its `pairs`, in the order of
-/// `pairs`.
+/// Groups `pairs` by their first member. Returns, for each index below `count`, the second members
+/// of its pairs, in the order of `pairs`.
 pub(crate) fn adjacency(
     count: usize,
     pairs: impl Iterator<Item = (usize, usize)> + Clone,

@@ -92,7 +92,7 @@ impl BitMatrix {
 /// A range of columns of a matrix.
 #[derive(Debug)]
 pub(crate) struct Columns<'a> {
-    /// The index of the first word in each row.
+    /// The index of the part's first word in each row.
     first: usize,
     rows: Vec<&'a mut [u64]>,
 }

@@ -1,5 +1,5 @@
-//! The happens-before problem: buffers used by the operations of an acyclic graph, on any number of
-//! streams.
+//! The happens-before problem: the operations of an acyclic graph, on any number of streams, use
+//! buffers.
 
 use crate::error::PlanError;
 #[cfg(feature = "serde")]
@@ -11,8 +11,8 @@ use crate::operations::Operations;
 use crate::validate::graph;
 use crate::violation::Violation;
 
-/// The buffers of a graph of operations. Two buffers may share bytes only if every use of one is an
-/// ancestor of the other's alloc marker, along edges of full completion.
+/// The buffers that a graph of operations uses. Two buffers may share bytes only if every use of
+/// one is an ancestor of the other's alloc marker, along edges of full completion.
 ///
 /// ```
 /// use pool_plan::{Edge, GraphBuffer, HappensBeforeProblem, Options};

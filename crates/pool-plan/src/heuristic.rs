@@ -1,11 +1,11 @@
-//! The names of the textbook heuristics. A plan can be compared with them, and a budget may end
-//! before all of them are tried.
+//! The textbook heuristics by name. A plan can be compared with them, and the planner reports which
+//! of them it did not try.
 
 use std::fmt;
 
 /// A textbook greedy heuristic. It places the buffers one by one, in a certain order. Each buffer
-/// is placed in a free range between the buffers that it may not share bytes with, or on top of
-/// them.
+/// is placed in a free range between the buffers that it may not share bytes with, or above these
+/// buffers.
 ///
 /// Ties in the order are broken by the buffers' starts, and then by their positions in the problem.
 /// In problems of up to 4,096 buffers, a second plan breaks the last ties by name. For an interval

@@ -1,5 +1,5 @@
-//! The size, alignment and fixed offset of a buffer. Apart from the conflicts, the solvers need
-//! nothing else.
+//! The size, alignment and fixed offset of a buffer. The solvers need nothing else, except for the
+//! conflicts.
 
 /// A buffer's size, and the constraints on its offset.
 #[derive(Clone, Copy, Debug)]

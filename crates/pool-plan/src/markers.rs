@@ -1,6 +1,6 @@
 //! The check for free markers that precede the alloc marker of their buffer. Every use of a buffer
-//! comes after the alloc marker and before a free marker, so such a buffer could never be used. It
-//! is refused, because it is a mistake.
+//! comes after the alloc marker and before a free marker, so such a buffer could never be used. The
+//! check refuses such a buffer, because it must be a mistake.
 
 use crate::error::PlanError;
 use crate::graph::{Edge, GraphBuffer};

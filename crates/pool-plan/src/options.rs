@@ -104,7 +104,7 @@ impl Monitor {
         self.cancelled.load(Ordering::Relaxed)
     }
 
-    /// Returns the lower bound in bytes; 0 before it is known.
+    /// Returns the lower bound in bytes, or 0 if it is not known yet.
     #[must_use]
     pub fn bound(&self) -> u64 {
         self.bound.load(Ordering::Relaxed)

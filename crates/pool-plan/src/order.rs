@@ -74,7 +74,7 @@ impl Relation<'_> {
         }
     }
 
-    /// Sets each operation's row to those of the given buffers that are allocated after it.
+    /// Sets the row of each operation to the given buffers that are allocated after it.
     fn find_allocated_after(&self, some: Range<usize>, matrix: &mut BitMatrix) {
         let is_temporary = |index: &usize| self.buffers[*index].role == Role::Temporary;
         let allocated_by = |index: usize| self.operations.index(self.buffers[index].allocated_by);

@@ -115,8 +115,8 @@ impl<'a> Overlaps<'a> {
         level.checked_sub(1).map_or(&self.uppers, |level| &self.latest[level])
     }
 
-    /// Visits the children that are still live of a block of the level above `level`. At level 0,
-    /// visits a span.
+    /// Visits the children, within a block of the level above `level`, that are still live. At
+    /// level 0, visits a span.
     fn descend(
         &self,
         level: usize,

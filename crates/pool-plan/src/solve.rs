@@ -352,7 +352,7 @@ fn by_number(numbers: &[i64]) -> Vec<u32> {
 fn first_plan_cost(precedes: &BitMatrix, count: usize) -> u32 {
     let rows = (0..count).step_by(ROWS_A_SAMPLE);
     let pairs = (rows.len() * count).max(1) as u64;
-    // Each ordered pair is set in the row of one of its two items.
+    // Each ordered pair is set only in the row of the earlier item.
     let in_order = 2 * rows.map(|row| precedes.count(row)).sum::<u64>();
     let [least, more] = FIRST_PLAN_COST;
     let cost = least + (more * pairs.saturating_sub(in_order)).div_ceil(pairs);

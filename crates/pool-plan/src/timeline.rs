@@ -12,7 +12,7 @@ use crate::item::Item;
 use crate::sorting::{sort_by_number, unsigned};
 use crate::work::Watch;
 
-/// Buffers with the sections in which they are live.
+/// Buffers, and the sections in which they are live.
 #[derive(Clone, Debug)]
 pub(crate) struct Timeline {
     /// The items to be placed.

@@ -68,7 +68,7 @@ pub enum Violation {
     NotAtOnce {
         /// The buffer.
         buffer: usize,
-        /// The time at which most buffers of the witness are live.
+        /// The time at which the largest number of the witness's buffers are live.
         time: i64,
     },
     /// Two buffers of a witness may share bytes, or one buffer is listed twice.

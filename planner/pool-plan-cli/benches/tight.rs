@@ -1,16 +1,16 @@
 //! Prints the table of `docs/measurements/2026-11-25-planner.md` that compares the planner with
 //! `MiniMalloc` on packings with almost no spare room.
 //!
-//! `cargo bench -p pool-plan-cli --bench tight -- --minimalloc PATH [--instances FOLDER]`. The path
-//! is that of the command `minimalloc`, built from its sources with optimisation. The folder is
-//! `benchmarks/challenging` in the same sources. Without the path, `MiniMalloc` is left out, and a
-//! message says so.
+//! `cargo bench -p pool-plan-cli --bench tight -- --minimalloc PATH [--instances FOLDER]`. `PATH`
+//! is the command `minimalloc`, built from its sources with optimisation. `FOLDER` is the folder
+//! `benchmarks/challenging` in the same sources. Without `--minimalloc`, `MiniMalloc` is left out,
+//! and a message is printed.
 //!
 //! Both commands run on the same files, one after the other, on one thread, with the same limit on
 //! CPU time. The comparison uses CPU time because other work on the machine affects it little.
 //!
-//! With `--idealloc PATH`, the path of that command, a second table shows the networks in
-//! `crates/pool-plan/tests/data`.
+//! `--idealloc PATH`, with the path of the command `idealloc`, adds a second table for the networks
+//! in `crates/pool-plan/tests/data`.
 //!
 //! If an option is not given, the path is taken from `POOL_MINIMALLOC`, `POOL_MINIMALLOC_INSTANCES`
 //! or `POOL_IDEALLOC`. With these variables set, `cargo bench -p pool-plan-cli --no-fail-fast`

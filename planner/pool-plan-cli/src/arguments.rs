@@ -7,7 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use pool_plan::{Memory, Options};
 use pool_replay::{Allocator, Format, Selection};
 
-/// Plan memory: offsets for buffers with known lifetimes, and an exact lower bound.
+/// Plan memory: compute offsets for buffers with known lifetimes, and an exact lower bound.
 #[derive(Debug, Parser)]
 #[command(name = "pool-plan", version, about)]
 pub(crate) struct CommandLine {
@@ -203,7 +203,7 @@ pub(crate) enum Target {
     Perfetto,
     /// The buffers of a device, as `MiniMalloc`'s CSV.
     Csv,
-    /// This project's own log format, JSON lines.
+    /// This project's log format, JSON lines.
     Json,
     /// A picture of time and addresses.
     Svg,

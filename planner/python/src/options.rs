@@ -6,8 +6,8 @@ use pool_plan::Options;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-/// The maximum number of threads, which exceeds that of any machine. The system would refuse
-/// further threads one by one.
+/// The maximum number of threads. No machine has more, and the system would refuse further threads
+/// one by one.
 const MOST_THREADS: usize = 1024;
 
 /// The arguments of `plan` and `replay`.

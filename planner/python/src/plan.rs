@@ -11,7 +11,7 @@ use crate::errors;
 use crate::options::Wanted;
 use crate::watch::watched;
 
-/// A plan in the types of NumPy and Python.
+/// A plan in the types of numpy and Python.
 #[derive(IntoPyObject)]
 pub(crate) struct Planned<'py> {
     offsets: Bound<'py, PyArray1<u64>>,

@@ -10,10 +10,10 @@ pub(crate) const CLIPPY_SETS: &[FeatureSet] = &[FeatureSet::with("pool-replay", 
 /// The crates that are published.
 pub(crate) const PUBLISHED: &[&str] = &["pool-plan-cli", "pool-replay"];
 
-/// The features that a whole-workspace command enables, which are all of them.
+/// The features that a whole-workspace command enables.
 pub(crate) const ALL_FEATURES: &str = "pool-replay/clap";
 
-/// The checks of `cargo xtask quick`.
+/// The checks that `cargo xtask quick` runs.
 pub(crate) fn quick() -> Profile {
     Profile { features: ALL_FEATURES.split(',').collect(), slow_suites: &[], others: &[] }
 }

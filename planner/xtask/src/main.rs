@@ -31,9 +31,10 @@ enum Task {
     Imports(imports::Arguments),
     /// Check every link in the documents.
     Links,
-    /// Check what a branch changes, in under two minutes: formatting, lints, unit tests, links.
+    /// Check the files that a branch changes, in under two minutes: formatting, lints, unit tests,
+    /// links.
     Quick(quick::Arguments),
-    /// Run every check of the workspace; the last line counts them.
+    /// Run every check of the workspace. The last line counts the checks.
     Test(steps::Arguments),
     /// Build the Python wheel, install it into its own environment, and test it there.
     Wheel,

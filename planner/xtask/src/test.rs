@@ -18,7 +18,7 @@ const CASES: u32 = 2_000;
 /// The same number with `--full`.
 const CASES_IN_FULL: u32 = 20_000;
 
-/// All steps.
+/// All steps, in the order in which they run.
 const STEPS: &[Step<Setting>] = &[
     Step::in_turn("formatting", "rustfmt has nothing to change", formatting),
     Step::in_turn("clippy", "no warning in any listed feature set", clippy),
@@ -62,7 +62,7 @@ const INPUTS: &[Inputs] = &[
 #[derive(Debug)]
 struct Setting {
     workspace: Workspace,
-    /// The oldest supported Rust release, from the manifest of this task.
+    /// The oldest supported Rust release, as stated in the manifest of this task.
     oldest_rust: &'static str,
     toolchains: Toolchains,
     full: bool,

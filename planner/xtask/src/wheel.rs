@@ -34,8 +34,7 @@ struct Environment {
 ///
 /// # Errors
 ///
-/// Fails if a file cannot be written. A failed assertion is not such an error: it sets the exit
-/// code.
+/// Fails if a file cannot be written. A failed assertion is not an error, but sets the exit code.
 pub(crate) fn run() -> Result<ExitCode, TaskError> {
     let workspace: Workspace = workspace::describe()?;
     let directory = tempfile::tempdir()?;
@@ -110,7 +109,7 @@ impl Environment {
     fn command(&self, program: &str) -> Command {
         let programs = if cfg!(windows) { "Scripts" } else { "bin" };
         let mut command = Command::new(self.directory.join(programs).join(program));
-        // The user's own settings of Python must not affect this environment.
+        // The user's own Python settings must not affect this environment.
         command.env_remove("PYTHONPATH").env_remove("PYTHONHOME").env_remove("VIRTUAL_ENV");
         command
     }

@@ -1,5 +1,5 @@
-//! Maximum flow from elements to later elements, by blocking flows on level graphs (Dinic 1970),
-//! without recursion.
+//! Computes the maximum flow from elements to later elements, with blocking flows on level graphs
+//! (Dinic 1970) and without recursion.
 //!
 //! Each element has a weight that it can send and a weight that it can receive. An edge of
 //! unlimited capacity leads from each element to all later elements. The bits of the relation
@@ -25,9 +25,9 @@ pub(super) struct Transport<'a> {
 /// edges.
 struct Levels {
     senders: Vec<usize>,
-    /// The receivers of each level, as bits.
+    /// For each level, its receivers as bits.
     receivers: Vec<Vec<u64>>,
-    /// The receivers of all levels, as bits.
+    /// The receivers on all levels, as bits.
     met: Vec<u64>,
     /// `true` if some receiver of the last level has remaining demand.
     is_open: bool,
@@ -106,8 +106,8 @@ impl<'a> Transport<'a> {
 
     /// Saturates every path from level to level, until `is_needed` returns `false`.
     ///
-    /// The loop ends. Each iteration does one of three things, and each of them happens only
-    /// finitely often between two occurrences of the next one:
+    /// The loop ends. Each iteration does one of the following three things, and each of them can
+    /// happen only finitely often before the next one in the list must happen:
     ///
     /// - The path grows. Its length never exceeds the number of levels.
     /// - A receiver is cleared, or moves to its next giver. Neither is ever undone.

@@ -1,10 +1,10 @@
 //! A placer that handles the buffers of a timeline in the order of their starts, like an allocator
 //! that serves requests as they arrive.
 //!
-//! All buffers placed so far started earlier, so a new buffer can only overlap those that are live
-//! when it starts. The placer therefore tracks the free ranges of a single time, whereas other
-//! orders need those of all times. If gaps are treated as live and fixed offsets as always in use,
-//! this is the fastest way to plan any problem, but the plan is a rough one.
+//! All buffers placed so far started earlier, so a new buffer can only overlap the buffers that are
+//! live when it starts. The placer therefore tracks the free ranges at a single time, whereas other
+//! orders need the free ranges at all times. If gaps are treated as live and fixed offsets as
+//! always in use, this is the fastest way to plan any problem, but the plan is a rough one.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -23,8 +23,8 @@ const PASSES_BESIDE: usize = 32;
 
 /// Places the items of a timeline in `order`, which must sort the items by start. Items are treated
 /// as live during their gaps, and the addresses of items with fixed offsets as always in use. If
-/// there are such items, `order` must be marked as rough. The other conditions are the same as for
-/// [`Place::place_while`](super::place::Place::place_while).
+/// there are such items, `order` must be marked as rough. All other conditions of
+/// [`Place::place_while`](super::place::Place::place_while) also apply.
 pub(super) fn place_by_start(
     timeline: &Timeline,
     order: &Order,

@@ -87,7 +87,8 @@ impl Recipe {
         matches!(self.ties, Ties::Place | Ties::Name)
     }
 
-    /// Returns the recipe that breaks the last tie by position, if this one breaks it by name.
+    /// Returns the same recipe with the last tie broken by position, if this recipe breaks it by
+    /// name.
     pub(crate) fn by_place(&self) -> Option<Self> {
         (self.ties == Ties::Name).then_some(Self { ties: Ties::Place, ..*self })
     }
@@ -105,12 +106,12 @@ impl Measures<'_> {
             |(order, fit, ties)| Recipe { heuristic: GreedyHeuristic { order, fit }, ties };
         let rough = self.has_rough_plan.then_some((Start, Best, Rough));
         let by_place = [
-            // This one only needs the free ranges of one time, so it is the fastest.
+            // The rough order only needs the free ranges at one time, so it is the fastest.
             (Start, Best, Place),
             // Each of the following lowers the mean peak the most, given those before it, over 149
             // problems of 30 families.
             (Size, First, Place),
-            // No textbook describes this one, but on most problems it beats each textbook
+            // No textbook describes this order, but on most problems its plan beats each textbook
             // heuristic.
             (Size, Best, Large),
             (End, First, Place),
@@ -194,7 +195,7 @@ impl Measures<'_> {
     }
 
     /// Returns the items in the order of their offsets in a plan. Of several items at the same
-    /// offset, the largest comes first. Placing the items in this order gives a plan that is no
+    /// offset, the largest comes first. A placer that uses this order returns a plan that is no
     /// worse.
     // Uncounted: sorts twice, and only if the caller supplies a plan.
     pub(crate) fn order_by(&self, offset: &dyn Fn(usize) -> u64) -> Order {

@@ -21,7 +21,7 @@ pub(crate) enum Placement {
 
 /// Places items one by one.
 pub(crate) trait Place {
-    /// Places the items in `order`, but those with fixed offsets before all others. Stops if the
-    /// peak reaches `limit` or `watch` ends.
+    /// Places the items in `order`, except that items with fixed offsets are placed first. Stops if
+    /// the peak reaches `limit` or if `watch` ends.
     fn place_while(&mut self, order: &Order, limit: u64, watch: &Watch<'_>) -> Placement;
 }

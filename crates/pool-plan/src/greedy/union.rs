@@ -1,4 +1,4 @@
-//! The union of several sorted lists of ranges, which gives the addresses that are occupied for a
+//! The union of several sorted lists of ranges. It contains the addresses that are occupied for a
 //! new buffer.
 
 /// Ranges from several sorted, disjoint sets, and the union of these sets.

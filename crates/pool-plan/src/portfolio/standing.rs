@@ -2,7 +2,7 @@
 
 use crate::greedy::Order;
 
-/// The best plan so far, and what is known about better ones.
+/// The best plan so far, and the known bound on better plans.
 #[derive(Debug)]
 pub(super) struct Standing {
     pub(super) offsets: Vec<u64>,

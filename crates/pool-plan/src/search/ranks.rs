@@ -23,7 +23,7 @@ pub(crate) enum Heuristic {
 pub(crate) const HEURISTICS: [Heuristic; 3] =
     [Heuristic::WidthAreaTotal, Heuristic::TotalAreaWidth, Heuristic::TotalWidthArea];
 
-/// The heuristics whose orders are also computed again for each part of the problem.
+/// The heuristics whose orders are also recomputed for each part of the problem.
 const RENEWED: [Heuristic; 2] = [Heuristic::TotalAreaWidth, Heuristic::TotalWidthArea];
 
 /// The number of orders of searches without random choices.
@@ -47,8 +47,7 @@ impl<'a> Ranker<'a> {
     }
 
     /// Returns one of the [`LASTING`] orders of searches without random choices. The orders of all
-    /// heuristics come first. The orders that are computed again for each part of the problem
-    /// follow.
+    /// heuristics come first. The orders that are recomputed for each part of the problem follow.
     pub(crate) fn lasting(&self, number: usize) -> Ranks {
         let sorted = |heuristic| self.sorted(heuristic, &self.totals, |key| key);
         match HEURISTICS.get(number) {

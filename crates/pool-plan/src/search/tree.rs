@@ -254,7 +254,7 @@ impl<'a> Search<'a> {
         self.outcome = Outcome::Exhausted;
     }
 
-    /// Keeps the placements of a part whose items are all placed, and continues with the next part.
+    /// Keeps the placements of a part that is completely placed, and continues with the next part.
     // Uncounted: visits the vertices of the path, which were counted.
     fn succeed(&mut self) {
         while let Some(vertex) = self.path.last_mut() {

@@ -151,7 +151,7 @@ fn by_breadth(buffers: &[Buffer]) -> Vec<u32> {
     order.sort_by_key(|&time| (Reverse(times[time].1), time));
     let mut places = vec![0; times.len()];
     order.iter().enumerate().for_each(|(place, &time)| places[time] = place);
-    // A table of powers of two gives the lowest position in a range of times.
+    // The lowest position in a range of times is looked up in a sparse table.
     let mut table = vec![places];
     while let Some(last) = table.last().filter(|last| last.len() > 1 << (table.len() - 1)) {
         let step = 1 << (table.len() - 1);

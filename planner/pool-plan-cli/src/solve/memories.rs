@@ -154,7 +154,7 @@ fn tables(name: &str, problem: &MemoryProblem, plan: &MemoryPlan, seconds: f64) 
     format!("{whole}\n{parts}")
 }
 
-/// A plan as one JSON object, for programs.
+/// Prints a plan as one JSON object, for programs.
 #[derive(Serialize)]
 struct Report<'a> {
     instance: &'a str,

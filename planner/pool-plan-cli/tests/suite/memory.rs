@@ -92,8 +92,8 @@ fn all_pairs_of_a_relation_take_no_memory() {
     if !is_limited() {
         return;
     }
-    // Half of the buffers come before one operation, and half of them after it. This gives four
-    // million pairs, or a hundred.
+    // Half of the buffers come before one operation, and half of them after it. The edges therefore
+    // order four million pairs, or a hundred.
     let (hub, mebibytes) = if is_thorough() { (10_000, 300) } else { (2_000, 150) };
     let edges = (0..2 * hub + 1).filter(|&one| one != hub);
     let edges = edges.map(|one| if one < hub { (one, hub) } else { (hub, one) });

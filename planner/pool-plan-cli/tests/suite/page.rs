@@ -126,7 +126,7 @@ fn names_in_a_page_are_texts() {
     });
 }
 
-/// A page shows 100,000 events in the same way as a few.
+/// A page can show 100,000 events.
 #[test]
 fn a_page_of_100_000_events() {
     with_browser(|browser| {

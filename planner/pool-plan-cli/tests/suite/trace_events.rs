@@ -49,8 +49,8 @@ fn has(event: &Map<String, Value>, field: &str, kind: Kind) -> bool {
     }
 }
 
-/// The only key in the arguments of a metadata event. Metadata of a thread also contains a number
-/// next to that of the process.
+/// The only key in the arguments of a metadata event. Metadata of a thread contains the number of
+/// the thread in addition to the number of the process.
 fn metadata(name: &str) -> Option<(&'static str, Kind, bool)> {
     Some(match name {
         "process_name" => ("name", Kind::Text, false),

@@ -26,8 +26,8 @@ impl Recording {
         perfetto::write(self, to)
     }
 
-    /// Writes this project's own log format, JSON lines, which
-    /// [`Format::Json`](crate::Format::Json) reads. Each stack of frames is written only once.
+    /// Writes this project's log format, JSON lines, which [`Format::Json`](crate::Format::Json)
+    /// reads. Each stack of frames is written only once.
     ///
     /// # Errors
     /// Fails if the writer fails.

@@ -177,7 +177,7 @@ struct Tracks {
 }
 
 impl Tracks {
-    /// Returns the tracks rearranged so that those of each stream are next to each other.
+    /// Returns the tracks in an order that keeps the tracks of each stream together.
     fn by_stream(mut self) -> Self {
         let mut order: Vec<usize> = (0..self.names.len()).collect();
         order.sort_by_key(|&track| self.names[track]);

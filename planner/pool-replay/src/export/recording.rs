@@ -8,7 +8,7 @@ use thiserror::Error;
 use crate::log::{self, Event, Format, Frames, LogError, Place, Selection};
 use crate::replay::{Books, Change, Fault, Live};
 
-/// A buffer from its allocation to its free.
+/// A buffer, from its allocation to its free.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Buffer {
     pub(super) live: Live,
@@ -70,7 +70,7 @@ impl Recording {
         Self::read_part(source, format, &Selection::default())
     }
 
-    /// Reads a part of a log. Otherwise, this does the same as [`read`](Self::read).
+    /// Does the same as [`read`](Self::read), but only for a part of the log.
     ///
     /// # Errors
     /// Fails for the same reasons as [`read`](Self::read), and if a part by time is requested but

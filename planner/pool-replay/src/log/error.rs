@@ -39,7 +39,7 @@ pub enum LogError {
     /// wrong number of entries.
     #[error("{place}: {message}")]
     Problem {
-        /// The buffer, the edge or the list.
+        /// The buffer, edge or list that contains the mistake.
         place: String,
         /// The mistake.
         message: String,
@@ -64,7 +64,7 @@ pub enum LogError {
     /// The pickle is not a snapshot by PyTorch.
     #[error("{place}: {message}")]
     Snapshot {
-        /// The part of the snapshot.
+        /// The part of the snapshot that contains the mistake.
         place: String,
         /// The mistake.
         message: String,

@@ -32,7 +32,7 @@ pub(crate) enum Place {
     Trace(u32, u64),
     /// An operation of a graph.
     Operation(usize),
-    /// The end of a graph.
+    /// The end of a graph, after its last operation.
     End,
     /// The arena that contains the buffers of a graph, which exists before the first operation.
     Arena,
@@ -64,7 +64,8 @@ pub(crate) struct Event {
     pub(crate) device: u32,
     pub(crate) stream: u64,
     pub(crate) address: u64,
-    /// The bytes of the buffer or segment. 0 if the log does not state how many bytes were freed.
+    /// The bytes of the buffer or segment. This is 0 if the log does not state how many bytes were
+    /// freed.
     pub(crate) bytes: u64,
     /// The requested bytes, if the log's allocator rounded them up to `bytes`.
     pub(crate) requested: Option<u64>,

@@ -32,7 +32,7 @@ pub enum Format {
     Tflite,
     /// XLA's dump of a buffer assignment, with or without live ranges.
     Xla,
-    /// This project's own log format: one JSON object per line.
+    /// This project's log format: one JSON object per line.
     Json,
     /// A problem in JSON that `solve` accepts, such as the record of a capture.
     Problem,

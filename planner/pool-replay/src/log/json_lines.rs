@@ -1,5 +1,5 @@
-//! This project's own log format: one JSON object per line. Most lines are events. The others
-//! assign numbers to frames and stacks.
+//! This project's log format: one JSON object per line. Most lines are events. The others assign
+//! numbers to frames and stacks.
 
 use std::borrow::Cow;
 use std::collections::HashMap;

@@ -49,8 +49,8 @@ use selection::Part;
 /// The data of a log in addition to its events.
 #[derive(Debug, Default)]
 pub(crate) struct Told {
-    /// The problem of a graph. It orders the buffers less strictly than the sequence of events
-    /// does.
+    /// The problem of a graph. Its edges order the buffers less strictly than the sequence of the
+    /// events does.
     pub(crate) graph: Option<HappensBeforeProblem>,
     /// The number of lines without an event.
     pub(crate) skipped: u64,

@@ -22,7 +22,8 @@ use super::minimalloc;
 /// The maximum number of bytes of a file that are read, because a problem is validated as a whole.
 const MOST_BYTES: u64 = 1 << 28;
 
-/// The keys with which a problem may begin. No line of JSON lines contains any of them.
+/// The keys with which a problem may begin. No line of this project's log format contains any of
+/// them.
 pub(super) const KEYS: [&str; 7] =
     ["operations", "edges", "buffers", "capacity", "streams", "callers", "memories"];
 
@@ -32,8 +33,8 @@ struct Kind {
     operations: Option<IgnoredAny>,
 }
 
-/// Reads a problem. Returns the problem of a graph, because it orders the buffers less strictly
-/// than the events do.
+/// Reads a problem. If the problem is a graph, returns the graph, because its edges order the
+/// buffers less strictly than the events do.
 pub(super) fn read(
     source: &mut impl BufRead,
     frames: &mut Frames,

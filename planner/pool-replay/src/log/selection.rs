@@ -48,7 +48,7 @@ impl Selection {
     }
 }
 
-/// Filters the events of a log, and passes on those of the selected part.
+/// Filters the events of a log, and passes on the events of the selected part.
 pub(super) struct Part<'a> {
     selection: &'a Selection,
     sink: &'a mut dyn FnMut(Event),
@@ -58,7 +58,7 @@ pub(super) struct Part<'a> {
     time: Option<i64>,
     has_begun: bool,
     live: BTreeMap<(u32, u64), Event>,
-    /// The bytes that each device's allocator holds.
+    /// The number of bytes that each device's allocator holds.
     reserved: BTreeMap<u32, u64>,
 }
 

@@ -49,9 +49,9 @@ struct Traces<'a> {
 /// The order in which the events of several devices are passed on.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Order {
-    /// The events are sorted by time. All of them have a time, and no device's times decrease.
+    /// The events are sorted by time. All events have a time, and the times of no device decrease.
     Times,
-    /// The events of one device come after those of another.
+    /// All events of one device come before the events of the next device.
     Devices,
 }
 

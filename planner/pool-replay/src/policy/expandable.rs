@@ -62,8 +62,8 @@ impl Segment {
         self.free.remove(&(bytes, offset));
     }
 
-    /// Returns the smallest free block that is large enough. The block at the end is returned only
-    /// if no other one is.
+    /// Returns the smallest free block that is large enough. Returns the block at the end only if
+    /// no other block is large enough.
     fn best(&self, bytes: u64) -> Option<(u64, u64)> {
         let mut fitting = self.free.range((bytes, 0)..);
         let is_end = |&&(size, offset): &&(u64, u64)| offset + size == self.end;

@@ -83,8 +83,8 @@ impl Superblock {
     }
 }
 
-/// The superblocks of an arena, grouped by the power of two of their largest free block. This makes
-/// it possible to find the first superblock with room without visiting all of them.
+/// The superblocks of an arena, grouped by the power of two of their largest free block. With these
+/// groups, the first superblock with room is found without visiting all of them.
 #[derive(Debug, Default)]
 struct Index(BTreeMap<u32, BTreeSet<u64>>);
 
@@ -150,7 +150,7 @@ impl RmmArena {
     fn first(&self, arena: usize, bytes: u64) -> Option<u64> {
         let class = bytes.checked_ilog2()?;
         let index = &self.indices.get(&arena)?.0;
-        // Some superblocks of the same class have room, and all those of higher classes do.
+        // Some superblocks of the same class have room, and all superblocks of higher classes do.
         let has_room = |address: &&u64| {
             self.superblocks.get(*address).is_some_and(|one| one.largest() >= bytes)
         };

@@ -1,6 +1,7 @@
 //! The interface of all simulated allocators, and their common arithmetic.
 
-/// The alignment of CUDA's allocations. All simulators except PyTorch's round sizes up to it.
+/// The alignment of CUDA's allocations. All simulators round sizes up to this alignment, except the
+/// ones of PyTorch's allocators.
 pub(super) const ALIGNMENT: u64 = 256;
 
 /// The error that there is no room for a buffer.

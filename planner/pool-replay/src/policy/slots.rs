@@ -89,7 +89,7 @@ fn generous(old: u64) -> Option<u64> {
 }
 
 impl Simulator for Slots {
-    /// Slots have no addresses, so this returns the slot's number.
+    /// Slots have no addresses, so the result is the slot's number.
     fn allocate(&mut self, buffer: u64, stream: u64, bytes: u64) -> Result<u64, Full> {
         let needed = round_up(bytes, ALIGNMENT)?;
         let pool = self.pools.entry(stream).or_default();

@@ -153,7 +153,7 @@ fn arenas_share_superblocks_when_they_are_full() {
     assert_eq!(arena.allocate(1, 2, 1000), Ok(mib));
     assert_eq!(arena.allocate(2, 1, 1000), Ok(1024));
     assert_eq!(arena.allocate(3, 1, mib + 1), Ok(2 * mib));
-    // The large buffer occupies both of the last MiB, and a stream takes the rest of them.
+    // The large buffer occupies the last two MiB, and a stream takes the remaining part.
     assert_eq!(arena.allocate(4, 2, mib - 512), Ok(3 * mib + 256));
     arena.free(0, 1);
     arena.free(2, 2);
@@ -161,8 +161,8 @@ fn arenas_share_superblocks_when_they_are_full() {
     assert_eq!(arena.allocate(6, 1, mib), Err(Full));
 }
 
-/// Growing buffers, where each one is freed once the next one exists. With separate segments, their
-/// sizes add up. Expandable segments grow instead.
+/// Tests growing buffers. Each buffer is freed once the next one exists. With separate segments,
+/// their sizes add up. Expandable segments grow instead.
 #[test]
 fn expandable_segments_grow() {
     let mib: u64 = 1 << 20;

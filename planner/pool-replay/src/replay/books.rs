@@ -29,7 +29,7 @@ pub(crate) enum Change {
 #[derive(Debug, Default)]
 pub(crate) struct Books {
     live: BTreeMap<u64, Live>,
-    /// The addresses of allocations of 0 bytes, which are freed in the same way as others.
+    /// The addresses of allocations of 0 bytes. These allocations are also freed.
     empty: BTreeSet<u64>,
     buffers: u64,
     events: u64,

@@ -60,7 +60,8 @@ fn merged(points: &[Vec<u64>], each: usize) -> Vec<Vec<u64>> {
 mod tests {
     use super::*;
 
-    /// For any number of events, there are few points, and their maximum equals that of the events.
+    /// However many events there are, the curve contains few points, and its maximum equals the
+    /// maximum over the events.
     #[test]
     fn maxima_survive() {
         for length in [1_u64, 127, 128, 129, 130, 257, 1000, 12_345] {

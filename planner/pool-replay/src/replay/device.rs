@@ -130,7 +130,7 @@ pub(crate) struct Device {
     /// The sizes of buffers that were released but are not free yet, by address.
     late: HashMap<u64, u64>,
     late_bytes: u64,
-    /// The bytes that the log's own allocator holds, if the log reports them, and their peak.
+    /// The bytes that the log's own allocator holds, and their peak, if the log reports them.
     pub(crate) reserved: Option<(u64, u64)>,
     /// The first event after which the log reports fewer held bytes than live bytes.
     pub(crate) shortfall: Option<Shortfall>,

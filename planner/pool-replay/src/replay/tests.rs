@@ -122,7 +122,7 @@ fn devices_agree_with_naive_books() {
     assert!(outcome.is_ok(), "{outcome:?}");
 }
 
-/// Sizes that exceed 64 bits, alone or together, are faults.
+/// Sizes that exceed 64 bits, individually or in total, are faults.
 #[test]
 fn sizes_that_overflow_are_faults() {
     let mut device = Device::new(&Allocator::ALL, u64::MAX, 0);

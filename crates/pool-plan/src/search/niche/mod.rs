@@ -85,8 +85,8 @@ enum Vertex {
         section: u32,
         /// The candidates, as a range of the stack of lists.
         candidates: (usize, usize),
-        /// The position of the next candidate in the stack. The end of the range stands for placing
-        /// none of them, and any value beyond it means that everything has been tried.
+        /// The position of the next candidate in the stack. The end of the range stands for leaving
+        /// the floor empty. Any value beyond the end means that every option has been tried.
         next: usize,
         /// The number of changes to the plan before the choice.
         changes: usize,
@@ -334,7 +334,7 @@ impl<'a> NicheSearch<'a> {
         }
     }
 
-    /// Keeps the placements of a part whose items are all placed, and continues with the next part.
+    /// Keeps the placements of a part that is completely placed, and continues with the next part.
     // Uncounted: visits the vertices of the path, which were counted.
     fn succeed(&mut self) {
         while let Some(vertex) = self.path.last_mut() {

@@ -1,9 +1,9 @@
-//! The attacks, grouped by the format as which each file is read.
+//! The attacks, grouped by the format of the file.
 
 use super::super::memory::is_thorough;
 use super::{logs, pickles, problems};
 
-/// A file, the format as which it is read, and the expected result.
+/// A file, the format that the reader assumes, and the expected result.
 pub(super) struct Attack {
     pub(super) name: &'static str,
     pub(super) format: &'static str,

@@ -98,7 +98,7 @@ impl Number {
 mod tests {
     use super::Number;
 
-    /// Integers of every length are read in the same way as by Python's `int.from_bytes`.
+    /// Integers of every length are read as Python's `int.from_bytes` reads them.
     #[test]
     fn integers_of_every_length() {
         let of = Number::from_le_bytes;

@@ -33,7 +33,7 @@ fn numbers_from_2_63_on_are_read() {
     let pickle = entry(&[("addr", &high), ("size", b"M\0\x02"), ("stream", &high)]);
     let read = events(&pickle);
     assert_eq!((read[0].address, read[0].bytes, read[0].stream), (1 << 63, 512, 1 << 63));
-    // A signed stream is the same handle.
+    // A signed stream denotes the same handle.
     let signed = [&[0x8a, 8][..], &i64::MIN.to_le_bytes()].concat();
     let pickle = entry(&[("addr", b"K\0"), ("size", b"K\x01"), ("stream", &signed)]);
     assert_eq!(events(&pickle)[0].stream, 1 << 63);

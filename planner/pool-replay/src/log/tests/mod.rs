@@ -130,7 +130,7 @@ fn mutations_never_panic() {
     assert!(outcome.is_ok(), "{outcome:?}");
 }
 
-/// A million equal lines are read one by one.
+/// A log of a million equal lines is read line by line.
 #[test]
 fn million_equal_lines() {
     let header = "Thread,Time,Action,Pointer,Size,Stream\n";

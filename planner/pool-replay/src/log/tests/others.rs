@@ -78,7 +78,7 @@ fn rmm_columns_in_any_order() {
     let read = events(text.as_bytes());
     assert_eq!(read[0], event(Action::Allocate, Place::Line(2), 0x10, 16));
     assert_eq!(read[1], event(Action::Free, Place::Line(3), 0x10, 16));
-    // A log of another version follows this one.
+    // A log of another version is appended to this one.
     let both = format!("{text}Time,Action,Pointer,Size,Stream\n16:48:38:000001,free,0x20,8,0x7\n");
     let last = events(both.as_bytes())[2];
     assert_eq!((last.address, last.bytes, last.stream), (0x20, 8, 7));
@@ -258,7 +258,7 @@ fn nearest_formats_are_named() {
     assert!(!message(b"hello\n").contains("nearest"));
 }
 
-/// Lines that end with a single CR are counted in the same way as others.
+/// A single CR also ends a line, and is counted accordingly.
 #[test]
 fn lines_that_end_with_a_carriage_return() {
     let unix = "Thread,Time,Action,Pointer,Size,Stream\n\n1,1:1:1.1,allocate,0x10,8,0\n1,1:1:1.1,grow,0x10,8,0\n";

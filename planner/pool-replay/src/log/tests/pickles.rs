@@ -156,7 +156,7 @@ fn pickles_that_ask_for_too_much() {
         laughs = (0..10).fold(laughs, |laughs, _| laughs.get(level - 1)).op(b'e');
     }
     assert!(message(&laughs.op(b'.').0).starts_with("segments[0]"));
-    // Lengths for which the bytes are missing.
+    // The pickles state lengths, but the bytes are missing.
     for start in [
         &b"X\xff\xff\xff\x00"[..],
         b"\x8e\xff\xff\xff\xff\xff\xff\xff\x7f",
