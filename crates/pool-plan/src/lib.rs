@@ -40,7 +40,7 @@
 //! | feature | gives | costs |
 //! |---|---|---|
 //! | `serde` | problems, options and plans can be serialised | serde |
-//! | `record` | `GraphRecord`: a graph problem with its plan, streams and callers as a file; turns on `serde` | serde_json |
+//! | `record` | `GraphRecord`: reads and writes files with a graph problem, its plan, streams and callers; enables `serde` | serde_json |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]

@@ -34,7 +34,7 @@
 //!
 //! | feature | gives | costs |
 //! |---|---|---|
-//! | `clap` | [`Format`] and [`Allocator`] are values of command lines (`clap::ValueEnum`) | clap |
+//! | `clap` | [`Format`] and [`Allocator`] can be parsed from command lines (`clap::ValueEnum`) | clap |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
