@@ -42,6 +42,7 @@ impl HappensBeforeProblem {
     /// Creates the problem of placing `buffers`, which are used by the operations `0..operations`.
     ///
     /// # Errors
+    /// Fails in the following cases:
     /// - There are no buffers, or more buffers, edges or free markers than the planner supports.
     /// - A buffer is malformed, or two buffers have the same name.
     /// - The sum of the sizes exceeds `i64::MAX` bytes, or fixed offsets collide.

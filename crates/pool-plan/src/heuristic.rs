@@ -35,9 +35,9 @@ pub enum GreedyOrder {
     /// The buffer that starts first comes first. In a graph, the start is the position of the alloc
     /// marker in an order of the operations.
     Start,
-    /// The buffer with the most conflicts comes first. Conflicts are other buffers that it may not
-    /// share bytes with. If a buffer has gaps, each of its live spans counts the live spans of
-    /// others that overlap it.
+    /// The buffer with the most conflicts comes first. A conflict is another buffer that it may not
+    /// share bytes with. If buffers have gaps, each pair of live spans that overlap counts as a
+    /// conflict.
     Conflicts,
     /// The buffer that ends last comes first. This is the order of starts, backwards in time.
     End,

@@ -38,6 +38,7 @@ impl IntervalProblem {
     /// Creates the problem of placing `buffers`.
     ///
     /// # Errors
+    /// Fails in the following cases:
     /// - There are no buffers, or more buffers and gaps than the planner supports.
     /// - A buffer is malformed, or two buffers have the same name.
     /// - The sum of the sizes exceeds `i64::MAX` bytes, or fixed offsets collide.

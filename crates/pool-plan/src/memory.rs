@@ -72,7 +72,8 @@ pub struct Placement {
     pub offset: u64,
 }
 
-/// The price of each byte that is live at one time in one memory. Prices are the witness of a bound.
+/// The price of each byte that is live at one time in one memory. A list of prices is the witness
+/// of a bound.
 ///
 /// For any prices, a plan's cost is at least the sum of the minimum costs of all buffers. The
 /// minimum cost of a buffer is the lowest among its memories: the cost of its traffic in that

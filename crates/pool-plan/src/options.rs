@@ -93,12 +93,12 @@ impl Monitor {
         }
     }
 
-    /// Requests the planner to stop and return its best plan so far.
+    /// Asks the planner to stop and return its best plan so far.
     pub fn cancel(&self) {
         self.cancelled.store(true, Ordering::Relaxed);
     }
 
-    /// Returns `true` if the planner was requested to stop.
+    /// Returns `true` if the planner was asked to stop.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.cancelled.load(Ordering::Relaxed)

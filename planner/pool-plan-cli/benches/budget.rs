@@ -44,7 +44,7 @@ const MOST_VALIDATED: usize = 10_000;
 
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// The numbers of buffers of each problem.
+    /// The sizes of the problems, in buffers.
     #[arg(long, value_delimiter = ',', default_value = "1000,10000,30000,100000")]
     sizes: Vec<usize>,
     /// The budgets of each plan in seconds.

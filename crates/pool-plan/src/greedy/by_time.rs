@@ -30,8 +30,8 @@ pub(crate) struct TimelinePlacer<'a> {
 }
 
 impl<'a> TimelinePlacer<'a> {
-    /// Creates a placer for `timeline`. `total_degree` is the sum of the numbers of neighbours of
-    /// all items.
+    /// Creates a placer for `timeline`. `total_degree` is the total number of neighbours over all
+    /// items.
     pub(crate) fn new(
         timeline: &'a Timeline,
         overlaps: &'a LazyOverlaps<'a>,

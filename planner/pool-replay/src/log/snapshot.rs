@@ -49,7 +49,8 @@ struct Traces<'a> {
 /// The order in which the events of several devices are passed on.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Order {
-    /// The events are sorted by time. All events have a time, and the times of no device decrease.
+    /// The events are sorted by time. All events have times, and the times of each device never
+    /// decrease.
     Times,
     /// All events of one device come before the events of the next device.
     Devices,

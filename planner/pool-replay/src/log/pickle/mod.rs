@@ -2,8 +2,8 @@
 //! their names, and nothing is ever executed.
 //!
 //! A pickle is read twice. The first pass records which memo entries are ever fetched. These
-//! entries are the lists and dictionaries to which several references may exist. Only they are
-//! stored in a table, by number. All other lists and dictionaries have a single owner, so they
+//! entries are the lists and dictionaries to which several references may exist. Only these lists
+//! and dictionaries are stored in a table, by number. All others have a single owner, so they
 //! cannot form a cycle, and their depth is known. An event of a trace is converted to a compact
 //! record as soon as its dictionary is filled. Of each dictionary, only the keys in [`Field`] are
 //! stored.

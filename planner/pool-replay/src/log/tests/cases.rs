@@ -206,8 +206,8 @@ fn part(text: &str, selection: &Selection) -> Vec<(Action, Place, u64)> {
     events
 }
 
-/// For every part, the buffers that are live at its end equal those that a naive reader of the
-/// whole log finds at that point.
+/// For every part, the buffers that are live at its end are the same as in a naive reader of the
+/// whole log at that point.
 #[test]
 fn parts_of_a_log() {
     let mut text = String::new();
