@@ -51,8 +51,8 @@ pub enum Proof {
     /// There is no proof yet. For more than half of similar problems, ten times the budget proved a
     /// plan optimal.
     Likely,
-    /// There is no proof yet. For less than half of similar problems, ten times the budget proved a
-    /// plan optimal.
+    /// There is no proof yet. For fewer than half of similar problems, ten times the budget proved
+    /// a plan optimal.
     Unlikely,
 }
 

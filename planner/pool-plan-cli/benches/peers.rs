@@ -268,8 +268,8 @@ fn climb(problem: &IntervalProblem, budget: f64) -> Option<Found> {
     Some(Found { by: "hill climbing".to_owned(), peak, seconds: budget })
 }
 
-/// Returns a plan by `MiniMalloc` below a peak, if it finds one within a number of seconds of CPU
-/// time.
+/// Returns a `MiniMalloc` plan with a peak below the given one, if the command finds one within a
+/// number of seconds of CPU time.
 fn below(
     problem: &IntervalProblem,
     peak: u64,

@@ -1,4 +1,4 @@
-//! Plans buffers with lifetimes. Columns go in, and offsets come out.
+//! Plans buffers with lifetimes, which are given as columns, and returns their offsets.
 
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pool_plan::{
