@@ -9,8 +9,8 @@
 //! The peers are the fourteen textbook heuristics and hill climbing on their orders, in simple code
 //! (`support/plain.rs`), `MiniMalloc`, which has to find a plan below this planner's peak, and
 //! `idealloc`. `--minimalloc` and `--idealloc`, or the variables `POOL_MINIMALLOC` and
-//! `POOL_IDEALLOC`, specify the paths of these commands. CPU time is that of the whole process. For
-//! commands, it includes the time to read their file.
+//! `POOL_IDEALLOC`, specify the paths of these commands. CPU time is measured for the whole
+//! process. For commands, it includes the time to read the file.
 
 #![allow(
     clippy::unwrap_used,

@@ -4,9 +4,9 @@
 //! after the highest one in use. A slot becomes free once all slots above it are free, as if each
 //! buffer had been acquired in a scope that ends when the buffer and all later ones are freed. A
 //! block that is too small is replaced by one that is 1.5 times as large, with a smaller factor for
-//! large blocks (as in `PoolConfig`). If that does not fit, the new block has exactly the required
-//! size. If this does not fit within the capacity either, the blocks of idle slots are freed first.
-//! The simulator ignores the moment at which both a block and its replacement exist.
+//! large blocks (as in `PoolConfig`). If this block does not fit within the capacity, the new block
+//! has exactly the required size. If even this block does not fit, the blocks of idle slots are
+//! freed first. The simulator ignores the moment at which both a block and its replacement exist.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

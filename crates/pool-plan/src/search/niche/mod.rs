@@ -4,8 +4,8 @@
 //! A vertex of the search tree selects one section and its floor, which is the lowest offset of the
 //! section's open items. This is a niche of the skyline, as in the checks of vertical positions in
 //! strip packing (Côté, Dell'Amico and Iori 2014). It tries to place each of the items that can
-//! begin at the floor there. As a last alternative, it places none of them there, which means that
-//! each of them rests on another open item.
+//! begin at the floor there. As a last option, it leaves the floor empty, and each of these items
+//! then rests on another open item.
 //!
 //! This search misses no plan. Among all plans that are consistent with the vertex, take the one
 //! with the smallest sum of offsets. If none of the items is at the floor, each of them rests on
