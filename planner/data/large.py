@@ -113,7 +113,7 @@ def main():
     """Makes and measures both."""
     command, folder = sys.argv[1], Path(sys.argv[2])
     given = float(sys.argv[3]) if len(sys.argv) > 3 else None
-    # The smaller peak comes first: that of children is the most of all.
+    # The log with the smaller peak comes first, because the peak of child processes is a maximum over all of them.
     for name, write, gigabytes in [("large.csv", write_log, 1), ("large.pickle", write_snapshot, 2)]:
         path = folder / name
         count = write(path, (given or gigabytes) * 1e9)

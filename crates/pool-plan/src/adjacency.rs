@@ -1,6 +1,6 @@
-//! Lists of 32-bit indices, and pairs of indices as such lists.
+//! Lists of 32-bit indices. Pairs of indices can be converted to such lists.
 
-/// Lists of 32-bit indices, one after the other in one vector.
+/// Lists of 32-bit indices, stored one after the other in one vector.
 #[derive(Clone, Debug)]
 pub(crate) struct Lists {
     starts: Vec<u32>,
@@ -8,34 +8,34 @@ pub(crate) struct Lists {
 }
 
 impl Lists {
-    /// Makes an empty set of lists.
+    /// Creates an empty set of lists.
     pub(crate) fn new() -> Self {
         Self { starts: vec![0], items: Vec::new() }
     }
 
-    /// Adds an item to the last list, which is not ended yet.
+    /// Adds an item to the last list, which is still open.
     pub(crate) fn add(&mut self, item: u32) {
         self.items.push(item);
     }
 
-    /// Ends the last list: later items go into the next one.
+    /// Ends the last list. Later items go into the next list.
     pub(crate) fn end_row(&mut self) {
         self.starts.push(index(self.items.len()));
     }
 
-    /// Returns the number of items of all lists together.
+    /// Returns the total number of items in all lists.
     pub(crate) fn len(&self) -> usize {
         self.items.len()
     }
 
-    /// Returns the list of `index`.
+    /// Returns the list at `index`.
     pub(crate) fn row(&self, index: usize) -> &[u32] {
         &self.items[self.starts[index] as usize..self.starts[index + 1] as usize]
     }
 }
 
-/// Returns, for each index below `count`, the second members of its `pairs`, in the order of
-/// `pairs`.
+/// Groups `pairs` by their first member. Returns, for each index below `count`, the second members
+/// of its pairs, in the order of `pairs`.
 pub(crate) fn adjacency(
     count: usize,
     pairs: impl Iterator<Item = (usize, usize)> + Clone,
@@ -56,7 +56,8 @@ pub(crate) fn adjacency(
     Lists { starts, items }
 }
 
-/// Returns an index as 32 bits: [`limits::check`](crate::limits::check) refuses problems with more.
+/// Converts an index to 32 bits. This never truncates, because
+/// [`limits::check`](crate::limits::check) refuses larger problems.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "the number of buffers and operations is checked"
@@ -65,7 +66,7 @@ pub(crate) const fn index(value: usize) -> u32 {
     value as u32
 }
 
-/// Returns the indices below `count`.
+/// Returns all indices below `count`.
 pub(crate) fn indices(count: usize) -> std::ops::Range<u32> {
     0..index(count)
 }

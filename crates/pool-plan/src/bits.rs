@@ -5,7 +5,7 @@ use crate::transposed::merge_transposed;
 /// The number of words below which a second thread would start too late to help.
 const FEWEST_WORDS_SHARED: usize = 1 << 16;
 
-/// The maximum number of threads: more would wait for the memory.
+/// The maximum number of threads. More threads would only wait for memory.
 const MOST_THREADS: usize = 8;
 
 /// Rows of bits.
@@ -16,22 +16,23 @@ pub(crate) struct BitMatrix {
 }
 
 impl BitMatrix {
-    /// Makes a matrix of zeros.
+    /// Creates a matrix of zeros.
     pub(crate) fn new(rows: usize, columns: usize) -> Self {
         let words_per_row = columns.div_ceil(64);
         Self { words_per_row, words: vec![0; rows * words_per_row] }
     }
 
-    /// Makes this a matrix of zeros, in its memory up to its size. The zeros are written: a page
-    /// that is read before it is written costs a second fault, for which all threads wait.
+    /// Resets this to a matrix of zeros, and reuses its memory if that is large enough. The zeros
+    /// are written explicitly: a page that is read before it is written costs a second page fault,
+    /// for which all threads wait.
     pub(crate) fn clear(&mut self, rows: usize, columns: usize) {
         self.words_per_row = columns.div_ceil(64);
         self.words.clear();
         self.words.resize(rows * self.words_per_row, 0);
     }
 
-    /// Returns how many of `threads` threads are worth starting, if each changes a part of the
-    /// matrix.
+    /// Returns how many of `threads` threads are worth starting if each of them changes a part of
+    /// the matrix.
     pub(crate) fn threads_of(&self, threads: usize) -> usize {
         if self.words.len() < FEWEST_WORDS_SHARED { 1 } else { threads.clamp(1, MOST_THREADS) }
     }
@@ -46,12 +47,12 @@ impl BitMatrix {
         &self.words[row * self.words_per_row..(row + 1) * self.words_per_row]
     }
 
-    /// Returns the words of a row for writing.
+    /// Returns the words of a row, mutably.
     pub(crate) fn row_mut(&mut self, row: usize) -> &mut [u64] {
         &mut self.words[row * self.words_per_row..(row + 1) * self.words_per_row]
     }
 
-    /// Splits the matrix into up to `count` parts of some columns each.
+    /// Splits the matrix by columns into up to `count` parts.
     pub(crate) fn parts(&mut self, count: usize) -> Vec<Columns<'_>> {
         let words = self.words_per_row.div_ceil(count).max(1);
         let count = self.words_per_row.div_ceil(words);
@@ -63,7 +64,7 @@ impl BitMatrix {
         parts
     }
 
-    /// Sets in row `into` every bit that is set in row `from`.
+    /// Sets every bit in row `into` that is set in row `from`.
     pub(crate) fn merge_row(&mut self, into: usize, from: usize) {
         for word in 0..self.words_per_row {
             let bits = self.words[from * self.words_per_row + word];
@@ -71,28 +72,27 @@ impl BitMatrix {
         }
     }
 
-    /// Sets, in a square matrix, the mirror image across the diagonal of each set bit, on up to
-    /// `threads` threads.
+    /// Mirrors each set bit of a square matrix across the diagonal, on up to `threads` threads.
     pub(crate) fn merge_transposed(&mut self, threads: usize) {
         let threads = self.threads_of(threads);
         merge_transposed(&mut self.words, self.words_per_row, threads);
     }
 
-    /// Returns the number of columns that are set in a row.
+    /// Returns the number of bits that are set in a row.
     pub(crate) fn count(&self, row: usize) -> u64 {
         self.row(row).iter().map(|word| u64::from(word.count_ones())).sum()
     }
 
-    /// Returns the columns that are set in a row, ascending.
+    /// Returns the columns of the bits that are set in a row, in ascending order.
     pub(crate) fn columns(&self, row: usize) -> impl Iterator<Item = usize> + Clone + '_ {
         ones(self.row(row))
     }
 }
 
-/// Some columns of a matrix.
+/// A range of columns of a matrix.
 #[derive(Debug)]
 pub(crate) struct Columns<'a> {
-    /// The index of the first word in each row.
+    /// The index of the part's first word in each row.
     first: usize,
     rows: Vec<&'a mut [u64]>,
 }
@@ -103,18 +103,19 @@ impl Columns<'_> {
         self.first * 64
     }
 
-    /// Returns the exclusive end of the columns, which may exceed the matrix.
+    /// Returns the exclusive end of the column range, which may lie past the last column of the
+    /// matrix.
     pub(crate) fn end(&self) -> usize {
         (self.first + self.rows.first().map_or(0, |row| row.len())) * 64
     }
 
-    /// Returns `count` words of a row from a column on, which is a multiple of 64.
+    /// Returns `count` words of a row, starting at a column that is a multiple of 64.
     pub(crate) fn words_mut(&mut self, row: usize, column: usize, count: usize) -> &mut [u64] {
         &mut self.rows[row][column / 64 - self.first..][..count]
     }
 }
 
-/// Returns the positions of the bits that are set in `words`, ascending.
+/// Returns the positions of the bits that are set in `words`, in ascending order.
 pub(crate) fn ones(words: &[u64]) -> impl Iterator<Item = usize> + Clone + '_ {
     words.iter().enumerate().flat_map(|(position, &word)| {
         std::iter::successors((word != 0).then_some(word), |&rest| {

@@ -1,12 +1,13 @@
-//! A buffer of an interval problem, with its lifetime and the gaps in it.
+//! A buffer of an interval problem, with its lifetime and gaps.
 
 use crate::error::PlanError;
 use crate::limits;
 
-/// A time span `[lower, upper)` within a buffer's lifetime in which its bytes are free for others.
+/// A time span `[lower, upper)` within a buffer's lifetime, during which other buffers may use its
+/// bytes.
 ///
-/// The buffer's contents are lost in a gap: the buffer returns to the same offset, but not to the
-/// same bytes.
+/// The buffer's contents are lost in a gap. After the gap, the buffer is at the same offset, but
+/// its bytes may have changed.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
@@ -17,13 +18,13 @@ pub struct Gap {
     pub upper: i64,
 }
 
-/// A buffer that lives in the half-open time span `[lower, upper)`.
+/// A buffer that is live during the half-open time span `[lower, upper)`.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct Buffer {
-    /// The buffer's name, unique in the problem. An empty one is no name: messages then have the buffer's index, as in
-    /// `#7`.
+    /// The buffer's name, unique in the problem. If the name is empty, messages use the buffer's
+    /// index instead, as in `#7`.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "String::is_empty"))]
     pub id: String,
     /// The first time at which the buffer is live.
@@ -38,7 +39,7 @@ pub struct Buffer {
     /// The offset at which the buffer must be placed, if it is fixed.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub offset: Option<u64>,
-    /// The time spans in which other buffers may use the buffer's bytes, in order of time.
+    /// The time spans during which other buffers may use the buffer's bytes, in ascending order.
     #[cfg_attr(
         feature = "serde",
         serde(
@@ -57,26 +58,28 @@ impl AsRef<Self> for Buffer {
 }
 
 impl Buffer {
-    /// Makes a buffer of `size` bytes that lives in `[lower, upper)`, at any offset.
+    /// Creates a buffer of `size` bytes that is live in `[lower, upper)` and may be placed at any
+    /// offset.
     #[must_use]
     pub fn new(id: impl Into<String>, lower: i64, upper: i64, size: u64) -> Self {
         Self { id: id.into(), lower, upper, size, alignment: 1, offset: None, gaps: Vec::new() }
     }
 
-    /// A buffer without a name, as [`new`](Self::new): it takes no heap memory.
+    /// Creates a buffer without a name. Unlike [`new`](Self::new), this allocates no heap memory.
     #[must_use]
     pub const fn unnamed(lower: i64, upper: i64, size: u64) -> Self {
         Self { id: String::new(), lower, upper, size, alignment: 1, offset: None, gaps: Vec::new() }
     }
 
-    /// The time spans in which the buffer is live, in order: its lifetime without the gaps.
+    /// Returns the time spans during which the buffer is live, in ascending order. These are its
+    /// lifetime without the gaps.
     pub fn live_spans(&self) -> impl Iterator<Item = (i64, i64)> + '_ {
         let begins = std::iter::once(self.lower).chain(self.gaps.iter().map(|gap| gap.upper));
         let ends = self.gaps.iter().map(|gap| gap.lower).chain(std::iter::once(self.upper));
         begins.zip(ends).filter(|(lower, upper)| lower < upper)
     }
 
-    /// Refuses impossible lifetimes and gaps of the buffer with this index.
+    /// Returns an error if the lifetime or the gaps of the buffer with this index are impossible.
     pub(crate) fn check(&self, index: usize) -> Result<(), PlanError> {
         if self.lower >= self.upper {
             let (id, lower, upper) = (limits::label(&self.id, index), self.lower, self.upper);

@@ -1,5 +1,5 @@
-//! The happens-before problem: buffers used by the operations of an acyclic graph, on any number of
-//! streams.
+//! The happens-before problem: the operations of an acyclic graph, on any number of streams, use
+//! buffers.
 
 use crate::error::PlanError;
 #[cfg(feature = "serde")]
@@ -11,8 +11,8 @@ use crate::operations::Operations;
 use crate::validate::graph;
 use crate::violation::Violation;
 
-/// Buffers of a graph of operations. Two of them may share bytes only if every use of the one is an
-/// ancestor, along edges of full completion, of the other's alloc marker.
+/// The buffers that a graph of operations uses. Two buffers may share bytes only if every use of
+/// one is an ancestor of the other's alloc marker, along edges of full completion.
 ///
 /// ```
 /// use pool_plan::{Edge, GraphBuffer, HappensBeforeProblem, Options};
@@ -39,12 +39,13 @@ pub struct HappensBeforeProblem {
 }
 
 impl HappensBeforeProblem {
-    /// Makes the problem of placing `buffers` that are used by operations `0..operations`.
+    /// Creates the problem of placing `buffers`, which are used by the operations `0..operations`.
     ///
     /// # Errors
-    /// - There are no buffers, or more buffers, edges or free markers than the planner takes.
-    /// - A buffer is malformed, or two have the same name.
-    /// - The sizes together exceed `i64::MAX` bytes, or fixed offsets collide.
+    /// Fails in the following cases:
+    /// - There are no buffers, or more buffers, edges or free markers than the planner supports.
+    /// - A buffer is malformed, or two buffers have the same name.
+    /// - The sum of the sizes exceeds `i64::MAX` bytes, or fixed offsets collide.
     /// - An operation does not exist, or the edges form a cycle.
     /// - A buffer is freed before it is allocated.
     pub fn new(
@@ -79,25 +80,28 @@ impl HappensBeforeProblem {
     /// byte.
     ///
     /// # Errors
-    /// The first violation: two buffers share bytes although neither is ordered before the other,
-    /// or an offset is not aligned or differs from the fixed one.
+    /// Returns the first violation: two buffers share bytes although neither is ordered before the
+    /// other, or an offset is not aligned or differs from the fixed offset.
     pub fn validate(&self, offsets: &[u64]) -> Result<u64, Violation> {
         graph::peak(&self.edges, &self.buffers, offsets)
     }
 
-    /// The bytes that no plan is below because no two buffers of `witness` may share any.
+    /// Returns a lower bound, in bytes, on the peak of any plan: no two buffers in `witness` may
+    /// share bytes.
     ///
-    /// For the witness of a certificate this is its bound, computed by the validator alone: sizes, the padding that
-    /// alignments force between them, and fixed offsets.
+    /// For the witness of a certificate, this is the certificate's bound. The validator computes it
+    /// independently, from the sizes, the padding that alignments force between the buffers, and
+    /// the fixed offsets.
     ///
     /// # Errors
-    /// An index that no buffer has, a buffer that is finished before another begins, or one buffer twice.
+    /// Fails if `witness` contains an index that no buffer has, a buffer that is no longer in use
+    /// when another begins, or the same index twice.
     pub fn validate_witness(&self, witness: &[usize]) -> Result<u64, Violation> {
         graph::witnessed(&self.edges, &self.buffers, witness)
     }
 
-    /// Returns the same problem with no fixed buffers, to plan again if the offsets are those of an
-    /// older plan.
+    /// Returns the same problem without fixed offsets. Use this to plan again if the offsets come
+    /// from an older plan.
     #[must_use]
     pub fn without_offsets(mut self) -> Self {
         self.buffers.iter_mut().for_each(|buffer| buffer.offset = None);
@@ -116,14 +120,14 @@ impl HappensBeforeProblem {
         &self.edges
     }
 
-    /// Returns the buffers, in the order in which a plan's offsets are listed.
+    /// Returns the buffers. A plan lists its offsets in the same order.
     #[must_use]
     pub fn buffers(&self) -> &[GraphBuffer] {
         &self.buffers
     }
 }
 
-/// The contents of a problem file, before it is checked.
+/// The contents of a problem file before validation.
 #[cfg(feature = "serde")]
 #[derive(serde::Deserialize, serde::Serialize)]
 #[serde(deny_unknown_fields)]
@@ -137,7 +141,7 @@ struct ProblemFile {
 
 #[cfg(feature = "serde")]
 impl TryFrom<ProblemFile> for HappensBeforeProblem {
-    /// The text of the error and of its sources, because a format keeps only a text.
+    /// Joins the text of the error and its sources, because serde formats keep only a text.
     type Error = String;
 
     fn try_from(unchecked: ProblemFile) -> Result<Self, String> {

@@ -1,21 +1,22 @@
-//! The textbook heuristics, by name: a plan can be compared with them, and a budget may end before
-//! them.
+//! The textbook heuristics by name. A plan can be compared with them, and the planner reports which
+//! of them it did not try.
 
 use std::fmt;
 
-/// A textbook greedy heuristic. It places buffers one after the other in an order. Each goes into a
-/// free range of addresses between those that it may not share bytes with, or on top of them.
+/// A textbook greedy heuristic. It places the buffers one by one, in a certain order. Each buffer
+/// is placed in a free range between the buffers that it may not share bytes with, or above these
+/// buffers.
 ///
-/// Ties of the order are broken by the buffers' starts, and then by their places in the problem. In
-/// problems of up to 4,096 buffers, they are also broken by names instead. For an interval problem
-/// at tolerance 1 without a capacity, no plan is worse than that of any heuristic, unless
-/// [`Plan::untried`](crate::Plan::untried) names it.
+/// Ties in the order are broken by the buffers' starts, and then by their positions in the problem.
+/// In problems of up to 4,096 buffers, a second plan breaks the last ties by name. For an interval
+/// problem at tolerance 1 without a capacity, no plan is worse than the plan of any heuristic,
+/// except those listed in [`Plan::untried`](crate::Plan::untried).
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct GreedyHeuristic {
     /// The order in which buffers are placed.
     pub order: GreedyOrder,
-    /// The rule by which a free range is taken.
+    /// The rule that selects one of the free ranges.
     pub fit: GreedyFit,
 }
 
@@ -27,29 +28,31 @@ pub enum GreedyOrder {
     Size,
     /// The buffer with the largest product of size and lifetime comes first.
     Area,
-    /// The buffer that is live for the longest time, without its gaps, comes first. In a graph, the
-    /// number of buffers that it may not share bytes with stands for its lifetime.
+    /// The buffer that is live for the longest time, not counting its gaps, comes first. In a
+    /// graph, the lifetime is replaced by the number of buffers that the buffer may not share bytes
+    /// with.
     Lifetime,
-    /// The buffer that is live first comes first. In a graph, the alloc marker's place in an order
-    /// of operations stands for its start.
+    /// The buffer that starts first comes first. In a graph, the start is the position of the alloc
+    /// marker in an order of the operations.
     Start,
-    /// The buffer with the most conflicts comes first: others that it may not share bytes with. A
-    /// buffer with gaps counts the live spans of others that each of its own live spans meets.
+    /// The buffer with the most conflicts comes first. A conflict is another buffer that it may not
+    /// share bytes with. If buffers have gaps, each pair of live spans that overlap counts as a
+    /// conflict.
     Conflicts,
-    /// The buffer that is live last comes first: the order of starts, backwards in time.
+    /// The buffer that ends last comes first. This is the order of starts, backwards in time.
     End,
-    /// The time with the most live bytes comes first, and at it the largest buffer (greedy by
-    /// breadth, as in `TFLite`).
+    /// Starts with the time at which the most bytes are live, and places the largest buffer that is
+    /// live then first (greedy by breadth, as in `TFLite`).
     Breadth,
 }
 
-/// The rule by which a greedy heuristic takes one of the free ranges that are large enough.
+/// The rule that selects one of the free ranges that are large enough.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 pub enum GreedyFit {
-    /// The lowest range is taken.
+    /// Selects the lowest range.
     First,
-    /// The smallest range is taken, and the lowest of several equal ones.
+    /// Selects the smallest range, and the lowest of several equally small ones.
     Best,
 }
 

@@ -1,4 +1,4 @@
-//! The interval problem: buffers that live from one time to another, on one stream.
+//! The interval problem: each buffer is live from one time to another, on one stream.
 
 use crate::buffer::Buffer;
 use crate::error::PlanError;
@@ -8,8 +8,8 @@ use crate::limits;
 use crate::validate::interval;
 use crate::violation::Violation;
 
-/// Buffers of one stream, in call order. Two of them may share bytes if they are never live at the
-/// same time.
+/// The buffers of one stream, in call order. Two buffers may share bytes if they are never live at
+/// the same time.
 ///
 /// ```
 /// use pool_plan::{Buffer, IntervalProblem, Options};
@@ -32,15 +32,16 @@ pub struct IntervalProblem {
 }
 
 impl IntervalProblem {
-    /// The maximum number of buffers and gaps of a problem, at which a reader of files may stop.
+    /// The maximum number of buffers and gaps in a problem. File readers may stop at this limit.
     pub const MOST_SPANS: usize = limits::MOST_SPANS;
 
-    /// Makes the problem of placing `buffers`.
+    /// Creates the problem of placing `buffers`.
     ///
     /// # Errors
-    /// - There are no buffers, or more buffers and gaps than the planner takes.
-    /// - A buffer is malformed, or two have the same name.
-    /// - The sizes together exceed `i64::MAX` bytes, or fixed offsets collide.
+    /// Fails in the following cases:
+    /// - There are no buffers, or more buffers and gaps than the planner supports.
+    /// - A buffer is malformed, or two buffers have the same name.
+    /// - The sum of the sizes exceeds `i64::MAX` bytes, or fixed offsets collide.
     pub fn new(buffers: Vec<Buffer>) -> Result<Self, PlanError> {
         limits::check_intervals(buffers.len(), buffers.iter().map(|buffer| buffer.gaps.len()))?;
         limits::check(buffers.iter().map(|buffer| limits::Request {
@@ -60,19 +61,22 @@ impl IntervalProblem {
     /// byte.
     ///
     /// # Errors
-    /// The first violation: two buffers share bytes while both are live, or an offset is not
-    /// aligned or differs from the fixed one.
+    /// Returns the first violation: two buffers share bytes while both are live, or an offset is
+    /// not aligned or differs from the fixed offset.
     pub fn validate(&self, offsets: &[u64]) -> Result<u64, Violation> {
         interval::peak(&self.buffers, offsets)
     }
 
-    /// The bytes that no plan is below because no two buffers of `witness` may share any: all are live at one time.
+    /// Returns a lower bound, in bytes, on the peak of any plan: no two buffers in `witness` may
+    /// share bytes, because all are live at one time.
     ///
-    /// For the witness of a certificate this is its bound, computed by the validator alone: sizes, the padding that
-    /// alignments force between them, and fixed offsets.
+    /// For the witness of a certificate, this is the certificate's bound. The validator computes it
+    /// independently, from the sizes, the padding that alignments force between the buffers, and
+    /// the fixed offsets.
     ///
     /// # Errors
-    /// An index that no buffer has, a buffer that is not live when the others are, or one buffer twice.
+    /// Fails if `witness` contains an index that no buffer has, a buffer that is not live at the
+    /// same time as the others, or the same index twice.
     ///
     /// ```
     /// use pool_plan::{Buffer, IntervalProblem, Options};
@@ -88,7 +92,7 @@ impl IntervalProblem {
         interval::witnessed(&self.buffers, witness)
     }
 
-    /// Returns the buffers, in the order in which a plan's offsets are listed.
+    /// Returns the buffers. A plan lists its offsets in the same order.
     #[must_use]
     pub fn buffers(&self) -> &[Buffer] {
         &self.buffers
@@ -97,12 +101,12 @@ impl IntervalProblem {
 
 #[cfg(feature = "serde")]
 impl IntervalProblem {
-    /// Deserialises a problem, and changes each buffer before it is checked. A caller may align all
-    /// of them, or drop their offsets.
+    /// Deserialises a problem, and passes each buffer to a closure that may change it before
+    /// validation. For example, the closure may align all buffers, or remove their offsets.
     ///
     /// # Errors
-    /// Fails if the input does not have the form of a problem, or if [`new`](Self::new) refuses the
-    /// changed buffers.
+    /// Fails if the input is not a serialised problem, or if [`new`](Self::new) refuses the changed
+    /// buffers.
     pub fn deserialize_with<'de, D: serde::Deserializer<'de>>(
         from: D,
         change: impl FnMut(&mut Buffer),
@@ -113,7 +117,7 @@ impl IntervalProblem {
     }
 }
 
-/// The contents of a problem file, before it is checked.
+/// The contents of a problem file before validation.
 #[cfg(feature = "serde")]
 #[derive(serde::Deserialize, serde::Serialize)]
 #[serde(deny_unknown_fields)]
@@ -124,7 +128,7 @@ struct ProblemFile {
 
 #[cfg(feature = "serde")]
 impl TryFrom<ProblemFile> for IntervalProblem {
-    /// The text of the error and of its sources, because a format keeps only a text.
+    /// Joins the text of the error and its sources, because serde formats keep only a text.
     type Error = String;
 
     fn try_from(unchecked: ProblemFile) -> Result<Self, String> {

@@ -1,12 +1,12 @@
-//! The size, alignment and fixed offset of a buffer: all that the solvers need besides its
+//! The size, alignment and fixed offset of a buffer. The solvers need nothing else, except for the
 //! conflicts.
 
 /// A buffer's size, and the constraints on its offset.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Item {
-    /// Its size in bytes.
+    /// The size in bytes.
     pub(crate) size: u64,
-    /// Its offset is a multiple of this power of two.
+    /// The alignment: a power of two that divides the offset.
     pub(crate) alignment: u64,
     /// The offset at which the item must be placed, if it is fixed.
     pub(crate) fixed: Option<u64>,

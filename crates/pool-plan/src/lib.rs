@@ -1,14 +1,16 @@
-//! An offline memory planner. It places buffers whose lifetimes are known in advance, so that they
-//! take as few bytes as possible together. A certificate states the lower bound.
+//! An offline memory planner. It places buffers whose lifetimes are known in advance, so that
+//! together they need as few bytes as possible. Each plan comes with a certificate that states a
+//! lower bound.
 //!
-//! There are three problems. In an [`IntervalProblem`] buffers live from one time to another, as on
-//! one stream, in the order of calls. In a [`HappensBeforeProblem`] they are used by operations of
-//! an acyclic graph, as on several streams: two may share bytes only if every use of the one comes
-//! before the other is allocated. These two solve to a [`Plan`]: an offset for each buffer, the peak,
-//! an exact lower bound, and the buffers that witness the bound.
+//! There are three kinds of problem. In an [`IntervalProblem`], each buffer is live from one time
+//! to another, as on a single stream. In a [`HappensBeforeProblem`], the buffers are used by the
+//! operations of an acyclic graph, as on several streams: two buffers may share bytes only if every
+//! use of one comes before the other is allocated. Solving either of them returns a [`Plan`]: an
+//! offset for each buffer, the peak, an exact lower bound, and the buffers that witness the bound.
 //!
-//! In a [`MemoryProblem`] buffers with lifetimes lie in one of several memories, each with a capacity and a cost. It
-//! solves to a [`MemoryPlan`], whose bound is witnessed by prices of bytes.
+//! In a [`MemoryProblem`], buffers with lifetimes are distributed over several memories, each with
+//! a capacity and a cost. Solving it returns a [`MemoryPlan`], whose bound is witnessed by prices
+//! per byte.
 //!
 //! ```
 //! use pool_plan::{Buffer, IntervalProblem, Options};
@@ -26,19 +28,19 @@
 //! # Ok::<(), pool_plan::PlanError>(())
 //! ```
 //!
-//! The algorithms, their sources, and results beside those of other planners are in
-//! `docs/planner.md` of the repository.
+//! `docs/planner.md` in the repository describes the algorithms and their sources, and compares the
+//! results with those of other planners.
 //!
-//! No feature is on by default; the crate then depends on `thiserror` alone. The crate
-//! `pool-plan-cli` has the command `pool-plan`, and `pool-replay` reads CSV files and the logs of
-//! allocators.
+//! No feature is enabled by default, and the crate then depends only on `thiserror`. The crate
+//! `pool-plan-cli` provides the command `pool-plan`, and `pool-replay` reads CSV files and the logs
+//! of allocators.
 //!
 //! # Features
 //!
 //! | feature | gives | costs |
 //! |---|---|---|
 //! | `serde` | problems, options and plans can be serialised | serde |
-//! | `record` | `GraphRecord`: a graph problem with its plan, streams and callers as a file; turns on `serde` | serde_json |
+//! | `record` | `GraphRecord`: reads and writes files with a graph problem, its plan, streams and callers; enables `serde` | serde_json |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
@@ -127,7 +129,7 @@ pub use plan::{Certificate, Plan, Proof, StopReason};
 pub use record::{Caller, GraphRecord};
 pub use violation::Violation;
 
-/// Compiles the code of the crate's README.
+/// Compiles the code in the crate's README.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct CrateReadme;

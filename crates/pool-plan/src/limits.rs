@@ -1,21 +1,21 @@
-//! The conditions of both problems on a buffer's name, size, alignment and fixed offset, and the
-//! planner's limits.
+//! The rules for a buffer's name, size, alignment and fixed offset, which all problems share, and
+//! the planner's limits.
 
 use std::collections::HashMap;
 
 use crate::error::PlanError;
 
-/// Buffers of an interval problem together with their gaps. Planning takes some hundred bytes for
-/// each.
+/// The maximum number of buffers and gaps in an interval problem. Planning needs a few hundred
+/// bytes for each.
 pub(crate) const MOST_SPANS: usize = 1 << 20;
 
-/// Buffers of a graph: a bit for each pair takes 1 GiB.
+/// The maximum number of buffers in a graph. One bit per pair adds up to 1 GiB.
 pub(crate) const MOST_GRAPH_BUFFERS: usize = 92_672;
 
-/// Edges of a graph, and free markers of its buffers.
+/// The maximum number of edges in a graph, and of free markers of its buffers.
 pub(crate) const MOST_EDGES: usize = 1 << 22;
 
-/// The name of a buffer in messages: its own, or its index.
+/// The name of a buffer in messages: its own name, or its index if it has none.
 pub(crate) fn label(id: &str, index: usize) -> String {
     if id.is_empty() { format!("#{index}") } else { id.to_owned() }
 }
@@ -28,19 +28,19 @@ pub(crate) struct Request<'a> {
     pub(crate) offset: Option<u64>,
 }
 
-/// Returns the alignment of a buffer that gives none.
+/// Returns the default alignment of a buffer.
 #[cfg(feature = "serde")]
 pub(crate) fn unaligned() -> u64 {
     1
 }
 
-/// Refuses more than `limit`.
+/// Refuses a count above `limit`.
 pub(crate) fn at_most(what: &'static str, count: usize, limit: usize) -> Result<(), PlanError> {
     if count > limit { Err(PlanError::TooMany { what, count, limit }) } else { Ok(()) }
 }
 
-/// Refuses graphs that would take too much memory. The number of operations has no limit:
-/// operations that no edge or buffer names take no memory.
+/// Refuses graphs that would need too much memory. The number of operations is not limited:
+/// operations that no edge or buffer names need no memory.
 pub(crate) fn check_graph(
     edges: usize,
     buffers: usize,
@@ -51,7 +51,7 @@ pub(crate) fn check_graph(
     at_most("free markers", markers.fold(0, usize::saturating_add), MOST_EDGES)
 }
 
-/// Refuses so large a number of buffers and gaps that they would take too much memory.
+/// Refuses numbers of buffers and gaps that would need too much memory.
 pub(crate) fn check_intervals(
     buffers: usize,
     gaps: impl Iterator<Item = usize>,
@@ -61,8 +61,9 @@ pub(crate) fn check_intervals(
 
 /// Refuses buffers whose sizes and offsets would overflow the solvers' arithmetic.
 ///
-/// The highest plan of a solver has the fixed buffers and all others, each with its padding, on top
-/// of each other. That sum fits, so no later arithmetic on offsets overflows.
+/// In the worst plan that a solver can produce, the fixed buffers and all others, each with its
+/// padding, are stacked on top of each other. The sum of these sizes fits, so later arithmetic on
+/// offsets never overflows.
 pub(crate) fn check<'a>(
     requests: impl ExactSizeIterator<Item = Request<'a>>,
 ) -> Result<(), PlanError> {

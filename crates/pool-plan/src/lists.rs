@@ -1,5 +1,5 @@
-//! Lists of a file, read up to the planner's limits. Further entries are counted and not kept, so
-//! that no file takes much memory before it is refused.
+//! Reads the lists of a file up to the planner's limits. Further entries are counted but not
+//! stored, so an oversized file is refused before it uses much memory.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer};
 use crate::error::PlanError;
 use crate::limits::{MOST_EDGES, MOST_GRAPH_BUFFERS, MOST_SPANS};
 
-/// The edges of a graph.
+/// Reads the edges of a graph.
 pub(crate) fn edges<'de, D, T>(from: D) -> Result<Vec<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -19,7 +19,7 @@ where
     list(from, "edges", MOST_EDGES)
 }
 
-/// The buffers of a graph.
+/// Reads the buffers of a graph.
 pub(crate) fn graph_buffers<'de, D, T>(from: D) -> Result<Vec<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -28,18 +28,18 @@ where
     list(from, "buffers", MOST_GRAPH_BUFFERS)
 }
 
-/// The streams of a graph's operations.
+/// Reads the streams of a graph's operations.
 #[cfg(feature = "record")]
 pub(crate) fn streams<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u32>, D::Error> {
     list(from, "streams", MOST_EDGES)
 }
 
-/// The free markers of a buffer.
+/// Reads the free markers of a buffer.
 pub(crate) fn markers<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<usize>, D::Error> {
     list(from, "free markers", MOST_EDGES)
 }
 
-/// The buffers of an interval problem.
+/// Reads the buffers of an interval problem.
 pub(crate) fn buffers<'de, D, T>(from: D) -> Result<Vec<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -48,7 +48,7 @@ where
     list(from, "buffers and gaps", MOST_SPANS)
 }
 
-/// The gaps of a buffer.
+/// Reads the gaps of a buffer.
 pub(crate) fn gaps<'de, D, T>(from: D) -> Result<Vec<T>, D::Error>
 where
     D: Deserializer<'de>,

@@ -1,26 +1,27 @@
-//! The check for free markers that precede their buffer's alloc marker. Every use of a buffer is
-//! after the alloc marker and before a free marker, so such a buffer can have no use. It is a
-//! mistake, and is refused.
+//! The check for free markers that precede the alloc marker of their buffer. Every use of a buffer
+//! comes after the alloc marker and before a free marker, so such a buffer could never be used. The
+//! check refuses such a buffer, because it must be a mistake.
 
 use crate::error::PlanError;
 use crate::graph::{Edge, GraphBuffer};
 use crate::limits;
 use crate::operations::Operations;
 
-/// A free marker and its alloc marker, as places in the order of operations, and the buffer that has both.
+/// A free marker and an alloc marker, as positions in the order of operations, and the buffer that
+/// they belong to.
 #[derive(Clone, Copy)]
 struct Doubt {
     free: usize,
     alloc: usize,
     buffer: usize,
-    /// The index of the free marker among those of the buffer.
+    /// The index of the free marker in the buffer's list.
     marker: usize,
 }
 
-/// Refuses buffers with a free marker from which edges of either kind lead to the alloc marker.
+/// Refuses buffers with a free marker from which edges of any kind lead to the alloc marker.
 ///
 /// # Errors
-/// The first such buffer and free marker.
+/// Returns the first such buffer and its free marker.
 pub(crate) fn check(
     operations: &Operations,
     order: &[u32],
@@ -38,7 +39,8 @@ pub(crate) fn check(
     let after = operations.after(edges.iter());
     doubts.sort_unstable_by_key(|doubt| (doubt.free, doubt.alloc));
     let mut worst: Option<(usize, usize)> = None;
-    // A bit for each of 64 free markers: set if it comes before the operation at this place.
+    // One bit for each of 64 free markers, set if the marker comes before the operation at this
+    // position.
     let mut before: Vec<u64> = Vec::new();
     for some in doubts.chunks(64) {
         let first = some[0].free;
@@ -71,7 +73,7 @@ pub(crate) fn check(
     Err(PlanError::FreedBeforeAllocated { id, allocated_by, freed_by })
 }
 
-/// Returns the free markers with a lower place than the alloc marker: no others can come before it.
+/// Returns the free markers at a lower position than their alloc marker. No others can precede it.
 fn doubts(operations: &Operations, places: &[usize], buffers: &[GraphBuffer]) -> Vec<Doubt> {
     let place = |operation| places[operations.index(operation)];
     let of_buffer = |(buffer, one): (usize, &GraphBuffer)| {

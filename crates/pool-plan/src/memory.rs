@@ -1,4 +1,4 @@
-//! Memories of different size and cost, and a buffer that may lie in some of them.
+//! Memories of different sizes and costs, and buffers that may be placed in some of them.
 
 use crate::buffer::Buffer;
 
@@ -9,35 +9,36 @@ use crate::buffer::Buffer;
 pub struct Memory {
     /// The memory's name, unique in the problem.
     pub name: String,
-    /// The bytes that the memory has, if they are limited.
+    /// The size of the memory in bytes, if it is limited.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub capacity: Option<u64>,
-    /// The cost of each byte up to the end of the highest buffer in the memory.
+    /// The cost per byte, up to the end of the highest buffer in the memory.
     #[cfg_attr(feature = "serde", serde(default = "crate::limits::unaligned"))]
     pub cost: u64,
-    /// The cost of each byte that is read or written in the memory.
+    /// The cost per byte that is read or written in the memory.
     #[cfg_attr(feature = "serde", serde(default))]
     pub traffic_cost: u64,
 }
 
 impl Memory {
-    /// A memory without a limit, of cost 1 for each byte that is held, and 0 for traffic.
+    /// Creates a memory without a limit. It costs 1 per byte that is held, and 0 for traffic.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: name.into(), capacity: None, cost: 1, traffic_cost: 0 }
     }
 }
 
-/// A buffer with the memories that it may lie in.
+/// A buffer, and the memories that it may be placed in.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct MemoryBuffer {
-    /// The lifetime, size and alignment. An offset is a place in `memory`, or in the only allowed memory.
+    /// The lifetime, size and alignment. A fixed offset refers to `memory`, or to the only allowed
+    /// memory.
     pub buffer: Buffer,
-    /// Indices of the memories that the buffer may lie in, without repetition.
+    /// The indices of the memories that the buffer may be placed in, without duplicates.
     pub memories: Vec<usize>,
-    /// The bytes that are read from the buffer and written to it in its lifetime.
+    /// The number of bytes that are read from and written to the buffer during its lifetime.
     pub traffic: u64,
-    /// The memory in which the buffer must lie, if one is given.
+    /// The memory in which the buffer must be placed, if it is fixed.
     pub memory: Option<usize>,
 }
 
@@ -48,20 +49,20 @@ impl AsRef<Buffer> for MemoryBuffer {
 }
 
 impl MemoryBuffer {
-    /// A buffer that may lie in `memories`, with its size as traffic.
+    /// Creates a buffer that may be placed in `memories`. Its traffic equals its size.
     #[must_use]
     pub fn new(buffer: Buffer, memories: impl IntoIterator<Item = usize>) -> Self {
         let traffic = buffer.size;
         Self { buffer, memories: memories.into_iter().collect(), traffic, memory: None }
     }
 
-    /// The memories that remain: the given one, or all allowed ones.
+    /// Returns the possible memories: the fixed one, or all allowed ones.
     pub(crate) fn choices(&self) -> &[usize] {
         self.memory.as_ref().map_or(&self.memories, std::slice::from_ref)
     }
 }
 
-/// The memory of a buffer, and its offset in that memory.
+/// The memory in which a buffer is placed, and its offset in that memory.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Placement {
@@ -71,12 +72,15 @@ pub struct Placement {
     pub offset: u64,
 }
 
-/// The price of each byte that is live at one time in one memory. Prices are the witness of a bound.
+/// The price of each byte that is live at one time in one memory. A list of prices is the witness
+/// of a bound.
 ///
-/// For any prices, a plan's cost is at least the sum, over all buffers, of the least that one of its memories asks:
-/// the cost of its traffic there, and its size times the prices at the times at which it is live. Where the prices of a
-/// memory add up to more than its cost of a byte, the excess times its capacity is taken off again; without a
-/// capacity they may not. (They are a solution of the dual of the linear program that assigns buffers to memories.)
+/// For any prices, a plan's cost is at least the sum of the minimum costs of all buffers. The
+/// minimum cost of a buffer is the lowest among its memories: the cost of its traffic in that
+/// memory, plus its size times the sum of the prices over its lifetime. If the prices of a memory
+/// add up to more than its cost per byte, the excess times the memory's capacity is subtracted;
+/// this is not allowed for a memory without a capacity. (The prices solve the dual of the linear
+/// program that assigns buffers to memories.)
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Price {
@@ -84,13 +88,13 @@ pub struct Price {
     pub memory: usize,
     /// The time.
     pub time: i64,
-    /// The price, in parts of [`Price::UNIT`].
+    /// The price. [`Price::UNIT`] corresponds to a cost of 1.
     pub price: u64,
 }
 
 impl Price {
-    /// The price that stands for a cost of 1.
+    /// The price that corresponds to a cost of 1.
     pub const UNIT: u64 = 1 << 16;
-    /// The most that the prices of one memory may add up to.
+    /// The maximum sum of the prices of one memory.
     pub const MOST: u64 = 1 << 56;
 }

@@ -1,18 +1,18 @@
-//! The operations of a graph that edges or buffers name. A graph may have more operations than fit
-//! in memory; those without a name are ordered with nothing, and take no memory.
+//! The operations of a graph that edges or buffers name. A graph may contain more operations than
+//! fit in memory. Operations that nothing names are unordered, and are not stored.
 
 use crate::adjacency::{Lists, adjacency, index};
 use crate::graph::{Edge, GraphBuffer};
 
-/// The named operations, each represented by its index among them.
+/// The operations that are named, each represented by its index in this list.
 #[derive(Clone, Debug)]
 pub(crate) struct Operations {
-    /// The numbers of the named operations, ascending.
+    /// The numbers of the named operations, in ascending order.
     named: Vec<usize>,
 }
 
 impl Operations {
-    /// Collects the operations that these edges and buffers name.
+    /// Collects the operations that the given edges and buffers name.
     pub(crate) fn of(edges: &[Edge], buffers: &[GraphBuffer]) -> Self {
         let mut named: Vec<usize> = edges.iter().flat_map(|edge| [edge.from, edge.to]).collect();
         for buffer in buffers {
@@ -39,15 +39,15 @@ impl Operations {
         self.named[index]
     }
 
-    /// Returns, for each index, the indices that some edges lead to from it.
+    /// Returns, for each index, the indices to which the given edges lead from it.
     pub(crate) fn after<'e>(&self, edges: impl Iterator<Item = &'e Edge> + Clone) -> Lists {
         adjacency(self.len(), edges.map(|edge| (self.index(edge.from), self.index(edge.to))))
     }
 
-    /// Returns all indices in an order that every edge of either kind follows.
+    /// Returns all indices in an order that agrees with every edge of either kind.
     ///
     /// # Errors
-    /// If no such order exists, the numbers of the operations of one cycle.
+    /// If no such order exists, returns the numbers of the operations that form one cycle.
     pub(crate) fn in_order(&self, edges: &[Edge]) -> Result<Vec<u32>, Vec<usize>> {
         let mut pending = vec![0_u32; self.len()];
         for edge in edges {
@@ -69,9 +69,10 @@ impl Operations {
         if order.len() == self.len() { Ok(order) } else { Err(self.cycle(edges, &pending)) }
     }
 
-    /// Returns one cycle among the operations that still wait for another.
+    /// Returns one cycle among the operations that still wait for other operations.
     fn cycle(&self, edges: &[Edge], pending: &[u32]) -> Vec<usize> {
-        // Every waiting operation waits for another waiting one; going back must find one twice.
+        // Every waiting operation waits for another waiting operation, so following them backwards
+        // must reach some operation twice.
         let mut waits_for = vec![None; pending.len()];
         for edge in edges {
             let (from, to) = (self.index(edge.from), self.index(edge.to));

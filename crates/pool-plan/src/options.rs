@@ -1,5 +1,5 @@
-//! The options of a solver: budget, tolerance and capacity; and the monitor that watches and stops
-//! it.
+//! The options of a solver (budget, tolerance and capacity), and the monitor that observes and
+//! stops it.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -11,23 +11,25 @@ use crate::error::PlanError;
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(default))]
 pub struct Options {
-    /// Find any plan within these bytes, instead of the lowest peak.
+    /// If set, the solver returns any plan within this many bytes, instead of minimising the peak.
     pub capacity: Option<u64>,
-    /// The time for planning. The first greedy plan is always finished.
+    /// The time for planning. The solver always completes the first greedy plan, even if this takes
+    /// longer.
     pub budget: Duration,
-    /// The maximum number of rounds of search. Rounds are the same on every machine: with a number
-    /// of rounds, and enough time, a plan depends only on the problem and the seed.
+    /// The maximum number of rounds of search. Rounds do the same work on every machine: with a
+    /// fixed number of rounds, and enough time for them, a plan depends only on the problem and the
+    /// seed.
     pub rounds: Option<u32>,
-    /// A peak of at most this many times the bound is good enough.
+    /// The solver stops when the peak is at most this many times the bound.
     pub tolerance: f64,
-    /// The seed of the random choices.
+    /// The seed for random choices.
     pub seed: u64,
-    /// The number of threads to search on.
+    /// The number of threads that search.
     pub threads: usize,
 }
 
 impl Default for Options {
-    /// Returns the default: ten seconds on two threads for the lowest peak.
+    /// Returns the default options: minimise the peak for up to ten seconds on two threads.
     fn default() -> Self {
         Self {
             capacity: None,
@@ -64,7 +66,7 @@ impl Options {
     }
 }
 
-/// Watches a planner from another thread, and stops it.
+/// Observes a planner from another thread, and can stop it.
 #[derive(Debug)]
 pub struct Monitor {
     cancelled: AtomicBool,
@@ -80,7 +82,7 @@ impl Default for Monitor {
 }
 
 impl Monitor {
-    /// Makes a monitor of a planner that has not started.
+    /// Creates a monitor for a planner that has not started yet.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -91,18 +93,18 @@ impl Monitor {
         }
     }
 
-    /// Requests that the planner stops with its best plan so far.
+    /// Asks the planner to stop and return its best plan so far.
     pub fn cancel(&self) {
         self.cancelled.store(true, Ordering::Relaxed);
     }
 
-    /// Returns `true` if the planner was requested to stop.
+    /// Returns `true` if the planner was asked to stop.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.cancelled.load(Ordering::Relaxed)
     }
 
-    /// Returns the lower bound in bytes; 0 before it is known.
+    /// Returns the lower bound in bytes, or 0 if it is not known yet.
     #[must_use]
     pub fn bound(&self) -> u64 {
         self.bound.load(Ordering::Relaxed)
@@ -114,7 +116,7 @@ impl Monitor {
         Some(self.best.load(Ordering::Relaxed)).filter(|&best| best != u64::MAX)
     }
 
-    /// Returns the number of placements that the search has tried.
+    /// Returns the number of placements that the search has tried so far.
     #[must_use]
     pub fn steps(&self) -> u64 {
         self.steps.load(Ordering::Relaxed)

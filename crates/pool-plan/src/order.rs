@@ -1,4 +1,5 @@
-//! The relation between buffers of a graph: those that are finished before others begin.
+//! The order relation between the buffers of a graph: which buffers are no longer in use when
+//! others begin.
 
 use std::ops::Range;
 use std::sync::Mutex;
@@ -10,19 +11,21 @@ use crate::happens_before::HappensBeforeProblem;
 use crate::operations::Operations;
 use crate::tasks;
 
-/// The number of words of the matrices of operations and buffers that are made at a time: 32 MiB.
+/// The maximum number of words of a matrix of operations and buffers that is built at a time: 32
+/// MiB.
 const WORDS_AT_A_TIME: usize = 1 << 22;
 
-/// Returns, for each buffer, as a row, the buffers that begin after all its uses.
+/// Returns the relation as a matrix: the row of each buffer contains the buffers that begin after
+/// all of its uses.
 ///
-/// The relation is a strict partial order: a buffer's own alloc marker counts as one of its uses.
-/// Up to `threads` threads compute some columns each.
+/// The relation is a strict partial order, because a buffer's own alloc marker counts as one of its
+/// uses. The columns are distributed over up to `threads` threads.
 pub(crate) fn precedence(problem: &HappensBeforeProblem, threads: usize) -> BitMatrix {
     let buffers = problem.buffers();
     let operations = Operations::of(problem.edges(), buffers);
     let full = problem.edges().iter().filter(|edge| edge.kind == EdgeKind::Full);
     let after = operations.after(full);
-    // The order exists, because the problem was checked for cycles when it was made.
+    // The order exists, because the problem was checked for cycles when it was created.
     let order = operations.in_order(problem.edges()).unwrap_or_default();
     let mut precedes = BitMatrix::new(buffers.len(), buffers.len());
     let threads = precedes.threads_of(threads);
@@ -37,19 +40,19 @@ pub(crate) fn precedence(problem: &HappensBeforeProblem, threads: usize) -> BitM
     precedes
 }
 
-/// The parts from which the relation of a problem's buffers is made.
+/// The inputs from which the relation between a problem's buffers is computed.
 struct Relation<'a> {
     buffers: &'a [GraphBuffer],
     operations: Operations,
-    /// The operations, none after one that depends on it.
+    /// The operations, sorted so that none comes after an operation that depends on it.
     order: Vec<u32>,
-    /// For each operation, those that wait for its end.
+    /// For each operation, the operations that wait for its completion.
     after: Lists,
 }
 
 impl Relation<'_> {
-    /// Sets the columns of a part, some of them at a time, so that the matrix of operations takes
-    /// little memory.
+    /// Sets the columns of a part. It handles a few columns at a time, which keeps the matrix of
+    /// operations small.
     fn fill(&self, part: &mut Columns<'_>, words_at_a_time: usize) {
         let end = part.end().min(self.buffers.len());
         let mut allocated_after = BitMatrix::new(0, 0);
@@ -71,7 +74,7 @@ impl Relation<'_> {
         }
     }
 
-    /// Sets the row of each operation to those of some buffers that are allocated after it.
+    /// Sets the row of each operation to the given buffers that are allocated after it.
     fn find_allocated_after(&self, some: Range<usize>, matrix: &mut BitMatrix) {
         let is_temporary = |index: &usize| self.buffers[*index].role == Role::Temporary;
         let allocated_by = |index: usize| self.operations.index(self.buffers[index].allocated_by);
@@ -100,7 +103,7 @@ mod tests {
     #[test]
     fn threads_make_the_same_relation() {
         let mut random = Random::new(1, 0, 0);
-        // Enough buffers for several threads, and no multiple of a word.
+        // This is enough buffers for several threads, and not a multiple of the word size.
         let count = 2_500;
         let edges = (1..count).flat_map(|to| {
             let one = Edge::full(random.below(to), to);

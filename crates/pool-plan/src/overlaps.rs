@@ -1,9 +1,9 @@
-//! Lookup of the overlapping spans of a timeline, on demand.
+//! Finds the overlapping spans of a timeline, on demand.
 //!
-//! Spans are listed by the sections in which they begin. Those that begin within another one are
-//! adjacent in that list. Those that began before it and still last are found by the latest ends of
-//! blocks of spans, of blocks of blocks, and so on. So a query reads memory in order, and all
-//! queries together need 16 bytes for each span.
+//! Spans are sorted by the sections in which they begin. Spans that begin within another span are
+//! therefore adjacent in the list. Spans that began earlier and are still live are found with the
+//! help of maxima: the latest end of each block of spans, of each block of blocks, and so on. A
+//! query therefore reads memory in order, and all queries together need only 16 bytes per span.
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -11,28 +11,32 @@ use std::sync::OnceLock;
 use crate::adjacency::index;
 use crate::timeline::Timeline;
 
-/// Spans of a block, and blocks of a larger one.
+/// The number of spans in a block, and of blocks in a block of the next level.
 const BLOCK: usize = 16;
 
-/// The spans of a timeline, by the sections in which they begin.
+/// The spans of a timeline, sorted by the sections in which they begin.
 #[derive(Debug)]
 pub(crate) struct Overlaps<'a> {
     timeline: &'a Timeline,
-    /// For each section and the one after the last, the first span that begins there or later.
+    /// For each section, and for the end of the last one, the first span that begins there or
+    /// later.
     first: Vec<u32>,
     /// The item of each span.
     owners: Vec<u32>,
-    /// For each span of the timeline, its place in this list; 0 for one without bytes.
+    /// For each span of the timeline, its position in this list. The value is 0 for a span without
+    /// bytes.
     places: Vec<u32>,
-    /// The section after the last of each span.
+    /// The exclusive end of each span, as a section.
     uppers: Vec<u32>,
-    /// The latest end of each block, of each block of blocks, and so on, up to a level of one block.
+    /// The latest end of each block, of each block of blocks, and so on, up to a level with a
+    /// single block.
     latest: Vec<Vec<u32>>,
 }
 
 impl<'a> Overlaps<'a> {
-    /// The spans of a timeline.
-    // Uncounted: some passes over the spans: 30 milliseconds for a million.
+    /// Creates the lookup structure for the spans of a timeline.
+    // Uncounted: makes some passes over the spans, which take 30 milliseconds for a million of
+    // them.
     pub(crate) fn new(timeline: &'a Timeline) -> Self {
         let count = timeline.items.len();
         let mut first = vec![0_u32; timeline.sections + 1];
@@ -72,7 +76,7 @@ impl<'a> Overlaps<'a> {
         self.owners.len()
     }
 
-    /// Returns the places of an item's spans; the item has bytes.
+    /// Returns the positions of an item's spans. The item must not be empty.
     pub(crate) fn places(&self, item: usize) -> &[u32] {
         &self.places[self.timeline.span_range(item)]
     }
@@ -91,7 +95,7 @@ impl<'a> Overlaps<'a> {
         let mut looked = 0;
         for level in 0..=self.latest.len() {
             let below = self.below(level);
-            // The rest of the block is searched one level lower; the blocks before it, one level
+            // The rest of the block is searched one level lower, and the preceding blocks one level
             // higher.
             let begin = end / BLOCK * BLOCK;
             looked += end - begin;
@@ -105,12 +109,14 @@ impl<'a> Overlaps<'a> {
         looked
     }
 
-    /// Returns the ends of a level: at level 0 those of spans, then the latest end of each block.
+    /// Returns the ends of a level: the ends of spans at level 0, and the latest end of each block
+    /// above it.
     fn below(&self, level: usize) -> &[u32] {
         level.checked_sub(1).map_or(&self.uppers, |level| &self.latest[level])
     }
 
-    /// Visits the lasting parts of a block of the level above `level`; at level 0, a span.
+    /// Visits the children, within a block of the level above `level`, that are still live. At
+    /// level 0, visits a span.
     fn descend(
         &self,
         level: usize,
@@ -133,7 +139,7 @@ impl<'a> Overlaps<'a> {
         looked
     }
 
-    /// Adds the items that an item meets; some may occur twice.
+    /// Appends the items that overlap an item. Some may occur twice.
     // Uncounted: a repair counts the items found.
     pub(crate) fn collect(&self, item: usize, into: &mut Vec<u32>) {
         for &span in self.timeline.spans(item) {
@@ -145,7 +151,7 @@ impl<'a> Overlaps<'a> {
     }
 }
 
-/// The overlaps of a timeline, made when they are first needed.
+/// The overlaps of a timeline, computed when they are first needed.
 #[derive(Debug)]
 pub(crate) struct LazyOverlaps<'a> {
     timeline: &'a Timeline,
@@ -153,12 +159,12 @@ pub(crate) struct LazyOverlaps<'a> {
 }
 
 impl<'a> LazyOverlaps<'a> {
-    /// Makes a value without the overlaps.
+    /// Creates a value whose overlaps are not computed yet.
     pub(crate) const fn new(timeline: &'a Timeline) -> Self {
         Self { timeline, made: OnceLock::new() }
     }
 
-    /// Returns the overlaps.
+    /// Returns the overlaps, and computes them on the first call.
     pub(crate) fn get(&self) -> &Overlaps<'a> {
         self.made.get_or_init(|| Overlaps::new(self.timeline))
     }

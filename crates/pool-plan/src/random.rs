@@ -5,7 +5,7 @@
 pub(crate) struct Random(u64);
 
 impl Random {
-    /// Makes the generator for a task of a round.
+    /// Creates the generator for a task in a round.
     pub(crate) fn new(seed: u64, round: u64, task: u64) -> Self {
         let mut random = Self(seed);
         random.0 = random.next() ^ round;
@@ -13,7 +13,7 @@ impl Random {
         random
     }
 
-    /// Returns a number of 64 random bits.
+    /// Returns 64 random bits.
     pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = self.0;
@@ -28,7 +28,7 @@ impl Random {
         (self.next() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// Returns an index below `count`, which is not 0.
+    /// Returns an index below `count`, which must not be 0.
     #[expect(clippy::cast_possible_truncation, reason = "smaller than an index")]
     pub(crate) fn below(&mut self, count: usize) -> usize {
         (self.next() % count as u64) as usize

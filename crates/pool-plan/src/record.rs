@@ -1,5 +1,5 @@
-//! The record of a captured graph as a file: a graph problem with the offsets of its plan, and
-//! information for people. `pool-plan solve`, `replay` and `export` read it.
+//! The record of a captured graph as a file. It contains a graph problem with the offsets of its
+//! plan, and information for people. `pool-plan solve`, `replay` and `export` read it.
 
 use std::io::{self, Write};
 
@@ -7,23 +7,23 @@ use crate::error::{PlanError, error_chain};
 use crate::graph::{Edge, GraphBuffer};
 use crate::happens_before::HappensBeforeProblem;
 
-/// The place in a program that requested a buffer.
+/// The location in a program that requested a buffer.
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq, serde::Deserialize, serde::Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Caller {
     /// The source file.
     pub filename: String,
-    /// The line in the file, from 1; 0 if it is unknown.
+    /// The line in the file, starting at 1; 0 if it is unknown.
     pub line: u32,
-    /// The function at that place.
+    /// The function that contains the location.
     pub name: String,
 }
 
-/// A graph problem with information about its graph: the offsets of its buffers, their callers, and
-/// the streams of its operations.
+/// A graph problem with information about its graph: the offsets of the buffers, the callers that
+/// requested them, and the streams of the operations.
 ///
-/// A record is one JSON object: that of a [`HappensBeforeProblem`], whose buffers may have their
-/// offsets, and the optional keys `capacity`, `streams` and `callers`.
+/// A record is stored as one JSON object. This is the object of a [`HappensBeforeProblem`], whose
+/// buffers may specify offsets, plus the optional keys `capacity`, `streams` and `callers`.
 ///
 /// ```
 /// use pool_plan::{Edge, GraphBuffer, GraphRecord, HappensBeforeProblem, Options};
@@ -49,17 +49,18 @@ pub struct GraphRecord {
 }
 
 impl GraphRecord {
-    /// Makes the record of a problem without further information.
+    /// Creates the record of a problem without further information.
     #[must_use]
     pub fn new(problem: HappensBeforeProblem) -> Self {
         Self { problem, capacity: None, streams: Vec::new(), callers: Vec::new() }
     }
 
-    /// Returns the record with its buffers at these offsets, one for each, in bytes.
+    /// Returns the record with its buffers placed at these offsets. There must be one offset, in
+    /// bytes, for each buffer.
     ///
     /// # Errors
     ///
-    /// [`PlanError::Rejected`] if they are no plan of the problem.
+    /// Returns [`PlanError::Rejected`] if the offsets are not a valid plan for the problem.
     pub fn with_offsets(self, offsets: &[u64]) -> Result<Self, PlanError> {
         self.problem.validate(offsets).map_err(PlanError::Rejected)?;
         let mut buffers = self.problem.buffers().to_vec();
@@ -67,19 +68,20 @@ impl GraphRecord {
         self.with_buffers(buffers)
     }
 
-    /// Returns the record with the same number of other buffers: other sizes, alignments or
-    /// offsets.
+    /// Returns the record with its buffers replaced by the same number of other buffers, which may
+    /// have different sizes, alignments or offsets.
     ///
     /// # Errors
     ///
-    /// [`PlanError::WrongCount`], and the errors of [`HappensBeforeProblem::new`].
+    /// Returns [`PlanError::WrongCount`] if the number differs, and the errors of
+    /// [`HappensBeforeProblem::new`].
     pub fn with_buffers(self, buffers: Vec<GraphBuffer>) -> Result<Self, PlanError> {
         check_count("buffers", buffers.len(), self.problem.buffers().len())?;
         let (operations, edges) = (self.problem.operations(), self.problem.edges().to_vec());
         Ok(Self { problem: HappensBeforeProblem::new(operations, edges, buffers)?, ..self })
     }
 
-    /// Returns the record with the bytes available for all buffers.
+    /// Returns the record with the number of bytes that are available for all buffers.
     #[must_use]
     pub fn with_capacity(self, bytes: u64) -> Self {
         Self { capacity: Some(bytes), ..self }
@@ -89,36 +91,36 @@ impl GraphRecord {
     ///
     /// # Errors
     ///
-    /// [`PlanError::WrongCount`] if there is not one stream for each operation.
+    /// Returns [`PlanError::WrongCount`] if there is not exactly one stream per operation.
     pub fn with_streams(self, streams: Vec<u32>) -> Result<Self, PlanError> {
         check_count("streams", streams.len(), self.problem.operations())?;
         Ok(Self { streams, ..self })
     }
 
-    /// Returns the record with the caller of each buffer.
+    /// Returns the record with the caller that requested each buffer.
     ///
     /// # Errors
     ///
-    /// [`PlanError::WrongCount`] if there is not one caller for each buffer.
+    /// Returns [`PlanError::WrongCount`] if there is not exactly one caller per buffer.
     pub fn with_callers(self, callers: Vec<Caller>) -> Result<Self, PlanError> {
         check_count("callers", callers.len(), self.problem.buffers().len())?;
         Ok(Self { callers, ..self })
     }
 
-    /// Returns the problem, whose buffers have the record's offsets. To plan it again, take it
-    /// [without them](HappensBeforeProblem::without_offsets).
+    /// Returns the problem, with the record's offsets as fixed offsets. Use
+    /// [`without_offsets`](HappensBeforeProblem::without_offsets) to plan it again.
     #[must_use]
     pub fn problem(&self) -> &HappensBeforeProblem {
         &self.problem
     }
 
-    /// Returns the offset of each buffer in bytes; `None` unless all have one.
+    /// Returns the offset of each buffer in bytes, or `None` if some buffer has no offset.
     #[must_use]
     pub fn offsets(&self) -> Option<Vec<u64>> {
         self.problem.buffers().iter().map(|buffer| buffer.offset).collect()
     }
 
-    /// Returns the bytes available for all buffers.
+    /// Returns the number of bytes that are available for all buffers.
     #[must_use]
     pub fn capacity(&self) -> Option<u64> {
         self.capacity
@@ -140,7 +142,7 @@ impl GraphRecord {
     ///
     /// # Errors
     ///
-    /// The writer's error.
+    /// Returns the writer's error.
     pub fn write_to(&self, mut to: impl Write) -> io::Result<()> {
         serde_json::to_writer(&mut to, self)?;
         writeln!(to)?;
@@ -151,19 +153,19 @@ impl GraphRecord {
     ///
     /// # Errors
     ///
-    /// [`PlanError::Parse`] with line and column if the text is no JSON object of a record; the
-    /// errors of [`HappensBeforeProblem::new`] if the object is no problem; and
-    /// [`PlanError::WrongCount`].
+    /// Returns [`PlanError::Parse`] with line and column if the text is not the JSON object of a
+    /// record. Returns the errors of [`HappensBeforeProblem::new`] if the object is not a valid
+    /// problem. Returns [`PlanError::WrongCount`] if a list has the wrong length.
     pub fn from_json(text: &str) -> Result<Self, PlanError> {
         Self::from_json_with(text, |_| ())
     }
 
-    /// Reads a record, and changes each buffer before it is checked. A caller may align all of
-    /// them, or drop their offsets.
+    /// Reads a record, and passes each buffer to a closure that may change it before validation.
+    /// For example, the closure may align all buffers, or remove their offsets.
     ///
     /// # Errors
     ///
-    /// Same as [`from_json`](Self::from_json).
+    /// The same as for [`from_json`](Self::from_json).
     pub fn from_json_with(
         text: &str,
         change: impl FnMut(&mut GraphBuffer),
@@ -198,7 +200,7 @@ fn check_count(what: &'static str, count: usize, expected: usize) -> Result<(), 
     Err(PlanError::WrongCount { what, count, expected })
 }
 
-/// The contents of a record file, before it is checked.
+/// The contents of a record file before validation.
 #[derive(serde::Deserialize, serde::Serialize)]
 #[serde(deny_unknown_fields)]
 struct RecordFile {
@@ -224,7 +226,7 @@ struct RecordFile {
 }
 
 impl TryFrom<RecordFile> for GraphRecord {
-    /// The text of the error and of its sources, because a format keeps only a text.
+    /// Joins the text of the error and its sources, because serde formats keep only a text.
     type Error = String;
 
     fn try_from(file: RecordFile) -> Result<Self, String> {

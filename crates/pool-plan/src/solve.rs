@@ -1,4 +1,4 @@
-//! The solver: prepares the portfolio's input, and checks its result.
+//! The solver: prepares the input of the portfolio, and checks its result.
 
 use std::time::Instant;
 
@@ -24,45 +24,47 @@ use crate::timeline::Timeline;
 use crate::violation::Violation;
 use crate::work::{Limit, Watch};
 
-/// The number of pairs of conflicting items above which a timeline gets no exact search: one step
-/// would take a millisecond. Repairs find such pairs without a list.
+/// The maximum number of pairs of conflicting items for which a timeline is searched exactly. With
+/// more pairs, a single step would take a millisecond. Repairs find such pairs without a list.
 const TIMELINE_CONFLICT_LIMIT: usize = 4_000_000;
-/// The number of pairs of conflicting items above which a graph gets neither exact search nor
-/// repairs.
+/// The maximum number of pairs of conflicting items for which a graph is searched exactly or
+/// repaired.
 const GRAPH_CONFLICT_LIMIT: usize = 20_000_000;
 
-/// The time until a graph's first plan, as a multiple of the time for the relation of its buffers,
-/// which is included: [without conflicts, additionally if all conflict]. With many conflicts, most
-/// of the time goes to them.
+/// The time until a graph's first plan, as a multiple of the time for the relation between its
+/// buffers, which is included: [without conflicts, additionally if all buffers conflict]. If there
+/// are many conflicts, they take most of the time.
 const FIRST_PLAN_COST: [u64; 2] = [4, 16];
-/// The share of conflicting pairs is estimated from one row of the relation in this many.
+/// The number of rows of the relation for each row that is sampled to estimate the share of
+/// conflicting pairs.
 const ROWS_A_SAMPLE: usize = 64;
 
 impl IntervalProblem {
-    /// Returns the best plan that the budget allows.
+    /// Returns the best plan that is found within the budget.
     ///
     /// # Errors
-    /// Fails if there is no plan within the capacity, or if none was found in the budget. Fails if
-    /// the tolerance is not a ratio of at least 1.
+    /// Fails if no plan fits within the capacity, if none was found within the budget, or if the
+    /// tolerance is not a ratio of at least 1.
     pub fn solve(&self, options: &Options) -> Result<Plan, PlanError> {
         self.solve_watched(options, &Monitor::new())
     }
 
-    /// Does the same as [`solve`](Self::solve). Another thread may watch and stop it through
-    /// `monitor`.
+    /// Does the same as [`solve`](Self::solve). Another thread may observe and stop the planner
+    /// through `monitor`.
     ///
     /// # Errors
-    /// Same as [`solve`](Self::solve).
+    /// The same as for [`solve`](Self::solve).
     pub fn solve_watched(&self, options: &Options, monitor: &Monitor) -> Result<Plan, PlanError> {
         self.solve_from(&[], options, monitor)
     }
 
-    /// As [`solve_watched`](Self::solve_watched), starting from an earlier plan: `last[i]` is the offset that buffer
-    /// `i` had in it, none where the buffer is new. `last` may be shorter than the problem.
+    /// Does the same as [`solve_watched`](Self::solve_watched), but starts from an earlier plan.
+    /// `last[i]` is the offset of buffer `i` in the earlier plan, or `None` if the buffer is new.
+    /// `last` may be shorter than the list of buffers.
     ///
-    /// The first plan then takes the buffers in the order of these offsets, and is made whatever time it takes. It is
-    /// no worse than the earlier plan if all its buffers had an offset, and none has more bytes, a longer life or a
-    /// larger alignment than before.
+    /// The first plan then places the buffers in the order of these offsets, and is always
+    /// completed. It is no worse than the earlier plan, provided that every buffer has an offset in
+    /// `last`, and that no buffer has become larger, lives longer or needs a larger alignment.
     ///
     /// ```
     /// use pool_plan::{Buffer, IntervalProblem, Monitor, Options, StopReason};
@@ -81,7 +83,7 @@ impl IntervalProblem {
     /// ```
     ///
     /// # Errors
-    /// As [`solve`](Self::solve).
+    /// The same as for [`solve`](Self::solve).
     pub fn solve_from(
         &self,
         last: &[Option<u64>],
@@ -107,7 +109,8 @@ impl IntervalProblem {
     }
 }
 
-/// The plan of bundles, if there are at most half as many as items.
+/// Plans bundles of items instead of the items, if the number of bundles is at most half the number
+/// of items.
 fn solve_bundles(timeline: &Timeline, options: &Options, monitor: &Monitor) -> Option<Vec<u64>> {
     let start = Instant::now();
     let limit = Limit { deadline: start.checked_add(options.budget), monitor };
@@ -130,7 +133,7 @@ fn solve_bundles(timeline: &Timeline, options: &Options, monitor: &Monitor) -> O
     Some(bundles.offsets(&plan.offsets))
 }
 
-/// An interval problem on its timeline.
+/// An interval problem with its timeline.
 struct Given<'a> {
     timeline: &'a Timeline,
     begins: Vec<i64>,
@@ -141,7 +144,7 @@ struct Given<'a> {
 }
 
 impl Given<'_> {
-    /// The best plan that the portfolio finds.
+    /// Returns the best plan that the portfolio finds.
     fn solve(
         self,
         bound: Bound,
@@ -184,33 +187,35 @@ impl Given<'_> {
 }
 
 impl HappensBeforeProblem {
-    /// Returns the best plan that the budget allows.
+    /// Returns the best plan that is found within the budget.
     ///
     /// # Errors
-    /// Fails if there is no plan within the capacity, or if none was found in the budget. Fails if
-    /// the tolerance is not a ratio of at least 1.
+    /// Fails if no plan fits within the capacity, if none was found within the budget, or if the
+    /// tolerance is not a ratio of at least 1.
     pub fn solve(&self, options: &Options) -> Result<Plan, PlanError> {
         self.solve_watched(options, &Monitor::new())
     }
 
-    /// Does the same as [`solve`](Self::solve). Another thread may watch and stop it through
-    /// `monitor`.
+    /// Does the same as [`solve`](Self::solve). Another thread may observe and stop the planner
+    /// through `monitor`.
     ///
     /// # Errors
-    /// Same as [`solve`](Self::solve).
+    /// The same as for [`solve`](Self::solve).
     pub fn solve_watched(&self, options: &Options, monitor: &Monitor) -> Result<Plan, PlanError> {
         self.solve_from(&[], options, monitor)
     }
 
-    /// As [`solve_watched`](Self::solve_watched), starting from an earlier plan: `last[i]` is the offset that buffer
-    /// `i` had in it, none where the buffer is new. `last` may be shorter than the problem.
+    /// Does the same as [`solve_watched`](Self::solve_watched), but starts from an earlier plan.
+    /// `last[i]` is the offset of buffer `i` in the earlier plan, or `None` if the buffer is new.
+    /// `last` may be shorter than the list of buffers.
     ///
-    /// The first plan then takes the buffers in the order of these offsets, and is made whatever time it takes. It is
-    /// no worse than the earlier plan if all its buffers had an offset, and none has more bytes, a longer life or a
-    /// larger alignment than before, and no order between operations is missing.
+    /// The first plan then places the buffers in the order of these offsets, and is always
+    /// completed. It is no worse than the earlier plan under three conditions: every buffer has an
+    /// offset in `last`, no buffer has become larger, lives longer or needs a larger alignment, and
+    /// no ordering between operations was removed.
     ///
     /// # Errors
-    /// As [`solve`](Self::solve).
+    /// The same as for [`solve`](Self::solve).
     pub fn solve_from(
         &self,
         last: &[Option<u64>],
@@ -230,7 +235,7 @@ impl HappensBeforeProblem {
         let breadth = |watch: &Watch<'_>| Timeline::of_lifetimes(&items, &lifetimes).breadth(watch);
         let begins: Vec<i64> =
             self.buffers().iter().map(|buffer| positions.at(buffer.allocated_by)).collect();
-        // The number of a buffer's conflicts stands for its lifetime.
+        // The number of a buffer's conflicts stands in for its lifetime.
         let measures = Measures {
             sizes: items.iter().map(|item| item.size).collect(),
             durations: degrees.clone(),
@@ -269,8 +274,8 @@ impl HappensBeforeProblem {
 }
 
 impl HappensBeforeProblem {
-    /// Computes the bound, in at most half of the budget that the first plan leaves: the other half
-    /// is for plans.
+    /// Computes the bound in at most half of the budget that remains after the first plan. The
+    /// other half is reserved for plans.
     fn bound_in_budget(
         &self,
         precedes: &BitMatrix,
@@ -287,14 +292,16 @@ impl HappensBeforeProblem {
     }
 }
 
-/// An order of a graph's operations that all edges follow: the place of each operation in it.
+/// An order of a graph's operations that agrees with all edges. It contains the position of each
+/// operation.
 struct Positions {
     operations: Operations,
     places: Vec<i64>,
 }
 
 impl Positions {
-    /// Computes an order of the operations. The problem was checked for cycles when it was made.
+    /// Computes an order of the operations. It exists, because the problem was checked for cycles
+    /// when it was created.
     fn of(problem: &HappensBeforeProblem) -> Result<Self, PlanError> {
         let operations = Operations::of(problem.edges(), problem.buffers());
         let order = operations.in_order(problem.edges());
@@ -307,12 +314,12 @@ impl Positions {
         Ok(Self { operations, places })
     }
 
-    /// Returns the place of an operation.
+    /// Returns the position of an operation.
     fn at(&self, operation: usize) -> i64 {
         self.places[self.operations.index(operation)]
     }
 
-    /// Returns, for each buffer, the places from and until which it is live.
+    /// Returns, for each buffer, the positions at which its lifetime begins and ends.
     fn lifetimes(&self, buffers: &[GraphBuffer]) -> Vec<(i64, i64)> {
         let lifetime = |buffer: &GraphBuffer| {
             if buffer.role != Role::Temporary {
@@ -333,27 +340,28 @@ fn items(buffers: &[GraphBuffer]) -> Vec<Item> {
     buffers.iter().map(item).collect()
 }
 
-/// Returns the items in the order of their numbers.
+/// Returns the items sorted by their numbers.
 fn by_number(numbers: &[i64]) -> Vec<u32> {
     let mut items: Vec<u32> = indices(numbers.len()).collect();
-    // The first plan needs it.
+    // The first plan needs this.
     sort_by_number(&mut items, |item| unsigned(numbers[item as usize]), &Watch::new(&|| true));
     items
 }
 
-/// Returns the maximum time of a first plan, as a multiple of the time for the relation.
+/// Returns the maximum time until a first plan, as a multiple of the time for the relation.
 fn first_plan_cost(precedes: &BitMatrix, count: usize) -> u32 {
     let rows = (0..count).step_by(ROWS_A_SAMPLE);
     let pairs = (rows.len() * count).max(1) as u64;
-    // Each ordered pair is in the row of one of both.
+    // Each ordered pair is set only in the row of the earlier item.
     let in_order = 2 * rows.map(|row| precedes.count(row)).sum::<u64>();
     let [least, more] = FIRST_PLAN_COST;
     let cost = least + (more * pairs.saturating_sub(in_order)).div_ceil(pairs);
     u32::try_from(cost).unwrap_or(u32::MAX)
 }
 
-/// Returns the pairs of mutually unordered items, in the memory of the relation. Also returns, for
-/// each item, the number of these pairs that it is in, including the one with itself.
+/// Returns the pairs of mutually unordered items, reusing the memory of the relation. Also returns,
+/// for each item, the number of such pairs that contain it, including the pair of the item with
+/// itself.
 fn conflicts(precedes: BitMatrix, count: usize, threads: usize) -> (BitMatrix, Vec<u64>) {
     let mut matrix = precedes;
     matrix.merge_transposed(threads);
@@ -373,7 +381,7 @@ fn conflicts(precedes: BitMatrix, count: usize, threads: usize) -> (BitMatrix, V
     (matrix, degrees)
 }
 
-/// Returns the plan, which in debug builds must pass the validator.
+/// Returns the plan. In debug builds, the plan must pass the validator.
 fn checked(
     plan: Plan,
     validate: impl FnOnce(&[u64]) -> Result<u64, Violation>,

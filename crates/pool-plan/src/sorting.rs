@@ -1,26 +1,27 @@
-//! Stable sorting of indices by a number, in linear time and with checks of the clock.
+//! Stable sorting of indices by a number, in linear time and with regular checks of the clock.
 //!
-//! Orders of a million buffers are sorted by digits of eleven bits, for those digits that differ. A
-//! comparison sort takes several times longer, and cannot be stopped.
+//! The orders of a million buffers are sorted by digits of eleven bits, skipping digits that are
+//! the same in all numbers. A comparison sort takes several times longer, and cannot be
+//! interrupted.
 
 use crate::work::Watch;
 
-/// Bits of a digit.
+/// The number of bits in a digit.
 const DIGIT: u32 = 11;
-/// Values of a digit.
+/// The number of values of a digit.
 const VALUES: usize = 1 << DIGIT;
-/// The bits of the lowest digit.
+/// The mask of the lowest digit.
 const MASK: u64 = VALUES as u64 - 1;
-/// The number of items up to which a comparison sort takes less time.
+/// The number of items up to which a comparison sort is faster.
 const FEW: usize = 1 << 9;
 
-/// Maps a signed number to an unsigned one in the same order.
+/// Maps a signed number to an unsigned one, preserving the order.
 pub(crate) fn unsigned(number: i64) -> u64 {
     number.abs_diff(i64::MIN)
 }
 
-/// Sorts items stably, those with the smallest number first. Returns `false` if `watch` stopped it;
-/// the order is then invalid.
+/// Sorts items stably, those with the smallest number first. Returns `false` if `watch` stopped the
+/// sort; the order is then invalid.
 pub(crate) fn sort_by_number(
     items: &mut [u32],
     number: impl Fn(u32) -> u64,
@@ -52,7 +53,7 @@ pub(crate) fn sort_by_number(
     true
 }
 
-/// Makes one pass: sorts the pairs stably by one digit.
+/// Makes one pass, which sorts the pairs stably by one digit.
 // Uncounted: `sort_by_number` counts each pass.
 fn sort_by_digit(pairs: &[(u64, u32)], shift: u32, into: &mut [(u64, u32)]) {
     let digit = |pair: &(u64, u32)| usize::try_from(pair.0 >> shift & MASK).unwrap_or(0);

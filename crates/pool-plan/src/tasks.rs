@@ -1,12 +1,12 @@
-//! Runs a list of tasks on some threads.
+//! Runs a list of tasks on several threads.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::Builder;
 
-/// Returns the results of tasks `0..count`, in that order. They run on up to `threads` threads;
-/// each thread takes the next task when it has finished one. If a thread cannot be started, the
-/// others do its work.
+/// Runs the tasks `0..count`, and returns their results in the same order. The tasks run on up to
+/// `threads` threads, and each thread starts the next task when it has finished one. If a thread
+/// cannot be started, the others do its work.
 pub(crate) fn run<T: Send>(
     threads: usize,
     count: usize,

@@ -1,7 +1,8 @@
-//! The interval problem as the solvers need it: time cut into sections, sizes in granules.
+//! The interval problem in the form that the solvers need: time is divided into sections, and sizes
+//! are in granules.
 //!
-//! A section stands for a time whose set of live buffers is contained in no neighbouring time's
-//! set. Two buffers are live together exactly if they have a common section.
+//! A section represents a time at which the set of live buffers is not contained in the set of a
+//! neighbouring time. Two buffers are live at the same time exactly if they share a section.
 
 use std::ops::Range;
 
@@ -11,10 +12,10 @@ use crate::item::Item;
 use crate::sorting::{sort_by_number, unsigned};
 use crate::work::Watch;
 
-/// Buffers with the sections in which they are live.
+/// Buffers, and the sections in which they are live.
 #[derive(Clone, Debug)]
 pub(crate) struct Timeline {
-    /// The items that are to be placed.
+    /// The items to be placed.
     pub(crate) items: Vec<Item>,
     /// The number of sections.
     pub(crate) sections: usize,
@@ -22,15 +23,15 @@ pub(crate) struct Timeline {
     spans: Vec<(u32, u32)>,
     /// For each item, the index of its first span.
     starts: Vec<u32>,
-    /// For each item, the time that it is live.
+    /// For each item, the length of time for which it is live.
     pub(crate) durations: Vec<u64>,
-    /// `true` if items are live from their lower to their upper time and none has a fixed offset.
+    /// `true` if every item is live from its lower to its upper time and none has a fixed offset.
     is_plain: bool,
 }
 
 impl Timeline {
     /// Computes the sections of a problem.
-    // Uncounted: some passes over the buffers, before the first plan.
+    // Uncounted: makes some passes over the buffers, before the first plan.
     pub(crate) fn new(problem: &IntervalProblem) -> Self {
         let buffers = problem.buffers();
         let items = buffers
@@ -56,8 +57,8 @@ impl Timeline {
         Self { items, sections, spans, starts, durations, is_plain }
     }
 
-    /// Makes a timeline in which each item has one lifetime.
-    // Uncounted: some passes over at most 92,672 buffers.
+    /// Creates a timeline in which each item has a single lifetime.
+    // Uncounted: makes some passes over at most 92,672 buffers.
     pub(crate) fn of_lifetimes(items: &[Item], lifetimes: &[(i64, i64)]) -> Self {
         let lowers: Vec<u64> = lifetimes.iter().map(|lifetime| unsigned(lifetime.0)).collect();
         let uppers: Vec<u64> = lifetimes.iter().map(|lifetime| unsigned(lifetime.1)).collect();
@@ -67,15 +68,16 @@ impl Timeline {
         Self { items: items.to_vec(), sections, spans, starts, durations, is_plain: true }
     }
 
-    /// Returns `true` if items are live from their lower to their upper time and none has a fixed
-    /// offset. A gap at either end leaves an item one span, which does not begin when the item
-    /// does.
+    /// Returns `true` if every item is live from its lower to its upper time and none has a fixed
+    /// offset. An item with a gap at either end still has only one span, but this span does not
+    /// start or end with the item's lifetime.
     pub(crate) fn is_plain(&self) -> bool {
         self.is_plain
     }
 
-    /// Returns, for each item, the number of live spans of other items that meet its live spans.
-    // Uncounted: some passes, before the first plan.
+    /// Returns, for each item, the number of live spans of other items that overlap its own live
+    /// spans.
+    // Uncounted: makes some passes, before the first plan.
     pub(crate) fn degrees(&self) -> Vec<u64> {
         let mut begun = vec![0_u64; self.sections + 1];
         let mut ended = vec![0_u64; self.sections + 1];
@@ -87,14 +89,14 @@ impl Timeline {
             begun[section + 1] += begun[section];
             ended[section + 1] += ended[section];
         }
-        // Spans that begin before the end of one, less those that end before it begins, less the
-        // span itself.
+        // This is the number of spans that begin before the end of the span, less those that end
+        // before it begins, less the span itself.
         let met = |&(lower, upper): &(u32, u32)| begun[upper as usize] - ended[lower as usize] - 1;
         (0..self.items.len()).map(|item| self.spans(item).iter().map(met).sum()).collect()
     }
 
-    /// Returns, for each section, the sum of the weights of its items.
-    // Uncounted: one pass over the spans: 10 milliseconds for a million.
+    /// Returns, for each section, the total weight of its items.
+    // Uncounted: makes one pass over the spans, which takes 10 milliseconds for a million of them.
     pub(crate) fn totals(&self, weights: &[u64]) -> Vec<u64> {
         let mut totals = vec![0_u64; self.sections + 1];
         for (item, &weight) in weights.iter().enumerate() {
@@ -112,8 +114,9 @@ impl Timeline {
         totals
     }
 
-    /// Returns, for each item, the rank of its broadest section among all, broadest first; `None`
-    /// if `watch` stopped it. An item without spans has the last rank.
+    /// Returns, for each item, the rank of its broadest section. Rank 0 is the broadest section of
+    /// all. Returns `None` if `watch` stopped the computation. An item without spans is ranked
+    /// last.
     pub(crate) fn breadth(&self, watch: &Watch<'_>) -> Option<Vec<u32>> {
         let sizes: Vec<u64> = self.items.iter().map(|item| item.size).collect();
         let totals = self.totals(&sizes);
@@ -121,7 +124,7 @@ impl Timeline {
         if !sort_by_number(&mut order, |section| !totals[section as usize], watch) {
             return None;
         }
-        // A tree of the lowest ranks, its root at 1.
+        // A segment tree of the lowest ranks, with its root at index 1.
         let mut least = vec![0; 2 * self.sections];
         for (rank, section) in indices(self.sections).zip(order) {
             least[self.sections + section as usize] = rank;
@@ -155,7 +158,7 @@ impl Timeline {
     }
 
     /// Returns the items of a section.
-    // Uncounted: one pass over the spans, before the first plan.
+    // Uncounted: makes one pass over the spans, before the first plan.
     pub(crate) fn live_at(&self, section: usize) -> impl Iterator<Item = usize> + '_ {
         let is_live = move |&(lower, upper): &(u32, u32)| {
             lower as usize <= section && section < upper as usize
@@ -163,25 +166,25 @@ impl Timeline {
         (0..self.items.len()).filter(move |&item| self.spans(item).iter().any(is_live))
     }
 
-    /// Returns the spans of sections in which an item is live, in order.
+    /// Returns the spans of sections in which an item is live, in ascending order.
     pub(crate) fn spans(&self, item: usize) -> &[(u32, u32)] {
         &self.spans[self.span_range(item)]
     }
 
-    /// Returns the numbers of an item's spans among all.
+    /// Returns the indices of an item's spans in the list of all spans.
     pub(crate) fn span_range(&self, item: usize) -> Range<usize> {
         self.starts[item] as usize..self.starts[item + 1] as usize
     }
 
-    /// Returns the number of spans of all items together.
+    /// Returns the total number of spans of all items.
     pub(crate) fn span_count(&self) -> usize {
         self.spans.len()
     }
 }
 
-/// Returns the spans of sections between times, and the number of sections.
+/// Converts spans of time to spans of sections. Also returns the number of sections.
 fn sections(lowers: &[u64], uppers: &[u64]) -> (Vec<(u32, u32)>, usize) {
-    // There is no plan yet that could be returned instead.
+    // No plan exists yet that could be returned instead.
     let watch = Watch::new(&|| true);
     let in_order = |times: &[u64]| {
         let mut order: Vec<u32> = indices(times.len()).collect();
@@ -195,7 +198,7 @@ fn sections(lowers: &[u64], uppers: &[u64]) -> (Vec<(u32, u32)>, usize) {
     for begin in begins {
         let now = lowers[begin as usize];
         let mut ended = false;
-        // At one time, ends come before starts.
+        // At equal times, ends come before starts.
         while let Some(end) = ends.next_if(|&end| uppers[end as usize] <= now) {
             spans[end as usize].1 = section + 1;
             ended = true;

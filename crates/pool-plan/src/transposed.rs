@@ -1,30 +1,32 @@
-//! Sets the mirror image across the diagonal of each set bit of a square matrix.
+//! Mirrors each set bit of a square matrix across the diagonal.
 //!
-//! Squares of 64 rows are exchanged across the diagonal at a time: bit by bit, each would be in
-//! another line of the cache. Rows are halved until few are left. So squares whose lines are in the
-//! cache follow one another, and two threads have two parts of the matrix that share no row.
+//! The matrix is processed in squares of 64 rows, which are exchanged across the diagonal. Going
+//! bit by bit instead would touch a different cache line each time. The rows are halved recursively
+//! until few are left. As a result, consecutive squares are likely to be in the cache, and two
+//! threads can work on parts of the matrix that have no row in common.
 
 use crate::tasks;
 
-/// The number of squares below which rows are not halved any more: these words fill a line of a
-/// processor's cache.
+/// The number of squares below which rows are not halved any further. The words of these squares
+/// fill one cache line.
 const SQUARES_TOGETHER: usize = 8;
 
-/// Some rows of a square matrix.
+/// A range of rows of a square matrix.
 struct Rows<'a> {
     words: &'a mut [u64],
     words_per_row: usize,
-    /// The first of the rows, in squares.
+    /// The index of the first row, in squares.
     first: usize,
 }
 
-/// Sets the mirror image across the diagonal of each set bit, on up to `threads` threads. Rows have
-/// `words_per_row` words; there are 64 rows for each of these words, or fewer for the last.
+/// Mirrors each set bit of a square matrix across the diagonal, on up to `threads` threads. Each
+/// row consists of `words_per_row` words. There are 64 rows for each of these words, or fewer for
+/// the last word.
 pub(crate) fn merge_transposed(words: &mut [u64], words_per_row: usize, threads: usize) {
     merge_diagonal(Rows { words, words_per_row, first: 0 }, threads);
 }
 
-/// Exchanges the bits of rows in their own columns.
+/// Exchanges the bits of rows within their own columns.
 fn merge_diagonal(mut rows: Rows<'_>, threads: usize) {
     let count = rows.squares();
     if count > SQUARES_TOGETHER {
@@ -46,7 +48,7 @@ fn merge_diagonal(mut rows: Rows<'_>, threads: usize) {
     }
 }
 
-/// Exchanges the bits of rows in the columns of other rows, and the other way round.
+/// Exchanges the bits of these rows in the columns of the other rows, and vice versa.
 fn merge_across(mut one: Rows<'_>, mut other: Rows<'_>, threads: usize) {
     if one.squares().max(other.squares()) > SQUARES_TOGETHER {
         let (mut one, mut two) = one.halves();
@@ -74,7 +76,8 @@ fn merge_across(mut one: Rows<'_>, mut other: Rows<'_>, threads: usize) {
     }
 }
 
-/// Runs two functions with half of the threads each, concurrently if there are several.
+/// Runs two functions, each with half of the threads. They run concurrently if there are several
+/// threads.
 fn both(threads: usize, one: impl FnOnce(usize) + Send, other: impl FnOnce(usize) + Send) {
     if threads <= 1 {
         one(1);
@@ -105,7 +108,7 @@ impl Rows<'_> {
         )
     }
 
-    /// Returns the words at one position of 64 rows; those after the last row are 0.
+    /// Returns the words of 64 rows at one position. Rows past the last one yield 0.
     fn square(&self, number: usize, word: usize) -> [u64; 64] {
         let rows = self.words[number * 64 * self.words_per_row..].chunks_exact(self.words_per_row);
         let mut square = [0; 64];
@@ -113,9 +116,9 @@ impl Rows<'_> {
         square
     }
 
-    /// Sets at one position of 64 rows the bits that are set in the columns of `square`.
+    /// Sets the bits of 64 rows at one position that are set in the columns of `square`.
     fn merge(&mut self, number: usize, word: usize, square: [u64; 64]) {
-        // In an order of time, nothing comes before an earlier element.
+        // If the elements are sorted by time, none precedes an earlier element.
         if square.iter().all(|&word| word == 0) {
             return;
         }
@@ -126,8 +129,8 @@ impl Rows<'_> {
     }
 }
 
-/// Returns the columns of 64 rows of 64 bits as rows. Halves are exchanged across the diagonal,
-/// recursively (Warren, Hacker's Delight, section 7-3).
+/// Transposes a square of 64 rows of 64 bits. It exchanges halves across the diagonal, recursively
+/// (Warren, Hacker's Delight, section 7-3).
 fn transposed(mut rows: [u64; 64]) -> [u64; 64] {
     let (mut half, mut low) = (32, u64::MAX >> 32);
     while half > 0 {
@@ -153,7 +156,7 @@ mod tests {
     #[test]
     fn a_matrix_merged_with_its_transposed_one_has_each_bit_on_both_sides() {
         let mut random = Random::new(7, 0, 0);
-        // The last ones are large enough for several threads.
+        // The last sizes are large enough for several threads.
         for (count, threads) in
             [(1, 1), (63, 1), (64, 1), (65, 2), (200, 1), (513, 1), (2_112, 2), (2_300, 3)]
         {

@@ -1,28 +1,28 @@
-//! The reasons for which the validator refuses a plan, with the numbers.
+//! The reasons why the validator refuses a plan, with the relevant numbers.
 
 use thiserror::Error;
 
-/// The reason why offsets are not a plan, or why buffers do not prove a bound. Buffers are named by
-/// their index.
+/// The reason why offsets are not a valid plan, or why a witness does not prove a bound. Buffers
+/// are identified by their index.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum Violation {
-    /// Two buffers share bytes, and both are live at one time.
+    /// Two buffers share bytes while both are live.
     #[error("buffers #{first} and #{second} share bytes and both live at {time}")]
     LiveTogether {
-        /// The buffer that was live first.
+        /// The buffer that becomes live first.
         first: usize,
         /// The other buffer.
         second: usize,
-        /// A time at which both are live.
+        /// A time at which both buffers are live.
         time: i64,
     },
-    /// Two buffers share bytes, and neither is finished before the other begins.
+    /// Two buffers share bytes, although neither is ordered before the other.
     #[error(
         "buffers #{first} and #{second} share bytes, and neither is finished before the other begins"
     )]
     Unordered {
-        /// The buffer of lower index.
+        /// The buffer with the lower index.
         first: usize,
         /// The other buffer.
         second: usize,
@@ -32,9 +32,9 @@ pub enum Violation {
     Misaligned {
         /// The buffer.
         buffer: usize,
-        /// Its offset.
+        /// The buffer's offset.
         offset: u64,
-        /// Its alignment.
+        /// The buffer's alignment.
         alignment: u64,
     },
     /// A buffer is not at its fixed offset.
@@ -42,46 +42,46 @@ pub enum Violation {
     Moved {
         /// The buffer.
         buffer: usize,
-        /// Its offset.
+        /// The buffer's offset.
         offset: u64,
         /// The offset that the problem fixes.
         fixed: u64,
     },
-    /// A buffer ends above the address space.
+    /// A buffer ends beyond the address space.
     #[error("buffer #{buffer}: its end does not fit an address (offset {offset})")]
     Overflow {
         /// The buffer.
         buffer: usize,
-        /// Its offset.
+        /// The buffer's offset.
         offset: u64,
     },
-    /// A witness names a buffer that the problem does not have.
+    /// A witness contains the index of a buffer that does not exist.
     #[error("there is no buffer #{buffer}")]
     NoSuchBuffer {
         /// The index.
         buffer: usize,
     },
-    /// The buffers of a witness are not all live at one time, or one is named twice.
+    /// The buffers of a witness are not all live at one time, or one buffer is listed twice.
     #[error(
         "buffer #{buffer} is named twice, or is not live at {time}, when most of the witness is"
     )]
     NotAtOnce {
         /// The buffer.
         buffer: usize,
-        /// The time at which most buffers of the witness are live.
+        /// The time at which the largest number of the witness's buffers are live.
         time: i64,
     },
-    /// Two buffers of a witness may share bytes, or one is named twice.
+    /// Two buffers of a witness may share bytes, or one buffer is listed twice.
     #[error(
         "buffer #{first} ends before buffer #{second} begins, or the same buffer is listed twice"
     )]
     Ordered {
-        /// The buffer that is finished first.
+        /// The buffer that is used first.
         first: usize,
-        /// The other.
+        /// The other buffer.
         second: usize,
     },
-    /// The plan does not have one offset for each buffer.
+    /// The plan does not contain exactly one offset for each buffer.
     #[error("{offsets} offsets for {buffers} buffers")]
     WrongLength {
         /// The number of offsets.
@@ -89,7 +89,7 @@ pub enum Violation {
         /// The number of buffers.
         buffers: usize,
     },
-    /// A buffer lies in a memory that it may not lie in, or that does not exist.
+    /// A buffer is placed in a memory that does not exist, or that the buffer may not use.
     #[error("buffer #{buffer} may not lie in memory #{memory}")]
     ForbiddenMemory {
         /// The buffer.
@@ -97,17 +97,17 @@ pub enum Violation {
         /// The memory.
         memory: usize,
     },
-    /// A memory holds more than its capacity.
+    /// The buffers in a memory exceed its capacity.
     #[error("memory #{memory}: {peak} bytes of {capacity}")]
     OverCapacity {
         /// The memory.
         memory: usize,
-        /// The bytes that it would hold.
+        /// The number of bytes that the buffers need.
         peak: u64,
-        /// The bytes that it has.
+        /// The capacity of the memory in bytes.
         capacity: u64,
     },
-    /// A certificate states another cost than the plan has.
+    /// A certificate states a cost that differs from the cost of the plan.
     #[error("the certificate states a cost of {stated}, but the plan costs {found}")]
     WrongCost {
         /// The cost that the certificate states.
@@ -115,7 +115,7 @@ pub enum Violation {
         /// The cost of the plan.
         found: u64,
     },
-    /// A certificate states another bound than its prices prove.
+    /// A certificate states a bound that differs from the bound that its prices prove.
     #[error("the certificate states a bound of {stated}, but its prices prove {found}")]
     WrongBound {
         /// The bound that the certificate states.
@@ -128,15 +128,15 @@ pub enum Violation {
     PricedTooHigh {
         /// The memory.
         memory: usize,
-        /// The sum of its prices.
+        /// The sum of the memory's prices.
         price: u64,
-        /// The most that the sum may be.
+        /// The maximum sum of its prices.
         most: u64,
     },
 }
 
 impl Violation {
-    /// The same with other numbers for the buffers.
+    /// Returns the same violation with the buffers renumbered.
     pub(crate) fn renamed(self, name: impl Fn(usize) -> usize) -> Self {
         match self {
             Self::LiveTogether { first, second, time } => {

@@ -1,9 +1,10 @@
-//! The table "A budget is a budget" of `docs/measurements/2026-11-25-planner.md`:
-//! the time of the first plan, and the time after the budget, for problems of all families and for captures of several
-//! streams.
+//! Prints the table "A budget is a budget" of `docs/measurements/2026-11-25-planner.md`: the time
+//! of the first plan, and the time by which the planner exceeds its budget, for problems of all
+//! families and for captures of several streams.
 //!
-//! `cargo bench -p pool-plan-cli --bench budget -- [--sizes 1000,30000] [--budgets 0.1,1.5] [--only NAME]`.
-//! Every plan is validated, of graphs those of up to 10,000 buffers. The last line is the worst of all, and so is the exit status.
+//! `cargo bench -p pool-plan-cli --bench budget -- [--sizes 1000,30000] [--budgets 0.1,1.5] [--only
+//! NAME]`. Every plan is validated, except those of graphs with more than 10,000 buffers. The last
+//! line shows the worst result, which also determines the exit status.
 
 #![allow(
     clippy::unwrap_used,
@@ -31,28 +32,28 @@ use pool_plan::{HappensBeforeProblem, IntervalProblem, Monitor, Options, Plan, P
 
 use capture::Capture;
 
-/// What is past the budget and the first plan may be this share of the budget.
+/// The maximum time past the budget and the first plan, as a share of the budget.
 const MOST_PAST: f64 = 0.1;
-/// Streams of captures.
+/// The numbers of streams in captures.
 const STREAMS: [usize; 4] = [1, 2, 8, 64];
-/// The largest capture: a graph has no more buffers.
+/// The size of the largest capture. A graph may not contain more buffers.
 const MOST_CAPTURED: usize = 92_672;
 
-/// The largest capture whose plans are validated.
+/// The size of the largest capture whose plans are validated.
 const MOST_VALIDATED: usize = 10_000;
 
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// Buffers of each problem.
+    /// The sizes of the problems, in buffers.
     #[arg(long, value_delimiter = ',', default_value = "1000,10000,30000,100000")]
     sizes: Vec<usize>,
-    /// Seconds for each plan.
+    /// The budgets of each plan in seconds.
     #[arg(long, value_delimiter = ',', default_value = "0.1,0.5,1.5,10")]
     budgets: Vec<f64>,
-    /// Only families with one of these in their name.
+    /// Only run families whose name contains one of these.
     #[arg(long, value_delimiter = ',', default_value = "")]
     only: Vec<String>,
-    /// Given by `cargo bench`. Without it, as among the tests, one small problem is solved.
+    /// Set by `cargo bench`. Without this flag, as in `cargo test`, one small problem is solved.
     #[arg(long, hide = true)]
     bench: bool,
 }
@@ -63,7 +64,7 @@ enum Problem {
     Graph(HappensBeforeProblem),
 }
 
-/// What a family's problem of a size is made by.
+/// Creates a family's problem of a given size.
 type Make = Box<dyn Fn(usize) -> Result<Problem, PlanError>>;
 
 impl Problem {
@@ -81,7 +82,8 @@ impl Problem {
         }
     }
 
-    /// Validates a plan; of a large graph that would take longer than all plans.
+    /// Validates a plan. Plans of large graphs are skipped, because validating one would take
+    /// longer than all plans.
     fn assert_valid(&self, plan: &Plan) {
         if matches!(self, Self::Graph(graph) if graph.buffers().len() > MOST_VALIDATED) {
             return;
@@ -126,7 +128,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     println!("{table}");
     let (past, whose) = worst;
     println!("at most {:.1} % past the budget and the first plan: {whose}", past * 100.0);
-    // A run among the tests is no measurement.
+    // A run as part of the tests is not a measurement.
     let is_over = arguments.bench && past > MOST_PAST;
     Ok(if is_over { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
@@ -153,8 +155,9 @@ fn families() -> Vec<(String, Make)> {
     all
 }
 
-/// A row of the table, and the most that a plan ends past its budget and the first plan, as a share of the budget, with
-/// that budget. A cell has seconds, ratio and how many heuristics were not tried.
+/// A row of the table. Also the largest time past the budget and the first plan, as a share of the
+/// budget, with that budget. Each cell contains the seconds, the ratio, and the number of
+/// heuristics that were not tried.
 fn row(
     name: &str,
     problem: &Problem,

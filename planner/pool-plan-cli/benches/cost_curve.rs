@@ -1,5 +1,6 @@
-//! Two tables of `docs/measurements/2026-11-25-planner.md`: the cost curve (seconds and ratio
-//! to the bound for a thousand to a million buffers), and all families beside textbook heuristics.
+//! Prints two tables of `docs/measurements/2026-11-25-planner.md`. The cost curve shows the seconds
+//! and the ratio to the bound for a thousand to a million buffers. The other table compares the
+//! planner with textbook heuristics on all families.
 //!
 //! `cargo bench -p pool-plan-cli --bench cost_curve -- [--budget 10]`. Every plan is validated.
 
@@ -31,10 +32,11 @@ use naive::{Last, Naive};
 
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// Seconds for each plan.
+    /// The budget of each plan in seconds.
     #[arg(long, default_value_t = 10)]
     budget: u64,
-    /// Given by `cargo bench`. Without it, as among the tests, only the smallest problems are solved.
+    /// Set by `cargo bench`. Without this flag, as in `cargo test`, only the smallest problems are
+    /// solved.
     #[arg(long, hide = true)]
     bench: bool,
 }
@@ -70,7 +72,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The ratio to the bound of each heuristic, as its two fits reach it, and of a plan made in two seconds.
+/// Returns the ratio to the bound that each heuristic reaches with each of its two fits, and the
+/// ratio of a plan computed in two seconds.
 fn beside_textbooks(count: usize) -> Result<Table, Box<dyn Error>> {
     let mut table = Table::new();
     table.load_preset(presets::ASCII_MARKDOWN);

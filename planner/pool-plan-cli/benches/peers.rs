@@ -1,16 +1,16 @@
-//! The planner beside its peers, for every file and every budget of CPU time, in one run.
+//! Compares the planner with its peers, for every file and every budget of CPU time, in one run.
 //!
 //! `cargo bench -p pool-plan-cli --bench peers -- [--files PATH,…] [--budgets 0.1,1.5] [--threads
-//! 1,2] [--only NAME]`. Files are those of `crates/pool-plan/tests/data`, the given ones (a folder
-//! stands for its CSV files), and problems of ten families that the portfolio was not tuned on. A
-//! row is lost if a peer without more CPU time has a lower peak. The last line counts the lost
-//! rows; the exit status is 1 if there is one.
+//! 1,2] [--only NAME]`. The files are those in `crates/pool-plan/tests/data`, the given ones (for a
+//! folder, its CSV files), and problems of ten families on which the portfolio was not tuned. A row
+//! is lost if a peer reaches a lower peak without using more CPU time. The last line counts the
+//! lost rows. The exit status is 1 if there are any.
 //!
-//! Peers: the fourteen textbook heuristics and hill climbing on their order, in simple code
-//! (`support/plain.rs`); `MiniMalloc`, with the task to find a plan below this planner's peak; and
-//! `idealloc`. The paths of the last two are given by `--minimalloc` and `--idealloc`, or the
-//! variables `POOL_MINIMALLOC` and `POOL_IDEALLOC`. CPU time is that of the process; commands
-//! include the time to read their file.
+//! The peers are the fourteen textbook heuristics and hill climbing on their orders, in simple code
+//! (`support/plain.rs`), `MiniMalloc`, which has to find a plan below this planner's peak, and
+//! `idealloc`. `--minimalloc` and `--idealloc`, or the variables `POOL_MINIMALLOC` and
+//! `POOL_IDEALLOC`, specify the paths of these commands. CPU time is measured for the whole
+//! process. For commands, it includes the time to read the file.
 
 #![allow(
     clippy::unwrap_used,
@@ -42,42 +42,42 @@ use cpu::{Whose, seconds};
 
 /// The interval between two checks of the CPU time.
 const LOOK: Duration = Duration::from_micros(500);
-/// A peer's time counts as equal up to this factor plus these seconds: the resolution of a clock of
-/// ticks.
+/// The tolerance for comparing a peer's time: this factor, plus these seconds, which are the
+/// resolution of a tick-based clock.
 const SAME_TIME: (f64, f64) = (1.0, 0.001);
 
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// More files, and folders of files.
+    /// Additional files, and folders of files.
     #[arg(long, value_delimiter = ',')]
     files: Vec<PathBuf>,
-    /// Seconds of CPU time for each plan.
+    /// The budgets of CPU time for each plan, in seconds.
     #[arg(long, value_delimiter = ',', default_value = "0.05,0.1,0.5,1.5,10")]
     budgets: Vec<f64>,
-    /// Numbers of threads of this planner; the CPU time of all counts.
+    /// The numbers of threads of this planner. The CPU time of all threads counts.
     #[arg(long, value_delimiter = ',', default_value = "1,2")]
     threads: Vec<usize>,
-    /// Buffers of each fresh problem.
+    /// The number of buffers in each fresh problem.
     #[arg(long, value_delimiter = ',', default_value = "400,4000")]
     sizes: Vec<usize>,
     /// The seed of the fresh problems.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Only problems with one of these in their name.
+    /// Only run problems whose name contains one of these.
     #[arg(long, value_delimiter = ',', default_value = "")]
     only: Vec<String>,
-    /// The command `minimalloc`.
+    /// The path of the command `minimalloc`.
     #[arg(long)]
     minimalloc: Option<PathBuf>,
-    /// The command `idealloc`.
+    /// The path of the command `idealloc`.
     #[arg(long)]
     idealloc: Option<PathBuf>,
-    /// Given by `cargo bench`. Without it, as among the tests, one small problem is solved.
+    /// Set by `cargo bench`. Without this flag, as in `cargo test`, one small problem is solved.
     #[arg(long, hide = true)]
     bench: bool,
 }
 
-/// A plan's peak, and the CPU time that it took.
+/// The peak of a plan, and the CPU time that was spent on it.
 #[derive(Clone, Debug)]
 struct Found {
     by: String,
@@ -155,7 +155,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     println!("{table}");
     lost.iter().for_each(|row| println!("lost: {row}"));
     println!("{} rows, {} lost", rows, lost.len());
-    // A run among the tests is not a measurement.
+    // A run as part of the tests is not a measurement.
     let is_lost = arguments.bench && !lost.is_empty();
     Ok(if is_lost { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
@@ -192,8 +192,8 @@ fn problems(arguments: &Arguments) -> Result<Vec<(String, IntervalProblem)>, Box
     Ok(all)
 }
 
-/// Returns this planner's plan within a budget of CPU time, which is validated, and the number of
-/// heuristics that it did not try.
+/// Returns the plan that this planner finds within a budget of CPU time, and the number of
+/// heuristics that it did not try. The plan is validated.
 fn this(
     problem: &IntervalProblem,
     budget: f64,
@@ -221,7 +221,7 @@ fn this(
     Ok((found, plan.untried.len()))
 }
 
-/// Returns the peers whose plans depend on no budget: textbook heuristics, and `idealloc`.
+/// Returns the peers whose plans do not depend on a budget: the textbook heuristics and `idealloc`.
 fn peers(problem: &IntervalProblem, arguments: &Arguments) -> Result<Vec<Found>, Box<dyn Error>> {
     let has_gaps = problem.buffers().iter().any(|one| !one.gaps.is_empty());
     let is_fixed = problem.buffers().iter().any(|one| one.offset.is_some());
@@ -240,7 +240,7 @@ fn peers(problem: &IntervalProblem, arguments: &Arguments) -> Result<Vec<Found>,
     if let Some(path) = arguments.idealloc.as_ref().filter(|_| !is_aligned) {
         let file = written(problem)?;
         let start = seconds(Whose::Commands)?;
-        // For some files it never ends.
+        // For some files, this command never ends.
         let most = arguments.budgets.iter().copied().fold(1.0, f64::max);
         let mut command = cpu::limited(path, most.ceil() as u64);
         command
@@ -256,7 +256,7 @@ fn peers(problem: &IntervalProblem, arguments: &Arguments) -> Result<Vec<Found>,
     Ok(found)
 }
 
-/// Runs hill climbing for some seconds of CPU time.
+/// Runs hill climbing for a number of seconds of CPU time.
 fn climb(problem: &IntervalProblem, budget: f64) -> Option<Found> {
     let buffers = problem.buffers();
     if buffers.iter().any(|one| !one.gaps.is_empty() || one.offset.is_some()) {
@@ -268,7 +268,8 @@ fn climb(problem: &IntervalProblem, budget: f64) -> Option<Found> {
     Some(Found { by: "hill climbing".to_owned(), peak, seconds: budget })
 }
 
-/// Returns a plan of `MiniMalloc` below a peak, if it finds one within some seconds of CPU time.
+/// Returns a `MiniMalloc` plan with a peak below the given one, if the command finds one within a
+/// number of seconds of CPU time.
 fn below(
     problem: &IntervalProblem,
     peak: u64,
@@ -283,7 +284,8 @@ fn below(
     let mut command = cpu::limited(path, budget.ceil() as u64);
     command.arg(format!("--capacity={}", peak - 1)).arg(format!("--input={}", file.display()));
     command.arg(format!("--output={}", file.with_extension("minimalloc.csv").display()));
-    // A clock of seconds is not enough: the search also has its own limit.
+    // A clock with a resolution of one second is too coarse, so the search is also given its own
+    // limit.
     command.arg(format!("--timeout={budget}s"));
     let start = seconds(Whose::Commands)?;
     let is_found = command.status()?.success();
@@ -291,7 +293,7 @@ fn below(
     Ok(is_found.then_some(Found { by: "MiniMalloc".to_owned(), peak: peak - 1, seconds }))
 }
 
-/// A file with a problem, for the peers that are commands.
+/// A file that contains a problem, for the peers that are commands.
 fn written(problem: &IntervalProblem) -> Result<PathBuf, Box<dyn Error>> {
     let file =
         Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("peers-{}.csv", std::process::id()));

@@ -1,8 +1,9 @@
-//! The results table of `docs/measurements/2026-11-25-planner.md`, and the figures of random captures.
+//! Prints the results table of `docs/measurements/2026-11-25-planner.md`, and the results for
+//! random captures.
 //!
 //! `cargo bench -p pool-plan-cli --bench planner -- [--repeat 5] [--captures 1000] [--held-out 3]`.
-//! Times are medians with the fastest and slowest of all repetitions; each repetition has a seed of its own,
-//! so that they show how much is luck. Every plan is validated.
+//! Times are medians over all repetitions, with the fastest and the slowest. Each repetition uses a
+//! different seed, so the spread shows the influence of luck. Every plan is validated.
 
 #![allow(
     clippy::unwrap_used,
@@ -30,24 +31,25 @@ use pool_replay::csv;
 
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// Repetitions, each with another seed.
+    /// The number of repetitions, each with a different seed.
     #[arg(long, default_value_t = 5)]
     repeat: u64,
-    /// Random captures; 0 for none.
+    /// The number of random captures; 0 for none.
     #[arg(long, default_value_t = 1000)]
     captures: usize,
-    /// Problems of each family that is not in the table; 0 for none.
+    /// The number of problems of each family that is not in the table; 0 for none.
     #[arg(long, default_value_t = 3)]
     held_out: u64,
-    /// Only instances with this in their name.
+    /// Only run instances whose name contains this.
     #[arg(long, default_value = "")]
     only: String,
-    /// Given by `cargo bench`. Without it, as among the tests, each instance is solved once.
+    /// Set by `cargo bench`. Without this flag, as in `cargo test`, each instance is solved once.
     #[arg(long, hide = true)]
     bench: bool,
 }
 
-/// An instance, how good its plan must be, and what peers need (seconds, or what they reach).
+/// An instance, the required quality of its plan, and the results of peers (seconds, or the peak
+/// that they reach).
 struct Instance {
     name: &'static str,
     capacity: Option<u64>,
@@ -159,7 +161,7 @@ fn row(instance: &Instance, repeat: u64) -> Result<Vec<String>, Box<dyn Error>> 
     ])
 }
 
-/// How variants of the traces and problems made like them are solved.
+/// Shows how well variants of the traces, and problems modelled on them, are solved.
 fn held_out_table(count: u64) -> Result<Table, Box<dyn Error>> {
     let mut table = Table::new();
     table.load_preset(presets::ASCII_MARKDOWN);
@@ -194,7 +196,7 @@ fn held_out_table(count: u64) -> Result<Table, Box<dyn Error>> {
     Ok(table)
 }
 
-/// How many of a family's problems reach their capacity or tolerance within 10 seconds.
+/// Counts the problems of a family that reach their capacity or tolerance within 10 seconds.
 fn family(
     name: &str,
     count: u64,
@@ -238,7 +240,7 @@ fn family(
     ])
 }
 
-/// Plans random captures and prints how far from the bound they are.
+/// Plans random captures, and prints how far the plans are from the bound.
 fn captures(count: usize, live_out: bool) -> Result<(), Box<dyn Error>> {
     let mut results = Vec::new();
     let (mut refused, mut forked) = (0, 0);

@@ -1,16 +1,20 @@
-//! The table of `docs/measurements/2026-11-25-planner.md` that stands beside `MiniMalloc`: packings with next to no room.
+//! Prints the table of `docs/measurements/2026-11-25-planner.md` that compares the planner with
+//! `MiniMalloc` on packings with almost no spare room.
 //!
-//! `cargo bench -p pool-plan-cli --bench tight -- --minimalloc PATH [--instances FOLDER]`, where the path
-//! is that of the command `minimalloc`, built from its sources with optimisation, and the folder is
-//! `benchmarks/challenging` of the same sources. Without the path, `MiniMalloc` is left out with a word.
+//! `cargo bench -p pool-plan-cli --bench tight -- --minimalloc PATH [--instances FOLDER]`. `PATH`
+//! is the command `minimalloc`, built from its sources with optimisation. `FOLDER` is the folder
+//! `benchmarks/challenging` in the same sources. Without `--minimalloc`, `MiniMalloc` is left out,
+//! and a message is printed.
 //!
-//! Both commands get the same files, one after the other, on one thread, with the same limit on the seconds of CPU
-//! time. CPU time is what is compared, so that other work on the machine changes little.
+//! Both commands run on the same files, one after the other, on one thread, with the same limit on
+//! CPU time. The comparison uses CPU time because other work on the machine affects it little.
 //!
-//! With `--idealloc PATH`, the command of that name, a second table has the networks of `crates/pool-plan/tests/data`.
+//! `--idealloc PATH`, with the path of the command `idealloc`, adds a second table for the networks
+//! in `crates/pool-plan/tests/data`.
 //!
-//! Where an option is not given, the variables `POOL_MINIMALLOC`, `POOL_MINIMALLOC_INSTANCES` and `POOL_IDEALLOC` say the
-//! paths, so that `cargo bench -p pool-plan-cli --no-fail-fast` prints all tables of that page.
+//! If an option is not given, the path is taken from `POOL_MINIMALLOC`, `POOL_MINIMALLOC_INSTANCES`
+//! or `POOL_IDEALLOC`. With these variables set, `cargo bench -p pool-plan-cli --no-fail-fast`
+//! prints all tables of that page.
 
 #![allow(
     clippy::unwrap_used,
@@ -38,56 +42,58 @@ use pool_replay::csv;
 
 use cpu::{Whose, limited, number_after};
 
-/// The capacity that every problem fits.
+/// The capacity within which every problem can be placed.
 const CAPACITY: u64 = 1 << 20;
 
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// The command `minimalloc`; without it, this planner is measured alone.
+    /// The path of the command `minimalloc`. Without it, only this planner is measured.
     #[arg(long)]
     minimalloc: Option<PathBuf>,
-    /// The command `idealloc`; without it, networks are left out.
+    /// The path of the command `idealloc`. Without it, networks are left out.
     #[arg(long)]
     idealloc: Option<PathBuf>,
-    /// The folder of `MiniMalloc`'s own instances; without it, those five of them that the tests have.
+    /// The folder of `MiniMalloc`'s own instances. Without it, only the five instances in the
+    /// tests' data are used.
     #[arg(long)]
     instances: Option<PathBuf>,
-    /// Seconds of CPU time for each file.
+    /// The seconds of CPU time for each file.
     #[arg(long, default_value_t = 20)]
     seconds: u64,
-    /// Problems of each generated family.
+    /// The number of problems of each generated family.
     #[arg(long, default_value_t = 5)]
     problems: u64,
-    /// The seed of each family's first problem. What was tuned was tuned on seeds below 9000.
+    /// The seed of each family's first problem. Tuning only used seeds below 9000.
     #[arg(long, default_value_t = 9000)]
     first_seed: u64,
-    /// Only families with this in their name.
+    /// Only run families whose name contains this.
     #[arg(long, default_value = "")]
     only: String,
     /// Write the files into this folder, and keep them.
     #[arg(long)]
     write: Option<PathBuf>,
-    /// Given by `cargo bench`. Without it, as among the tests, one file is solved.
+    /// Set by `cargo bench`. Without this flag, as in `cargo test`, one file is solved.
     #[arg(long, hide = true)]
     bench: bool,
 }
 
-/// A family's name and its files, each with a name.
+/// The name of a family, and its files, each with a name.
 struct Family {
     name: String,
     files: Vec<(String, String)>,
 }
 
-/// What a command did with one file.
+/// The result of a command for one file.
 #[derive(Clone, Copy, Debug)]
 struct Run {
     is_solved: bool,
-    /// Seconds of CPU time of all its threads.
+    /// The CPU time of all its threads in seconds.
     seconds: f64,
 }
 
 impl Arguments {
-    /// What neither the command line nor a variable says stays open.
+    /// Fills in options from variables. Options that neither the command line nor a variable
+    /// specifies stay unset.
     fn with_variables(self) -> Self {
         let path = |name| std::env::var_os(name).map(PathBuf::from);
         Self {
@@ -141,7 +147,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// All families: the instances themselves, variants of them, and pieces of rectangles.
+/// Returns all families: the instances themselves, variants of them, and rectangles cut into
+/// pieces.
 fn families(arguments: &Arguments) -> Result<Vec<Family>, Box<dyn Error>> {
     let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/pool-plan/tests/data");
     let folder = arguments.instances.as_ref().unwrap_or(&own);
@@ -185,7 +192,7 @@ fn generated(
     Ok(Family { name, files })
 }
 
-/// A problem as a file that both commands read.
+/// A problem as a file that both commands can read.
 fn text(problem: &IntervalProblem) -> String {
     let mut text = String::from("id,lower,upper,size\n");
     for one in problem.buffers() {
@@ -239,7 +246,7 @@ fn median(mut numbers: Vec<f64>) -> Option<f64> {
     numbers.get(numbers.len() / 2).copied()
 }
 
-/// This planner's run; a plan that it returns is read back and validated.
+/// Runs this planner. If it returns a plan, the plan is read back and validated.
 fn this(file: &Path, seconds: u64) -> Result<Run, Box<dyn Error>> {
     let mut command = limited(Path::new(env!("CARGO_BIN_EXE_pool-plan")), seconds);
     let plan = file.with_extension("plan.csv");
@@ -263,7 +270,8 @@ fn minimalloc(path: &Path, file: &Path, seconds: u64) -> Result<Run, Box<dyn Err
     measured(command)
 }
 
-/// The networks of the tests: how near to the bound this planner and `idealloc` come, and the CPU time of each.
+/// Shows how close this planner and `idealloc` come to the bound on the networks of the tests, and
+/// the CPU time of each.
 fn networks(idealloc: &Path) -> Result<Table, Box<dyn Error>> {
     let mut table = Table::new();
     table.load_preset(presets::ASCII_MARKDOWN);
@@ -299,7 +307,7 @@ fn measured(mut command: Command) -> Result<Run, Box<dyn Error>> {
     Ok(Run { is_solved: status.success(), seconds: children()? - before })
 }
 
-/// Seconds of CPU time of all commands so far.
+/// Returns the CPU time of all commands so far in seconds.
 fn children() -> Result<f64, Box<dyn Error>> {
     cpu::seconds(Whose::Commands)
 }

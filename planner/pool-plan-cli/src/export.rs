@@ -1,4 +1,4 @@
-//! `pool-plan export`: reads a log, follows it, and writes it in another form.
+//! `pool-plan export`: reads a log, follows its events, and writes it in another form.
 
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
@@ -42,7 +42,7 @@ fn read(arguments: &Export) -> Result<Recording, RecordingError> {
 }
 
 fn write(arguments: &Export, recording: &Recording) -> Result<(), String> {
-    // Errors of the form are found before a file is made.
+    // Errors of the form are found before a file is created.
     let device = device(arguments, recording)?;
     let Some(path) = &arguments.out else {
         let mut to = BufWriter::new(io::stdout().lock());
@@ -76,7 +76,7 @@ fn write_form(
     }
 }
 
-/// Returns the device of a problem or picture; 0 for the forms that have all devices.
+/// Returns the device of a problem or picture. Returns 0 for the forms that contain all devices.
 fn device(arguments: &Export, recording: &Recording) -> Result<u32, String> {
     if !matches!(arguments.to, Target::Csv | Target::Svg) {
         let refused = Err("--device is for csv and svg: the others have all devices".to_owned());

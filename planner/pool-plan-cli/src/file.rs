@@ -1,5 +1,5 @@
-//! A file that is written completely or not at all: it has another name beside its own until it is
-//! complete, even if the command is interrupted.
+//! A file that is written either completely or not at all. Until it is complete, it has a temporary
+//! name in the same folder. This also holds if the command is interrupted.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -12,7 +12,8 @@ const INTERRUPTED: i32 = 130;
 /// The unfinished file of this process.
 static UNFINISHED: Mutex<Option<PathBuf>> = Mutex::new(None);
 
-/// A file that is being written. Dropped before [`finish`](Self::finish), it leaves the old file.
+/// A file that is being written. If it is dropped before [`finish`](Self::finish), the old file
+/// remains.
 pub(crate) struct WholeFile {
     to: BufWriter<File>,
     /// The unfinished file and its final name. `None` for a device or a pipe, which is written
@@ -24,37 +25,38 @@ fn unfinished() -> MutexGuard<'static, Option<PathBuf>> {
     UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Removes the unfinished file when the command is interrupted or terminated, and then ends the
-/// process.
+/// Installs a handler that removes the unfinished file when the command is interrupted or
+/// terminated, and then ends the process.
 fn remove_when_interrupted() {
     static HANDLER: Once = Once::new();
     HANDLER.call_once(|| {
         let end = || {
-            // Held until the process ends, so that no file is begun or finished meanwhile.
+            // The lock is held until the process ends, so that no file is started or finished
+            // during that time.
             let mut unfinished = unfinished();
             if let Some(path) = unfinished.take() {
                 let _ = fs::remove_file(path);
             }
             std::process::exit(INTERRUPTED);
         };
-        // Without a handler an interrupt ends the process, and leaves the unfinished file.
+        // Without a handler, an interrupt ends the process and leaves the unfinished file.
         let _ = ctrlc::set_handler(end);
     });
 }
 
 impl WholeFile {
-    /// Begins a file.
+    /// Starts writing a file.
     ///
     /// # Errors
     ///
-    /// Fails if it cannot be made.
+    /// Fails if the file cannot be created.
     pub(crate) fn create(path: &Path) -> io::Result<Self> {
         let old = fs::metadata(path).ok();
         if old.as_ref().is_some_and(|old| !old.is_file()) {
             let file = File::options().write(true).open(path)?;
             return Ok(Self { to: BufWriter::new(file), names: None });
         }
-        // A link stays a link, and its target is replaced.
+        // If the path is a link, the link remains and its target is replaced.
         let target = if old.is_some() { fs::canonicalize(path)? } else { path.to_owned() };
         let name =
             target.file_name().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
@@ -74,7 +76,7 @@ impl WholeFile {
         Ok(whole)
     }
 
-    /// Gives the complete file its name.
+    /// Renames the complete file to its final name.
     ///
     /// # Errors
     ///

@@ -1,5 +1,5 @@
 //! The command `pool-plan`. It plans a file, prints the quality of the plan, and writes or draws
-//! it; and it replays and exports the logs of allocators.
+//! it. It also replays and exports the logs of allocators.
 
 // Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
 //

@@ -1,4 +1,4 @@
-//! Opening a log, with a progress bar on a terminal.
+//! Opens a log, with a progress bar on a terminal.
 
 use std::fs::File;
 use std::io::{self, IsTerminal};
@@ -8,14 +8,14 @@ use indicatif::{ProgressBar, ProgressBarIter, ProgressStyle};
 
 use pool_replay::{Format, LogError, Source};
 
-/// A log, its format, and the bar of its progress.
+/// A log, its format, and its progress bar.
 pub(crate) struct Log {
     pub(crate) source: Source<ProgressBarIter<File>>,
     pub(crate) format: Format,
     pub(crate) progress: ProgressBar,
 }
 
-/// Opens a log, with a progress bar on a terminal, and detects its format, unless it is given.
+/// Opens a log, with a progress bar on a terminal. Detects the format if none is given.
 pub(crate) fn open(path: &Path, format: Option<Format>) -> Result<Log, LogError> {
     let file = File::open(path)?;
     let metadata = file.metadata()?;

@@ -1,5 +1,5 @@
-//! The output of the command. The reader may have closed it, and a disk may be full: these are
-//! errors, not panics.
+//! The output of the command. If the reader has closed it or a disk is full, this is an error, not
+//! a panic.
 
 use std::io::{self, Write as _};
 
@@ -7,27 +7,28 @@ use serde_json::Value;
 
 use crate::printable::{printable, shortened};
 
-/// The maximum number of printed characters of a message: names in it may be of any length.
+/// The maximum number of characters of a message that are printed, because names in a message may
+/// have any length.
 const MOST_SHOWN: usize = 4_096;
 
 /// Prints a line on the standard output.
 ///
 /// # Errors
 ///
-/// Fails if it cannot be written.
+/// Fails if the line cannot be written.
 pub(crate) fn say(line: &str) -> io::Result<()> {
     let mut to = io::stdout().lock();
     writeln!(to, "{line}")?;
     to.flush()
 }
 
-/// Prints a line on the standard error, fit for a terminal. A failure to write it is ignored.
+/// Prints a line on the standard error, made safe for a terminal. A failure to write it is ignored.
 pub(crate) fn complain(message: &str) {
     let message = printable(&shortened(message, MOST_SHOWN));
     let _ = writeln!(io::stderr().lock(), "{message}");
 }
 
-/// Prints an error, and on the standard output a JSON object for programs, if there is one.
+/// Prints an error. If a JSON object is given, also prints it on the standard output, for programs.
 pub(crate) fn refuse(object: Option<&Value>, message: &str) {
     if let Some(Err(error)) = object.map(|object| say(&object.to_string())) {
         complain_of_output(&error);
@@ -35,7 +36,7 @@ pub(crate) fn refuse(object: Option<&Value>, message: &str) {
     complain(&format!("error: {message}"));
 }
 
-/// Prints that the output could not be written.
+/// Reports that the output could not be written.
 pub(crate) fn complain_of_output(error: &io::Error) {
     complain(&format!("error: standard output: {error}"));
 }

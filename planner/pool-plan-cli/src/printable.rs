@@ -1,16 +1,16 @@
-//! Texts of files, made fit for a terminal: names and frames of a log are foreign text, and a
+//! Makes texts of files safe for a terminal. The names and frames in a log are foreign text, and a
 //! terminal executes control characters.
 
 use std::borrow::Cow;
 
 /// Returns the text with a replacement for each character that a terminal would act on: control
-/// characters, line ends, and those that change the text direction.
+/// characters, line ends, and characters that change the text direction.
 pub(crate) fn printable(text: &str) -> String {
     text.replace(is_acted_upon, "\u{fffd}")
 }
 
-/// Returns the beginning of a text longer than `most` characters: names in a file may have
-/// millions.
+/// Returns the text truncated to `most` characters. A name in a file may be millions of characters
+/// long.
 pub(crate) fn shortened(text: &str, most: usize) -> Cow<'_, str> {
     match text.char_indices().nth(most) {
         Some((end, _)) => Cow::Owned(format!("{}…", &text[..end])),

@@ -1,10 +1,12 @@
-//! Logs of memory allocators, replayed. A report has the live memory, the memory that the allocator
-//! held, the memory that others would have held for the same requests, and the lower bound.
+//! Replays the logs of memory allocators. A report shows the live memory, the memory that the
+//! allocator held, the memory that other allocators would have held for the same requests, and the
+//! lower bound.
 //!
-//! Logs are RMM's CSV and debug log, PyTorch's memory snapshots, `CuPy`'s hook, `MiniMalloc`'s CSV,
-//! the plans of `TFLite` Micro and XLA, JSON lines, and the records of captured CUDA graphs.
-//! [`Replay`] reads one and returns a [`Report`]; [`export`] writes it in the form of a viewer;
-//! [`csv`] reads and writes files of buffers for the planner, `pool-plan`.
+//! The supported logs are RMM's CSV and debug log, PyTorch's memory snapshots, the output of
+//! `CuPy`'s hook, `MiniMalloc`'s CSV, the plans of `TFLite` Micro and XLA, JSON lines, and the
+//! records of captured CUDA graphs. [`Replay`] reads a log and returns a [`Report`]. [`export`]
+//! writes a log in a form for viewers. [`csv`] reads and writes files of buffers for the planner,
+//! `pool-plan`.
 //!
 //! ```
 //! use pool_replay::{Allocator, Outcome, Replay};
@@ -24,14 +26,15 @@
 //! # Ok::<(), pool_replay::LogError>(())
 //! ```
 //!
-//! The command `pool-plan` (crate `pool-plan-cli`) prints the same for people. The formats and the rules of the simulated
-//! allocators are in `docs/replay.md` of the repository.
+//! The command `pool-plan` (crate `pool-plan-cli`) prints the same reports for people.
+//! `docs/replay.md` in the repository describes the formats and the rules of the simulated
+//! allocators.
 //!
 //! # Features
 //!
 //! | feature | gives | costs |
 //! |---|---|---|
-//! | `clap` | [`Format`] and [`Allocator`] are values of command lines (`clap::ValueEnum`) | clap |
+//! | `clap` | [`Format`] and [`Allocator`] can be parsed from command lines (`clap::ValueEnum`) | clap |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
@@ -56,7 +59,7 @@ pub use replay::{
     HeldInPart, LiveReport, Outcome, Replay, Report,
 };
 
-/// Compiles the code of the crate's README.
+/// Compiles the code in the crate's README.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct CrateReadme;

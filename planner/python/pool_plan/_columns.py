@@ -125,7 +125,7 @@ def _names(ids: Any) -> list[str]:
             name.encode()
         except UnicodeEncodeError as error:
             raise ProblemError(f"{name!r} is no name: it has half of a character") from error
-    # Those of numpy are a kind of their own.
+    # numpy's strings are a separate type.
     return [str(name) for name in names]
 
 
@@ -138,10 +138,10 @@ def _column(name: str, values: Any, dtype: type[np.signedinteger] | type[np.unsi
         raise TypeError(f"{name!r} has {array.ndim} dimensions, and not one")
     limits = np.iinfo(dtype)
     if array.dtype.kind in "iu":
-        # As numbers of Python, which do not wrap.
+        # Python's integers do not wrap.
         least, most = int(array.min()), int(array.max())
     else:
-        # Integers beyond 64 bits make an array of objects, and those on both sides of 63 bits one of floats.
+        # numpy converts integers beyond 64 bits to objects, and a mix of integers below and above 63 bits to floats.
         numbers = values if not isinstance(values, np.ndarray) else values.tolist()
         for number in numbers:
             if isinstance(number, (bool, np.bool_)) or not isinstance(number, (int, np.integer)):

@@ -1,14 +1,15 @@
-//! Errors of the planner as exceptions of `pool_plan/_errors.py`, each with its numbers as attributes.
+//! Converts errors of the planner to exceptions of `pool_plan/_errors.py`. Each exception has its
+//! numbers as attributes.
 
 use pool_plan::PlanError;
 use pool_replay::LogError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// The module of the exceptions.
+/// The module that defines the exceptions.
 const MODULE: &str = "pool_plan._errors";
 
-/// The exception for an error of the planner.
+/// Returns the exception for an error of the planner.
 pub(crate) fn of_plan(py: Python<'_>, error: &PlanError) -> PyErr {
     let message = pool_plan::error_chain(error);
     let numbers = PyDict::new(py);
@@ -39,7 +40,7 @@ pub(crate) fn of_plan(py: Python<'_>, error: &PlanError) -> PyErr {
     numbered.map_or_else(|error| error, |()| exception(py, class, &message, &numbers))
 }
 
-/// The exception for an error of a log: `OSError` for a file that cannot be read.
+/// Returns the exception for an error of a log. If the file cannot be read, this is an `OSError`.
 pub(crate) fn of_log(py: Python<'_>, error: LogError) -> PyErr {
     let message = pool_plan::error_chain(&error);
     let numbers = PyDict::new(py);

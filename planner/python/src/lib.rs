@@ -1,9 +1,10 @@
-//! The native part of the Python module `pool_plan`: arrays and options in, plans and reports out.
+//! The native part of the Python module `pool_plan`. It takes arrays and options, and returns plans
+//! and reports.
 //!
-//! Python's side (`pool_plan/*.py`) checks types and makes objects of the results. Long work runs
-//! on another thread, without the interpreter's lock, and Ctrl-C ends it.
+//! The Python part (`pool_plan/*.py`) checks types and converts the results to objects. Long
+//! computations run on another thread, without the interpreter's lock, and Ctrl-C stops them.
 
-// The macros of pyo3 define what they export by items of their own.
+// The macros of pyo3 generate items for everything that they export.
 #![allow(missing_docs)]
 
 mod errors;

@@ -1,4 +1,4 @@
-//! Options of the planner, from numbers that Python has given.
+//! Builds the options of the planner from numbers passed by Python.
 
 use std::time::Duration;
 
@@ -6,7 +6,8 @@ use pool_plan::Options;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-/// More threads than any machine has would be refused by the system one by one.
+/// The maximum number of threads. No machine has more, and the system would refuse further threads
+/// one by one.
 const MOST_THREADS: usize = 1024;
 
 /// The arguments of `plan` and `replay`.
@@ -22,7 +23,7 @@ pub(crate) struct Wanted {
 }
 
 impl Wanted {
-    /// The options, if their numbers mean something.
+    /// Returns the options if the numbers are valid.
     pub(crate) fn options(&self) -> PyResult<Options> {
         let budget = Duration::try_from_secs_f64(self.budget).map_err(|error| {
             PyValueError::new_err(format!("budget {} is no time in seconds: {error}", self.budget))

@@ -1,4 +1,4 @@
-//! Buffers with lifetimes, in columns, to offsets.
+//! Plans buffers with lifetimes, which are given as columns, and returns their offsets.
 
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pool_plan::{
@@ -24,7 +24,7 @@ pub(crate) struct Planned<'py> {
     untried: Vec<String>,
 }
 
-/// The columns of a problem; `offset` has -1 where a buffer may be anywhere.
+/// The columns of a problem. In `offset`, -1 means that a buffer may be placed anywhere.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct Columns<'py> {
@@ -36,7 +36,7 @@ pub(crate) struct Columns<'py> {
     offset: PyReadonlyArray1<'py, i64>,
 }
 
-/// Plans the buffers of some columns.
+/// Plans the buffers that the columns describe.
 #[pyfunction]
 pub(crate) fn plan<'py>(
     py: Python<'py>,
@@ -52,7 +52,7 @@ pub(crate) fn plan<'py>(
     let work = || -> Result<Plan, PlanError> {
         let problem = IntervalProblem::new(buffers)?;
         let plan = problem.solve_from(&last, &options, &monitor)?;
-        // What a user of Python gets has passed the validator in every build.
+        // Every plan that a Python user receives has passed the validator, in all builds.
         problem.validate(&plan.offsets).map_err(PlanError::Rejected)?;
         Ok(plan)
     };
@@ -71,7 +71,7 @@ pub(crate) fn plan<'py>(
     })
 }
 
-/// The name of a reason in Python.
+/// Returns the name of a stop reason in Python.
 fn stop_name(reason: StopReason) -> &'static str {
     match reason {
         StopReason::Optimal => "optimal",
@@ -83,7 +83,7 @@ fn stop_name(reason: StopReason) -> &'static str {
     }
 }
 
-/// The name of a proof in Python.
+/// Returns the name of a proof in Python.
 fn proof_name(proof: Proof) -> &'static str {
     match proof {
         Proof::Witness => "witness",

@@ -1,4 +1,4 @@
-//! A log to its report, which Python gets as JSON.
+//! Replays a log and returns its report to Python as JSON.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -14,7 +14,7 @@ use crate::errors;
 use crate::options::Wanted;
 use crate::watch::watched;
 
-/// Replays a file; what comes out is the report in JSON, and what it comes to.
+/// Replays a file. Returns the report as JSON, and the outcome.
 #[pyfunction]
 pub(crate) fn replay(
     py: Python<'_>,
@@ -72,7 +72,7 @@ fn allocator(name: &str) -> PyResult<Allocator> {
     })
 }
 
-/// A file that ends with an error once its reader is to stop.
+/// A file whose reads fail once the reader should stop.
 struct Stoppable<'a> {
     file: File,
     is_cancelled: &'a AtomicBool,

@@ -1,4 +1,4 @@
-//! Work on another thread, which Ctrl-C ends.
+//! Runs work on another thread, which Ctrl-C stops.
 
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::Duration;
@@ -6,14 +6,14 @@ use std::time::Duration;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
-/// The interval between two checks whether Python was interrupted.
+/// The interval between two checks for an interrupt of Python.
 const INTERVAL: Duration = Duration::from_millis(20);
 
-/// Does `work` on another thread, without the interpreter's lock. If Python is interrupted, `cancel` is called, and the
-/// work's result is waited for and dropped.
+/// Runs `work` on another thread, without the interpreter's lock. If Python is interrupted, calls
+/// `cancel`, waits for the result of `work`, and drops it.
 ///
 /// # Errors
-/// Fails if Python was interrupted, or the thread ended without a result.
+/// Fails if Python was interrupted, or if the thread ended without a result.
 pub(crate) fn watched<T: Send>(
     py: Python<'_>,
     work: impl FnOnce() -> T + Send,
@@ -21,7 +21,7 @@ pub(crate) fn watched<T: Send>(
 ) -> PyResult<T> {
     std::thread::scope(|scope| {
         let (sender, receiver) = sync_channel(1);
-        // A receiver that is gone is one that was interrupted.
+        // The receiver is dropped only after an interrupt.
         let worker = scope.spawn(move || drop(sender.send(work())));
         let receiver = std::sync::Mutex::new(receiver);
         loop {
@@ -33,7 +33,7 @@ pub(crate) fn watched<T: Send>(
                 Ok(result) => return Ok(result),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
-                    // A panic is taken from the thread here, and goes no further.
+                    // The panic ends here, and does not propagate further.
                     let _ = py.detach(|| worker.join().is_err());
                     return Err(PyRuntimeError::new_err("a bug in pool-plan: its thread ended"));
                 }

@@ -101,7 +101,7 @@ def test_a_plan_starts_from_the_last_one():
     draw = random.Random(9)
     rows = [(at, at + draw.randint(1, 40), draw.randint(1, 10**6)) for at in range(300)]
     first = pool_plan.plan(rows, rounds=3, threads=1)
-    # One buffer ends earlier: no plan is worse than the last one, whatever little time there is.
+    # One buffer ends earlier. The plan is no worse than the last one, however little time there is.
     rows[17] = (rows[17][0], rows[17][0] + 1, rows[17][2])
     again = pool_plan.plan(rows, budget=0, threads=1, last=first.offsets)
     assert again.peak <= first.peak and overlaps(rows, again.offsets) == []
@@ -123,7 +123,7 @@ def test_a_capacity_that_nothing_fits_is_an_exception_with_numbers():
 
 
 def test_a_capacity_that_only_a_search_refutes():
-    # Two of three sizes at a time, which no offsets put next to each other in as many bytes as are live.
+    # Two of three sizes are live at a time. No offsets can place them within the number of live bytes.
     rows = [(0, 2, 3), (1, 4, 2), (3, 6, 3), (5, 8, 2), (0, 8, 1), (2, 3, 3), (4, 5, 3), (6, 7, 4)]
     plan = pool_plan.plan(rows)
     if plan.certificate.is_optimal and plan.peak > plan.certificate.bound:

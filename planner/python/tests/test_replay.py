@@ -11,7 +11,7 @@ import numpy as np
 import pool_plan
 import pytest
 
-#: The logs of the repository, wherever the tests were copied to.
+#: The logs of the repository, which are found even if the tests were copied elsewhere.
 DATA = pathlib.Path(
     os.environ.get("POOL_PLAN_DATA", pathlib.Path(__file__).parent / "../../data")
 )

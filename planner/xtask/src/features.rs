@@ -1,18 +1,19 @@
-//! The feature sets that are checked, as data, and which crates are published.
+//! The feature sets that are checked, stored as data, and the crates that are published.
 
 use tasks::features::FeatureSet;
 use tasks::quick::Profile;
 
-/// Feature sets that clippy sees, one run each, beside the whole workspace with all features.
+/// The feature sets that clippy checks, one run each, in addition to the whole workspace with all
+/// features.
 pub(crate) const CLIPPY_SETS: &[FeatureSet] = &[FeatureSet::with("pool-replay", &[])];
 
-/// Crates that are published.
+/// The crates that are published.
 pub(crate) const PUBLISHED: &[&str] = &["pool-plan-cli", "pool-replay"];
 
-/// Features that a whole-workspace command turns on: all of them.
+/// The features that a whole-workspace command enables.
 pub(crate) const ALL_FEATURES: &str = "pool-replay/clap";
 
-/// The checks of `cargo xtask quick`.
+/// The checks that `cargo xtask quick` runs.
 pub(crate) fn quick() -> Profile {
     Profile { features: ALL_FEATURES.split(',').collect(), slow_suites: &[], others: &[] }
 }
@@ -36,7 +37,8 @@ mod tests {
     struct Package {
         name: String,
         features: BTreeMap<String, Vec<String>>,
-        /// The registries it may go to: none at all for `publish = false`.
+        /// The registries to which the crate may be published. The list is empty for `publish =
+        /// false`.
         publish: Option<Vec<String>>,
     }
 

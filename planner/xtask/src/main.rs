@@ -29,15 +29,16 @@ struct CommandLine {
 enum Task {
     /// Check the imports between modules and crates against the layering.
     Imports(imports::Arguments),
-    /// Follow every link of the documents.
+    /// Check every link in the documents.
     Links,
-    /// Check what a branch changes, in under two minutes: formatting, lints, unit tests, links.
+    /// Check the files that a branch changes, in under two minutes: formatting, lints, unit tests,
+    /// links.
     Quick(quick::Arguments),
-    /// Run every check of the workspace; the last line counts them.
+    /// Run every check of the workspace. The last line counts the checks.
     Test(steps::Arguments),
-    /// Build the Python wheel, install it into an environment of its own, and test it there.
+    /// Build the Python wheel, install it into its own environment, and test it there.
     Wheel,
-    /// Check the sentences of comments and documents against the rules of `docs/writing.md`.
+    /// Check the sentences in comments and documents against the rules of `docs/writing.md`.
     Words(words::Arguments),
 }
 

@@ -1,4 +1,5 @@
-//! `cargo xtask test`: every check of the planner's workspace, in order, with one closing line of counts.
+//! `cargo xtask test` runs every check of the planner's workspace, in order, and ends with one line
+//! of counts.
 
 use std::process::ExitCode;
 
@@ -11,12 +12,13 @@ use tasks::workspace::{self, Workspace};
 
 use crate::features::{ALL_FEATURES, CLIPPY_SETS, PUBLISHED};
 
-/// Random problems and files per property test: the count that `POOL_TEST_CASES` carries.
+/// The number of random problems and files per property test, which is passed on in
+/// `POOL_TEST_CASES`.
 const CASES: u32 = 2_000;
-/// The same with `--full`.
+/// The same number with `--full`.
 const CASES_IN_FULL: u32 = 20_000;
 
-/// All steps.
+/// All steps, in the order in which they run.
 const STEPS: &[Step<Setting>] = &[
     Step::in_turn("formatting", "rustfmt has nothing to change", formatting),
     Step::in_turn("clippy", "no warning in any listed feature set", clippy),
@@ -40,8 +42,9 @@ const CODE: &[&str] = &["planner/", "crates/pool-plan/"];
 /// The document that the library includes.
 const PAGES: &[&str] = &["planner/pool-replay/README.md"];
 
-/// The files that each step reads, from the root of the repository: `--changed-since` leaves out the steps that read no
-/// changed one. `tools/` is named nowhere, so that a change there runs everything.
+/// The files that each step reads, relative to the root of the repository. `--changed-since` skips
+/// the steps that read no changed file. `tools/` is not listed anywhere, so a change there runs
+/// everything.
 const INPUTS: &[Inputs] = &[
     ("formatting", &[&["*"]]),
     ("clippy", &[CODE]),
@@ -59,7 +62,7 @@ const INPUTS: &[Inputs] = &[
 #[derive(Debug)]
 struct Setting {
     workspace: Workspace,
-    /// The oldest supported Rust release, from the manifest of this task.
+    /// The oldest supported Rust release, as stated in the manifest of this task.
     oldest_rust: &'static str,
     toolchains: Toolchains,
     full: bool,
@@ -71,11 +74,11 @@ impl steps::Setting for Setting {
     }
 }
 
-/// Runs the steps; the last line that it prints is `N passed, N failed, N skipped`.
+/// Runs the steps. The last line that it prints is `N passed, N failed, N skipped`.
 ///
 /// # Errors
 ///
-/// When the run could not be made at all. A failed step is no such error: it is counted.
+/// Fails if the checks could not be run at all. A failed step is not such an error, but is counted.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     steps::run(arguments, STEPS, INPUTS, || {
         Ok(Setting {
@@ -87,7 +90,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     })
 }
 
-/// The Python module and the fuzz targets are workspaces of their own.
+/// The Python module and the fuzz targets are separate workspaces.
 fn formatting(_: &Setting) -> Result<Vec<Invocation>, String> {
     let own = |manifest| Invocation::check("fmt --check --manifest-path").with([manifest]);
     Ok(vec![
@@ -125,7 +128,7 @@ fn oldest_rust(setting: &Setting) -> Result<Vec<Invocation>, String> {
     Ok(vec![check.with(PUBLISHED.iter().flat_map(|name| ["--package", name]))])
 }
 
-/// Features are marked there by means that nightly alone has.
+/// Only nightly Rust can mark features in the documentation.
 fn published_pages(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let nightly = setting.toolchains.nightly_with(&[])?;
     let document = Invocation::check("doc --no-deps --lib --package pool-replay --features");
@@ -135,7 +138,8 @@ fn published_pages(setting: &Setting) -> Result<Vec<Invocation>, String> {
     Ok(vec![document.variable("RUSTDOCFLAGS", "--cfg docsrs -D warnings")])
 }
 
-/// Where Python or pip's registry cannot be reached, the task says so and counts it.
+/// If Python or pip's registry cannot be reached, the task prints this and counts the step as
+/// skipped.
 fn wheel(_: &Setting) -> Result<Vec<Invocation>, String> {
     Ok(vec![Invocation::counted_task("xtask wheel")])
 }

@@ -1,9 +1,10 @@
-//! `cargo xtask wheel`: the Python module of the planner as its users get it.
+//! `cargo xtask wheel` builds and tests the Python module of the planner in the form that users
+//! install.
 //!
-//! maturin builds the wheel, and pip installs it into an empty environment. There its tests run,
-//! from a directory without its sources, and the example of its documentation; mypy checks its
-//! types. Each assertion is one line, and the last line counts them. It needs Python and pip's
-//! registry, and without them prints a message.
+//! maturin builds the wheel, and pip installs it into an empty environment. Its tests run in this
+//! environment, from a directory without its sources, and so does the example in its documentation.
+//! mypy checks its types. Each assertion prints one line, and the last line counts them. The task
+//! needs Python and pip's registry, and prints a message if they are not available.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,15 +17,15 @@ use tasks::workspace::{self, Workspace};
 
 /// The crate and the package around it.
 const PACKAGE: &str = "python";
-/// The logs that its tests replay.
+/// The logs that the module's tests replay.
 const DATA: &str = "data";
-/// The example of the module's own documentation, and that there is one.
+/// Runs the example in the module's own documentation, and checks that there is one.
 const EXAMPLES: &str = "import doctest, sys, pool_plan\n\
     result = doctest.testmod(pool_plan)\n\
     sys.exit(0 if result.attempted and not result.failed else 1)";
 const NAME: &str = "the Python module";
 
-/// An environment of Python's.
+/// A Python environment.
 struct Environment {
     directory: PathBuf,
 }
@@ -33,8 +34,7 @@ struct Environment {
 ///
 /// # Errors
 ///
-/// Fails if a file cannot be written. A failed assertion is not such an error: it sets the exit
-/// code.
+/// Fails if a file cannot be written. A failed assertion is not an error, but sets the exit code.
 pub(crate) fn run() -> Result<ExitCode, TaskError> {
     let workspace: Workspace = workspace::describe()?;
     let directory = tempfile::tempdir()?;
@@ -47,7 +47,8 @@ pub(crate) fn run() -> Result<ExitCode, TaskError> {
     Ok(checks.exit_code_of_optional())
 }
 
-/// An environment with what builds and checks the wheel, or why there is none.
+/// Returns an environment with the tools that build and check the wheel, or the reason why there is
+/// none.
 fn tools(directory: &Path) -> Result<Environment, String> {
     let tools = Environment::new(directory.join("tools"))?;
     tools.install(&["maturin>=1.9,<2", "mypy>=1.15", "numpy>=1.24"])?;
@@ -75,7 +76,7 @@ fn check(
         succeeds(tools.command("mypy").args(["--strict", "pool_plan"]).current_dir(&package));
     checks.that("mypy has nothing against its types", types?);
     let user = Environment::new(directory.join("user"))?;
-    // pytest is no part of what is installed with the wheel, but numpy is.
+    // Installing the wheel does not install pytest, but does install NumPy.
     if let Err(why) = user.install(&["pytest>=8"]) {
         checks.skip("its tests", &why);
         return Ok(());
@@ -96,7 +97,7 @@ fn check(
 }
 
 impl Environment {
-    /// A new one, with pip and nothing else.
+    /// Creates an environment that contains only pip.
     fn new(directory: PathBuf) -> Result<Self, String> {
         let mut make = Command::new("python3");
         make.args(["-m", "venv"]).arg(&directory);
@@ -104,11 +105,11 @@ impl Environment {
         Ok(Self { directory })
     }
 
-    /// A program of it.
+    /// Returns a command that runs a program of the environment.
     fn command(&self, program: &str) -> Command {
         let programs = if cfg!(windows) { "Scripts" } else { "bin" };
         let mut command = Command::new(self.directory.join(programs).join(program));
-        // The user's own settings of Python must not affect this environment.
+        // The user's own Python settings must not affect this environment.
         command.env_remove("PYTHONPATH").env_remove("PYTHONHOME").env_remove("VIRTUAL_ENV");
         command
     }
@@ -122,7 +123,7 @@ impl Environment {
     }
 }
 
-/// Returns `true` if a command ends well; if not, the last line that it prints.
+/// Runs a command. If it fails, returns the last line that it printed.
 fn said(command: &mut Command) -> std::io::Result<Result<(), String>> {
     let Output { status, stdout, stderr } = command.stdin(Stdio::null()).output()?;
     if status.success() {
@@ -134,11 +135,11 @@ fn said(command: &mut Command) -> std::io::Result<Result<(), String>> {
     Ok(Err(last.map_or_else(|| format!("{status}"), str::to_owned)))
 }
 
-/// Returns `true` if a command ends well; if not, all that it prints.
+/// Runs a command. If it fails, returns everything that it printed.
 ///
 /// # Errors
 ///
-/// Fails if it cannot be started.
+/// Fails if the command cannot be started.
 fn succeeds(command: &mut Command) -> Result<Outcome, TaskError> {
     let Output { status, stdout, stderr } = command.stdin(Stdio::null()).output()?;
     let printed = [stdout, stderr].concat();
@@ -146,7 +147,7 @@ fn succeeds(command: &mut Command) -> Result<Outcome, TaskError> {
     Ok(if status.success() { Ok(()) } else { Err(failure()) })
 }
 
-/// The one file of a directory.
+/// Returns the only file in a directory.
 fn only_file(directory: &Path) -> Result<PathBuf, TaskError> {
     let files: Vec<PathBuf> = fs::read_dir(directory)?
         .map(|file| file.map(|file| file.path()))

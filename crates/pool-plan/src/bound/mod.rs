@@ -1,12 +1,14 @@
 //! The exact lower bounds, each with the buffers that prove it.
 //!
-//! The bound is the heaviest set of mutually conflicting buffers that can be computed exactly. For
-//! intervals, these are the buffers live at one time; for a graph, an antichain.
+//! The bound is the total size of the heaviest set of mutually conflicting buffers that can be
+//! computed exactly. In an interval problem, these are the buffers that are live at one time. In a
+//! graph, they are an antichain.
 //!
-//! Buffers whose offsets are multiples of a granule are followed by padding, except for the topmost
-//! of the set. So the same bound is also computed with the padded sizes of those buffers, less the
-//! largest padding in the set. That is done for each alignment of an interval problem, and for the
-//! smallest one of a graph. The largest bound counts.
+//! A buffer whose offset is a multiple of a granule is followed by padding, unless it is the
+//! topmost buffer of the set. The same bound is therefore also computed with the padded sizes of
+//! such buffers, less the largest padding in the set. This is repeated for each alignment of an
+//! interval problem, and done once for a graph, with its smallest alignment. The result is the
+//! largest of these bounds.
 
 mod antichain;
 mod sweep;
@@ -19,19 +21,19 @@ use crate::interval::IntervalProblem;
 use crate::item::Item;
 use crate::timeline::Timeline;
 
-/// The bytes that every plan needs, and the buffers that need them.
+/// A lower bound on the peak of every plan, and the buffers that prove it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Bound {
-    /// The peak in bytes that no plan is below.
+    /// The lower bound in bytes.
     pub bytes: u64,
-    /// Indices of mutually conflicting buffers, which need these bytes together. Or the one buffer
-    /// whose fixed offset needs them.
+    /// The indices of mutually conflicting buffers that together need these bytes, or of the single
+    /// buffer whose fixed offset requires them.
     pub witness: Vec<usize>,
 }
 
 impl IntervalProblem {
-    /// Returns the largest number of bytes that are live at one time.
+    /// Returns the maximum number of bytes that are live at one time.
     #[must_use]
     pub fn lower_bound(&self) -> Bound {
         Bound::on(&Timeline::new(self))
@@ -39,8 +41,8 @@ impl IntervalProblem {
 }
 
 impl Bound {
-    /// Computes the bound of a timeline.
-    // Uncounted: some passes over the buffers for each alignment, before the first plan.
+    /// Computes the lower bound for a timeline.
+    // Uncounted: makes some passes over the buffers for each alignment, before the first plan.
     pub(crate) fn on(timeline: &Timeline) -> Self {
         let mut granules: Vec<u64> = timeline.items.iter().map(|item| item.alignment).collect();
         granules.sort_unstable();
@@ -50,7 +52,7 @@ impl Bound {
 }
 
 impl HappensBeforeProblem {
-    /// Returns the largest number of bytes in mutually unordered buffers. That is a maximum-weight
+    /// Returns the maximum total size of mutually unordered buffers. This is a maximum-weight
     /// antichain: the total weight less the maximum flow on the comparability relation (Dilworth
     /// 1950, in its weighted form).
     #[must_use]
@@ -58,13 +60,14 @@ impl HappensBeforeProblem {
         self.bound_while(&crate::order::precedence(self, 1), &[], &|| true)
     }
 
-    /// Does the same as [`lower_bound`](Self::lower_bound), from the relation that has, for each
-    /// buffer, those that begin after all its uses.
+    /// Does the same as [`lower_bound`](Self::lower_bound), but takes the relation as an argument.
+    /// For each buffer, the relation lists the buffers that begin after all of its uses.
     ///
     /// If `is_needed` returns `false` before the bound is found, the result may be lower. It is
-    /// then the weight of buffers that are live at once in one order of the operations, and of
-    /// others that are not ordered with them. `lifetimes` has the lifetimes in that order. Of
-    /// buffers that are live at once in some order, none comes before another.
+    /// then the weight of a set of buffers that are live at the same time in one order of the
+    /// operations, extended by other buffers that are unordered with them. `lifetimes` contains the
+    /// lifetimes in that order. None of the buffers that are live at the same time in some order
+    /// can come before another.
     pub(crate) fn bound_while(
         &self,
         precedes: &BitMatrix,
@@ -77,7 +80,7 @@ impl HappensBeforeProblem {
             fixed: one.offset,
         };
         let items: Vec<Item> = self.buffers().iter().map(item).collect();
-        // A flow for each alignment would take long.
+        // Computing a flow for each alignment would take too long.
         let least = items.iter().map(|item| item.alignment).min();
         best(&items, least.as_slice(), |weights| {
             antichain::heaviest(precedes, weights, is_needed).unwrap_or_else(|| {
@@ -88,8 +91,8 @@ impl HappensBeforeProblem {
     }
 }
 
-/// Returns the best bound of sets of conflicting buffers and fixed offsets.
-// Uncounted: some passes over the buffers, before the first plan.
+/// Returns the best bound that sets of conflicting buffers and fixed offsets prove.
+// Uncounted: makes some passes over the buffers, before the first plan.
 fn best(sizes: &[Item], granules: &[u64], heaviest: impl Fn(&[u64]) -> Vec<usize>) -> Bound {
     let weights: Vec<u64> = sizes.iter().map(|one| one.size).collect();
     let witness = heaviest(&weights);

@@ -1,10 +1,11 @@
-//! The heaviest set of buffers that are live at one time, by a sweep over starts and ends.
+//! The heaviest set of buffers that are live at one time, found by a sweep over their starts and
+//! ends.
 
 use crate::timeline::Timeline;
 
-/// Returns the items of the first section with the largest sum of `weights`, without those of
-/// weight 0.
-// Uncounted: one pass, before the first plan.
+/// Returns the items of the section with the largest sum of `weights`, without those of weight 0.
+/// If several sections have the same sum, the first one is used.
+// Uncounted: makes one pass, before the first plan.
 pub(super) fn heaviest_section(timeline: &Timeline, weights: &[u64]) -> Vec<usize> {
     let totals = timeline.totals(weights);
     let most = totals.iter().copied().max().unwrap_or(0);
@@ -12,9 +13,9 @@ pub(super) fn heaviest_section(timeline: &Timeline, weights: &[u64]) -> Vec<usiz
     timeline.live_at(section).filter(|&item| weights[item] > 0).collect()
 }
 
-/// Returns the buffers live at the first time with the largest sum of `weights`. `live_spans`
-/// returns the spans in which a buffer is live.
-// Uncounted: one sort, before the first plan.
+/// Returns the buffers that are live at the time with the largest sum of `weights`, or at the first
+/// of several such times. `live_spans` returns the spans during which a buffer is live.
+// Uncounted: sorts once, before the first plan.
 pub(super) fn heaviest<S>(live_spans: impl Fn(usize) -> S, weights: &[u64]) -> Vec<usize>
 where
     S: IntoIterator<Item = (i64, i64)>,
@@ -26,7 +27,7 @@ where
             events.push((upper, false, weight));
         }
     }
-    // At one time, ends come before starts.
+    // At equal times, ends come before starts.
     events.sort_unstable();
     let (mut live, mut most, mut when) = (0_u64, 0_u64, None);
     for (time, begins, weight) in events {

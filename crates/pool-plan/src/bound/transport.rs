@@ -1,52 +1,54 @@
-//! Maximum flow from elements to later elements, by blocking flows on level graphs (Dinic 1970),
-//! without recursion.
+//! Computes the maximum flow from elements to later elements, with blocking flows on level graphs
+//! (Dinic 1970) and without recursion.
 //!
-//! Each element has a weight to send and a weight to take. An edge without limit leads from each
-//! element to all later ones. These edges are the bits of the relation itself, and only edges with
-//! flow are listed. So memory grows with the elements, and not with the pairs of the relation.
+//! Each element has a weight that it can send and a weight that it can receive. An edge of
+//! unlimited capacity leads from each element to all later elements. The bits of the relation
+//! represent these edges, and only edges that carry flow are listed. Memory use therefore grows
+//! with the number of elements, not with the number of pairs in the relation.
 
 use crate::bits::{BitMatrix, ones};
 
-/// The number of senders between two checks of the clock.
+/// The number of senders processed between two checks of the clock.
 const SENDERS_UNWATCHED: usize = 64;
 
-/// A flow, and the supply and demand that are left.
+/// A flow, and the remaining supply and demand.
 #[derive(Debug)]
 pub(super) struct Transport<'a> {
     precedes: &'a BitMatrix,
     supply: Vec<u64>,
     demand: Vec<u64>,
-    /// For each receiver, the senders that it takes from, and the amounts.
+    /// For each receiver, the senders that it receives from, and the amounts.
     taken: Vec<Vec<(usize, u64)>>,
 }
 
-/// For each sender and receiver, its distance from a sender with supply left, in steps of two.
+/// For each sender and receiver, the distance from a sender with remaining supply, in pairs of
+/// edges.
 struct Levels {
     senders: Vec<usize>,
-    /// The receivers of each level, as bits.
+    /// For each level, its receivers as bits.
     receivers: Vec<Vec<u64>>,
-    /// The receivers of all levels, as bits.
+    /// The receivers on all levels, as bits.
     met: Vec<u64>,
-    /// `true` if some receiver of the last level can take more.
+    /// `true` if some receiver of the last level has remaining demand.
     is_open: bool,
 }
 
 impl<'a> Transport<'a> {
-    /// Makes an empty flow.
-    // Uncounted: one pass over the elements.
+    /// Creates an empty flow.
+    // Uncounted: makes one pass over the elements.
     pub(super) fn new(precedes: &'a BitMatrix, weights: &[u64]) -> Self {
         let (supply, demand) = (weights.to_vec(), weights.to_vec());
         Self { precedes, supply, demand, taken: vec![Vec::new(); weights.len()] }
     }
 
-    /// Sends as much as possible. The loop ends, because each round sends something and supply is
-    /// finite. `block` is called only if a path leads from a sender with supply to a receiver with
-    /// demand, and its first path carries at least one. (By Dinic's argument, paths are longer in
-    /// each round, so there are no more rounds than elements.)
+    /// Sends as much flow as possible. The loop ends, because each round sends something and the
+    /// supply is finite. `block` is called only if a path leads from a sender with supply to a
+    /// receiver with demand. The first such path carries at least one unit. (By Dinic's argument,
+    /// paths get longer in each round, so the number of rounds is at most the number of elements.)
     ///
-    /// Returns two values for each element: `true` if more could be sent from it to a receiver with
-    /// demand, and `true` if it could take more from a sender with supply. Returns `None` if
-    /// `is_needed` returned `false` first.
+    /// Returns two values for each element. The first is `true` if the element could send more to a
+    /// receiver with demand. The second is `true` if it could receive more from a sender with
+    /// supply. Returns `None` if `is_needed` returned `false` before the computation ended.
     pub(super) fn maximise(
         &mut self,
         is_needed: &dyn Fn() -> bool,
@@ -66,8 +68,8 @@ impl<'a> Transport<'a> {
         None
     }
 
-    /// Returns the levels up to the first one with a receiver that can take more.
-    // Uncounted: one pass over the rows; `maximise` checks the clock before each.
+    /// Returns the levels up to the first one that contains a receiver with remaining demand.
+    // Uncounted: makes one pass over the rows; `maximise` checks the clock before each pass.
     fn levels(&self) -> Levels {
         let count = self.supply.len();
         let has_some = |&sender: &usize| self.supply[sender] > 0;
@@ -102,24 +104,24 @@ impl<'a> Transport<'a> {
         Levels { senders, receivers, met, is_open: false }
     }
 
-    /// Fills every path that goes from level to level, until `is_needed` returns `false`.
+    /// Saturates every path from level to level, until `is_needed` returns `false`.
     ///
-    /// The loop ends: each turn takes one of three steps, and each kind occurs finitely often
-    /// between steps of the kind after it.
+    /// The loop ends. Each iteration does one of the following three things, and each of them can
+    /// happen only finitely often before the next one in the list must happen:
     ///
-    /// - The path grows, and is no longer than the number of levels.
-    /// - A receiver is cleared, or moves to its next giver; neither is ever undone.
-    /// - Something is sent, and the supply is finite.
+    /// - The path grows. Its length never exceeds the number of levels.
+    /// - A receiver is cleared, or moves to its next giver. Neither is ever undone.
+    /// - Flow is sent, and the supply is finite.
     ///
-    /// The givers that `send` adds to a receiver are of a level before it, so that no path goes to
+    /// The givers that `send` adds to a receiver belong to an earlier level, so no path leads to
     /// them.
     fn block(&mut self, levels: &mut Levels, is_needed: &dyn Fn() -> bool) {
         let last = levels.receivers.len() - 1;
         let full: Vec<usize> =
             ones(&levels.receivers[last]).filter(|&one| self.demand[one] == 0).collect();
         full.into_iter().for_each(|one| clear(&mut levels.receivers[last], one));
-        // The next position of each sender, as a word of its row, and of each receiver, as an index
-        // of its givers.
+        // The next position of each sender, as a word of its row, and the next position of each
+        // receiver, as an index into its givers.
         let count = self.supply.len();
         let (mut next_word, mut next_taken) = (vec![0; count], vec![0; count]);
         let mut path = Vec::new();
@@ -135,7 +137,7 @@ impl<'a> Transport<'a> {
                 let row = self.precedes.row(sender);
                 let found = next(row, &levels.receivers[level], &mut next_word[sender]);
                 let Some(receiver) = found else {
-                    // A dead end: its giver tries another receiver.
+                    // This is a dead end: the giver tries another receiver.
                     let Some(step) = path.pop() else { break };
                     next_taken[step.receiver] = step.at + 1;
                     self.go_on(step.receiver, levels, &mut next_taken, &mut path);
@@ -153,8 +155,9 @@ impl<'a> Transport<'a> {
         }
     }
 
-    /// Extends the path over a receiver to one of its givers, or marks the receiver as a dead end.
-    // Uncounted: the words of a row; `maximise` checks the clock meanwhile.
+    /// Extends the path through a receiver to one of its givers, or marks the receiver as a dead
+    /// end.
+    // Uncounted: reads the givers of one receiver; `maximise` checks the clock regularly.
     fn go_on(
         &self,
         receiver: usize,
@@ -176,9 +179,9 @@ impl<'a> Transport<'a> {
         }
     }
 
-    /// Sends the largest possible amount along a path from `first` to `last`, and cuts the path
-    /// back to the first exhausted step.
-    // Uncounted: the words of a row; `maximise` checks the clock meanwhile.
+    /// Sends as much as possible along a path from `first` to `last`, and truncates the path at the
+    /// first exhausted step.
+    // Uncounted: reads the steps of one path; `maximise` checks the clock regularly.
     fn send(&mut self, first: usize, last: usize, path: &mut Vec<Step>) {
         let on_path = path.iter().map(|step| self.taken[step.receiver][step.at].1);
         let amount = on_path.fold(self.supply[first].min(self.demand[last]), u64::min);
@@ -195,10 +198,10 @@ impl<'a> Transport<'a> {
         path.truncate(path.iter().position(used_up).unwrap_or(path.len()));
     }
 
-    /// Returns the weights that each element sends and takes; `None` if there is flow outside the
-    /// relation.
+    /// Returns the weights that each element sends and receives, or `None` if flow exists outside
+    /// the relation.
     #[cfg(test)]
-    // Uncounted: one pass over the elements.
+    // Uncounted: makes one pass over the elements.
     pub(super) fn sums(&self) -> Option<(Vec<u64>, Vec<u64>)> {
         let (mut sent, mut taken) = (vec![0; self.supply.len()], vec![0; self.demand.len()]);
         for (receiver, givers) in self.taken.iter().enumerate() {
@@ -213,7 +216,7 @@ impl<'a> Transport<'a> {
         Some((sent, taken))
     }
 
-    // Uncounted: the vertices of a tree, from a leaf to the root.
+    // Uncounted: reads the givers of one receiver.
     fn give(&mut self, sender: usize, receiver: usize, amount: u64) {
         let taken = &mut self.taken[receiver];
         match taken.iter_mut().find(|(giver, _)| *giver == sender) {
@@ -223,17 +226,18 @@ impl<'a> Transport<'a> {
     }
 }
 
-/// A step of a path: from a receiver to one of its givers, whose flow may be sent elsewhere.
+/// A step of a path: it leads from a receiver to one of its givers, whose flow may be redirected.
 #[derive(Clone, Copy, Debug)]
 struct Step {
     receiver: usize,
-    /// The index of the giver among those of the receiver.
+    /// The index of the giver in the receiver's list.
     at: usize,
     giver: usize,
 }
 
-/// Returns the first bit that is set in both rows from a word on, and moves the word to that bit's.
-// Uncounted: the vertices of a tree, from a leaf to the root.
+/// Returns the first bit at or after a word that is set in both rows, and advances `word` to the
+/// word that contains it.
+// Uncounted: reads the words of one row.
 fn next(row: &[u64], set: &[u64], word: &mut usize) -> Option<usize> {
     while *word < row.len() {
         let both = row[*word] & set[*word];

@@ -1,11 +1,11 @@
-//! A greedy placer of items whose conflicts are a matrix.
+//! A greedy placer for items whose conflicts are given as a matrix.
 //!
-//! There are two ways to find the placed items that conflict with a new one. One reads the item's
-//! row of the matrix, and sorts the conflicts by address. The other reads a list of placed items in
-//! the order of addresses, and tests each in the row. An item leaves the list after all items that
-//! conflict with it were placed. So the list is short if items come in the order of their starts,
-//! as few are live at once. If most items conflict, it is no longer than the conflicts to be
-//! sorted.
+//! There are two methods of finding the placed items that conflict with a new item. The first reads
+//! the item's row of the matrix, and sorts the conflicting items by address. The second scans a
+//! list of placed items in address order, and tests each one against the row. An item leaves this
+//! list once all items that conflict with it are placed. The list is therefore short if items are
+//! placed in order of their starts, because few are live at the same time. If most items conflict,
+//! the list is no longer than the conflicts that the first method would have to sort.
 
 use super::orders::Order;
 use super::place::{Place, Placement};
@@ -16,19 +16,19 @@ use crate::heuristic::GreedyFit;
 use crate::item::Item;
 use crate::work::Watch;
 
-/// The number of pairs for one conflict up to which the placer uses the list of placed items.
+/// The maximum number of pairs per conflict for which the placer uses the list of placed items.
 const PAIRS_A_CONFLICT: u64 = 16;
 
-/// Items are removed from the list after one was added for each of this many in it.
+/// The list is cleaned up once it has grown by one item for each of this many items in it.
 const LISTED_A_STRUCK: usize = 16;
 
-/// The number of items placed between two checks for items to remove.
+/// The number of items placed between two checks for removable items.
 const ITEMS_A_STRIKE: usize = 64;
 
-/// The number of passes that a placement counts in addition to those over lists.
+/// The fixed cost of each placement, counted in passes, on top of the passes over lists.
 const PASSES_BESIDE: usize = 32;
 
-/// A maker of greedy plans of items with conflicts, which keeps its memory between plans.
+/// A greedy placer for items with conflicts. It keeps its memory from plan to plan.
 #[derive(Debug)]
 pub(crate) struct ConflictPlacer<'a> {
     items: &'a [Item],
@@ -39,23 +39,24 @@ pub(crate) struct ConflictPlacer<'a> {
     met: Vec<u64>,
     occupied: Vec<(u64, u64)>,
     listed: Vec<Listed>,
-    /// The items that are not placed yet.
+    /// The items that are not yet placed.
     left: Vec<u64>,
 }
 
-/// A placed item in the list by addresses.
+/// A placed item in the list sorted by address.
 #[derive(Clone, Copy, Debug)]
 struct Listed {
     start: u64,
     end: u64,
     item: u32,
-    /// The word of its row before which all items are placed.
+    /// The first word of the item's row that may contain unplaced items. All items in earlier words
+    /// are placed.
     word: u32,
 }
 
 impl<'a> ConflictPlacer<'a> {
-    /// Makes a placer for `items`. The items set in row i of `conflicts` may not share bytes with
-    /// item i. `total_degree` is their number over all rows, or slightly more.
+    /// Creates a placer for `items`. The items set in row i of `conflicts` may not share bytes with
+    /// item i. `total_degree` is the number of conflicts over all rows, or slightly more.
     pub(crate) fn new(items: &'a [Item], conflicts: &'a BitMatrix, total_degree: u64) -> Self {
         let (words, count) = (items.len().div_ceil(64), items.len() as u64);
         let (placed, met) = (vec![0; words], vec![0; words]);
@@ -64,14 +65,14 @@ impl<'a> ConflictPlacer<'a> {
         Self { items, conflicts, is_dense, placed, met, occupied, listed, left }
     }
 
-    /// Records that an item is placed. An item without bytes blocks no other.
+    /// Records that an item is placed. An item of size 0 blocks no other item.
     fn note(&mut self, index: usize) {
         if self.items[index].size > 0 {
             self.placed[index / 64] |= 1 << (index % 64);
         }
     }
 
-    /// Finds the addresses of placed items that conflict with one, by its row.
+    /// Finds the addresses of the placed items that conflict with an item, using the item's row.
     // Uncounted: `place_by_rows` counts the words and the conflicts found.
     fn occupied_by_row(&mut self, index: usize, offsets: &[u64]) {
         let row = self.conflicts.row(index).iter().zip(&self.placed);
@@ -82,7 +83,7 @@ impl<'a> ConflictPlacer<'a> {
         self.occupied.sort_unstable();
     }
 
-    /// Finds room for an item between the listed ones that it conflicts with.
+    /// Finds room for an item between the listed items that it conflicts with.
     // Uncounted: `place_by_list` counts the list.
     fn room_by_list(&self, item: usize, fit: GreedyFit) -> u64 {
         let row = self.conflicts.row(item);
@@ -102,9 +103,9 @@ impl<'a> ConflictPlacer<'a> {
         self.listed.insert(place, one);
     }
 
-    /// Removes items from the list that conflict with no unplaced item. The unplaced items only
-    /// become fewer, so each word of an item's row is read until none of it is left, and not again.
-    /// Returns the number of words read.
+    /// Removes the items that conflict with no unplaced item from the list. The set of unplaced
+    /// items only shrinks, so each word of an item's row is read until it contains no unplaced
+    /// item, and never again. Returns the number of words read.
     fn strike(&mut self) -> usize {
         let (conflicts, left) = (self.conflicts, &self.left);
         let mut looked = self.listed.len();
@@ -119,7 +120,7 @@ impl<'a> ConflictPlacer<'a> {
         looked
     }
 
-    /// Places items by the list; see [`Place::place_while`].
+    /// Places items using the list; see [`Place::place_while`].
     fn place_by_list(&mut self, order: &Order, limit: u64, watch: &Watch<'_>) -> Placement {
         let (mut offsets, mut peak) = (vec![0; self.items.len()], 0);
         self.listed.clear();
@@ -164,7 +165,7 @@ impl<'a> ConflictPlacer<'a> {
         if peak >= limit { Placement::Higher } else { Placement::Done { offsets, peak } }
     }
 
-    /// Places items by their rows; see [`Place::place_while`].
+    /// Places items using their rows; see [`Place::place_while`].
     fn place_by_rows(&mut self, order: &Order, limit: u64, watch: &Watch<'_>) -> Placement {
         let (mut offsets, mut peak) = (vec![0; self.items.len()], 0);
         self.placed.fill(0);

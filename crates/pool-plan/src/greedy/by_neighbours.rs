@@ -1,8 +1,9 @@
-//! A placer of the buffers of a timeline that meet few others.
+//! A placer for timelines whose buffers each overlap only a few others.
 //!
-//! The spans that meet a buffer's own are adjacent in memory, with the addresses of those that are
-//! placed. So these are gathered, sorted and searched for room. A tree over time takes longer if
-//! few buffers are live at one time, and less if many are.
+//! The spans that overlap a buffer's span are adjacent in memory, and so are the addresses of those
+//! that are placed. The placer gathers these addresses, sorts them and searches them for room. This
+//! is faster than a tree over time if few buffers are live at the same time, and slower if many
+//! are.
 
 use super::orders::Order;
 use super::place::Placement;
@@ -11,23 +12,23 @@ use crate::overlaps::Overlaps;
 use crate::timeline::Timeline;
 use crate::work::Watch;
 
-/// The number of passes that a placement counts in addition to those over neighbours.
+/// The fixed cost of each placement, counted in passes, on top of the passes over its neighbours.
 const PASSES_BESIDE: usize = 32;
 
-/// A maker of greedy plans of a timeline whose buffers meet few others, which keeps its memory
-/// between plans.
+/// A greedy placer for a timeline whose buffers each overlap only a few others. It keeps its memory
+/// from plan to plan.
 #[derive(Debug)]
 pub(super) struct NeighbourPlacer<'a> {
     timeline: &'a Timeline,
     overlaps: &'a Overlaps<'a>,
-    /// For each span in the order of `overlaps`, the addresses of its item; an empty range before
-    /// it is placed.
+    /// For each span, in the order of `overlaps`, the addresses of its item. The range is empty
+    /// until the item is placed.
     placed: Vec<(u64, u64)>,
     occupied: Vec<(u64, u64)>,
 }
 
 impl<'a> NeighbourPlacer<'a> {
-    /// Makes a placer for a timeline.
+    /// Creates a placer for a timeline.
     pub(super) fn new(timeline: &'a Timeline, overlaps: &'a Overlaps<'a>) -> Self {
         Self { timeline, overlaps, placed: Vec::new(), occupied: Vec::new() }
     }
@@ -85,8 +86,8 @@ impl<'a> NeighbourPlacer<'a> {
         looked
     }
 
-    /// Records the addresses of an item's spans.
-    // Uncounted: the spans of an item, which `gather` has counted.
+    /// Records the addresses for all spans of an item.
+    // Uncounted: reads the spans of one item, which `gather` has counted.
     fn note(&mut self, index: usize, offset: u64) {
         let size = self.timeline.items[index].size;
         if size > 0 {

@@ -1,10 +1,10 @@
-//! A placer of the buffers of a timeline in the order of their starts, as an allocator would serve
-//! requests as they come.
+//! A placer that handles the buffers of a timeline in the order of their starts, like an allocator
+//! that serves requests as they arrive.
 //!
-//! Earlier buffers started before, so a buffer can only meet those that are live when it starts.
-//! The placer keeps only the free ranges of one time; other orders need those of all times. With
-//! gaps taken for live, and fixed offsets for always in use, this is the fastest plan of any
-//! problem, but a rough one.
+//! All buffers placed so far started earlier, so a new buffer can only overlap the buffers that are
+//! live when it starts. The placer therefore tracks the free ranges at a single time, whereas other
+//! orders need the free ranges at all times. If gaps are treated as live and fixed offsets as
+//! always in use, this is the fastest way to plan any problem, but the plan is a rough one.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -18,13 +18,13 @@ use crate::item::Item;
 use crate::timeline::Timeline;
 use crate::work::Watch;
 
-/// The number of passes that a placement counts in addition to those over free ranges.
+/// The fixed cost of each placement, counted in passes, on top of the passes over free ranges.
 const PASSES_BESIDE: usize = 32;
 
-/// Places the items of a timeline in `order`, in which no item starts before an earlier one. Items
-/// with gaps are live in them, too, and the addresses of items with fixed offsets are always in
-/// use; with such items, the order must be a rough one. The conditions are those of
-/// [`Place::place_while`](super::place::Place::place_while).
+/// Places the items of a timeline in `order`, which must sort the items by start. Items are treated
+/// as live during their gaps, and the addresses of items with fixed offsets as always in use. If
+/// there are such items, `order` must be marked as rough. All other conditions of
+/// [`Place::place_while`](super::place::Place::place_while) also apply.
 pub(super) fn place_by_start(
     timeline: &Timeline,
     order: &Order,
@@ -62,9 +62,9 @@ pub(super) fn place_by_start(
     if peak >= limit { Placement::Higher } else { Placement::Done { offsets, peak } }
 }
 
-/// Returns the items of an order by their first sections: an item with a gap at its lower end
-/// begins later than its lower time.
-// Uncounted: one sort, before the first plan.
+/// Sorts the items of an order by their first sections. An item with a gap at the start of its
+/// lifetime begins later than its lower time.
+// Uncounted: sorts once, before the first plan.
 fn by_first_section<'a>(timeline: &Timeline, order: &'a Order) -> Cow<'a, [u32]> {
     let first = |&item: &u32| hull(timeline, item as usize).0;
     if !order.is_rough {
@@ -75,7 +75,7 @@ fn by_first_section<'a>(timeline: &Timeline, order: &'a Order) -> Cow<'a, [u32]>
     Cow::Owned(items)
 }
 
-/// Returns the sections from the first to the last in which an item is live.
+/// Returns the range from the first to the last section in which an item is live.
 fn hull(timeline: &Timeline, item: usize) -> (u32, u32) {
     let spans = timeline.spans(item);
     (spans[0].0, spans[spans.len() - 1].1)
@@ -89,17 +89,18 @@ fn fixed_range(item: &Item) -> Option<(u64, u64)> {
 /// The addresses that are free at one time.
 #[derive(Debug, Default)]
 struct FreeRanges {
-    /// Free ranges below `top`, which do not touch: the end of each by its start.
+    /// The free ranges below `top`, none of which touch. Maps the start of each range to its end.
     ends: BTreeMap<u64, u64>,
-    /// The same ranges as (size, start).
+    /// The same ranges as (size, start) pairs.
     by_size: BTreeSet<(u64, u64)>,
-    /// The first of the addresses above all occupied ones.
+    /// The first address above all occupied ones.
     top: u64,
 }
 
 impl FreeRanges {
-    /// Returns all addresses except some ranges, which are never free.
-    // Uncounted: one sort, before the first plan.
+    /// Returns the free addresses when only the given ranges are occupied. These ranges are never
+    /// freed.
+    // Uncounted: sorts once, before the first plan.
     fn beside(never: impl Iterator<Item = (u64, u64)>) -> Self {
         let mut never: Vec<(u64, u64)> = never.collect();
         never.sort_unstable();
@@ -111,13 +112,13 @@ impl FreeRanges {
         free
     }
 
-    /// Returns the maximum number of free ranges that a rule checks, if alignments do not matter.
+    /// Returns the maximum number of free ranges that a rule checks if alignments do not matter.
     fn looked_at(&self, fit: GreedyFit) -> usize {
         if fit == GreedyFit::First { self.ends.len() } else { 0 }
     }
 
     /// Takes `size` bytes out of a free range.
-    // Uncounted: the ranges that `looked_at` counts.
+    // Uncounted: reads only the ranges that `looked_at` counts.
     fn take(&mut self, size: u64, alignment: u64, fit: GreedyFit) -> u64 {
         let Some((start, end)) = self.find(size, alignment, fit) else {
             let offset = self.top.next_multiple_of(alignment);
@@ -132,8 +133,9 @@ impl FreeRanges {
         offset
     }
 
-    /// Returns the free range that the rule takes for `size` bytes, if there is one below the top.
-    // Uncounted: the ranges that `looked_at` counts.
+    /// Returns the free range below the top that the rule selects for `size` bytes, if there is
+    /// one.
+    // Uncounted: reads only the ranges that `looked_at` counts.
     fn find(&self, size: u64, alignment: u64, fit: GreedyFit) -> Option<(u64, u64)> {
         let fits = |&(start, end): &(u64, u64)| start.next_multiple_of(alignment) + size <= end;
         match fit {

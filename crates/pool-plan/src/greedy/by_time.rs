@@ -1,4 +1,4 @@
-//! A placer of the buffers of a timeline in a given order.
+//! A placer that handles the buffers of a timeline in a given order.
 
 use super::by_neighbours::NeighbourPlacer;
 use super::by_start::place_by_start;
@@ -11,25 +11,27 @@ use crate::overlaps::LazyOverlaps;
 use crate::timeline::Timeline;
 use crate::work::Watch;
 
-/// The mean number of neighbours of a buffer up to which placing by neighbours takes less time than
-/// by a tree.
+/// The mean number of neighbours per buffer up to which placing by neighbours is faster than using
+/// a tree.
 const FEW_NEIGHBOURS: u64 = 1_024;
 
-/// A maker of greedy plans of one timeline, which keeps its memory between plans.
+/// A greedy placer for one timeline. It keeps its memory from plan to plan.
 #[derive(Debug)]
 pub(crate) struct TimelinePlacer<'a> {
     timeline: &'a Timeline,
     overlaps: &'a LazyOverlaps<'a>,
     is_sparse: bool,
-    /// The placer of sparse timelines; made for the first order that needs it.
+    /// The placer for sparse timelines. It is created for the first order that needs it.
     neighbours: Option<NeighbourPlacer<'a>>,
-    /// The addresses occupied so far; made for the first order that needs it.
+    /// The addresses that are occupied so far. The tree is created for the first order that needs
+    /// it.
     tree: Option<TimeTree>,
     occupied: Union,
 }
 
 impl<'a> TimelinePlacer<'a> {
-    /// Makes a placer for `timeline`, whose items together meet `total_degree` others.
+    /// Creates a placer for `timeline`. `total_degree` is the total number of neighbours over all
+    /// items.
     pub(crate) fn new(
         timeline: &'a Timeline,
         overlaps: &'a LazyOverlaps<'a>,
@@ -40,7 +42,7 @@ impl<'a> TimelinePlacer<'a> {
         Self { timeline, overlaps, is_sparse, neighbours: None, tree: None, occupied }
     }
 
-    /// Places items by the tree; see [`Place::place_while`].
+    /// Places items using the tree; see [`Place::place_while`].
     fn place_by_tree(&mut self, order: &Order, limit: u64, watch: &Watch<'_>) -> Placement {
         let timeline = self.timeline;
         let tree = self.tree.get_or_insert_with(|| TimeTree::new(timeline.sections));
@@ -95,7 +97,7 @@ impl Place for TimelinePlacer<'_> {
     }
 }
 
-// Uncounted: the spans of an item, which the query before it has counted.
+// Uncounted: reads the spans of one item, which the preceding query has counted.
 fn occupy(tree: &mut TimeTree, timeline: &Timeline, index: usize, offset: u64) {
     let size = timeline.items[index].size;
     if size == 0 {

@@ -1,55 +1,56 @@
-//! The orders in which greedy plans take the buffers.
+//! The orders in which greedy plans place the buffers.
 
 use crate::adjacency::indices;
 use crate::heuristic::{GreedyFit, GreedyHeuristic, GreedyOrder};
 use crate::sorting::{sort_by_number, unsigned};
 use crate::work::Watch;
 
-/// The number of buffers up to which ties are also broken by name instead of by place in the
-/// problem.
+/// The maximum number of buffers for which ties are also broken by name instead of by position in
+/// the problem.
 const MOST_NAMED: usize = 1 << 12;
 
-/// An order, and the rule that selects among free ranges.
+/// An order, and the rule that selects one of the free ranges.
 #[derive(Clone, Debug)]
 pub(crate) struct Order {
-    /// The items, first to last.
+    /// The items, from first to last.
     pub(crate) items: Vec<u32>,
-    /// The rule by which a free range is taken.
+    /// The rule that selects a free range.
     pub(crate) fit: GreedyFit,
-    /// `true` if no item starts before an earlier one.
+    /// `true` if the items are sorted by start.
     pub(crate) is_by_start: bool,
-    /// `true` if gaps of lifetimes may be taken for live, and fixed offsets for always in use,
-    /// which takes less time.
+    /// `true` if gaps in lifetimes may be treated as live, and fixed offsets as always in use. This
+    /// is faster.
     pub(crate) is_rough: bool,
 }
 
-/// The order of items that a greedy order leaves tied.
+/// The rule that breaks ties in a greedy order.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Ties {
-    /// The longest or largest item comes first, so that smaller ones can fill the gaps.
+    /// The longest or largest item comes first, so that smaller items can fill the gaps.
     Large,
-    /// The item that starts first comes first, as in a textbook; then the one that the problem
-    /// lists first.
+    /// The item that starts first comes first, as in textbooks. Further ties are broken by position
+    /// in the problem.
     Place,
-    /// The item that starts first comes first, then the one whose name comes first.
+    /// The item that starts first comes first. Further ties are broken by name.
     Name,
-    /// Same as `Place`, for lifetimes without their gaps.
+    /// The same as `Place`, but for lifetimes without their gaps.
     Rough,
 }
 
-/// The recipe of a greedy plan: a heuristic, with a rule for ties.
+/// The recipe for a greedy plan: a heuristic, and a rule for ties.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Recipe {
     heuristic: GreedyHeuristic,
     ties: Ties,
 }
 
-/// The ranks of items by breadth, unless the watch stops it: the lowest rank comes first.
+/// Returns the ranks of items by breadth, or `None` if the watch stops the computation. The lowest
+/// rank comes first.
 pub(crate) type Breadth<'a> = &'a (dyn Fn(&Watch<'_>) -> Option<Vec<u32>> + Sync);
 
-/// The numbers from which orders are made, one of each kind for each item.
+/// The numbers from which orders are computed. Each vector contains one number per item.
 pub(crate) struct Measures<'a> {
-    /// The bytes of the item.
+    /// For each item, its size in bytes.
     pub(crate) sizes: Vec<u64>,
     /// For each item, the time for which it blocks others.
     pub(crate) durations: Vec<u64>,
@@ -59,41 +60,44 @@ pub(crate) struct Measures<'a> {
     pub(crate) ends: Vec<i64>,
     /// For each item, the number of others that it blocks.
     pub(crate) degrees: Vec<u64>,
-    /// The place in the list of times, broadest first, at which the item is first live.
+    /// For each item, the position of the broadest time at which it is live, in the list of times
+    /// sorted by breadth.
     pub(crate) breadth: Breadth<'a>,
     /// The items in the order of their starts.
     pub(crate) by_begin: Vec<u32>,
-    /// The place of the item in the order of names, if that differs from the problem's.
+    /// For each item, its position in the order of names, if that order differs from the problem's.
     pub(crate) named: Option<Vec<u32>>,
-    /// `true` if some lifetimes have gaps or some offsets are fixed, so that a rough plan is made
+    /// `true` if some lifetimes contain gaps or some offsets are fixed. A rough plan is then made
     /// first.
     pub(crate) has_rough_plan: bool,
-    /// The offsets of items in an earlier plan, as far as they had one; those of the last items may be missing.
+    /// For each item, its offset in an earlier plan, if there was one. The list may be shorter than
+    /// the number of items.
     pub(crate) last: &'a [Option<u64>],
 }
 
 impl Recipe {
-    /// Returns `true` if this recipe makes the plan of a textbook heuristic, with one of the
-    /// readings of its last tie.
+    /// Returns `true` if this recipe produces the plan of a textbook heuristic under one of the two
+    /// rules for the last tie.
     pub(crate) fn is_of(&self, heuristic: GreedyHeuristic) -> bool {
         self.heuristic == heuristic && self.is_textbook()
     }
 
-    /// Returns `true` if this recipe makes the plan of some textbook heuristic.
+    /// Returns `true` if this recipe produces the plan of some textbook heuristic.
     pub(crate) fn is_textbook(&self) -> bool {
         matches!(self.ties, Ties::Place | Ties::Name)
     }
 
-    /// Returns the recipe with the other reading of the last tie, if this one uses names.
+    /// Returns the same recipe with the last tie broken by position, if this recipe breaks it by
+    /// name.
     pub(crate) fn by_place(&self) -> Option<Self> {
         (self.ties == Ties::Name).then_some(Self { ties: Ties::Place, ..*self })
     }
 }
 
 impl Measures<'_> {
-    /// Returns the recipes of a portfolio: first the fastest, then the textbook heuristics, in the
-    /// order of their success on most problems, and then others.
-    // Uncounted: a few dozen recipes.
+    /// Returns the recipes of a portfolio. The fastest comes first. The textbook heuristics follow,
+    /// sorted by how well they do on most problems, and then all others.
+    // Uncounted: there are only a few dozen recipes.
     pub(crate) fn recipes(&self) -> Vec<Recipe> {
         use GreedyFit::{Best, First};
         use GreedyOrder::{Area, Breadth, Conflicts, End, Lifetime, Size, Start};
@@ -102,12 +106,13 @@ impl Measures<'_> {
             |(order, fit, ties)| Recipe { heuristic: GreedyHeuristic { order, fit }, ties };
         let rough = self.has_rough_plan.then_some((Start, Best, Rough));
         let by_place = [
-            // It needs only the free ranges of one time, so it is the fastest.
+            // The rough order only needs the free ranges at one time, so it is the fastest.
             (Start, Best, Place),
-            // Then the one that lowers the mean peak most, over 149 problems of 30 families, given
-            // those before it.
+            // Each of the following lowers the mean peak the most, given those before it, over 149
+            // problems of 30 families.
             (Size, First, Place),
-            // No textbook has it, but on most problems it is better than each textbook heuristic.
+            // No textbook describes this order, but on most problems its plan beats each textbook
+            // heuristic.
             (Size, Best, Large),
             (End, First, Place),
             (Area, First, Place),
@@ -136,13 +141,13 @@ impl Measures<'_> {
         rough.into_iter().chain(by_place).chain(by_name).chain(others).map(recipe).collect()
     }
 
-    /// Returns the order of a recipe; `None` if `watch` stopped it.
+    /// Returns the order of a recipe, or `None` if `watch` stopped the computation.
     pub(crate) fn order(&self, recipe: Recipe, watch: &Watch<'_>) -> Option<Order> {
         use GreedyOrder::{Area, Breadth, Conflicts, End, Lifetime, Size, Start};
         let GreedyHeuristic { order, fit } = recipe.heuristic;
         let mut items = self.by_begin.clone();
         let at = |item: u32| item as usize;
-        // Each sort is stable, so that the last one counts most.
+        // Each sort is stable, so the last one has the highest priority.
         let mut sort = |key: &dyn Fn(usize) -> u64| {
             sort_by_number(&mut items, |item| key(at(item)), watch).then_some(())
         };
@@ -175,22 +180,24 @@ impl Measures<'_> {
         Some(Order { items, fit, is_by_start: order == Start, is_rough })
     }
 
-    /// Returns the order of offsets in an earlier plan, if there is one. New items come last, the
-    /// largest first.
+    /// Returns the items in the order of their offsets in an earlier plan, if there is one. New
+    /// items come last, the largest first.
     ///
-    /// An item in the lowest free range is no higher than it was: the items placed before it are no
-    /// higher than they were, and each of them that conflicts with it was below it. So without new
-    /// items the plan is no worse than the earlier one.
-    // Uncounted: one pass over a plan that is given.
+    /// No item ends up higher than before if it is placed in the lowest free range. The items
+    /// placed before it are no higher than they were, and each of them that conflicts with it was
+    /// below it in the earlier plan. Without new items, the plan is therefore no worse than the
+    /// earlier one.
+    // Uncounted: makes one pass over a plan, if the caller supplies one.
     pub(crate) fn last_order(&self) -> Option<Order> {
         let last = |item: usize| self.last.get(item).copied().flatten();
         let is_any = self.last.iter().any(Option::is_some);
         is_any.then(|| self.order_by(&|item| last(item).unwrap_or(u64::MAX)))
     }
 
-    /// Returns the order of offsets in a plan, the largest of equal ones first. The plan that a
-    /// placer makes of it is no worse.
-    // Uncounted: two sorts, once for a plan that is given.
+    /// Returns the items in the order of their offsets in a plan. Of several items at the same
+    /// offset, the largest comes first. A placer that uses this order returns a plan that is no
+    /// worse.
+    // Uncounted: sorts twice, and only if the caller supplies a plan.
     pub(crate) fn order_by(&self, offset: &dyn Fn(usize) -> u64) -> Order {
         let mut items = self.by_begin.clone();
         let watch = Watch::new(&|| true);
@@ -199,7 +206,7 @@ impl Measures<'_> {
         Order { items, fit: GreedyFit::First, is_by_start: false, is_rough: false }
     }
 
-    /// Returns the product of an item's size and lifetime: [the lower 64 bits, the higher ones].
+    /// Returns the product of an item's size and lifetime as [lower 64 bits, upper 64 bits].
     #[expect(clippy::cast_possible_truncation, reason = "the halves of a number")]
     fn area(&self, item: usize) -> [u64; 2] {
         let area = u128::from(self.sizes[item]) * u128::from(self.durations[item]);
@@ -207,9 +214,9 @@ impl Measures<'_> {
     }
 }
 
-/// Returns the place of each name in their order, if that differs from the given order. Returns
-/// `None` if there are too many names for a second plan of each heuristic.
-// Uncounted: up to 4,096 names.
+/// Returns the position of each name in sorted order, if that order differs from the given one.
+/// Returns `None` if there are too many names to try a second plan for each heuristic.
+// Uncounted: there are at most 4,096 names.
 pub(crate) fn places_by_name<'a>(
     names: impl ExactSizeIterator<Item = &'a str>,
 ) -> Option<Vec<u32>> {

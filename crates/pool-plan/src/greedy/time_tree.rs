@@ -1,45 +1,46 @@
-//! An interval tree over time that returns the addresses occupied within a time span.
+//! A tree over time that returns the addresses occupied within a time span.
 //!
 //! A time tree is a segment tree over the sections of time. A buffer is stored at the O(log n)
 //! vertices that make up its lifetime (`spanning`), and at all vertices above them (`within`). A
-//! query reads `within` and `spanning` of the vertices that make up its span and `spanning` of
-//! those above. Since the sets keep adjacent ranges as one, well packed buffers cost nothing.
+//! query reads `within` and `spanning` of the vertices that make up its span, and `spanning` of the
+//! vertices above them. The sets merge adjacent ranges, so tightly packed buffers add no cost.
 
 use super::ranges::Ranges;
 use super::union::Union;
 
-/// The addresses occupied at each section of time.
+/// The addresses that are occupied in each section of time.
 #[derive(Clone, Debug)]
 pub(crate) struct TimeTree {
     leaves: usize,
-    /// For each vertex, the ranges that are occupied during the whole of its time.
+    /// For each vertex, the ranges that are occupied during all of the vertex's time.
     spanning: Vec<Ranges>,
-    /// For each vertex, the ranges that are occupied during some of its time.
+    /// For each vertex, the ranges that are occupied during some of the vertex's time.
     within: Vec<Ranges>,
 }
 
 impl TimeTree {
-    /// Makes an empty tree over `sections` of time.
+    /// Creates an empty tree over `sections` sections of time.
     pub(crate) fn new(sections: usize) -> Self {
         let leaves = sections.max(1).next_power_of_two();
         let empty = vec![Ranges::default(); 2 * leaves];
         Self { leaves, spanning: empty.clone(), within: empty }
     }
 
-    /// Returns the approximate number of vertices of a span.
+    /// Returns the approximate number of vertices that make up a span.
     pub(crate) fn depth(&self) -> usize {
         4 * (self.leaves.ilog2() as usize + 1)
     }
 
     /// Removes all addresses.
-    // Uncounted: one pass over the vertices: 20 milliseconds for a million sections.
+    // Uncounted: makes one pass over the vertices, which takes 20 milliseconds for a million
+    // sections.
     pub(crate) fn clear(&mut self) {
         self.spanning.iter_mut().for_each(Ranges::clear);
         self.within.iter_mut().for_each(Ranges::clear);
     }
 
-    /// Occupies addresses `[start, end)` during the sections `[lower, upper)`.
-    // Uncounted: the vertices of a span; the placer counts the depth of the tree.
+    /// Marks the addresses `[start, end)` as occupied during the sections `[lower, upper)`.
+    // Uncounted: visits the vertices of one span; the placer counts the depth of the tree.
     pub(crate) fn occupy(&mut self, (lower, upper): (u32, u32), start: u64, end: u64) {
         let (lower, upper) = (lower as usize, upper as usize);
         let (mut left, mut right) = (lower + self.leaves, upper + self.leaves);
@@ -56,8 +57,8 @@ impl TimeTree {
             left /= 2;
             right /= 2;
         }
-        // Above those, a vertex with some of the span, but not all of it, is above the first or
-        // the last leaf.
+        // Higher up, a vertex that contains only a part of the span is above the first or the last
+        // leaf.
         let partly = |vertex: usize, height: u32| {
             let begins = (vertex << height) - self.leaves;
             begins < lower || begins + (1 << height) > upper
@@ -76,8 +77,8 @@ impl TimeTree {
         }
     }
 
-    /// Appends the ranges that are occupied at some time in the sections `[lower, upper)`.
-    // Uncounted: the vertices of a span; the placer counts the depth of the tree.
+    /// Appends the ranges that are occupied at some time during the sections `[lower, upper)`.
+    // Uncounted: visits the vertices of one span; the placer counts the depth of the tree.
     pub(crate) fn occupied(&self, (lower, upper): (u32, u32), into: &mut Union) {
         let (lower, upper) = (lower as usize, upper as usize);
         let (mut left, mut right) = (lower + self.leaves, upper + self.leaves);

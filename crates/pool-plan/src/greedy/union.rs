@@ -1,9 +1,10 @@
-//! The union of several sorted lists of ranges: the addresses that are occupied for a new buffer.
+//! The union of several sorted lists of ranges. It contains the addresses that are occupied for a
+//! new buffer.
 
-/// Ranges from several sorted, disjoint sets, and their union.
+/// Ranges from several sorted, disjoint sets, and the union of these sets.
 ///
-/// Lists are merged two by two, and ranges that touch become one in the process. So a union takes
-/// less time than sorting all ranges.
+/// Lists are merged pairwise, and ranges that touch are joined in the process. This is faster than
+/// sorting all ranges.
 #[derive(Debug, Default)]
 pub(crate) struct Union {
     ranges: Vec<(u64, u64)>,
@@ -29,7 +30,7 @@ impl Union {
         }
     }
 
-    /// Returns the occupied addresses as disjoint ranges in ascending order, which do not touch.
+    /// Returns the occupied addresses as disjoint ranges in ascending order, none of which touch.
     // Uncounted: the placer counts the ranges of the union.
     pub(crate) fn ranges(&mut self) -> &[(u64, u64)] {
         while self.ends.len() > 1 {
@@ -49,7 +50,7 @@ impl Union {
     }
 }
 
-/// Appends the union of two sorted lists, in which ranges that touch are one.
+/// Appends the union of two sorted lists to `into`, joining ranges that touch.
 // Uncounted: the placer counts the ranges of the union.
 fn merge<'a>(mut one: &'a [(u64, u64)], mut other: &'a [(u64, u64)], into: &mut Vec<(u64, u64)>) {
     let mut open: Option<(u64, u64)> = None;
@@ -62,7 +63,7 @@ fn merge<'a>(mut one: &'a [(u64, u64)], mut other: &'a [(u64, u64)], into: &mut 
     into.extend(open);
 }
 
-/// Takes the range that begins first out of two sorted lists.
+/// Removes the range that begins first from one of two sorted lists, and returns it.
 fn lower<'a>(one: &mut &'a [(u64, u64)], other: &mut &'a [(u64, u64)]) -> Option<(u64, u64)> {
     let is_first_lower = match (one.first(), other.first()) {
         (Some(first), Some(second)) => first.0 <= second.0,

@@ -1,5 +1,5 @@
-//! The exact searches of a portfolio: the capacity and duration of each, and the state they keep
-//! from round to round.
+//! The exact searches of a portfolio: the capacity and duration of each, and the state that they
+//! keep from round to round.
 
 use std::sync::Mutex;
 
@@ -9,45 +9,46 @@ use crate::search::{
 };
 use crate::work::Limit;
 
-/// The steps of a search that continues in the next round.
+/// The number of steps per round of a search that continues in the next round.
 const LASTING_STEPS: u64 = 4_000;
-/// The steps of a niche search in the first round; they double from round to round.
+/// The number of steps of a niche search in the first round. It doubles from round to round.
 const NICHE_STEPS: u64 = 1_000;
-/// The doublings of the steps of a niche search: [without, with] a capacity. Without one, other
-/// searches are as useful.
+/// The maximum number of doublings of a niche search's steps: [without, with] a capacity. Without a
+/// capacity, other searches are just as useful.
 const NICHE_DOUBLINGS: [u64; 2] = [4, 6];
 /// The work limit of a niche search per round, in items and sections: [without, with] a capacity.
 const NICHE_WORK: [u64; 2] = [MOST_WORK, MOST_WORK << 2];
-/// The steps of a search that restarts in each round, times the round's term of Luby's sequence.
+/// The number of steps of a search that restarts in each round. It is multiplied by the round's
+/// term of Luby's sequence.
 const RESTART_STEPS: u64 = 2_000;
 /// The number of searches that restart in each round: [for the goal, for an easier capacity].
 const RESTARTS: [usize; 2] = [3, 3];
 /// The number of steps between two checks of the clock.
 const STEPS_UNWATCHED: u64 = 256;
-/// The work of a search between two checks of the clock, in items and sections: about a
+/// The work of a search between two checks of the clock, in items and sections. It takes about a
 /// millisecond.
 const WORK_UNWATCHED: u64 = 1 << 18;
 /// The work limit of a search per round, in items and sections, for up to [`MANY_ITEMS`] items.
 const MOST_WORK: u64 = 1 << 24;
 /// The work limit of a search per round, in items and sections, for more than [`MANY_ITEMS`] items.
-/// Such a search is of little use, and leaves the time to repairs.
+/// Such a search rarely helps, so most of the time is left to repairs.
 const LITTLE_WORK: u64 = 1 << 21;
-/// Up to this many items, the exact searches of the first round end in milliseconds.
+/// The number of items up to which the exact searches of the first round end within milliseconds.
 pub(super) const FEW_ITEMS: usize = 512;
-/// The number of items up to which exact searches get most of a round.
+/// The number of items up to which exact searches receive most of the time of a round.
 pub(super) const MANY_ITEMS: usize = 2_048;
 
 /// The outcome of a search in one round.
 pub(super) enum Searched {
-    /// A plan within the capacity.
+    /// A plan within the capacity was found.
     Plan(Vec<u64>),
-    /// No plan fits a capacity.
+    /// The search proved that no plan fits a capacity.
     None { within: u64 },
-    /// No plan yet; for each section, the number of times that its items could not fit.
+    /// No plan was found yet. For each section, this counts how often its items could not fit.
     Failures(Vec<u64>),
 }
 
-/// The search and the round, and the seed of its choices.
+/// The number of the search, the number of the round, and the seed for random choices.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Attempt {
     pub(super) task: usize,
@@ -61,7 +62,7 @@ pub(super) struct Capacities {
     pub(super) goal: u64,
     /// A capacity between the goal and the best peak.
     pub(super) easier: u64,
-    /// `true` if no peak lower than the goal is requested.
+    /// `true` if the goal is a given capacity, so no lower peak is requested.
     pub(super) is_given: bool,
 }
 
@@ -70,22 +71,23 @@ pub(super) struct Capacities {
 pub(super) struct Exact<'a> {
     instance: &'a Instance,
     ranker: Ranker<'a>,
-    /// The niche searches for the goal, one for each focus, once they have begun. They exist if
-    /// sections are in an order and there are not many items.
+    /// The niche searches for the goal, one for each focus. They are created when they first run,
+    /// and exist only if the sections are ordered and there are not many items.
     niches: Vec<Mutex<Option<NicheSearch<'a>>>>,
     seed: u64,
-    /// The capacity of the searches that continue.
+    /// The capacity of the searches that continue from round to round.
     goal: Option<u64>,
-    /// The searches for the goal, one for each lasting order, once they have begun: with many
-    /// items, that takes milliseconds.
+    /// The searches for the goal, one for each lasting order. They are created when they first run,
+    /// because that takes milliseconds if there are many items.
     lasting: [Mutex<Option<Search<'a>>>; LASTING],
     failures: Vec<u64>,
-    /// The halvings between the goal and the best plan that give the easier capacity.
+    /// The number of times that the distance between the goal and the best plan is halved to obtain
+    /// the easier capacity.
     easier: u32,
 }
 
 impl<'a> Exact<'a> {
-    /// Makes searches that have not begun.
+    /// Creates searches that have not started.
     pub(super) fn new(instance: &'a Instance, seed: u64) -> Self {
         Self {
             instance,
@@ -99,19 +101,20 @@ impl<'a> Exact<'a> {
         }
     }
 
-    /// Returns the number of searches of a round that continue from the one before, which come
-    /// first; 0 if there are no niche searches.
+    /// Returns the number of searches that continue from the previous round; these come first in a
+    /// round. The number is 0 if there are no niche searches.
     pub(super) fn continued(&self) -> usize {
         if self.niches.is_empty() { 0 } else { self.niches.len() + self.lasting.len() }
     }
 
-    /// Returns the number of searches of a round.
+    /// Returns the number of searches in a round.
     pub(super) fn count(&self) -> usize {
         self.niches.len() + self.lasting.len() + RESTARTS[0] + RESTARTS[1]
     }
 
-    /// Begins a round: the longer nothing is found, the nearer the easier capacity is to the peak.
-    // Uncounted: three searches, not begun.
+    /// Begins a round. The longer nothing is found, the closer the easier capacity moves to the
+    /// peak.
+    // Uncounted: creates three searches, which have not started.
     pub(super) fn begin(
         &mut self,
         goal: u64,
@@ -126,18 +129,18 @@ impl<'a> Exact<'a> {
         }
         let below = peak.saturating_sub(granule);
         let distance = below.saturating_sub(goal) >> self.easier;
-        // A given capacity needs no easier one.
+        // If a capacity is given, no easier one is needed.
         let easier = if is_given { goal } else { (below - distance) / granule * granule };
         Capacities { goal, easier, is_given }
     }
 
-    /// Ends a round: failures decay slowly.
+    /// Ends a round and slowly decays the failures.
     pub(super) fn end(&mut self, is_better: bool) {
         self.easier = if is_better { 1 } else { (self.easier + 1).min(6) };
     }
 
-    /// Decays the failures by a tenth.
-    // Uncounted: one pass over the sections.
+    /// Reduces the failures by a tenth.
+    // Uncounted: makes one pass over the sections.
     pub(super) fn fade(&mut self) {
         for failures in &mut self.failures {
             *failures = *failures * 9 / 10;
@@ -145,12 +148,12 @@ impl<'a> Exact<'a> {
     }
 
     /// Adds the failures of a search.
-    // Uncounted: one pass over the sections.
+    // Uncounted: makes one pass over the sections.
     pub(super) fn add(&mut self, counts: &[u64]) {
         self.failures.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
     }
 
-    /// Runs search `task` of round `number`; `None` if it has panicked before.
+    /// Runs search `task` of round `number`. Returns `None` if the search has panicked before.
     pub(super) fn run(
         &self,
         attempt: Attempt,
@@ -193,18 +196,18 @@ impl<'a> Exact<'a> {
         Some(watched(&mut search, (steps, work), limit, is_needed))
     }
 
-    /// Returns how often the work of a search is halved in a round. With many items and no given
-    /// capacity, an exact search of the first rounds seldom ends.
+    /// Returns how many times the work of a search is halved in a round. With many items and no
+    /// given capacity, the exact searches of the first rounds seldom end.
     fn shortening(&self, number: u64, capacities: Capacities) -> u64 {
         let is_short = self.instance.items.len() > FEW_ITEMS && !capacities.is_given;
         if is_short { 2 * warm_up(number) } else { 0 }
     }
 
-    /// Makes a new search with random preferences.
+    /// Creates a new search with random preferences.
     fn restart(&self, capacity: u64, Attempt { task, number, seed }: Attempt) -> Search<'a> {
         let mut random = Random::new(seed, number, task as u64);
         let heuristic = HEURISTICS[task % HEURISTICS.len()];
-        // Half of them use earlier failures, if there are any.
+        // Half of these searches use earlier failures, if there are any.
         let failures = Some(self.failures.as_slice());
         let failures = failures.filter(|_| number > 0 && task / HEURISTICS.len() % 2 == 0);
         let noise = if number % 2 == 0 { 0.5 } else { 0.1 };
@@ -213,7 +216,8 @@ impl<'a> Exact<'a> {
     }
 }
 
-/// Runs a search for some steps or some work, whichever ends first, and checks the clock meanwhile.
+/// Runs a search for a number of steps or an amount of work, whichever ends first, and checks the
+/// clock regularly.
 fn watched(
     search: &mut impl Steps,
     (steps, work): (u64, u64),
@@ -236,15 +240,15 @@ fn watched(
     Searched::Failures(search.failures().to_vec())
 }
 
-/// Returns how often the lengths of searches and repairs are halved in a round. The first rounds
-/// are short, because one of many tasks soon solves most small problems.
+/// Returns how many times the lengths of searches and repairs are halved in a round. The first
+/// rounds are short, because at least one of the many tasks quickly solves most small problems.
 pub(super) fn warm_up(number: u64) -> u64 {
     2_u64.saturating_sub(number)
 }
 
 /// Returns a term of the sequence 1, 1, 2, 1, 1, 2, 4, … of restart lengths (Luby, Sinclair and
 /// Zuckerman 1993).
-// Uncounted: the bits of a number.
+// Uncounted: reads the bits of one number.
 fn luby(mut term: u64) -> u64 {
     while !(term + 1).is_power_of_two() {
         term -= (1 << term.ilog2()) - 1;

@@ -1,4 +1,4 @@
-//! The greedy plans of a portfolio: the recipes that are tried, and the time at which they stop.
+//! The greedy plans of a portfolio: which recipes are tried, and when to stop.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -10,21 +10,21 @@ use crate::item::{Item, peak};
 use crate::tasks;
 use crate::work::{Limit, Watch};
 
-/// The greedy plans of a portfolio, made a few at a time.
+/// The greedy plans of a portfolio, computed a few at a time.
 pub(super) struct Heuristics<'a, M> {
     measures: &'a Measures<'a>,
     placer: &'a M,
     threads: usize,
-    /// The peak that is low enough.
+    /// The peak at which no further recipe is needed.
     target: u64,
     limit: Limit<'a>,
     recipes: Vec<Recipe>,
-    /// The number of recipes that were tried.
+    /// The number of recipes that were tried so far.
     tried: usize,
 }
 
 impl<'a, P: Place, M: Fn() -> P + Sync> Heuristics<'a, M> {
-    /// Prepares the greedy plans of some items; none is made yet.
+    /// Prepares the greedy plans for some items, without computing any yet.
     pub(super) fn new(
         measures: &'a Measures<'a>,
         placer: &'a M,
@@ -36,8 +36,8 @@ impl<'a, P: Place, M: Fn() -> P + Sync> Heuristics<'a, M> {
         Self { measures, placer, threads, target, limit, recipes, tried: 0 }
     }
 
-    /// Returns the plan in the order of an earlier one, else that of the first recipe, without a
-    /// time limit; no plan is below `bound`.
+    /// Returns the plan in the order of an earlier plan if there is one, otherwise the plan of the
+    /// first recipe. There is no time limit. No plan can be lower than `bound`.
     pub(super) fn first(&mut self, bound: u64) -> Result<Standing, PlanError> {
         let watch = Watch::new(&|| true);
         let made = if let Some(order) = self.measures.last_order() {
@@ -46,7 +46,7 @@ impl<'a, P: Place, M: Fn() -> P + Sync> Heuristics<'a, M> {
             self.tried = 1;
             self.make(0, u64::MAX, &watch)
         };
-        // There is always a recipe, and nothing ends it.
+        // There is always a recipe, and nothing stops its computation.
         let Made::Plan { order, offsets, peak } = made else {
             return Err(PlanError::Internal { what: "the first order was not placed" });
         };
@@ -54,7 +54,8 @@ impl<'a, P: Place, M: Fn() -> P + Sync> Heuristics<'a, M> {
         Ok(Standing { offsets, peak, order, least: bound })
     }
 
-    /// Keeps a plan with these offsets if it is better, or the one of its order: each item in its lowest free range.
+    /// Keeps a plan if it is better: either the one with these offsets, or the one that places each
+    /// item in this order in its lowest free range.
     pub(super) fn take(&self, items: &[Item], offsets: Vec<u64>, standing: &mut Standing) {
         let order = self.measures.order_by(&|item| offsets[item]);
         let reached = peak(items, &offsets);
@@ -71,8 +72,8 @@ impl<'a, P: Place, M: Fn() -> P + Sync> Heuristics<'a, M> {
         self.limit.monitor.set_best(standing.peak);
     }
 
-    /// Tries all recipes of textbook heuristics, as [`advance`](Self::advance) does.
-    // Uncounted: a few dozen recipes.
+    /// Tries all recipes of textbook heuristics, in the same way as [`advance`](Self::advance).
+    // Uncounted: there are only a few dozen recipes.
     pub(super) fn advance_textbooks(&mut self, standing: &mut Standing) {
         let last = self.recipes.iter().rposition(Recipe::is_textbook).map_or(0, |last| last + 1);
         self.advance(last.saturating_sub(self.tried), standing);
@@ -80,13 +81,13 @@ impl<'a, P: Place, M: Fn() -> P + Sync> Heuristics<'a, M> {
 
     /// Tries up to `count` more recipes, until one meets the target or the limit is reached.
     ///
-    /// A plan that is no better than the best so far is abandoned as soon as that is certain. So
-    /// the best plan does not depend on the number of plans made at a time.
+    /// A plan is abandoned as soon as it is certain to be no better than the best so far. The best
+    /// plan therefore does not depend on how many plans are computed at a time.
     pub(super) fn advance(&mut self, count: usize, standing: &mut Standing) {
         let end = self.recipes.len().min(self.tried.saturating_add(count));
         while self.tried < end && self.is_worth_more(standing) && !self.limit.is_reached() {
             let some = self.threads.clamp(1, end - self.tried);
-            // A recipe after one that meets the target is not needed.
+            // Once a recipe meets the target, those after it are not needed.
             let met = AtomicUsize::new(usize::MAX);
             let plans = tasks::run(self.threads, some, |index| {
                 let is_needed = || index < met.load(Ordering::Relaxed) && !self.limit.is_reached();
@@ -115,14 +116,14 @@ impl<'a, P: Place, M: Fn() -> P + Sync> Heuristics<'a, M> {
     }
 
     /// Returns `true` if more recipes should be tried. The first recipe is the fastest, not the
-    /// best: if the target is above the bound, a second one is tried, too.
+    /// best. If the target is above the bound, a second recipe is also tried.
     fn is_worth_more(&self, standing: &Standing) -> bool {
         standing.peak > self.target || self.tried == 1 && standing.peak > standing.least
     }
 
-    /// Returns the textbook heuristics that were not tried, or not with both readings of their last
-    /// tie.
-    // Uncounted: a few dozen recipes.
+    /// Returns the textbook heuristics that were not tried, or were tried with only one of the two
+    /// rules for the last tie.
+    // Uncounted: there are only a few dozen recipes.
     pub(super) fn untried(&self) -> Vec<GreedyHeuristic> {
         let left = &self.recipes[self.tried..];
         let is_left = |one: &GreedyHeuristic| left.iter().any(|recipe| recipe.is_of(*one));
@@ -132,7 +133,7 @@ impl<'a, P: Place, M: Fn() -> P + Sync> Heuristics<'a, M> {
     fn make(&self, number: usize, below: u64, watch: &Watch<'_>) -> Made {
         let recipe = self.recipes[number];
         let Some(order) = self.measures.order(recipe, watch) else { return Made::Stopped };
-        // If no tie is broken by names, the plan is again the one by place, and no better.
+        // If no tie is broken by name, this plan would equal the one that breaks ties by position.
         if let Some(other) = recipe.by_place() {
             let Some(same) = self.measures.order(other, watch) else { return Made::Stopped };
             if same.items == order.items {
@@ -153,17 +154,17 @@ impl<'a, P: Place, M: Fn() -> P + Sync> Heuristics<'a, M> {
 
 /// The outcome of a recipe.
 enum Made {
-    /// A plan.
+    /// A plan was found.
     Plan {
-        /// The order that it was made from.
+        /// The order that the plan was computed from.
         order: Order,
         /// The offset of each item.
         offsets: Vec<u64>,
         /// The end of the highest byte.
         peak: u64,
     },
-    /// The plan reached the peak that it had to stay below, or is the same as another.
+    /// The plan reached the peak that it had to stay below, or is the same as another plan.
     Higher,
-    /// The plan was no longer needed before it was done.
+    /// The plan was no longer needed before it was complete.
     Stopped,
 }

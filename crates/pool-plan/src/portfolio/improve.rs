@@ -1,12 +1,13 @@
 //! Local search (hill climbing, as in TVM's USMP). It moves an item that reaches the peak to an
-//! earlier place in a greedy order, places all again, and keeps the order if the peak is no higher.
+//! earlier position in a greedy order, and places all items again. It keeps the new order if the
+//! peak is no higher.
 
 use crate::greedy::{Order, Place, Placement};
 use crate::item::Item;
 use crate::random::Random;
 use crate::work::{Limit, Watch};
 
-/// A plan and the order that a greedy placer makes it from.
+/// A plan, and the order from which a greedy placer computes it.
 #[derive(Debug)]
 pub(super) struct ImprovedPlan {
     pub(super) offsets: Vec<u64>,
@@ -14,8 +15,8 @@ pub(super) struct ImprovedPlan {
     pub(super) order: Order,
 }
 
-/// Returns the best plan of `attempts` changes to `order`, or the first that meets `target`; `None`
-/// if there was no time for the first one.
+/// Returns the best plan after up to `attempts` changes to `order`, or the first plan that meets
+/// `target`. Returns `None` if there was no time for the first plan.
 pub(super) fn improve(
     items: &[Item],
     placer: &mut impl Place,
@@ -30,7 +31,8 @@ pub(super) fn improve(
     let watch = Watch::new(&is_needed);
     let first = placer.place_while(&order, u64::MAX, &watch);
     let Placement::Done { mut offsets, peak: mut current } = first else { return None };
-    // One attempt's moves are of no use to a placer that works by starts.
+    // The changed order is no longer sorted by start, so a placer that relies on this must not be
+    // used.
     (order.is_by_start, order.is_rough) = (false, false);
     for _ in 0..attempts {
         if current <= target || !watch.count(4 * items.len()) {
@@ -50,7 +52,8 @@ pub(super) fn improve(
     Some(ImprovedPlan { offsets, peak: current, order })
 }
 
-/// Moves one item that reaches the peak, and sometimes any other, to an earlier place.
+/// Moves one item to an earlier position. The item usually reaches the peak, and sometimes is a
+/// random one.
 // Uncounted: `improve` counts the items before each change.
 fn change(items: &[Item], offsets: &[u64], peak: u64, order: &mut [u32], random: &mut Random) {
     let reaches = |&position: &usize| {
@@ -63,7 +66,7 @@ fn change(items: &[Item], offsets: &[u64], peak: u64, order: &mut [u32], random:
         moved = random.below(order.len());
     }
     if moved > 0 {
-        // Half of the moves are short ones.
+        // Half of the moves are short.
         let reach = if random.below(2) == 0 { moved } else { moved.min(16) };
         let earlier = moved - 1 - random.below(reach);
         order[earlier..=moved].rotate_right(1);

@@ -1,9 +1,9 @@
-//! The portfolio: greedy plans under several orders. If the best is above the target, rounds of
-//! exact search and local search follow until the budget is spent.
+//! The portfolio computes greedy plans in several orders. If the best of them is above the target,
+//! it runs rounds of exact search and local search until the budget is spent.
 //!
 //! A round is a fixed list of tasks of fixed length, independent of the number of threads and their
-//! speed. Its results are taken in the order of the tasks. So time decides only the number of
-//! rounds.
+//! speed. Results are processed in the order of the tasks. The available time therefore only
+//! affects the number of rounds.
 
 mod exact;
 mod heuristics;
@@ -34,38 +34,40 @@ use standing::Standing;
 /// The number of greedy recipes that are tried before anything else if a capacity is given.
 const FIRST_RECIPES: usize = 3;
 
-/// The ratio up to which a proof is likely.
+/// The maximum ratio of peak to bound at which a proof is likely.
 const MOST_LIKELY: f64 = 1.01;
 
-/// Rounds of search for a problem with fewer items.
+/// The number of rounds of search for the reduced problem.
 const COARSE_ROUNDS: u32 = 16;
-/// The part of the budget that is left for a problem with fewer items is one in this many.
+/// The reduced problem may use the remaining budget divided by this number.
 const COARSE_PART: u32 = 4;
 
-/// Plans a problem with fewer items that was made of the one at hand; none if there is no such problem.
+/// Plans a reduced problem, which has fewer items and is derived from the current problem. Returns
+/// `None` if there is no such problem.
 pub(crate) type Coarse<'a> = &'a dyn Fn(&Options) -> Option<Vec<u64>>;
 
-/// A problem, as the portfolio sees it.
+/// A problem in the form that the portfolio needs.
 pub(crate) struct Portfolio<'a, M, I> {
-    /// The items that are to be placed.
+    /// The items to be placed.
     pub(crate) items: &'a [Item],
-    /// The numbers from which the orders of greedy plans are made.
+    /// The numbers from which the orders of greedy plans are computed.
     pub(crate) measures: Measures<'a>,
-    /// Makes a placer.
+    /// Creates a placer.
     pub(crate) placer: M,
-    /// Makes the instance of the exact search, if it is small enough for one.
+    /// Creates the instance of the exact search if the problem is small enough for one.
     pub(crate) instance: I,
-    /// Plans a problem with fewer items that was made of this one.
+    /// Plans a reduced problem, which has fewer items and is derived from this one.
     pub(crate) coarse: Option<Coarse<'a>>,
-    /// The overlaps of an interval problem, used to find conflicts if no instance lists them.
+    /// The overlaps of an interval problem. They are used to find conflicts if no instance lists
+    /// them.
     pub(crate) overlaps: Option<&'a LazyOverlaps<'a>>,
     /// The exact lower bound of the problem.
     pub(crate) bound: Bound,
-    /// The start of planning: the budget pays for the bound, too.
+    /// The start of planning. The time for the bound also counts towards the budget.
     pub(crate) start: Instant,
-    /// The options: budget, capacity, tolerance.
+    /// The options: budget, capacity and tolerance.
     pub(crate) options: &'a Options,
-    /// The monitor through which another thread watches the portfolio and may stop it.
+    /// The monitor through which another thread observes the portfolio and may stop it.
     pub(crate) monitor: &'a Monitor,
 }
 
@@ -75,13 +77,14 @@ where
     M: Fn() -> P + Sync,
     I: FnOnce(&dyn Fn() -> bool) -> Option<Instance>,
 {
-    /// Plans the problem with fewer items, after the first plan, and keeps a better plan.
+    /// Plans the reduced problem after the first plan, and keeps its plan if that is better.
     fn try_coarse(&self, heuristics: &Heuristics<'_, M>, standing: &mut Standing) {
         let (first_plan, rounds) = (self.start.elapsed(), self.options.rounds);
         let left = self.options.budget.saturating_sub(first_plan);
-        // Where rounds are counted, time has no say.
+        // If the number of rounds is limited, the result must not depend on time.
         let budget = if rounds.is_some() { left } else { left / COARSE_PART };
-        // Its first plan takes less time than that of this problem, and is always finished.
+        // The first plan of the reduced problem takes less time than that of this problem, and is
+        // always completed.
         if budget < first_plan {
             return;
         }
@@ -92,7 +95,7 @@ where
         }
     }
 
-    /// Returns the best plan in the budget.
+    /// Returns the best plan that was found within the budget.
     pub(crate) fn solve(self) -> Result<Plan, PlanError> {
         let (options, monitor, bound) = (self.options, self.monitor, &self.bound);
         if let Some(capacity) = options.capacity.filter(|&capacity| capacity < bound.bytes) {
@@ -100,7 +103,7 @@ where
             return Err(PlanError::Infeasible { capacity, bound, witness });
         }
         let target = options.target(bound.bytes);
-        // A budget beyond the end of time is no limit.
+        // A budget that ends beyond the range of `Instant` is no limit.
         let limit = Limit { deadline: self.start.checked_add(options.budget), monitor };
         let (measures, placer) = (&self.measures, &self.placer);
         let mut heuristics = Heuristics::new(measures, placer, options.threads, target, limit);
@@ -108,9 +111,9 @@ where
         if standing.peak > target && !limit.is_reached() {
             self.try_coarse(&heuristics, &mut standing);
         }
-        // Textbook heuristics come first, unless a capacity is given: then a search may be faster
-        // than all greedy plans. With many items, a greedy plan takes as long as some repairs of
-        // one. The rest are tried among the rounds.
+        // Textbook heuristics come first, unless a capacity is given. With a capacity, a search may
+        // be faster than all greedy plans. If there are many items, a greedy plan takes as long as
+        // several repairs. The remaining recipes are tried between the rounds.
         if options.capacity.is_some() && options.rounds != Some(0) {
             heuristics.advance(FIRST_RECIPES, &mut standing);
         } else {
@@ -163,7 +166,7 @@ where
     }
 }
 
-/// The reason why a portfolio with this target ended.
+/// Returns the reason why a portfolio with this target stopped.
 fn stop_reason(certificate: &Certificate, target: u64, limit: Limit<'_>) -> StopReason {
     if certificate.is_optimal() {
         StopReason::Optimal
@@ -178,10 +181,10 @@ fn stop_reason(certificate: &Certificate, target: u64, limit: Limit<'_>) -> Stop
     }
 }
 
-/// The proof of a plan, or the prospect of one.
+/// Returns the proof for a plan, or an estimate of whether a proof is within reach.
 ///
-/// Alignments that force padding leave the bound below the optimum of most problems.
-// Uncounted: one pass over the items, at the end.
+/// If alignments force padding, the bound is below the optimum for most problems.
+// Uncounted: makes one pass over the items, at the end.
 fn proof(certificate: &Certificate, items: &[Item]) -> Proof {
     let is_padded = |item: &Item| item.size % item.alignment != 0;
     if certificate.peak == certificate.bound {

@@ -1,10 +1,11 @@
-//! Local search by repair. A plan that is too high loses the items that do not fit below a
-//! capacity. They are put back one by one at the place where they push out the least, until none is
-//! left.
+//! Local search by repair. If a plan is too high, the items that do not fit below a capacity are
+//! removed. They are put back one by one, each at the offset where it displaces the least, until
+//! none is left.
 //!
-//! The cost of one placement depends on the item's own conflicts and not on the number of items, so
-//! this search suits large problems. An item that was pushed out becomes more expensive to push out
-//! again, so that the search leaves cycles (dynamic weights, as in Morris's breakout method, 1993).
+//! The cost of a placement depends on the conflicts of the item, not on the number of items, so
+//! this search suits large problems. Displacing an item becomes more expensive each time that it
+//! happens, which lets the search escape from cycles (dynamic weights, as in Morris's breakout
+//! method, 1993).
 
 use std::collections::BinaryHeap;
 
@@ -14,25 +15,26 @@ use crate::plan::as_float;
 use crate::random::Random;
 use crate::search::Neighbours;
 
-/// The cost of an item of mean size and mean lifetime.
+/// The cost of displacing an item of mean size and mean lifetime.
 const MEAN_COST: f64 = 65_536.0;
-/// The maximum cost of an item, so that sums of costs fit.
+/// The maximum cost of displacing an item. It is limited so that sums of costs do not overflow.
 const MOST_COST: u64 = 1 << 40;
-/// The cost of pushing out an item that must stay: more than all others together.
+/// The cost of displacing an item that must not move. It exceeds the cost of all other items
+/// together.
 const FIXED: u128 = 1 << 100;
-/// The work of a placement besides checking conflicts.
+/// The fixed work of a placement, in addition to checking conflicts.
 const WORK_BESIDE: u64 = 16;
 
-/// The measure of the cost of pushing out an item.
+/// The measure for the cost of displacing an item.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Dearness {
-    /// The product of its size and its lifetime.
+    /// The product of the item's size and its lifetime.
     Area,
-    /// The square root of that product, so that small items count for more.
+    /// The square root of this product, which gives small items more weight.
     Side,
 }
 
-/// Items, the time for which each blocks others, and its conflicts.
+/// The items, the time for which each one blocks others, and their conflicts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Conflicted<'a> {
     pub(super) items: &'a [Item],
@@ -47,23 +49,23 @@ pub(super) struct Repair<'a> {
     capacity: u64,
     offsets: Vec<u64>,
     is_placed: Vec<bool>,
-    /// The items that must be put back: the largest comes first.
+    /// The items that must be put back, as a heap with the largest item on top.
     open: BinaryHeap<(u64, u32)>,
     base_costs: Vec<u64>,
     costs: Vec<u64>,
     /// The items that conflict with the current item.
     rivals: Vec<u32>,
-    /// Bottoms of placed items that conflict with the current item, with their costs, in ascending
-    /// order.
+    /// The bottoms of placed items that conflict with the current item, with their costs, in
+    /// ascending order.
     bottoms: Vec<(u64, u64)>,
-    /// Tops of the same items.
+    /// The tops of the same items.
     tops: Vec<(u64, u64)>,
     random: Random,
     work: u64,
 }
 
 impl<'a> Repair<'a> {
-    /// Makes the repair of the plan with these offsets.
+    /// Creates a repair that starts from the plan with these offsets.
     pub(super) fn new(
         problem: Conflicted<'a>,
         dearness: Dearness,
@@ -87,17 +89,18 @@ impl<'a> Repair<'a> {
         }
     }
 
-    /// Returns the offsets, which are a plan once all items are put back.
+    /// Returns the offsets. They form a plan once all items have been put back.
     pub(super) fn offsets(&self) -> &[u64] {
         &self.offsets
     }
 
-    /// Returns the number of conflicts checked, which determines the time.
+    /// Returns the number of conflicts checked, which determines the running time.
     pub(super) fn work(&self) -> u64 {
         self.work
     }
 
-    /// Removes the items that do not fit below a capacity, which is no less than the size of each.
+    /// Removes the items that do not fit below a capacity. The capacity must be at least the size
+    /// of the largest item.
     pub(super) fn aim(&mut self, capacity: u64) {
         self.capacity = capacity;
         self.work += self.offsets.len() as u64;
@@ -109,8 +112,8 @@ impl<'a> Repair<'a> {
         }
     }
 
-    /// Puts items back until all are, or until the total of `work` was done. Returns `true` if all
-    /// are.
+    /// Puts items back until none is left or the total work reaches `work`. Returns `true` if none
+    /// is left.
     pub(super) fn run(&mut self, work: u64) -> bool {
         while self.work < work {
             let Some((_, item)) = self.open.pop() else { return true };
@@ -153,7 +156,7 @@ impl<'a> Repair<'a> {
         self.take_out(item);
     }
 
-    /// Finds the starts and ends of placed items that conflict with the current item.
+    /// Finds the bottoms and tops of placed items that conflict with the current item.
     // Uncounted: `put_back` counts the rivals.
     fn find_edges(&mut self, rivals: &[u32]) {
         self.bottoms.clear();
@@ -167,9 +170,10 @@ impl<'a> Repair<'a> {
         self.tops.sort_unstable();
     }
 
-    /// Returns the offset at which an item pushes out the least: the lowest of several, and `None`
-    /// if it would push out an item that must stay. It is on top of another item, under one, at the
-    /// bottom or at the capacity.
+    /// Returns the offset at which an item displaces the least, or the lowest of several such
+    /// offsets. Returns `None` if the item would displace an item that must not move. The
+    /// candidates are offset 0, the tops of other items, and the offsets that end at the bottom of
+    /// another item or at the capacity.
     // Uncounted: `put_back` counts the rivals.
     fn cheapest(&self, item: Item) -> Option<u64> {
         let highest = self.capacity.checked_sub(item.size)?;
@@ -183,7 +187,8 @@ impl<'a> Repair<'a> {
         Some(offset)
     }
 
-    /// Returns the cheapest of some offsets, which are in ascending order, with its cost.
+    /// Returns the cheapest of the given offsets with its cost. The offsets must be in ascending
+    /// order.
     // Uncounted: `put_back` counts the rivals.
     fn cheapest_of(&self, offsets: impl Iterator<Item = u64>, size: u64) -> Option<(u128, u64)> {
         let (mut tops, mut bottoms) = (self.tops.iter().peekable(), self.bottoms.iter().peekable());
@@ -205,8 +210,8 @@ impl<'a> Repair<'a> {
     }
 }
 
-/// Returns the cost of pushing out each item for the first time.
-// Uncounted: one pass over the items.
+/// Returns the cost of displacing each item for the first time.
+// Uncounted: makes one pass over the items.
 fn costs(problem: Conflicted<'_>, dearness: Dearness) -> Vec<u64> {
     let measure = |index: usize| {
         let area = as_float(problem.items[index].size) * as_float(problem.durations[index]);
@@ -223,12 +228,12 @@ fn costs(problem: Conflicted<'_>, dearness: Dearness) -> Vec<u64> {
     (0..count).map(cost).collect()
 }
 
-/// Returns a cost as it counts in a sum.
+/// Returns the value of a stored cost in a sum.
 fn cost(stored: u64) -> u128 {
     if stored == u64::MAX { FIXED } else { stored.into() }
 }
 
-/// Returns a cost as a whole number.
+/// Converts a cost to an integer.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

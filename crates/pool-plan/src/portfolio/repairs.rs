@@ -1,20 +1,22 @@
-//! A repair that continues from round to round: the capacity it aims at, and the time at which it
+//! A repair that continues from round to round: the capacity that it aims for, and when it
 //! restarts.
 
 use super::repair::{Conflicted, Dearness, Repair};
 use crate::item::peak;
 use crate::random::Random;
 
-/// The number of conflicts checked between two checks of the clock: about a millisecond.
+/// The number of conflicts checked between two checks of the clock. They take about a millisecond.
 const WORK_UNWATCHED: u64 = 1 << 16;
-/// The work for each item of the problem after which an unsuccessful aim is changed.
+/// The amount of work per item after which the search gives up on a capacity that it has not
+/// reached, and aims for another one.
 const WORK_PER_ITEM: u64 = 1 << 9;
-/// The minimum work after which an unsuccessful aim is changed.
+/// The minimum amount of work before the search gives up on a capacity that it has not reached.
 const LEAST_PATIENCE: u64 = 1 << 18;
-/// The halvings of the distance between the goal and the best plan at the easiest aim.
+/// The maximum number of halvings of the distance between the goal and the best plan. It gives the
+/// easiest capacity to aim for.
 const EASIEST: u32 = 6;
 
-/// Repairs of one kind, one after the other.
+/// A series of repairs with the same cost measure.
 #[derive(Debug)]
 pub(super) struct Repairs<'a> {
     problem: Conflicted<'a>,
@@ -23,13 +25,14 @@ pub(super) struct Repairs<'a> {
     repair: Option<Repair<'a>>,
     /// The peak of the plan from which the repair started.
     start: u64,
-    /// The halvings between the goal and the best plan that give the aim.
+    /// The number of times that the distance between the goal and the best plan is halved to obtain
+    /// the capacity to aim for.
     halvings: u32,
-    /// Work that was done for the aim.
+    /// The work that was spent on the current capacity.
     spent: u64,
 }
 
-/// The best plan so far, as a repair needs it, and the goal.
+/// The best plan so far, in the form that a repair needs, and the goal.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Quest<'a> {
     pub(super) offsets: &'a [u64],
@@ -41,7 +44,7 @@ pub(super) struct Quest<'a> {
 }
 
 impl Quest<'_> {
-    /// Returns a capacity between the goal and a peak, nearer to the peak for each halving.
+    /// Returns a capacity between the goal and a peak. Each halving moves it closer to the peak.
     fn aim(&self, peak: u64, halvings: u32) -> u64 {
         let below = peak.saturating_sub(self.granule);
         let distance = below.saturating_sub(self.goal) >> halvings;
@@ -50,12 +53,13 @@ impl Quest<'_> {
 }
 
 impl<'a> Repairs<'a> {
-    /// Makes repairs that have not begun.
+    /// Creates a series of repairs that has not started.
     pub(super) fn new(problem: Conflicted<'a>, dearness: Dearness, random: Random) -> Self {
         Self { problem, dearness, random, repair: None, start: 0, halvings: 1, spent: 0 }
     }
 
-    /// Returns the best plan that `work` leads to, if it is better than the best so far.
+    /// Returns the best plan that was found with an amount of `work`, if it is better than the best
+    /// so far.
     pub(super) fn run(
         &mut self,
         quest: Quest<'_>,
@@ -95,8 +99,8 @@ impl<'a> Repairs<'a> {
     }
 }
 
-/// Returns the work for an aim: the nearer to the goal, the less, so that easier aims are soon
-/// tried.
+/// Returns the amount of work to spend on a capacity. It is smaller for capacities near the goal,
+/// so that easier ones are tried soon.
 fn patience(count: usize, halvings: u32) -> u64 {
     (count as u64 * WORK_PER_ITEM).max(LEAST_PATIENCE) << (halvings - 1)
 }

@@ -1,5 +1,4 @@
-//! The rounds of a portfolio, one after the other: the capacity of each task, and the use of its
-//! results.
+//! The rounds of a portfolio: the capacity of each task, and how its results are used.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,39 +17,39 @@ use crate::search::Instance;
 use crate::tasks;
 use crate::work::Limit;
 
-/// The conflicts that each repair of a round checks for each item, within the limits below.
+/// The number of conflicts per item that each repair of a round checks, within the limits below.
 const REPAIR_WORK_PER_ITEM: u64 = 1 << 9;
-/// The limits of the conflicts that each repair of a round checks: [minimum, maximum].
+/// The limits on the number of conflicts that each repair of a round checks: [minimum, maximum].
 const REPAIR_WORK: [u64; 2] = [1 << 20, 1 << 24];
-/// The number of greedy recipes that a round tries, if some are left.
+/// The number of greedy recipes that a round tries, if any are left.
 const RECIPES: usize = 4;
-/// The number of rounds with local searches before exact searches, if there are any, get most of
-/// the time.
+/// The number of initial rounds in which local searches receive most of the time. After these
+/// rounds, exact searches do, if there are any.
 const LOCAL_ROUNDS: u64 = 8;
-/// The number of initial rounds with only repairs, if no capacity is given and there are many
-/// items. They lower a greedy plan in milliseconds, while an exact search for the bound seldom
-/// ends.
+/// The number of initial rounds that consist only of repairs, if no capacity is given and there are
+/// many items. Repairs lower a greedy plan within milliseconds, while an exact search for the bound
+/// seldom ends.
 const FIRST_LOCAL_ROUNDS: u64 = 6;
-/// The limits of the conflicts that each repair checks in the first of these rounds; they double
-/// from one to the next.
+/// The limits on the number of conflicts that each repair checks in the first of these rounds. They
+/// double from round to round.
 const FIRST_REPAIR_WORK: [u64; 2] = [1 << 15, 1 << 20];
-/// The conflicts that each repair checks for each item in the first of these rounds, within these
-/// limits.
+/// The number of conflicts per item that each repair checks in the first of these rounds, within
+/// these limits.
 const FIRST_REPAIR_WORK_PER_ITEM: u64 = 1 << 5;
-/// The number of rounds with only continued searches, if a capacity is given and some searches use
-/// niches. They find most tight packings that are found soon.
+/// The number of rounds that consist only of continued searches, if a capacity is given and there
+/// are niche searches. These rounds find most of the tight packings that can be found quickly.
 const CONTINUED_ROUNDS: u64 = 3;
-/// The number of local searches on the orders of greedy plans.
+/// The number of local searches that modify the orders of greedy plans.
 const CLIMBS: usize = 2;
-/// The number of items that each local search of a round places.
+/// The number of items that each local search places in a round.
 const CLIMB_ITEMS: usize = 20_000;
 
 /// The rounds of a portfolio.
 pub(super) struct Rounds<'a, M> {
     pub(super) items: &'a [Item],
-    /// The instance of the exact searches, if the problem is small enough for them.
+    /// The instance of the exact searches, if the problem is small enough for one.
     pub(super) instance: Option<&'a Instance>,
-    /// The conflicts and costs for repairs, if the conflicts of items are known.
+    /// The conflicts and costs for repairs, if the conflicts between items are known.
     pub(super) conflicted: Option<Conflicted<'a>>,
     pub(super) placer: &'a M,
     pub(super) target: u64,
@@ -60,19 +59,19 @@ pub(super) struct Rounds<'a, M> {
 
 /// The result of one task of a round.
 enum Finding {
-    /// A plan within a capacity.
+    /// A plan within a capacity was found.
     Plan(Vec<u64>),
-    /// No plan fits a capacity.
+    /// A search proved that no plan fits a capacity.
     None { within: u64 },
-    /// No plan yet; for each section, the number of times that its items could not fit.
+    /// No plan was found yet. For each section, this counts how often its items could not fit.
     Failures(Vec<u64>),
-    /// A plan from an order.
+    /// A plan was computed from an order.
     Climbed(ImprovedPlan),
-    /// The task was not needed, or there was no time for it, or nothing was found.
+    /// The task was not needed, ran out of time or found nothing.
     Skipped,
 }
 
-/// The state that rounds pass on to the next.
+/// The state that is passed from round to round.
 struct Progress<'a> {
     repairs: Vec<Mutex<Repairs<'a>>>,
     exact: Option<Exact<'a>>,
@@ -81,8 +80,9 @@ struct Progress<'a> {
 }
 
 impl<P: Place, M: Fn() -> P + Sync> Rounds<'_, M> {
-    /// Improves `standing` until it meets the target, cannot be improved or the limit is reached.
-    // Uncounted: a round checks the clock before it begins.
+    /// Improves `standing` until it meets the target, cannot be improved further, or the limit is
+    /// reached.
+    // Uncounted: each round checks the clock before it begins.
     pub(super) fn run(&self, standing: &mut Standing, heuristics: &mut Heuristics<'_, M>) {
         let mut progress = Progress {
             repairs: self.repairs(),
@@ -102,8 +102,8 @@ impl<P: Place, M: Fn() -> P + Sync> Rounds<'_, M> {
         }
     }
 
-    /// The repairs, one for each kind.
-    // Uncounted: two repairs.
+    /// Creates the repairs, one for each cost measure.
+    // Uncounted: creates two repairs.
     fn repairs(&self) -> Vec<Mutex<Repairs<'_>>> {
         let each = self.conflicted.into_iter().flat_map(|conflicted| {
             [Dearness::Area, Dearness::Side].map(|dearness| (conflicted, dearness))
@@ -114,7 +114,7 @@ impl<P: Place, M: Fn() -> P + Sync> Rounds<'_, M> {
         repairs.map(Mutex::new).collect()
     }
 
-    /// A round: its tasks are the exact searches, the repairs and the climbs.
+    /// Runs a round. Its tasks are the exact searches, the repairs and the climbs.
     fn round(&self, number: u64, progress: &mut Progress<'_>, standing: &mut Standing) {
         let is_many = self.items.len() > FEW_ITEMS;
         if is_many && self.options.capacity.is_none() && !progress.repairs.is_empty() {
@@ -127,7 +127,8 @@ impl<P: Place, M: Fn() -> P + Sync> Rounds<'_, M> {
         }
     }
 
-    /// Runs a short round of repairs alone: one climb takes as long as all of them.
+    /// Runs a short round that consists only of repairs, because a single climb takes as long as
+    /// all of them.
     fn first_local_round(&self, number: u64, progress: &mut Progress<'_>, standing: &mut Standing) {
         let (goal, granule) = (self.goal(progress.granule, standing), progress.granule);
         let [least, most] = FIRST_REPAIR_WORK;
@@ -151,7 +152,7 @@ impl<P: Place, M: Fn() -> P + Sync> Rounds<'_, M> {
             let is_given = self.options.capacity.is_some();
             (exact.begin(goal, (before, granule), is_given), &*exact)
         });
-        // Useful exact searches get most of the time after some rounds.
+        // If exact searches are useful, they receive most of the time after a few rounds.
         let continued = begun.map_or(0, |(_, exact)| exact.continued());
         let is_given = self.options.capacity.is_some();
         let is_continued = is_given && number < CONTINUED_ROUNDS && continued > 0;
@@ -161,7 +162,7 @@ impl<P: Place, M: Fn() -> P + Sync> Rounds<'_, M> {
         let searches = begun.map_or(0, |(_, exact)| exact.count());
         let searches = if is_continued { continued } else { searches };
         let climbs = if is_local { CLIMBS } else { 0 };
-        // The tasks before the first successful one count; those after it do not.
+        // Only the tasks up to the first successful one count.
         let found = AtomicUsize::new(usize::MAX);
         let findings = tasks::run(self.options.threads, searches + local.len() + climbs, |task| {
             let is_needed = || task < found.load(Ordering::Relaxed) && !self.limit.is_reached();
@@ -199,7 +200,7 @@ impl<P: Place, M: Fn() -> P + Sync> Rounds<'_, M> {
         if self.options.capacity.is_some() || self.target >= standing.least {
             return self.target / granule * granule;
         }
-        // The target was refuted: halve the rest.
+        // The target was refuted, so the remaining distance is halved.
         let below = standing.peak.saturating_sub(granule);
         let middle = standing.least + below.saturating_sub(standing.least) / 2;
         middle / granule * granule
@@ -267,19 +268,20 @@ impl From<Option<Searched>> for Finding {
     }
 }
 
-/// Returns the granule of all offsets of canonical plans, and so of their peaks. Every plan has a
-/// canonical one that is no higher, so refuting a peak refutes all up to the next multiple.
-// Uncounted: one pass over the items.
+/// Returns the granule of all offsets of canonical plans, which is also the granule of their peaks.
+/// For every plan, there is a canonical plan that is no higher. Refuting a peak therefore refutes
+/// all peaks up to the next multiple.
+// Uncounted: makes one pass over the items.
 fn granule(items: &[Item]) -> u64 {
     let numbers = items.iter().flat_map(|item| {
-        // An alignment of 1 moves nothing.
+        // An alignment of 1 has no effect on offsets.
         let alignment = if item.alignment > 1 { item.alignment } else { 0 };
         [item.size, alignment, item.fixed.unwrap_or(0)]
     });
     numbers.fold(0, greatest_common_divisor).max(1)
 }
 
-// Uncounted: the bits of two numbers.
+// Uncounted: reads the bits of two numbers.
 fn greatest_common_divisor(mut one: u64, mut other: u64) -> u64 {
     while other > 0 {
         (one, other) = (other, one % other);

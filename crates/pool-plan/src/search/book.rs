@@ -1,22 +1,23 @@
-//! The bookkeeping of a partial plan: the placed items, and the bytes of the open ones in each
-//! section.
+//! The bookkeeping of a partial plan: which items are placed, and how many bytes are still open in
+//! each section.
 
 use super::instance::Instance;
 
-/// The open items of a partial plan.
+/// The open items of a partial plan, which are not placed yet.
 #[derive(Debug)]
 pub(super) struct Book<'a> {
     instance: &'a Instance,
     placed: Vec<bool>,
-    /// For each section, the bytes of its open items.
+    /// For each section, the total size of its open items in bytes.
     open: Vec<u64>,
-    /// For each section, the number of open items that cross into it from the section before.
+    /// For each section, the number of open items that cross into it from the previous section.
     crossing: Vec<u32>,
 }
 
 impl<'a> Book<'a> {
-    /// Makes the book of an empty plan. Sections without an order are never apart.
-    // Uncounted: one pass over the instance, of up to 4,000,000 pairs.
+    /// Creates the book of an empty plan. If sections are not ordered, no boundary between them
+    /// ever separates the problem.
+    // Uncounted: makes one pass over the instance, which contains up to 4,000,000 pairs.
     pub(super) fn new(instance: &'a Instance) -> Self {
         let sections = instance.section_count;
         let mut crossing = vec![u32::from(!instance.is_linear); sections + 1];
@@ -36,7 +37,7 @@ impl<'a> Book<'a> {
         self.placed[item as usize]
     }
 
-    /// Returns, for each section, the bytes of its open items.
+    /// Returns, for each section, the total size of its open items in bytes.
     pub(super) fn open(&self) -> &[u64] {
         &self.open
     }
@@ -46,8 +47,8 @@ impl<'a> Book<'a> {
         self.crossing[boundary] > 0
     }
 
-    /// Returns `true` if all items that conflict with one are placed. Then it blocks no other item
-    /// at its lowest offset, and no other offset is better for it.
+    /// Returns `true` if all items that conflict with an item are placed. The item then blocks no
+    /// other item at its lowest offset, and no other offset is better for it.
     // Uncounted: the callers count the conflicts.
     pub(super) fn is_uncovered(&self, item: u32) -> bool {
         let others = self.instance.conflicts.row(item as usize);
@@ -55,8 +56,8 @@ impl<'a> Book<'a> {
     }
 
     /// Records that an open item is placed. Returns the number of boundaries between sections that
-    /// were checked, besides the sections.
-    // Uncounted: the callers count the boundaries, and the sections.
+    /// were checked, in addition to the sections.
+    // Uncounted: the callers count the boundaries and the sections.
     pub(super) fn place(&mut self, item: u32) -> usize {
         self.placed[item as usize] = true;
         let size = self.instance.items[item as usize].size;
@@ -71,7 +72,7 @@ impl<'a> Book<'a> {
     }
 
     /// Records that a placed item is open again.
-    // Uncounted: as long as the placement, which was counted.
+    // Uncounted: takes as long as the placement, which was counted.
     pub(super) fn take_back(&mut self, item: u32) {
         self.placed[item as usize] = false;
         let size = self.instance.items[item as usize].size;

@@ -1,9 +1,10 @@
-//! A problem as the exact search needs it: the conflicts of items, and their sections.
+//! A problem in the form that the exact search needs: the conflicts between items, and their
+//! sections.
 //!
-//! A section is a set of items that may not share bytes with each other. For intervals, they are
-//! the sections of time, in order, and the search may split the problem between them. For a graph,
-//! they are antichains, without an order. An item without bytes blocks no other: it has no
-//! conflicts and is in no section, and the search leaves it out.
+//! A section is a set of items that may not share bytes with each other. In an interval problem,
+//! these are the sections of time. They are ordered, and the search may split the problem between
+//! them. In a graph, they are antichains, which are not ordered. An item of size 0 blocks no other
+//! item: it has no conflicts, belongs to no section, and is ignored by the search.
 
 use crate::adjacency::{Lists, adjacency, index};
 use crate::bits::{BitMatrix, ones};
@@ -13,28 +14,28 @@ use crate::timeline::Timeline;
 /// Items, conflicts and sections.
 #[derive(Clone, Debug)]
 pub(crate) struct Instance {
-    /// The items that are to be placed.
+    /// The items to be placed.
     pub(crate) items: Vec<Item>,
-    /// For each item, those it may not share bytes with.
+    /// For each item, the items that it may not share bytes with.
     pub(crate) conflicts: Lists,
     /// For each section, its items.
     pub(crate) sections: Lists,
-    /// `true` if sections are in an order, in which every item's sections lie within its hull.
+    /// `true` if sections are ordered. Every item's sections then lie within its hull.
     pub(crate) is_linear: bool,
     /// The number of sections.
     pub(crate) section_count: usize,
-    /// For each item, its sections.
+    /// For each item, the sections that contain it.
     pub(crate) sections_of: Lists,
-    /// For each item, the first section and the one after the last. If sections are in an order,
-    /// items of disjoint hulls do not conflict; otherwise a hull has no meaning.
+    /// For each item, its first section and the end of its last section. If sections are ordered,
+    /// items with disjoint hulls do not conflict. Otherwise, hulls have no meaning.
     pub(crate) hulls: Vec<(u32, u32)>,
     /// For each item, the time for which it blocks others.
     pub(crate) durations: Vec<u64>,
 }
 
 impl Instance {
-    /// Makes the instance of a timeline, unless it has more than `limit` conflicts or is no longer
-    /// needed.
+    /// Creates the instance of a timeline, unless it has more than `limit` conflicts or is no
+    /// longer needed.
     pub(crate) fn of_timeline(
         timeline: &Timeline,
         limit: usize,
@@ -82,10 +83,11 @@ impl Instance {
         })
     }
 
-    /// Makes the instance of items with a matrix of conflicts, unless there are more than `limit`
-    /// or it is no longer needed.
+    /// Creates the instance of items whose conflicts are given as a matrix, unless there are more
+    /// than `limit` conflicts or the instance is no longer needed.
     ///
-    /// Its sections are `witness` and, for each item, a heavy set of conflicting items around it.
+    /// The sections of the instance are `witness` and, for each item, a heavy set of conflicting
+    /// items that contains it.
     pub(crate) fn of_conflicts(
         items: &[Item],
         matrix: &BitMatrix,
@@ -135,8 +137,8 @@ impl Instance {
     }
 }
 
-/// Returns a set of mutually conflicting items with `item`, taking the largest first.
-// Uncounted: the words of some rows; the clock is checked before each clique.
+/// Returns a set of mutually conflicting items that contains `item`. Larger items are added first.
+// Uncounted: reads the words of some rows; the clock is checked before each clique.
 fn clique(items: &[Item], matrix: &BitMatrix, item: usize) -> Vec<u32> {
     let mut clique = vec![index(item)];
     let mut common = matrix.row(item).to_vec();
@@ -150,13 +152,13 @@ fn clique(items: &[Item], matrix: &BitMatrix, item: usize) -> Vec<u32> {
     clique
 }
 
-/// The number of items whose conflicts are listed between two checks whether the lists are still
+/// The number of items whose conflicts are listed between two checks of whether the lists are still
 /// needed.
 const ITEMS_UNWATCHED: usize = 256;
 
-/// Lists, for each item, those that share a section with it, unless there are more than `limit` or
-/// they are no longer needed. In the first section of each of its spans, these are all live items;
-/// after it, those that begin.
+/// Lists, for each item, the items that share a section with it, unless there are more than `limit`
+/// or they are no longer needed. In the first section of each span of the item, these are all live
+/// items. In its later sections, these are the items that begin there.
 fn conflicts<'a>(
     count: usize,
     spans: impl Fn(usize) -> &'a [(u32, u32)],

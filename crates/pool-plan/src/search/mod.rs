@@ -1,4 +1,4 @@
-//! Exact search: is there a plan within a capacity?
+//! Exact search, which decides if there is a plan within a capacity.
 
 mod book;
 mod instance;

@@ -1,7 +1,7 @@
-//! The items that an item conflicts with, listed in advance or found on demand.
+//! The items that an item conflicts with, either listed in advance or found on demand.
 //!
-//! Lists are faster. However, for a hundred thousand items they would take gigabytes. The memory of
-//! [`Overlaps`] grows only with the items.
+//! Lists are faster, but for a hundred thousand items they would take gigabytes. The memory of
+//! [`Overlaps`] grows only linearly with the number of items.
 
 use crate::adjacency::Lists;
 use crate::overlaps::Overlaps;
@@ -9,14 +9,15 @@ use crate::overlaps::Overlaps;
 /// The conflicts of items.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Neighbours<'a> {
-    /// Lists for each item.
+    /// The conflicts of each item are stored in a list.
     Listed(&'a Lists),
-    /// Found in the spans of a timeline.
+    /// The conflicts are found on demand, in the spans of a timeline.
     Found(&'a Overlaps<'a>),
 }
 
 impl Neighbours<'_> {
-    /// Replaces the contents of `into` by the items that conflict with one; some may occur twice.
+    /// Replaces the contents of `into` with the items that conflict with an item. Some may occur
+    /// twice.
     // Uncounted: a repair counts the items found.
     pub(crate) fn collect(&self, item: usize, into: &mut Vec<u32>) {
         into.clear();

@@ -1,4 +1,4 @@
-//! The order in which the search tries several possible items.
+//! The order in which the search tries items.
 
 use std::cmp::Reverse;
 
@@ -7,14 +7,15 @@ use crate::adjacency::{index, indices};
 use crate::random::Random;
 use crate::work::Work;
 
-/// The property by which an item comes early: the three orders that `MiniMalloc` takes in turn.
+/// The properties by which items are sorted. These are the three orders that `MiniMalloc` tries one
+/// after the other.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Heuristic {
-    /// Long lifetimes, then area, then crowded sections.
+    /// Sorts by lifetime, then by area, then by crowded sections.
     WidthAreaTotal,
-    /// Crowded sections, then area, then long lifetimes.
+    /// Sorts by crowded sections, then by area, then by lifetime.
     TotalAreaWidth,
-    /// Crowded sections, then long lifetimes, then area.
+    /// Sorts by crowded sections, then by lifetime, then by area.
     TotalWidthArea,
 }
 
@@ -22,7 +23,7 @@ pub(crate) enum Heuristic {
 pub(crate) const HEURISTICS: [Heuristic; 3] =
     [Heuristic::WidthAreaTotal, Heuristic::TotalAreaWidth, Heuristic::TotalWidthArea];
 
-/// The heuristics whose orders are also computed again for each part of the problem.
+/// The heuristics whose orders are also recomputed for each part of the problem.
 const RENEWED: [Heuristic; 2] = [Heuristic::TotalAreaWidth, Heuristic::TotalWidthArea];
 
 /// The number of orders of searches without random choices.
@@ -32,21 +33,21 @@ pub(crate) const LASTING: usize = HEURISTICS.len() + RENEWED.len();
 #[derive(Debug)]
 pub(crate) struct Ranker<'a> {
     instance: &'a Instance,
-    /// Bytes of all items of a section.
+    /// For each section, the total size of its items in bytes.
     totals: Vec<u64>,
 }
 
 impl<'a> Ranker<'a> {
-    /// Makes a ranker of an instance's items.
-    // Uncounted: one pass over the instance, of up to 4,000,000 pairs.
+    /// Creates a ranker for an instance's items.
+    // Uncounted: makes one pass over the instance, which contains up to 4,000,000 pairs.
     pub(crate) fn new(instance: &'a Instance) -> Self {
         let size = |&item: &u32| instance.items[item as usize].size;
         let total = |section| instance.sections.row(section).iter().map(size).sum();
         Self { instance, totals: (0..instance.section_count).map(total).collect() }
     }
 
-    /// Returns an order of searches without random choices, one of [`LASTING`]: first those of all
-    /// heuristics, then those that are computed again for each part of the problem.
+    /// Returns one of the [`LASTING`] orders of searches without random choices. The orders of all
+    /// heuristics come first. The orders that are recomputed for each part of the problem follow.
     pub(crate) fn lasting(&self, number: usize) -> Ranks {
         let sorted = |heuristic| self.sorted(heuristic, &self.totals, |key| key);
         match HEURISTICS.get(number) {
@@ -55,8 +56,9 @@ impl<'a> Ranker<'a> {
         }
     }
 
-    /// Returns the order of a heuristic with keys blurred by up to half of `noise` in both
-    /// directions. Crowded sections are replaced by those with most `failures`, if any are given.
+    /// Returns the order of a heuristic, with its keys randomly changed by up to half of `noise` in
+    /// both directions. If any `failures` are given, the sections with the most failures take the
+    /// place of crowded sections.
     pub(crate) fn blurred(
         &self,
         heuristic: Heuristic,
@@ -68,7 +70,7 @@ impl<'a> Ranker<'a> {
         Ranks { shapes: None, ..self.sorted(heuristic, failures.unwrap_or(&self.totals), blur) }
     }
 
-    // Uncounted: one sort of the items.
+    // Uncounted: sorts the items once.
     fn sorted(
         &self,
         heuristic: Heuristic,
@@ -100,13 +102,14 @@ impl<'a> Ranker<'a> {
     }
 }
 
-/// Returns the key of an item whose crowded sections come first, and the fixed part of the key.
+/// Returns the key of an item for the order in which items of crowded sections come first, and the
+/// constant part of this key.
 fn by_total(total: u128, shape: (u128, u128)) -> ((u128, u128, u128), (u128, u128)) {
     ((total, shape.0, shape.1), shape)
 }
 
-/// Returns the largest of the numbers of an item's sections.
-// Uncounted: `renew` counts the sections; other callers make one pass over the instance.
+/// Returns the maximum of the given numbers over an item's sections.
+// Uncounted: `renew` counts the sections, and other callers make one pass over the instance.
 fn crowd(instance: &Instance, numbers: &[u64], item: usize) -> u64 {
     let sections = instance.sections_of.row(item).iter();
     sections.map(|&section| numbers[section as usize]).max().unwrap_or(0)
@@ -115,10 +118,10 @@ fn crowd(instance: &Instance, numbers: &[u64], item: usize) -> u64 {
 /// The order in which a search tries items.
 #[derive(Debug)]
 pub(crate) struct Ranks {
-    /// The rank of each item, 0 first.
+    /// The rank of each item. The item of rank 0 is tried first.
     ranks: Vec<u32>,
-    /// If items of crowded sections come first, the tie-break between items of equally crowded
-    /// ones. The crowded sections change as items are placed.
+    /// The tie-break between items of equally crowded sections, if items of crowded sections come
+    /// first. Which sections are crowded changes as items are placed.
     shapes: Option<Vec<(u128, u128)>>,
 }
 
@@ -128,8 +131,8 @@ impl Ranks {
         self.ranks[item as usize]
     }
 
-    /// Sorts the items of a part of the problem, given the bytes of each section's open items, and
-    /// ranks them again if the order differs. Appends the former ranks to `before`.
+    /// Sorts the items of a part of the problem, given the total size of each section's open items.
+    /// If the order differs, ranks the items again and appends their former ranks to `before`.
     pub(super) fn renew(
         &mut self,
         instance: &Instance,
@@ -151,7 +154,7 @@ impl Ranks {
     }
 
     /// Restores the former ranks of items.
-    // Uncounted: as long as the ranking, which was counted.
+    // Uncounted: takes as long as the ranking, which was counted.
     pub(super) fn restore(&mut self, before: impl DoubleEndedIterator<Item = (u32, u32)>) {
         for (item, rank) in before.rev() {
             self.ranks[item as usize] = rank;
@@ -164,7 +167,8 @@ impl Ranks {
     }
 }
 
-/// Returns a key times a factor near 1, with some more bits so that small keys differ, too.
+/// Returns a key multiplied by a factor near 1. The result has a few more bits, so that small keys
+/// also change.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_precision_loss,

@@ -1,10 +1,11 @@
-//! A partial plan for the search by niches: placed items, and the lowest offset that is left for each open one.
+//! A partial plan for the search by niches: the placed items, and the lowest possible offset of
+//! each open item.
 //!
-//! An item is placed only if no open item that conflicts with it can end up below it, so all of
-//! them are above it. The floor of a section is the lowest offset of its open items. Stacking these
-//! in the order of their lowest offsets gives the lowest possible top (one machine with release
-//! dates, Jackson 1955). If that is above the capacity, the section has failed, and its weight
-//! grows.
+//! An item is placed only if no open item that conflicts with it can end up below it. All of these
+//! items are therefore above it. The floor of a section is the lowest offset of its open items.
+//! Stacking the open items in order of their lowest offsets gives the lowest possible top (one
+//! machine with release dates, Jackson 1955). If this top is above the capacity, the section has
+//! failed, and its weight grows.
 
 use super::book::Book;
 use super::instance::Instance;
@@ -12,12 +13,13 @@ use crate::adjacency::{index, indices};
 use crate::plan::as_float;
 use crate::work::Work;
 
-/// The growth of a failure's weight from one dead end to the next, so that old failures count less.
+/// The factor by which the weight of a failure grows from one dead end to the next. Old failures
+/// therefore count less.
 const GROWTH: f64 = 1.0005;
-/// Weights are scaled down once a failure adds more than this.
+/// All weights are scaled down once a failure adds more than this.
 const MOST_WEIGHT: f64 = 1e100;
 
-/// A change, with the value before it.
+/// A change, with the previous value.
 #[derive(Clone, Copy, Debug)]
 enum Change {
     Lowest(u32, u64),
@@ -25,13 +27,13 @@ enum Change {
     Placed(u32),
 }
 
-/// The state of the open items of a section; the numbers of a section without open items are
+/// The state of a section's open items. In a section without open items, both numbers are
 /// `u64::MAX`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 struct Section {
-    /// The lowest offset.
+    /// The lowest offset of the open items.
     floor: u64,
-    /// The lowest end.
+    /// The lowest end of the open items.
     top: u64,
 }
 
@@ -40,7 +42,7 @@ struct Section {
 pub(super) struct Skyline<'a> {
     pub(super) instance: &'a Instance,
     pub(super) capacity: u64,
-    /// The lowest offset that is left for each item; for placed items, their offsets.
+    /// For each open item, its lowest possible offset. For each placed item, its offset.
     pub(super) lowest: Vec<u64>,
     book: Book<'a>,
     sections: Vec<Section>,
@@ -49,20 +51,20 @@ pub(super) struct Skyline<'a> {
     /// The weight that the next failure adds.
     increment: f64,
     changes: Vec<Change>,
-    /// Sections whose open items have changed.
+    /// The sections whose open items have changed.
     dirty: Vec<u32>,
     is_dirty: Vec<bool>,
-    /// The section that failed last: it is checked first.
+    /// The section that failed last. It is checked first.
     suspect: usize,
-    /// Open items of one section, as (lowest, size).
+    /// The open items of one section, as (lowest offset, size) pairs.
     jobs: Vec<(u64, u64)>,
-    /// The candidates of a section that is left empty; none between two calls.
+    /// Marks the candidates of a section that is left empty. No item is marked between two calls.
     is_candidate: Vec<bool>,
     work: Work,
 }
 
 impl<'a> Skyline<'a> {
-    /// Makes the empty plan of an instance whose sections are in an order.
+    /// Creates the empty plan of an instance whose sections are ordered.
     pub(super) fn new(instance: &'a Instance, capacity: u64) -> Self {
         let sections = instance.section_count;
         Self {
@@ -83,7 +85,7 @@ impl<'a> Skyline<'a> {
         }
     }
 
-    /// Returns the count of items and sections that were read.
+    /// Returns the counter of items and sections read.
     pub(super) fn work(&self) -> &Work {
         &self.work
     }
@@ -93,7 +95,7 @@ impl<'a> Skyline<'a> {
         self.changes.len()
     }
 
-    /// Returns the lowest offset of a section's open items, if it has any.
+    /// Returns the lowest offset of a section's open items, if there are any.
     pub(super) fn floor(&self, section: u32) -> Option<u64> {
         let section = section as usize;
         (self.book.open()[section] > 0).then(|| self.sections[section].floor)
@@ -104,7 +106,8 @@ impl<'a> Skyline<'a> {
         self.sections[section as usize].top
     }
 
-    /// Returns the bytes of a section with open items that no item needs.
+    /// Returns the number of bytes that remain unused in a section after all of its open items are
+    /// placed.
     pub(super) fn slack(&self, section: u32) -> u64 {
         let section = section as usize;
         self.capacity - self.book.open()[section] - self.sections[section].floor
@@ -120,22 +123,22 @@ impl<'a> Skyline<'a> {
         !self.book.is_crossed(boundary as usize)
     }
 
-    /// Returns the open items of a section whose lowest offset is its floor.
+    /// Returns the open items of a section whose lowest offset is the section's floor.
     pub(super) fn candidates(&self, section: u32) -> impl Iterator<Item = u32> + '_ {
         let floor = self.sections[section as usize].floor;
         let items = self.work.over(self.instance.sections.row(section as usize)).iter().copied();
         items.filter(move |&item| !self.book.is_placed(item) && self.lowest[item as usize] == floor)
     }
 
-    /// Returns `true` if all items that conflict with one are placed: then it blocks no other item
-    /// at its lowest offset.
+    /// Returns `true` if all items that conflict with an item are placed. The item then blocks no
+    /// other item at its lowest offset.
     pub(super) fn is_uncovered(&self, item: u32) -> bool {
         self.work.count(self.instance.conflicts.row(item as usize).len());
         self.book.is_uncovered(item)
     }
 
     /// Places an item at its lowest offset, below all open items that conflict with it. Returns
-    /// `true` if the open items may still fit; in any case [`undo`](Self::undo) reverts the
+    /// `true` if the open items may still fit. In any case, [`undo`](Self::undo) reverts the
     /// placement.
     pub(super) fn place(&mut self, item: u32) -> bool {
         let instance = self.instance;
@@ -153,13 +156,13 @@ impl<'a> Skyline<'a> {
         self.check(is_possible)
     }
 
-    /// Leaves the floor of a section empty: none of the items that could begin there does, and each
-    /// lies on another open item. Returns `true` if the open items may still fit.
+    /// Leaves the floor of a section empty: none of the candidates begins there, so each of them
+    /// rests on another open item. Returns `true` if the open items may still fit.
     pub(super) fn leave(&mut self, section: u32, candidates: &[u32]) -> bool {
         let instance = self.instance;
         let floor = self.sections[section as usize].floor;
         candidates.iter().for_each(|&item| self.is_candidate[item as usize] = true);
-        // A candidate that another one lies on is above the floor, too.
+        // A candidate on which another candidate rests is also above the floor.
         let lowest_end = |&other: &u32| {
             let is_candidate = self.is_candidate[other as usize];
             self.lowest[other as usize]
@@ -169,7 +172,7 @@ impl<'a> Skyline<'a> {
         let raised = candidates.iter().map(|&item| {
             let others = self.work.over(instance.conflicts.row(item as usize)).iter();
             let ends = others.filter(|&&other| !self.book.is_placed(other)).map(lowest_end);
-            // Without an item below, the item would have been at the floor.
+            // If there were no item below, this item would have been at the floor.
             ends.min().map(|end| end.max(floor + 1))
         });
         let raised: Option<Vec<u64>> = raised.collect();
@@ -183,8 +186,8 @@ impl<'a> Skyline<'a> {
         self.check(is_possible)
     }
 
-    /// Undoes all changes but the first `kept`.
-    // Uncounted: as long as the changes, which were counted.
+    /// Undoes all changes except the first `kept`.
+    // Uncounted: takes as long as the changes, which were counted.
     pub(super) fn undo(&mut self, kept: usize) {
         for change in self.changes.drain(kept..).rev() {
             match change {
@@ -195,9 +198,9 @@ impl<'a> Skyline<'a> {
         }
     }
 
-    /// Checks all sections that have changed. Returns `true` if their open items may fit and
-    /// `is_possible` was `true`.
-    // Uncounted: the sections that were counted when they became dirty.
+    /// Checks all sections that have changed. Returns `true` if `is_possible` is `true` and the
+    /// open items of these sections may fit.
+    // Uncounted: reads the sections, which were counted when they became dirty.
     pub(super) fn check(&mut self, mut is_possible: bool) -> bool {
         if is_possible && self.is_dirty.get(self.suspect) == Some(&true) {
             self.is_dirty[self.suspect] = false;
@@ -212,8 +215,8 @@ impl<'a> Skyline<'a> {
         is_possible
     }
 
-    /// Makes later failures count for more than earlier ones.
-    // Uncounted: one pass over the sections in 460,000 dead ends.
+    /// Increases the weight of later failures relative to earlier ones.
+    // Uncounted: makes one pass over the sections per 460,000 dead ends.
     pub(super) fn age(&mut self) {
         self.increment *= GROWTH;
         if self.increment > MOST_WEIGHT {
@@ -223,13 +226,13 @@ impl<'a> Skyline<'a> {
     }
 
     /// Resets the weights of failures.
-    // Uncounted: one pass over the sections in 64 restarts.
+    // Uncounted: makes one pass over the sections per 64 restarts.
     pub(super) fn forget(&mut self) {
         self.weights.fill(1.0);
         self.increment = 1.0;
     }
 
-    /// Moves an open item to `offset` or above. Returns `true` if it may still fit.
+    /// Raises an open item to `offset` or above. Returns `true` if it may still fit.
     fn raise(&mut self, item: u32, offset: u64) -> bool {
         let one = self.instance.items[item as usize];
         let offset = offset.next_multiple_of(one.alignment);
@@ -261,11 +264,11 @@ impl<'a> Skyline<'a> {
         self.suspect = section as usize;
     }
 
-    /// Computes a section's floor and lowest end again. Returns `true` if its open items may fit.
+    /// Recomputes a section's floor and lowest end. Returns `true` if its open items may fit.
     fn look_at(&mut self, section: usize) -> bool {
         let instance = self.instance;
         let items = self.work.over(instance.sections.row(section));
-        // Only an item that begins above this room can make the section too high.
+        // Only an item that begins above this offset can make the section too high.
         let Some(room) = self.capacity.checked_sub(self.book.open()[section]) else { return false };
         let mut now = Section { floor: u64::MAX, top: u64::MAX };
         let (mut released, mut late, mut latest) = (0, 0, 0);
@@ -291,7 +294,7 @@ impl<'a> Skyline<'a> {
         if is_possible && latest + late > self.capacity {
             self.jobs.sort_unstable_by_key(|job| job.0);
             for &(lowest, size) in &self.jobs {
-                // From this offset on, all items that are not released before it must fit.
+                // All items that are released at or after this offset must fit above it.
                 is_possible &= lowest.saturating_sub(released) <= room;
                 released += size;
             }

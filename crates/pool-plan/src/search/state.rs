@@ -1,21 +1,23 @@
-//! A partial plan with its implied bounds, and the undo of the last placement.
+//! A partial plan with the bounds that it implies. The last placement can be undone.
 //!
-//! Items are placed in order of their offsets, each at its lowest offset: 0, or on top of a
-//! conflicting item below. Every plan can be pushed down into such a canonical one (`MiniMalloc`,
-//! ASPLOS 2023), so no other needs to be tried.
+//! Items are placed in order of their offsets, each at its lowest offset: at 0, or on top of a
+//! conflicting item below it. Every plan can be pushed down into such a canonical plan
+//! (`MiniMalloc`, ASPLOS 2023), so no other plans need to be tried.
 //!
-//! A partial plan implies for a section: its open items lie above its floor, so floor plus open
-//! bytes must fit the capacity. After something in a section was raised, the check is stronger:
-//! each open item begins at its own lowest offset or later. So stacking them in that order gives
-//! the lowest possible top (one machine with release dates, Jackson 1955). Only items that begin
-//! above the room left in the section can make it too high, so only these need to be sorted.
+//! A partial plan implies a bound for each section: its open items lie above its floor, so the
+//! floor plus the open bytes must fit within the capacity. When something in a section has been
+//! raised, a stronger check applies, because each open item begins at its own lowest offset or
+//! above. Stacking the open items in order of these offsets gives the lowest possible top (one
+//! machine with release dates, Jackson 1955). Only the items that begin above the section's spare
+//! room can make it too high, so only these are sorted.
 
 use super::book::Book;
 use super::instance::Instance;
 use crate::adjacency::index;
 use crate::work::Work;
 
-/// The lengths of the lists of changes before a placement, to which its undo cuts them back.
+/// The lengths of the change lists before a placement. Undoing the placement truncates the lists to
+/// these lengths.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mark {
     lowest: usize,
@@ -27,26 +29,26 @@ pub(super) struct Mark {
 pub(super) struct State<'a> {
     pub(super) instance: &'a Instance,
     capacity: u64,
-    /// The lowest possible offset of each item; for placed items, their offsets.
+    /// For each open item, its lowest possible offset. For each placed item, its offset.
     pub(super) lowest: Vec<u64>,
     book: Book<'a>,
-    /// For each section, the offset below which none of its open items is.
+    /// For each section, an offset that none of its open items can be below.
     floor: Vec<u64>,
     changed_lowest: Vec<(u32, u64)>,
     changed_floor: Vec<(u32, u64)>,
-    /// Sections whose floor may have risen.
+    /// The sections whose floor may have risen.
     dirty: Vec<u32>,
     is_dirty: Vec<bool>,
-    /// Open items of one section, as (lowest, size).
+    /// The open items of one section, as (lowest offset, size) pairs.
     jobs: Vec<(u64, u64)>,
-    /// For each section, the number of times that its items could not fit.
+    /// For each section, how often its items could not fit.
     failures: Vec<u64>,
-    /// The count of items and sections that were read.
+    /// The counter of items and sections read.
     work: Work,
 }
 
 impl<'a> State<'a> {
-    /// Makes the empty plan.
+    /// Creates the empty plan.
     pub(super) fn new(instance: &'a Instance, capacity: u64) -> Self {
         let sections = instance.section_count;
         Self {
@@ -70,28 +72,29 @@ impl<'a> State<'a> {
         self.capacity
     }
 
-    /// Returns, for each section, the bytes of its open items.
+    /// Returns, for each section, the total size of its open items in bytes.
     pub(super) fn open(&self) -> &[u64] {
         self.book.open()
     }
 
-    /// Returns, for each section, the number of times that its items could not fit.
+    /// Returns, for each section, how often its items could not fit.
     pub(super) fn failures(&self) -> &[u64] {
         &self.failures
     }
 
-    /// Returns the count of items and sections that were read.
+    /// Returns the counter of items and sections read.
     pub(super) fn work(&self) -> &Work {
         &self.work
     }
 
-    /// Returns `true` if all items that conflict with one are placed (see [`Book::is_uncovered`]).
+    /// Returns `true` if all items that conflict with an item are placed (see
+    /// [`Book::is_uncovered`]).
     pub(super) fn is_uncovered(&self, item: u32) -> bool {
         self.work.count(self.instance.conflicts.row(item as usize).len());
         self.book.is_uncovered(item)
     }
 
-    /// Returns the number of entries that the state keeps to undo placements.
+    /// Returns the number of entries that the state keeps for undoing placements.
     pub(super) fn kept(&self) -> usize {
         self.changed_lowest.len() + self.changed_floor.len()
     }
@@ -102,7 +105,7 @@ impl<'a> State<'a> {
     }
 
     /// Returns `true` if the empty plan is possible.
-    // Uncounted: one pass over the instance, of up to 4,000,000 pairs.
+    // Uncounted: makes one pass over the instance, which contains up to 4,000,000 pairs.
     pub(super) fn is_possible(&self) -> bool {
         let fits =
             |item: usize| self.lowest[item] + self.instance.items[item].size <= self.capacity;
@@ -112,8 +115,8 @@ impl<'a> State<'a> {
 
     /// Places an item at its lowest offset.
     ///
-    /// Returns `true` if the open items of `sections`, which will be placed at that offset or
-    /// above, may still fit. In any case the placement must be reverted with [`undo`](Self::undo).
+    /// Returns `true` if the open items of `sections` may still fit when they are placed at that
+    /// offset or above. In any case, the placement must be reverted with [`undo`](Self::undo).
     pub(super) fn place(&mut self, item: u32, sections: (u32, u32)) -> (Mark, bool) {
         let mark = Mark { lowest: self.changed_lowest.len(), floors: self.changed_floor.len() };
         let instance = self.instance;
@@ -134,8 +137,8 @@ impl<'a> State<'a> {
         (mark, possible)
     }
 
-    /// Undoes the newest placement.
-    // Uncounted: as long as the changes, which were counted.
+    /// Undoes the most recent placement.
+    // Uncounted: takes as long as the changes, which were counted.
     pub(super) fn undo(&mut self, item: u32, mark: Mark) {
         for (other, lowest) in self.changed_lowest.drain(mark.lowest..).rev() {
             self.lowest[other as usize] = lowest;
@@ -146,7 +149,7 @@ impl<'a> State<'a> {
         self.book.take_back(item);
     }
 
-    /// Moves the open items that conflict with a new item above that item.
+    /// Moves the open items that conflict with a newly placed item above it.
     fn raise(&mut self, item: u32, top: u64) -> bool {
         let instance = self.instance;
         for &other in self.work.over(instance.conflicts.row(item as usize)) {
@@ -193,8 +196,8 @@ impl<'a> State<'a> {
             }
             let section = section as usize;
             self.jobs.clear();
-            // The room of the section besides its open items: it can only be missing above that
-            // offset.
+            // The spare room of the section, apart from its open items. Only items above this
+            // offset can run out of room.
             let room = self.capacity - self.book.open()[section];
             let (mut floor, mut released) = (u64::MAX, 0);
             for &item in self.work.over(instance.sections.row(section)) {
@@ -219,7 +222,7 @@ impl<'a> State<'a> {
             }
             self.jobs.sort_unstable();
             for &(lowest, size) in &self.jobs {
-                // From this offset on, all items that are not released before it must fit.
+                // All items that are released at or after this offset must fit above it.
                 possible &= lowest - released.min(lowest) <= room;
                 released += size;
             }

@@ -1,15 +1,17 @@
-//! The common interface of exact searches: each is a machine that runs a number of steps at a time.
+//! The common interface of the exact searches. Each search is a state machine that runs a given
+//! number of steps at a time.
 
-/// The result of a search about its capacity.
+/// The result of a search for its capacity.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Outcome {
     /// A plan fits the capacity.
     Found,
     /// No plan fits the capacity.
     Exhausted,
-    /// The search is not decided yet.
+    /// The search has not decided the question yet.
     Paused,
-    /// The search will not be decided: its path from the root takes too much memory.
+    /// The search will not decide the question, because its path from the root needs too much
+    /// memory.
     Abandoned,
 }
 
@@ -18,8 +20,8 @@ pub(crate) trait Steps {
     /// Returns the offsets of the plan that was found.
     fn offsets(&self) -> &[u64];
 
-    /// Returns, for each section, the number of times that its items could not fit; nothing for a
-    /// search that no other uses.
+    /// Returns, for each section, how often its items could not fit. The list is empty for a search
+    /// whose failures no other search uses.
     fn failures(&self) -> &[u64] {
         &[]
     }
@@ -30,9 +32,9 @@ pub(crate) trait Steps {
     /// Returns the number of placements that were tried.
     fn steps(&self) -> u64;
 
-    /// Returns the number of items and sections that were read, which determines the time.
+    /// Returns the number of items and sections that were read, which determines the running time.
     fn work(&self) -> u64;
 
-    /// Tries placements until the total of `steps` or of `work` is reached.
+    /// Tries placements until the total number of `steps` or the total amount of `work` is reached.
     fn run(&mut self, steps: u64, work: u64) -> Outcome;
 }

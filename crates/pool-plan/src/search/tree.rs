@@ -1,8 +1,10 @@
-//! Depth-first search over canonical plans, as a machine that runs a number of steps at a time.
+//! Depth-first search over canonical plans, as a state machine that runs a given number of steps at
+//! a time.
 //!
-//! Two kinds of vertex alternate. A choice of the next item has several children, and one of them
-//! must lead to a plan. Parts of time that no open item crosses any more must all lead to one. The
-//! parts are independent, so that a dead end in one never repeats the work in another.
+//! There are two kinds of vertex. A choice of the next item has several children, and one of them
+//! must lead to a plan. A split divides the problem into parts of time that no open item crosses,
+//! and all parts must lead to a plan. The parts are independent, so a dead end in one part never
+//! repeats the work in another.
 
 use super::instance::Instance;
 use super::ranks::Ranks;
@@ -10,12 +12,12 @@ use super::state::{Mark, State};
 use super::steps::{Outcome, Steps};
 use crate::adjacency::indices;
 
-/// The words of memory of a path from the root, 128 MiB: each vertex lists its open items.
+/// The maximum memory of a path from the root in words, 128 MiB. Each vertex lists its open items.
 const MOST_WORDS: usize = 1 << 25;
-/// The words that are kept for each number that a placement changed.
+/// The number of words that are kept for each number that a placement changed.
 const WORDS_KEPT: usize = 4;
 
-/// A piece of the problem: open items in order of rank, as a range of the stack of lists, and their
+/// A part of the problem: open items in order of rank, as a range of the stack of lists, and their
 /// sections.
 #[derive(Clone, Copy, Debug)]
 struct Part {
@@ -27,7 +29,7 @@ struct Part {
 #[derive(Clone, Copy, Debug)]
 struct Cut {
     sections: (u32, u32),
-    /// The end of its items in the stack of lists.
+    /// The end of the piece's items in the stack of lists.
     end: usize,
 }
 
@@ -39,12 +41,12 @@ enum Vertex {
         part: Part,
         /// The length of the stack of lists without this vertex.
         lists: usize,
-        /// Range of the stack of lists.
+        /// The candidates, as a range of the stack of lists.
         candidates: (usize, usize),
         /// The candidate that is placed.
         placed: Option<(u32, Mark)>,
     },
-    /// Each part must have a plan.
+    /// Each part of the problem must lead to a plan.
     Parts { first: usize, next: usize, lists: usize, renewed: usize, offset: u64, rank: u32 },
 }
 
@@ -53,7 +55,7 @@ enum Vertex {
 pub(crate) struct Search<'a> {
     state: State<'a>,
     ranks: Ranks,
-    /// The ranks of items before they were ranked again in a part.
+    /// The former ranks of items that were ranked again in a part.
     renewed: Vec<(u32, u32)>,
     path: Vec<Vertex>,
     lists: Vec<u32>,
@@ -62,15 +64,15 @@ pub(crate) struct Search<'a> {
     outcome: Outcome,
     /// The number of placements that were tried.
     steps: u64,
-    /// For each section of the part that was split last, its piece.
+    /// For each section of the most recently split part, the piece that contains it.
     pieces: Vec<u32>,
-    /// The pieces of that part.
+    /// The pieces of the most recently split part.
     cuts: Vec<Cut>,
 }
 
 impl<'a> Search<'a> {
-    /// Makes a search that prefers items of low rank.
-    // Uncounted: one pass over the instance, of up to 4,000,000 pairs.
+    /// Creates a search that prefers items of low rank.
+    // Uncounted: makes one pass over the instance, which contains up to 4,000,000 pairs.
     pub(crate) fn new(instance: &'a Instance, capacity: u64, ranks: Ranks) -> Self {
         let count = instance.items.len();
         let mut search = Self {
@@ -114,7 +116,7 @@ impl<'a> Search<'a> {
             return;
         }
         let item = self.lists[candidates.0];
-        // If an item blocks no other, no other choice instead of it helps.
+        // If an item blocks no other item, placing it is the only choice that needs to be tried.
         candidates.0 = if self.state.is_uncovered(item) { candidates.1 } else { candidates.0 + 1 };
         let (mark, possible) = self.state.place(item, part.sections);
         if !possible {
@@ -140,10 +142,10 @@ impl<'a> Search<'a> {
         self.enter(rest, start, offset, rank);
     }
 
-    /// Continues with the open items of `part` but `placed`, each piece separately.
+    /// Continues with the open items of `part` except `placed`, each piece separately.
     fn split(&mut self, part: Part, placed: u32, offset: u64, rank: u32) {
         let (lists, first, renewed) = (self.lists.len(), self.parts.len(), self.renewed.len());
-        // Old ranks do not compare with new ones.
+        // Old ranks cannot be compared with new ones.
         let rank = if self.ranks.is_renewed() { 0 } else { rank };
         self.cut(part, placed);
         let work = self.state.work();
@@ -163,8 +165,8 @@ impl<'a> Search<'a> {
         self.succeed();
     }
 
-    /// Lists the open items of `part` but `placed` again, by pieces between which no open item
-    /// crosses, and records the pieces.
+    /// Lists the open items of `part` except `placed` again, grouped into pieces such that no open
+    /// item crosses from one to another, and records the pieces.
     fn cut(&mut self, part: Part, placed: u32) {
         let Self { state, lists, pieces, cuts, .. } = self;
         let ((first, last), (begin, end)) = (part.items, part.sections);
@@ -200,8 +202,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Lists the candidates for the next item of `part`: those placed at or above the previous
-    /// item, and not above another item that would fit completely below.
+    /// Lists the candidates for the next item of `part`. They must be placed at or above the
+    /// previous item, and not above another item that would fit completely below them.
     fn enter(&mut self, part: Part, lists: usize, offset: u64, rank: u32) {
         if part.items.0 == part.items.1 {
             self.succeed();
@@ -224,14 +226,14 @@ impl<'a> Search<'a> {
             }
         }
         let lowest = &self.state.lowest;
-        // Stable: items of one offset stay in order of rank.
+        // The sort is stable, so items at the same offset stay in order of rank.
         self.lists[start..].sort_by_key(|&item| lowest[item as usize]);
         let candidates = (start, self.lists.len());
         self.path.push(Vertex::Choice { part, lists, candidates, placed: None });
     }
 
-    /// Returns from a choice without candidates to the last one that has others.
-    // Uncounted: the length of the path, whose vertices were counted.
+    /// Returns from a choice without candidates to the last choice that has untried candidates.
+    // Uncounted: visits the vertices of the path, which were counted.
     fn fail(&mut self) {
         while let Some(vertex) = self.path.pop() {
             match vertex {
@@ -252,8 +254,8 @@ impl<'a> Search<'a> {
         self.outcome = Outcome::Exhausted;
     }
 
-    /// Keeps the placements of a part whose items are all placed, and continues with the next part.
-    // Uncounted: the length of the path, whose vertices were counted.
+    /// Keeps the placements of a part that is completely placed, and continues with the next part.
+    // Uncounted: visits the vertices of the path, which were counted.
     fn succeed(&mut self) {
         while let Some(vertex) = self.path.last_mut() {
             match vertex {

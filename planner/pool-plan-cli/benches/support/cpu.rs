@@ -1,11 +1,11 @@
-//! CPU time of this process, of a thread and of commands. Planners are compared by it, because
-//! other work changes it little.
+//! The CPU time of this process, of a thread and of commands. Planners are compared by CPU time,
+//! because other work on the machine affects it little.
 
 use std::error::Error;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// A command that the system ends after some seconds of CPU time.
+/// Creates a command that the system terminates after a number of seconds of CPU time.
 pub(crate) fn limited(path: &Path, seconds: u64) -> Command {
     let mut command = Command::new("sh");
     command.args(["-c", &format!("ulimit -t {seconds}; exec \"$@\""), "sh"]).arg(path);
@@ -13,7 +13,7 @@ pub(crate) fn limited(path: &Path, seconds: u64) -> Command {
     command
 }
 
-/// Returns the number after some words of a text.
+/// Returns the number that follows the given words in a text.
 pub(crate) fn number_after(text: &str, words: &str) -> Option<u64> {
     let rest = text.split(words).nth(1)?.trim_start();
     let end = rest.find(|character: char| !character.is_ascii_digit())?;
@@ -23,7 +23,7 @@ pub(crate) fn number_after(text: &str, words: &str) -> Option<u64> {
 /// The owner of the CPU time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Whose {
-    /// All commands so far.
+    /// All commands that have run so far.
     Commands,
     /// This process.
     Process,
@@ -32,7 +32,7 @@ pub(crate) enum Whose {
     Thread,
 }
 
-/// Seconds of CPU time.
+/// Returns the CPU time in seconds.
 #[cfg(target_os = "linux")]
 pub(crate) fn seconds(whose: Whose) -> Result<f64, Box<dyn Error>> {
     use nix::sys::resource::{UsageWho, getrusage};

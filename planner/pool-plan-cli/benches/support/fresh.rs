@@ -1,4 +1,4 @@
-//! Ten families of problems that the portfolio was not tuned on.
+//! Ten families of problems on which the portfolio was not tuned.
 
 use pool_plan::{Buffer, IntervalProblem};
 
@@ -28,19 +28,19 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number from `low` to below `high`.
+    /// Returns a number from `low` to below `high`.
     fn within(&mut self, low: u64, high: u64) -> u64 {
         low + self.next() % (high - low).max(1)
     }
 
-    /// A number with an exponential distribution.
+    /// Returns a number with an exponential distribution.
     fn exponential(&mut self, mean: f64) -> u64 {
         let fraction = (self.next() >> 11) as f64 / (1_u64 << 53) as f64;
         (-(1.0 - fraction).ln() * mean) as u64
     }
 }
 
-/// A problem of about `count` buffers.
+/// Returns a problem of about `count` buffers.
 pub(crate) fn problem(family: &str, count: usize, seed: u64) -> IntervalProblem {
     let mut random = Random(seed.wrapping_mul(0xD134_2543_DE82_EF95) ^ family.len() as u64);
     let mut spans: Vec<(u64, u64, u64)> = Vec::new();
@@ -48,7 +48,7 @@ pub(crate) fn problem(family: &str, count: usize, seed: u64) -> IntervalProblem 
     while spans.len() < count {
         let i = spans.len() as u64;
         match family {
-            // Skip connections: the first output is read last.
+            // With skip connections, the first output is read last.
             "unet" => {
                 let depth = n / 3;
                 let level = i / 3;
@@ -57,7 +57,7 @@ pub(crate) fn problem(family: &str, count: usize, seed: u64) -> IntervalProblem 
                 spans.push((level, level + 2, size * 2));
                 spans.push((2 * depth + 1 - level, 2 * depth + 3 - level, size * 2));
             }
-            // A cache that grows by a page every few steps, and is freed as a whole.
+            // A cache grows by a page every few steps, and is freed as a whole.
             "decode" => {
                 let (begin, pages) = (random.within(0, n), random.within(2, 40));
                 for page in 0..pages {
@@ -78,7 +78,7 @@ pub(crate) fn problem(family: &str, count: usize, seed: u64) -> IntervalProblem 
                 let end = i + 1 + random.exponential(6.0) * random.within(1, 12);
                 spans.push((i, end, random.within(1, 1000) * 256));
             }
-            // Segments whose inner values are made a second time on the way back.
+            // The inner values of each segment are computed a second time on the way back.
             "recompute" => {
                 let (segment, inner) = (i / 20, n / 10);
                 let back = 2 * inner - segment;

@@ -1,21 +1,22 @@
-//! Textbook heuristics in simple code, written from a textbook: the reference for the planner's
-//! own.
+//! Textbook heuristics in simple code, written from a textbook. They are the reference for the
+//! planner's own heuristics.
 //!
-//! Placed buffers are listed by buckets of time, as wide as a mean lifetime. A placement gathers
-//! those that overlap, sorts them by offset and takes the first or the smallest free range. It uses
-//! nothing of the library but its buffers.
+//! Placed buffers are listed in buckets of time, each as wide as a mean lifetime. A placement
+//! gathers the buffers that overlap, sorts them by offset, and takes the first or the smallest free
+//! range. This code uses nothing from the library except its buffers.
 
 use std::cmp::Reverse;
 
 use pool_plan::{Buffer, GreedyFit, GreedyOrder};
 
-/// Returns the offsets and the peak of a heuristic; gaps and fixed offsets are unsupported.
+/// Returns the offsets and the peak of a heuristic. Gaps and fixed offsets are not supported.
 pub(crate) fn plan(buffers: &[Buffer], order: GreedyOrder, fit: GreedyFit) -> (Vec<u64>, u64) {
     place_in_order(buffers, &sorted(buffers, order), fit)
 }
 
-/// Returns the peak of hill climbing: two random buffers of an order swap places, and the swap
-/// stays if the peak of the first-fit plan is no higher. `None` if there was no time for one plan.
+/// Returns the peak reached by hill climbing. Each step swaps two random buffers of an order, and
+/// keeps the swap if the peak of the first-fit plan is no higher. Returns `None` if there was no
+/// time for a single plan.
 pub(crate) fn climb(buffers: &[Buffer], goes_on: &mut dyn FnMut() -> bool) -> Option<u64> {
     let mut order = sorted(buffers, GreedyOrder::Size);
     let mut best = None;
@@ -30,7 +31,7 @@ pub(crate) fn climb(buffers: &[Buffer], goes_on: &mut dyn FnMut() -> bool) -> Op
         let (one, other) = (below(order.len()), below(order.len()));
         order.swap(one, other);
         let peak = place_in_order(buffers, &order, GreedyFit::First).1;
-        // A plan that was not done in time does not count.
+        // A plan that was not completed in time does not count.
         if !goes_on() {
             break;
         }
@@ -43,7 +44,7 @@ pub(crate) fn climb(buffers: &[Buffer], goes_on: &mut dyn FnMut() -> bool) -> Op
     best
 }
 
-/// Returns the offsets and the peak of buffers that are placed one after the other.
+/// Places buffers one by one, and returns their offsets and the peak.
 fn place_in_order(buffers: &[Buffer], order: &[u32], fit: GreedyFit) -> (Vec<u64>, u64) {
     let first = buffers.iter().map(|one| one.lower).min().unwrap_or(0);
     let last = buffers.iter().map(|one| one.upper).max().unwrap_or(1);
@@ -122,7 +123,8 @@ fn sorted(buffers: &[Buffer], order: GreedyOrder) -> Vec<u32> {
     numbers
 }
 
-/// The time with the most live bytes comes first, and at it the largest buffer.
+/// Starts with the time at which the most bytes are live, and places the largest buffer that is
+/// live then first.
 fn by_breadth(buffers: &[Buffer]) -> Vec<u32> {
     let mut events = Vec::new();
     for (number, one) in (0_u32..).zip(buffers) {
@@ -130,7 +132,8 @@ fn by_breadth(buffers: &[Buffer]) -> Vec<u32> {
         events.push((one.upper, false, number));
     }
     events.sort_unstable();
-    // (bytes, time) of all begins; then the place of each begin in the list of the broadest.
+    // First the (time, bytes) pairs of all starts, then the position of each start in the list
+    // sorted by breadth.
     let (mut live, mut times) = (0, Vec::<(i64, u64)>::new());
     for (time, begins, number) in events {
         let size = buffers[number as usize].size;
@@ -148,7 +151,7 @@ fn by_breadth(buffers: &[Buffer]) -> Vec<u32> {
     order.sort_by_key(|&time| (Reverse(times[time].1), time));
     let mut places = vec![0; times.len()];
     order.iter().enumerate().for_each(|(place, &time)| places[time] = place);
-    // The lowest place of a range of times, by a table of powers of two.
+    // The lowest position in a range of times is looked up in a sparse table.
     let mut table = vec![places];
     while let Some(last) = table.last().filter(|last| last.len() > 1 << (table.len() - 1)) {
         let step = 1 << (table.len() - 1);

@@ -1,4 +1,4 @@
-//! `pool-plan replay`: read, replay, print.
+//! `pool-plan replay`: reads a log, replays it and prints the report.
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
@@ -45,7 +45,7 @@ fn replay(arguments: &Replay) -> Result<Report, LogError> {
     let name = arguments.file.display().to_string();
     let bar = log.progress;
     let replay = arguments.replay(log.format);
-    // The bar is done once the file is read: planning has none.
+    // The bar ends when the file has been read, because planning has no progress bar.
     replay.read_watched(name, &mut log.source, &|| bar.finish_and_clear())
 }
 

@@ -1,6 +1,6 @@
-//! A course of values as one line of text.
+//! Shows a series of values as one line of text.
 
-/// Values as a line of blocks; the highest one is `most`.
+/// Returns values as a line of block characters. A value of `most` is drawn at full height.
 pub(crate) fn sparkline(values: &[u64], most: u64) -> String {
     const BLOCKS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let block = |&value: &u64| {

@@ -1,4 +1,4 @@
-//! The report of a log for people.
+//! Prints the report of a log for people.
 
 use std::io::{self, Write};
 
@@ -13,11 +13,11 @@ use crate::printable::{printable, shortened};
 
 use super::sparkline::sparkline;
 
-/// Failures and faults that are shown; `--json` has more.
+/// The number of failures and faults that are shown. `--json` includes more.
 const SHOWN: usize = 5;
-/// Frames of a buffer that are shown.
+/// The number of frames of a buffer that are shown.
 const FRAMES: usize = 2;
-/// Characters of a frame that are shown; `--json` has all.
+/// The number of characters of a frame that are shown. `--json` includes all.
 const FRAME_SHOWN: usize = 160;
 
 /// Prints a report.
@@ -80,13 +80,13 @@ fn device(report: &DeviceReport, to: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-/// A number of things, `1 buffer` or `2 buffers`.
+/// Returns a number of things as text, such as `1 buffer` or `2 buffers`.
 fn counted(count: u64, thing: &str) -> String {
     format!("{count} {thing}{}", if count == 1 { "" } else { "s" })
 }
 
-/// The frames to show: from the innermost one on that has a file, or is an operator of PyTorch's. PyTorch's stacks begin
-/// with its own unwinder and allocator.
+/// Returns the frames to show. They start at the innermost frame that has a file or is an operator
+/// of PyTorch, because PyTorch's stacks begin with its own unwinder and allocator.
 fn shown(frames: &[String]) -> &[String] {
     let has_file = |frame: &String| !frame.starts_with("?? ");
     let is_operator = |frame: &String| frame.starts_with("?? at::_ops::");
@@ -94,7 +94,7 @@ fn shown(frames: &[String]) -> &[String] {
     &frames[first.unwrap_or(0)..]
 }
 
-/// A place and its time.
+/// Returns a place in the log and its time as text.
 fn place(at: &At) -> String {
     at.time.map_or_else(|| at.place.clone(), |time| format!("{}, time {time}", at.place))
 }
@@ -113,7 +113,7 @@ fn new_table(header: &[&str], right: std::ops::Range<usize>) -> Table {
     table
 }
 
-/// Returns the table of each allocator's held memory.
+/// Returns the table of the memory that each allocator held.
 fn held(report: &DeviceReport) -> Table {
     let mut table =
         new_table(&["allocator", "bytes held", "", "of live", "padding", "first failure"], 1..5);
@@ -146,7 +146,8 @@ fn failure(report: &AllocatorReport) -> String {
     event.into_iter().chain(report.message.clone()).collect::<Vec<_>>().join("; ")
 }
 
-/// Prints live bytes over time, and for each allocator the share of held bytes that is not live.
+/// Prints the live bytes over time and, for each allocator, the share of its held bytes that is not
+/// live.
 fn curves(report: &DeviceReport, to: &mut impl Write) -> io::Result<()> {
     let curve = &report.curve;
     writeln!(to, "{:>15} {}", "live", sparkline(&curve.live, report.peak_live))?;
@@ -191,7 +192,7 @@ fn table(to: &mut impl Write, title: &str, buffers: &[BufferReport]) -> io::Resu
     writeln!(to, "{title}:\n{table}")
 }
 
-/// Returns the shown part of a frame: a name may have millions of characters.
+/// Returns the part of a frame that is shown. A name may be millions of characters long.
 fn frame(text: &str) -> String {
     printable(&shortened(text, FRAME_SHOWN))
 }

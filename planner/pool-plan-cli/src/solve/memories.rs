@@ -1,4 +1,4 @@
-//! A problem of several memories: planned, checked, written and reported.
+//! Plans a problem with several memories, and checks, writes and reports the plan.
 
 use std::io::{self, BufWriter, Write as _};
 use std::path::Path;
@@ -18,7 +18,7 @@ use crate::printable::printable;
 use super::problem::is_json;
 use super::{Failure, svg, watch};
 
-/// A problem, and the text that it was read from if that was CSV.
+/// A problem, and the text from which it was read if that was CSV.
 pub(super) struct Memories {
     pub(super) problem: MemoryProblem,
     pub(super) text: Option<String>,
@@ -48,7 +48,7 @@ impl Memories {
         printed.map_err(Failure::Output)
     }
 
-    /// Writes a plan: JSON where the name of the file ends so, else CSV.
+    /// Writes a plan, as JSON if the name of the file ends in `.json`, otherwise as CSV.
     fn write(&self, plan: &MemoryPlan, path: &Path) -> Result<(), String> {
         let text = match &self.text {
             Some(text) if !is_json(path) => {
@@ -72,7 +72,8 @@ impl Memories {
         std::fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
     }
 
-    /// Draws time and addresses; the memories one above the other, each as high as its peak.
+    /// Draws time and addresses. The memories are drawn one above the other, each as high as its
+    /// peak.
     fn draw(&self, plan: &MemoryPlan, path: &Path) -> Result<(), String> {
         let problem = &self.problem;
         let peaks = &plan.certificate.peaks;
@@ -90,7 +91,7 @@ impl Memories {
     }
 }
 
-/// A table of the buffers, where the problem was no CSV file.
+/// Returns a table of the buffers, for problems that were not read from CSV.
 fn table_of(problem: &MemoryProblem, plan: &MemoryPlan) -> String {
     let mut text = "id,lower,upper,size,alignment,gaps,memories,traffic,memory,offset\n".to_owned();
     let name = |memory: usize| problem.memories()[memory].name.as_str();
@@ -110,7 +111,7 @@ fn table_of(problem: &MemoryProblem, plan: &MemoryPlan) -> String {
     text
 }
 
-/// Two tables for people: the plan, and its memories.
+/// Prints two tables for people: the plan, and its memories.
 fn tables(name: &str, problem: &MemoryProblem, plan: &MemoryPlan, seconds: f64) -> String {
     let certificate = &plan.certificate;
     let new = |header: &[&str]| {
@@ -153,7 +154,7 @@ fn tables(name: &str, problem: &MemoryProblem, plan: &MemoryPlan, seconds: f64) 
     format!("{whole}\n{parts}")
 }
 
-/// A plan as one JSON object, for programs.
+/// Prints a plan as one JSON object, for programs.
 #[derive(Serialize)]
 struct Report<'a> {
     instance: &'a str,
@@ -177,7 +178,7 @@ struct MemoryReport<'a> {
     peak: u64,
 }
 
-/// The name of a buffer, its memory, and the offset there.
+/// The name of a buffer, its memory, and its offset in that memory.
 #[derive(Serialize)]
 struct BufferPlacement<'a> {
     id: &'a str,

@@ -1,4 +1,5 @@
-//! `pool-plan solve`: reads, plans with a progress bar, checks, writes, reports. Each step is a module, entered once.
+//! `pool-plan solve`: reads a problem, plans it with a progress bar, and checks, writes and reports
+//! the plan. Each of these steps is a separate module.
 
 mod memories;
 mod problem;
@@ -21,14 +22,15 @@ use read::Contents;
 
 const NO_PLAN: u8 = 1;
 const BAD_INPUT: u8 = 2;
-/// Buffers of a witness that the message names; `--json` has them all.
+/// The number of buffers of a witness that a message lists. `--json` includes all of them.
 const NAMES_SHOWN: usize = 16;
 
-/// Why the command fails.
+/// The reason why the command fails.
 enum Failure {
-    /// There is no plan, or an input or an output file is bad; with the names of the buffers that witness it.
+    /// There is no plan, or an input or output file is bad. Contains the names of the buffers that
+    /// witness this.
     Refused { code: u8, message: String, witness: Vec<String> },
-    /// The standard output cannot be written.
+    /// The standard output could not be written.
     Output(io::Error),
 }
 
@@ -72,7 +74,7 @@ impl Failure {
         Self::Refused { code: BAD_INPUT, message, witness: Vec::new() }
     }
 
-    /// Why there is no plan, with the names of a bound's witness.
+    /// The reason why there is no plan, with the names of the buffers that witness the bound.
     fn no_plan<'a>(id: &dyn Fn(usize) -> &'a str, name: &str, error: &PlanError) -> Self {
         let mut message = format!("{name}: {}", error_chain(error));
         let (code, witness) = match error {
@@ -95,7 +97,7 @@ impl Failure {
         Self::Refused { code, message, witness: ids.into_iter().map(str::to_owned).collect() }
     }
 
-    /// Prints it, for programs too if they asked for JSON, and returns the exit code.
+    /// Prints the error, also as JSON if that was requested, and returns the exit code.
     fn report(&self, arguments: &Solve) -> ExitCode {
         match self {
             Self::Refused { code, message, witness } => {

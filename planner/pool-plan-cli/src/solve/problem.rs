@@ -1,4 +1,4 @@
-//! A problem of either kind, with what both kinds have in common.
+//! A problem of either kind, with the operations that both kinds share.
 
 use std::path::Path;
 
@@ -9,14 +9,14 @@ use pool_plan::{
 /// A problem of either kind.
 #[derive(Debug)]
 pub(crate) enum Problem {
-    /// Buffers with lifetimes, and the text that they were read from if that was CSV.
+    /// Buffers with lifetimes, and the text from which they were read if that was CSV.
     Interval(IntervalProblem, Option<String>),
     /// The record of a graph.
     HappensBefore(GraphRecord),
 }
 
 impl Problem {
-    /// How many buffers there are.
+    /// Returns the number of buffers.
     pub(crate) fn len(&self) -> usize {
         match self {
             Self::Interval(problem, _) => problem.buffers().len(),
@@ -24,7 +24,7 @@ impl Problem {
         }
     }
 
-    /// A buffer's name.
+    /// Returns the name of a buffer.
     pub(crate) fn id(&self, index: usize) -> &str {
         match self {
             Self::Interval(problem, _) => &problem.buffers()[index].id,
@@ -32,7 +32,7 @@ impl Problem {
         }
     }
 
-    /// Plans it.
+    /// Plans the problem.
     pub(crate) fn solve(&self, options: &Options, monitor: &Monitor) -> Result<Plan, PlanError> {
         match self {
             Self::Interval(problem, _) => problem.solve_watched(options, monitor),
@@ -55,8 +55,8 @@ impl Problem {
         }
     }
 
-    /// Each buffer's size, and the spans in which it is live: of time, or of operations from the
-    /// alloc marker to the last free marker.
+    /// Returns the size of each buffer, and the spans during which it is live. The spans are of
+    /// time, or of operations from the alloc marker to the last free marker.
     pub(crate) fn spans(&self) -> Vec<(u64, Vec<(i64, i64)>)> {
         match self {
             Self::Interval(problem, _) => {
@@ -77,7 +77,7 @@ impl Problem {
     }
 }
 
-/// Whether a file holds JSON, by the end of its name.
+/// Returns `true` if the name of a file says that it contains JSON.
 pub(super) fn is_json(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json"))
 }

@@ -1,4 +1,4 @@
-//! Reads the file of a problem: CSV, or JSON of either kind.
+//! Reads a problem file: CSV, or JSON with a problem of any kind.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -14,7 +14,7 @@ use crate::arguments::Solve;
 use super::memories::Memories;
 use super::problem::{Problem, is_json};
 
-/// Bytes of a file that are read.
+/// The maximum number of bytes of a file that are read.
 const MOST_BYTES: usize = 1 << 28;
 
 /// The keys by which the kinds of problem differ in a JSON file.
@@ -24,11 +24,11 @@ struct Kind {
     memories: Option<IgnoredAny>,
 }
 
-/// What a file holds.
+/// The contents of a problem file.
 pub(super) enum Contents {
-    /// A problem of one memory.
+    /// A problem with one memory.
     One(Problem),
-    /// A problem of several memories.
+    /// A problem with several memories.
     Several(Memories),
 }
 
@@ -77,7 +77,8 @@ fn from_json(text: &str, arguments: &Solve) -> Result<Contents, String> {
     Ok(Contents::One(Problem::Interval(problem, None)))
 }
 
-/// A problem of several memories; those that the arguments name replace those of the file.
+/// Builds a problem with several memories. Memories in the arguments replace those of the same name
+/// in the file.
 fn several(text: &str, arguments: &Solve) -> Result<Contents, String> {
     if arguments.capacity.is_some() {
         return Err("--capacity: each memory has its own; --memory NAME:BYTES caps one".to_owned());
@@ -105,7 +106,7 @@ fn several(text: &str, arguments: &Solve) -> Result<Contents, String> {
     Ok(Contents::Several(Memories { problem, text: None }))
 }
 
-/// Applies `--align` and `--fixed` to a buffer, before anything of it is checked.
+/// Applies `--align` and `--fixed` to a buffer before it is validated.
 fn settle(alignment: &mut u64, offset: &mut Option<u64>, arguments: &Solve) {
     *alignment = (*alignment).max(arguments.align.unwrap_or(1));
     if !arguments.fixed {
@@ -113,12 +114,13 @@ fn settle(alignment: &mut u64, offset: &mut Option<u64>, arguments: &Solve) {
     }
 }
 
-/// Whether a text begins as an object of JSON does, and no CSV: a pipe has no name with an extension.
+/// Returns `true` if a text starts like a JSON object, which a CSV file never does. The name of a
+/// pipe has no extension to tell the formats apart.
 fn is_object(text: &str) -> bool {
     text.trim_start_matches('\u{feff}').trim_start().starts_with('{')
 }
 
-/// Reads a file up to what is taken of one: it may have no end.
+/// Reads a file up to the maximum number of bytes, because it may have no end.
 fn read_text(path: &Path) -> Result<String, String> {
     let file = File::open(path).map_err(|error| error.to_string())?;
     let length = file.metadata().map_or(0, |data| data.len());

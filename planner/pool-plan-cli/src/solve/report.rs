@@ -16,7 +16,7 @@ use super::problem::Problem;
 ///
 /// # Errors
 ///
-/// When the standard output cannot be written.
+/// Fails if the standard output cannot be written.
 pub(super) fn print(
     name: &str,
     problem: &Problem,
@@ -32,7 +32,7 @@ pub(super) fn print(
     say(&lines.collect::<Vec<_>>().join("\n"))
 }
 
-/// A table for people.
+/// Prints a table for people.
 fn table(name: &str, problem: &Problem, plan: &Plan, seconds: f64) -> Table {
     let certificate = &plan.certificate;
     let mut table = Table::new();
@@ -53,7 +53,7 @@ fn table(name: &str, problem: &Problem, plan: &Plan, seconds: f64) -> Table {
     table
 }
 
-/// A word on the proof that a plan is optimal.
+/// Returns a short description of the proof that a plan is optimal.
 fn optimal(proof: Proof) -> &'static str {
     match proof {
         Proof::Witness => "yes",
@@ -63,13 +63,13 @@ fn optimal(proof: Proof) -> &'static str {
     }
 }
 
-/// Says which heuristics were not tried, if any of them may have a better plan.
+/// Lists the heuristics that were not tried, if any of them may lead to a better plan.
 fn untried(plan: &Plan) -> Option<String> {
     let names: Vec<String> = plan.untried.iter().map(ToString::to_string).collect();
     (!names.is_empty()).then(|| format!("heuristics not tried: {}", names.join("; ")))
 }
 
-/// A plan as one JSON object, for programs.
+/// Prints a plan as one JSON object, for programs.
 #[derive(Serialize)]
 struct Report<'a> {
     instance: &'a str,
@@ -87,7 +87,7 @@ struct Report<'a> {
     offsets: Vec<BufferOffset<'a>>,
 }
 
-/// The name of a buffer and the offset at which the plan places it.
+/// The name of a buffer, and the offset at which the plan places it.
 #[derive(Serialize)]
 struct BufferOffset<'a> {
     id: &'a str,
@@ -125,7 +125,7 @@ impl<'a> Report<'a> {
     }
 }
 
-/// An error as a JSON object, for programs, with the names of the buffers that witness it.
+/// An error as a JSON object for programs, with the names of the buffers that witness the error.
 pub(super) fn error(message: &str, witness: &[String]) -> Value {
     json!({ "error": message, "witness": witness })
 }

@@ -1,4 +1,5 @@
-//! Draws a plan: time to the right, addresses up, a line at the peak and one at the bound.
+//! Draws a plan. Time runs to the right and addresses upwards, with one line at the peak and one at
+//! the bound.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -9,21 +10,21 @@ const WIDTH: f64 = 1200.0;
 const HEIGHT: f64 = 700.0;
 const MARGIN: f64 = 40.0;
 
-/// A buffer of a picture.
+/// A buffer in a picture.
 pub(super) struct Drawn {
     /// The buffer's name.
     pub(super) id: String,
-    /// Its size in bytes.
+    /// The buffer's size in bytes.
     pub(super) size: u64,
-    /// The spans in which it is live.
+    /// The spans during which the buffer is live.
     pub(super) spans: Vec<(i64, i64)>,
-    /// Its offset in its memory.
+    /// The buffer's offset in its memory.
     pub(super) offset: u64,
-    /// The bytes of the picture below its memory.
+    /// The bytes that are drawn below the buffer's memory.
     pub(super) bottom: u64,
 }
 
-/// Writes the picture of buffers, with a line at each of some heights.
+/// Writes the picture of buffers, with a line at each of the given heights.
 pub(super) fn write(buffers: &[Drawn], lines: &[(u64, String)], path: &Path) -> Result<(), String> {
     let text = picture(buffers, lines);
     std::fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
@@ -48,7 +49,7 @@ fn picture(buffers: &[Drawn], lines: &[(u64, String)]) -> String {
     for (index, Drawn { id, size, spans, offset, bottom }) in buffers.iter().enumerate() {
         let start = bottom + offset;
         let (low, high) = (y(start), y(start + size));
-        // The golden angle keeps neighbours apart in colour.
+        // The golden angle gives neighbours clearly different colours.
         let hue = (index as f64 * 137.508) % 360.0;
         let id = xml_text(id);
         for &(lower, upper) in spans {
@@ -81,7 +82,7 @@ fn picture(buffers: &[Drawn], lines: &[(u64, String)]) -> String {
 
 fn line(text: &mut String, y: f64, colour: &str, label: &str) {
     let end = MARGIN + WIDTH;
-    // The labels of equal lines stand side by side.
+    // The labels of lines at the same height are drawn side by side.
     let (anchor, x) = if colour == "#c00" { ("start", MARGIN) } else { ("end", end) };
     let _ = writeln!(
         text,

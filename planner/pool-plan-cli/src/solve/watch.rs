@@ -1,4 +1,4 @@
-//! Plans with a bar of progress, until Ctrl-C.
+//! Plans with a progress bar, until Ctrl-C is pressed.
 
 use std::io::IsTerminal;
 use std::sync::Arc;
@@ -11,10 +11,11 @@ use pool_plan::{Monitor, Options, PlanError};
 use crate::arguments::Solve;
 use crate::output::complain;
 
-/// As a shell has it of a process that an interrupt has ended.
+/// The exit code that a shell reports for a process ended by an interrupt.
 const INTERRUPTED: i32 = 130;
 
-/// Plans, and stops with the best plan so far on Ctrl-C. A second one ends the command.
+/// Plans a problem. On Ctrl-C, planning stops with the best plan so far. A second Ctrl-C ends the
+/// command.
 pub(super) fn solve<P>(
     arguments: &Solve,
     plan: impl FnOnce(&Options, &Monitor) -> Result<P, PlanError>,
@@ -31,12 +32,12 @@ pub(super) fn solve<P>(
         complain(&format!("warning: Ctrl-C will not return the best plan so far: {error}"));
     }
     let outcome = shown(arguments, &monitor, plan);
-    // From here on Ctrl-C ends the command.
+    // From here on, Ctrl-C ends the command.
     monitor.cancel();
     outcome
 }
 
-/// Plans, and shows how it goes on a terminal.
+/// Plans a problem, and shows the progress on a terminal.
 fn shown<P>(
     arguments: &Solve,
     monitor: &Monitor,
@@ -48,7 +49,7 @@ fn shown<P>(
     }
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        // Without a thread there is no bar.
+        // If no thread can be started, there is no progress bar.
         let bar = || show(monitor, arguments.budget, &done);
         drop(std::thread::Builder::new().spawn_scoped(scope, bar));
         let outcome = plan(&options, monitor);

@@ -11,7 +11,7 @@ use crate::arguments::Solve;
 use super::problem::{Problem, is_json};
 use super::svg;
 
-/// Refuses arguments by which the picture would be written over the problem or the plan.
+/// Refuses arguments that would write the picture over the problem or the plan.
 pub(super) fn check(arguments: &Solve) -> Result<(), String> {
     let others = [arguments.out.as_ref(), Some(&arguments.file)];
     if arguments.svg.is_some() && others.contains(&arguments.svg.as_ref()) {
@@ -22,7 +22,8 @@ pub(super) fn check(arguments: &Solve) -> Result<(), String> {
     Ok(())
 }
 
-/// Writes the files that the arguments name, both of them even where the first one cannot be written.
+/// Writes the files that the arguments name. Writes the second one even if the first one cannot be
+/// written.
 pub(super) fn write(arguments: &Solve, problem: &Problem, plan: &Plan) -> Result<(), String> {
     let written = arguments.out.as_ref().map_or(Ok(()), |path| write_plan(problem, plan, path));
     let drawn = arguments.svg.as_ref().map_or(Ok(()), |path| draw(problem, plan, path));
@@ -44,7 +45,7 @@ fn draw(problem: &Problem, plan: &Plan, path: &Path) -> Result<(), String> {
     svg::write(&buffers.collect::<Vec<_>>(), &lines, path)
 }
 
-/// Writes a plan: JSON where the name of the file ends so, else CSV or a table.
+/// Writes a plan, as JSON if the name of the file ends in `.json`, otherwise as CSV or a table.
 fn write_plan(problem: &Problem, plan: &Plan, path: &Path) -> Result<(), String> {
     let text = match problem {
         _ if is_json(path) => json(problem, plan)?,
@@ -57,7 +58,7 @@ fn write_plan(problem: &Problem, plan: &Plan, path: &Path) -> Result<(), String>
     std::fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// The problem, with the offsets of a plan.
+/// Returns the problem with the offsets of a plan.
 fn json(problem: &Problem, plan: &Plan) -> Result<String, String> {
     let offsets = || plan.offsets.iter().copied().map(Some);
     let text = match problem {
@@ -72,7 +73,7 @@ fn json(problem: &Problem, plan: &Plan) -> Result<String, String> {
             buffers.iter_mut().zip(offsets()).for_each(|(one, offset)| one.offset = offset);
             let placed = record.clone().with_buffers(buffers);
             let placed = placed.map_err(|error| error_chain(&error))?;
-            // The bytes that were there before say nothing of this plan.
+            // The available bytes that were recorded before do not apply to this plan.
             let placed = match record.capacity() {
                 Some(_) => placed.with_capacity(plan.certificate.peak),
                 None => placed,

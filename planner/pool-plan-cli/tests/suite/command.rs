@@ -1,11 +1,11 @@
-//! The command: exit codes, JSON, and the files it writes.
+//! Tests the command: its exit codes, its JSON, and the files that it writes.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use serde_json::Value;
 
-/// A log of this workspace, or a trace of the solver's tests.
+/// The path of a log in this workspace, or of a trace in the solver's tests.
 pub(crate) fn data(name: &str) -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let own = here.join("../data").join(name);
@@ -79,7 +79,8 @@ fn plan_and_picture_are_written() {
     assert_eq!(picture.matches("<title>").count(), 315 + 1);
 }
 
-/// An empty name is none, as often as it comes; a message then has the row's index.
+/// An empty name counts as no name and may occur several times. A message then uses the index of
+/// the row.
 #[test]
 fn names_may_be_empty() {
     let file = scratch("unnamed.csv");

@@ -1,11 +1,11 @@
-//! Ctrl-C ends the search with the best plan so far, soon.
+//! Ctrl-C quickly ends the search, with the best plan so far.
 
 #![cfg(unix)]
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Other work on the machine can delay a process by this time.
+/// The maximum delay that other work on the machine can cause.
 const MOST_LATE: Duration = Duration::from_secs(2);
 
 /// A problem whose search takes longer than any test.
@@ -20,7 +20,8 @@ fn text() -> String {
     text
 }
 
-/// `POOL_TEST_CASES=100000` interrupts 200 times, and prints the time of each.
+/// With `POOL_TEST_CASES=100000`, this test interrupts the command 200 times and prints the time of
+/// each run.
 #[test]
 fn an_interrupt_ends_with_the_best_plan() {
     let file = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("interrupted.csv");

@@ -1,4 +1,4 @@
-//! Tests of the command `pool-plan`, as a user starts it.
+//! Tests the command `pool-plan` in the way that a user runs it.
 
 #![allow(
     clippy::unwrap_used,
@@ -29,7 +29,7 @@ mod round_trips;
 mod trace_events;
 mod unfinished;
 
-/// `POOL_TEST_CASES`, or 1,000: how many random problems other properties are tried on.
+/// Returns the number of random problems for each property: `POOL_TEST_CASES`, or 1,000 by default.
 fn cases() -> u32 {
     let given = std::env::var("POOL_TEST_CASES");
     given.ok().and_then(|text| text.parse().ok()).unwrap_or(1000)

@@ -1,4 +1,5 @@
-//! Problems of several memories: JSON and CSV, caps on the command line, plans that read back, and what is refused.
+//! Tests problems with several memories: JSON and CSV, capacities on the command line, reading
+//! plans back, and refused input.
 
 use std::path::PathBuf;
 
@@ -14,7 +15,8 @@ const JSON: &str = r#"{"memories": [{"name": "sram", "capacity": 64, "traffic_co
 const CSV: &str = "id,lower,upper,size,traffic,memories\n\
     weights,0,4,96,,\ninput,0,2,64,128,\noutput,2,4,64,,psram sram\n";
 const MEMORIES: [&str; 4] = ["--memory", "sram:64::1", "--memory", "psram:::10"];
-/// Held bytes, and traffic of the weights in PSRAM and of the others in SRAM.
+/// The held bytes, the traffic of the weights in PSRAM, and the traffic of the other buffers in
+/// SRAM.
 const COST: u64 = 64 + 96 + 128 + 64 + 960;
 
 fn file(name: &str, text: &str) -> PathBuf {

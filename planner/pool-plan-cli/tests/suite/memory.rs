@@ -1,12 +1,13 @@
-//! The memory that a file can make the command take: each runs with a limit on its addresses. An
-//! allocation above the limit ends it with a signal.
+//! Tests how much memory a file can make the command use. Each command runs with a limited address
+//! space, and an allocation beyond the limit ends it with a signal.
 
 use std::path::Path;
 use std::process::{Command, Output};
 
 use super::command::scratch;
 
-/// Plans a file within `mebibytes` MiB of addresses, including those of code, stacks and files.
+/// Plans a file in an address space of `mebibytes` MiB, which includes code, stacks and mapped
+/// files.
 fn solve_within(mebibytes: u32, file: &Path, options: &[&str]) -> Output {
     let shell = format!("ulimit -v {} && exec \"$@\"", mebibytes * 1024);
     let mut command = Command::new("sh");
@@ -14,7 +15,7 @@ fn solve_within(mebibytes: u32, file: &Path, options: &[&str]) -> Output {
     command.arg(file).args(options).env("MALLOC_ARENA_MAX", "1").output().unwrap()
 }
 
-/// Returns `true` if there is such a limit here; prints a message if there is none.
+/// Returns `true` if this system supports such a limit. Otherwise, prints a message.
 fn is_limited() -> bool {
     let limited = cfg!(target_os = "linux");
     if !limited {
@@ -36,7 +37,7 @@ fn plan(name: &str, text: &str, mebibytes: u32, code: i32) -> String {
     said.into_owned()
 }
 
-/// A graph in JSON with a buffer for each operation, used by it alone.
+/// Creates a graph in JSON. Each operation has one buffer, which no other operation uses.
 fn graph(operations: usize, edges: impl Iterator<Item = (usize, usize)>) -> String {
     let edges: Vec<String> =
         edges.map(|(from, to)| format!("{{\"from\":{from},\"to\":{to}}}")).collect();
@@ -70,7 +71,7 @@ fn operations_that_nothing_names_take_no_memory() {
     }
 }
 
-/// Returns `true` if many cases are requested; then the tests also run cases that take a debug
+/// Returns `true` if many cases are requested. The tests then also run cases that take a debug
 /// build a minute.
 pub(crate) fn is_thorough() -> bool {
     super::cases() >= 20_000
@@ -81,7 +82,7 @@ fn a_line_of_operations_and_buffers_fits() {
     if !is_limited() {
         return;
     }
-    // The order of 20,000 buffers is a matrix of 50 MB; each comes after the previous one.
+    // The order of 20,000 buffers is a matrix of 50 MB. Each buffer comes after the previous one.
     let (operations, mebibytes) = if is_thorough() { (20_000, 300) } else { (4_000, 120) };
     plan("line.json", &graph(operations, (1..operations).map(|to| (to - 1, to))), mebibytes, 0);
 }
@@ -91,7 +92,8 @@ fn all_pairs_of_a_relation_take_no_memory() {
     if !is_limited() {
         return;
     }
-    // Half of them before one operation, half of them after it: four million pairs, or a hundred.
+    // Half of the buffers come before one operation, and half of them after it. The edges therefore
+    // order four million pairs, or a hundred.
     let (hub, mebibytes) = if is_thorough() { (10_000, 300) } else { (2_000, 150) };
     let edges = (0..2 * hub + 1).filter(|&one| one != hub);
     let edges = edges.map(|one| if one < hub { (one, hub) } else { (hub, one) });
@@ -107,7 +109,7 @@ fn more_than_is_planned_is_refused_before_it_is_kept() {
     if is_thorough() {
         let edges = many("{\"from\":0,\"to\":1}", 5_000_000);
         let text = format!("{{\"operations\":2,\"edges\":[{edges}],\"buffers\":[]}}");
-        // The text itself takes 90 MB, and the stored part of its edges 100 to 200.
+        // The text itself takes 90 MB, and the stored part of its edges takes 100 to 200 MB.
         let said = plan("edges.json", &text, 450, 2);
         let numbers = format!("{} bytes: 5000000 edges are more than 4194304", text.len());
         assert!(said.contains(&numbers), "{said}");
@@ -119,7 +121,7 @@ fn more_than_is_planned_is_refused_before_it_is_kept() {
     assert!(said.contains(&numbers), "{said}");
     let buffers = many("{\"id\":\"a\",\"size\":1,\"allocated_by\":0}", 500_000);
     let text = format!("{{\"operations\":1,\"edges\":[],\"buffers\":[{buffers}]}}");
-    // The text takes 19 MB, 92,672 buffers 14 MB, and all of them would take 75.
+    // The text takes 19 MB, 92,672 buffers take 14 MB, and all of them would take 75 MB.
     let said = plan("buffers.json", &text, 90, 2);
     assert!(said.contains("500000 buffers are more than 92672"), "{said}");
     let output = solve_within(700, Path::new("/dev/zero"), &["--json"]);

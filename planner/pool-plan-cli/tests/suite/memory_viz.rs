@@ -1,4 +1,4 @@
-//! The output of `export --to memory-viz`, read by PyTorch's own module: it finds no error in the
+//! PyTorch's own module reads the output of `export --to memory-viz`. It finds no error in the
 //! segments, and a few lines of Python on top of it count the same bytes as `replay`.
 
 use std::path::PathBuf;
@@ -9,8 +9,9 @@ use serde_json::Value;
 use super::command::{data, scratch};
 use super::replay::{replay, run};
 
-/// Loads the module from its file, lets it sum up segments and follow the trace, and prints for each device the bytes that
-/// are live at the end, and at the peak, from there backwards.
+/// Loads the module from its file, lets it summarise the segments and follow the trace, and prints
+/// two numbers for each device: the bytes that are live at the end, and the peak, computed
+/// backwards from the end.
 const COUNT: &str = "
 import importlib.util, json, pickle, sys
 spec = importlib.util.spec_from_file_location('viz', sys.argv[1])
@@ -33,7 +34,8 @@ fn python(arguments: &[&str]) -> Option<Output> {
     Command::new("python3").args(arguments).output().ok()
 }
 
-/// The file `_memory_viz.py`: that of the variable `POOL_MEMORY_VIZ`, or of the PyTorch that Python has here.
+/// Returns the path of `_memory_viz.py`: the one in the variable `POOL_MEMORY_VIZ`, or the one of
+/// the installed PyTorch.
 fn module() -> Option<PathBuf> {
     if let Some(file) = std::env::var_os("POOL_MEMORY_VIZ") {
         return Some(file.into());

@@ -1,5 +1,5 @@
 //! Findings of an external reviewer of the command: outputs that cannot be written, endless names,
-//! buffers without bytes, threads that cannot be started.
+//! buffers of size 0, and threads that cannot be started.
 
 use std::fs::File;
 use std::path::Path;
@@ -22,7 +22,7 @@ fn message(output: &std::process::Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
-/// A full disk is an error, not a panic, for all outputs.
+/// A full disk causes an error, not a panic, for every output.
 #[cfg(target_os = "linux")]
 #[test]
 fn an_output_that_cannot_be_written_is_an_error() {
@@ -96,7 +96,7 @@ fn a_problem_is_a_log_without_contradictions() {
         assert_eq!(output.status.code(), Some(0), "{}: {output:?}", file.display());
     }
     assert_eq!(run("export", &graph, &["--to", "csv"]).status.code(), Some(0));
-    // A second free of it is one too many.
+    // A second free of the same buffer is a fault.
     let twice = written(
         "empty_twice.jsonl",
         "{\"action\":\"alloc\",\"address\":16,\"bytes\":0}\n{\"action\":\"free\",\"address\":16}\n{\"action\":\"free\",\"address\":16}\n",
@@ -112,7 +112,7 @@ fn what_a_file_says_is_taken_or_refused() {
     assert!(message(&output).contains("line 2, column 10: alignment 0"), "{}", message(&output));
     std::fs::write(&zero, b"id,lower,upper,size\n\xff,0,10,5\n").unwrap();
     assert!(message(&solve(&zero, &[])).contains("from byte 20 on"));
-    // Offsets of an older plan do not matter if they are not requested.
+    // The offsets of an older plan do not matter unless `--fixed` is given.
     let old = r#"{"buffers":[{"id":"a","lower":0,"upper":2,"size":5,"offset":0},
         {"id":"b","lower":1,"upper":3,"size":5,"offset":4}]}"#;
     let graph = r#"{"operations":1,"edges":[],"buffers":[
@@ -124,7 +124,7 @@ fn what_a_file_says_is_taken_or_refused() {
         assert_eq!(fixed.status.code(), Some(2), "{name}");
         assert!(message(&fixed).contains("collide"), "{}", message(&fixed));
     }
-    // A pipe has no name that shows its format.
+    // A pipe has no name that reveals its format.
     let unnamed = written("old_without_an_ending", old);
     assert_eq!(solve(&unnamed, &[]).status.code(), Some(0));
     let picture = unnamed.to_str().unwrap();
@@ -141,14 +141,14 @@ fn a_snapshot_from_a_pipe_is_refused_by_name() {
     let snapshot = std::fs::read(data("training.pickle")).unwrap();
     command.args(["replay", "/dev/stdin"]).stdin(Stdio::piped());
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    // It reads only the beginning, so the pipe may break.
+    // The command reads only the beginning, so the pipe may break.
     let _ = std::io::Write::write_all(&mut child.stdin.take().unwrap(), &snapshot);
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(message(&output).contains("no pipe"), "{}", message(&output));
 }
 
-/// The threads that a system grants do the work.
+/// If the system grants fewer threads than requested, these do all the work.
 #[cfg(target_os = "linux")]
 #[test]
 fn threads_that_cannot_be_had_are_done_without() {
@@ -170,7 +170,7 @@ fn threads_that_cannot_be_had_are_done_without() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_pool-plan"));
     command.arg("solve").arg(&file).args(options).args(["--threads", "8"]);
     let with_threads = command.output().unwrap();
-    // Stacks of more bytes than there are addresses: no thread begins.
+    // The stacks need more bytes than the address space contains, so no thread can start.
     command.env("RUST_MIN_STACK", (1_u64 << 45).to_string());
     let without = command.output().unwrap();
     for output in [&with_threads, &without] {

@@ -1,6 +1,6 @@
-//! The page that `export --to html` writes, opened in a headless browser: it shows the report of
-//! `replay`, and can be zoomed, moved and clicked. `POOL_BROWSER` names the browser; without one
-//! the tests are skipped.
+//! Opens the page that `export --to html` writes in a headless browser. The page shows the report
+//! of `replay`, and can be zoomed, moved and clicked. `POOL_BROWSER` names the browser. Without a
+//! browser, the tests are skipped.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,8 +10,8 @@ use serde_json::Value;
 use super::command::{data, scratch};
 use super::replay::{replay, run};
 
-/// A script with a user's actions, and then the page's state, as JSON in an attribute of the
-/// document.
+/// A script that performs a user's actions, and then stores the page's state as JSON in an
+/// attribute of the document.
 const DRIVE: &str = r##"<script>
 {
   const rows = id => [...document.querySelectorAll("#" + id + " tbody tr")].map(row => [...row.cells].map(cell => cell.textContent));
@@ -55,7 +55,7 @@ fn seen(browser: &Path, log: &Path) -> Value {
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     let text = std::fs::read_to_string(&page).unwrap();
     std::fs::write(&page, text.replace("</body>", &format!("{DRIVE}</body>"))).unwrap();
-    // Browsers that run at once need a profile each.
+    // Browsers that run concurrently need separate profiles.
     let profile = scratch(&format!("{name}.browser"));
     let mut command = Command::new(browser);
     command.args(["--headless", "--no-sandbox", "--disable-gpu", "--window-size=1280,1400"]);
@@ -110,7 +110,7 @@ fn the_page_shows_what_the_report_says() {
     });
 }
 
-/// Names of a log are texts, with any contents; and a page without buffers is valid.
+/// Names in a log are texts with arbitrary contents. A page without buffers is also valid.
 #[test]
 fn names_in_a_page_are_texts() {
     with_browser(|browser| {
@@ -126,7 +126,7 @@ fn names_in_a_page_are_texts() {
     });
 }
 
-/// 100,000 events are shown like few.
+/// A page can show 100,000 events.
 #[test]
 fn a_page_of_100_000_events() {
     with_browser(|browser| {
@@ -157,7 +157,7 @@ fn a_page_of_100_000_events() {
     });
 }
 
-/// The page names no address of a network.
+/// The page contains no network address.
 #[test]
 fn a_page_loads_nothing() {
     let output = run("export", &data("training.pickle"), &["--to", "html"]);

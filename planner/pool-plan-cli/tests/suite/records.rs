@@ -1,5 +1,5 @@
-//! Records of captures: a written record reads back, and the command's result for a record is the
-//! library's for its problem.
+//! Tests records of captures. A written record can be read back, and the command's result for a
+//! record equals the library's result for its problem.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use super::capture::{Capture, settings};
 use super::command::{scratch, solve};
 use super::replay::{replay, run};
 
-/// Captures of 200 operations, with the streams that they are on and made-up callers, in the plan of one greedy round.
+/// Captures of 200 operations with their streams and made-up callers, planned by one greedy round.
 fn records(count: usize) -> impl Iterator<Item = GraphRecord> {
     settings(count, false).map(|setting| {
         let setting = Capture { operations: 200, ..setting };
@@ -40,7 +40,7 @@ fn records_are_read_back() {
         record.write_to(&mut file).unwrap();
         let text = std::str::from_utf8(&file).unwrap();
         assert_eq!(GraphRecord::from_json(text).as_ref(), Ok(&record));
-        // A single line, cut off anywhere, is none.
+        // A single line that is truncated anywhere is not a record.
         for end in [0, 1, text.len() / 3, text.len() - 2] {
             assert!(GraphRecord::from_json(&text[..end]).is_err(), "{end} of {}", text.len());
         }
@@ -106,8 +106,8 @@ fn records_are_exported() {
     }
 }
 
-/// Buffers that code outside of the graph uses exist before it and after it; others end with their
-/// last use.
+/// Buffers that code outside the graph uses exist before and after the graph. All others end with
+/// their last use.
 #[test]
 fn a_graph_in_another_order_than_its_numbers() {
     let file = scratch("backwards.json");

@@ -1,4 +1,5 @@
-//! The commands `replay` and `export`: exit codes, JSON, tables, and the files that they write.
+//! Tests the commands `replay` and `export`: exit codes, JSON, tables, and the files that they
+//! write.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -30,8 +31,8 @@ fn held(report: &Value, allocator: &str) -> Option<u64> {
     all.iter().find(|one| one["allocator"] == allocator).unwrap()["held"].as_u64()
 }
 
-/// A script with its own implementation of PyTorch's rules wrote the snapshot: its segments are
-/// those that the simulator takes.
+/// A script with an independent implementation of PyTorch's rules wrote the snapshot. Its segments
+/// equal those of the simulator.
 #[test]
 fn snapshot_of_training_steps() {
     let (code, report) = replay(&data("training.pickle"), &[]);
@@ -52,8 +53,8 @@ fn snapshot_of_training_steps() {
     assert_eq!(device["freed_late"].as_u64(), Some(12));
 }
 
-/// A snapshot that PyTorch 2.11 itself wrote, of two training steps on the host. The numbers are
-/// those of a script that follows its trace backwards from the blocks at its end.
+/// PyTorch 2.11 itself wrote this snapshot, of two training steps on the host. The expected numbers
+/// come from a script that follows the trace backwards from the blocks at its end.
 #[test]
 fn snapshot_by_pytorch_itself() {
     let (code, report) = replay(&data("torch_cpu.pickle"), &[]);
@@ -72,7 +73,7 @@ fn snapshot_by_pytorch_itself() {
     );
 }
 
-/// Within the capacity of the plan's peak only the plan fits; with a byte less, nothing does.
+/// With the plan's peak as the capacity, only the plan fits. With one byte less, nothing does.
 #[test]
 fn capacities() {
     let file = data("training.pickle");
@@ -135,7 +136,7 @@ fn bad_logs() {
     assert!(report["error"].as_str().unwrap().contains("opcode GLOBAL"), "{report}");
 }
 
-/// Two devices have a report each, and a problem or picture is of one of them.
+/// Each of two devices has its own report. A problem or picture shows only one device.
 #[test]
 fn devices_apart() {
     let file = scratch("devices.jsonl");
@@ -157,7 +158,7 @@ fn devices_apart() {
     assert_eq!(String::from_utf8(output.stdout).unwrap(), "id,lower,upper,size\n0,1,2,16\n");
 }
 
-/// Every form that reads back has the same peak as its source.
+/// Every form that can be read back has the same peak as its source.
 #[test]
 fn exports_replay_alike() {
     for name in ["rmm.csv", "training.pickle", "torch_cpu.pickle", "capture.json"] {

@@ -1,5 +1,5 @@
-//! Files that users reported as misread or refused, and for each kind one more: in `tests/data`, with the numbers that the
-//! command must print.
+//! Files that users reported as misread or refused, and one more file of each kind. They are in
+//! `tests/data`, with the numbers that the command must print.
 
 use std::path::{Path, PathBuf};
 
@@ -18,7 +18,7 @@ fn written(name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
     file
 }
 
-/// Exports a file, and replays the output.
+/// Exports a file, and replays the exported file.
 fn exported(file: &Path, form: &str) -> (Option<i32>, Value) {
     let name = format!("{}.{form}", file.file_name().unwrap().to_string_lossy());
     let out = scratch(&name);
@@ -41,7 +41,7 @@ fn f2_address_from_2_63_in_json_lines() {
     for form in ["csv", "perfetto", "svg"] {
         assert_eq!(run("export", &file, &["--to", form]).status.code(), Some(0), "{form}");
     }
-    // The viewer counts with 63 bits, so nothing is written for it.
+    // The viewer counts with 63 bits, so the command writes no file for it.
     let out = scratch("f2.viz");
     let output = run("export", &file, &["--to", "memory-viz", "--out", out.to_str().unwrap()]);
     let message = String::from_utf8_lossy(&output.stderr);
@@ -59,7 +59,7 @@ fn f2_address_from_2_63_in_a_snapshot() {
     }
 }
 
-/// Three streams stay three, with and without a sign, through each form that has them.
+/// Three streams remain three, with and without a sign, in each form that includes streams.
 #[test]
 fn f2_one_more_streams_from_2_63() {
     let streams = [1_u64 << 63, u64::MAX, 0];
@@ -121,7 +121,7 @@ fn f8_segments_of_one_pool() {
     assert!(!said.contains("the log's own  ") && !said.contains("log's own idle"), "{said}");
 }
 
-/// The same for a log of JSON lines; without missing segments, the figure is exact.
+/// The same holds for a log of JSON lines. If no segments are missing, the figure is exact.
 #[test]
 fn f8_one_more_segments_that_lack_one() {
     let segment = "{\"action\":\"segment_alloc\",\"address\":0,\"bytes\":1024}\n";
@@ -190,7 +190,7 @@ fn rmm_spark_mixed() {
     assert_eq!(replay(&file, &[]).0, Some(2), "without --from no line is skipped");
 }
 
-/// A compressed log and a snapshot give the same report as uncompressed ones.
+/// A compressed log or snapshot gives the same report as an uncompressed one.
 #[test]
 fn compressed_files_replay_alike() {
     for name in ["rmm.csv", "training.pickle", "capture.json", "training.csv"] {
@@ -210,7 +210,8 @@ fn compressed_files_replay_alike() {
     }
 }
 
-/// A part of a log has the peak of that part, including buffers that are live when it begins.
+/// A part of a log has the peak of that part. The peak includes buffers that are live when the part
+/// begins.
 #[test]
 fn parts_of_a_snapshot() {
     let file = data("training.pickle");
@@ -233,7 +234,7 @@ fn parts_of_a_snapshot() {
     assert!(refused["error"].as_str().unwrap().contains("have no times"), "{refused}");
 }
 
-/// The nouns of a report agree with their numbers.
+/// The nouns in a report agree in number.
 #[test]
 fn one_of_a_thing_is_no_plural() {
     let file = written("one.jsonl", "{\"action\":\"alloc\",\"bytes\":1}\n");

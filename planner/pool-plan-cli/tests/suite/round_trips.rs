@@ -1,4 +1,4 @@
-//! The command's own output reads back.
+//! The command can read its own output back.
 
 use pool_plan::{Buffer, Edge, GraphBuffer, HappensBeforeProblem, IntervalProblem};
 use proptest::test_runner::{Config, TestRunner};

@@ -1,6 +1,6 @@
-//! The output of `export --to perfetto`, checked against the document of the Trace Event Format:
-//! each phase has its required fields, with their types, and no others. This check shares no code
-//! with the writer.
+//! Checks the output of `export --to perfetto` against the specification of the Trace Event Format.
+//! Each phase contains its required fields, with the right types, and no others. This check shares
+//! no code with the writer.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::command::{data, scratch};
 use super::replay::{replay, run};
 
-/// Whole numbers up to here are exact in the viewers, which are JavaScript.
+/// The largest integer that is exact in the viewers, which use JavaScript numbers.
 const EXACT: u64 = 1 << 53;
 
 /// The type of a field.
@@ -20,7 +20,7 @@ enum Kind {
     Object,
 }
 
-/// The fields of a phase: complete events, counters, metadata.
+/// The fields of a phase: complete events, counters or metadata.
 fn fields(phase: &str) -> Option<&'static [(&'static str, Kind)]> {
     use Kind::{Number, Object, Text};
     Some(match phase {
@@ -34,7 +34,7 @@ fn fields(phase: &str) -> Option<&'static [(&'static str, Kind)]> {
             ("tid", Number),
             ("args", Object),
         ],
-        // A complete event may name a stack, see `check_stacks`.
+        // A complete event may refer to a stack, see `check_stacks`.
         "C" => &[("name", Text), ("ph", Text), ("ts", Number), ("pid", Number), ("args", Object)],
         "M" => &[("name", Text), ("ph", Text), ("pid", Number), ("args", Object)],
         _ => return None,
@@ -49,8 +49,8 @@ fn has(event: &Map<String, Value>, field: &str, kind: Kind) -> bool {
     }
 }
 
-/// The only key that the arguments of a piece of metadata have; threads have a number beside the
-/// process's.
+/// The only key in the arguments of a metadata event. Metadata of a thread contains the number of
+/// the thread in addition to the number of the process.
 fn metadata(name: &str) -> Option<(&'static str, Kind, bool)> {
     Some(match name {
         "process_name" => ("name", Kind::Text, false),
@@ -62,7 +62,7 @@ fn metadata(name: &str) -> Option<(&'static str, Kind, bool)> {
 /// The events of a trace, each with its phase.
 type Events = Vec<(String, Map<String, Value>)>;
 
-/// Returns the events of a trace that conforms to the document; otherwise the mistake.
+/// Returns the events of a trace that conforms to the specification, or the first mistake.
 fn events(trace: &Value) -> Result<Events, String> {
     let trace = trace.as_object().ok_or("the trace is no object")?;
     let unit = trace.get("displayTimeUnit").and_then(Value::as_str);
@@ -111,7 +111,8 @@ fn events(trace: &Value) -> Result<Events, String> {
     Ok(all)
 }
 
-/// A stack is a frame of `stackFrames`, and so is its caller, up to one without.
+/// A stack refers to a frame of `stackFrames`. Each frame refers to its caller, except the
+/// outermost one.
 fn check_stack(trace: &Map<String, Value>, number: &Value) -> Result<(), String> {
     let frames = trace.get("stackFrames").and_then(Value::as_object).ok_or("no stackFrames")?;
     let mut number = number.to_string();
@@ -133,7 +134,7 @@ fn number(event: &Map<String, Value>, key: &str) -> u64 {
 }
 
 /// Complete events of one thread are nested or disjoint. Each thread and process with events has a
-/// name, and a thread's name has the stream of its buffers.
+/// name, and the name of a thread contains the stream of its buffers.
 fn check_tracks(events: &Events) {
     let mut tracks: HashMap<(u64, u64), Vec<(u64, u64)>> = HashMap::new();
     let (mut named, mut streams) = (BTreeSet::new(), HashMap::new());
@@ -169,7 +170,7 @@ fn check_tracks(events: &Events) {
     }
 }
 
-/// Returns the maximum of each counter of each process, whose times never go back.
+/// Returns the maximum of each counter of each process. The times of a counter must never decrease.
 fn most(events: &Events) -> BTreeMap<(u64, String), u64> {
     let mut most: BTreeMap<(u64, String), (u64, u64)> = BTreeMap::new();
     for (_, event) in events.iter().filter(|(phase, _)| phase == "C") {
@@ -190,7 +191,8 @@ fn perfetto_files_are_of_the_trace_event_format() {
             1_u64 << 52
         )
     };
-    // Two devices with distant numbers, with a stream and an address beyond exact integers.
+    // There are two devices with distant numbers, a stream and an address that JavaScript numbers
+    // cannot represent exactly.
     std::fs::write(&devices, line(0, u64::MAX >> 1, u64::MAX) + &line(u32::MAX, 0, 1)).unwrap();
     let names = [
         "training.pickle",

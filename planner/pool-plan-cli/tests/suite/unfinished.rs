@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::command::{data, scratch};
 
-/// Makes a new folder with a log whose export takes a while.
+/// Creates a new folder with a log whose export takes a while.
 fn folder(name: &str, events: u32) -> (PathBuf, PathBuf) {
     let folder = scratch(name);
     let _ = std::fs::remove_dir_all(&folder);
@@ -41,7 +41,7 @@ fn an_interrupted_export_leaves_no_file() {
     for signal in ["-INT", "-TERM"] {
         let mut child = export(&log, &out).spawn().unwrap();
         let start = Instant::now();
-        // The unfinished file exists after the log is read.
+        // The unfinished file is created after the log has been read.
         while names(&folder).len() < 2 && start.elapsed() < Duration::from_secs(60) {
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -54,7 +54,7 @@ fn an_interrupted_export_leaves_no_file() {
     }
 }
 
-/// If no file may exceed a number of bytes, as on a full disk, an export leaves no file.
+/// If the size of files is limited, as on a full disk, a failed export leaves no file.
 #[cfg(target_os = "linux")]
 #[test]
 fn an_export_without_room_leaves_no_file() {
@@ -71,7 +71,7 @@ fn an_export_without_room_leaves_no_file() {
     assert!(names(&folder).is_empty(), "{:?}", names(&folder));
 }
 
-/// A link stays a link, a file keeps its permissions, and a device is written to.
+/// A link remains a link, a file keeps its permissions, and a device is written directly.
 #[cfg(target_os = "linux")]
 #[test]
 fn what_was_there_stays_what_it_is() {

@@ -1,4 +1,4 @@
-//! The errors of a file of buffers, with their positions.
+//! The errors in a file of buffers, with their positions.
 
 use pool_plan::PlanError;
 use thiserror::Error;
@@ -7,28 +7,28 @@ use thiserror::Error;
 #[derive(Clone, Debug, Error, PartialEq)]
 #[non_exhaustive]
 pub enum CsvError {
-    /// A field or the header is not as the format has it.
+    /// A field or the header does not have the required form.
     #[error("line {line}, column {column}: {message}")]
     Field {
-        /// Line, from 1.
+        /// The line, starting at 1.
         line: usize,
-        /// Column in characters, from 1.
+        /// The column in characters, starting at 1.
         column: usize,
-        /// The error, with the text of the field.
+        /// The mistake, with the text of the field.
         message: String,
     },
     /// A line describes a buffer that cannot be planned.
     #[error("line {line}, column {column}")]
     Buffer {
-        /// Line, from 1.
+        /// The line, starting at 1.
         line: usize,
-        /// Column in characters, from 1, of the wrong field.
+        /// The column of the wrong field in characters, starting at 1.
         column: usize,
         /// The mistake in the buffer.
         #[source]
         error: PlanError,
     },
-    /// The buffers together are not a valid problem.
+    /// Together, the buffers are not a valid problem.
     #[error(transparent)]
     Problem(#[from] PlanError),
 }

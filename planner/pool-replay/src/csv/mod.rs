@@ -1,19 +1,22 @@
-//! `MiniMalloc`'s CSV: one buffer a line, columns named by a header.
+//! `MiniMalloc`'s CSV: one buffer per line, with a header that names the columns.
 //!
-//! Columns: `id` (also `buffer`, `buffer_id`), `lower` (also `begin`, `start`), `upper` or the
-//! older `end`, which is inclusive, `size`, and optionally `alignment`, `gaps`
-//! (`2-5 8-9`, separated by spaces) and `offset`. All other columns are ignored, and written again with a plan.
+//! The columns are `id` (also `buffer`, `buffer_id`), `lower` (also `begin`, `start`), `upper` (or
+//! the older, inclusive `end`), `size`, and optionally `alignment`, `gaps` (`2-5 8-9`, separated by
+//! spaces) and `offset`. All other columns are ignored when a file is read, and copied when a plan
+//! is written.
 //!
-//! A gap with a window, `9-10@1:17`, keeps these bytes of the buffer live meanwhile. The planner keeps all of its bytes
-//! live then: such a plan is valid, and may be larger than need be.
+//! A gap with a window, such as `9-10@1:17`, keeps these bytes of the buffer live during the gap.
+//! The planner then treats all bytes of the buffer as live. The resulting plan is valid, but may be
+//! larger than necessary.
 //!
-//! A problem of several memories has up to three columns more: `memories`, the names of those that the buffer may lie
-//! in, separated by spaces, and all if the field is empty; `traffic`, the bytes read and written, which is the size if
-//! the field is empty; and `memory`, the one that a plan has chosen.
+//! A problem with several memories has up to three additional columns. `memories` lists the names
+//! of the memories that the buffer may be placed in, separated by spaces. An empty field allows all
+//! memories. `traffic` is the number of bytes read and written, which defaults to the size.
+//! `memory` is the memory that a plan has chosen.
 //!
-//! Fields may be in quotes, with quotes in them doubled; blanks around other fields do not count, nor do
-//! blank lines. A lifetime is half-open: where `lower` is `upper` or more, the buffer is never live, and
-//! the file is refused.
+//! Fields may be quoted, and quotes inside them are doubled. Blanks around unquoted fields are
+//! ignored, and so are blank lines. A lifetime is half-open. If `lower` is not below `upper`, the
+//! buffer would never be live, and the file is refused.
 
 mod error;
 mod records;
@@ -37,14 +40,15 @@ enum Column {
     Id,
     Lower,
     Upper,
-    /// The last time at which the buffer is live; `Upper` is the first time after it.
+    /// The last time at which the buffer is live. `Upper` is the first time after it.
     End,
     Size,
     Alignment,
     Gaps,
     Offset,
     Hint,
-    /// The memories that the buffer may lie in; these three are used where a problem has several.
+    /// The memories that the buffer may be placed in. This column and the next two are used in
+    /// problems with several memories.
     Memories,
     Memory,
     Traffic,
@@ -71,36 +75,38 @@ impl Column {
         }
     }
 
-    /// The column that this one counts as: a file has `End` or `Upper`, not both.
+    /// Returns the column that this one is equivalent to. A file may contain either `End` or
+    /// `Upper`, but not both.
     fn role(self) -> Self {
         if self == Self::End { Self::Upper } else { self }
     }
 }
 
-/// How to read the columns that can mean two things.
+/// The options for reading columns that can be interpreted in two ways.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct CsvOptions {
-    /// Offsets are where buffers must be placed; otherwise they are ignored.
+    /// If `true`, buffers must be placed at the offsets in the file. Otherwise, these offsets are
+    /// ignored.
     pub fixed: bool,
-    /// The least alignment of every buffer, if not 1.
+    /// The minimum alignment of every buffer, if it is not 1.
     pub alignment: Option<u64>,
 }
 
 /// Reads a problem.
 ///
 /// # Errors
-/// If the text is not such a file, with line and column; if there are more buffers than the planner
-/// takes; if they are no problem.
+/// Fails if the text is not in the expected form, if there are more buffers than the planner
+/// supports, or if they are not a valid problem. The error states the line and the column.
 pub fn read(text: &str, options: CsvOptions) -> Result<IntervalProblem, CsvError> {
     let (columns, buffers) = rows(text, |columns, record| buffer(columns, record, options))?;
     IntervalProblem::new(buffers).map_err(|error| located(error, &columns, text))
 }
 
-/// Reads a problem whose buffers lie in one of `memories`, as the columns `memories`, `traffic` and, where offsets are
-/// fixed, `memory` have it.
+/// Reads a problem whose buffers are placed in one of `memories`. The columns `memories` and
+/// `traffic` are used, and also `memory` if offsets are fixed.
 ///
 /// # Errors
-/// As [`read`], and if a field names a memory that is not one of `memories`.
+/// Fails for the same reasons as [`read`], and if a field names a memory that is not in `memories`.
 pub fn read_memories(
     text: &str,
     options: CsvOptions,
@@ -111,7 +117,7 @@ pub fn read_memories(
     MemoryProblem::new(memories, buffers).map_err(|error| located(error, &columns, text))
 }
 
-/// The columns of a file, and the buffer of each of its lines.
+/// Returns the columns of a file, and the buffer on each of its lines.
 fn rows<T: AsRef<Buffer>>(
     text: &str,
     read: impl Fn(&[Column], &[Field<'_>]) -> Result<T, CsvError>,
@@ -129,7 +135,7 @@ fn rows<T: AsRef<Buffer>>(
         let buffer = read(&columns, &record.fields)?;
         spans = spans.saturating_add(1 + buffer.as_ref().gaps.len());
         if spans > IntervalProblem::MOST_SPANS {
-            // The others are counted, and not kept.
+            // Further buffers are counted, but not stored.
             let (count, limit) =
                 (spans.saturating_add(records.count()), IntervalProblem::MOST_SPANS);
             return Err(PlanError::TooMany { what: "buffers and gaps", count, limit }.into());
@@ -139,11 +145,11 @@ fn rows<T: AsRef<Buffer>>(
     Ok((columns, buffers))
 }
 
-/// An error of the problem, with the line and the field that it is about.
+/// Converts an error of the problem to one that states the line and the field.
 fn located(error: PlanError, columns: &[Column], text: &str) -> CsvError {
     let at_id = columns.iter().position(|&column| column == Column::Id).unwrap_or(0);
     let mut rows = Records::new(text).skip(1);
-    // A buffer without a name has its index in the message.
+    // If a buffer has no name, the message contains its index.
     let mut named = |id: &str| {
         let unnamed = id.strip_prefix('#').and_then(|index| index.parse().ok());
         let mut places = 0_usize..;
@@ -167,7 +173,7 @@ fn located(error: PlanError, columns: &[Column], text: &str) -> CsvError {
         _ => (None, Column::Id),
     };
     let Some(row) = row else { return error.into() };
-    // An alignment that the options ask for has no column.
+    // An alignment from the options does not come from a column.
     let position = columns.iter().position(|column| column.role() == role).unwrap_or(at_id);
     let (line, column) =
         row.fields.get(position).map_or((row.line, 1), |field| (field.line, field.column));
@@ -219,7 +225,7 @@ fn buffer(
             Column::Offset if options.fixed && !field.text.is_empty() => {
                 buffer.offset = Some(field.number("offset")?);
             }
-            // Those of memories are read by `memory_buffer`.
+            // `memory_buffer` reads the columns for memories.
             _ => {}
         }
     }
@@ -227,7 +233,7 @@ fn buffer(
     Ok(buffer)
 }
 
-/// A buffer with its memories.
+/// Reads a buffer with its memories.
 fn memory_buffer(
     columns: &[Column],
     fields: &[Field<'_>],
@@ -253,7 +259,8 @@ fn memory_buffer(
     Ok(one)
 }
 
-/// One that is no power of two is refused with the problem; 0 would be lost among the options.
+/// An alignment that is not a power of two is refused with the problem. An alignment of 0 would be
+/// lost among the options.
 fn alignment(field: &Field<'_>) -> Result<u64, CsvError> {
     let alignment = field.number("alignment")?;
     if alignment == 0 {
@@ -270,7 +277,7 @@ fn end(field: &Field<'_>, inclusive: i64) -> Result<i64, CsvError> {
 fn gaps(field: &Field<'_>, inclusive: i64) -> Result<Vec<Gap>, CsvError> {
     let mut gaps = Vec::new();
     for text in field.text.split_whitespace() {
-        // A lower bound may be negative: the dash that separates is not the first character.
+        // A lower bound may be negative, so the separating dash is never the first character.
         let dash = text.char_indices().skip(1).find(|&(_, letter)| letter == '-');
         let Some((at, _)) = dash else {
             return Err(field.wrong(format!("gap {text:?} is not of the form 2-5")));
@@ -303,16 +310,18 @@ fn gaps(field: &Field<'_>, inclusive: i64) -> Result<Vec<Gap>, CsvError> {
 /// offsets in the column `offset`.
 ///
 /// # Errors
-/// If the header does not hold the columns, or there is not one offset for each line.
+/// Fails if the header does not contain the columns, or if there is not exactly one offset for each
+/// line.
 pub fn write(text: &str, offsets: &[u64]) -> Result<String, CsvError> {
     let fields = offsets.iter().map(u64::to_string);
     with_columns(text, &[Column::Offset], "offset", fields)
 }
 
-/// Writes a plan for several memories: as [`write`], with the name of each buffer's memory in the column `memory`.
+/// Writes a plan for several memories. Does the same as [`write`], but also writes the name of each
+/// buffer's memory to the column `memory`.
 ///
 /// # Errors
-/// As [`write`].
+/// Fails for the same reasons as [`write`].
 pub fn write_memories(
     text: &str,
     memories: &[Memory],
@@ -323,7 +332,7 @@ pub fn write_memories(
     with_columns(text, &[Column::Memory, Column::Offset], "memory,offset", fields)
 }
 
-/// The lines of a text without some columns, and with others at their ends.
+/// Returns the lines of a text without some columns, and with other columns appended.
 fn with_columns(
     text: &str,
     without: &[Column],

@@ -1,5 +1,5 @@
-//! Records and fields of a text, with their positions. `csv-core` reads quoted fields; this module
-//! counts positions, skips blank lines, and trims blanks around fields without quotes.
+//! Reads the records and fields of a text, with their positions. `csv-core` parses quoted fields.
+//! This module counts positions, skips blank lines, and trims blanks around unquoted fields.
 
 use std::borrow::Cow;
 
@@ -7,16 +7,16 @@ use csv_core::{ReadFieldResult, Reader};
 
 use super::CsvError;
 
-/// Fields of a record that are kept: more than there are columns.
+/// The number of fields of a record that are stored. No file needs more columns.
 const MOST_FIELDS: usize = 256;
 
-/// A line of fields, or several lines if a field contains line ends.
+/// A line of fields, or several lines if a quoted field contains line ends.
 #[derive(Debug)]
 pub(super) struct Record<'a> {
     pub(super) line: usize,
-    /// The fields of the record; of very many, only the first ones.
+    /// The fields of the record. If there are very many, only the first ones are stored.
     pub(super) fields: Vec<Field<'a>>,
-    /// The number of fields of the record, including those that are not kept.
+    /// The number of fields in the record, including those that are not stored.
     pub(super) count: usize,
     /// The column after the last field.
     pub(super) end: usize,
@@ -28,10 +28,10 @@ impl Record<'_> {
     }
 }
 
-/// A field, and where it begins.
+/// A field and its position.
 #[derive(Clone, Debug)]
 pub(super) struct Field<'a> {
-    /// The text of the field, without its quotes, or without the blanks around it.
+    /// The text of the field, without its quotes or the blanks around it.
     pub(super) text: Cow<'a, str>,
     pub(super) line: usize,
     pub(super) column: usize,
@@ -49,11 +49,11 @@ impl Field<'_> {
     }
 }
 
-/// The records of a text, without blank lines.
+/// The records of a text, except blank lines.
 pub(super) struct Records<'a> {
     text: &'a str,
     reader: Reader,
-    /// Bytes, line and column of what comes next.
+    /// The remaining bytes, and the line and column at which they start.
     at: usize,
     line: usize,
     column: usize,
@@ -67,12 +67,12 @@ impl<'a> Records<'a> {
         Self { text, reader: Reader::new(), at: 0, line: 1, column: 1, unquoted }
     }
 
-    /// Goes on over the next `bytes` bytes, and counts their lines and columns.
+    /// Advances by `bytes` bytes, and counts lines and columns.
     fn advance(&mut self, bytes: usize) {
         let end = self.at + bytes;
         let mut letters = self.text[self.at..end].chars().peekable();
         while let Some(letter) = letters.next() {
-            // A CR alone ends a line, too.
+            // A single CR also ends a line.
             let next = letters.peek().copied().or_else(|| self.text[end..].chars().next());
             let is_end = letter == '\n' || letter == '\r' && next != Some('\n');
             (self.line, self.column) =
@@ -81,7 +81,7 @@ impl<'a> Records<'a> {
         self.at = end;
     }
 
-    /// Returns the next field, and `true` if it is the last of its record.
+    /// Returns the next field, and `true` if it is the last field of its record.
     fn field(&mut self) -> Option<(Field<'a>, bool)> {
         let (start, line, column) = (self.at, self.line, self.column);
         let (mut taken, mut made) = (0, 0);
@@ -92,7 +92,7 @@ impl<'a> Records<'a> {
             taken += read;
             made += written;
             match result {
-                // The next input is empty, which means the end.
+                // The next input is empty, which signals the end.
                 ReadFieldResult::InputEmpty => {}
                 ReadFieldResult::OutputFull => self.unquoted.resize(made * 2 + 64, 0),
                 ReadFieldResult::End => return None,
@@ -146,8 +146,8 @@ impl<'a> Iterator for Records<'a> {
     }
 }
 
-/// Returns a text as a field that reads back unchanged: in quotes if it holds a comma, a quote, a
-/// line end, or blanks at its ends.
+/// Returns a text as a field that can be read back unchanged. The field is quoted if the text
+/// contains a comma, a quote, a line end, or blanks at either end.
 #[must_use]
 pub fn quoted(text: &str) -> Cow<'_, str> {
     if text.contains([',', '"', '\r', '\n']) || text.trim().len() < text.len() {

@@ -1,10 +1,10 @@
-//! Numbers of bytes for people.
+//! Formats numbers of bytes for people.
 
 use std::fmt;
 
 const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 
-/// A number of bytes in the largest binary unit that it has one of.
+/// Formats a number of bytes in the largest binary unit that does not exceed it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bytes(pub(super) u64);
 

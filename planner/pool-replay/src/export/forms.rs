@@ -1,4 +1,4 @@
-//! The forms that a recording is written in.
+//! The forms in which a recording can be written.
 
 use std::io::{self, Write};
 
@@ -12,8 +12,8 @@ impl Recording {
     /// Writes a snapshot for PyTorch's viewer in the browser and `python -m torch.cuda._memory_viz`.
     ///
     /// # Errors
-    /// Fails if the writer fails, or if a device, an address or a size exceeds the viewer's
-    /// numbers: addresses and sizes have 63 bits there.
+    /// Fails if the writer fails, or if a device, an address or a size is too large for the viewer,
+    /// which uses 63 bits for addresses and sizes.
     pub fn write_memory_viz(&self, to: impl Write) -> io::Result<()> {
         memory_viz::write(self, to)
     }
@@ -26,8 +26,8 @@ impl Recording {
         perfetto::write(self, to)
     }
 
-    /// Writes this project's own log, JSON lines, which [`Format::Json`](crate::Format::Json) reads. Each stack of
-    /// frames stands in it once.
+    /// Writes this project's log format, JSON lines, which [`Format::Json`](crate::Format::Json)
+    /// reads. Each stack of frames is written only once.
     ///
     /// # Errors
     /// Fails if the writer fails.
@@ -37,8 +37,8 @@ impl Recording {
         writer.end()
     }
 
-    /// Writes the buffers of a device with their lifetimes in events as `MiniMalloc`'s CSV, a problem to plan. Buffers
-    /// that are never freed live until after the last event.
+    /// Writes the buffers of a device as `MiniMalloc`'s CSV, which is a problem to plan. Lifetimes
+    /// are measured in events. Buffers that are never freed are live until after the last event.
     ///
     /// # Errors
     /// Fails if the writer fails.
@@ -46,9 +46,9 @@ impl Recording {
         problem::write(self.buffers_of(device), to)
     }
 
-    /// Writes a page for a browser, one file that loads nothing. It shows the buffers of all
-    /// devices over time, their owners, and the memory that the allocators of `replay` would hold.
-    /// `name` is that of the log.
+    /// Writes a page for a browser, in a single file that loads nothing else. It shows the buffers
+    /// of all devices over time, their owners, and the memory that the allocators of `replay` would
+    /// hold. `name` is the name of the log.
     ///
     /// # Errors
     /// Fails if the writer fails.
@@ -56,7 +56,8 @@ impl Recording {
         html::write(self, name, replay, to)
     }
 
-    /// Draws a device: time to the right, addresses up, and below the bytes that are live.
+    /// Draws a device. Time runs to the right and addresses upwards. The live bytes are drawn
+    /// below.
     ///
     /// # Errors
     /// Fails if the writer fails.

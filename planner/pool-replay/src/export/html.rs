@@ -1,9 +1,9 @@
-//! A page for a browser in one file, which loads nothing. It shows the buffers over time with zoom,
-//! those at the peak or at any other time, their owners, and the memory that each allocator would
-//! hold.
+//! A page for a browser in a single file, which loads nothing else. It shows the buffers over time
+//! with zoom, the buffers at the peak or at any other time, their owners, and the memory that each
+//! allocator would hold.
 //!
-//! The data stand in the page as JSON, column by column. Texts of the log go into the page as texts alone: `<` is escaped
-//! in the JSON, and the script never makes markup of them.
+//! The page contains the data as JSON, column by column. Texts of the log are never interpreted as
+//! markup: `<` is escaped in the JSON, and the script only inserts them as text.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -18,9 +18,9 @@ use super::recording::{Buffer, Recording};
 
 const PAGE: &str = include_str!("page.html");
 const MARK: &str = "/*DATA*/";
-/// Buffers of a device in a page: more of them make a browser slow.
+/// The maximum number of buffers of a device in a page. More would make a browser slow.
 const MOST_BUFFERS: usize = 200_000;
-/// Characters of a name.
+/// The maximum number of characters of a name.
 const MOST_NAME: usize = 300;
 
 /// The data of a page.
@@ -28,22 +28,22 @@ const MOST_NAME: usize = 300;
 struct Page<'a> {
     log: &'a str,
     events: usize,
-    /// Owners of buffers, by their numbers.
+    /// The owners of buffers. A buffer refers to its owner by index.
     names: Vec<String>,
     devices: Vec<Device>,
 }
 
-/// The buffers of a device, column by column, and its report.
+/// The buffers of a device, column by column, and the report of the device.
 #[derive(Serialize)]
 struct Device {
     report: DeviceReport,
     lower: Vec<usize>,
     upper: Vec<usize>,
-    /// The position of a buffer: bytes above the lowest one, without addresses that no buffer ever
-    /// has.
+    /// The position of each buffer: the bytes above the lowest address, not counting addresses that
+    /// no buffer ever uses.
     y: Vec<u64>,
     size: Vec<u64>,
-    /// The number of the owner; -1 if none is known.
+    /// The index of the owner, or -1 if it is not known.
     owner: Vec<i64>,
     address: Vec<String>,
     stream: Vec<String>,
@@ -79,7 +79,7 @@ impl Owners {
     }
 }
 
-/// Writes a page. `replay` has the allocators that are simulated for it.
+/// Writes a page. `replay` specifies the allocators that are simulated for it.
 pub(super) fn write(
     recording: &Recording,
     name: &str,

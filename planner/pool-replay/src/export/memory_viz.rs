@@ -1,8 +1,10 @@
-//! A snapshot in the form of `torch.cuda.memory._dump_snapshot`, which the viewer and `_memory_viz.py` read.
+//! Writes a snapshot in the form of `torch.cuda.memory._dump_snapshot`, which the viewer and
+//! `_memory_viz.py` read.
 //!
-//! The trace has the recorded events, with the requested sizes. A log has no segments, or only the
-//! total size of those before its recording. So the segments are the ranges of addresses that
-//! buffers ever had, joined if they touch, with the blocks that are live at the end.
+//! The trace contains the recorded events, with the requested sizes. A log contains no segments, or
+//! only the total size of those from before its recording. The segments of the snapshot are
+//! therefore the address ranges that buffers ever used, joined if they touch, with the blocks that
+//! are live at the end.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{self, Write};
@@ -12,7 +14,8 @@ use crate::log::{Action, Event, Place, Stack};
 use super::pickler::Pickler;
 use super::recording::{Buffer, Recording};
 
-/// Devices that a snapshot may have: it has a list for each number below the highest.
+/// The maximum number of devices in a snapshot. It contains a list for each device number up to the
+/// highest one.
 const MOST_DEVICES: u32 = 1 << 10;
 
 /// Writes a snapshot.
@@ -35,8 +38,8 @@ pub(super) fn write(recording: &Recording, to: impl Write) -> io::Result<()> {
     writer.pickler.stop()
 }
 
-/// Refuses numbers that the viewer cannot represent: it adds addresses and sizes as integers of 63
-/// bits.
+/// Refuses numbers that are too large for the viewer, which adds addresses and sizes as 63-bit
+/// integers.
 fn check(event: &Event) -> io::Result<()> {
     let Event { address, bytes, place, .. } = *event;
     let end = address.checked_add(bytes).filter(|&end| i64::try_from(end).is_ok());
@@ -51,7 +54,7 @@ fn check(event: &Event) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::InvalidInput, message))
 }
 
-/// A range of addresses, and its live blocks by address.
+/// A range of addresses, and its live blocks sorted by address.
 struct Segment<'a> {
     start: u64,
     end: u64,
@@ -59,14 +62,14 @@ struct Segment<'a> {
     live: BTreeMap<u64, &'a Buffer>,
 }
 
-/// The segments of a device.
+/// Returns the segments of a device.
 fn segments(buffers: &[Buffer]) -> Vec<Segment<'_>> {
     let mut by_address: Vec<&Buffer> = buffers.iter().collect();
     by_address.sort_by_key(|buffer| buffer.live.event.address);
     let mut segments: Vec<Segment<'_>> = Vec::new();
     for buffer in by_address {
         let Event { address, bytes, stream, .. } = buffer.live.event;
-        // An earlier check excludes overflow here.
+        // An earlier check rules out an overflow here.
         let end = address + bytes;
         match segments.last_mut().filter(|last| address <= last.end) {
             Some(last) => last.end = last.end.max(end),
@@ -86,7 +89,7 @@ struct Writer<'a, W> {
     recording: &'a Recording,
     /// The position of each list of frames in the memo.
     stacks: HashMap<Stack, u32>,
-    /// Buffers whose free was requested and is not done, by device and address.
+    /// Buffers whose free was requested but has not completed, by device and address.
     requested: HashSet<(u32, u64)>,
 }
 
@@ -200,7 +203,7 @@ impl<W: Write> Writer<'_, W> {
             self.number("time_us", time)?;
         }
         if action == "oom" {
-            // The free memory of the device is unknown.
+            // The free memory of the device is not known.
             self.number("device_free", 0)?;
         }
         self.frames(event.stack)?;
@@ -213,7 +216,7 @@ impl<W: Write> Writer<'_, W> {
         self.pickler.int(number.into())
     }
 
-    /// PyTorch has the handle of a stream as a signed integer.
+    /// Converts the handle of a stream to a signed integer, as PyTorch writes it.
     fn stream(&mut self, stream: u64) -> io::Result<()> {
         self.number("stream", i64::from_le_bytes(stream.to_le_bytes()))
     }

@@ -1,11 +1,11 @@
-//! A trace in the JSON form of Chrome's, which Perfetto reads: live bytes of each device and stream as counters, and
-//! buffers as spans.
+//! A trace in Chrome's JSON form, which Perfetto reads. Counters show the live bytes of each device
+//! and stream, and spans show the buffers.
 //!
-//! Each frame of the stacks occurs once below its callers, in `stackFrames`, and a span has the
-//! number of its innermost one. The name of a span is its innermost frame with a line in a file.
+//! In `stackFrames`, each frame of the stacks occurs once below its callers, and a span refers to
+//! its innermost frame. The name of a span is its innermost frame that has a line in a file.
 //!
-//! Spans of one track may not overlap unless one is within the other. So each stream has a track
-//! for each of its concurrent buffers, and a buffer gets the first free one.
+//! The spans of a track must be disjoint or nested. Each stream therefore has a track for each of
+//! its concurrent buffers, and a buffer uses the first free track.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{self, Write};
@@ -26,7 +26,8 @@ pub(super) fn write(recording: &Recording, mut to: impl Write) -> io::Result<()>
     let mut stacks = Stacks::new(&recording.frames);
     trace.to.write_all(b"{\"displayTimeUnit\":\"ms\",\"traceEvents\":[")?;
     for (&device, buffers) in &recording.devices {
-        // The process 0 is the idle one, and a thread with the number of its process its main one.
+        // Process 0 is the idle process, and a thread with the same number as its process is the
+        // main thread.
         let pid = u64::from(device) + 1;
         let name = format!("device {device}");
         trace.add(&json!({
@@ -68,12 +69,12 @@ pub(super) fn write(recording: &Recording, mut to: impl Write) -> io::Result<()>
     to.flush()
 }
 
-/// The frames of all stacks as a tree, whose roots are the outermost ones.
+/// The frames of all stacks as a forest. The roots are the outermost frames.
 struct Stacks<'a> {
     frames: &'a Frames,
-    /// The number of a frame below that of its caller.
+    /// The number of each frame, by the number of its caller and the frame itself.
     numbers: HashMap<(Option<usize>, Frame), usize>,
-    /// The caller of each, and the frame.
+    /// The caller of each frame, and the frame.
     nodes: Vec<(Option<usize>, Frame)>,
     of: HashMap<Stack, Option<usize>>,
 }
@@ -83,7 +84,7 @@ impl<'a> Stacks<'a> {
         Self { frames, numbers: HashMap::new(), nodes: Vec::new(), of: HashMap::new() }
     }
 
-    /// The number of the innermost frame of a stack, none if it has no frames.
+    /// Returns the number of the innermost frame of a stack, or `None` if the stack has no frames.
     fn number(&mut self, stack: Stack) -> Option<usize> {
         if let Some(&known) = self.of.get(&stack) {
             return known;
@@ -129,8 +130,8 @@ impl<W: Write> Trace<'_, W> {
     }
 }
 
-/// Writes live bytes after each change, of the device and, if it has several, of each of its
-/// streams. A viewer appends the name of the series, `bytes`, to that of the counter.
+/// Writes the live bytes after each change, for the device and, if there are several streams, for
+/// each stream. A viewer appends the name of the series, `bytes`, to the name of the counter.
 fn counters(
     pid: u64,
     buffers: &[Buffer],
@@ -156,7 +157,8 @@ fn counters(
     Ok(())
 }
 
-/// Returns the changes in order: the event, `true` if it allocates, and the buffer.
+/// Returns the changes in order. Each one consists of the event, `true` if it allocates, and the
+/// buffer.
 fn changes(buffers: &[Buffer]) -> BTreeSet<(usize, bool, usize)> {
     let all = buffers.iter().enumerate();
     all.flat_map(|(at, buffer)| {
@@ -175,7 +177,7 @@ struct Tracks {
 }
 
 impl Tracks {
-    /// Returns the same tracks with those of each stream next to each other.
+    /// Returns the tracks in an order that keeps the tracks of each stream together.
     fn by_stream(mut self) -> Self {
         let mut order: Vec<usize> = (0..self.names.len()).collect();
         order.sort_by_key(|&track| self.names[track]);

@@ -1,9 +1,10 @@
-//! Writes pickles with the few opcodes of PyTorch's viewer, which has an unpickler of its own.
+//! Writes pickles with the few opcodes that PyTorch's viewer supports, which uses its own
+//! unpickler.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-/// A pickle being written.
+/// A pickle that is being written.
 #[derive(Debug)]
 pub(super) struct Pickler<W> {
     to: W,
@@ -24,7 +25,7 @@ impl<W: Write> Pickler<W> {
         self.to.flush()
     }
 
-    /// Begins a dictionary: keys and values follow, in turn.
+    /// Begins a dictionary. Write its keys and values alternately after this call.
     pub(super) fn dict_start(&mut self) -> io::Result<()> {
         self.to.write_all(b"}(")
     }
@@ -34,13 +35,13 @@ impl<W: Write> Pickler<W> {
         self.to.write_all(b"u")
     }
 
-    /// Begins a list: items follow, each with [`append`](Self::append), so that no call of the
-    /// viewer has too many arguments.
+    /// Begins a list. Write its items after this call, each followed by [`append`](Self::append),
+    /// which keeps the number of arguments of each call in the viewer small.
     pub(super) fn list_start(&mut self) -> io::Result<()> {
         self.to.write_all(b"]")
     }
 
-    /// Appends what was written last to the list before it.
+    /// Appends the most recently written value to the list before it.
     pub(super) fn append(&mut self) -> io::Result<()> {
         self.to.write_all(b"a")
     }
@@ -73,13 +74,13 @@ impl<W: Write> Pickler<W> {
             self.to.write_all(b"J")?;
             return self.to.write_all(&number.to_le_bytes());
         }
-        // 64 bits are 9 bytes at most, with the sign.
+        // A signed 64-bit integer fits in 9 bytes.
         let length = if i64::try_from(number).is_ok() { 8 } else { 9 };
         self.to.write_all(&[0x8a, length])?;
         self.to.write_all(&number.to_le_bytes()[..length.into()])
     }
 
-    /// Memoizes what was written last.
+    /// Memoizes the most recently written value.
     pub(super) fn put(&mut self) -> io::Result<u32> {
         let number = self.memoized;
         self.memoized += 1;
@@ -87,7 +88,7 @@ impl<W: Write> Pickler<W> {
         Ok(number)
     }
 
-    /// Writes what was memoized.
+    /// Writes a memoized value.
     pub(super) fn get(&mut self, number: u32) -> io::Result<()> {
         self.numbered(*b"hj", number)
     }

@@ -1,9 +1,9 @@
-//! A picture of one device: time to the right, addresses up, each buffer a rectangle in the colour
-//! of its caller. Below it are the live bytes.
+//! A picture of one device. Time runs to the right and addresses upwards. Each buffer is a
+//! rectangle in the colour of its caller. The live bytes are drawn below.
 //!
-//! Address spaces are mostly empty, so only ranges that buffers ever had are drawn, on top of each
-//! other, with a line at each omission. Of very many buffers only those that cover most of the
-//! picture are drawn.
+//! Address spaces are mostly empty. Only ranges that buffers ever used are drawn, on top of each
+//! other, with a line at each omitted range. If there are very many buffers, only those that cover
+//! most of the picture are drawn.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -16,20 +16,20 @@ use super::bytes::Bytes;
 use super::recording::{Buffer, Recording};
 
 const WIDTH: f64 = 1100.0;
-/// Heights of the two charts.
+/// The heights of the two charts.
 const HEIGHTS: [f64; 2] = [480.0, 110.0];
 const LEFT: f64 = 90.0;
 const TOP: f64 = 46.0;
 /// The gap between the charts.
 const BETWEEN: f64 = 34.0;
 const LEGEND_LINE: f64 = 17.0;
-/// The maximum number of drawn buffers; more would be thinner than a pixel.
+/// The maximum number of buffers that are drawn. More would be thinner than a pixel.
 const MOST_DRAWN: usize = 10_000;
-/// The colours of the callers with the most memory. Most people can distinguish them, also when
-/// printed in grey.
+/// The colours of the callers with the most memory. Most people can tell them apart, even in
+/// greyscale print.
 const COLOURS: [&str; 8] =
     ["#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#ee8866", "#44bb99"];
-/// The gap in bytes between two ranges from which on an omission is marked.
+/// The minimum gap between two ranges, in bytes, that is marked as an omission.
 const LEAST_BREAK: u64 = 1 << 16;
 const OTHERS: &str = "#bbbbbb";
 
@@ -50,13 +50,13 @@ pub(super) fn write(
     to.flush()
 }
 
-/// The positions of times and addresses in the picture.
+/// Maps times and addresses to positions in the picture.
 struct Axes {
     times: Vec<u64>,
     end: u64,
     /// The unit of times.
     unit: &'static str,
-    /// The ranges of addresses that are drawn, each with what lies below it in the picture.
+    /// The ranges of addresses that are drawn, each with the number of bytes drawn below it.
     ranges: Vec<(u64, u64, u64)>,
     height: u64,
     /// The live bytes after each event that changes them.
@@ -102,7 +102,7 @@ fn live_bottom() -> f64 {
     TOP + HEIGHTS[0] + BETWEEN + HEIGHTS[1]
 }
 
-/// Ranges of addresses that touch, and the sum of their sizes.
+/// Returns the ranges of used addresses, joined if they touch, and the sum of their sizes.
 pub(super) fn ranges(buffers: &[Buffer]) -> (Vec<(u64, u64, u64)>, u64) {
     let mut all: Vec<(u64, u64)> = buffers
         .iter()
@@ -145,7 +145,8 @@ fn live(buffers: &[Buffer]) -> Vec<(usize, u64)> {
     changes.into_iter().map(&mut after).collect()
 }
 
-/// The callers that allocated most, by bytes times events, and the colours of their buffers.
+/// The callers that allocated most, measured in bytes times events, and the colours of their
+/// buffers.
 struct Callers {
     named: Vec<(String, &'static str)>,
     colours: HashMap<Stack, &'static str>,
@@ -174,7 +175,8 @@ impl Callers {
         callers
     }
 
-    /// Returns the colour of a buffer. Without a known caller, neighbours differ.
+    /// Returns the colour of a buffer. If the callers are not known, neighbours have different
+    /// colours.
     fn colour(&self, buffer: &Buffer) -> &'static str {
         if self.named.is_empty() {
             let at = buffer.live.number % COLOURS.len() as u64;
@@ -259,7 +261,8 @@ fn height_of(bytes: u64, axes: &Axes) -> f64 {
     bytes as f64 / axes.height.max(1) as f64 * HEIGHTS[0]
 }
 
-/// Draws lines at omitted addresses, unless they are few: then an allocator has rounded a size up.
+/// Draws lines at omitted addresses. Small gaps are not marked, because they only show that an
+/// allocator has rounded a size up.
 fn breaks(text: &mut String, axes: &Axes) -> std::fmt::Result {
     for two in axes.ranges.windows(2) {
         let ((_, end, _), (start, ..)) = (two[0], two[1]);
@@ -316,8 +319,8 @@ fn frame(text: &mut String, axes: &Axes) -> std::fmt::Result {
     label(LEFT, bottom - HEIGHTS[1] - 8.0, "start", &format!("live bytes, over {unit}"))
 }
 
-/// Returns a text for SVG and XML: `&`, `<` and `>` are escaped, and characters that XML does not
-/// allow are replaced.
+/// Returns a text for SVG and XML. It escapes `&`, `<` and `>`, and replaces characters that XML
+/// does not allow.
 #[must_use]
 pub fn xml_text(text: &str) -> String {
     let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");

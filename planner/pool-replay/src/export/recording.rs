@@ -1,4 +1,4 @@
-//! A consistent log, kept as a whole: its events, and their buffers.
+//! A consistent log that is stored as a whole: its events and their buffers.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, Seek};
@@ -8,18 +8,18 @@ use thiserror::Error;
 use crate::log::{self, Event, Format, Frames, LogError, Place, Selection};
 use crate::replay::{Books, Change, Fault, Live};
 
-/// A buffer from its allocation to its free.
+/// A buffer, from its allocation to its free.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Buffer {
     pub(super) live: Live,
-    /// The number of the event that allocated the buffer, and of the one that freed it; after the
-    /// last event if none did.
+    /// The numbers of the event that allocated the buffer and of the event that freed it. If the
+    /// buffer was never freed, the second number is past the last event.
     pub(super) lower: usize,
     pub(super) upper: usize,
     pub(super) is_freed: bool,
 }
 
-/// A consistent log, kept as a whole, for writing in another form.
+/// A consistent log that is stored as a whole, so that it can be written in another form.
 ///
 /// ```
 /// use pool_replay::{Format, export::Recording};
@@ -48,10 +48,10 @@ pub enum RecordingError {
     /// The log cannot be read.
     #[error(transparent)]
     Log(#[from] LogError),
-    /// The log has an impossible event, such as the free of a buffer that is not live.
+    /// The log contains an impossible event, such as the free of a buffer that is not live.
     #[error("{place}: {message}")]
     Inconsistent {
-        /// The line, the place in a trace, or the operation.
+        /// The line, the entry of a trace, or the operation.
         place: String,
         /// The mistake in the event.
         message: String,
@@ -59,10 +59,10 @@ pub enum RecordingError {
 }
 
 impl Recording {
-    /// Reads a log of a format ([`Format::of`] detects it) and follows its events.
+    /// Reads a log in a given format and follows its events. [`Format::of`] detects the format.
     ///
     /// # Errors
-    /// Fails if the log cannot be read, or is inconsistent.
+    /// Fails if the log cannot be read or is inconsistent.
     pub fn read(
         source: &mut (impl BufRead + Seek),
         format: Format,
@@ -70,11 +70,11 @@ impl Recording {
         Self::read_part(source, format, &Selection::default())
     }
 
-    /// Reads a part of a log; otherwise the same as [`read`](Self::read).
+    /// Does the same as [`read`](Self::read), but only for a part of the log.
     ///
     /// # Errors
-    /// Same as [`read`](Self::read); also fails if a part by time is requested, and the events have
-    /// no times.
+    /// Fails for the same reasons as [`read`](Self::read), and if a part by time is requested but
+    /// the events have no times.
     pub fn read_part(
         source: &mut (impl BufRead + Seek),
         format: Format,
@@ -88,23 +88,23 @@ impl Recording {
         })
     }
 
-    /// The devices of the log, ascending.
+    /// Returns the devices of the log, in ascending order.
     pub fn devices(&self) -> impl Iterator<Item = u32> + '_ {
         self.devices.keys().copied()
     }
 
-    /// The number of buffers that a device ever had; 0 for a device that the log does not name.
+    /// Returns the total number of buffers of a device, or 0 if the log does not name the device.
     #[must_use]
     pub fn buffers(&self, device: u32) -> usize {
         self.buffers_of(device).len()
     }
 
-    /// The buffers of a device, in order of allocation.
+    /// Returns the buffers of a device, in order of allocation.
     pub(super) fn buffers_of(&self, device: u32) -> &[Buffer] {
         self.devices.get(&device).map_or(&[], Vec::as_slice)
     }
 
-    /// Follows the events; the error is the first impossible one.
+    /// Follows the events. Fails at the first impossible event.
     pub(super) fn new(events: Vec<Event>, frames: Frames) -> Result<Self, Fault> {
         let mut books: BTreeMap<u32, Books> = BTreeMap::new();
         let mut devices: BTreeMap<u32, Vec<Buffer>> = BTreeMap::new();
@@ -123,14 +123,15 @@ impl Recording {
         Ok(Self { events, frames, devices })
     }
 
-    /// A time for each event, in microseconds from the first, if all have one and none goes back; else their numbers.
+    /// Returns a time for each event. These are microseconds since the first event if all events
+    /// have times that never decrease, otherwise the numbers of the events.
     pub(super) fn times(&self) -> Vec<u64> {
         let recorded = || self.events.iter().filter_map(|event| event.time);
         let first = recorded().next().unwrap_or(0);
         let mut times = Vec::with_capacity(self.events.len());
         let mut last = Some(0);
         for event in &self.events {
-            // Buffers from before the recording have no time, and begin with it.
+            // Buffers from before the recording have no time, and begin when the recording does.
             let time = match event.time {
                 Some(time) => time.checked_sub(first).and_then(|time| u64::try_from(time).ok()),
                 None if event.place == Place::Before => Some(0),

@@ -1,4 +1,4 @@
-//! Exports: they read back unchanged, and have the form of the viewers.
+//! Tests that exports can be read back unchanged and have the form that the viewers expect.
 
 use std::io::Cursor;
 
@@ -26,7 +26,7 @@ fn snapshot(recording: &Recording) -> Vec<u8> {
     bytes
 }
 
-/// The data of an event in a snapshot: its action, address, size, stream, time and frames.
+/// The contents of an event in a snapshot: its action, address, size, stream, time and frames.
 type Told = (Action, u64, u64, u64, Option<i64>, Vec<String>);
 
 fn told(recording: &Recording) -> Vec<Told> {
@@ -41,7 +41,8 @@ fn told(recording: &Recording) -> Vec<Told> {
     recording.events.iter().filter(is_kept).map(told).collect()
 }
 
-/// The events of a snapshot come back one by one, and so do the buffers that were live before them.
+/// All events of a snapshot are preserved one by one, and so are the buffers that were live before
+/// them.
 #[test]
 fn snapshot_of_a_snapshot() {
     let before = recording(TRAINING);
@@ -57,7 +58,8 @@ fn snapshot_of_a_snapshot() {
     assert_eq!(live_before(&after).len(), 24);
 }
 
-/// A log without frees in two steps gets them; all else is unchanged.
+/// If the frees of a log do not consist of two steps, the second step is added. Everything else is
+/// unchanged.
 #[test]
 fn snapshot_of_a_log() {
     let before = recording(RMM);
@@ -72,7 +74,7 @@ fn snapshot_of_a_log() {
     assert!(left(&after) > 0);
 }
 
-/// The viewer of PyTorch knows 32 opcodes, and protocols 2 to 4.
+/// PyTorch's viewer supports 32 opcodes, and protocols 2 to 4.
 #[test]
 fn snapshot_has_opcodes_of_the_viewer_alone() {
     const VIEWER: &[u8] = b"ehJKM}]\x95\x8aj(\x94\x80u\x8c.\x86a\x89q)X\x88NGt\x85\x87rlds";
@@ -99,8 +101,8 @@ fn snapshot_has_opcodes_of_the_viewer_alone() {
     }
 }
 
-/// An end beyond 63 bits is refused: the viewer adds addresses and sizes as signed integers. The
-/// other forms have them, and read them back.
+/// An address range that ends beyond 63 bits is refused, because the viewer adds addresses and
+/// sizes as signed integers. The other forms can represent it and read it back.
 #[test]
 fn numbers_from_2_63_on() {
     for (line, address) in [
@@ -122,8 +124,8 @@ fn numbers_from_2_63_on() {
     }
 }
 
-/// Each frame and each stack occurs once in a log of JSON lines and in a trace, for any number of
-/// events.
+/// Each frame and each stack occurs only once in a log of JSON lines and in a trace, for any number
+/// of events.
 #[test]
 fn stacks_are_written_once() {
     let mut text = String::new();
@@ -167,7 +169,8 @@ fn stacks_are_written_once() {
     }
 }
 
-/// Numbers of every length come back, and texts longer than a byte can count.
+/// Numbers of every length are read back unchanged, and so are texts whose length does not fit in a
+/// byte.
 #[test]
 fn snapshot_of_large_numbers() {
     let long = "ü".repeat(300);
@@ -218,7 +221,7 @@ fn picture_of_a_log() {
     }
 }
 
-/// Times count where all events have one and none goes back; else events are numbered.
+/// Times are used if every event has one and they never decrease. Otherwise, events are numbered.
 #[test]
 fn times_that_go_back() {
     let line = |address: u64, time: i64| {
@@ -234,7 +237,7 @@ fn times_that_go_back() {
     assert_eq!(times([i64::MIN, 0, i64::MAX]), [0, 1, 2]);
 }
 
-/// A file that takes a number of bytes, and then no more.
+/// A file that accepts a limited number of bytes.
 struct Full(usize);
 
 impl std::io::Write for Full {

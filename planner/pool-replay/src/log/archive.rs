@@ -1,15 +1,16 @@
-//! The archive that `torch.save` writes: a ZIP file, whose entry `…/data.pkl` is the pickle, stored
-//! without compression.
+//! The archive that `torch.save` writes. It is a ZIP file whose entry `…/data.pkl` is the pickle,
+//! stored without compression.
 
 use std::io::{self, Read, Seek, SeekFrom};
 
 use super::error::LogError;
 
-/// The end of the central directory, without its comment.
+/// The size of the end record of the central directory, without its comment.
 const END: usize = 22;
-/// The bytes at the end that are searched for it: the comment has at most 65,535.
+/// The number of bytes at the end of the file that are searched for the end record. Its comment is
+/// at most 65,535 bytes long.
 const MOST_END: u64 = 1 << 17;
-/// The bytes of the central directory that are read.
+/// The maximum number of bytes of the central directory that are read.
 const MOST_DIRECTORY: u64 = 1 << 26;
 
 /// The bytes of an entry.
@@ -18,7 +19,7 @@ pub(super) struct Entry<R> {
     reader: R,
     start: u64,
     length: u64,
-    /// Bytes that were read.
+    /// The number of bytes that were read so far.
     at: u64,
 }
 
@@ -58,13 +59,13 @@ fn wrong(message: impl Into<String>) -> LogError {
     LogError::Archive { message: message.into() }
 }
 
-/// A little-endian number at a place; 0 beyond the end.
+/// Returns the little-endian number at a position, or 0 if the position is beyond the end.
 fn number(bytes: &[u8], at: usize, length: usize) -> u64 {
     let bytes = bytes.get(at..at + length).unwrap_or_default();
     bytes.iter().rev().fold(0, |sum, &byte| sum << 8 | u64::from(byte))
 }
 
-/// A file of the central directory.
+/// A file in the central directory.
 struct File {
     name: String,
     method: u64,
@@ -72,7 +73,7 @@ struct File {
     offset: u64,
 }
 
-/// The pickle of an archive.
+/// Returns the pickle in an archive.
 pub(super) fn snapshot<R: Read + Seek>(mut reader: R) -> Result<Entry<R>, LogError> {
     let directory = directory(&mut reader)?;
     let is_pickle = |file: &File| file.name == "data.pkl" || file.name.ends_with("/data.pkl");
@@ -100,7 +101,7 @@ pub(super) fn snapshot<R: Read + Seek>(mut reader: R) -> Result<Entry<R>, LogErr
     Ok(Entry { reader, start, length: file.length, at: 0 })
 }
 
-/// The bytes of the central directory.
+/// Returns the bytes of the central directory.
 fn directory<R: Read + Seek>(reader: &mut R) -> Result<Vec<u8>, LogError> {
     let length = reader.seek(SeekFrom::End(0))?;
     let from = length.saturating_sub(MOST_END);
@@ -111,7 +112,8 @@ fn directory<R: Read + Seek>(reader: &mut R) -> Result<Vec<u8>, LogError> {
     let at = at.filter(|at| at + END <= tail.len());
     let at = at.ok_or_else(|| wrong("it ends before its directory"))?;
     let (mut size, mut offset) = (number(&tail, at + 12, 4), number(&tail, at + 16, 4));
-    // Large archives have these numbers in another record, which a locator before this one points to.
+    // Large archives store these numbers in another record. A locator before this record points to
+    // it.
     let locator = at.checked_sub(20).filter(|&at| tail[at..at + 4] == *b"PK\x06\x07");
     if let Some(locator) = locator.filter(|_| size == 0xffff_ffff || offset == 0xffff_ffff) {
         let mut end = [0; 56];
@@ -128,7 +130,7 @@ fn directory<R: Read + Seek>(reader: &mut R) -> Result<Vec<u8>, LogError> {
     Ok(directory)
 }
 
-/// The files of a central directory.
+/// Returns the files in a central directory.
 fn files(mut directory: &[u8]) -> Result<Vec<File>, LogError> {
     let mut files = Vec::new();
     while directory.starts_with(b"PK\x01\x02") {
@@ -151,7 +153,7 @@ fn files(mut directory: &[u8]) -> Result<Vec<File>, LogError> {
     Ok(files)
 }
 
-/// Takes the numbers of 64 bits from the extra fields, where those of 32 bits are full.
+/// Takes 64-bit numbers from the extra fields if the 32-bit fields are saturated.
 fn wide(file: &mut File, mut extra: &[u8], compressed: u64) {
     while extra.len() >= 4 {
         let length = usize::try_from(number(extra, 2, 2)).unwrap_or(usize::MAX);

@@ -1,7 +1,9 @@
-//! `CuPy`'s `DebugPrintHook`: a JSON object a line, `{"hook":"malloc","device_id":0,"size":24,"mem_size":512,…}`.
+//! The output of `CuPy`'s `DebugPrintHook`: one JSON object per line,
+//! `{"hook":"malloc","device_id":0,"size":24,"mem_size":512,…}`.
 //!
-//! `malloc` and `free` are those of the memory pool, which rounds `size` up to `mem_size`; `alloc`
-//! is the pool's allocation from the device. No hook reports that the pool returns memory.
+//! `malloc` and `free` are calls to the memory pool, which rounds `size` up to `mem_size`. `alloc`
+//! is an allocation of the pool from the device. No hook reports when the pool returns memory to
+//! the device.
 
 use std::io::BufRead;
 
@@ -12,7 +14,7 @@ use super::event::{Action, Event, Place};
 use super::lines::Lines;
 use super::others::Others;
 
-/// A line of the hook; keys that are not here are ignored.
+/// A line of the hook's output. Keys that are not listed here are ignored.
 #[derive(Deserialize)]
 struct Line {
     hook: Hook,
@@ -32,7 +34,7 @@ enum Hook {
     Free,
 }
 
-/// Returns `true` if a line is one of the hook's.
+/// Returns `true` if a line belongs to the hook's output.
 pub(super) fn is_event(line: &str) -> bool {
     let line = line.trim_start();
     let key = line.strip_prefix('{').map(str::trim_start);

@@ -1,4 +1,4 @@
-//! The errors of a log, with their positions.
+//! The errors in a log, with their positions.
 
 use std::io;
 
@@ -23,23 +23,23 @@ pub enum LogError {
         nearest.as_ref().map_or_else(String::new, |nearest| format!(" (the nearest is {nearest})"))
     )]
     UnknownFormat {
-        /// The nearest format, and the parts of it that the first bytes lack.
+        /// The nearest format, and the parts of this format that are missing from the first bytes.
         nearest: Option<String>,
     },
-    /// The file is an archive, without a readable snapshot.
+    /// The file is an archive that contains no readable snapshot.
     #[error("the archive: {message}")]
     Archive {
         /// The mistake in the archive.
         message: String,
     },
-    /// A part of the log by time is requested, and its events have no times.
+    /// A part of the log by time was requested, but the events have no times.
     #[error("the events of the log have no times: ask for a part by the numbers of events")]
     NoTimes,
-    /// A part of a problem in JSON refers to an operation that does not exist, or has a wrong
-    /// number of entries.
+    /// A problem in JSON refers to an operation that does not exist, or one of its lists has the
+    /// wrong number of entries.
     #[error("{place}: {message}")]
     Problem {
-        /// The buffer, the edge or the list.
+        /// The buffer, edge or list that contains the mistake.
         place: String,
         /// The mistake.
         message: String,
@@ -47,12 +47,12 @@ pub enum LogError {
     /// A line of a text does not match the format.
     #[error("line {line}: {message}")]
     Line {
-        /// The line, from 1.
+        /// The line, starting at 1.
         line: u64,
         /// The mistake.
         message: String,
     },
-    /// The bytes are no pickle, or one that does more than build data.
+    /// The bytes are not a pickle, or are a pickle that does more than build data.
     #[error("byte {offset}")]
     Pickle {
         /// The offset of the opcode.
@@ -61,10 +61,10 @@ pub enum LogError {
         #[source]
         error: PickleError,
     },
-    /// The pickle is not a snapshot of PyTorch's.
+    /// The pickle is not a snapshot by PyTorch.
     #[error("{place}: {message}")]
     Snapshot {
-        /// The part of the snapshot.
+        /// The part of the snapshot that contains the mistake.
         place: String,
         /// The mistake.
         message: String,
@@ -82,22 +82,21 @@ impl LogError {
     pub(super) fn json(error: &serde_json::Error) -> Self {
         let message = error.to_string();
         let message = message.split(" at line ").next().unwrap_or_default();
-        // Errors of the object as a whole have no position in it.
+        // Errors of the object as a whole do not have a position.
         match (u64::try_from(error.line()), error.column()) {
             (Ok(0) | Err(_), _) => Self::line(1, message),
             (Ok(line), column) => Self::line(line, format!("column {column}: {message}")),
         }
     }
 
-    /// Returns the error of a line of JSON. The parser has seen one line, and numbers it as the
-    /// first.
+    /// Returns the error of a line of JSON. The parser only sees a single line, and numbers it 1.
     pub(super) fn in_line(error: &serde_json::Error) -> String {
         let message = error.to_string();
         let message = message.split(" at line ").next().unwrap_or_default();
         format!("column {}: {message}", error.column())
     }
 
-    /// An error of a line.
+    /// Returns an error of a line.
     pub(super) fn line(line: u64, message: impl Into<String>) -> Self {
         Self::Line { line, message: message.into() }
     }

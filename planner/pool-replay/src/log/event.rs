@@ -1,4 +1,4 @@
-//! One event of a log, in any format.
+//! An event of a log in any format.
 
 use std::fmt;
 
@@ -9,34 +9,34 @@ use super::frames::Stack;
 pub(crate) enum Action {
     /// A buffer was allocated.
     Allocate,
-    /// A buffer was freed: its bytes may be reused.
+    /// A buffer was freed, and its bytes may be reused.
     Free,
-    /// The owner of the buffer released it; its bytes wait for other streams until `Free`.
+    /// The owner of the buffer released it. Other streams may use the bytes until `Free`.
     RequestFree,
     /// An allocation failed.
     Fail,
     /// The log's allocator took a segment from the device.
     Reserve,
-    /// The log's allocator gave a segment back to the device.
+    /// The log's allocator returned a segment to the device.
     Release,
 }
 
-/// The place of an event in a log.
+/// The position of an event in a log.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Place {
-    /// A line of a text, from 1.
+    /// A line of a text, starting at 1.
     Line(u64),
-    /// A buffer of a file of buffers, from 1.
+    /// A buffer in a file of buffers, starting at 1.
     Buffer(u64),
-    /// An entry of the trace of a device in a snapshot, from 0.
+    /// An entry in the trace of a device in a snapshot, starting at 0.
     Trace(u32, u64),
     /// An operation of a graph.
     Operation(usize),
-    /// The end of a graph.
+    /// The end of a graph, after its last operation.
     End,
-    /// The arena with the buffers of a graph, from before its first operation on.
+    /// The arena that contains the buffers of a graph, which exists before the first operation.
     Arena,
-    /// Not in the trace: it happened before the recording began.
+    /// The event is not in the trace, because it happened before the recording began.
     Before,
 }
 
@@ -59,12 +59,13 @@ impl fmt::Display for Place {
 pub(crate) struct Event {
     pub(crate) action: Action,
     pub(crate) place: Place,
-    /// Microseconds, from a point in time that the log chooses.
+    /// The time in microseconds, measured from an arbitrary origin that the log chooses.
     pub(crate) time: Option<i64>,
     pub(crate) device: u32,
     pub(crate) stream: u64,
     pub(crate) address: u64,
-    /// The bytes of the buffer or segment; 0 if the log does not have the bytes freed.
+    /// The bytes of the buffer or segment. This is 0 if the log does not state how many bytes were
+    /// freed.
     pub(crate) bytes: u64,
     /// The requested bytes, if the log's allocator rounded them up to `bytes`.
     pub(crate) requested: Option<u64>,
@@ -73,7 +74,7 @@ pub(crate) struct Event {
 }
 
 impl Event {
-    /// An event on stream 0 of device 0, without a time or frames.
+    /// Creates an event on stream 0 of device 0, without a time or frames.
     pub(crate) fn new(action: Action, place: Place, address: u64, bytes: u64) -> Self {
         let stack = Stack::default();
         Self {

@@ -1,4 +1,4 @@
-//! Detection of a log's format, by its first bytes.
+//! Detects the format of a log from its first bytes.
 
 use std::io::BufRead;
 
@@ -8,8 +8,8 @@ use super::error::LogError;
 use super::header::{Header, fields};
 use super::{cupy, problem, rmm_debug, tflite, xla};
 
-/// The bytes at the beginning of a text that are searched for a format whose lines occur among
-/// others.
+/// The number of bytes at the beginning of a text that are searched for a format whose lines may
+/// occur among foreign lines.
 const LOOKED_AT: usize = 1 << 14;
 
 /// The format of a log.
@@ -18,28 +18,28 @@ const LOOKED_AT: usize = 1 << 14;
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Format {
-    /// The CSV of RMM's logging adaptor, of any version.
+    /// The CSV log of RMM's logging adaptor, of any version.
     Rmm,
     /// RMM's debug log.
     RmmDebug,
-    /// A memory snapshot of PyTorch's, pickled.
+    /// A memory snapshot by PyTorch, pickled.
     Pytorch,
-    /// The lines of `CuPy`'s `DebugPrintHook`.
+    /// The output of `CuPy`'s `DebugPrintHook`.
     Cupy,
-    /// `MiniMalloc`'s CSV: id,lower,upper,size and optionally offset.
+    /// `MiniMalloc`'s CSV: id, lower, upper, size and optionally offset.
     Minimalloc,
     /// The memory plan that `TFLite` Micro prints.
     Tflite,
     /// XLA's dump of a buffer assignment, with or without live ranges.
     Xla,
-    /// This project's own log: one JSON object a line.
+    /// This project's log format: one JSON object per line.
     Json,
-    /// A problem as `solve` takes it, JSON: the record of a capture, or any other.
+    /// A problem in JSON that `solve` accepts, such as the record of a capture.
     Problem,
 }
 
 impl Format {
-    /// All of them, in the order in which they are shown.
+    /// All formats, in the order in which they are shown.
     pub const ALL: [Self; 9] = [
         Self::Rmm,
         Self::RmmDebug,
@@ -52,7 +52,7 @@ impl Format {
         Self::Problem,
     ];
 
-    /// Returns the name on the command line.
+    /// Returns the name of the format on the command line.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -68,11 +68,11 @@ impl Format {
         }
     }
 
-    /// Detects the format of the beginning of `source`, and consumes nothing. An archive or a
-    /// compressed file is opened by a [`Source`](crate::Source).
+    /// Detects the format from the beginning of `source`, without consuming anything. Use
+    /// [`Source`](crate::Source) to open an archive or a compressed file.
     ///
     /// # Errors
-    /// Fails if the first bytes match no format; the error names the nearest one.
+    /// Fails if the first bytes match no format. The error names the nearest one.
     pub fn of(source: &mut impl BufRead) -> Result<Self, LogError> {
         let start = source.fill_buf()?;
         if start.first() == Some(&0x80) {
@@ -122,7 +122,7 @@ fn among_others(line: &str) -> Option<Format> {
     known.into_iter().find(|(is_it, _)| *is_it).map(|(_, format)| format)
 }
 
-/// Returns the nearest format, and the parts of it that the first bytes lack.
+/// Returns the nearest format, and the parts of this format that are missing from the first bytes.
 fn nearest(start: &[u8], header: &str) -> Option<String> {
     match start {
         [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => {

@@ -1,9 +1,9 @@
-//! Stacks of frames, each kept once.
+//! Stacks of frames. Each stack is stored only once.
 
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// The number of a stack of frames in its [`Frames`]; the default is the stack without frames.
+/// The number of a stack in its [`Frames`]. The default is the empty stack.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub(crate) struct Stack(u32);
 
@@ -11,7 +11,7 @@ pub(crate) struct Stack(u32);
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub(super) struct Text(pub(super) u32);
 
-/// A function that was being called, and its position.
+/// A function on the call stack, and the position in its source.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub(crate) struct Frame {
     pub(super) filename: Text,
@@ -19,7 +19,7 @@ pub(crate) struct Frame {
     pub(super) name: Text,
 }
 
-/// The stacks of a log and the texts in them. Innermost frames come first.
+/// The stacks of a log, and the texts in them. A stack begins with its innermost frame.
 #[derive(Debug)]
 pub(crate) struct Frames {
     texts: Vec<Rc<str>>,
@@ -29,14 +29,14 @@ pub(crate) struct Frames {
 }
 
 impl Frames {
-    /// No stack but the one without frames.
+    /// Contains no stack except the empty one.
     pub(crate) fn new() -> Self {
         let empty: Rc<[Frame]> = Rc::from([]);
         let stack_numbers = HashMap::from([(Rc::clone(&empty), Stack::default())]);
         Self { texts: Vec::new(), numbers: HashMap::new(), stacks: vec![empty], stack_numbers }
     }
 
-    /// Returns the number of a text, a new one if it is missing.
+    /// Returns the number of a text. Adds the text if it is new.
     pub(super) fn text(&mut self, text: &str) -> Text {
         if let Some(&number) = self.numbers.get(text) {
             return number;
@@ -48,12 +48,12 @@ impl Frames {
         number
     }
 
-    /// The text of a number.
+    /// Returns the text with a number.
     pub(super) fn text_of(&self, text: Text) -> &str {
         usize::try_from(text.0).ok().and_then(|at| self.texts.get(at)).map_or("", |text| text)
     }
 
-    /// Returns the number of a stack, a new one if it is missing.
+    /// Returns the number of a stack. Adds the stack if it is new.
     pub(super) fn stack(&mut self, frames: &[Frame]) -> Stack {
         if let Some(&number) = self.stack_numbers.get(frames) {
             return number;
@@ -65,8 +65,9 @@ impl Frames {
         number
     }
 
-    /// The innermost frame of a stack that has a line in a file; without one, the innermost operator of PyTorch's, or else
-    /// the innermost frame. PyTorch's stacks begin with its own unwinder and allocator.
+    /// Returns the innermost frame of a stack that has a line in a file. If there is none, returns
+    /// the innermost operator of PyTorch, otherwise the innermost frame. PyTorch's stacks begin
+    /// with its own unwinder and allocator.
     pub(crate) fn owner(&self, stack: Stack) -> Option<(&str, i64, &str)> {
         let mut frames = self.frames(stack);
         let operator = |&(_, _, name): &(&str, i64, &str)| name.starts_with("at::_ops::");
@@ -76,17 +77,17 @@ impl Frames {
             .or_else(|| self.frames(stack).next())
     }
 
-    /// The file, the line and the function of a frame.
+    /// Returns the file, the line and the function of a frame.
     pub(crate) fn texts_of(&self, frame: &Frame) -> (&str, i64, &str) {
         (self.text_of(frame.filename), frame.line, self.text_of(frame.name))
     }
 
-    /// The frames of a stack by the numbers of their texts.
+    /// Returns the frames of a stack, which refer to their texts by number.
     pub(crate) fn frames_of(&self, stack: Stack) -> &[Frame] {
         usize::try_from(stack.0).ok().and_then(|at| self.stacks.get(at)).map_or(&[], |one| one)
     }
 
-    /// The frames of a stack: file, line, function.
+    /// Returns the frames of a stack as file, line and function.
     pub(crate) fn frames(&self, stack: Stack) -> impl Iterator<Item = (&str, i64, &str)> {
         self.frames_of(stack)
             .iter()

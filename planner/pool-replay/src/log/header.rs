@@ -1,4 +1,4 @@
-//! The header of a CSV log of RMM, of any version: a reader takes its columns, in any order.
+//! The header of a CSV log by RMM, of any version. A reader finds its columns in any order.
 //!
 //! | version | columns |
 //! |---|---|
@@ -17,7 +17,7 @@ pub(super) enum Column {
     Device,
 }
 
-/// The names of the columns, the newest first.
+/// The names of each column, the newest first.
 const NAMES: [(Column, &[&str]); 6] = [
     (Column::Action, &["Action", "Event Type"]),
     (Column::Pointer, &["Pointer", "Address"]),
@@ -26,15 +26,15 @@ const NAMES: [(Column, &[&str]); 6] = [
     (Column::Time, &["Time", "Start"]),
     (Column::Device, &["Device ID", "Device"]),
 ];
-/// The columns that a log must have.
+/// The columns that every log must contain.
 const NEEDED: [Column; 3] = [Column::Action, Column::Pointer, Column::Size];
 
-/// The places of the columns in a line.
+/// The position of each column in a line.
 #[derive(Clone, Debug)]
 pub(super) struct Header {
     places: [Option<usize>; NAMES.len()],
     names: Vec<String>,
-    /// `true` if no reader uses the last column: a path in it may have commas.
+    /// `true` if no reader uses the last column, which may then be a path that contains commas.
     has_free_end: bool,
 }
 
@@ -44,12 +44,12 @@ impl Column {
     }
 }
 
-/// A line that is no header.
+/// A line that is not a header.
 #[derive(Debug)]
 pub(super) struct NoHeader {
-    /// The number of RMM's columns in the line.
+    /// The number of RMM's columns that the line names.
     pub(super) known: usize,
-    /// The required columns that it lacks.
+    /// The required columns that are missing.
     pub(super) missing: Vec<&'static str>,
 }
 
@@ -80,7 +80,7 @@ impl Header {
         Ok(Self { places, names, has_free_end })
     }
 
-    /// The field of a column; nothing if the header does not name it.
+    /// Returns the field of a column, or `None` if the header does not name the column.
     pub(super) fn field<'a>(
         &self,
         fields: &[&'a str],
@@ -91,13 +91,13 @@ impl Header {
         field.map(Some).ok_or_else(|| format!("there is no column {:?}", self.names[at]))
     }
 
-    /// The field of a column that each log has.
+    /// Returns the field of a column that every log must contain.
     pub(super) fn needed<'a>(&self, fields: &[&'a str], column: Column) -> Result<&'a str, String> {
         let name = || NAMES[column.index()].1[0];
         self.field(fields, column)?.ok_or_else(|| format!("there is no column {:?}", name()))
     }
 
-    /// Refuses a line of more fields than there are columns.
+    /// Refuses a line with more fields than columns.
     pub(super) fn check_count(&self, count: usize) -> Result<(), String> {
         if count > self.names.len() && !self.has_free_end {
             return Err(format!("there are more fields than the {} columns", self.names.len()));
@@ -105,14 +105,15 @@ impl Header {
         Ok(())
     }
 
-    /// The name of a column as this header has it.
+    /// Returns the name of a column in this header.
     pub(super) fn name(&self, column: Column) -> &str {
         let at = self.places[column.index()];
         at.and_then(|at| self.names.get(at)).map_or(NAMES[column.index()].1[0], String::as_str)
     }
 }
 
-/// The fields of a line, without blanks and quotes around them. A comma in quotes separates nothing.
+/// Returns the fields of a line, without the blanks and quotes around them. A comma inside quotes
+/// is not a separator.
 pub(super) fn fields(line: &str) -> impl Iterator<Item = &str> {
     let mut is_quoted = false;
     let is_end = move |letter: char| {
@@ -122,7 +123,7 @@ pub(super) fn fields(line: &str) -> impl Iterator<Item = &str> {
     line.split(is_end).map(bare)
 }
 
-/// A field without blanks and quotes around it.
+/// Returns a field without the blanks and quotes around it.
 fn bare(field: &str) -> &str {
     let field = field.trim();
     field.strip_prefix('"').and_then(|field| field.strip_suffix('"')).unwrap_or(field)

@@ -1,5 +1,5 @@
-//! This project's own log: one JSON object a line. Most are events; others number frames and
-//! stacks.
+//! This project's log format: one JSON object per line. Most lines are events. The others assign
+//! numbers to frames and stacks.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -13,7 +13,7 @@ use super::frames::{Frame, Frames, Stack};
 use super::lines::Lines;
 use super::others::Others;
 
-/// An event. Only the action is required; other missing values are 0, or unknown.
+/// An event. Only the action is required. All other values default to 0, or to unknown.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 struct Line {
@@ -32,12 +32,12 @@ struct Line {
     time: Option<i64>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     frames: Vec<LineFrame>,
-    /// The number of a stack that a line above defines.
+    /// The number of a stack that an earlier line defines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     stack: Option<u64>,
 }
 
-/// A line that gives a frame its number.
+/// A line that assigns a number to a frame.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 struct FrameLine<'a> {
@@ -50,7 +50,7 @@ struct FrameLine<'a> {
     name: Cow<'a, str>,
 }
 
-/// A line that gives a stack of frames its number, innermost first.
+/// A line that assigns a number to a stack of frames. The innermost frame comes first.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 struct StackLine {
@@ -58,7 +58,7 @@ struct StackLine {
     of: Vec<u64>,
 }
 
-/// The action, by its word in a line.
+/// The action, by the word that stands for it in a line.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum LineAction {
@@ -70,7 +70,7 @@ enum LineAction {
     SegmentFree,
 }
 
-/// A frame, as PyTorch's snapshots have it.
+/// A frame in the form of PyTorch's snapshots.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 struct LineFrame {
@@ -87,7 +87,7 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// The frames and stacks that have a number.
+/// The frames and stacks that have been assigned a number.
 #[derive(Debug, Default)]
 struct Tables {
     frames: HashMap<u64, Frame>,
@@ -95,7 +95,7 @@ struct Tables {
 }
 
 impl Tables {
-    /// Reads a line that defines a frame or stack; returns `false` for an event.
+    /// Reads a line that defines a frame or stack. Returns `false` if the line is an event.
     fn define(&mut self, line: &str, frames: &mut Frames) -> Result<bool, String> {
         let key = line.strip_prefix('{').map_or("", str::trim_start);
         let json = |error: serde_json::Error| LogError::in_line(&error);
@@ -121,7 +121,7 @@ impl Tables {
 }
 
 impl Line {
-    /// The line of an event, without its frames.
+    /// Returns the line of an event, without its frames.
     fn of(event: &Event) -> Self {
         let action = match event.action {
             Action::Allocate => LineAction::Alloc,
@@ -182,7 +182,8 @@ impl Line {
     }
 }
 
-/// Writes a log. Each frame and each stack occurs in it once, before the first event that has it.
+/// Writes a log. Each frame and each stack is written once, before the first event that refers to
+/// it.
 #[derive(Debug)]
 pub(crate) struct Writer<'a, W> {
     to: W,
@@ -196,7 +197,7 @@ impl<'a, W: Write> Writer<'a, W> {
         Self { to, frames, frame_numbers: HashMap::new(), stack_numbers: HashMap::new() }
     }
 
-    /// Writes an event, after its frames and stack.
+    /// Writes an event, preceded by its frames and stack if they are new.
     pub(crate) fn event(&mut self, event: &Event) -> io::Result<()> {
         let stack = self.stack(event.stack)?;
         self.line(&Line { stack, ..Line::of(event) })
@@ -212,7 +213,7 @@ impl<'a, W: Write> Writer<'a, W> {
         self.to.write_all(b"\n")
     }
 
-    /// The number of a stack; none for the one without frames.
+    /// Returns the number of a stack, or `None` for the empty stack.
     fn stack(&mut self, stack: Stack) -> io::Result<Option<u64>> {
         if stack == Stack::default() {
             return Ok(None);

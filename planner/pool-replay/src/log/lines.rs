@@ -1,10 +1,11 @@
-//! The lines of a text, one at a time, of bounded length. A line ends with LF, CR LF, or CR alone.
+//! Reads the lines of a text one by one, with a limit on their length. A line ends with LF, CR LF
+//! or a single CR.
 
 use std::io::BufRead;
 
 use super::error::LogError;
 
-/// The maximum bytes of a line.
+/// The maximum length of a line in bytes.
 const MOST_BYTES: usize = 1 << 20;
 
 /// The lines of a source.
@@ -13,7 +14,7 @@ pub(super) struct Lines<'a, R> {
     source: &'a mut R,
     line: u64,
     bytes: Vec<u8>,
-    /// `true` if the last line ended with CR: a following LF is part of its end.
+    /// `true` if the last line ended with CR. An LF that follows belongs to the same line end.
     after_cr: bool,
 }
 
@@ -22,7 +23,7 @@ impl<'a, R: BufRead> Lines<'a, R> {
         Self { source, line: 0, bytes: Vec::new(), after_cr: false }
     }
 
-    /// Returns the next line that is not blank, with its number, and without its line end.
+    /// Returns the next line that is not blank, with its number and without its line end.
     pub(super) fn next(&mut self) -> Result<Option<(u64, &str)>, LogError> {
         loop {
             if !self.read()? {
@@ -43,8 +44,8 @@ impl<'a, R: BufRead> Lines<'a, R> {
         Ok(Some((line, text.trim())))
     }
 
-    /// Reads a line without its end, or slightly more than the maximum of it; returns `false` at
-    /// the end.
+    /// Reads a line without its line end. If the line is too long, reads slightly more than the
+    /// maximum. Returns `false` at the end of the text.
     fn read(&mut self) -> Result<bool, LogError> {
         self.bytes.clear();
         loop {

@@ -1,8 +1,8 @@
-//! `MiniMalloc`'s CSV as a log, or any buffers with lifetimes: at each time first the frees, then
-//! the allocations, in the order of the file.
+//! Reads `MiniMalloc`'s CSV, or any buffers with lifetimes, as a log. At each time, all frees come
+//! before all allocations, in the order of the file.
 //!
-//! Buffers have no addresses there unless the file has a plan, whose offsets are taken, and are
-//! refused if they collide. Without offsets each buffer gets addresses of its own.
+//! If the file contains a plan, its offsets serve as addresses. They are refused if they collide.
+//! Without offsets, each buffer is assigned its own addresses.
 
 use std::io::{BufRead, Read as _};
 
@@ -12,7 +12,7 @@ use pool_plan::{IntervalProblem, PlanError};
 use super::error::LogError;
 use super::event::{Action, Event, Place};
 
-/// Bytes of a file that are read: a problem is checked as a whole.
+/// The maximum number of bytes of a file that are read, because a problem is validated as a whole.
 const MOST_BYTES: u64 = 1 << 28;
 
 /// Reads a file of buffers.
@@ -34,7 +34,7 @@ pub(super) fn replay(problem: &IntervalProblem, sink: &mut dyn FnMut(Event)) {
     let mut events: Vec<(i64, bool, u64, Event)> = Vec::new();
     let mut end = 0_u64;
     for (index, buffer) in (0_u64..).zip(problem.buffers()) {
-        // A buffer without bytes is never live, and its offset may be another buffer's.
+        // A buffer of size 0 is never live, and its offset may lie inside another buffer.
         if buffer.size == 0 {
             continue;
         }

@@ -1,9 +1,10 @@
-//! Logs of allocators, read as one sequence of events. These are RMM's CSV and debug log, PyTorch's
-//! snapshots, `CuPy`'s hook, `MiniMalloc`'s CSV, the plans of `TFLite` Micro and XLA, this
-//! project's own log, JSON lines, and its problems in JSON, which captures record.
+//! Reads the logs of allocators as a single sequence of events. The supported logs are RMM's CSV
+//! and debug log, PyTorch's snapshots, the output of `CuPy`'s hook, `MiniMalloc`'s CSV, the plans
+//! of `TFLite` Micro and XLA, this project's own JSON lines, and its problems in JSON, which
+//! captures record.
 //!
-//! Text is read a line at a time. A snapshot is read twice, and only the parts for a replay are
-//! kept.
+//! Text is read line by line. A snapshot is read twice, and only the parts that a replay needs are
+//! stored.
 
 mod archive;
 mod cupy;
@@ -45,20 +46,22 @@ pub use source::Source;
 use others::Others;
 use selection::Part;
 
-/// The data of a log beside its events.
+/// The data of a log in addition to its events.
 #[derive(Debug, Default)]
 pub(crate) struct Told {
-    /// The problem of a graph: it orders its buffers less than the sequence of the events does.
+    /// The problem of a graph. Its edges order the buffers less strictly than the sequence of the
+    /// events does.
     pub(crate) graph: Option<HappensBeforeProblem>,
-    /// Lines without an event.
+    /// The number of lines without an event.
     pub(crate) skipped: u64,
 }
 
-/// Reads a part of a log, and calls `sink` with each event, in order. The frames that the events name go to `frames`.
+/// Reads a part of a log, and calls `sink` with each event, in order. The frames to which the
+/// events refer are added to `frames`.
 ///
 /// # Errors
-/// Fails if the log does not match the format, with the line or the byte; earlier events have been
-/// passed on.
+/// Fails if the log does not match the format. The error states the line or the byte. Events before
+/// the error have already been passed on.
 pub(crate) fn read(
     source: &mut (impl BufRead + Seek),
     format: Format,
@@ -73,7 +76,7 @@ pub(crate) fn read(
     let skips = selection.skip_other_lines;
     let told = read_whole(source, format, skips, frames, &mut |event| part.event(event))?;
     part.end()?;
-    // The edges of a graph order all of its buffers, and not those of a part.
+    // The edges of a graph order all of its buffers, so they do not apply to a part of the log.
     Ok(Told { graph: None, ..told })
 }
 

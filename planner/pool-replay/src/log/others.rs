@@ -1,6 +1,6 @@
-//! Foreign lines in a log: other programs may print to the same file.
+//! Foreign lines in a log. Other programs may print to the same file.
 
-/// The handling and the count of foreign lines.
+/// Handles and counts foreign lines.
 #[derive(Debug, Default)]
 pub(super) struct Others {
     is_skipping: bool,
@@ -8,12 +8,12 @@ pub(super) struct Others {
 }
 
 impl Others {
-    /// Foreign lines are skipped if `is_skipping`, else an error.
+    /// If `is_skipping`, foreign lines are skipped. Otherwise they are errors.
     pub(super) fn new(is_skipping: bool) -> Self {
         Self { is_skipping, skipped: 0 }
     }
 
-    /// Counts an unreadable line, if it should be skipped. A line that looks like an event of the
+    /// Counts an unreadable line if it should be skipped. A line that looks like an event of the
     /// log is never skipped.
     pub(super) fn skip(&mut self, is_event: bool) -> bool {
         let is_skipped = self.is_skipping && !is_event;
@@ -21,7 +21,7 @@ impl Others {
         is_skipped
     }
 
-    /// Counts a line that has no event, but belongs to the format.
+    /// Counts a line that belongs to the format but contains no event.
     pub(super) fn pass(&mut self) {
         self.skipped += 1;
     }

@@ -1,7 +1,9 @@
-//! A problem of `pool-plan solve` in JSON as a log: a graph, such as the record of a capture, or buffers with lifetimes.
+//! Reads a JSON problem of `pool-plan solve` as a log. The problem is either a graph, such as the
+//! record of a capture, or a set of buffers with lifetimes.
 //!
-//! The operations of a graph come in the order of their numbers, if its edges allow that: a capture numbers them in the
-//! order of the calls. A buffer is freed behind the last of its free markers, and one without any when the graph is over.
+//! The operations of a graph are passed on in the order of their numbers, if the edges allow this,
+//! because a capture numbers them in call order. A buffer is freed after the last of its free
+//! markers. A buffer without free markers is freed at the end of the graph.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -17,20 +19,22 @@ use super::event::{Action, Event, Place};
 use super::frames::{Frame, Frames, Stack};
 use super::minimalloc;
 
-/// Bytes of a file that are read: a problem is checked as a whole.
+/// The maximum number of bytes of a file that are read, because a problem is validated as a whole.
 const MOST_BYTES: u64 = 1 << 28;
 
-/// The keys that a problem may begin with. A line of JSON lines has none of them.
+/// The keys with which a problem may begin. No line of this project's log format contains any of
+/// them.
 pub(super) const KEYS: [&str; 7] =
     ["operations", "edges", "buffers", "capacity", "streams", "callers", "memories"];
 
-/// Which of the two kinds of problem a file holds.
+/// The kind of problem that a file contains.
 #[derive(Deserialize)]
 struct Kind {
     operations: Option<IgnoredAny>,
 }
 
-/// Reads a problem; that of a graph is answered, for its order says more than that of the events.
+/// Reads a problem. If the problem is a graph, returns the graph, because its edges order the
+/// buffers less strictly than the events do.
 pub(super) fn read(
     source: &mut impl BufRead,
     frames: &mut Frames,
@@ -43,7 +47,7 @@ pub(super) fn read(
         return Err(PlanError::TooMany { what: "bytes", count: text.len(), limit }.into());
     }
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
-    // So that the parser counts lines that end with CR alone.
+    // This lets the parser also count lines that end with a single CR.
     let text = &with_line_feeds(text);
     if serde_json::from_str::<Kind>(text).is_ok_and(|kind| kind.operations.is_none()) {
         let problem: IntervalProblem =
@@ -56,7 +60,8 @@ pub(super) fn read(
     Ok(Some(record.problem().clone()))
 }
 
-/// The text with LF in place of each CR that no LF follows. Within a text of JSON there is none.
+/// Returns the text with LF in place of each CR that no LF follows. JSON strings never contain a
+/// raw CR.
 pub(super) fn with_line_feeds(text: &str) -> Cow<'_, str> {
     if !text.contains('\r') {
         return Cow::Borrowed(text);
@@ -70,7 +75,7 @@ pub(super) fn with_line_feeds(text: &str) -> Cow<'_, str> {
     Cow::Owned(replaced)
 }
 
-/// The parts of a graph in JSON that name operations.
+/// The parts of a graph in JSON that refer to operations.
 #[derive(Default, Deserialize)]
 struct Names {
     #[serde(default)]
@@ -94,7 +99,7 @@ struct NamedEdge {
     to: u64,
 }
 
-/// An error of a graph, with the buffer or the edge that it is about.
+/// Returns an error of a graph that names the buffer or the edge.
 fn located(error: PlanError, text: &str) -> LogError {
     match error {
         PlanError::UnknownOperation { operation, .. } => {
@@ -110,7 +115,7 @@ fn located(error: PlanError, text: &str) -> LogError {
     }
 }
 
-/// What names an operation first.
+/// Returns the first part that refers to an operation.
 fn place_of(names: &Names, operation: u64) -> String {
     let is_named = |edge: &NamedEdge| edge.from == operation || edge.to == operation;
     if let Some(at) = names.edges.iter().position(is_named) {
@@ -134,7 +139,7 @@ struct GraphLog<'a> {
     sink: &'a mut dyn FnMut(Event),
 }
 
-/// The buffers that come and go at one step of the order.
+/// The buffers that are allocated and freed at one position in the order.
 #[derive(Default)]
 struct Step {
     allocated: Vec<usize>,
@@ -149,14 +154,15 @@ impl GraphLog<'_> {
         let place = |operation: &usize| places.get(operation).copied().unwrap_or(0);
         let end = order.len();
         let mut steps: Vec<Step> = std::iter::repeat_with(Step::default).take(end + 1).collect();
-        // What has no bytes is never live, and its offset may be another buffer's.
+        // A buffer of size 0 is never live, and its offset may lie inside another buffer.
         let with_bytes = problem.buffers().iter().enumerate().filter(|(_, one)| one.size > 0);
         for (index, buffer) in with_bytes {
             let is_shared = buffer.role == Role::Temporary;
             let first = if is_shared { place(&buffer.allocated_by) } else { 0 };
             let last = buffer.freed_by.iter().map(place).max().filter(|_| is_shared);
             steps[first].allocated.push(index);
-            // A free marker without an order with the alloc marker may come before it here.
+            // A free marker that is unordered with the alloc marker may come before it in this
+            // order.
             steps[last.map_or(end, |last| last.max(first))].freed.push(index);
         }
         if let Some(capacity) = self.record.capacity() {
@@ -170,7 +176,7 @@ impl GraphLog<'_> {
                 self.event(Action::Allocate, buffer, addresses[buffer], (operation, at));
             }
             for &buffer in &step.freed {
-                // What the next operation allocates comes at the same time as what this one frees.
+                // Frees of this operation happen at the same time as allocations of the next one.
                 self.event(Action::Free, buffer, addresses[buffer], (operation, at + 1));
             }
         }
@@ -195,7 +201,7 @@ impl GraphLog<'_> {
         self.frames.stack(&[Frame { filename, line: caller.line.into(), name }])
     }
 
-    /// The offsets of the plan. Without one, each buffer has addresses of its own.
+    /// Returns the offsets of the plan. Without a plan, each buffer is assigned its own addresses.
     fn addresses(&self) -> Vec<u64> {
         self.record.offsets().unwrap_or_else(|| {
             let mut end = 0_u64;
@@ -209,7 +215,8 @@ impl GraphLog<'_> {
     }
 }
 
-/// The operations that edges or buffers name, each behind those that it comes after, and otherwise by their numbers.
+/// Returns the operations that edges or buffers name, in an order that agrees with the edges.
+/// Unordered operations are sorted by number.
 fn order(problem: &HappensBeforeProblem) -> Vec<usize> {
     let mut waits: BTreeMap<usize, usize> = BTreeMap::new();
     for buffer in problem.buffers() {

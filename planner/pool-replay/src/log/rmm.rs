@@ -1,9 +1,10 @@
-//! RMM's `logging_resource_adaptor`, and the event log of versions before it: CSV, one event a line.
+//! Reads the CSV log of RMM's `logging_resource_adaptor`, and the event log of earlier versions,
+//! with one event per line.
 //!
-//! [`Header`] has the columns of each version. Pointers and streams are hexadecimal, pointers with
-//! `0x`, and no pointer is `(nil)`. The header is repeated in logs that were appended to each
-//! other, possibly from another version. Allocations of 0 bytes have no address, and are passed on
-//! unchanged.
+//! [`Header`] knows the columns of each version. Pointers and streams are hexadecimal. Pointers
+//! begin with `0x`, and a null pointer is `(nil)`. If logs were appended to each other, the header
+//! is repeated, possibly in the form of another version. Allocations of 0 bytes have no address,
+//! and are passed on unchanged.
 
 use std::io::BufRead;
 
@@ -35,8 +36,8 @@ pub(super) fn read(
     Ok(())
 }
 
-/// Returns `true` if a line looks like an event: it begins with numbers, as threads and times do,
-/// or has a pointer.
+/// Returns `true` if a line looks like an event: it begins with numbers, such as a thread or a
+/// time, or contains a pointer.
 fn is_record(fields: &[&str]) -> bool {
     let first = fields.first().copied().unwrap_or_default();
     let is_number = |byte: u8| byte.is_ascii_digit() || matches!(byte, b':' | b'.');
@@ -80,13 +81,13 @@ fn action(text: &str) -> Result<Action, String> {
     }
 }
 
-/// The number of a pointer; 0 for none.
+/// Returns the number of a pointer, or 0 for a null pointer.
 pub(super) fn address(text: &str) -> Result<u64, String> {
-    // The C library's form of a null pointer, and Microsoft's.
+    // These are the forms of a null pointer in glibc and in Microsoft's C library.
     if matches!(text, "(nil)" | "(null)") { Ok(0) } else { hexadecimal(text) }
 }
 
-/// The number of a pointer or of a stream.
+/// Returns the number of a pointer or of a stream.
 fn hexadecimal(text: &str) -> Result<u64, String> {
     let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text);
     let wrong = || format!("{text:?} is no hexadecimal number of 64 bits");
@@ -96,8 +97,8 @@ fn hexadecimal(text: &str) -> Result<u64, String> {
     u64::from_str_radix(digits, 16).map_err(|_| wrong())
 }
 
-/// Returns the microseconds of `16:48:38.123456`, the time of a day, in which versions before 0.15
-/// wrote a colon for the point; or of `41.7014`, seconds since the start.
+/// Returns the microseconds of a time: either `16:48:38.123456`, a time of day, in which versions
+/// before 0.15 wrote a colon instead of the point, or `41.7014`, the seconds since the start.
 pub(super) fn time(text: &str) -> Result<i64, String> {
     let wrong = || format!("{text:?} is not of the form 16:48:38.123456");
     if !text.contains(':') {
@@ -112,16 +113,16 @@ pub(super) fn time(text: &str) -> Result<i64, String> {
     if parts.next().is_some() || micros > 999_999 {
         return Err(wrong());
     }
-    // Hours and minutes of 32 bits are more microseconds than 64 bits have.
+    // Hours and minutes of 32 bits could exceed 64 bits when converted to microseconds.
     let seconds = (hours * 60 + minutes) * 60 + seconds;
     seconds.checked_mul(1_000_000).and_then(|time| time.checked_add(micros)).ok_or_else(wrong)
 }
 
-/// Microseconds of a number of seconds, rounded.
+/// Converts a number of seconds to microseconds, rounded.
 fn seconds(text: &str) -> Option<i64> {
     let is_number = text.bytes().all(|byte| byte.is_ascii_digit() || b".eE+-".contains(&byte));
     let micros = text.parse::<f64>().ok().filter(|_| is_number)? * 1e6;
-    // Beyond 2^53 a float is no longer exact.
+    // Above 2^53, a float is no longer exact.
     #[expect(clippy::cast_possible_truncation, reason = "the range is checked")]
     (micros.abs() < 9.0e15).then(|| micros.round() as i64)
 }

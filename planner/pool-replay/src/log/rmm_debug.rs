@@ -1,7 +1,8 @@
-//! RMM's debug log (`RMM_DEBUG_LOG_FILE`): `[12345][16:48:38:123456][trace ] [A][stream 0x2][256B][0x7f00]`.
+//! Reads RMM's debug log (`RMM_DEBUG_LOG_FILE`): `[12345][16:48:38:123456][trace ] [A][stream
+//! 0x2][256B][0x7f00]`.
 //!
 //! `[A]` with a pointer is a completed allocation, `[D]` a deallocation, and `[A]` with `FAILURE` a
-//! failed one. All other lines have no event.
+//! failed allocation. All other lines contain no event.
 
 use std::io::BufRead;
 
@@ -11,7 +12,7 @@ use super::lines::Lines;
 use super::others::Others;
 use super::rmm::{address, time};
 
-/// Returns `true` if a line has an event of an allocator.
+/// Returns `true` if a line contains an event of an allocator.
 pub(super) fn is_event(line: &str) -> bool {
     start(line).is_some()
 }
@@ -32,7 +33,7 @@ pub(super) fn read(
     Ok(())
 }
 
-/// Returns the start of an event's marks.
+/// Returns the position at which the bracketed fields of an event start.
 fn start(line: &str) -> Option<usize> {
     let lower = line.to_ascii_lowercase();
     ["[a][stream ", "[d][stream "].iter().find_map(|mark| lower.find(mark))
@@ -47,14 +48,15 @@ fn event(number: u64, line: &str) -> Result<Option<Event>, String> {
     let stream = address(stream.unwrap_or_default()).map_err(|why| format!("stream: {why}"))?;
     let size = groups.next().ok_or("the size is missing")?;
     let has_failed = line.contains("FAILURE");
-    // `Upstream 256B` is a request to the resource below.
+    // `Upstream 256B` is a request to the upstream resource.
     let digits = size.trim_start_matches(|letter: char| !letter.is_ascii_digit());
     let bytes = digits.strip_suffix('B').and_then(|digits| digits.parse().ok());
     let bytes = bytes.ok_or_else(|| format!("size: {size:?} is no number of 64 bits"))?;
     let pointer = groups.next().filter(|group| group.starts_with("0x") || group.starts_with('('));
     let action = match (is_allocation, has_failed, pointer) {
         (true, true, _) => Action::Fail,
-        // An announcement: the line after completion has the pointer.
+        // This line only announces an allocation. The line that reports its completion contains the
+        // pointer.
         (_, _, None) => return Ok(None),
         (true, false, Some(_)) => Action::Allocate,
         (false, ..) => Action::Free,
@@ -66,7 +68,7 @@ fn event(number: u64, line: &str) -> Result<Option<Event>, String> {
     Ok(Some(Event { stream, time, ..event }))
 }
 
-/// The texts in brackets.
+/// Returns the texts in brackets.
 fn groups(text: &str) -> impl Iterator<Item = &str> {
     text.split('[').skip(1).filter_map(|part| part.split(']').next())
 }

@@ -1,5 +1,5 @@
-//! A part of a log: buffers that are live when it begins come first, as if they existed before the
-//! recording.
+//! Selects a part of a log. Buffers that are live when the part begins come first, as if they
+//! existed before the recording.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -7,7 +7,7 @@ use std::ops::Range;
 use super::error::LogError;
 use super::event::{Action, Event, Place};
 
-/// The part of a log that is read, and whether foreign lines are allowed in it.
+/// The part of a log to read. Also states whether foreign lines are allowed in the log.
 ///
 /// ```
 /// use pool_replay::Selection;
@@ -18,18 +18,17 @@ use super::event::{Action, Event, Place};
 /// ```
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Selection {
-    /// The events of the log, by their numbers from 0; the last one is excluded. Events of a
-    /// snapshot from before its trace are not counted.
+    /// The range of events, numbered from 0. In a snapshot, events from before the trace are not
+    /// counted.
     pub events: Range<u64>,
-    /// The times of the events, in the log's microseconds; the last one is excluded. An event
-    /// without a time has that of the previous event.
+    /// The range of times, in microseconds of the log's clock. An event without a time takes the
+    /// time of the previous event.
     pub times: Range<i64>,
-    /// `true` if lines of other formats are skipped, and counted. Otherwise such a line is an
-    /// error.
+    /// If `true`, foreign lines are skipped and counted. Otherwise such a line is an error.
     pub skip_other_lines: bool,
 }
 
-/// The whole log, without foreign lines.
+/// Selects the whole log, without foreign lines.
 impl Default for Selection {
     fn default() -> Self {
         Self { events: 0..u64::MAX, times: i64::MIN..i64::MAX, skip_other_lines: false }
@@ -37,7 +36,7 @@ impl Default for Selection {
 }
 
 impl Selection {
-    /// Returns `true` if all events are read.
+    /// Returns `true` if all events are selected.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         let whole = Self::default();
@@ -49,17 +48,17 @@ impl Selection {
     }
 }
 
-/// The events of a log on their way to a reader of a part.
+/// Filters the events of a log, and passes on the events of the selected part.
 pub(super) struct Part<'a> {
     selection: &'a Selection,
     sink: &'a mut dyn FnMut(Event),
-    /// The number of recorded events.
+    /// The number of recorded events so far.
     events: u64,
-    /// The time of the last event that has one.
+    /// The most recent time of an event.
     time: Option<i64>,
     has_begun: bool,
     live: BTreeMap<(u32, u64), Event>,
-    /// The bytes that each device's allocator holds.
+    /// The number of bytes that each device's allocator holds.
     reserved: BTreeMap<u32, u64>,
 }
 
@@ -69,7 +68,7 @@ impl<'a> Part<'a> {
         Self { selection, sink, events: 0, time: None, has_begun: false, live, reserved }
     }
 
-    /// Takes the next event of the log.
+    /// Processes the next event of the log.
     pub(super) fn event(&mut self, event: Event) {
         if event.place == Place::Before {
             return self.note(event);
@@ -90,13 +89,13 @@ impl<'a> Part<'a> {
     /// Ends the log.
     ///
     /// # Errors
-    /// Fails if a part by time was requested, and no event has a time.
+    /// Fails if a part by time was requested, but no event has a time.
     pub(super) fn end(&self) -> Result<(), LogError> {
         let lacks_times = self.selection.has_times() && self.events > 0 && self.time.is_none();
         if lacks_times { Err(LogError::NoTimes) } else { Ok(()) }
     }
 
-    /// Passes on the events from before the part.
+    /// Passes on the state before the part, as events.
     fn begin(&mut self) {
         if std::mem::replace(&mut self.has_begun, true) {
             return;
@@ -110,7 +109,7 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// Records an event that comes before the part.
+    /// Records an event from before the part.
     fn note(&mut self, event: Event) {
         let key = (event.device, event.address);
         let reserved = self.reserved.entry(event.device).or_default();

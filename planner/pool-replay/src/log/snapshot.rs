@@ -1,10 +1,11 @@
-//! PyTorch's memory snapshots as a log: `{segments: [{address, total_size, stream, device, blocks}], device_traces:
-//! [[{action, addr, size, stream, frames, time_us}]]}`, or the list of segments alone.
+//! Reads PyTorch's memory snapshots as a log: `{segments: [{address, total_size, stream, device,
+//! blocks}], device_traces: [[{action, addr, size, stream, frames, time_us}]]}`, or only the list
+//! of segments.
 //!
 //! A trace is the last part of the history, and the segments are the state at its end. A buffer was
 //! live before the trace if the trace frees it without an allocation, or if it is live at the end
-//! without an allocation in it; such buffers come first. The traces of several devices are merged
-//! by their times, if all entries have one.
+//! and the trace does not allocate it. Such buffers come first. The traces of several devices are
+//! merged by time if all of their entries have times.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -15,7 +16,7 @@ use super::event::{Action, Event, Place};
 use super::frames::{Frames, Stack};
 use super::pickle::{self, Dict, Entry, Field, Number, NumberError, Pickle, Value};
 
-/// Devices that a snapshot may have.
+/// The maximum number of devices in a snapshot.
 const MOST_DEVICES: u32 = 1 << 16;
 
 /// Reads a snapshot.
@@ -38,8 +39,8 @@ fn wrong(place: impl Into<String>, message: impl Into<String>) -> LogError {
     LogError::Snapshot { place: place.into(), message: message.into() }
 }
 
-/// The traces of the devices. They stay in the pickle, and are converted to events one by one,
-/// because there may be millions.
+/// The traces of the devices. They stay in the pickle and are converted to events one by one,
+/// because there may be millions of entries.
 struct Traces<'a> {
     pickle: &'a Pickle,
     traces: &'a [Value],
@@ -48,15 +49,16 @@ struct Traces<'a> {
 /// The order in which the events of several devices are passed on.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Order {
-    /// By their times: all have one, and no device's times go back.
+    /// The events are sorted by time. All events have times, and the times of each device never
+    /// decrease.
     Times,
-    /// One device after the other.
+    /// All events of one device come before the events of the next device.
     Devices,
 }
 
 impl<'a> Traces<'a> {
     fn of(pickle: &'a Pickle) -> Result<Self, LogError> {
-        // A list of segments has no traces.
+        // A list of segments contains no traces.
         if pickle.list(&pickle.root).is_some() {
             return Ok(Self { pickle, traces: &[] });
         }
@@ -75,7 +77,7 @@ impl<'a> Traces<'a> {
         Ok(Self { pickle, traces })
     }
 
-    /// Returns the events of a device, or the error of an entry.
+    /// Returns the events of a device. An invalid entry yields an error instead of an event.
     fn events(
         &self,
         device: u32,
@@ -109,7 +111,7 @@ impl<'a> Traces<'a> {
         Ok(if are_in_order { Order::Times } else { Order::Devices })
     }
 
-    /// Passes on all events; errors were found before.
+    /// Passes on all events. Errors were reported earlier.
     fn pass_on(&self, order: Order, frames: &Frames, sink: &mut dyn FnMut(Event)) {
         let events = (0_u32..).zip(self.traces).filter_map(|(device, trace)| {
             Some(self.events(device, trace, frames).ok()?.filter_map(Result::ok))
@@ -118,7 +120,8 @@ impl<'a> Traces<'a> {
             return events.flatten().for_each(sink);
         }
         let mut all: Vec<_> = events.collect();
-        // The next event of each device; of several at one time, that of the first device.
+        // The next event of each device. Of several events at the same time, the one with the
+        // lowest device number comes first.
         let next = |at: usize, event: Event| (Reverse((event.time, at)), event);
         let mut heap: BTreeMap<_, Event> = BTreeMap::new();
         for (at, events) in all.iter_mut().enumerate() {
@@ -131,8 +134,8 @@ impl<'a> Traces<'a> {
     }
 }
 
-/// Returns the event of an entry, or the wrong key. Entries of kinds other than those below have no
-/// event.
+/// Returns the event of an entry, or an error that names the wrong key. Entries of kinds other than
+/// the ones below have no event.
 fn event(
     entry: &Entry,
     device: u32,
@@ -147,7 +150,7 @@ fn event(
         "segment_alloc" | "segment_map" => Action::Reserve,
         "segment_free" | "segment_unmap" => Action::Release,
         "oom" => Action::Fail,
-        // `snapshot`, and the kinds of later versions.
+        // This matches `snapshot`, and the kinds of later versions.
         _ => return Ok(None),
     };
     let number = |value: Number, key| value.unsigned().map_err(|error| (key, error));
@@ -167,10 +170,10 @@ fn event(
 #[derive(Debug, Default)]
 struct Before {
     buffers: BTreeMap<(u32, u64), Event>,
-    /// Buffers that are live when the traces end, and were allocated in them.
+    /// Buffers that are live when the traces end, and were allocated during the traces.
     allocated: HashMap<(u32, u64), ()>,
-    /// For each device, the bytes that are reserved at the end, less those that the trace has
-    /// taken, plus those it returned.
+    /// For each device, the bytes reserved at the end, less those that were taken during the trace,
+    /// plus those that were returned.
     reserved: BTreeMap<u32, i128>,
 }
 
@@ -182,7 +185,8 @@ impl Before {
                 self.allocated.insert(key, ());
             }
             Action::Free if self.allocated.remove(&key).is_none() => {
-                // The code that freed the buffer did not allocate it.
+                // The stack of a free belongs to the code that freed the buffer, not to the code
+                // that allocated it.
                 let stack = Stack::default();
                 let earlier = Event { action: Action::Allocate, stack, ..*event };
                 self.buffers.entry(key).or_insert(earlier);
@@ -210,7 +214,7 @@ impl Before {
     }
 }
 
-/// Adds the data of the segments to the state before the traces.
+/// Adds the data from the segments to the state before the traces.
 fn blocks(pickle: &Pickle, frames: &mut Frames, before: &mut Before) -> Result<(), LogError> {
     let segments = match pickle.dict(&pickle.root) {
         Some(root) => root.get(Field::Segments),
@@ -253,7 +257,7 @@ fn blocks(pickle: &Pickle, frames: &mut Frames, before: &mut Before) -> Result<(
     Ok(())
 }
 
-/// Returns `true` if the block has an owner, or other streams may still use it.
+/// Returns `true` if the block has an owner, or if other streams may still use it.
 fn is_active(block: &Dict, frames: &Frames) -> bool {
     match block.get(Field::State) {
         Some(&Value::Text(state)) => frames.text_of(state).starts_with("active"),

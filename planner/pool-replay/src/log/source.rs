@@ -1,5 +1,5 @@
-//! A file when it is opened: a log, the same compressed by gzip, or one of `torch.save`, an archive
-//! with a pickle in it.
+//! Opens a file that is a log, a log compressed with gzip, or an archive of `torch.save` that
+//! contains a pickle.
 
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 
@@ -8,12 +8,12 @@ use flate2::read::MultiGzDecoder;
 use super::archive::{self, Entry};
 use super::error::LogError;
 
-/// Bytes that are read at once.
+/// The size of the read buffer in bytes.
 const CHUNK: usize = 1 << 16;
 
-/// A file without its wrapping: gzip, or the archive of `torch.save`.
+/// A file without its wrapping, which may be gzip or the archive of `torch.save`.
 ///
-/// It seeks only to the start, and reaches other places by reading.
+/// It only seeks to the start, and reaches other positions by reading.
 #[derive(Debug)]
 pub struct Source<R> {
     content: Content<R>,
@@ -24,16 +24,16 @@ enum Content<R> {
     Plain(BufReader<R>),
     Gzip(Box<BufReader<MultiGzDecoder<R>>>),
     Archive(BufReader<Entry<R>>),
-    /// Between the end of one decoder and the start of the next.
+    /// The state between the end of one decoder and the start of the next one.
     Nothing,
 }
 
 impl<R: Read + Seek> Source<R> {
-    /// Opens a reader's file. A reader that cannot seek, such as a pipe, is read unchanged if it is
-    /// not an archive.
+    /// Opens the file of a reader. A reader that cannot seek, such as a pipe, is read unchanged if
+    /// it is not an archive.
     ///
     /// # Errors
-    /// If it cannot be read, or is an archive without a snapshot.
+    /// Fails if the reader fails, or if the file is an archive without a snapshot.
     pub fn new(reader: R) -> Result<Self, LogError> {
         let mut plain = BufReader::with_capacity(CHUNK, reader);
         let start = plain.fill_buf()?;
@@ -127,7 +127,7 @@ impl<R: Read + Seek> Seek for Source<R> {
         Ok(to)
     }
 
-    /// A compressed file's position is requested before anything of it is read.
+    /// The position in a compressed file is requested before anything is read from the file.
     fn stream_position(&mut self) -> io::Result<u64> {
         match &mut self.content {
             Content::Plain(plain) => plain.stream_position(),

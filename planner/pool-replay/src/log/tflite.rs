@@ -1,7 +1,8 @@
-//! The plan that `TFLite` Micro's planners print: `0 (id=0): size=36, offset=10, first_used=1 last_used=3`.
+//! Reads the plan that `TFLite` Micro's planners print: `0 (id=0): size=36, offset=10, first_used=1
+//! last_used=3`.
 //!
-//! A buffer is live from its first use to its last, inclusive. A log may have several plans; the
-//! last one counts, because a planner prints each time that a buffer is added.
+//! A buffer is live from its first to its last use, inclusive. A log may contain several plans,
+//! because a planner prints a plan each time that a buffer is added. Only the last one counts.
 
 use std::io::BufRead;
 
@@ -11,12 +12,13 @@ use super::error::LogError;
 use super::lines::Lines;
 use super::others::Others;
 
-/// Returns `true` if a line is a buffer of a plan.
+/// Returns `true` if a line describes a buffer of a plan.
 pub(super) fn is_buffer(line: &str) -> bool {
     ["(id=", "size=", "offset=", "first_used=", "last_used="].iter().all(|key| line.contains(key))
 }
 
-/// Reads the last plan of a text. All other lines, such as the chart that is printed below, have no buffer.
+/// Reads the last plan in a text. All other lines, such as the chart that is printed below the
+/// plan, describe no buffer.
 pub(super) fn read(
     source: &mut impl BufRead,
     others: &mut Others,

@@ -1,9 +1,10 @@
-//! XLA's dump of a buffer assignment (`--xla_dump_to`, `…-buffer-assignment.txt`), followed by the
-//! live ranges (`…-live-range.txt`), if the text has them.
+//! Reads XLA's dump of a buffer assignment (`--xla_dump_to`, `…-buffer-assignment.txt`). The live
+//! ranges (`…-live-range.txt`) may follow in the same text.
 //!
-//! With live ranges, each value is a buffer at its offset within its allocation, live from its definition to its last
-//! use. Values that share bytes while both are live are one buffer: XLA updates them in place. Without live ranges each
-//! allocation is a buffer that is always live.
+//! If there are live ranges, each value is a buffer at its offset within its allocation, and is
+//! live from its definition to its last use. Values that share bytes while both are live are
+//! treated as one buffer, because XLA updates them in place. Without live ranges, each allocation
+//! is a buffer that is always live.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::BufRead;
@@ -15,10 +16,10 @@ use super::event::{Action, Event, Place};
 use super::lines::Lines;
 use super::others::Others;
 
-/// The maximum number of values: each is compared with those of its allocation.
+/// The maximum number of values, because each value is compared with the others in its allocation.
 const MOST_VALUES: usize = 1 << 17;
 
-/// An allocation: its number, its base address here, its bytes.
+/// An allocation: its line, the base address that it is assigned here, and its size in bytes.
 #[derive(Clone, Copy, Debug)]
 struct Allocation {
     line: u64,
@@ -26,7 +27,7 @@ struct Allocation {
     bytes: u64,
 }
 
-/// A value of an allocation; a live buffer once it has a range.
+/// A value in an allocation. It becomes a live buffer if it has a range.
 #[derive(Clone, Debug)]
 struct Value {
     name: String,
@@ -36,7 +37,7 @@ struct Value {
     end: u64,
 }
 
-/// A range of addresses that is live from one time to another, excluded.
+/// A range of addresses that is live from one time to another, exclusive.
 #[derive(Clone, Copy, Debug)]
 struct Buffer {
     line: u64,
@@ -69,7 +70,7 @@ pub(super) fn read(
             let bytes = bytes.map_err(|why| LogError::line(number, why))?;
             allocations.push(Allocation { line: number, base: end, bytes });
             end = end.checked_add(bytes).ok_or_else(|| wrong("the sizes exceed 64 bits"))?;
-            // Two allocations never touch, so that none is mistaken for a neighbour.
+            // Two allocations never touch, so that they are not mistaken for one range.
             end = end.checked_next_multiple_of(256).unwrap_or(u64::MAX);
         } else if line.starts_with("value: <") {
             let of = allocations.last().copied();
@@ -115,7 +116,8 @@ pub(super) fn read(
     Ok(())
 }
 
-/// The size of `allocation 3: size 8192, preallocated-temp:`, whose address may stand before the size.
+/// Returns the size in `allocation 3: size 8192, preallocated-temp:`. An address may precede the
+/// size.
 fn allocation(line: &str) -> Option<Result<u64, String>> {
     let rest = line.strip_prefix("allocation ")?;
     let (number, rest) = rest.split_once(':')?;
@@ -125,7 +127,8 @@ fn allocation(line: &str) -> Option<Result<u64, String>> {
     Some(digits.parse().map_err(|_| format!("size {digits:?} is no number of 64 bits")))
 }
 
-/// The name, bytes and offset of `value: <12 dot.3 @0> (size=4096,offset=0): f32[32,32]{1,0}`.
+/// Returns the name, bytes and offset in `value: <12 dot.3 @0> (size=4096,offset=0):
+/// f32[32,32]{1,0}`.
 fn value(line: &str) -> Result<(String, u64, u64), String> {
     let name = line.split_whitespace().nth(2).unwrap_or_default();
     let number = |key: &str| {
@@ -135,13 +138,13 @@ fn value(line: &str) -> Result<(String, u64, u64), String> {
         digits.parse::<u64>().map_err(|_| format!("{key}{digits} is no number of 64 bits"))
     };
     let (bytes, offset) = (number("(size=")?, number(",offset=")?);
-    // A value that is not an element of a tuple has no braces here, and empty ones among the
-    // ranges.
+    // A value that is not an element of a tuple has no braces in this line, but empty braces in the
+    // live ranges.
     let name = if name.contains('{') { name.to_owned() } else { format!("{name}{{}}") };
     Ok((name, bytes, offset))
 }
 
-/// The name and the times of `dot.3{}:2-7`.
+/// Returns the name and the times in `dot.3{}:2-7`.
 fn range(line: &str) -> Option<(String, (i64, i64))> {
     let (name, times) = line.rsplit_once(':')?;
     let (start, end) = times.split_once('-')?;
@@ -149,20 +152,20 @@ fn range(line: &str) -> Option<(String, (i64, i64))> {
     is_name.then_some((name.to_owned(), (start.parse().ok()?, end.parse().ok()?)))
 }
 
-/// The values that have a range, those that share bytes and times as one.
+/// Returns the values that have a range. Values that share bytes at the same time are merged.
 fn live(values: &[Value], ranges: &HashMap<String, (i64, i64)>) -> Vec<Buffer> {
     let mut of: BTreeMap<usize, Vec<Buffer>> = BTreeMap::new();
     for one in values.iter().filter(|one| one.end > one.start) {
         let Some(&(lower, upper)) = ranges.get(&one.name) else { continue };
         let Value { line, start, end, allocation, .. } = *one;
-        // The last use is one of the times.
+        // The time of the last use is inclusive.
         let upper = upper.max(lower).saturating_add(1);
         of.entry(allocation).or_default().push(Buffer { line, start, end, lower, upper });
     }
     of.into_values().flat_map(merged).collect()
 }
 
-/// Merges buffers until no two share bytes and times.
+/// Merges buffers until no two of them share bytes at the same time.
 fn merged(mut buffers: Vec<Buffer>) -> Vec<Buffer> {
     buffers.sort_by_key(|one| (one.lower, one.start));
     let mut kept: Vec<Buffer> = Vec::new();
@@ -186,8 +189,7 @@ fn merged(mut buffers: Vec<Buffer>) -> Vec<Buffer> {
     kept
 }
 
-/// Passes on the allocations and frees of buffers: at each time first the frees, then the
-/// allocations.
+/// Passes on the allocations and frees of buffers. At each time, frees come before allocations.
 fn pass_on(buffers: &[Buffer], are_freed: bool, sink: &mut dyn FnMut(Event)) {
     let mut events: Vec<(i64, bool, Event)> = Vec::new();
     for one in buffers.iter().filter(|one| one.end > one.start) {

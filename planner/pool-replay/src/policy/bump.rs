@@ -1,5 +1,6 @@
-//! An arena that bumps an offset. Freed buffers return only from the top: the offset goes back to
-//! the end of the highest live buffer. The arena holds the maximum of its offset.
+//! An arena that bumps an offset. Freed memory is only reclaimed at the top: the offset moves back
+//! to the end of the highest live buffer. The held memory is the maximum that the offset has
+//! reached.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -8,7 +9,7 @@ use super::simulator::{ALIGNMENT, Full, Simulator, round_up};
 #[derive(Debug)]
 pub(super) struct Bump {
     capacity: u64,
-    /// The end of each live buffer by its offset.
+    /// The end of each live buffer, by the offset of the buffer.
     live: BTreeMap<u64, u64>,
     offsets: HashMap<u64, u64>,
     held: u64,

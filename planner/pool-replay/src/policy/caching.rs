@@ -1,13 +1,13 @@
 //! PyTorch's caching allocator with its default settings.
 //!
-//! Sizes are rounded up to 512 bytes. Sizes up to 1 MiB are small, and taken from segments of 2
-//! MiB. Sizes up to 10 MiB are taken from segments of 20 MiB, and larger ones from segments of
-//! their own, rounded up to 2 MiB.
+//! Sizes are rounded up to 512 bytes. Buffers of up to 1 MiB are small, and are taken from segments
+//! of 2 MiB. Buffers of up to 10 MiB are taken from segments of 20 MiB. Each larger buffer has its
+//! own segment, whose size is rounded up to 2 MiB.
 //!
-//! A buffer gets the smallest cached block of its stream and size class, the lowest of several. The
-//! block is split if 512 bytes are left of a small block, or more than 1 MiB of a large one. Free
-//! neighbours within a segment are merged. If a segment does not fit the capacity, completely free
-//! segments are returned first.
+//! A buffer is placed in the smallest cached block of its stream and size class, or the lowest of
+//! several such blocks. The block is split if 512 bytes remain in a small block, or more than 1 MiB
+//! in a large one. Free neighbours within a segment are merged. If a new segment does not fit
+//! within the capacity, segments that are completely free are returned first.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -20,14 +20,14 @@ const LARGE_SEGMENT: u64 = 20 << 20;
 const MIN_LARGE: u64 = 10 << 20;
 const ROUND_LARGE: u64 = 2 << 20;
 
-/// The class of a buffer's free blocks: the stream, and `true` if it is small.
+/// The class of a free block: the stream, and `true` for small buffers.
 type Class = (u64, bool);
 
 #[derive(Clone, Copy, Debug)]
 struct Block {
     bytes: u64,
     class: Class,
-    /// The start of the block's segment.
+    /// The start of the segment that contains the block.
     segment: u64,
     is_free: bool,
 }
@@ -36,9 +36,9 @@ struct Block {
 pub(super) struct Caching {
     capacity: u64,
     held: u64,
-    /// The start of the next segment: addresses are not used again.
+    /// The start of the next segment. Addresses are not reused.
     next: u64,
-    /// The bytes of each segment.
+    /// The size of each segment in bytes.
     segments: BTreeMap<u64, u64>,
     /// All blocks, free or not.
     blocks: BTreeMap<u64, Block>,
@@ -67,7 +67,7 @@ impl Caching {
         Some(best.1)
     }
 
-    /// Takes a segment from the device.
+    /// Takes a new segment from the device.
     fn reserve(&mut self, class: Class, bytes: u64) -> Result<u64, Full> {
         let size = segment_bytes(bytes)?;
         if size > self.capacity - self.held {
@@ -77,7 +77,7 @@ impl Caching {
             return Err(Full);
         }
         let address = self.next;
-        // One byte between segments, so that no two touch.
+        // One byte is left between segments, so that no two of them touch.
         self.next = address.checked_add(size).and_then(|end| end.checked_add(1)).ok_or(Full)?;
         self.held += size;
         self.segments.insert(address, size);
@@ -85,7 +85,7 @@ impl Caching {
         Ok(address)
     }
 
-    /// Returns completely free segments.
+    /// Returns segments that are completely free to the device.
     fn release_cached(&mut self) {
         for free in self.free.values_mut() {
             free.retain(|&(bytes, address)| {
@@ -100,7 +100,7 @@ impl Caching {
         }
     }
 
-    /// Puts the rest of a block after its first bytes back.
+    /// Splits a block, and frees the part after its first bytes.
     fn split(&mut self, address: u64, bytes: u64) {
         let Some(block) = self.blocks.get_mut(&address) else { return };
         block.is_free = false;
@@ -115,7 +115,7 @@ impl Caching {
         self.free.entry(class).or_default().insert((left, address + bytes));
     }
 
-    /// Takes a free block out, if it is of the segment.
+    /// Removes a free block from the cache if it belongs to the segment.
     fn take_free(&mut self, address: u64, segment: u64) -> Option<Block> {
         let block = *self.blocks.get(&address)?;
         if !block.is_free || block.segment != segment {
@@ -127,7 +127,7 @@ impl Caching {
     }
 }
 
-/// The bytes of the segment that is taken for a buffer.
+/// Returns the size of the segment that is taken for a buffer.
 fn segment_bytes(bytes: u64) -> Result<u64, Full> {
     if bytes <= SMALL_SIZE {
         return Ok(SMALL_SEGMENT);
@@ -148,7 +148,7 @@ impl Simulator for Caching {
         Ok(address)
     }
 
-    /// A block goes back to the stream that it was allocated on.
+    /// A block returns to the stream on which it was allocated.
     fn free(&mut self, buffer: u64, _stream: u64) {
         let Some(mut address) = self.live.remove(&buffer) else { return };
         let Some(mut block) = self.blocks.remove(&address) else { return };

@@ -1,13 +1,14 @@
 //! PyTorch's caching allocator with `expandable_segments:True`.
 //!
-//! Each stream has one segment for small buffers, up to 1 MiB, and one for large ones. A segment is
-//! a range of addresses with some pages mapped: 2 MiB each, or 20 MiB for a large one.
+//! Each stream has one segment for small buffers of up to 1 MiB, and one for large ones. A segment
+//! is a range of addresses that is partly mapped, in pages. A page is 2 MiB, or 20 MiB in a segment
+//! for large buffers.
 //!
-//! A buffer gets the smallest free block that is large enough, the lowest of several; the block at
-//! the end of the mapped pages only if no other is. Otherwise the missing pages are mapped after
-//! it. Each block is split if 512 bytes are left. If pages do not fit the capacity, completely free
-//! ones are unmapped first. Pages that were unmapped in between are not mapped again, which PyTorch
-//! would do.
+//! A buffer is placed in the smallest free block that is large enough, or the lowest of several
+//! such blocks. The block at the end of the mapped pages is used only if no other block is large
+//! enough. If no block is, the missing pages are mapped at the end. Each block is split if 512
+//! bytes remain. If new pages do not fit within the capacity, pages that are completely free are
+//! unmapped first. Unlike PyTorch, this simulator does not map these pages again.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -17,10 +18,10 @@ const MIN_BLOCK: u64 = 512;
 const SMALL_SIZE: u64 = 1 << 20;
 const SMALL_PAGE: u64 = 2 << 20;
 const LARGE_PAGE: u64 = 20 << 20;
-/// The addresses of a segment; there are up to 2^15 segments.
+/// The size of a segment in addresses. There are up to 2^15 segments.
 const SEGMENT: u64 = 1 << 48;
 
-/// The stream, and whether buffers are small.
+/// The stream, and `true` for small buffers.
 type Class = (u64, bool);
 
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +36,7 @@ struct Segment {
     page: u64,
     /// The end of the mapped pages.
     end: u64,
-    /// The blocks by their offsets; pages that were unmapped are gaps between them.
+    /// The blocks by their offsets. Gaps between them are pages that were unmapped.
     blocks: BTreeMap<u64, Block>,
     free: BTreeSet<(u64, u64)>,
 }
@@ -61,7 +62,8 @@ impl Segment {
         self.free.remove(&(bytes, offset));
     }
 
-    /// The smallest free block that is large enough; the one at the end only if no other is.
+    /// Returns the smallest free block that is large enough. Returns the block at the end only if
+    /// no other block is large enough.
     fn best(&self, bytes: u64) -> Option<(u64, u64)> {
         let mut fitting = self.free.range((bytes, 0)..);
         let is_end = |&&(size, offset): &&(u64, u64)| offset + size == self.end;
@@ -69,14 +71,14 @@ impl Segment {
         other.or_else(|| fitting.next()).copied()
     }
 
-    /// The free bytes at the end of the mapped pages.
+    /// Returns the number of free bytes at the end of the mapped pages.
     fn free_end(&self) -> u64 {
         let last = self.blocks.last_key_value().filter(|(_, block)| block.is_free);
         last.filter(|(offset, block)| *offset + block.bytes == self.end)
             .map_or(0, |(_, block)| block.bytes)
     }
 
-    /// Unmaps the pages that are wholly free; returns their bytes.
+    /// Unmaps the pages that are completely free, and returns their total size in bytes.
     fn release(&mut self) -> u64 {
         let mut released = 0;
         for (bytes, offset) in self.free.clone() {
@@ -102,7 +104,8 @@ impl Expandable {
         Self { capacity, held: 0, segments: BTreeMap::new(), live: HashMap::new() }
     }
 
-    /// The bytes that a segment lacks at its end for a block, in whole pages.
+    /// Returns the number of bytes, in whole pages, that must be mapped at the end of a segment to
+    /// make room for a block.
     fn lacking(&self, class: Class, bytes: u64) -> Result<u64, Full> {
         let segment = self.segments.get(&class).ok_or(Full)?;
         let pages = round_up(bytes.saturating_sub(segment.free_end()), segment.page)?;
@@ -110,7 +113,7 @@ impl Expandable {
         if is_within { Ok(pages) } else { Err(Full) }
     }
 
-    /// Maps pages until a block fits at the end.
+    /// Maps pages until a block fits at the end of a segment.
     fn map(&mut self, class: Class, bytes: u64) -> Result<(u64, u64), Full> {
         let mut pages = self.lacking(class, bytes)?;
         if pages > self.capacity - self.held {
@@ -161,7 +164,7 @@ impl Simulator for Expandable {
         Ok(segment.start + offset)
     }
 
-    /// A block goes back to the stream that it was allocated on.
+    /// A block returns to the stream on which it was allocated.
     fn free(&mut self, buffer: u64, _stream: u64) {
         let Some((class, mut offset)) = self.live.remove(&buffer) else { return };
         let Some(segment) = self.segments.get_mut(&class) else { return };

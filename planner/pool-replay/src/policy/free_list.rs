@@ -1,5 +1,5 @@
-//! Free blocks by address and by size. Neighbours are merged, unless the upper one is the head of what was taken from
-//! the device at once.
+//! Free blocks, by address and by size. Neighbours are merged, except across the boundary between
+//! two pieces that were taken from the device separately.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) struct Block {
     pub(super) address: u64,
     pub(super) bytes: u64,
-    /// `true` if the block begins at the start of a piece of the device's memory.
+    /// `true` if the block begins at the start of a piece that was taken from the device.
     pub(super) is_head: bool,
 }
 
@@ -19,7 +19,7 @@ pub(super) struct FreeList {
 }
 
 impl FreeList {
-    /// Adds a block, merged with its neighbours.
+    /// Adds a block, and merges it with its neighbours.
     pub(super) fn insert(&mut self, mut block: Block) {
         let after = block.address.checked_add(block.bytes);
         let next = after.and_then(|end| self.by_address.get(&end)).copied();
@@ -37,7 +37,7 @@ impl FreeList {
         self.by_address.insert(block.address, block);
     }
 
-    /// Takes the smallest block that is large enough, the lowest of several.
+    /// Takes the smallest block that is large enough, or the lowest of several such blocks.
     pub(super) fn take_best_fit(&mut self, bytes: u64) -> Option<Block> {
         let &(_, address) = self.by_size.range((bytes, 0)..).next()?;
         let block = *self.by_address.get(&address)?;
@@ -45,7 +45,7 @@ impl FreeList {
         Some(block)
     }
 
-    /// All blocks, in order of address.
+    /// Returns all blocks, in order of address.
     pub(super) fn into_blocks(self) -> impl Iterator<Item = Block> {
         self.by_address.into_values()
     }

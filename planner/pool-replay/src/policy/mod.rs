@@ -1,7 +1,9 @@
-//! What allocators of known rules would have held for the same requests: no memory, addresses alone.
+//! Simulates how much memory allocators with known rules would have held for the same requests. The
+//! simulators only compute addresses, and allocate no memory.
 //!
-//! Each simulator stands for one device. It is told the number of each buffer that is allocated and freed, and answers
-//! with the buffer's address, or with [`Full`] where the rules find no room within the capacity.
+//! Each simulator stands for one device. It receives the number of each buffer that is allocated or
+//! freed. It returns the address of an allocated buffer, or [`Full`] if there is no room within the
+//! capacity under the allocator's rules.
 
 mod bump;
 mod caching;
@@ -21,29 +23,32 @@ use serde::Serialize;
 
 pub(crate) use simulator::{Full, Simulator};
 
-/// The allocator that a simulator follows.
+/// The allocator whose rules a simulator follows.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "lowercase")]
 pub enum Allocator {
-    /// An arena: bytes after the last live buffer, which come back from the top alone.
+    /// An arena: buffers are placed after the last live buffer, and only the top is reclaimed.
     Bump,
-    /// This project's pool: the i-th live buffer of a stream has the i-th block, which grows.
+    /// This project's pool: the i-th live buffer of a stream is stored in the i-th block, which
+    /// grows.
     Slots,
-    /// RMM's pool: coalescing best fit, a list for each stream.
+    /// RMM's pool: coalescing best fit, with a free list for each stream.
     Pool,
-    /// RMM's arenas: superblocks of 1 MiB or more, an arena for each stream, address-ordered first fit.
+    /// RMM's arenas: superblocks of 1 MiB or more, an arena for each stream, and address-ordered
+    /// first fit.
     Arena,
     /// PyTorch's caching allocator: segments of 2 MiB, 20 MiB or more, which are split.
     Caching,
-    /// PyTorch's caching allocator with expandable segments: pages of 2 or 20 MiB, which are mapped behind each other.
+    /// PyTorch's caching allocator with expandable segments: pages of 2 or 20 MiB, which are mapped
+    /// one after the other.
     Expandable,
-    /// This planner: offsets that are found once all lifetimes are known.
+    /// This planner: offsets that are computed once all lifetimes are known.
     Planned,
 }
 
 impl Allocator {
-    /// All of them, in the order in which they are shown.
+    /// All allocators, in the order in which they are shown.
     pub const ALL: [Self; 7] = [
         Self::Bump,
         Self::Slots,
@@ -54,7 +59,7 @@ impl Allocator {
         Self::Planned,
     ];
 
-    /// The name as it stands on the command line.
+    /// Returns the name of the allocator on the command line.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -68,8 +73,9 @@ impl Allocator {
         }
     }
 
-    /// A simulator, with so many bytes of memory on the device; none for the planner, which sees all buffers at once.
-    /// RMM's pool begins with `initial` bytes, and its arena has them.
+    /// Creates a simulator for a device with `capacity` bytes of memory. Returns `None` for the
+    /// planner, which needs all buffers in advance. `initial` is the initial size of RMM's pool,
+    /// and the size of RMM's arena.
     pub(crate) fn simulator(self, capacity: u64, initial: u64) -> Option<Box<dyn Simulator>> {
         Some(match self {
             Self::Bump => Box::new(bump::Bump::new(capacity)),

@@ -1,4 +1,5 @@
-//! The same rules written plainly, over lists that are searched from end to end: what the simulators are held against.
+//! The same rules in a naive implementation, with lists that are searched from end to end. The
+//! simulators are tested against it.
 
 use super::simulator::{Full, Simulator};
 
@@ -40,7 +41,8 @@ impl Simulator for Bump {
     }
 }
 
-/// Tables of slots: stream, number, bytes, and who has it.
+/// Tables of slots. Each entry consists of the stream, the slot number, the size in bytes, and the
+/// buffer in the slot.
 #[derive(Debug)]
 pub(super) struct Slots {
     pub(super) capacity: u64,
@@ -96,18 +98,19 @@ impl Simulator for Slots {
     }
 }
 
-/// RMM's pool: every byte range with its list, or with the buffer that has it.
+/// RMM's pool: every byte range, with the list or the buffer that it belongs to.
 #[derive(Debug)]
 pub(super) struct RmmPool {
     pub(super) capacity: u64,
     pub(super) is_unlimited: bool,
     pub(super) streams: Vec<u64>,
-    /// Address, bytes, whether it begins a piece, list, buffer.
+    /// Each entry consists of the address, the size in bytes, `true` if the block begins a piece,
+    /// the list, and the buffer.
     pub(super) blocks: Vec<(u64, u64, bool, u64, Option<u64>)>,
 }
 
 impl RmmPool {
-    /// Merges free neighbours of one list, as long as there are any.
+    /// Merges free neighbours in the same list until there are none left.
     fn coalesce(&mut self) {
         self.blocks.sort_unstable();
         while let Some(at) = self.blocks.windows(2).position(|two| {
@@ -200,12 +203,14 @@ impl Simulator for RmmPool {
     }
 }
 
-/// RMM's arenas: every superblock with its owner and its live buffers; free ranges are what lies between these.
+/// RMM's arenas: every superblock with its owner and its live buffers. The free ranges lie between
+/// the buffers.
 #[derive(Debug)]
 pub(super) struct RmmArena {
     pub(super) size: Option<u64>,
     pub(super) used: u64,
-    /// Start, bytes, the stream that has it, and start, bytes and number of each buffer.
+    /// Each entry consists of the start, the size in bytes, the stream that owns the superblock,
+    /// and the start, size and number of each buffer.
     pub(super) superblocks: Vec<ArenaSuperblock>,
 }
 
@@ -218,7 +223,7 @@ impl RmmArena {
         Self { size, used: 0, superblocks: whole.into_iter().collect() }
     }
 
-    /// The start of the first free range of a superblock that is large enough.
+    /// Returns the start of the first free range in a superblock that is large enough.
     fn room(one: &ArenaSuperblock, bytes: u64) -> Option<u64> {
         let mut at = one.0;
         for &(start, length, _) in &one.3 {
@@ -263,7 +268,7 @@ impl RmmArena {
         Some(address)
     }
 
-    /// Merges empty neighbours that no stream has, those that were just emptied included.
+    /// Merges empty neighbours that no stream owns, including those that were just emptied.
     fn merge(&mut self) {
         let is_idle = |one: &ArenaSuperblock| one.2.is_none() && one.3.is_empty();
         while let Some(at) = self.superblocks.windows(2).position(|two| two.iter().all(is_idle)) {
@@ -383,7 +388,8 @@ impl Simulator for Caching {
     }
 }
 
-/// PyTorch's allocator with expandable segments: for each stream and size class the blocks by their offsets, and pages.
+/// PyTorch's allocator with expandable segments: the blocks by their offsets, and the pages, for
+/// each stream and size class.
 #[derive(Debug)]
 pub(super) struct Expandable {
     pub(super) capacity: u64,
@@ -393,9 +399,9 @@ pub(super) struct Expandable {
 #[derive(Debug)]
 pub(super) struct Expanding {
     class: (u64, bool),
-    /// Which pages are mapped.
+    /// For each page, `true` if it is mapped.
     pages: Vec<bool>,
-    /// Offset, bytes, and who has the block.
+    /// Each entry consists of the offset, the size in bytes, and the buffer in the block.
     blocks: Vec<(u64, u64, Option<u64>)>,
 }
 
@@ -418,13 +424,13 @@ impl Expanding {
         }
     }
 
-    /// The free bytes at the end.
+    /// Returns the number of free bytes at the end.
     fn free_end(&self) -> u64 {
         let ends = |one: &&(u64, u64, Option<u64>)| one.2.is_none() && one.0 + one.1 == self.end();
         self.blocks.iter().find(ends).map_or(0, |one| one.1)
     }
 
-    /// Unmaps each page that no live buffer has a byte of.
+    /// Unmaps each page that contains no byte of a live buffer.
     fn release(&mut self) {
         let page = self.page();
         for at in 0..self.pages.len() {

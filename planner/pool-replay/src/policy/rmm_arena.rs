@@ -1,13 +1,16 @@
-//! RMM's `arena_memory_resource`, an arena for each stream.
+//! RMM's `arena_memory_resource`, with an arena for each stream.
 //!
-//! Sizes are rounded up to 256 bytes. The device's memory is cut into superblocks of at least 1 MiB. A buffer of more than
-//! 1 MiB gets the first range that is large enough in the superblocks of the global arena; a smaller one in those of its
-//! stream, which takes a superblock from the global arena where none has room. An empty superblock is cut where at least
-//! 1 MiB is left. What is freed goes back to its superblock. Empty ones are merged with empty neighbours in the global
-//! arena; those of streams return to it only when there is no room.
+//! Sizes are rounded up to 256 bytes. The device's memory is divided into superblocks of at least 1
+//! MiB. A buffer of more than 1 MiB is placed in the first range that is large enough in the
+//! superblocks of the global arena. A smaller buffer is placed in the superblocks of its stream in
+//! the same way. If none of them has room, the stream takes a superblock from the global arena. An
+//! empty superblock is split if at least 1 MiB remains. Freed memory returns to its superblock. In
+//! the global arena, empty superblocks are merged with empty neighbours. Empty superblocks of
+//! streams return to the global arena only when there is no room.
 //!
-//! RMM takes the whole arena from the device at once, by default half of what is free there. Here it has the given size,
-//! else half of the capacity; without either, it is as large as the addresses that were used.
+//! RMM takes the whole arena from the device at the start. By default, this is half of the free
+//! memory. The simulated arena has the given size, or otherwise half of the capacity. If neither is
+//! given, it is as large as the addresses that were used.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -15,7 +18,7 @@ use super::simulator::{ALIGNMENT, Full, Simulator, round_up};
 
 const MIN_SUPERBLOCK: u64 = 1 << 20;
 
-/// The arena of all streams; the others are numbered from 1.
+/// The global arena. The arenas of streams are numbered from 1.
 const GLOBAL: usize = 0;
 
 /// A range of addresses with its free blocks.
@@ -23,9 +26,9 @@ const GLOBAL: usize = 0;
 struct Superblock {
     bytes: u64,
     arena: usize,
-    /// The bytes of each free block, by address.
+    /// The size of each free block in bytes, by address.
     free: BTreeMap<u64, u64>,
-    /// The same, by size.
+    /// The same blocks, by size.
     by_size: BTreeSet<(u64, u64)>,
 }
 
@@ -47,7 +50,7 @@ impl Superblock {
         Some(bytes)
     }
 
-    /// The bytes of the largest free block.
+    /// Returns the size of the largest free block in bytes.
     fn largest(&self) -> u64 {
         self.by_size.last().map_or(0, |&(bytes, _)| bytes)
     }
@@ -66,7 +69,7 @@ impl Superblock {
         Some(address)
     }
 
-    /// Puts a block back, merged with its neighbours.
+    /// Returns a block, and merges it with its neighbours.
     fn put(&mut self, mut address: u64, mut bytes: u64) {
         if let Some(next) = self.remove(address + bytes) {
             bytes += next;
@@ -80,14 +83,14 @@ impl Superblock {
     }
 }
 
-/// The superblocks of an arena by the power of two of their largest free block, so that the first one that has room is
-/// found without looking at all.
+/// The superblocks of an arena, grouped by the power of two of their largest free block. With these
+/// groups, the first superblock with room is found without visiting all of them.
 #[derive(Debug, Default)]
 struct Index(BTreeMap<u32, BTreeSet<u64>>);
 
 #[derive(Debug)]
 pub(super) struct RmmArena {
-    /// The bytes of the arena, where they are limited.
+    /// The size of the arena in bytes, if it is limited.
     size: Option<u64>,
     /// The end of the highest superblock that was used.
     used: u64,
@@ -98,7 +101,7 @@ pub(super) struct RmmArena {
 }
 
 impl RmmArena {
-    /// An arena of `initial` bytes, or of half of the capacity.
+    /// Creates an arena of `initial` bytes, or of half of the capacity.
     pub(super) fn new(capacity: u64, initial: u64) -> Self {
         let size = match initial {
             0 if capacity == u64::MAX => None,
@@ -114,7 +117,7 @@ impl RmmArena {
             indices: HashMap::new(),
             live: HashMap::new(),
         };
-        // Addresses and sums of them fit numbers with a sign.
+        // Addresses and their sums fit in signed numbers.
         let bytes = size.unwrap_or(1 << 62).min(1 << 62);
         if bytes >= MIN_SUPERBLOCK {
             arena.insert(0, Superblock::empty(0, bytes, GLOBAL));
@@ -143,11 +146,11 @@ impl RmmArena {
         Some(superblock)
     }
 
-    /// The first superblock of an arena that has room.
+    /// Returns the first superblock of an arena that has room.
     fn first(&self, arena: usize, bytes: u64) -> Option<u64> {
         let class = bytes.checked_ilog2()?;
         let index = &self.indices.get(&arena)?.0;
-        // Of the same class some have room, of larger ones all.
+        // Some superblocks of the same class have room, and all superblocks of higher classes do.
         let has_room = |address: &&u64| {
             self.superblocks.get(*address).is_some_and(|one| one.largest() >= bytes)
         };
@@ -156,7 +159,8 @@ impl RmmArena {
         larger.chain(same).min().copied()
     }
 
-    /// Takes the first superblock of the global arena that has room, cut where it is empty and much larger.
+    /// Takes the first superblock of the global arena that has room. It is split if it is empty and
+    /// much larger than required.
     fn acquire(&mut self, bytes: u64) -> Option<(u64, Superblock)> {
         let address = self.first(GLOBAL, bytes)?;
         let mut superblock = self.extract(address)?;
@@ -170,7 +174,7 @@ impl RmmArena {
         Some((address, superblock))
     }
 
-    /// The address of a buffer, in its stream's arena or the global one.
+    /// Returns the address of a buffer, in its stream's arena or the global one.
     fn place(&mut self, own: usize, bytes: u64) -> Option<u64> {
         let is_large = bytes > MIN_SUPERBLOCK;
         let (at, mut superblock) = match self.first(own, bytes).filter(|_| !is_large) {
@@ -185,7 +189,7 @@ impl RmmArena {
         address
     }
 
-    /// Gives the empty superblocks of all streams back to the global arena.
+    /// Returns the empty superblocks of all streams to the global arena.
     fn defragment(&mut self) {
         let is_idle = |one: &Superblock| one.arena != GLOBAL && one.is_empty();
         let idle = self.superblocks.iter().filter(|(_, one)| is_idle(one));
@@ -196,7 +200,7 @@ impl RmmArena {
         }
     }
 
-    /// Puts an empty superblock into the global arena, merged with its empty neighbours there.
+    /// Adds an empty superblock to the global arena, and merges it with empty neighbours.
     fn release(&mut self, mut address: u64, mut bytes: u64) {
         let is_idle = |one: &Superblock| one.arena == GLOBAL && one.is_empty();
         if self.superblocks.get(&(address + bytes)).is_some_and(is_idle) {
@@ -227,7 +231,7 @@ impl Simulator for RmmArena {
         Ok(address)
     }
 
-    /// A block goes back to its superblock, whatever stream frees it.
+    /// A block returns to its superblock, regardless of the stream that frees it.
     fn free(&mut self, buffer: u64, stream: u64) {
         let Some((address, bytes)) = self.live.remove(&buffer) else { return };
         self.arena_of(stream);

@@ -1,12 +1,14 @@
-//! RMM's `pool_memory_resource`, begun empty or with a size.
+//! RMM's `pool_memory_resource`, which starts empty or with an initial size.
 //!
-//! Sizes are rounded up to 256 bytes. Each stream has its list of free blocks, which are merged
-//! with their neighbours. The best fit of the own list is split, else that of another list. Else
-//! the other lists are merged into the own one until a block fits; else the pool grows.
+//! Sizes are rounded up to 256 bytes. Each stream has its own list of free blocks, which are merged
+//! with their neighbours. An allocation splits the best fit in the stream's own list, otherwise the
+//! best fit in another list. If there is none, the other lists are merged into the stream's own
+//! list until a block fits. If this fails, the pool grows.
 //!
-//! It grows by the bytes that it holds, so that it doubles, and under a capacity by half of the
-//! rest, if that exceeds the request. Other lists are tried in the order in which their streams
-//! first occurred (RMM's order is that of its events' addresses).
+//! The pool grows by the number of bytes that it holds, which doubles its size. If there is a
+//! capacity, it grows by half of the remaining bytes instead, provided that this exceeds the
+//! request. Other lists are tried in the order in which their streams first occurred (RMM uses the
+//! order of the addresses of its events).
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -17,16 +19,17 @@ use super::simulator::{ALIGNMENT, Full, Simulator, round_up};
 pub(super) struct RmmPool {
     capacity: u64,
     held: u64,
-    /// The number of each stream, in the order in which they were first seen.
+    /// The number of each stream, in the order in which the streams were first seen.
     streams: HashMap<u64, usize>,
     lists: BTreeMap<usize, FreeList>,
     live: HashMap<u64, Block>,
-    /// Base addresses of upstream allocations.
+    /// The base addresses of upstream allocations.
     heads: BTreeSet<u64>,
 }
 
 impl RmmPool {
-    /// A pool that begins with `initial` bytes, or with the capacity if that is less. They are in the list of stream 0.
+    /// Creates a pool that starts with `initial` bytes, or with the capacity if that is less. These
+    /// bytes are in the list of stream 0.
     pub(super) fn new(capacity: u64, initial: u64) -> Self {
         let capacity = capacity - capacity % ALIGNMENT;
         let held = round_up(initial, ALIGNMENT).map_or(capacity, |bytes| bytes.min(capacity));
@@ -54,7 +57,7 @@ impl RmmPool {
         number
     }
 
-    /// Returns a block from the lists, and the list that gets the rest of it.
+    /// Returns a block from the lists, and the list that receives the rest of the block.
     fn cached(&mut self, own: usize, bytes: u64) -> Option<(Block, usize)> {
         if let Some(block) = self.lists.get_mut(&own)?.take_best_fit(bytes) {
             return Some((block, own));
@@ -76,7 +79,7 @@ impl RmmPool {
         None
     }
 
-    /// A new piece of the device's memory.
+    /// Takes a new piece from the device.
     fn grow(&mut self, bytes: u64) -> Result<Block, Full> {
         let left = self.capacity - self.held;
         if bytes > left {

@@ -1,17 +1,18 @@
-//! This project's pool, one for each stream: a table of slots with a block each.
+//! This project's pool, with one pool for each stream: a table of slots with one block each.
 //!
-//! A log knows no scopes, so they are approximated: an allocation is an acquire of the slot after the highest one in
-//! use, and a slot is free again once all slots above it are, as if each buffer had been acquired in a scope that ends
-//! when the buffer and all later ones are freed. A block that is too small is replaced by one of half as much again,
-//! less for large blocks (as `PoolConfig` has it), or else of exactly what is needed; where that does not fit the
-//! capacity, the blocks of idle slots are freed first. The moment in which a block and its successor are both there
-//! is not counted.
+//! A log contains no scopes, so the simulator approximates them. An allocation acquires the slot
+//! after the highest one in use. A slot becomes free once all slots above it are free, as if each
+//! buffer had been acquired in a scope that ends when the buffer and all later ones are freed. A
+//! block that is too small is replaced by one that is 1.5 times as large, with a smaller factor for
+//! large blocks (as in `PoolConfig`). If this block does not fit within the capacity, the new block
+//! has exactly the required size. If even this block does not fit, the blocks of idle slots are
+//! freed first. The simulator ignores the moment at which both a block and its replacement exist.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::simulator::{ALIGNMENT, Full, Simulator, round_up};
 
-/// Up to this size a block grows by the whole factor.
+/// The size up to which a block grows by the full factor.
 const WHOLE_FACTOR: u64 = 64 << 10;
 
 #[derive(Debug)]
@@ -25,13 +26,13 @@ pub(super) struct Slots {
 
 #[derive(Debug, Default)]
 struct Pool {
-    /// The bytes of each slot's block.
+    /// The size of each slot's block in bytes.
     blocks: Vec<u64>,
     used: BTreeSet<usize>,
 }
 
 impl Pool {
-    /// The slot that the next acquire gets.
+    /// Returns the slot that the next acquire uses.
     fn cursor(&self) -> usize {
         self.used.last().map_or(0, |last| last + 1)
     }
@@ -42,7 +43,7 @@ impl Slots {
         Self { capacity, pools: BTreeMap::new(), buffers: HashMap::new(), held: 0 }
     }
 
-    /// Gives an idle slot a block of at least `needed` bytes.
+    /// Replaces the block of an idle slot by one of at least `needed` bytes.
     fn grow(&mut self, stream: u64, slot: usize, needed: u64) -> Result<(), Full> {
         let old = self.pools[&stream].blocks[slot];
         let others = self.held - old;
@@ -79,7 +80,8 @@ impl Slots {
     }
 }
 
-/// Returns the size to which a block of `old` bytes grows by the factor 1.5, less for large ones.
+/// Returns the size to which a block of `old` bytes grows. The factor is 1.5, and less for large
+/// blocks.
 fn generous(old: u64) -> Option<u64> {
     let small = old.min(WHOLE_FACTOR);
     let added = (small + (old - small) / 4) / 2;
@@ -87,7 +89,7 @@ fn generous(old: u64) -> Option<u64> {
 }
 
 impl Simulator for Slots {
-    /// Slots have no addresses: the result is the slot's number.
+    /// Slots have no addresses, so the result is the slot's number.
     fn allocate(&mut self, buffer: u64, stream: u64, bytes: u64) -> Result<u64, Full> {
         let needed = round_up(bytes, ALIGNMENT)?;
         let pool = self.pools.entry(stream).or_default();

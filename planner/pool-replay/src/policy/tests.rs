@@ -1,4 +1,4 @@
-//! Each simulator against its naive model, and against what is known of the allocators.
+//! Tests each simulator against its naive model, and against known facts about the allocators.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -6,7 +6,7 @@ use proptest::test_runner::{Config, TestRunner};
 
 use super::*;
 
-/// One request: an allocation on a stream, or the free of the n-th live buffer on a stream.
+/// A request: an allocation on a stream, or a free of the n-th live buffer on a stream.
 #[derive(Clone, Copy, Debug)]
 enum Request {
     Allocate(u64, u64),
@@ -29,7 +29,8 @@ fn requests() -> impl Strategy<Value = Vec<Request>> {
     vec(request, 1..120)
 }
 
-/// Runs both, which must agree on every address, on what is held, and on the first failure.
+/// Runs both allocators, which must agree on every address, on the held bytes, and on the first
+/// failure.
 fn agree(
     requests: &[Request],
     has_addresses: bool,
@@ -75,14 +76,14 @@ fn simulators(
     let (live, held, next) = (Vec::new(), 0, 0);
     let begun = initial.div_ceil(256) * 256;
     let begun = begun.min(capacity / 256 * 256);
-    // An arena has the given size, or half of the capacity.
+    // The arena has the given size, or half of the capacity.
     let arena = match initial {
         0 if is_unlimited => None,
         0 => Some(capacity / 2),
         initial => Some(initial.min(capacity)),
     };
     let arena = arena.map(|size| size / 256 * 256);
-    // What a pool begins with is in the list of stream 0.
+    // The initial memory of a pool is in the list of stream 0.
     let (streams, blocks) = match begun {
         0 => (Vec::new(), Vec::new()),
         begun => (vec![0], vec![(0, begun, true, 0, None)]),
@@ -102,12 +103,13 @@ fn simulators_agree_with_naive_models() {
     let given = std::env::var("POOL_TEST_CASES").ok().and_then(|text| text.parse().ok());
     let config = Config::with_cases(given.unwrap_or(500));
     let config = Config { failure_persistence: None, ..config };
-    // Three quarters of a capacity that may be too small, and no capacity.
+    // Three quarters of the cases have a capacity that may be too small. The others have no
+    // capacity.
     let capacity = prop_oneof![3 => (1_u64..200 << 20).prop_map(Some), 1 => Just(None)];
     let initial = prop_oneof![Just(0), 1_u64..100 << 20];
     let strategy = (requests(), capacity, initial);
     let outcome = TestRunner::new(config).run(&strategy, |(requests, capacity, initial)| {
-        // The naive models add without care.
+        // The naive models do not check additions for overflow.
         let all = simulators(capacity.unwrap_or(1 << 60), capacity.is_none(), initial);
         for (at, (mut simulator, mut naive)) in all.into_iter().enumerate() {
             // Slots have no addresses.
@@ -118,8 +120,9 @@ fn simulators_agree_with_naive_models() {
     assert!(outcome.is_ok(), "{outcome:?}");
 }
 
-/// The segments of PyTorch's own test of graphs (`test_graph_memory_stats_and_use_result_after_destroy_graph`):
-/// small ones of 2 MiB, large ones of 20 MiB, and from 10 MiB on rounded up to 2 MiB.
+/// The segments of PyTorch's own test of graphs
+/// (`test_graph_memory_stats_and_use_result_after_destroy_graph`). Small segments have 2 MiB, large
+/// ones have 20 MiB, and segments for buffers of 10 MiB or more are rounded up to 2 MiB.
 #[test]
 fn caching_takes_the_segments_of_pytorch() {
     let mib: u64 = 1 << 20;
@@ -139,8 +142,8 @@ fn caching_takes_the_segments_of_pytorch() {
     }
 }
 
-/// The superblocks of RMM's arenas: small buffers of two streams have one each, a large one has its own, and an empty
-/// one returns only where there is no room.
+/// The superblocks of RMM's arenas. Small buffers of two streams have one superblock each, and a
+/// large buffer has its own. An empty superblock returns only when there is no room.
 #[test]
 fn arenas_share_superblocks_when_they_are_full() {
     let mib: u64 = 1 << 20;
@@ -150,7 +153,7 @@ fn arenas_share_superblocks_when_they_are_full() {
     assert_eq!(arena.allocate(1, 2, 1000), Ok(mib));
     assert_eq!(arena.allocate(2, 1, 1000), Ok(1024));
     assert_eq!(arena.allocate(3, 1, mib + 1), Ok(2 * mib));
-    // The large one has both of the last MiB, of which a stream takes the rest.
+    // The large buffer occupies the last two MiB, and a stream takes the remaining part.
     assert_eq!(arena.allocate(4, 2, mib - 512), Ok(3 * mib + 256));
     arena.free(0, 1);
     arena.free(2, 2);
@@ -158,7 +161,8 @@ fn arenas_share_superblocks_when_they_are_full() {
     assert_eq!(arena.allocate(6, 1, mib), Err(Full));
 }
 
-/// Growing buffers of which each is freed once the next is there: segments of their own add up, expandable ones grow.
+/// Tests growing buffers. Each buffer is freed once the next one exists. With separate segments,
+/// their sizes add up. Expandable segments grow instead.
 #[test]
 fn expandable_segments_grow() {
     let mib: u64 = 1 << 20;
@@ -173,13 +177,13 @@ fn expandable_segments_grow() {
     };
     assert_eq!(held(Allocator::Caching), (30 + 40 + 50 + 60 + 70 + 80) * mib);
     assert_eq!(held(Allocator::Expandable), 220 * mib);
-    // One page more at a time.
+    // One more page is mapped each time.
     let mut simulator = Allocator::Expandable.simulator(60 * mib, 0).unwrap();
     let first = simulator.allocate(0, 0, 15 * mib).unwrap();
     assert_eq!(simulator.held(), 20 * mib);
     assert_eq!(simulator.allocate(1, 0, 15 * mib), Ok(first + 15 * mib));
     assert_eq!(simulator.held(), 40 * mib);
-    // Pages that are wholly free are given back where there is no room.
+    // Pages that are completely free are unmapped if there is no room.
     simulator.free(0, 0);
     simulator.free(1, 0);
     assert_eq!(simulator.allocate(2, 1, 60 * mib), Ok(1 << 48));

@@ -1,4 +1,4 @@
-//! The live buffers after each event of a device, and the impossible events.
+//! Tracks the live buffers of a device after each event, and detects impossible events.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,17 +11,17 @@ use super::fault::FaultKind;
 pub(crate) struct Live {
     /// The number of the buffer, in the order of allocation.
     pub(crate) number: u64,
-    /// The event of the device that allocated it.
+    /// The event of the device that allocated the buffer.
     pub(crate) since: u64,
     pub(crate) event: Event,
 }
 
-/// The change by an event.
+/// The change that an event causes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Change {
-    /// A buffer is live.
+    /// A buffer became live.
     Allocated(Live),
-    /// A buffer no longer is.
+    /// A buffer is no longer live.
     Freed(Live),
 }
 
@@ -29,7 +29,7 @@ pub(crate) enum Change {
 #[derive(Debug, Default)]
 pub(crate) struct Books {
     live: BTreeMap<u64, Live>,
-    /// The addresses of allocations of no bytes, which are freed like others.
+    /// The addresses of allocations of 0 bytes. These allocations are also freed.
     empty: BTreeSet<u64>,
     buffers: u64,
     events: u64,
@@ -37,8 +37,9 @@ pub(crate) struct Books {
 }
 
 impl Books {
-    /// Enters an event. `changed` is called for what it changes, and `wrong` if it cannot be: then what is live gives
-    /// way to what is allocated, and what is freed is not there.
+    /// Processes an event. Calls `changed` for each change, and `wrong` if the event is impossible.
+    /// If an allocation overlaps live buffers, these are removed. The free of a buffer that does
+    /// not exist is ignored.
     pub(crate) fn enter(
         &mut self,
         event: Event,
@@ -85,7 +86,7 @@ impl Books {
         wrong: &mut dyn FnMut(FaultKind),
     ) {
         let Some(&live) = self.live.get(&event.address) else {
-            // What has no bytes was never live. Address 0 is what free takes for nothing.
+            // A buffer of size 0 was never live. Freeing address 0 does nothing.
             let was_empty = event.bytes == 0 && self.empty.remove(&event.address);
             if !was_empty && (event.bytes > 0 || event.address > 0) {
                 wrong(FaultKind::UnknownFree);
@@ -105,29 +106,29 @@ impl Books {
         changed(Change::Freed(live));
     }
 
-    /// The highest live buffer that has bytes from `start` to `end`.
+    /// Returns the highest live buffer that overlaps the addresses from `start` to `end`.
     fn overlapped(&self, start: u64, end: u64) -> Option<Live> {
         let (_, live) = self.live.range(..end).next_back()?;
-        // Its end was checked when it was allocated.
+        // The end of the buffer was checked when it was allocated.
         (live.event.address + live.event.bytes > start).then_some(*live)
     }
 
-    /// The live buffer that begins at an address.
+    /// Returns the live buffer that begins at an address.
     pub(crate) fn at(&self, address: u64) -> Option<&Live> {
         self.live.get(&address)
     }
 
-    /// The bytes that are live.
+    /// Returns the number of live bytes.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Returns how many events there were.
+    /// Returns the number of events so far.
     pub(crate) fn events(&self) -> u64 {
         self.events
     }
 
-    /// Returns how many buffers there were.
+    /// Returns the number of buffers so far.
     pub(crate) fn buffers(&self) -> u64 {
         self.buffers
     }

@@ -1,12 +1,13 @@
-//! Quantities over time, in few points: each is the maximum of its part of the events.
+//! Quantities over time, reduced to a few points. Each point is the maximum over its part of the
+//! events.
 
-/// Points that are kept; one of them may be half full.
+/// The number of points that are stored. The last one may be incomplete.
 const MOST_POINTS: usize = 128;
 
-/// The course of several quantities.
+/// The values of several quantities over time.
 #[derive(Debug)]
 pub(crate) struct Curve {
-    /// Events that one point stands for.
+    /// The number of events that one point represents.
     stride: u64,
     events: u64,
     points: Vec<Vec<u64>>,
@@ -17,7 +18,7 @@ impl Curve {
         Self { stride: 1, events: 0, points: Vec::new() }
     }
 
-    /// Records the quantities after an event; their number is the same each time.
+    /// Records the quantities after an event. Their number must be the same each time.
     pub(crate) fn note(&mut self, values: impl Iterator<Item = u64>) {
         let is_new = self.events % self.stride == 0;
         self.events += 1;
@@ -31,14 +32,14 @@ impl Curve {
         }
     }
 
-    /// Merges neighbours, so that each point stands for twice the number of events.
+    /// Merges neighbouring points, so that each point represents twice the number of events.
     fn halve(&mut self) {
-        // The last point, which has just begun, stays the first of a pair.
+        // The last point, which has just begun, becomes the first half of a merged point.
         self.points = merged(&self.points, 2);
         self.stride *= 2;
     }
 
-    /// Returns the course in at most `most` points.
+    /// Returns the curve with at most `most` points.
     pub(crate) fn points(&self, most: usize) -> Vec<Vec<u64>> {
         merged(&self.points, self.points.len().div_ceil(most.max(1)).max(1))
     }
@@ -59,7 +60,8 @@ fn merged(points: &[Vec<u64>], each: usize) -> Vec<Vec<u64>> {
 mod tests {
     use super::*;
 
-    /// However many events there are, the points stay few, and their maximum is that of the events.
+    /// However many events there are, the curve contains few points, and its maximum equals the
+    /// maximum over the events.
     #[test]
     fn maxima_survive() {
         for length in [1_u64, 127, 128, 129, 130, 257, 1000, 12_345] {

@@ -1,4 +1,5 @@
-//! One device's part of a log, as it goes by: what is live, what is largest, what each simulator holds.
+//! Processes the events of one device, one by one. It tracks the live buffers, the peak, and the
+//! memory that each simulator holds.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -9,14 +10,15 @@ use super::books::{Books, Change, Live};
 use super::curve::Curve;
 use super::fault::{Fault, FaultKind};
 
-/// Buffers that are named of those at the peak and of those that are left.
+/// The number of buffers that are listed, both for the peak and for the end of the log.
 pub(crate) const NAMED: usize = 10;
-/// Faults and failures that are kept; the others are counted.
+/// The number of faults and failures that are stored. Further ones are only counted.
 const KEPT: usize = 100;
-/// The maximum number of buffers whose lifetimes are kept for planning: the planner's limit.
+/// The maximum number of buffers whose lifetimes are stored for planning, which is the planner's
+/// limit.
 pub(crate) const MOST_LIFETIMES: usize = 1 << 20;
 
-/// A count of events, with the first ones.
+/// A count of events, and the first of these events.
 #[derive(Debug)]
 pub(crate) struct Counted<T> {
     pub(crate) first: Vec<T>,
@@ -36,19 +38,20 @@ impl<T> Counted<T> {
     }
 }
 
-/// The most bytes that were live at once.
+/// The maximum number of bytes that were live at one time.
 #[derive(Debug, Default)]
 pub(crate) struct Peak {
     pub(crate) bytes: u64,
-    /// The event that reached them.
+    /// The event that reached the peak.
     pub(crate) event: Option<Event>,
-    /// The bytes then that were given up, and waited for other streams.
+    /// The bytes at the peak that their owners had released, but that other streams could still
+    /// use.
     pub(crate) late: u64,
-    /// The largest buffers then.
+    /// The largest buffers at the peak.
     pub(crate) largest: Vec<Live>,
 }
 
-/// An event after which the log reports fewer held bytes than live ones.
+/// An event after which the log reports fewer held bytes than live bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shortfall {
     pub(crate) event: Event,
@@ -56,7 +59,7 @@ pub(crate) struct Shortfall {
     pub(crate) live: u64,
 }
 
-/// The lifetime of a buffer, in events of its device.
+/// The lifetime of a buffer, measured in events of its device.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lifetime {
     pub(crate) lower: u64,
@@ -64,19 +67,20 @@ pub(crate) struct Lifetime {
     pub(crate) bytes: u64,
 }
 
-/// An allocator to which the log is replayed.
+/// An allocator that replays the log.
 #[derive(Debug)]
 pub(crate) struct Simulation {
     pub(crate) allocator: Allocator,
     simulator: Box<dyn Simulator>,
-    /// The most bytes that it held.
+    /// The maximum number of bytes that the allocator held.
     pub(crate) held: u64,
-    /// The bytes that the live buffers have now, and each of them.
+    /// The current size of all live buffers in the simulated allocator, and the size of each of
+    /// them.
     taken: u64,
     taken_by: HashMap<u64, u64>,
-    /// The bytes that the live buffers had beyond what was asked for, at the peak.
+    /// The bytes of live buffers at the peak that exceed the requested bytes.
     pub(crate) padding: u64,
-    /// The first event for which there was no room; the simulation ends with it.
+    /// The first event for which there was no room. The simulation ends at this event.
     pub(crate) failed: Option<Event>,
 }
 
@@ -110,37 +114,39 @@ impl Simulation {
 pub(crate) struct Device {
     pub(crate) books: Books,
     pub(crate) peak: Peak,
-    /// `true` if the largest buffers of the peak are still to be looked up.
+    /// `true` if the largest buffers at the peak have not been looked up yet.
     is_rising: bool,
-    /// The live buffers by size and address.
+    /// The live buffers, by size and address.
     by_size: BTreeMap<(u64, u64), Live>,
-    /// Allocations of each stream.
+    /// The number of allocations on each stream.
     pub(crate) streams: HashMap<u64, u64>,
-    /// Buffers that were freed on another stream than their own.
+    /// The number of buffers that were freed on a stream other than the one on which they were
+    /// allocated.
     pub(crate) freed_elsewhere: u64,
-    /// Buffers whose bytes came back later than they were given up, because other streams used them.
+    /// The number of buffers whose bytes became free later than they were released, because other
+    /// streams used them.
     pub(crate) freed_late: u64,
     requested: Option<u64>,
-    /// The buffers that were given up and are not free, by address, and their bytes.
+    /// The sizes of buffers that were released but are not free yet, by address.
     late: HashMap<u64, u64>,
     late_bytes: u64,
-    /// The bytes that the log's own allocator holds, if the log reports them, and their peak.
+    /// The bytes that the log's own allocator holds, and their peak, if the log reports them.
     pub(crate) reserved: Option<(u64, u64)>,
-    /// The first event after which the log reports fewer held bytes than live ones.
+    /// The first event after which the log reports fewer held bytes than live bytes.
     pub(crate) shortfall: Option<Shortfall>,
     pub(crate) faults: Counted<Fault>,
     pub(crate) failures: Counted<Event>,
-    /// Lifetimes of buffers that were freed; none if there are too many.
+    /// The lifetimes of buffers that were freed, or `None` if there are too many.
     pub(crate) lifetimes: Option<Vec<Lifetime>>,
     pub(crate) simulations: Vec<Simulation>,
     pub(crate) curve: Curve,
     capacity: u64,
-    /// The first event after which more bytes are live than the capacity has.
+    /// The first event after which the live bytes exceed the capacity.
     pub(crate) over: Option<Event>,
 }
 
 impl Device {
-    /// A device without events. RMM's pool begins with `initial` bytes.
+    /// Creates a device without events. `initial` is the initial size of RMM's pool in bytes.
     pub(crate) fn new(allocators: &[Allocator], capacity: u64, initial: u64) -> Self {
         let simulation = |&allocator: &Allocator| {
             let simulator = allocator.simulator(capacity, initial)?;
@@ -171,7 +177,7 @@ impl Device {
         }
     }
 
-    /// Takes the next event.
+    /// Processes the next event.
     pub(crate) fn event(&mut self, event: Event) {
         self.note_frees(&event);
         match event.action {
@@ -197,7 +203,7 @@ impl Device {
         self.curve.note([self.books.bytes(), reserved].into_iter().chain(held));
     }
 
-    /// Compares what is live with what the log's own allocator holds.
+    /// Compares the live bytes with the bytes that the log's own allocator holds.
     fn compare(&mut self, event: Event) {
         let held = self.reserved.map_or(u64::MAX, |(now, _)| now);
         let live = self.books.bytes();
@@ -206,13 +212,13 @@ impl Device {
         }
     }
 
-    /// Returns the bytes that the log's own allocator holds, and their peak, if the log has all of
-    /// them.
+    /// Returns the bytes that the log's own allocator holds, and their peak, if the log reports all
+    /// of them.
     pub(crate) fn held(&self) -> Option<(u64, u64)> {
         self.reserved.filter(|_| self.shortfall.is_none())
     }
 
-    /// Ends the log: what is live stays so to the end.
+    /// Ends the log. Buffers that are still live remain live until the end.
     pub(crate) fn end(&mut self) {
         self.look_up_peak();
         let end = self.books.events() + 1;
@@ -261,13 +267,13 @@ impl Device {
             self.lifetimes = None;
             return;
         }
-        // A buffer that gave way to another one at once lives for its own event.
+        // A buffer that is immediately replaced by another one is live during its own event.
         let upper = upper.max(live.since + 1);
         lifetimes.push(Lifetime { lower: live.since, upper, bytes: live.event.asked() });
     }
 
     fn note_frees(&mut self, event: &Event) {
-        // What is asked for and done at once is one free.
+        // A free that is requested and completed immediately counts as a single free.
         if let Some(address) = self.requested.take() {
             let is_late = event.action != Action::Free || event.address != address;
             self.freed_late += u64::from(is_late);
@@ -295,7 +301,7 @@ impl Device {
     }
 }
 
-/// Returns `true` if an event has happened in the recording, and so may be named.
+/// Returns `true` if an event happened during the recording and may therefore be named.
 pub(crate) fn is_recorded(event: &Event) -> bool {
     event.place != Place::Before
 }

@@ -1,15 +1,15 @@
-//! The impossible events of a log, by name.
+//! The kinds of impossible events in a log.
 
 use std::fmt;
 
 use crate::log::{Event, Place};
 
-/// The inconsistency of an event.
+/// The reason why an event is impossible.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum FaultKind {
-    /// It frees a buffer that does not exist.
+    /// The event frees a buffer that does not exist.
     UnknownFree,
-    /// It allocates bytes that overlap a live buffer.
+    /// The event allocates bytes that overlap a live buffer.
     Overlap {
         /// The place at which the live buffer was allocated.
         other: Place,
@@ -18,18 +18,18 @@ pub(crate) enum FaultKind {
         /// The size of the live buffer in bytes.
         bytes: u64,
     },
-    /// It frees another number of bytes than were allocated.
+    /// The number of bytes freed differs from the number allocated.
     FreedBytes {
         /// The place at which the buffer was allocated.
         other: Place,
         /// The bytes that were allocated.
         allocated: u64,
     },
-    /// Its address and size exceed 64 bits, or all live bytes together do.
+    /// The end of the buffer or the sum of all live bytes exceeds 64 bits.
     Overflow,
 }
 
-/// An event that cannot be.
+/// An impossible event.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Fault {
     pub(crate) kind: FaultKind,
@@ -37,7 +37,7 @@ pub(crate) struct Fault {
 }
 
 impl FaultKind {
-    /// A word for programs.
+    /// Returns a word for the kind of fault, for programs.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::UnknownFree => "unknown-free",

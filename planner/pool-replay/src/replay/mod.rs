@@ -1,4 +1,5 @@
-//! A log replayed: the books of what is live, the policies beside it, the plan, and the report.
+//! Replays a log: tracks the live buffers, runs the simulated allocators, plans the buffers, and
+//! builds the report.
 
 mod books;
 mod curve;

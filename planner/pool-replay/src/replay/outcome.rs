@@ -1,4 +1,4 @@
-//! The outcome of the whole report of a log.
+//! The overall outcome of the report on a log.
 
 use crate::policy::Allocator;
 
@@ -7,24 +7,25 @@ use super::report::{AllocatorReport, Report};
 /// The outcome of a log.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Outcome {
-    /// The log is consistent, and one of the allocators does with the capacity on each device, if one was given.
+    /// The log is consistent. If a capacity was given, at least one of the allocators stays within
+    /// it on each device.
     Fits,
-    /// None of the tried allocators fits the capacity on each device.
+    /// None of the tried allocators stays within the capacity on each device.
     NoRoom,
-    /// Only a plan was asked for, and there is more to plan than the planner takes.
+    /// Only a plan was requested, but there are more buffers than the planner supports.
     LeftOut,
-    /// The log has events that cannot be.
+    /// The log contains impossible events.
     Inconsistent,
 }
 
-/// The verdict about an allocator and a capacity.
+/// The verdict on an allocator for a capacity.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 enum Verdict {
-    /// There is room for all.
+    /// There is room for all buffers.
     Fits,
-    /// Not tried.
+    /// The allocator was not tried.
     Unknown,
-    /// Some event has no room, or no plan was found.
+    /// There is no room at some event, or no plan was found.
     Fails,
 }
 
@@ -47,12 +48,12 @@ impl Report {
         if verdicts.iter().all(|&one| one == Verdict::Unknown) {
             return Outcome::LeftOut;
         }
-        // Without a capacity there is room in 64 bits, or the sizes are impossible.
+        // Without a capacity, 64 bits leave enough room, unless the sizes are impossible.
         self.capacity.map_or(Outcome::Fits, |_| Outcome::NoRoom)
     }
 }
 
-/// Returns `true` if an allocator does without more than the capacity.
+/// Returns whether an allocator stays within the capacity.
 fn verdict(report: &AllocatorReport) -> Verdict {
     match (&report.fails_at, report.left_out, &report.message) {
         (Some(_), ..) | (None, false, Some(_)) => Verdict::Fails,

@@ -1,32 +1,33 @@
-//! The plan of a device's buffers, now that all lifetimes are known, or of a graph's.
+//! Plans the buffers of a device, whose lifetimes are all known, or the buffers of a graph.
 
 use pool_plan::{Buffer, Certificate, HappensBeforeProblem, IntervalProblem, Options, PlanError};
 
 use super::device::Lifetime;
 
-/// What the planner makes of the buffers of a device.
+/// The result of planning the buffers of a device.
 #[derive(Debug)]
 pub(crate) enum Planned {
-    /// A plan, which the validator accepts.
+    /// A plan that has passed the validator.
     Plan(Certificate),
-    /// There is nothing to plan.
+    /// There are no buffers to plan.
     Nothing,
-    /// There are more buffers than the planner takes.
+    /// There are more buffers than the planner supports.
     TooMany,
     /// There is no plan within the capacity, or none was found.
     Refused(PlanError),
 }
 
-/// What orders the buffers of a device.
+/// The information that orders the buffers of a device.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Order<'a> {
-    /// Their lifetimes in the log; none where there are more than are kept.
+    /// The lifetimes of the buffers in the log, or `None` if there are too many to store.
     Sequence(Option<&'a [Lifetime]>),
     /// The edges of a graph.
     Graph(&'a HappensBeforeProblem),
 }
 
-/// Plans the buffers of a device in as few bytes as it can; if those are more than the capacity, within the capacity.
+/// Plans the buffers of a device in as few bytes as possible. If they do not fit within the
+/// capacity, plans again for that capacity.
 pub(crate) fn plan(order: Order<'_>, alignment: u64, capacity: u64, options: &Options) -> Planned {
     let solve = |options: &Options| match order {
         Order::Sequence(None) => Ok(None),
@@ -65,7 +66,7 @@ fn solve_sequence(
     Ok(plan.certificate)
 }
 
-/// Where a record has its buffers is no part of what is planned.
+/// Plans the buffers of a graph. The offsets in a record are ignored.
 fn solve_graph(
     problem: &HappensBeforeProblem,
     alignment: u64,

@@ -1,5 +1,5 @@
-//! The report of a log, which is one JSON object for programs; the command prints the same for
-//! people.
+//! The report on a log. It is one JSON object for programs, and the command prints the same data
+//! for people.
 
 use pool_plan::{PlanError, error_chain};
 use serde::Serialize;
@@ -11,34 +11,34 @@ use super::device::{Device, MOST_LIFETIMES, NAMED, is_recorded};
 use super::fault::Fault;
 use super::planned::Planned;
 
-/// Points of the curves.
+/// The number of points of each curve.
 const POINTS: usize = 64;
 
-/// A log.
+/// The report on a log.
 #[derive(Debug, Serialize)]
 pub struct Report {
     /// The name of the log.
     pub log: String,
-    /// Its format.
+    /// The format of the log.
     pub format: Format,
     /// The number of events.
     pub events: u64,
-    /// The number of lines of the file without an event.
+    /// The number of lines of the file that contain no event.
     #[serde(skip_serializing_if = "is_zero")]
     pub skipped_lines: u64,
     /// The number of operations of the graph, if the log is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operations: Option<usize>,
-    /// `true` if there is no event that cannot be.
+    /// `true` if the log contains no impossible event.
     pub consistent: bool,
-    /// The bytes of each device, if given.
+    /// The capacity of each device in bytes, if one was given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub capacity: Option<u64>,
-    /// Each device, by its number.
+    /// The report on each device, sorted by device number.
     pub devices: Vec<DeviceReport>,
 }
 
-/// One device of a log.
+/// The report on one device of a log.
 #[derive(Debug, Serialize)]
 pub struct DeviceReport {
     /// The number of the device.
@@ -47,27 +47,28 @@ pub struct DeviceReport {
     pub events: u64,
     /// The number of buffers.
     pub buffers: u64,
-    /// The number of streams that allocated.
+    /// The number of streams that allocated memory.
     pub streams: usize,
-    /// Buffers whose free names another stream than their allocation.
+    /// The number of buffers that were freed on a stream other than the one on which they were
+    /// allocated.
     pub freed_on_another_stream: u64,
-    /// Buffers whose bytes came back later than they were given up.
+    /// The number of buffers whose bytes became free later than they were released.
     pub freed_late: u64,
-    /// The most bytes that were live at once, as they were asked for.
+    /// The maximum number of requested bytes that were live at one time.
     pub peak_live: u64,
-    /// Those of them that were given up, and waited for other streams.
+    /// The part of the peak that owners had released, but that other streams could still use.
     pub late_at_peak: u64,
-    /// The event that reached the peak, if one is recorded.
+    /// The event that reached the peak, if it was recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub peak_at: Option<At>,
-    /// The peak of the log's own allocator, if the log has all of it.
+    /// The peak of the log's own allocator, if the log reports all of the memory that it held.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held_by_log: Option<u64>,
-    /// Set if more bytes are live than the log's own allocator holds: the log lacks some
-    /// allocations from the device, and there is no `held_by_log`.
+    /// Set if more bytes are live than the log's own allocator holds. The log then lacks some
+    /// allocations from the device, and `held_by_log` is not set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held_in_part: Option<HeldInPart>,
-    /// The lower bound for every allocator.
+    /// The lower bound for every allocator, in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bound: Option<u64>,
     /// The bytes that each allocator would have held.
@@ -80,31 +81,31 @@ pub struct DeviceReport {
     pub failures: Vec<EventReport>,
     /// The number of failed allocations.
     pub failure_count: u64,
-    /// The first events that cannot be.
+    /// The first impossible events.
     pub faults: Vec<FaultReport>,
     /// The number of impossible events.
     pub fault_count: u64,
-    /// Bytes over time.
+    /// The number of bytes over time.
     pub curve: CurveReport,
 }
 
-/// A contradiction between what the log's own allocator holds and what is live.
+/// A contradiction between the bytes that the log's own allocator holds and the live bytes.
 #[derive(Clone, Debug, Serialize)]
 pub struct HeldInPart {
-    /// The first event after which more is live than held.
+    /// The first event after which more bytes are live than held.
     pub at: At,
-    /// The bytes held then.
+    /// The number of bytes held after the event.
     pub held: u64,
-    /// The bytes live then.
+    /// The number of bytes live after the event.
     pub live: u64,
 }
 
 /// The place of an event.
 #[derive(Clone, Debug, Serialize)]
 pub struct At {
-    /// The line, the place in a trace, or the operation.
+    /// The line, the entry of a trace, or the operation.
     pub place: String,
-    /// Microseconds, from a point in time that the log chooses.
+    /// The time in microseconds, measured from an arbitrary origin that the log chooses.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time: Option<i64>,
 }
@@ -114,13 +115,15 @@ pub struct At {
 pub struct AllocatorReport {
     /// The allocator.
     pub allocator: Allocator,
-    /// The most bytes held; up to the failure, if there is one.
+    /// The maximum number of bytes held. If there is a failure, this only covers the events before
+    /// it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held: Option<u64>,
-    /// Bytes at the peak that live buffers have beyond what was asked for, because their sizes are rounded up.
+    /// The bytes of live buffers at the peak that exceed the requested bytes, because sizes are
+    /// rounded up.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub padding: Option<u64>,
-    /// Bytes held for each byte live at the peak.
+    /// The ratio of held bytes to the live bytes at the peak.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ratio: Option<f64>,
     /// The first event for which there was no room.
@@ -129,7 +132,7 @@ pub struct AllocatorReport {
     /// The reason why there is no plan.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// `true` if no plan was sought, because there is more to plan than the planner takes.
+    /// `true` if no plan was attempted, because there are more buffers than the planner supports.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub left_out: bool,
 }
@@ -137,15 +140,15 @@ pub struct AllocatorReport {
 /// A buffer.
 #[derive(Debug, Serialize)]
 pub struct BufferReport {
-    /// The bytes that were asked for.
+    /// The number of requested bytes.
     pub bytes: u64,
-    /// Its address.
+    /// The address of the buffer.
     pub address: u64,
-    /// Its stream.
+    /// The stream of the buffer.
     pub stream: u64,
-    /// The place of its allocation in the log.
+    /// The place in the log at which the buffer was allocated.
     pub at: At,
-    /// The callers, innermost first, `file:line name`.
+    /// The callers as `file:line name`, innermost first.
     pub frames: Vec<String>,
 }
 
@@ -154,9 +157,9 @@ pub struct BufferReport {
 pub struct LiveReport {
     /// The number of buffers.
     pub buffers: u64,
-    /// Their bytes.
+    /// The total number of bytes of these buffers.
     pub bytes: u64,
-    /// The largest of them.
+    /// The largest of these buffers.
     pub largest: Vec<BufferReport>,
 }
 
@@ -165,29 +168,29 @@ pub struct LiveReport {
 pub struct EventReport {
     /// The place in the log.
     pub at: At,
-    /// The bytes that were asked for.
+    /// The number of requested bytes.
     pub bytes: u64,
-    /// Its stream.
+    /// The stream of the event.
     pub stream: u64,
-    /// The callers, innermost first, `file:line name`.
+    /// The callers as `file:line name`, innermost first.
     pub frames: Vec<String>,
 }
 
-/// An event that cannot be.
+/// An impossible event.
 #[derive(Debug, Serialize)]
 pub struct FaultReport {
-    /// A word for what is wrong.
+    /// A word for the kind of fault.
     pub fault: &'static str,
     /// The place in the log.
     pub at: At,
-    /// The mistake, with its numbers.
+    /// A description of the mistake, with its numbers.
     pub message: String,
 }
 
-/// Quantities over the events of the device, each point the most of its part.
+/// Quantities over the events of the device. Each point is the maximum over its part of the events.
 #[derive(Debug, Serialize)]
 pub struct CurveReport {
-    /// Bytes live.
+    /// The number of live bytes.
     pub live: Vec<u64>,
     /// The bytes that the log's own allocator held, if the log reports them.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -205,17 +208,17 @@ fn at(event: &Event) -> At {
     At { place: event.place.to_string(), time: event.time }
 }
 
-/// A frame: `file:line name`.
+/// Returns a frame as `file:line name`.
 pub(crate) fn frame_text((file, line, name): (&str, i64, &str)) -> String {
     match (file, line) {
-        // PyTorch's profiler has no files.
+        // PyTorch's profiler does not record files.
         ("", _) | ("none", 0) => name.to_owned(),
         (file, 0) => format!("{file} {name}"),
         (file, line) => format!("{file}:{line} {name}"),
     }
 }
 
-/// The frames of a stack, `file:line name`.
+/// Returns the frames of a stack, each as `file:line name`.
 pub(crate) fn frames_of(stack: Stack, frames: &Frames) -> Vec<String> {
     frames.frames(stack).map(frame_text).collect()
 }
@@ -236,20 +239,21 @@ fn fault(fault: &Fault) -> FaultReport {
 }
 
 impl DeviceReport {
-    /// Bytes held for each byte live at the peak; none where nothing was live.
+    /// Returns the ratio of held bytes to the live bytes at the peak, or `None` if nothing was
+    /// live.
     #[must_use]
     pub fn ratio(&self, held: u64) -> Option<f64> {
         ratio(held, self.peak_live)
     }
 }
 
-/// Bytes held for each byte live, if any were.
+/// Returns the ratio of held bytes to live bytes, if any were live.
 #[expect(clippy::cast_precision_loss, reason = "a ratio is shown with three digits")]
 fn ratio(held: u64, live: u64) -> Option<f64> {
     (live > 0).then(|| held as f64 / live as f64)
 }
 
-/// The report of a device; `planned` is what the planner says, if it was asked.
+/// Builds the report on a device. `planned` is the result of the planner, if a plan was requested.
 pub(crate) fn device(
     number: u32,
     device: &Device,

@@ -1,4 +1,4 @@
-//! A log is read once, then its buffers are planned, then it is reported.
+//! Reads a log once, then plans its buffers, and then builds the report.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -16,23 +16,25 @@ use super::report::{self, Report};
 /// The settings of a replay.
 #[derive(Clone, Debug)]
 pub struct Replay {
-    /// The format of the log; if none is given, it is found out by its first bytes.
+    /// The format of the log. If it is `None`, the format is detected from the first bytes.
     pub format: Option<Format>,
     /// The part of the log that is replayed.
     pub selection: Selection,
-    /// The allocators that are simulated, in the order in which they are reported.
+    /// The allocators to simulate, in the order in which the report lists them.
     pub allocators: Vec<Allocator>,
-    /// The bytes of each device; with it, the report names the first event without room.
+    /// The capacity of each device in bytes. If it is set, the report names the first event for
+    /// which there is no room.
     pub capacity: Option<u64>,
-    /// The initial bytes of RMM's pool; no more than the capacity.
+    /// The initial size of RMM's pool in bytes, which is limited to the capacity.
     pub pool_size: u64,
-    /// The plan's minimum alignment of every buffer, in bytes, a power of two.
+    /// The minimum alignment of every buffer in the plan, in bytes. It must be a power of two.
     pub alignment: u64,
-    /// The options of each device's plan; the capacity in it is ignored.
+    /// The options for planning each device. The capacity in these options is ignored.
     pub options: Options,
 }
 
-/// All allocators, no capacity, no alignment, and two seconds for the plan of each device.
+/// Selects all allocators, no capacity, no alignment, and a budget of two seconds for the plan of
+/// each device.
 impl Default for Replay {
     fn default() -> Self {
         let budget = std::time::Duration::from_secs(2);
@@ -49,21 +51,21 @@ impl Default for Replay {
 }
 
 impl Replay {
-    /// Replays a file, which may be compressed by gzip or an archive of `torch.save`.
+    /// Replays a file, which may be compressed with gzip or be an archive of `torch.save`.
     ///
     /// # Errors
-    /// Fails if the file cannot be read, or does not match the format; the error names the line, or
-    /// the byte. An impossible event is not such an error, but one of the faults of the report.
+    /// Fails if the file cannot be read or does not match the format. The error states the line or
+    /// the byte. An impossible event is not an error, but is reported as a fault.
     pub fn file(&self, path: impl AsRef<Path>) -> Result<Report, LogError> {
         let path = path.as_ref();
         let mut source = Source::new(File::open(path)?)?;
         self.read(path.display().to_string(), &mut source)
     }
 
-    /// Replays what a reader gives, under a name for the report.
+    /// Replays a log from a reader. `name` is the name of the log in the report.
     ///
     /// # Errors
-    /// Same as [`file`](Self::file).
+    /// Fails for the same reasons as [`file`](Self::file).
     pub fn read(
         &self,
         name: impl Into<String>,
@@ -72,11 +74,11 @@ impl Replay {
         self.read_watched(name, source, &|| ())
     }
 
-    /// Does the same as [`read`](Self::read), and calls `is_read` once the log is read, before the
-    /// plans begin: a progress bar ends there.
+    /// Does the same as [`read`](Self::read), and calls `is_read` when the log has been read,
+    /// before planning begins. A progress bar can end at this point.
     ///
     /// # Errors
-    /// Same as [`file`](Self::file).
+    /// Fails for the same reasons as [`file`](Self::file).
     pub fn read_watched(
         &self,
         name: impl Into<String>,
@@ -115,7 +117,7 @@ impl Replay {
         })
     }
 
-    /// Replays events that are kept, without a graph that orders them.
+    /// Replays events that are stored in memory. There is no graph that orders them.
     pub(crate) fn events(&self, events: &[Event], frames: &Frames) -> Vec<report::DeviceReport> {
         let capacity = self.capacity.unwrap_or(u64::MAX);
         let mut devices: BTreeMap<u32, Device> = BTreeMap::new();
@@ -128,7 +130,7 @@ impl Replay {
         devices.iter_mut().map(report).collect()
     }
 
-    /// Ends a device, plans its buffers if that is asked for, and reports it.
+    /// Ends a device, plans its buffers if requested, and builds its report.
     fn device(
         &self,
         number: u32,

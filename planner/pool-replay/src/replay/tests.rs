@@ -1,4 +1,4 @@
-//! The report of a log, compared with a naive implementation.
+//! Tests the report on a log against a naive implementation.
 
 use pool_plan::{Options, PlanError};
 use proptest::collection::vec;
@@ -13,7 +13,7 @@ use super::device::{Device, NAMED};
 use super::planned::{Order, Planned, plan};
 use super::report::{self, Report};
 
-/// Events at few addresses, so that many of them cannot be.
+/// Events at few addresses, so that many of the events are impossible.
 fn events() -> impl Strategy<Value = Vec<Event>> {
     let action = prop_oneof![
         4 => Just(Action::Allocate),
@@ -24,7 +24,7 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
     let event = (action, 0..12_u64, 0..40_u64, 0..2_u64);
     vec(event, 0..80).prop_map(|all| {
         let event = |(line, (action, address, bytes, stream)): (u64, _)| {
-            // Freed bytes are often missing.
+            // The number of freed bytes is often missing.
             let bytes = if action == Action::Free && bytes < 30 { 0 } else { bytes };
             Event { stream, ..Event::new(action, Place::Line(line), address * 16, bytes) }
         };
@@ -35,10 +35,11 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
 #[derive(Debug, Default)]
 struct Naive {
     live: Vec<Event>,
-    /// The addresses of allocations of no bytes.
+    /// The addresses of allocations of 0 bytes.
     empty: Vec<u64>,
     faults: Vec<u64>,
-    /// The most bytes, the line that reached them, and the sizes then.
+    /// The maximum number of live bytes, the line that reached it, and the sizes of the buffers at
+    /// that point.
     peak: (u64, u64, Vec<u64>),
     freed_elsewhere: u64,
 }
@@ -121,7 +122,7 @@ fn devices_agree_with_naive_books() {
     assert!(outcome.is_ok(), "{outcome:?}");
 }
 
-/// Sizes that exceed 64 bits, alone or together, are faults.
+/// Sizes that exceed 64 bits, individually or in total, are faults.
 #[test]
 fn sizes_that_overflow_are_faults() {
     let mut device = Device::new(&Allocator::ALL, u64::MAX, 0);
@@ -140,7 +141,8 @@ fn sizes_that_overflow_are_faults() {
     assert_eq!(device.peak.bytes, u64::MAX);
 }
 
-/// A free that is completed at once is one free; one that waits for other streams is late.
+/// A free that completes immediately counts as one free. A free that waits for other streams is
+/// late.
 #[test]
 fn late_frees_are_counted() {
     let mut device = Device::new(&[], u64::MAX, 0);
@@ -154,7 +156,7 @@ fn late_frees_are_counted() {
         device.event(event(action, address));
     }
     assert_eq!(device.freed_late, 1);
-    // The peak is that of two buffers; one of them was released and waits.
+    // At the peak, two buffers are live. One of them was released, and waits for other streams.
     assert_eq!((device.peak.bytes, device.peak.late), (32, 0));
     let mut device = Device::new(&[], u64::MAX, 0);
     for (action, address) in [(allocate, 0), (request, 0), (allocate, 64), (free, 0), (free, 64)] {
@@ -163,7 +165,8 @@ fn late_frees_are_counted() {
     assert_eq!((device.peak.bytes, device.peak.late), (32, 16));
 }
 
-/// A plan that was not tried, because there are too many buffers, neither fits nor fails.
+/// If a plan was not tried because there are too many buffers, it counts neither as fitting nor as
+/// failing.
 #[test]
 fn outcomes_of_plans_that_are_left_out() {
     let outcome = |allocators: &[Allocator], capacity: Option<u64>, planned: &Planned| {

@@ -1,4 +1,5 @@
-//! CSV files: columns and offsets mean what they say, plans round-trip, and errors name line and column.
+//! Tests CSV files: columns and offsets are interpreted correctly, plans can be read back, and
+//! errors state line and column.
 
 use pool_plan::{Gap, Options, PlanError};
 use pool_replay::csv::{CsvError, CsvOptions, read, write};
@@ -61,7 +62,8 @@ fn errors_have_line_and_column() {
     );
 }
 
-/// Columns of other programs are ignored, and written again with a plan.
+/// The columns of other programs are ignored when a file is read, and copied when a plan is
+/// written.
 #[test]
 fn columns_of_others_are_kept() {
     let text = "name,id,lower,upper,size,name\nx,a,0,4,8,\"y,z\"\n";
@@ -71,7 +73,7 @@ fn columns_of_others_are_kept() {
     assert_eq!(written, "name,id,lower,upper,size,name,offset\nx,a,0,4,8,\"y,z\",16\n");
 }
 
-/// While a gap has a window, the buffer is planned as live, with all of its bytes.
+/// A buffer is planned as completely live during a gap that has a window.
 #[test]
 fn gaps_with_windows_are_planned_as_live() {
     let text = "id,lower,upper,size,alignment,gaps\n0,5,10,15,1,\n1,6,12,18,2,7-8 9-10@1:17\n";

@@ -1,4 +1,4 @@
-//! Tests of the CSV files: what is written is read back, and errors name the place.
+//! Tests the CSV files: written files can be read back, and errors state their positions.
 
 #![allow(
     clippy::unwrap_used,
@@ -14,7 +14,7 @@ mod placed;
 mod files;
 mod round_trips;
 
-/// `POOL_TEST_CASES` random files for each property, or 1,000.
+/// The number of random files for each property: `POOL_TEST_CASES`, or 1,000 by default.
 fn config() -> proptest::test_runner::Config {
     let given = std::env::var("POOL_TEST_CASES").ok().and_then(|text| text.parse().ok());
     let config = proptest::test_runner::Config::with_cases(given.unwrap_or(1000));

@@ -1,4 +1,4 @@
-//! Written files read back, for all names of buffers and contents.
+//! Written files can be read back, whatever the names and contents of the buffers.
 
 use pool_plan::{Buffer, IntervalProblem};
 use pool_replay::csv::{CsvError, CsvOptions, quoted, read, write};
@@ -8,8 +8,8 @@ use super::placed::placed;
 
 const FIXED: CsvOptions = CsvOptions { fixed: true, alignment: None };
 
-/// Returns a file of these buffers in another program's form: each field in quotes, or only if it
-/// needs them.
+/// Returns a file of these buffers in another program's style, with quotes around all fields, or
+/// only around those that need them.
 fn file(buffers: &[Buffer], always: bool, line_end: &str) -> String {
     let mut text = format!("id,lower,upper,size,gaps{line_end}");
     for Buffer { id, lower, upper, size, gaps, .. } in buffers {
@@ -40,7 +40,7 @@ proptest! {
         expected.iter_mut().zip(&offsets).for_each(|(one, &offset)| one.offset = Some(offset));
         let again = read(&written, FIXED).unwrap();
         prop_assert_eq!(again.buffers(), &expected[..]);
-        // What is written a second time is the same.
+        // Writing the file again gives the same text.
         prop_assert_eq!(&write(&written, &offsets).unwrap(), &written);
     }
 
@@ -56,7 +56,7 @@ proptest! {
         let _ = read(&text, CsvOptions::default());
     }
 
-    /// Bytes of any kind, with a header or without.
+    /// Arbitrary bytes, with or without a header.
     #[test]
     fn any_bytes_are_read_or_refused(
         header in any::<bool>(),

@@ -1,11 +1,11 @@
-//! Random buffers with names that a file could stumble over, and an offset for each.
+//! Random buffers with names that are difficult to store in a file, and an offset for each buffer.
 
 use std::collections::BTreeSet;
 
 use pool_plan::{Buffer, Gap};
 use proptest::prelude::*;
 
-/// Names with all that a file could stumble over.
+/// Names that contain everything that is difficult to store in a file.
 fn names() -> impl Strategy<Value = String> {
     let letters = prop::sample::select(vec![
         ',', '"', '\n', '\r', ' ', '\t', 'a', 'b', ';', '\'', '\\', '#', '@', '-', '\0', '\u{a0}',
@@ -18,7 +18,7 @@ fn names() -> impl Strategy<Value = String> {
     ]
 }
 
-/// Buffers with different names, and an offset for each.
+/// Buffers with different names, and an offset for each of them.
 pub(crate) fn placed() -> impl Strategy<Value = (Vec<Buffer>, Vec<u64>)> {
     let row = (names(), -5..5_i64, 1..9_i64, any::<bool>());
     prop::collection::vec(row, 1..6).prop_map(|rows| {

@@ -1,20 +1,23 @@
-//! Depth-first search by niches: it chooses the item that lies on the floor of one section.
+//! Depth-first search by niches: each step chooses the item that is placed on the floor of one
+//! section.
 //!
-//! A vertex takes one section and its floor, the lowest offset of its open items (a niche of the
-//! skyline, as in the checks of vertical positions in strip packing: Côté, Dell'Amico and Iori
-//! 2014). One of the items that can begin at the floor is placed there, or none is, and then each
-//! of them lies on another open item.
+//! A vertex of the search tree selects one section and its floor, which is the lowest offset of the
+//! section's open items. This is a niche of the skyline, as in the checks of vertical positions in
+//! strip packing (Côté, Dell'Amico and Iori 2014). It tries to place each of the items that can
+//! begin at the floor there. As a last option, it leaves the floor empty, and each of these items
+//! then rests on another open item.
 //!
-//! This loses no plan. Of all plans that are consistent with the vertex, take one whose sum of
-//! offsets is smallest. If none of the items is at the floor, each lies on another one, because it
-//! could be moved down otherwise. So one child is consistent with a plan if the vertex is.
+//! This search misses no plan. Among all plans that are consistent with the vertex, take the one
+//! with the smallest sum of offsets. If none of the items is at the floor, each of them rests on
+//! another item, because otherwise it could be moved down. If a plan is consistent with the vertex,
+//! some child is therefore also consistent with a plan.
 //!
-//! A section is taken only if no open item fits below those that can begin at its floor. A section
-//! with the lowest floor always qualifies. Otherwise the choice is free, which is the advantage
-//! over a search that places items in the order of their offsets. The search stays with the
-//! sections that failed most (weighted degrees, Boussemart et al. 2004), and does not repeat their
-//! failures for each arrangement of distant sections. It restarts with other preferences after
-//! increasing numbers of dead ends, keeps the weights for some restarts, and then drops them.
+//! A section may only be selected if no open item fits below the items that can begin at its floor.
+//! A section with the lowest floor always qualifies. Otherwise the choice is free, which is the
+//! advantage over a search that places items in order of their offsets. The search stays with the
+//! sections that failed most often (weighted degrees, Boussemart et al. 2004), and does not repeat
+//! their failures for each arrangement of distant sections. It restarts with other preferences
+//! after increasing numbers of dead ends. The weights are kept for some restarts, and then dropped.
 
 use super::instance::Instance;
 use super::skyline::Skyline;
@@ -23,38 +26,42 @@ use crate::adjacency::index;
 use crate::plan::as_float;
 use crate::random::Random;
 
-/// Dead ends before the first restart.
+/// The number of dead ends before the first restart.
 const FIRST_DEAD_ENDS: f64 = 200.0;
-/// The growth of the number of dead ends from one restart to the next.
+/// The factor by which the number of dead ends grows from one restart to the next.
 const PATIENCE_GROWTH: f64 = 1.04;
-/// Restarts after which the weights are dropped: they may have led away from all plans.
+/// The number of restarts after which the weights are dropped, because they may have led away from
+/// all plans.
 const MEMORY: usize = 64;
-/// The growth of the number of dead ends before the first restart each time that the weights are
-/// dropped.
+/// The factor by which the number of dead ends before the first restart grows each time that the
+/// weights are dropped.
 const MEMORY_GROWTH: f64 = 1.25;
-/// Slack that counts as none, as a share of the capacity.
+/// Slack up to this share of the capacity counts as none.
 const LITTLE_SLACK: f64 = 1.0 / 1024.0;
-/// The noise of preferences, after each was tried unchanged.
+/// The amount of noise that is added to preferences, after each preference has been tried
+/// unchanged.
 const NOISE: f64 = 0.6;
-/// Changes on a path from the root, 96 MiB, beyond which the search restarts.
+/// The maximum number of changes on a path from the root, which take 96 MiB. Beyond it, the search
+/// restarts.
 const MOST_CHANGES: usize = 1 << 22;
 
-/// The rule by which a vertex takes a section.
+/// The rule by which a vertex selects a section.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Focus {
-    /// One with little slack and many failures, whose floor is below all ends of open items.
+    /// Selects a section with little slack and many failures, whose floor is below the ends of all
+    /// open items.
     Failures,
-    /// The one with the lowest floor.
+    /// Selects the section with the lowest floor.
     Floor,
-    /// One with little slack and many failures, whose floor is below the ends of the open items
-    /// around it.
+    /// Selects a section with little slack and many failures, whose floor is below the ends of the
+    /// open items around it.
     Neighbourhood,
 }
 
-/// All ways to choose sections.
+/// All rules for selecting sections.
 pub(crate) const FOCUSES: [Focus; 3] = [Focus::Failures, Focus::Neighbourhood, Focus::Floor];
 
-/// The measure by which items are tried before others.
+/// The measure by which some items are tried before others.
 #[derive(Clone, Copy, Debug)]
 enum Preference {
     Lifetime,
@@ -72,19 +79,19 @@ type Range = (u32, u32);
 /// A vertex on the path from the root.
 #[derive(Debug)]
 enum Vertex {
-    /// One of the candidates is at the floor of the section, or none is.
+    /// Either one of the candidates is at the floor of the section, or none is.
     Choice {
         part: Range,
         section: u32,
         /// The candidates, as a range of the stack of lists.
         candidates: (usize, usize),
-        /// The place of the next candidate there; the end for none of them, and beyond it after all
-        /// were tried.
+        /// The position of the next candidate in the stack. The end of the range stands for leaving
+        /// the floor empty. Any value beyond the end means that every option has been tried.
         next: usize,
-        /// The number of changes of the plan before the choice.
+        /// The number of changes to the plan before the choice.
         changes: usize,
     },
-    /// Each part must have a plan.
+    /// Each part of the problem must be solvable.
     Parts { first: usize, next: usize },
 }
 
@@ -94,33 +101,33 @@ pub(crate) struct NicheSearch<'a> {
     skyline: Skyline<'a>,
     focus: Focus,
     random: Random,
-    /// The item with the highest number is tried first.
+    /// The preference for each item. The item with the highest number is tried first.
     preferences: Vec<f64>,
     path: Vec<Vertex>,
     lists: Vec<u32>,
     parts: Vec<Range>,
-    /// The number of changes of the plan at the root.
+    /// The number of changes to the plan at the root.
     root: usize,
     outcome: Outcome,
     restarts: usize,
     /// The number of exhausted choices since the last restart.
     dead_ends: f64,
-    /// The number of them before the next restart.
+    /// The number of exhausted choices before the next restart.
     patience: f64,
-    /// The number of them before the first restart after the weights were dropped.
+    /// The number of exhausted choices before the first restart after the weights were dropped.
     first_patience: f64,
     /// The number of placements that were tried.
     steps: u64,
-    /// For each item, the lowest top of its sections, with the choice of a section for which it was
-    /// found.
+    /// For each item, the lowest top of its sections, and the selection of a section for which this
+    /// value was computed.
     least_tops: Vec<(u64, u64)>,
-    /// The number of choices of a section.
+    /// The number of selections of a section so far.
     choices: u64,
 }
 
 impl<'a> NicheSearch<'a> {
-    /// Makes a search in an instance whose sections are in an order.
-    // Uncounted: one pass over the instance, of up to 4,000,000 pairs.
+    /// Creates a search in an instance whose sections are ordered.
+    // Uncounted: makes one pass over the instance, which contains up to 4,000,000 pairs.
     pub(crate) fn new(instance: &'a Instance, capacity: u64, focus: Focus, random: Random) -> Self {
         let mut skyline = Skyline::new(instance, capacity);
         let fits = |(item, &lowest): (usize, &u64)| lowest + instance.items[item].size <= capacity;
@@ -150,7 +157,7 @@ impl<'a> NicheSearch<'a> {
         search
     }
 
-    /// Begins at the root with other preferences.
+    /// Starts again at the root, with other preferences.
     fn restart(&mut self) {
         self.skyline.undo(self.root);
         self.path.clear();
@@ -213,7 +220,8 @@ impl<'a> NicheSearch<'a> {
         }
         let item = self.lists[place];
         if self.skyline.is_uncovered(item) {
-            // If an item blocks no other, no other choice instead of it helps.
+            // If an item blocks no other item, placing it is the only choice that needs to be
+            // tried.
             *next = end + 1;
         }
         if !self.skyline.place(item) {
@@ -228,7 +236,7 @@ impl<'a> NicheSearch<'a> {
         }
     }
 
-    /// Continues with each piece of a part separately, those with few sections first.
+    /// Continues with each piece of a part separately. Pieces with few sections come first.
     fn split(&mut self, (begin, end): Range) {
         let first = self.parts.len();
         let mut piece_begin = begin;
@@ -247,8 +255,8 @@ impl<'a> NicheSearch<'a> {
         self.succeed();
     }
 
-    /// Chooses a section of a part, and lists the candidates for its floor.
-    // Uncounted: the candidates, which are counted as they are listed.
+    /// Selects a section of a part, and lists the candidates for its floor.
+    // Uncounted: the candidates are counted when they are listed.
     fn enter(&mut self, part: Range) {
         let Some(section) = self.section(part) else {
             self.succeed();
@@ -262,7 +270,7 @@ impl<'a> NicheSearch<'a> {
         self.path.push(Vertex::Choice { part, section, candidates, next: first, changes });
     }
 
-    /// Returns the section of a part with which the search continues; `None` if all items are
+    /// Returns the section of a part with which the search continues, or `None` if all items are
     /// placed.
     fn section(&mut self, (begin, end): Range) -> Option<u32> {
         self.skyline.work().count((end - begin) as usize);
@@ -284,12 +292,12 @@ impl<'a> NicheSearch<'a> {
         best.map(|(_, section)| section)
     }
 
-    /// Returns the badness of a section: lower is better.
+    /// Returns the badness of a section. Lower is better.
     fn badness(&self, section: u32, floor: u64) -> f64 {
         let (slack, capacity) =
             (as_float(self.skyline.slack(section)), as_float(self.skyline.capacity));
         match self.focus {
-            // Of sections with one floor, the one with the least slack.
+            // Of several sections with the same floor, the one with the least slack is best.
             Focus::Floor => as_float(floor) + slack / (2.0 * capacity + 1.0),
             Focus::Failures | Focus::Neighbourhood => {
                 (slack + capacity * LITTLE_SLACK) / self.skyline.weight(section)
@@ -297,9 +305,9 @@ impl<'a> NicheSearch<'a> {
         }
     }
 
-    /// Returns `true` if no open item fits below one that can begin at the floor of a section. The
-    /// tops of an item's sections are read once for each choice of a section, because a long-lived
-    /// item is a candidate of many.
+    /// Returns `true` if no open item fits below an item that can begin at the floor of a section.
+    /// For each selection of a section, the tops of an item's sections are read only once, because
+    /// a long-lived item is a candidate in many sections.
     fn is_lowest_around(&mut self, section: u32, floor: u64) -> bool {
         let Self { skyline, least_tops, choices, .. } = self;
         skyline.candidates(section).all(|item| {
@@ -313,8 +321,8 @@ impl<'a> NicheSearch<'a> {
         })
     }
 
-    /// Returns from an exhausted choice to the last one that has more options.
-    // Uncounted: the length of the path, whose vertices were counted.
+    /// Returns from an exhausted choice to the last choice that has untried options.
+    // Uncounted: visits the vertices of the path, which were counted.
     fn fail(&mut self, lists: usize) {
         self.dead_ends += 1.0;
         self.skyline.age();
@@ -326,8 +334,8 @@ impl<'a> NicheSearch<'a> {
         }
     }
 
-    /// Keeps the placements of a part whose items are all placed, and continues with the next part.
-    // Uncounted: the length of the path, whose vertices were counted.
+    /// Keeps the placements of a part that is completely placed, and continues with the next part.
+    // Uncounted: visits the vertices of the path, which were counted.
     fn succeed(&mut self) {
         while let Some(vertex) = self.path.last_mut() {
             match vertex {

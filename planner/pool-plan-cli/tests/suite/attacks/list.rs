@@ -1,9 +1,9 @@
-//! The attacks, by the format that each is read as.
+//! The attacks, grouped by the format of the file.
 
 use super::super::memory::is_thorough;
 use super::{logs, pickles, problems};
 
-/// A file, the format that it is read as, and the expected result.
+/// A file, the format that the reader assumes, and the expected result.
 pub(super) struct Attack {
     pub(super) name: &'static str,
     pub(super) format: &'static str,
@@ -22,7 +22,7 @@ pub(super) fn attack(
     Attack { name, format, bytes: bytes.into(), code, says }
 }
 
-/// A million; in a short run, fewer.
+/// Returns a million, or less in a short run.
 pub(super) fn million() -> usize {
     if is_thorough() { 1_000_000 } else { 20_000 }
 }
@@ -43,7 +43,7 @@ fn of_no_format() -> Vec<Attack> {
     ]
 }
 
-/// All of them.
+/// Returns all attacks.
 pub(super) fn all() -> Vec<Attack> {
     let all = [
         logs::of_rmm(),

@@ -1,4 +1,5 @@
-//! Attacks on readers of text with a line for each event or buffer: RMM's, JSON lines, `MiniMalloc`'s.
+//! Attacks on readers of text with one line for each event or buffer: RMM's logs, JSON lines and
+//! `MiniMalloc`'s CSV.
 
 use super::list::{Attack, attack, million};
 

@@ -1,5 +1,6 @@
-//! Hostile logs, through the command, within 512 MiB of addresses: each gets the exit code and the words that
-//! `docs/measurements/2026-11-25-replay.md` lists. The tests beside them cut readers' input off at every byte, and mutate it.
+//! Passes hostile logs to the command, limited to 512 MiB of address space. Each log must yield the
+//! exit code and the words that `docs/measurements/2026-11-25-replay.md` lists. The readers' own
+//! tests truncate their input at every byte and mutate it.
 
 mod list;
 mod logs;

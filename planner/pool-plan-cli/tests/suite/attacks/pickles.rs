@@ -1,9 +1,9 @@
-//! Attacks on the reader of pickles.
+//! Attacks on the pickle reader.
 
 use super::super::command::data;
 use super::list::{Attack, attack, million};
 
-/// A pickle of protocol 4 with these opcodes.
+/// Creates a pickle of protocol 4 with these opcodes.
 fn pickle(opcodes: &[&[u8]]) -> Vec<u8> {
     [&[0x80, 4][..], &opcodes.concat()].concat()
 }

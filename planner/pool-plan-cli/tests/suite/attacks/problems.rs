@@ -1,4 +1,4 @@
-//! Attacks on the reader of problems in JSON, and problems that are more than is planned.
+//! Attacks on the reader of problems in JSON, and problems that are too large to plan.
 
 use super::super::memory::is_thorough;
 use super::list::{Attack, attack};
@@ -93,7 +93,7 @@ pub(super) fn of_problems() -> Vec<Attack> {
     ]
 }
 
-/// What takes the most time: more than is planned.
+/// A problem that would take the most time. It is too large to plan.
 pub(super) fn of_size() -> Vec<Attack> {
     if !is_thorough() {
         return Vec::new();

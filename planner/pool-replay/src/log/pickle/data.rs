@@ -1,4 +1,5 @@
-//! The contents of a pickle: its root, and the lists and dictionaries with several references.
+//! The contents of a pickle: its root, and the lists and dictionaries to which several references
+//! exist.
 
 use std::collections::HashMap;
 
@@ -10,14 +11,15 @@ use super::value::{Dict, Entry, Field, Value};
 #[derive(Debug, Default)]
 pub(crate) struct Pickle {
     pub(crate) root: Value,
-    /// Lists and dictionaries with several references.
+    /// Lists and dictionaries to which several references exist.
     pub(super) shared: Vec<Value>,
-    /// The stacks of lists of frames that are shared.
+    /// The stacks of shared lists of frames.
     stacks: HashMap<u32, Stack>,
 }
 
 impl Pickle {
-    /// Returns the items of a list; `None` for other values. A list of entries is none.
+    /// Returns the items of a list, or `None` for other values. A list of trace entries does not
+    /// count.
     pub(crate) fn list<'a>(&'a self, value: &'a Value) -> Option<&'a [Value]> {
         match self.resolve(value) {
             Value::List(list) if list.entries.is_empty() => Some(&list.items),
@@ -25,8 +27,8 @@ impl Pickle {
         }
     }
 
-    /// Returns the entries of a trace, and `None` for an item that is not an entry; `None` if the
-    /// value is not a list.
+    /// Returns the entries of a trace. Each item that is not an entry yields `None`. If the value
+    /// is not a list, the whole result is `None`.
     pub(crate) fn trace<'a>(
         &'a self,
         value: &'a Value,
@@ -36,7 +38,7 @@ impl Pickle {
         Some(list.entries.iter().map(Some).chain(items))
     }
 
-    /// Returns a dictionary without an action; `None` for other values.
+    /// Returns a dictionary without an action, or `None` for other values.
     pub(crate) fn dict<'a>(&'a self, value: &'a Value) -> Option<&'a Dict> {
         match self.resolve(value) {
             Value::Dict(dict) => Some(dict),
@@ -44,7 +46,7 @@ impl Pickle {
         }
     }
 
-    /// Returns an entry of a trace; `None` for other values.
+    /// Returns an entry of a trace, or `None` for other values.
     fn entry<'a>(&'a self, value: &'a Value) -> Option<&'a Entry> {
         match self.resolve(value) {
             Value::Entry(entry) => Some(entry),
@@ -52,16 +54,16 @@ impl Pickle {
         }
     }
 
-    /// Returns the stack of a list of frames; the empty stack if the value is not such a list.
+    /// Returns the stack of a list of frames, or the empty stack if the value is not such a list.
     ///
     /// # Errors
-    /// Fails if the line of a frame is an integer of more than 63 bits.
+    /// Fails if the line number of a frame does not fit in 63 bits.
     pub(crate) fn stack(&self, value: &Value, frames: &mut Frames) -> Result<Stack, NumberError> {
         Ok(stack_of(value, &self.shared, &self.stacks, frames)?.unwrap_or_default())
     }
 
-    /// Does the same for a list that may be shared, and keeps its stack: a trace names few stacks,
-    /// many times.
+    /// Does the same for a list that may be shared, and remembers the stack, because a trace refers
+    /// to few stacks many times.
     pub(super) fn keep_stack(
         &mut self,
         value: &Value,
@@ -79,7 +81,8 @@ impl Pickle {
     }
 }
 
-/// Returns a value itself, or the value of its number. The table never holds numbers alone.
+/// Returns the value itself, or the value that its number refers to. No entry of the table is
+/// itself a number.
 fn resolve<'a>(value: &'a Value, shared: &'a [Value]) -> &'a Value {
     match value {
         Value::Shared(number) => {
@@ -89,7 +92,7 @@ fn resolve<'a>(value: &'a Value, shared: &'a [Value]) -> &'a Value {
     }
 }
 
-/// Returns the stack of a list of frames; `None` if the value is not such a list.
+/// Returns the stack of a list of frames, or `None` if the value is not such a list.
 fn stack_of(
     value: &Value,
     shared: &[Value],
@@ -111,7 +114,7 @@ fn stack_of(
             return Ok(None);
         };
         let line = match frame.number(Field::Line) {
-            // A frame of compiled code may have no line.
+            // A frame of compiled code may have no line number.
             Number::Missing | Number::NotInteger => 0,
             number => number.signed()?,
         };

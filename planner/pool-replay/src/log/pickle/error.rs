@@ -1,15 +1,15 @@
-//! The errors of a pickle.
+//! The errors in a pickle.
 
 use thiserror::Error;
 
-/// The reason why reading a pickle stopped.
+/// The reason why a pickle cannot be read.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum PickleError {
     /// The file ends before the opcode STOP.
     #[error("the file ends here, before the pickle does")]
     Truncated,
-    /// The opcode does something other than building data.
+    /// The opcode does something other than build data.
     #[error(
         "opcode {name} does more than build data, and is refused: nothing of a file is ever executed"
     )]
@@ -17,7 +17,7 @@ pub enum PickleError {
         /// The name of the opcode.
         name: &'static str,
     },
-    /// The opcode builds data, in a form that no snapshot has.
+    /// The opcode builds data in a form that no snapshot uses.
     #[error("opcode {name} is of protocol 0 or copies data; write the pickle with protocol 2 to 5")]
     Unsupported {
         /// The name of the opcode.
@@ -29,34 +29,34 @@ pub enum PickleError {
         /// The byte.
         byte: u8,
     },
-    /// The pickle is of a newer protocol.
+    /// The pickle uses a newer protocol.
     #[error("protocol {version} is newer than 5, the newest that is read")]
     Protocol {
         /// The protocol.
         version: u8,
     },
-    /// The opcode needs more on the stack than there is, or another type.
+    /// The opcode needs more values on the stack, or a value of another type.
     #[error("opcode {name} does not find on the stack what it needs")]
     Stack {
         /// The name of the opcode.
         name: &'static str,
     },
-    /// The memo has no such entry.
+    /// The memo does not contain this entry.
     #[error("entry {number} of the memo was never put")]
     Memo {
         /// The number of the entry.
         number: u32,
     },
-    /// The line of a frame does not fit.
+    /// The line number of a frame is too large.
     #[error("the line of a frame is an integer of more than 63 bits")]
     FrameLine,
     /// A text is not UTF-8.
     #[error("a text is not UTF-8")]
     Encoding,
-    /// The pickle exceeds a limit of every snapshot.
+    /// The pickle exceeds a limit that every snapshot respects.
     #[error("more than {limit} {what}")]
     TooMany {
-        /// The limited thing.
+        /// The quantity that is limited.
         what: &'static str,
         /// The limit.
         limit: u64,

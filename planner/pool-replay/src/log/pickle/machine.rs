@@ -1,5 +1,5 @@
-//! The stack machine of a pickle. Limits bound the memory that a few bytes can demand: the depth of
-//! nesting, the lists and dictionaries, the memo.
+//! The stack machine that executes a pickle. Limits on the depth of nesting, on the number of lists
+//! and dictionaries, and on the memo bound the memory that a few bytes can demand.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{BufRead, Seek, SeekFrom};
@@ -12,17 +12,18 @@ use super::opcode::Opcode;
 use super::scanner::{Argument, Scanner};
 use super::value::{Entry, Field, Value};
 
-/// Levels of lists and dictionaries within each other.
+/// The maximum depth of nested lists and dictionaries.
 const MOST_DEPTH: u8 = 64;
-/// Lists and dictionaries. An empty one takes one byte of a file, and 48 here.
+/// The maximum number of lists and dictionaries. An empty one takes one byte in the file and 48
+/// bytes here.
 const MOST_CONTAINERS: u64 = 1 << 25;
-/// Values on the stack that are not in a list yet.
+/// The maximum number of values on the stack that are not yet in a list.
 const MOST_STACK: u64 = 1 << 25;
-/// Entries of the memo that are fetched.
+/// The maximum number of memo entries that are fetched.
 const MOST_FETCHED: u64 = 1 << 24;
 
-/// Returns the numbers of the memo that are fetched anywhere. This first pass also refuses invalid
-/// pickles.
+/// Returns the numbers of the memo entries that are fetched anywhere. This first pass also refuses
+/// invalid pickles.
 fn fetched(source: &mut impl BufRead) -> Result<HashSet<u32>, LogError> {
     let mut scanner = Scanner::new(source);
     let mut numbers = HashSet::new();
@@ -41,7 +42,7 @@ fn fetched(source: &mut impl BufRead) -> Result<HashSet<u32>, LogError> {
     }
 }
 
-/// The number in the first pickle of a file of `torch.save`, before it wrote archives.
+/// The number in the first pickle of a file that `torch.save` wrote before it used archives.
 const LEGACY: &[u8] = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.";
 
 /// Skips the three pickles at the beginning of such a file: the number, a version, and properties
@@ -56,7 +57,7 @@ fn skip_legacy(source: &mut impl BufRead) -> Result<(), LogError> {
     Ok(())
 }
 
-/// Reads a pickle, from where `source` is. `frames` must be new.
+/// Reads a pickle, starting at the position of `source`. `frames` must be new.
 pub(crate) fn read(
     source: &mut (impl BufRead + Seek),
     frames: &mut Frames,
@@ -175,7 +176,7 @@ impl<'a> Machine<'a> {
         self.push(value.ok_or(PickleError::Memo { number })?)
     }
 
-    /// Keeps the top of the stack under a number, if that is ever fetched.
+    /// Stores the top of the stack under a number, if this number is ever fetched.
     fn put(&mut self, number: u32) -> Result<(), PickleError> {
         self.memoized = self.memoized.wrapping_add(1);
         let shared = &mut self.pickle.shared;
@@ -242,7 +243,7 @@ impl<'a> Machine<'a> {
         at_most("lists and dictionaries", self.containers, MOST_CONTAINERS)
     }
 
-    /// The list or dictionary on top of the stack.
+    /// Returns the list or dictionary on top of the stack.
     fn top(&mut self, name: &'static str) -> Result<&mut Value, PickleError> {
         let floor = self.marks.last().copied().unwrap_or(0);
         let wrong = PickleError::Stack { name };
@@ -267,7 +268,7 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    /// Sets keys, which alternate with their values.
+    /// Sets keys of the dictionary on top. Keys and values alternate.
     fn set(&mut self, name: &'static str, pairs: Vec<Value>) -> Result<(), PickleError> {
         if pairs.len() % 2 == 1 {
             return Err(PickleError::Stack { name });
@@ -278,7 +279,7 @@ impl<'a> Machine<'a> {
             let Some(field) = Field::of(key) else { continue };
             self.set_field(name, field, value)?;
         }
-        // A dictionary is required even if no key is kept.
+        // A dictionary is required even if no key is stored.
         match self.top(name)? {
             Value::Dict(_) | Value::Entry(_) => Ok(()),
             _ => Err(PickleError::Stack { name }),
@@ -313,7 +314,7 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    /// Makes the dictionary on top an entry of a trace: it has an action.
+    /// Converts the dictionary on top to an entry of a trace, because it contains an action.
     fn become_entry(&mut self, name: &'static str) -> Result<(), PickleError> {
         let items = match self.top(name)? {
             Value::Dict(dict) => std::mem::take(&mut **dict).into_items(),
@@ -337,7 +338,7 @@ fn set_entry(entry: &mut Entry, field: Field, value: &Value, stack: Stack) {
     }
 }
 
-/// The depth of a container that has one of `inner` levels put into it.
+/// Returns the depth of a container after a value of `inner` levels is added to it.
 fn deeper(depth: u8, inner: u8) -> Result<u8, PickleError> {
     let depth = depth.max(inner.saturating_add(1));
     at_most("levels of nesting", depth.into(), MOST_DEPTH.into())?;

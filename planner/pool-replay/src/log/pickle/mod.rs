@@ -1,14 +1,15 @@
-//! A reader of pickles that builds data and does nothing else. Opcodes that name or call anything
-//! are refused by name, and nothing is ever executed.
+//! A pickle reader that only builds data. Opcodes that import or call anything are refused, with
+//! their names, and nothing is ever executed.
 //!
-//! A pickle is read twice. The first pass records the entries of the memo that are ever fetched,
-//! and so the lists and dictionaries that may have several references. Only those are kept in a
-//! table, by number. All others have one owner, so they cannot form a cycle, and their depth is
-//! known. An event of a trace becomes one compact record as soon as its dictionary is filled. Of
-//! dictionaries only the keys of [`Field`] are kept.
+//! A pickle is read twice. The first pass records which memo entries are ever fetched. These
+//! entries are the lists and dictionaries to which several references may exist. Only these lists
+//! and dictionaries are stored in a table, by number. All others have a single owner, so they
+//! cannot form a cycle, and their depth is known. An event of a trace is converted to a compact
+//! record as soon as its dictionary is filled. Of each dictionary, only the keys in [`Field`] are
+//! stored.
 //!
-//! The kept data take memory in proportion to the file, and limits bound the memory that a few
-//! bytes can demand.
+//! The memory for the stored data is proportional to the size of the file, and limits bound the
+//! memory that a few bytes can demand.
 
 mod data;
 mod error;

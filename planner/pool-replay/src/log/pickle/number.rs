@@ -1,30 +1,30 @@
-//! Integers of a pickle for a snapshot: 64 bits, and an error for every larger number.
+//! The integers in a pickle of a snapshot. They have 64 bits, and every larger number is an error.
 
 use std::fmt;
 
-/// A number of an entry or a dictionary.
+/// A number in an entry or a dictionary.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) enum Number {
     /// The key is missing.
     #[default]
     Missing,
-    /// The value is a text, a list, a float or nothing.
+    /// The value is a text, a list, a float or `None`.
     NotInteger,
-    /// An integer of 64 bits with its sign.
+    /// A signed 64-bit integer.
     Int(i64),
     /// An integer from 2^63 to 2^64 - 1.
     Large(u64),
-    /// An integer of more than 64 bits.
+    /// An integer that does not fit in 64 bits.
     Huge,
 }
 
-/// The reason why a value is not the number that a snapshot needs.
+/// The reason why a value is not a number that a snapshot can contain.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum NumberError {
     Missing,
     NotInteger,
     Negative(i64),
-    /// More bits than a field has: 64, or 63 for a field with a sign.
+    /// The number needs more bits than the field has: 64, or 63 for a signed field.
     TooLarge(u32),
 }
 
@@ -40,7 +40,7 @@ impl fmt::Display for NumberError {
 }
 
 impl Number {
-    /// The integer that `bytes` are, little-endian, in two's complement.
+    /// Returns the integer that `bytes` represent, in little-endian two's complement.
     pub(super) fn from_le_bytes(bytes: &[u8]) -> Self {
         let is_negative = bytes.last().is_some_and(|&byte| byte >= 0x80);
         let fill = if is_negative { 0xff } else { 0 };
@@ -51,7 +51,7 @@ impl Number {
             return Self::Huge;
         }
         let number = i128::from_le_bytes(low);
-        // The sign is that of the last byte, even if 16 bytes are kept.
+        // The last byte determines the sign, even if only 16 bytes are stored.
         if (number < 0) != is_negative {
             return Self::Huge;
         }
@@ -62,7 +62,7 @@ impl Number {
         }
     }
 
-    /// The number, from 0 to 2^64 - 1.
+    /// Returns the number if it is from 0 to 2^64 - 1.
     pub(crate) fn unsigned(self) -> Result<u64, NumberError> {
         match self {
             Self::Int(number) => u64::try_from(number).map_err(|_| NumberError::Negative(number)),
@@ -73,7 +73,7 @@ impl Number {
         }
     }
 
-    /// The number, from -2^63 to 2^63 - 1.
+    /// Returns the number if it is from -2^63 to 2^63 - 1.
     pub(crate) fn signed(self) -> Result<i64, NumberError> {
         match self {
             Self::Int(number) => Ok(number),
@@ -83,7 +83,8 @@ impl Number {
         }
     }
 
-    /// The 64 bits of a handle, written with its sign or without one. A handle that is missing is 0.
+    /// Returns the 64 bits of a handle, which may be written as a signed or an unsigned number. A
+    /// missing handle is 0.
     pub(crate) fn bits(self) -> Result<u64, NumberError> {
         match self {
             Self::Int(number) => Ok(u64::from_le_bytes(number.to_le_bytes())),
@@ -97,7 +98,7 @@ impl Number {
 mod tests {
     use super::Number;
 
-    /// Every length of an integer reads as Python's `int.from_bytes` does.
+    /// Integers of every length are read as Python's `int.from_bytes` reads them.
     #[test]
     fn integers_of_every_length() {
         let of = Number::from_le_bytes;

@@ -1,4 +1,4 @@
-//! The opcodes of pickles, by their bytes.
+//! The opcodes of pickles, and the bytes that represent them.
 
 use super::error::PickleError;
 
@@ -106,7 +106,7 @@ const ALL: [Opcode; 45] = {
 };
 
 impl Opcode {
-    /// The opcode of a byte.
+    /// Returns the opcode of a byte.
     pub(crate) fn of(byte: u8) -> Result<Self, PickleError> {
         if let Some(&opcode) = ALL.iter().find(|&&opcode| opcode as u8 == byte) {
             return Ok(opcode);
@@ -119,7 +119,7 @@ impl Opcode {
     }
 }
 
-/// The name of an opcode that imports, calls or asks for anything outside the pickle.
+/// Returns the name of an opcode that imports, calls or requests anything outside the pickle.
 fn refused(byte: u8) -> Option<&'static str> {
     Some(match byte {
         b'c' => "GLOBAL",

@@ -1,4 +1,4 @@
-//! From bytes to instructions: an opcode with its argument.
+//! Converts bytes to instructions. Each instruction consists of an opcode and its argument.
 
 use std::io::{self, BufRead, ErrorKind, Read as _};
 
@@ -7,19 +7,19 @@ use super::error::PickleError;
 use super::number::Number;
 use super::opcode::Opcode;
 
-/// The bytes that a text may have.
+/// The maximum length of a text in bytes.
 const MOST_TEXT: u64 = 1 << 24;
 
 /// The argument of an opcode.
 #[derive(Debug, Eq, PartialEq)]
 pub(super) enum Argument<'a> {
-    /// Nothing, or a value that no snapshot needs: floats, bytes.
+    /// No argument, or a value that no snapshot needs, such as a float or bytes.
     Nothing,
     /// An integer.
     Int(Number),
     /// A text.
     Text(&'a str),
-    /// A number of the memo.
+    /// The number of a memo entry.
     Memo(u32),
 }
 
@@ -43,12 +43,12 @@ impl<'a, R: BufRead> Scanner<'a, R> {
         Self { source, at: 0, offset: 0, text: Vec::new() }
     }
 
-    /// An error at the last opcode.
+    /// Returns an error at the last opcode.
     pub(super) fn wrong(&self, error: PickleError) -> LogError {
         LogError::Pickle { offset: self.offset, error }
     }
 
-    /// The next opcode and its argument.
+    /// Returns the next opcode and its argument.
     pub(super) fn next(&mut self) -> Result<(Opcode, Argument<'_>), LogError> {
         self.offset = self.at;
         let [byte] = self.bytes()?;
@@ -71,7 +71,7 @@ impl<'a, R: BufRead> Scanner<'a, R> {
                 self.long(length.into())?
             }
             Opcode::Long4 => {
-                // Negative lengths are read as very long ones, which no file has.
+                // A negative length is read as a very large one, which exceeds any file.
                 let length = u32::from_le_bytes(self.bytes()?);
                 self.long(length.into())?
             }
@@ -150,7 +150,7 @@ impl<'a, R: BufRead> Scanner<'a, R> {
             return Err(self.wrong(PickleError::TooMany { what, limit: MOST_TEXT }));
         }
         self.text.clear();
-        // Memory is allocated for the existing bytes, not for the given length.
+        // Memory is allocated for the bytes that exist, not for the length that the pickle states.
         let read = self.source.by_ref().take(length).read_to_end(&mut self.text)? as u64;
         self.at += read;
         if read < length {

@@ -1,9 +1,10 @@
-//! The values that a pickle builds, limited to those of a snapshot.
+//! The values that a pickle builds, limited to those that a snapshot needs.
 
 use super::super::frames::{Frames, Stack, Text};
 use super::number::Number;
 
-/// A key of a snapshot that is kept. The texts of the keys are the first of a [`Frames`], in this order.
+/// A key in a snapshot whose value is stored. In a [`Frames`], the texts of these keys come first,
+/// in this order.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[repr(u32)]
 pub(crate) enum Field {
@@ -47,7 +48,7 @@ const FIELDS: [(Field, &str); 17] = [
 ];
 
 impl Field {
-    /// Adds the keys to frames that have no texts yet.
+    /// Adds the keys to `frames`, which must not contain any texts yet.
     pub(super) fn register(frames: &mut Frames) {
         debug_assert_eq!(frames.texts(), 0);
         FIELDS.iter().for_each(|(_, name)| {
@@ -55,12 +56,12 @@ impl Field {
         });
     }
 
-    /// Returns the key's text in a snapshot.
+    /// Returns the text of the key in a snapshot.
     pub(crate) fn name(self) -> &'static str {
         FIELDS.iter().find(|(field, _)| *field == self).map_or("", |(_, name)| name)
     }
 
-    /// Returns the key of a text, if it is kept.
+    /// Returns the key with a text, if its values are stored.
     pub(super) fn of(text: Text) -> Option<Self> {
         let at = usize::try_from(text.0).ok()?;
         FIELDS.get(at).map(|&(field, _)| field)
@@ -70,22 +71,22 @@ impl Field {
 /// A value on the stack, in a list or in a dictionary.
 #[derive(Debug, Default)]
 pub(crate) enum Value {
-    /// A value that no snapshot needs: none, booleans, floats, bytes.
+    /// A value that no snapshot needs: `None`, a boolean, a float or bytes.
     #[default]
     Nothing,
     Int(Number),
     Text(Text),
-    /// A list or dictionary with several references, by its number in the table.
+    /// A list or dictionary to which several references exist, by its number in the table.
     Shared(u32),
     /// A list, tuple or set.
     List(Box<List>),
     Dict(Box<Dict>),
-    /// A dictionary with an action.
+    /// A dictionary that contains an action.
     Entry(Box<Entry>),
 }
 
 impl Value {
-    /// Returns a copy of the value, if the copy needs no second owner.
+    /// Returns a copy of the value, unless this would give the contents a second owner.
     pub(super) fn again(&self) -> Option<Self> {
         match self {
             Self::Nothing => Some(Self::Nothing),
@@ -96,7 +97,7 @@ impl Value {
         }
     }
 
-    /// Returns the number of levels of owned values.
+    /// Returns the number of levels of nested values that this value owns.
     pub(super) fn depth(&self) -> u8 {
         match self {
             Self::List(list) => list.depth,
@@ -105,18 +106,18 @@ impl Value {
         }
     }
 
-    /// The integer that the value is.
+    /// Returns the value as an integer.
     pub(crate) fn number(&self) -> Number {
         if let Self::Int(number) = self { *number } else { Number::NotInteger }
     }
 }
 
-/// A list, and the number of levels of values that it owns.
+/// A list, and the number of levels of nested values that it owns.
 #[derive(Debug, Default)]
 pub(crate) struct List {
     pub(crate) items: Vec<Value>,
-    /// The items of a list with only entries of a trace; there are many of them. `items` is empty
-    /// then.
+    /// The items of a list that contains only trace entries. There may be many of them. `items` is
+    /// then empty.
     pub(super) entries: Vec<Entry>,
     pub(super) depth: u8,
 }
@@ -135,7 +136,7 @@ impl List {
     }
 }
 
-/// The kept part of a dictionary.
+/// The part of a dictionary that is stored.
 #[derive(Debug, Default)]
 pub(crate) struct Dict {
     items: Vec<(Field, Value)>,
@@ -143,12 +144,12 @@ pub(crate) struct Dict {
 }
 
 impl Dict {
-    /// The value of a key.
+    /// Returns the value of a key.
     pub(crate) fn get(&self, field: Field) -> Option<&Value> {
         self.items.iter().find(|(key, _)| *key == field).map(|(_, value)| value)
     }
 
-    /// The number of a key.
+    /// Returns the number stored under a key.
     pub(crate) fn number(&self, field: Field) -> Number {
         self.get(field).map_or(Number::Missing, Value::number)
     }
@@ -160,7 +161,7 @@ impl Dict {
         }
     }
 
-    /// The key and value pairs.
+    /// The pairs of keys and values.
     pub(super) fn into_items(self) -> Vec<(Field, Value)> {
         self.items
     }

@@ -1,11 +1,11 @@
-//! Numbers from 2^63 on, compressed files, archives, and parts of logs.
+//! Tests numbers from 2^63 on, compressed files, archives, and parts of logs.
 
 use std::io::Write as _;
 
 use super::*;
 use crate::Replay;
 
-/// A snapshot with one entry, whose keys and integers are given as opcodes.
+/// Creates a snapshot with one entry, whose keys and integers are given as opcodes.
 fn entry(numbers: &[(&str, &[u8])]) -> Vec<u8> {
     let text =
         |text: &str| [&[0x8c, u8::try_from(text.len()).unwrap()][..], text.as_bytes()].concat();
@@ -21,25 +21,26 @@ fn entry(numbers: &[(&str, &[u8])]) -> Vec<u8> {
     pickle
 }
 
-/// An integer of nine bytes, as Python writes those from 2^63 on.
+/// An integer of nine bytes, the form in which Python writes integers from 2^63 on.
 fn nine(number: u64, last: u8) -> Vec<u8> {
     [&[0x8a, 9][..], &number.to_le_bytes(), &[last]].concat()
 }
 
-/// Addresses and streams have all of 64 bits.
+/// All 64 bits of addresses and streams are preserved.
 #[test]
 fn numbers_from_2_63_on_are_read() {
     let high = nine(1 << 63, 0);
     let pickle = entry(&[("addr", &high), ("size", b"M\0\x02"), ("stream", &high)]);
     let read = events(&pickle);
     assert_eq!((read[0].address, read[0].bytes, read[0].stream), (1 << 63, 512, 1 << 63));
-    // A signed stream is the same handle.
+    // A signed stream denotes the same handle.
     let signed = [&[0x8a, 8][..], &i64::MIN.to_le_bytes()].concat();
     let pickle = entry(&[("addr", b"K\0"), ("size", b"K\x01"), ("stream", &signed)]);
     assert_eq!(events(&pickle)[0].stream, 1 << 63);
 }
 
-/// A number that does not fit is an error with its place and its key, and never counts as missing.
+/// A number that does not fit is an error with its place and its key, and is never treated as
+/// missing.
 #[test]
 fn numbers_that_do_not_fit_are_errors() {
     let (huge, negative) = (nine(0, 1), [&[0x8a, 1][..], &[0xff]].concat());
@@ -62,7 +63,7 @@ fn numbers_that_do_not_fit_are_errors() {
         assert_eq!(message(&entry(&numbers)), format!("device_traces[0][0]: {expected}"));
     }
     assert_eq!(message(&entry(&[("size", b"K\x08")])), "device_traces[0][0]: addr is missing");
-    // The same for a frame's line, and for a segment.
+    // The same holds for the line of a frame, and for a segment.
     let frame =
         [b"](}(\x8c\x08filename\x8c\x01f\x8c\x04name\x8c\x01g\x8c\x04line", &huge[..], b"ue"];
     let frames = frame.concat();
@@ -85,7 +86,7 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// Makes an archive with stored files, or files that claim to be compressed.
+/// Creates an archive whose files are stored, or claim to be compressed.
 fn archive(files: &[(&str, &[u8])], method: u16) -> Vec<u8> {
     let (mut bytes, mut directory) = (Vec::new(), Vec::new());
     for (name, content) in files {
@@ -100,7 +101,7 @@ fn archive(files: &[(&str, &[u8])], method: u16) -> Vec<u8> {
         };
         bytes.extend(b"PK\x03\x04");
         shared(&mut bytes);
-        // PyTorch pads with an extra field, so that tensors are aligned.
+        // PyTorch pads the header with an extra field, so that tensors are aligned.
         bytes.extend([&short(7)[..], name.as_bytes(), b"FB\x03\0ZZZ", content].concat());
         directory.extend(b"PK\x01\x02\x14\0");
         shared(&mut directory);
@@ -130,12 +131,12 @@ fn compressed_files() {
         let expected = events_from(&sample, Some(format)).unwrap().0;
         assert_eq!(opened(sample.clone()).unwrap(), expected, "{format:?}");
         assert_eq!(opened(gzip(&sample)).unwrap(), expected, "{format:?}, compressed");
-        // Two consecutive members are one file.
+        // Two consecutive gzip members form a single file.
         let (first, second) = sample.split_at(sample.len() / 2);
         let both = [gzip(first), gzip(second)].concat();
         assert_eq!(opened(both).unwrap(), expected, "{format:?}, in two members");
         let cut = gzip(&sample);
-        // A pickle ends before the checksum does.
+        // The pickle ends before the checksum.
         let all = if format == Format::Pytorch { cut.len() / 2 } else { cut.len() };
         for length in 2..all {
             assert!(opened(cut[..length].to_vec()).is_err(), "{format:?}, {length} bytes");
@@ -161,13 +162,14 @@ fn archives_of_torch_save() {
             .contains("no data.pkl of torch.save in it, but a.txt")
     );
     assert!(message(archive(&files, 8)).contains("data.pkl is compressed"));
-    // Before archives, `torch.save` wrote three pickles of its own before that of the data.
+    // Before it used archives, `torch.save` wrote three pickles of its own before the data.
     let magic = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.";
     let legacy = [&magic[..], b"\x80\x02M\xe9\x03.", b"\x80\x02}q\0.", &data].concat();
     assert_eq!(opened(legacy).unwrap(), expected);
 }
 
-/// The owner of a buffer is a line of a program, an operator, or else the innermost frame.
+/// The owner of a buffer is a line in a program, otherwise an operator, otherwise the innermost
+/// frame.
 #[test]
 fn owners_of_buffers() {
     let owner = |frames: &[(&str, i64, &str)]| {
@@ -193,7 +195,7 @@ fn owners_of_buffers() {
     assert_eq!(owner(&[]), None);
 }
 
-/// Returns the events of a part, and the buffers that are live when it begins.
+/// Returns the events of a part, and the buffers that are live when the part begins.
 fn part(text: &str, selection: &Selection) -> Vec<(Action, Place, u64)> {
     let mut events = Vec::new();
     let mut source = Cursor::new(text.as_bytes());
@@ -204,7 +206,8 @@ fn part(text: &str, selection: &Selection) -> Vec<(Action, Place, u64)> {
     events
 }
 
-/// For every part, the buffers live after it are those of a naive reader of the whole log there.
+/// For every part, the buffers that are live at its end are the same as in a naive reader of the
+/// whole log at that point.
 #[test]
 fn parts_of_a_log() {
     let mut text = String::new();

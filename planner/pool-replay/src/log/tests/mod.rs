@@ -1,4 +1,5 @@
-//! The readers: hand-made files, every prefix of them, mutations, and files that demand too much.
+//! Tests the readers with hand-made files, every prefix of them, mutations, and files that demand
+//! too much.
 
 mod cases;
 mod others;
@@ -50,8 +51,8 @@ fn samples() -> [(Format, Vec<u8>); 10] {
     ]
 }
 
-/// Every prefix is read, or refused with a typed error; of a pickle every prefix is refused, at its
-/// end.
+/// Every prefix is either read or refused with a typed error. Every prefix of a pickle is refused,
+/// at its end.
 #[test]
 fn truncated_at_every_byte() {
     for (format, sample) in samples() {
@@ -59,7 +60,7 @@ fn truncated_at_every_byte() {
         for length in 0..sample.len() {
             let outcome = events_from(&sample[..length], Some(format));
             if format == Format::Pytorch {
-                // The others end at a line end, or within a line.
+                // The other prefixes end at a line end, or within a line.
                 let error = pool_plan::error_chain(&outcome.unwrap_err());
                 assert!(error.ends_with("the file ends here, before the pickle does"), "{error}");
             }
@@ -67,7 +68,7 @@ fn truncated_at_every_byte() {
     }
 }
 
-/// A file whose first bytes can be read, and no others.
+/// A file whose first bytes can be read, but not the rest.
 struct Failing(Cursor<Vec<u8>>, u64);
 
 impl std::io::Read for Failing {
@@ -86,7 +87,8 @@ impl Seek for Failing {
     }
 }
 
-/// A read error of a file is the error at every byte; it never looks like the end of the file.
+/// If a file cannot be read from some byte on, the result is a read error. It never looks like the
+/// end of the file.
 #[test]
 fn files_that_cannot_be_read_on() {
     for (format, sample) in samples() {
@@ -100,7 +102,7 @@ fn files_that_cannot_be_read_on() {
     }
 }
 
-/// A reader returns for all changes, removals and repetitions of bytes.
+/// A reader terminates for all changes, removals and repetitions of bytes.
 #[test]
 fn mutations_never_panic() {
     let cases = std::env::var("POOL_TEST_CASES").ok().and_then(|text| text.parse().ok());
@@ -128,7 +130,7 @@ fn mutations_never_panic() {
     assert!(outcome.is_ok(), "{outcome:?}");
 }
 
-/// A million equal lines are read one at a time.
+/// A log of a million equal lines is read line by line.
 #[test]
 fn million_equal_lines() {
     let header = "Thread,Time,Action,Pointer,Size,Stream\n";

@@ -1,4 +1,5 @@
-//! Logs of other programs: one sample of each, what its lines mean, and what is wrong with a line.
+//! Tests the logs of other programs: one sample of each, the meaning of its lines, and errors in
+//! its lines.
 
 use super::*;
 
@@ -40,7 +41,7 @@ fn event(action: Action, place: Place, address: u64, bytes: u64) -> Event {
     Event::new(action, place, address, bytes)
 }
 
-/// Reads a log among lines of others; returns its events and how many lines were skipped.
+/// Reads a log that contains foreign lines. Returns its events and the number of skipped lines.
 fn among_others(text: &str, format: Format) -> Result<(Vec<Event>, u64), LogError> {
     let selection = Selection { skip_other_lines: true, ..Selection::default() };
     let mut events = Vec::new();
@@ -70,14 +71,14 @@ fn rmm_event_log_of_0_13() {
     assert_eq!(events(EVENT_LOG.as_bytes()), expected);
 }
 
-/// The columns that a reader uses may stand in any order, beside any others.
+/// The columns that a reader uses may occur in any order, among any other columns.
 #[test]
 fn rmm_columns_in_any_order() {
     let text = "Size,Reason,Pointer,Action\n16,\"a, b\",0x10,allocate\n16,c,0x10,free\n";
     let read = events(text.as_bytes());
     assert_eq!(read[0], event(Action::Allocate, Place::Line(2), 0x10, 16));
     assert_eq!(read[1], event(Action::Free, Place::Line(3), 0x10, 16));
-    // A log of another version behind this one.
+    // A log of another version is appended to this one.
     let both = format!("{text}Time,Action,Pointer,Size,Stream\n16:48:38:000001,free,0x20,8,0x7\n");
     let last = events(both.as_bytes())[2];
     assert_eq!((last.address, last.bytes, last.stream), (0x20, 8, 7));
@@ -150,7 +151,7 @@ fn cupy_hook() {
     ] {
         let message = message(line.as_bytes());
         assert!(message.starts_with(expected), "{line}: {message}");
-        // What is one of the hook's lines is never skipped.
+        // A line of the hook's output is never skipped.
         assert!(among_others(line, Format::Cupy).is_err(), "{line}");
     }
 }
@@ -171,7 +172,7 @@ fn tflite_plan() {
         (free, 0, 8, Some(4)),
     ];
     assert_eq!(told(TFLITE), expected);
-    // The same plan twice, as it is printed again with more buffers.
+    // The same plan occurs twice, because it is printed again when buffers are added.
     assert_eq!(told(&format!("{TFLITE}{TFLITE}")), expected);
     for (from, to, expected) in [
         ("size=20", "size=-2", "line 3: size=-2 is below 0"),
@@ -191,7 +192,7 @@ fn xla_buffer_assignment() {
         events(text.as_bytes()).iter().map(told).collect::<Vec<_>>()
     };
     let (reserve, allocate, free) = (Action::Reserve, Action::Allocate, Action::Free);
-    // `multiply` and `add` share bytes at time 2: XLA adds in place.
+    // `multiply` and `add` share bytes at time 2, because XLA adds in place.
     let expected = [
         (reserve, 0, 16, Some(0)),
         (reserve, 256, 48, Some(0)),
@@ -221,7 +222,8 @@ fn xla_buffer_assignment() {
     }
 }
 
-/// A log among lines of others is read where its format is given; what looks like an event and is none never is skipped.
+/// A log that contains foreign lines is read if its format is given. A line that looks like an
+/// event but is not a valid one is never skipped.
 #[test]
 fn rmm_among_other_lines() {
     let text = "26/01/01 14:21:19 INFO Init: size = 30000.0 MB, gpuId 0\n\
@@ -240,7 +242,7 @@ fn rmm_among_other_lines() {
     }
 }
 
-/// The error of a file of no known format names the nearest one.
+/// If the format of a file is not known, the error names the nearest one.
 #[test]
 fn nearest_formats_are_named() {
     for (bytes, expected) in [
@@ -256,7 +258,7 @@ fn nearest_formats_are_named() {
     assert!(!message(b"hello\n").contains("nearest"));
 }
 
-/// Lines that end with CR alone are counted like others.
+/// A single CR also ends a line, and is counted accordingly.
 #[test]
 fn lines_that_end_with_a_carriage_return() {
     let unix = "Thread,Time,Action,Pointer,Size,Stream\n\n1,1:1:1.1,allocate,0x10,8,0\n1,1:1:1.1,grow,0x10,8,0\n";
@@ -269,7 +271,7 @@ fn lines_that_end_with_a_carriage_return() {
     let expected = message(problem.as_bytes());
     assert!(expected.contains("line 4"), "{expected}");
     assert_eq!(message(problem.replace('\n', "\r").as_bytes()), expected);
-    // Where a chunk of the file ends between CR and LF.
+    // A chunk of the file ends between CR and LF.
     for capacity in 1..40 {
         let text = unix.replace('\n', "\r\n");
         let mut source = std::io::BufReader::with_capacity(capacity, Cursor::new(text));
@@ -279,7 +281,7 @@ fn lines_that_end_with_a_carriage_return() {
     }
 }
 
-/// What refers to an operation that does not exist is named.
+/// The error names the part that refers to an operation that does not exist.
 #[test]
 fn operations_that_do_not_exist() {
     let graph = |edges: &str, allocated: u32, freed: u32| {

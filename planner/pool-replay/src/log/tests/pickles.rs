@@ -1,10 +1,10 @@
-//! Pickles: hand-made ones, one of Python's, and those with refused contents.
+//! Tests pickles: hand-made ones, one by Python, and those with refused contents.
 
 use super::super::pickle::Opcode;
 use super::*;
 
-/// A snapshot of `Pickler`'s in few bytes, by hand: a memoized value has the number under which it
-/// was put.
+/// A short, hand-made snapshot in the style of `Pickler`, which memoizes a value under an explicit
+/// number.
 struct Pickler(Vec<u8>);
 
 impl Pickler {
@@ -37,7 +37,7 @@ impl Pickler {
         self.op(b'h').op(number)
     }
 
-    /// An entry of a trace, whose frames are those of a list in the memo.
+    /// An entry of a trace whose frames are a list in the memo.
     fn entry(self, action: &str, addr: i64, size: i64, frames: u8) -> Self {
         let new = self.op(b'}').op(b'(');
         let named = new.text("action").text(action).text("addr").int(addr).text("size").int(size);
@@ -45,7 +45,7 @@ impl Pickler {
     }
 }
 
-/// Makes two events, a buffer from before, shared frames, and unused keys.
+/// Creates a pickle with two events, a buffer from before them, shared frames, and unused keys.
 pub(super) fn snapshot() -> Vec<u8> {
     let new = Pickler::new(4).op(b'}').op(b'(');
     let frames = new.text("unused").op(b']').put(7).op(b'}').put(8).op(b'(').text("filename");
@@ -96,7 +96,7 @@ fn snapshot_as_python_writes_it() {
     assert_eq!(named, [(72, "loss"), (57, "main")]);
 }
 
-/// Every opcode that could run code is refused by its name, at any place.
+/// Every opcode that could run code is refused with its name, at any position.
 #[test]
 fn opcodes_that_do_things_are_refused() {
     let names = [
@@ -127,12 +127,13 @@ fn opcodes_that_do_things_are_refused() {
     assert!(message.starts_with("byte 2: opcode GLOBAL"), "{message}");
 }
 
-/// Every byte as an opcode either builds data or is refused, in both passes alike.
+/// Every byte, used as an opcode, either builds data or is refused, with the same result in both
+/// passes.
 #[test]
 fn opcodes_all_have_an_answer() {
     let built: Vec<u8> = (0..=255).filter(|&byte| Opcode::of(byte).is_ok()).collect();
     assert_eq!(built.len(), 45);
-    // Python's list of opcodes has 68; 15 have effects, 8 are unsupported.
+    // Python's list contains 68 opcodes. Of these, 15 have effects and 8 are not supported.
     assert_eq!(68 - 15 - 8, built.len());
 }
 
@@ -141,20 +142,21 @@ fn pickles_that_ask_for_too_much() {
     let deep: Vec<u8> =
         [0x80, 4].into_iter().chain([b']'; 1000]).chain([b'a'; 999]).chain(*b".").collect();
     assert!(message(&deep).ends_with("more than 64 levels of nesting"), "{}", message(&deep));
-    // In itself, by way of the memo; and two lists in each other.
+    // A list contains itself, through the memo, and two lists contain each other.
     let own = Pickler::new(4).op(b']').put(0).get(0).op(b'a').op(b'.').0;
     assert_eq!(message(&own), "segments[0]: no dictionary");
     let both =
         Pickler::new(4).op(b']').put(0).op(b']').put(1).get(0).op(b'a').op(b'a').get(1).op(b'.');
     assert_eq!(message(&both.0), "segments[0]: no dictionary");
-    // Each list has the one before it ten times: 10^60 lists, if they were copied.
+    // Each list contains the previous list ten times. If they were copied, this would yield 10^60
+    // lists.
     let mut laughs = Pickler::new(4).op(b']').put(0);
     for level in 1..60 {
         laughs = laughs.op(b']').put(level).op(b'(');
         laughs = (0..10).fold(laughs, |laughs, _| laughs.get(level - 1)).op(b'e');
     }
     assert!(message(&laughs.op(b'.').0).starts_with("segments[0]"));
-    // Lengths without the bytes.
+    // The pickles state lengths, but the bytes are missing.
     for start in [
         &b"X\xff\xff\xff\x00"[..],
         b"\x8e\xff\xff\xff\xff\xff\xff\xff\x7f",
@@ -178,7 +180,7 @@ fn pickles_that_ask_for_too_much() {
     assert!(message(b"\x80\x04](a.").starts_with("byte 4: opcode APPEND"));
 }
 
-/// Sizes and addresses that exceed their numbers are errors of the place.
+/// Sizes and addresses that are too large are errors that state their place.
 #[test]
 fn snapshots_that_are_none() {
     let trace = |entry: Pickler| entry.op(b'a').op(b'a').op(b's').op(b'.').0;

@@ -1,4 +1,4 @@
-//! Logs of text and problems: the meaning of each line, and the line of each error.
+//! Tests text logs and problems: the meaning of each line, and the line of each error.
 
 use super::*;
 
@@ -68,7 +68,7 @@ fn json_log() {
     let free = Event::new(Action::Free, Place::Line(2), 64, 0);
     assert_eq!(second, Event { device: 1, ..free });
     assert_eq!(third, Event::new(Action::Fail, Place::Line(3), 0, 9));
-    // The output equals the input, after the lines that number a frame and a stack.
+    // The output equals the input, except for the lines that number a frame and a stack.
     let mut written = Vec::new();
     let mut writer = JsonWriter::new(&mut written, &frames);
     [first, second, third].iter().for_each(|event| writer.event(event).unwrap());
