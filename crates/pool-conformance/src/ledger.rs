@@ -1,6 +1,6 @@
-//! The ledger of a backend's blocks: what is allocated, what was freed and how, and the rule by
-//! which the test refuses coming allocations. A backend in a test reports every block to it where
-//! memory is taken and freed, and asks it before it takes any.
+//! The ledger of a backend's blocks: what was allocated, what was freed and how, and which future
+//! allocations the test refuses. A backend under test reports every block to the ledger when memory
+//! is allocated and freed, and asks the ledger before each allocation.
 
 use std::collections::BTreeMap;
 use std::ptr::NonNull;
@@ -11,8 +11,9 @@ use thiserror::Error;
 
 use crate::panics::panic_in_allocation;
 
-/// A record of the blocks that a backend allocated and freed, and of the allocations that it is to
-/// refuse. A clone is the same ledger: the contexts of several pools and the probe share one.
+/// A record of the blocks that a backend allocated and freed, and a rule for the allocations that
+/// the backend must refuse. A clone refers to the same ledger, which the probe and the contexts of
+/// several pools share.
 ///
 /// ```
 /// use pool_conformance::{Ledger, Refusal};
@@ -34,7 +35,7 @@ use crate::panics::panic_in_allocation;
 pub struct Ledger(Arc<Mutex<Entries>>);
 
 impl Ledger {
-    /// Returns `true` if both handles are of one ledger.
+    /// Returns `true` if both handles refer to the same ledger.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
@@ -42,10 +43,10 @@ impl Ledger {
 
 #[derive(Debug, Default)]
 struct Entries {
-    /// Every block that is allocated, by its address.
+    /// All allocated blocks, by address.
     live: BTreeMap<usize, BlockEntry>,
-    /// Bytes of blocks that the pools freed, and whose memory has not returned yet, by the
-    /// addresses of the blocks.
+    /// Sizes of blocks that the pools have freed, but whose memory has not been returned yet, by
+    /// address.
     returning: BTreeMap<usize, usize>,
     held: BlockCounts,
     refuse: Refusal,
@@ -58,50 +59,51 @@ struct Entries {
 #[derive(Clone, Copy, Debug)]
 struct BlockEntry {
     bytes: usize,
-    /// The number of blocks that were given before this one.
+    /// The number of blocks that were allocated before this one.
     number: usize,
-    /// The block's address, if its memory is the host's and a test may free it in the end.
+    /// The block's address, if its memory is host memory that a test may free at the end.
     block: Option<NonNull<u8>>,
 }
 
-// SAFETY: an address and a number; the address is used only for blocks that no pool knows any more.
+// SAFETY: an entry consists of an address and numbers. The address is used only for blocks that no
+// pool tracks any longer.
 unsafe impl Send for BlockEntry {}
 
-/// The blocks that a backend has allocated, as counted outside the pools.
+/// The number of blocks that a backend has allocated, counted outside the pools.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BlockCounts {
-    /// Blocks that are allocated now.
+    /// Blocks that are currently allocated.
     pub blocks: usize,
-    /// Bytes of those blocks.
+    /// Total bytes of these blocks.
     pub bytes: usize,
-    /// Blocks that the pools freed, and whose memory has not returned yet.
+    /// Blocks that the pools have freed, but whose memory has not been returned yet.
     pub returning: usize,
-    /// The most bytes at any moment since [`Ledger::forget_peak`].
+    /// The largest number of bytes allocated at any time since [`Ledger::forget_peak`].
     pub peak_bytes: usize,
-    /// The number of requests that were granted.
+    /// Requests granted.
     pub allocations: usize,
-    /// The number of requests that were refused, by an error or by a panic.
+    /// Requests refused, with an error or a panic.
     pub refused: usize,
 }
 
-/// The rule by which allocations are refused.
+/// A rule that selects the allocations to refuse.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Refusal {
     /// No allocation is refused.
     #[default]
     Never,
-    /// The allocation after this many more is refused.
+    /// Skips this many allocations and refuses the next one.
     Once(usize),
-    /// All allocations after this many more are refused.
+    /// Skips this many allocations and refuses all later ones.
     From(usize),
-    /// All allocations that would raise the live blocks above this many bytes are refused.
+    /// Refuses all allocations that would raise the live bytes above this number.
     Above(usize),
-    /// The allocation after this many more panics instead.
+    /// Skips this many allocations and panics in the next one.
     PanicOnce(usize),
 }
 
-/// The result of [`Ledger::ask`] where the test refuses: the error of a backend that refuses on
-/// request.
+/// The error of [`Ledger::ask`] when the test refuses an allocation. A backend that refuses on
+/// request returns this error.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[error("the test refused {bytes} bytes")]
 pub struct RefusalError {
@@ -109,29 +111,30 @@ pub struct RefusalError {
     pub bytes: usize,
 }
 
-/// A misuse of a block. Callers of the cases check that no fault was noted.
+/// A misuse of a block. Code that runs the cases checks that no faults were recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fault {
-    /// A block was freed while it was not allocated: a second time, or at an address that never was a block's.
+    /// A block was freed that was not allocated: it was freed twice, or its address never belonged
+    /// to a block.
     NotAllocated {
         /// The address that was freed.
         address: usize,
     },
-    /// A block was freed with other bytes than it was allocated with.
+    /// A block was freed with a different size than it was allocated with.
     OtherBytes {
         /// The address of the block.
         address: usize,
-        /// The bytes that it was allocated with.
+        /// The size with which the block was allocated, in bytes.
         allocated: usize,
-        /// The bytes that it was freed with.
+        /// The size with which the block was freed, in bytes.
         freed: usize,
     },
-    /// A block was given while some of its bytes belonged to another block.
+    /// A new block overlaps an allocated one.
     Overlaps {
         /// The address of the new block.
         address: usize,
-        /// The bytes of the block.
+        /// The size of the block, in bytes.
         bytes: usize,
     },
     /// Work used a block after it was freed.
@@ -139,19 +142,19 @@ pub enum Fault {
         /// The address of the block.
         address: usize,
     },
-    /// Work went beyond the bytes of a block.
+    /// Work accessed memory past the end of a block.
     Beyond {
         /// The address of the block.
         address: usize,
-        /// The bytes of the block.
+        /// The size of the block, in bytes.
         bytes: usize,
-        /// The offset at which the work would have ended.
+        /// The offset at which the access would have ended.
         end: usize,
     },
 }
 
 impl Ledger {
-    /// Creates a ledger without entries.
+    /// Creates an empty ledger.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -161,15 +164,16 @@ impl Ledger {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks whether the test lets a backend allocate, before it does.
+    /// Asks if the test permits an allocation. A backend calls this method before it allocates.
     ///
     /// # Errors
     ///
-    /// [`RefusalError`], which the backend turns into its own error, or returns.
+    /// [`RefusalError`], which the backend returns or converts into its own error.
     ///
     /// # Panics
     ///
-    /// If the test set [`Refusal::PanicOnce`]: the backend lets the panic pass through `allocate`.
+    /// If the test has set [`Refusal::PanicOnce`]. The backend lets the panic propagate through
+    /// `allocate`.
     pub fn ask(&self, bytes: usize) -> Result<(), RefusalError> {
         let mut entries = self.entries();
         let live = entries.held.bytes;
@@ -196,8 +200,8 @@ impl Ledger {
         if refused { Err(RefusalError { bytes }) } else { Ok(()) }
     }
 
-    /// Records that a backend allocated a block, by its address or another number that tells blocks
-    /// apart.
+    /// Records that a backend has allocated a block, by its address or by another number that
+    /// identifies the block.
     pub fn given(&self, address: usize, bytes: usize) {
         self.note(address, bytes, None);
     }
