@@ -206,7 +206,7 @@ impl Ledger {
         self.note(address, bytes, None);
     }
 
-    /// As [`given`](Self::given), for memory of the global allocator.
+    /// Like [`given`](Self::given), for memory from the global allocator.
     pub(crate) fn given_on_heap(&self, block: NonNull<u8>, bytes: usize) {
         self.note(block.addr().get(), bytes, Some(block));
     }
@@ -230,9 +230,9 @@ impl Ledger {
         held.peak_bytes = held.peak_bytes.max(held.bytes);
     }
 
-    /// Records that a backend frees a block. Returns `false` if the backend must not, because no
-    /// such block exists, or one of other bytes. Then a [`Fault`] is noted, and the backend should
-    /// leave the memory alone.
+    /// Records that a backend frees a block. Returns `false` if the backend must not free it,
+    /// because no such block exists or because the block has a different size. The ledger then
+    /// records a [`Fault`], and the backend should leave the memory alone.
     #[must_use = "memory that is not a block's must not be given back"]
     pub fn freed(&self, address: usize, bytes: usize) -> bool {
         let may = self.freeing(address, bytes);
@@ -242,8 +242,8 @@ impl Ledger {
         may
     }
 
-    /// Does as [`freed`](Self::freed), for a backend that frees memory later, in the order of a
-    /// queue: there [`returned`](Self::returned) follows.
+    /// Like [`freed`](Self::freed), for a backend that frees memory later, in queue order. The
+    /// backend then also calls [`returned`](Self::returned).
     #[must_use = "memory that is not a block's must not be given back"]
     pub fn freeing(&self, address: usize, bytes: usize) -> bool {
         let entries = &mut *self.entries();
@@ -265,7 +265,7 @@ impl Ledger {
         false
     }
 
-    /// Records that the memory of a block has returned.
+    /// Records that the memory of a freed block has been returned.
     pub fn returned(&self, address: usize) {
         let entries = &mut *self.entries();
         if entries.returning.remove(&address).is_none() {
@@ -274,61 +274,61 @@ impl Ledger {
         entries.held.returning = entries.returning.len();
     }
 
-    /// Notes a misuse of a block.
+    /// Records a misuse of a block.
     pub fn note_fault(&self, fault: Fault) {
         self.entries().faults.push(fault);
     }
 
-    /// Returns the misuses of blocks that were noted so far.
+    /// Returns all misuses of blocks recorded so far.
     #[must_use]
     pub fn faults(&self) -> Vec<Fault> {
         self.entries().faults.clone()
     }
 
-    /// Returns the allocated blocks, and the number of requests so far.
+    /// Returns the currently allocated blocks, and the number of requests so far.
     #[must_use]
     pub fn held(&self) -> BlockCounts {
         self.entries().held
     }
 
-    /// Returns the number of blocks that are allocated now.
+    /// Returns the number of currently allocated blocks.
     #[must_use]
     pub fn live_blocks(&self) -> usize {
         self.held().blocks
     }
 
-    /// Returns the bytes of the blocks that are allocated now.
+    /// Returns the total bytes of the currently allocated blocks.
     #[must_use]
     pub fn live_bytes(&self) -> usize {
         self.held().bytes
     }
 
-    /// Returns the most bytes that the blocks held at any moment, also in the middle of a call,
-    /// since [`forget_peak`](Self::forget_peak).
+    /// Returns the largest number of bytes that the blocks held at any time since
+    /// [`forget_peak`](Self::forget_peak), even during a call.
     #[must_use]
     pub fn peak_bytes(&self) -> usize {
         self.held().peak_bytes
     }
 
-    /// Starts to look for a new peak from what is allocated now.
+    /// Resets the peak to the number of currently allocated bytes.
     pub fn forget_peak(&self) {
         let held = &mut self.entries().held;
         held.peak_bytes = held.bytes;
     }
 
-    /// Returns the number of requests that were granted.
+    /// Returns the number of requests granted.
     #[must_use]
     pub fn allocations(&self) -> usize {
         self.held().allocations
     }
 
-    /// Returns the number of requests that were refused, by an error or by a panic.
+    /// Returns the number of requests refused, with an error or a panic.
     #[must_use]
     pub fn refused(&self) -> usize {
         self.held().refused
     }
 
-    /// Returns the block that holds the address, as its start and bytes.
+    /// Returns the start and the size of the block that contains the address.
     #[must_use]
     pub fn block_of(&self, address: usize) -> Option<(usize, usize)> {
         let entries = self.entries();
@@ -336,9 +336,8 @@ impl Ledger {
         (address < start + bytes).then_some((start, bytes))
     }
 
-    /// Returns the number of the block that holds the address, and the place of the address in the
-    /// block. The number differs from that of every other block, also from that of a block that was
-    /// at the same address before.
+    /// Returns the number of the block that contains the address, and the offset of the address in
+    /// the block. Each block has its own number, even if an earlier block had the same address.
     pub(crate) fn place_of(&self, address: usize) -> Option<(usize, usize)> {
         let entries = self.entries();
         let (&start, &BlockEntry { bytes, number, .. }) =
@@ -346,23 +345,23 @@ impl Ledger {
         (address < start + bytes).then_some((number, address - start))
     }
 
-    /// Sets which of the coming allocations are refused.
+    /// Sets which future allocations are refused.
     pub fn refuse(&self, refusal: Refusal) {
         self.entries().refuse = refusal;
     }
 
-    /// Returns the rule by which coming allocations are refused.
+    /// Returns the rule for refusing future allocations.
     #[must_use]
     pub fn refusal(&self) -> Refusal {
         self.entries().refuse
     }
 
-    /// Records that the pool needs the memory at once (`settle`).
+    /// Records that the pool needs freed memory immediately (`settle`).
     pub fn note_settled(&self) {
         self.entries().settled += 1;
     }
 
-    /// Returns how often the pool needed memory at once.
+    /// Returns how often the pool needed freed memory immediately.
     #[must_use]
     pub fn settled(&self) -> usize {
         self.entries().settled
@@ -372,25 +371,25 @@ impl Ledger {
     ///
     /// # Errors
     ///
-    /// [`RefusalError`] if the test refuses it.
+    /// [`RefusalError`] if the test refuses to reuse the block.
     pub fn note_reuse(&self, why: Reuse) -> Result<(), RefusalError> {
         let mut entries = self.entries();
         entries.reuses.push(why);
         if entries.refuse_reuse { Err(RefusalError { bytes: 0 }) } else { Ok(()) }
     }
 
-    /// Sets whether `reuse` fails from now on.
+    /// Makes `reuse` fail from now on, or succeed again if `on` is `false`.
     pub fn refuse_reuse(&self, on: bool) {
         self.entries().refuse_reuse = on;
     }
 
-    /// Returns the reasons for which blocks of armed slots were reused so far.
+    /// Returns the recorded reasons for reusing the blocks of armed slots.
     #[must_use]
     pub fn reuses(&self) -> Vec<Reuse> {
         self.entries().reuses.clone()
     }
 
-    /// Forgets every block, and returns those of the global allocator.
+    /// Removes all blocks from the ledger, and returns those from the global allocator.
     pub(crate) fn take_heap_blocks(&self) -> Vec<(NonNull<u8>, usize)> {
         let mut entries = self.entries();
         entries.held.blocks = 0;
