@@ -17,7 +17,7 @@ use super::small::Empty;
 use crate::case::{Case, Work};
 use crate::column::escape;
 
-/// Sixteen bytes, of which seven are padding.
+/// Sixteen bytes, including seven bytes of padding.
 type Padded = (u8, u64);
 
 pub(super) fn cases() -> Vec<Case> {
@@ -358,8 +358,8 @@ impl Hasher for Fnv {
     }
 }
 
-/// Counts the words in a text of 2,000 words, about 600 of which are distinct, in lower case. The
-/// map owns its words.
+/// Counts the words in a text of 2,000 words in lower case, with about 600 distinct words. The map
+/// owns its words.
 #[derive(Debug)]
 pub struct WordCount {
     text: String,

@@ -11,7 +11,7 @@ use super::small::Empty;
 use crate::case::{Case, Work};
 use crate::column::{escape, touch};
 
-/// Sixteen bytes, of which seven are padding, so that they mark their slot.
+/// Sixteen bytes. Seven of them are padding, so such elements mark their slot.
 type Padded = (u8, u64);
 /// Sixteen bytes without padding.
 type Plain = [f64; 2];

@@ -1,6 +1,7 @@
 //! Array views of dynamic rank: a scope with three arrays of 100 numbers. Their rank, 4 or 8, is
-//! unknown to the compiler. Either one shape is repeated, or four shapes alternate (as many as a
-//! slot's cache has ways), or five shapes alternate, so that each has just been evicted.
+//! unknown to the compiler. There are three variants: a single shape; four alternating shapes,
+//! which fill the ways of a slot's cache; and five alternating shapes, so that each shape has just
+//! been evicted.
 
 use ndarray::{ArrayD, ArrayViewMutD, IxDyn};
 use pool_facade::prelude::*;
