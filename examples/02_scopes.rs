@@ -31,7 +31,7 @@ fn sort(scope: &mut Scope<'_, Cpu>, numbers: &mut [f64]) -> Result<(), Refused> 
     let left = inner.try_acquire_from(left)?;
     merge(left, middle, numbers);
     Ok(())
-} // `left` is free again here, also if `?` returned early
+} // `left` is freed here, even if `?` returned early
 
 /// Merges the sorted copy with the sorted second half of `numbers`, which starts at `right`.
 fn merge(left: &[f64], mut right: usize, numbers: &mut [f64]) {

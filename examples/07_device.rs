@@ -46,7 +46,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         if !right {
             return Err("the device computed something else".into());
         }
-    } // the second and third pass allocate nothing
+    } // the second and third passes allocate nothing
     println!("{}", pool.stats());
     Ok(())
 }

@@ -49,7 +49,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         // SAFETY: the arguments match the parameters of `AXPY`, in order, and both arrays hold
         // `count` elements.
         unsafe { kernel.launch(launch) }?;
-    } // the next pass writes where the other stream reads: the pool waits for it, on the device
+    } // the next pass writes what the other stream reads, so the pool's stream waits for it
 
     let total = other.clone_dtoh(&total)?;
     if total.iter().any(|element| *element != 6.0) {

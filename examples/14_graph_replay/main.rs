@@ -1,6 +1,6 @@
 //! A step of the conjugate-gradient method, captured once and replayed until the system is solved.
-//! The result is bitwise equal to that of launching the same kernels one by one. The step is a
-//! single function over a scope, which runs both eagerly and in a capture. A second version uses
+//! The result is bitwise equal to the result of launching the same kernels one by one. The step is
+//! a single function over a scope, which runs both eagerly and in a capture. A second version uses
 //! temporaries of the capture, which share bytes, in an arena with each policy.
 //!
 //! `cargo run --features device --example 14_graph_replay -- [--simulated] [--side N] [--record

@@ -41,17 +41,17 @@ pub(crate) fn step(
     // SAFETY: here and below, the addresses belong to views of the stream's pools. Each view has
     // the length that the kernel expects.
     unsafe { kernels.multiply(stream, matrix, d, q, rows) }?;
-    // SAFETY: as above.
+    // SAFETY: the addresses belong to views of sufficient length in the stream's pools.
     unsafe { kernels.dot(stream, [r, r, rr], rows) }?;
-    // SAFETY: as above.
+    // SAFETY: the addresses belong to views of sufficient length in the stream's pools.
     unsafe { kernels.dot(stream, [d, q, dq], rows) }?;
-    // SAFETY: as above.
+    // SAFETY: the addresses belong to views of sufficient length in the stream's pools.
     unsafe { kernels.add_ratio(stream, [rr, dq, d, x], 1.0, rows) }?;
-    // SAFETY: as above.
+    // SAFETY: the addresses belong to views of sufficient length in the stream's pools.
     unsafe { kernels.add_ratio(stream, [rr, dq, q, r], -1.0, rows) }?;
-    // SAFETY: as above.
+    // SAFETY: the addresses belong to views of sufficient length in the stream's pools.
     unsafe { kernels.dot(stream, [r, r, next], rows) }?;
-    // SAFETY: as above.
+    // SAFETY: the addresses belong to views of sufficient length in the stream's pools.
     unsafe { kernels.scale_by_ratio(stream, [next, rr, r, d], rows) }
 }
 

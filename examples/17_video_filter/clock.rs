@@ -1,5 +1,5 @@
-//! The CPU time of this thread. Other threads do not count, not even those of a driver that
-//! computes on the CPU.
+//! The CPU time of this thread. Time spent in other threads is not included, even if they belong to
+//! a driver that computes on the CPU.
 
 use std::time::Duration;
 

@@ -74,7 +74,7 @@ pub unsafe trait Adaptor: Sized + 'static {
     ///
     /// The requirements of [`PoolBackend::free`].
     unsafe fn free(&self, block: Block<Self>, bytes: usize) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the same contract.
         unsafe { Self::Inner::free(self.inner(), block, bytes) };
     }
 
@@ -123,7 +123,7 @@ pub unsafe trait Adaptor: Sized + 'static {
     ///
     /// The requirements of [`PoolBackend::reuse`].
     unsafe fn reuse(&self, block: Block<Self>, why: Reuse) -> Result<(), InnerError<Self>> {
-        // SAFETY: the caller's promise; so below.
+        // SAFETY: the caller upholds the same contract.
         unsafe { Self::Inner::reuse(self.inner(), block, why) }
     }
 
@@ -142,7 +142,7 @@ pub unsafe trait Adaptor: Sized + 'static {
         value: u8,
         bytes: usize,
     ) -> Result<(), InnerError<Self>> {
-        // SAFETY: as above.
+        // SAFETY: the caller upholds the same contract.
         unsafe { Self::Inner::set_bytes(self.inner(), block, value, bytes) }
     }
 
@@ -161,7 +161,7 @@ pub unsafe trait Adaptor: Sized + 'static {
         value: T,
         length: usize,
     ) -> Result<(), InnerError<Self>> {
-        // SAFETY: as above.
+        // SAFETY: the caller upholds the same contract.
         unsafe { Self::Inner::fill(self.inner(), block, value, length) }
     }
 
@@ -179,7 +179,7 @@ pub unsafe trait Adaptor: Sized + 'static {
         block: Block<Self>,
         source: &[T],
     ) -> Result<(), InnerError<Self>> {
-        // SAFETY: as above.
+        // SAFETY: the caller upholds the same contract.
         unsafe { Self::Inner::copy_from_host(self.inner(), block, source) }
     }
 }
@@ -238,7 +238,7 @@ unsafe impl<A: Adaptor> PoolBackend for AdaptedBackend<A> {
     }
 
     unsafe fn free(context: &A, block: Block<A>, bytes: usize) {
-        // SAFETY: the caller's promise; so below.
+        // SAFETY: the caller upholds the same contract.
         unsafe { context.free(block, bytes) };
     }
 
@@ -251,7 +251,7 @@ unsafe impl<A: Adaptor> PoolBackend for AdaptedBackend<A> {
         slot: SlotRef<Self>,
         length: usize,
     ) -> InnerView<'s, A, T> {
-        // SAFETY: as above.
+        // SAFETY: the caller upholds the same contract.
         unsafe { A::view(block, slot, length) }
     }
 
@@ -260,12 +260,12 @@ unsafe impl<A: Adaptor> PoolBackend for AdaptedBackend<A> {
         slot: SlotRef<Self>,
         length: usize,
     ) -> InnerViewRef<'s, A, T> {
-        // SAFETY: as above.
+        // SAFETY: the caller upholds the same contract.
         unsafe { A::view_ref(block, slot, length) }
     }
 
     unsafe fn reuse(context: &A, block: Block<A>, why: Reuse) -> Result<(), AdaptedError<A>> {
-        // SAFETY: as above.
+        // SAFETY: the caller upholds the same contract.
         unsafe { context.reuse(block, why) }.map_err(AdaptedError::Inner)
     }
 
@@ -275,7 +275,7 @@ unsafe impl<A: Adaptor> PoolBackend for AdaptedBackend<A> {
         value: u8,
         bytes: usize,
     ) -> Result<(), AdaptedError<A>> {
-        // SAFETY: as above.
+        // SAFETY: the caller upholds the same contract.
         unsafe { context.set_bytes(block, value, bytes) }.map_err(AdaptedError::Inner)
     }
 
@@ -285,7 +285,7 @@ unsafe impl<A: Adaptor> PoolBackend for AdaptedBackend<A> {
         value: T,
         length: usize,
     ) -> Result<(), AdaptedError<A>> {
-        // SAFETY: as above.
+        // SAFETY: the caller upholds the same contract.
         unsafe { context.fill(block, value, length) }.map_err(AdaptedError::Inner)
     }
 
@@ -294,7 +294,7 @@ unsafe impl<A: Adaptor> PoolBackend for AdaptedBackend<A> {
         block: Block<A>,
         source: &[T],
     ) -> Result<(), AdaptedError<A>> {
-        // SAFETY: as above.
+        // SAFETY: the caller upholds the same contract.
         unsafe { context.copy_from_host(block, source) }.map_err(AdaptedError::Inner)
     }
 }

@@ -69,14 +69,16 @@ impl<B: HostBackend, E> ArmingView<B, E> {
     /// Returns the context of the view's pool, found through the slot.
     #[must_use]
     pub fn context(&self) -> &B::Context {
-        // SAFETY: as in `arm`.
+        // SAFETY: the view is in use, and this is the thread that owns the pool, for the same
+        // reasons as in `arm`.
         unsafe { self.slot.context() }
     }
 
     /// Returns the address of the slot's block.
     #[must_use]
     pub fn block_address(&self) -> usize {
-        // SAFETY: as in `arm`.
+        // SAFETY: the view is in use, and this is the thread that owns the pool, for the same
+        // reasons as in `arm`.
         let block = unsafe { self.slot.block() };
         B::host_pointer(block).addr()
     }
@@ -206,7 +208,7 @@ unsafe impl<B: HostBackend> PoolBackend for ArmingBackend<B> {
     }
 
     unsafe fn free(context: &B::Context, block: B::Block, bytes: usize) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the same contract.
         unsafe { B::free(context, block, bytes) };
     }
 
@@ -241,7 +243,7 @@ unsafe impl<B: HostBackend> PoolBackend for ArmingBackend<B> {
             // (`first_bytes_at_reuse`), and nothing views the block (caller).
             ordered.as_mut().map(|bytes| bytes.push(unsafe { B::host_pointer(block).read() }))
         });
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the same contract.
         unsafe { B::reuse(context, block, why) }
     }
 
@@ -251,7 +253,7 @@ unsafe impl<B: HostBackend> PoolBackend for ArmingBackend<B> {
         value: u8,
         bytes: usize,
     ) -> Result<(), B::Error> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the same contract.
         unsafe { B::set_bytes(context, block, value, bytes) }
     }
 
@@ -261,7 +263,7 @@ unsafe impl<B: HostBackend> PoolBackend for ArmingBackend<B> {
         value: T,
         length: usize,
     ) -> Result<(), B::Error> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the same contract.
         unsafe { B::fill(context, block, value, length) }
     }
 
@@ -270,7 +272,7 @@ unsafe impl<B: HostBackend> PoolBackend for ArmingBackend<B> {
         block: B::Block,
         source: &[T],
     ) -> Result<(), B::Error> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the same contract.
         unsafe { B::copy_from_host(context, block, source) }
     }
 }

@@ -56,7 +56,7 @@ unsafe impl PoolBackend for Wgpu {
         slot: SlotRef<Self>,
         length: usize,
     ) -> BufferViewMut<'s, T> {
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         unsafe { BufferViewMut::new(block, slot, length) }
     }
 
@@ -66,7 +66,7 @@ unsafe impl PoolBackend for Wgpu {
         slot: SlotRef<Self>,
         length: usize,
     ) -> BufferView<'s, T> {
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         unsafe { BufferView::new(block, slot, length) }
     }
 
@@ -119,7 +119,7 @@ unsafe fn fill(
     element: &[u8],
     bytes: usize,
 ) -> Result<(), WgpuError> {
-    // SAFETY: the same contract, which the caller upholds.
+    // SAFETY: the block is allocated during the call (caller).
     let allocation: Option<&Allocation> = unsafe { block.allocation() };
     let Some(allocation) = allocation else { return Ok(()) };
     let end = (bytes as u64).next_multiple_of(4);

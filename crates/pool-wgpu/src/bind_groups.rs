@@ -225,7 +225,7 @@ impl<G> BindGroups<G> {
         }
     }
 
-    /// Changes an entry; does nothing for [`NONE`].
+    /// Changes an entry. Does nothing if the index is [`NONE`].
     fn set(&mut self, at: usize, change: impl FnOnce(&mut Entry<G>)) {
         if let Some(entry) = self.entries.get_mut(at) {
             change(entry);

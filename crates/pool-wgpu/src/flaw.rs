@@ -32,7 +32,8 @@ pub enum Flaw {
     UploadsShort,
     /// A copy between buffers skips the last word.
     CopiesShort,
-    /// Watches are not notified when a buffer is freed. The probe makes this mistake.
+    /// Watches are not notified when a buffer is freed. The probe makes this mistake, not the
+    /// stream.
     Unreported,
 }
 
@@ -219,7 +220,8 @@ mod tests {
         ended.err().map(|payload| text(payload.as_ref()).to_owned())
     }
 
-    /// Returns a probe that makes the mistake, if it is one that the probe makes.
+    /// Returns a probe that makes this mistake, if it is a mistake of the probe rather than of the
+    /// stream.
     fn mistaken(flaw: Flaw, mut probe: WgpuProbe) -> WgpuProbe {
         probe.reports_frees = flaw != Flaw::Unreported;
         probe

@@ -31,13 +31,13 @@ fn note() {
 unsafe impl<Allocator: GlobalAlloc> GlobalAlloc for Counting<Allocator> {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         note();
-        // SAFETY: the same contract about `layout`, which the caller upholds.
+        // SAFETY: the caller upholds the same contract about `layout`.
         unsafe { self.0.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         note();
-        // SAFETY: the same contract about `layout`, which the caller upholds.
+        // SAFETY: the caller upholds the same contract about `layout`.
         unsafe { self.0.alloc_zeroed(layout) }
     }
 

@@ -68,7 +68,7 @@ unsafe impl PoolBackend for DeferredBackend {
         slot: SlotRef<Self>,
         length: usize,
     ) -> DeferredView<'s, T> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the same contract.
         unsafe { DeferredView::new(block, AnySlot::new(slot), length) }
     }
 
@@ -77,7 +77,7 @@ unsafe impl PoolBackend for DeferredBackend {
         _: SlotRef<Self>,
         length: usize,
     ) -> DeferredViewRef<'s, T> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the same contract.
         unsafe { DeferredViewRef::new(block, length) }
     }
 

@@ -401,10 +401,10 @@ impl AnySlot {
 
 /// # Safety
 ///
-/// The bytes must be those of a `SlotRef<B>`. The requirements of [`SlotRef::arm`] also apply.
+/// The bytes must represent a `SlotRef<B>`. The requirements of [`SlotRef::arm`] also apply.
 unsafe fn arm<B: PoolBackend>(slot: MaybeUninit<*const ()>) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the bytes represent a `SlotRef<B>` (caller).
     let slot: SlotRef<B> = unsafe { transmute_copy(&slot) };
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller upholds the contract of `SlotRef::arm`.
     unsafe { slot.arm() };
 }

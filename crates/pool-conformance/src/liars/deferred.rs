@@ -198,7 +198,7 @@ unsafe impl Adaptor for DeferredLiar {
             (Lie::IgnoresReuse, _)
             | (Lie::ReusesForHandOut, Reuse::Free)
             | (Lie::ReusesForFree, Reuse::HandOut) => Ok(()),
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller upholds the same contract.
             _ => unsafe { DeferredBackend::reuse(&self.queue, block, why) },
         }
     }

@@ -185,7 +185,7 @@ mod tests {
                     _ => {
                         let remains = contents.read(1, 0..length);
                         let zeroed = bytes.read(length);
-                        // A nonzero byte is allowed exactly at those offsets about which nothing is
+                        // A nonzero byte is allowed exactly at the offsets about which nothing is
                         // promised.
                         for (offset, &zeroed) in zeroed.iter().enumerate() {
                             assert!(remains.allow(offset, &[0]));

@@ -34,7 +34,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Returns every count with its name, except those of the host's methods.
+    /// Returns every count with its name, except the counts of the host's methods.
     #[must_use]
     pub fn numbers(&self) -> [(&'static str, u64); 10] {
         [
@@ -51,7 +51,7 @@ impl Tally {
         ]
     }
 
-    /// Returns the names of the events that never happened, except those of the host's methods.
+    /// Returns the names of the events that never happened, except events of the host's methods.
     #[must_use]
     pub fn missing(&self) -> Vec<&'static str> {
         self.numbers().into_iter().filter(|&(_, count)| count == 0).map(|(name, _)| name).collect()
