@@ -34,7 +34,7 @@ pub fn greatest_difference(one: &[f64], two: &[f64]) -> f64 {
 ///   error is at most (m + 1) u |A| |p|. The iteration adds α q to r, so the error of r is (m + 1)
 ///   u ‖|A|‖ ‖α p‖;
 /// - x + α p, with an error of at most u |x| + u |α p| (the second term if product and sum are
-///   rounded separately). A x therefore has an error of ‖A‖ u (‖x‖ + ‖α p‖);
+///   rounded separately). A x therefore has an error of at most ‖A‖ u (‖x‖ + ‖α p‖);
 /// - r - α q, with an error of at most u ‖r‖ + u ‖α q‖. It uses the *same* number α, regardless of
 ///   how α was rounded.
 ///

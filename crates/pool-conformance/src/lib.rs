@@ -50,13 +50,13 @@
 //! pool cannot see ([`Probe::write_elsewhere`]). If a probe declines a method, the cases that need
 //! the method are printed as `SKIPPED`; `cargo test -- --nocapture` shows them.
 //!
-//! | to begin from | what it is |
+//! | starting point | description |
 //! |---|---|
-//! | [`Toy`] | the smallest backend there can be, in eighty lines |
-//! | [`DeferredBackend`] | opaque blocks behind a queue of commands that run late |
-//! | [`HeapBackend`] | heap memory with a [`Ledger`] of its own, for tests of what uses pools |
-//! | [`ArmingBackend`](arming::ArmingBackend) | a host backend's memory whose views arm their slot |
-//! | [`LedgeredBackend`], [`AdaptedBackend`] | a host backend around yours whose views are slices, which counts, refuses, or does what you override; over a queue tell the ledger yourself: `ask`, `given`, `freeing`, `returned`, `note_settled` |
+//! | [`Toy`] | the smallest possible backend, in eighty lines |
+//! | [`DeferredBackend`] | opaque blocks behind a queue whose commands run late |
+//! | [`HeapBackend`] | heap memory with its own [`Ledger`], for tests of code that uses pools |
+//! | [`ArmingBackend`](arming::ArmingBackend) | a host backend's memory, with views that arm their slot |
+//! | [`LedgeredBackend`], [`AdaptedBackend`] | a wrapper around a host backend whose views are slices: it counts or refuses allocations, or changes the methods that you override. A backend with a queue calls the ledger itself: `ask`, `given`, `freeing`, `returned`, `note_settled` |
 //!
 //! The cases themselves are also tested: [`liars`] contains backends with one mistake each.
 //! `cargo test -p pool-conformance --test liars -- --nocapture` prints which case caught each of

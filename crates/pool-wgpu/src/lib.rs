@@ -39,13 +39,13 @@
 //!
 //! # Features
 //!
-//! | feature | gives | costs |
+//! | feature | enables | adds |
 //! |---|---|---|
-//! | `vulkan` (default) | Vulkan, on Linux, Android and Windows | nothing on other systems |
-//! | `metal` (default) | Metal, on Apple's systems | nothing on other systems |
-//! | `dx12` (default) | Direct3D 12, on Windows | nothing on other systems |
-//! | `webgpu` (default) | the WebGPU of a browser, for `wasm32-unknown-unknown` | nothing on other systems |
-//! | `half` | `half::f16` is an element, and `Stream::supports` checks it | half |
+//! | `vulkan` (default) | Vulkan, on Linux, Android and Windows | no dependencies on other systems |
+//! | `metal` (default) | Metal, on Apple's systems | no dependencies on other systems |
+//! | `dx12` (default) | Direct3D 12, on Windows | no dependencies on other systems |
+//! | `webgpu` (default) | WebGPU in a browser, for `wasm32-unknown-unknown` | no dependencies on other systems |
+//! | `half` | `half::f16` as an element, which `Stream::supports` then checks | the crate `half` |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

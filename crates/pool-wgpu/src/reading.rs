@@ -306,7 +306,7 @@ impl<T> Drop for Reading<T> {
     fn drop(&mut self) {
         let mapping = self.mapping.take();
         if ending::is_ending() {
-            // Once these two are left to another thread, dropping this value drops nothing that
+            // Another thread drops the mapping and the setup, so that this thread drops nothing that
             // belongs to wgpu.
             return ending::leave((mapping, Arc::clone(&self.setup)));
         }

@@ -40,7 +40,7 @@ use crate::turn::Turns;
 /// the work, and submit the work before the view is used again. Or pass the finished command
 /// buffers to [`submit_with`](Self::submit_with), which ensures both.
 ///
-/// # Errors and callbacks of the device
+/// # Device errors and callbacks
 ///
 /// A stream replaces none of the device's callbacks. It uses error scopes to return wgpu's errors
 /// from the call that caused them. A lost device is detected at the next submission, allocation or
