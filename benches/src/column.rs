@@ -109,8 +109,8 @@ unsafe fn write_from(start: *mut f64, length: usize, value: f64) {
     }
 }
 
-/// An element type of the workloads. For each type, columns that sort by type store its vectors and
-/// its object pool.
+/// An element type of the workloads. Columns that sort by type use this trait to find the vectors
+/// and the object pool of a type.
 pub trait BenchElement: PodElement + Default + std::fmt::Debug + Stacked {
     /// Returns the vectors of this type that a caller keeps.
     fn kept(vectors: &mut KeptVectors) -> &mut [Vec<Self>];

@@ -1,6 +1,6 @@
-//! A stream of frames, processed like in a camera's program. Each frame is decoded and cleaned, a
-//! pyramid is built from it, edges and motion are detected, and the result is composed. The
-//! versions differ in the source of their temporaries: a pool, `Vec`, an arena, buffers kept by
+//! A stream of frames, processed as a camera's program would do it. Each frame is decoded and
+//! cleaned, a pyramid is built from it, edges and motion are detected, and the result is composed.
+//! The versions differ in the source of their temporaries: a pool, `Vec`, an arena, buffers kept by
 //! hand, or for some steps a wgpu device. All versions share the arithmetic, so they produce the
 //! same pictures.
 //!

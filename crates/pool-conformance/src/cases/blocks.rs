@@ -97,7 +97,7 @@ fn empty<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome
         let (before, after) = copied.into_split_at(0)?;
         assert!(before.is_empty() && after.is_empty());
     }
-    // This slot held a block, and no longer does.
+    // The same acquire, in a slot that has lost its block.
     drop(scope);
     world.write(&mut pool.scope().try_acquire::<f64, _>(10)?, 1);
     pool.trim();
@@ -191,7 +191,8 @@ fn neighbours<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Ou
     for &length in LENGTHS {
         for given in InitialContent::ALL {
             let mut inner = scope.scope();
-            // This slot is acquired in advance so that the blocks may be adjacent.
+            // This acquire allocates the block in advance, so that the blocks of this round may be
+            // adjacent.
             inner.scope().try_acquire::<u8, _>(length)?;
             let mut before = inner.try_acquire::<u8, _>(length)?;
             world.write(&mut before, 2);

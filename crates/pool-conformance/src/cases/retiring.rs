@@ -154,8 +154,8 @@ fn dynamic<P: Probe>(world: &World<'_, P>, pool: &mut DynamicPool<P::Backend>) -
     Ok(())
 }
 
-/// Checks that blocks are really freed when the pool reports them as freed, even if work on them
-/// had not run yet (`settle`).
+/// Checks that blocks are really freed when the pool reports them as freed, even if some work on
+/// them had not run yet (`settle`).
 fn is_back<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     if world.offered(world.probe.accounting()).is_none() {
         return Ok(());

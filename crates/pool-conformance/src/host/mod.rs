@@ -21,9 +21,9 @@ pub(crate) use keep::KeepBody;
 pub use request::{HostAcquire, HostForm};
 pub(crate) use slice::{Extent, HeldSlice};
 
-/// The acquire methods of a host backend's scopes, for code that does not know at compile time if
-/// its backend is a host backend. [`Probe::host_forms`](crate::Probe::host_forms) returns this
-/// type.
+/// The acquire methods of a host backend's scopes, for code that is generic over all backends and
+/// learns only at run time if its backend is a host backend.
+/// [`Probe::host_forms`](crate::Probe::host_forms) returns this type.
 pub struct HostForms<B: PoolBackend>(&'static dyn Calls<B>);
 
 impl<B: HostBackend> HostForms<B> {

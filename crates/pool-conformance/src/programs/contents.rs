@@ -22,7 +22,8 @@ pub(super) struct SlotContents {
     /// The number of bytes, from the start of the block, written by marking uses since the block
     /// was last read recycled.
     marked: usize,
-    /// Bytes that were zeroed when the last mark was cleared, and have not been written since.
+    /// Bytes that a read has zeroed, because they were marked, and that have not been written
+    /// since.
     zeroed: Range<usize>,
 }
 

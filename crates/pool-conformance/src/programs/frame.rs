@@ -40,7 +40,7 @@ pub(super) struct Frame<'o, 's, P: Probe> {
 }
 
 impl<'o, P: Probe> Frame<'o, '_, P> {
-    /// Creates an empty frame for a scope inside the scopes of the views `outer`.
+    /// Creates an empty frame. `outer` holds the views of the enclosing scopes.
     pub(super) fn within(outer: &'o mut (dyn Views<P> + 'o)) -> Self {
         Self { views: Vec::new(), outer: Some(outer) }
     }

@@ -95,7 +95,7 @@ impl<P: Probe> Machine<'_, P> {
         let kept = catch_quietly(|| forms.keep(scope, &keep.acquire, keep.part, seed, &mut body));
         let flow = body.flow;
         if kept.is_err() {
-            // The model already contains the slice, which was acquired before the panic.
+            // If the slice was acquired before the panic, the model already contains it.
             let entered = body.note_happenings();
             body.machine.tally.host.panics += u64::from(entered);
             body.machine.took(usize::from(entered));

@@ -72,8 +72,8 @@ impl Recorder<'_> {
         Ok(())
     }
 
-    /// Writes a few bytes. Together with the bytes that precede them in their first word, they may
-    /// take at most [`PATTERN_BYTES`].
+    /// Writes a few bytes. These bytes, and the bytes that precede them in their first word, must
+    /// fit in [`PATTERN_BYTES`].
     pub(super) fn write_few(
         &mut self,
         allocation: &Allocation,
